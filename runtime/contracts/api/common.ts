@@ -1,0 +1,23 @@
+import { z } from 'zod';
+import { deploymentStates, deploymentTriggers } from '../../domain/deployment.ts';
+
+/** RFC 3339 in UTC. */
+export const timestamp = z.iso.datetime();
+
+/** The error body of the management API (design.md §9). */
+export const problemBody = z.object({
+  code: z.string(),
+  message: z.string(),
+  details: z.record(z.string(), z.unknown()).optional(),
+});
+
+/** `{items, nextCursor?}`: a page of a list. */
+export function page<Item extends z.ZodType>(item: Item) {
+  return z.object({ items: z.array(item), nextCursor: z.string().optional() });
+}
+
+/** Query parameters of every project-scoped path. */
+export const environmentQuery = z.object({ environment: z.string().optional() });
+
+export const deploymentState = z.enum(deploymentStates);
+export const deploymentTrigger = z.enum(deploymentTriggers);

@@ -1,0 +1,24 @@
+import { z } from 'zod';
+
+/** The controller names of spec.md §2.8. */
+export const controllerNames = [
+  'App',
+  'Build',
+  'Function',
+  'Job',
+  'PlatformConfig',
+  'PodOOM',
+  'Project',
+  'Service',
+  'Volume',
+] as const;
+
+/** The body of `GET /health/controllers` (spec.md §2.8). */
+export const controllerHealth = z.object({
+  healthy: z.boolean(),
+  managerStarted: z.boolean(),
+  cacheSynced: z.boolean(),
+  controllers: z.array(z.object({ name: z.string(), registered: z.boolean() })),
+});
+
+export type ControllerHealth = z.infer<typeof controllerHealth>;

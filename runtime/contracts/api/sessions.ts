@@ -1,0 +1,8 @@
+import { z } from 'zod';
+import { timestamp } from './common.ts';
+
+/** `POST /api/v1/session` */
+export const sessionCreate = z.strictObject({ email: z.string().max(320), password: z.string().min(1).max(1024) });
+
+/** 201: the bearer token is shown once. */
+export const sessionCreated = z.object({ token: z.string(), email: z.string(), expiresAt: timestamp });

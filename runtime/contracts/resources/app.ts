@@ -1,0 +1,62 @@
+import { z } from 'zod';
+import type { Condition, KubeObject } from '../kubernetes.ts';
+
+/** What an app runs now; only the rollout step writes it, and only with a higher generation (design.md §2, §4). */
+export const release = z.object({
+  /** The deployment's revision number: the fence of every write. */
+  generation: z.int().min(1),
+  deploymentId: z.uuid(),
+  image: z.string(),
+  digest: z.string().optional(),
+  envSecret: z.string().optional(),
+});
+
+export type Release = z.infer<typeof release>;
+
+export const appSpec = z.object({
+  /** The image of the first deployment. After that `release` rules. */
+  image: z.string(),
+  /** The port on which the container listens. */
+  port: z.int().min(1).max(65_535).default(8080),
+  replicas: z.int().min(0).max(50).default(1),
+  /** Another public host than the default `<app>--<namespace>.<apps_domain>`. */
+  hostname: z.string().optional(),
+  /** An HTTP path that answers 2xx once the container can serve; without it readiness is a TCP connect. */
+  healthPath: z.string().startsWith('/').optional(),
+  gate: z.object({ enabled: z.boolean() }).optional(),
+  release: release.optional(),
+});
+
+export type AppSpec = z.infer<typeof appSpec>;
+
+/** How far the release in `spec.release` has come, as the App controller sees the pods. */
+export interface ReleaseStatus {
+  generation: number;
+  deploymentId: string;
+  /** `available`: every pod of this release is ready and none of an older one is left. */
+  phase: 'progressing' | 'available' | 'failed';
+  /** For `failed`: the reason that a person needs. */
+  message?: string;
+}
+
+export interface AppStatus {
+  observedGeneration?: number;
+  phase?: 'pending' | 'deploying' | 'running' | 'failed' | 'deleting';
+  /** For `failed`: what to do. */
+  message?: string;
+  host?: string;
+  url?: string;
+  replicas?: number;
+  readyReplicas?: number;
+  release?: ReleaseStatus;
+  /** `applying` until the middleware is in the route (spec.md §3.2). */
+  gate?: 'off' | 'applying' | 'gated';
+  conditions?: Condition[];
+}
+
+export interface App extends KubeObject {
+  apiVersion: 'platform.svc/v1';
+  kind: 'App';
+  spec: AppSpec;
+  status?: AppStatus;
+}

@@ -1,0 +1,65 @@
+import type { WorkloadKind } from '../../domain/names.ts';
+
+/** How one kind is addressed in the Kubernetes API. */
+export interface ResourceKind {
+  apiVersion: string;
+  kind: string;
+  plural: string;
+  namespaced: boolean;
+}
+
+const platform = (kind: string, plural: string, namespaced: boolean): ResourceKind => ({
+  apiVersion: 'platform.svc/v1',
+  kind,
+  plural,
+  namespaced,
+});
+const builtin = (apiVersion: string, kind: string, plural: string, namespaced = true): ResourceKind => ({
+  apiVersion,
+  kind,
+  plural,
+  namespaced,
+});
+
+/** Every kind that the platform reads or writes. What is not here cannot be addressed. */
+export const kinds = {
+  Project: platform('Project', 'projects', false),
+  PlatformConfig: platform('PlatformConfig', 'platformconfigs', false),
+  HostName: platform('HostName', 'hostnames', false),
+  App: platform('App', 'apps', true),
+  Function: platform('Function', 'functions', true),
+  WorkloadName: platform('WorkloadName', 'workloadnames', true),
+  Namespace: builtin('v1', 'Namespace', 'namespaces', false),
+  Pod: builtin('v1', 'Pod', 'pods'),
+  Service: builtin('v1', 'Service', 'services'),
+  Secret: builtin('v1', 'Secret', 'secrets'),
+  ConfigMap: builtin('v1', 'ConfigMap', 'configmaps'),
+  ServiceAccount: builtin('v1', 'ServiceAccount', 'serviceaccounts'),
+  Event: builtin('v1', 'Event', 'events'),
+  PersistentVolumeClaim: builtin('v1', 'PersistentVolumeClaim', 'persistentvolumeclaims'),
+  Deployment: builtin('apps/v1', 'Deployment', 'deployments'),
+  StatefulSet: builtin('apps/v1', 'StatefulSet', 'statefulsets'),
+  ReplicaSet: builtin('apps/v1', 'ReplicaSet', 'replicasets'),
+  Lease: builtin('coordination.k8s.io/v1', 'Lease', 'leases'),
+  EndpointSlice: builtin('discovery.k8s.io/v1', 'EndpointSlice', 'endpointslices'),
+  PodDisruptionBudget: builtin('policy/v1', 'PodDisruptionBudget', 'poddisruptionbudgets'),
+  Role: builtin('rbac.authorization.k8s.io/v1', 'Role', 'roles'),
+  RoleBinding: builtin('rbac.authorization.k8s.io/v1', 'RoleBinding', 'rolebindings'),
+  ClusterRole: builtin('rbac.authorization.k8s.io/v1', 'ClusterRole', 'clusterroles', false),
+  ClusterRoleBinding: builtin('rbac.authorization.k8s.io/v1', 'ClusterRoleBinding', 'clusterrolebindings', false),
+  CustomResourceDefinition: builtin(
+    'apiextensions.k8s.io/v1',
+    'CustomResourceDefinition',
+    'customresourcedefinitions',
+    false,
+  ),
+  IngressRoute: builtin('traefik.io/v1alpha1', 'IngressRoute', 'ingressroutes'),
+  Middleware: builtin('traefik.io/v1alpha1', 'Middleware', 'middlewares'),
+} as const satisfies Record<string, ResourceKind>;
+
+export type KindName = keyof typeof kinds;
+
+/** The resource of a workload kind that exists so far. */
+export const workloadResources = { App: kinds.App, Function: kinds.Function } as const satisfies Partial<
+  Record<WorkloadKind, ResourceKind>
+>;

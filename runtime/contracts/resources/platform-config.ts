@@ -1,0 +1,36 @@
+import { z } from 'zod';
+import type { Condition, KubeObject } from '../kubernetes.ts';
+
+/** The installation's settings; there is one, named `platform`. */
+export const platformConfigName = 'platform';
+
+export const platformConfigSpec = z.object({
+  /** The domain under which public app and function URLs are served. */
+  appsDomain: z.string(),
+  /** The cluster's name in function hosts (spec.md §4.6). */
+  cluster: z.string(),
+  /** How clients reach the ingress. */
+  scheme: z.enum(['http', 'https']).default('https'),
+  /** The ingress port as clients see it, when it is not the scheme's own. */
+  publicPort: z.int().min(1).max(65_535).optional(),
+  /** Traefik's entry points that serve public routes. */
+  entryPoints: z.array(z.string()).min(1).default(['websecure']),
+  /** The image of each function runtime. */
+  runtimeImages: z.object({ node: z.string() }),
+});
+
+export type PlatformConfigSpec = z.infer<typeof platformConfigSpec>;
+
+export interface PlatformConfig extends KubeObject {
+  apiVersion: 'platform.svc/v1';
+  kind: 'PlatformConfig';
+  spec: PlatformConfigSpec;
+  status?: { observedGeneration?: number; conditions?: Condition[] };
+}
+
+/** The public address of a host under this configuration, without a trailing slash. */
+export function publicUrl(config: Pick<PlatformConfigSpec, 'scheme' | 'publicPort'>, host: string): string {
+  const ownPort = config.scheme === 'https' ? 443 : 80;
+  const port = config.publicPort === undefined || config.publicPort === ownPort ? '' : `:${config.publicPort}`;
+  return `${config.scheme}://${host}${port}`;
+}

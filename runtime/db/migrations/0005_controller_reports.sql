@@ -1,0 +1,8 @@
+-- Up Migration
+
+-- The leader of svc-controllers writes its health report here; console-api serves it and calls an old one unhealthy.
+CREATE TABLE controller_reports (
+  only boolean PRIMARY KEY DEFAULT true CHECK (only),
+  report jsonb NOT NULL,
+  reported_at timestamptz NOT NULL DEFAULT now()
+);

@@ -1,0 +1,34 @@
+/**
+ * The only source of time in logic, so that tests can advance it without waiting.
+ * `now` is the wall clock and may jump; intervals and freshness are judged by `monotonic`.
+ */
+export interface Clock {
+  /** Wall-clock time. */
+  now(): Date;
+  /** Milliseconds on a clock that never goes back; only differences mean anything. */
+  monotonic(): number;
+  /** Resolves after `ms` milliseconds; rejects with the signal's reason when aborted first. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}
+
+/** The machine's clock. Its sleeps keep the process alive; abort them on shutdown. */
+export const systemClock: Clock = {
+  now: () => new Date(),
+  monotonic: () => performance.now(),
+  sleep: (ms, signal) =>
+    new Promise((resolve, reject) => {
+      if (signal?.aborted) {
+        reject(signal.reason as Error);
+        return;
+      }
+      const onAbort = () => {
+        clearTimeout(timer);
+        reject(signal?.reason as Error);
+      };
+      const timer = setTimeout(() => {
+        signal?.removeEventListener('abort', onAbort);
+        resolve();
+      }, ms);
+      signal?.addEventListener('abort', onAbort, { once: true });
+    }),
+};

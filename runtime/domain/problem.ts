@@ -1,0 +1,60 @@
+/**
+ * Every stable error code that the management API can answer, with its HTTP status.
+ * Codes are a contract (spec.md §9): they are added, never renamed. Messages may change.
+ */
+export const problemStatus = {
+  invalid_request: 400,
+  invalid_json: 400,
+  environment_required: 400,
+  unauthenticated: 401,
+  invalid_credentials: 401,
+  invalid_webhook_token: 401,
+  forbidden: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  already_exists: 409,
+  name_taken: 409,
+  host_taken: 409,
+  namespace_taken: 409,
+  in_use: 409,
+  not_ready: 409,
+  conflict: 409,
+  git_source_configured: 409,
+  no_earlier_revision: 409,
+  body_too_large: 413,
+  unsupported_media_type: 415,
+  invalid_value: 422,
+  too_many_requests: 429,
+  internal: 500,
+  unavailable: 503,
+} as const;
+
+/** A stable code of {@link problemStatus}. */
+export type ProblemCode = keyof typeof problemStatus;
+
+/**
+ * A refusal that the caller caused or can act on. `message` is public: it says what to do and never carries a secret;
+ * whatever only operators may see goes into `cause`.
+ */
+export class Problem extends Error {
+  readonly code: ProblemCode;
+  readonly status: number;
+  readonly details: Readonly<Record<string, unknown>> | undefined;
+
+  constructor(
+    code: ProblemCode,
+    message: string,
+    options: { details?: Readonly<Record<string, unknown>>; cause?: unknown } = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'Problem';
+    this.code = code;
+    this.status = problemStatus[code];
+    this.details = options.details;
+  }
+
+  /** The error body of the management API (design.md §9). */
+  body(): { code: string; message: string; details?: Readonly<Record<string, unknown>> } {
+    return { code: this.code, message: this.message, ...(this.details && { details: this.details }) };
+  }
+}

@@ -1,0 +1,48 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+
+/** The ring of encryption keys in the system namespace: new values use `current`, old ones stay readable (decision 0001). */
+export interface KeyRing {
+  current: string;
+  /** Key id → 32 bytes. */
+  keys: ReadonlyMap<string, Buffer>;
+}
+
+/** What a sealed value is bound to: moved to another record or purpose it no longer opens. */
+export interface SealContext {
+  id: string;
+  purpose: string;
+}
+
+function associatedData(context: SealContext): Buffer {
+  return Buffer.from(`${context.purpose}\n${context.id}`);
+}
+
+/** Parses the ring from its stored JSON: `{"current":"k1","keys":{"k1":"<base64 of 32 bytes>"}}`. */
+export function parseKeyRing(text: string): KeyRing {
+  const stored = JSON.parse(text) as { current: string; keys: Record<string, string> };
+  const keys = new Map(Object.entries(stored.keys).map(([id, key]) => [id, Buffer.from(key, 'base64')]));
+  if (keys.get(stored.current)?.length !== 32) throw new Error('the encryption key ring has no usable current key');
+  return { current: stored.current, keys };
+}
+
+/** Encrypts with AES-256-GCM to `v1.<keyId>.<nonce>.<ciphertext and tag>` (decision 0001). */
+export function seal(ring: KeyRing, context: SealContext, plaintext: string): string {
+  const key = ring.keys.get(ring.current);
+  if (!key) throw new Error(`the key ring has no key "${ring.current}"`);
+  const nonce = randomBytes(12);
+  const cipher = createCipheriv('aes-256-gcm', key, nonce).setAAD(associatedData(context));
+  const sealed = Buffer.concat([cipher.update(plaintext, 'utf8'), cipher.final(), cipher.getAuthTag()]);
+  return `v1.${ring.current}.${nonce.toString('base64url')}.${sealed.toString('base64url')}`;
+}
+
+/** Opens what {@link seal} made. @throws Error when it was altered, moved, or sealed with a key that the ring lacks */
+export function unseal(ring: KeyRing, context: SealContext, sealed: string): string {
+  const [version, keyId, nonce, body] = sealed.split('.');
+  const key = keyId === undefined ? undefined : ring.keys.get(keyId);
+  if (version !== 'v1' || !key || !nonce || !body) throw new Error('not a value sealed with a key of this ring');
+  const bytes = Buffer.from(body, 'base64url');
+  const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(nonce, 'base64url'))
+    .setAAD(associatedData(context))
+    .setAuthTag(bytes.subarray(-16));
+  return Buffer.concat([decipher.update(bytes.subarray(0, -16)), decipher.final()]).toString('utf8');
+}

@@ -1,0 +1,42 @@
+import { z } from 'zod';
+
+/** How one queue behaves; see {@link catalogue}. */
+export interface QueueDefinition<Payload extends z.ZodType = z.ZodType> {
+  /** What a job carries: ids only, since Redis keeps it as plain text. Older shapes must still parse. */
+  payload: Payload;
+  /** Attempts of one piece of work, after which its processor is told that it was the last. */
+  attempts: number;
+  /** Wait before attempt n+1, in ms: `backoffMs · 2^(n−1)`, at most `backoffMaxMs`, with jitter. */
+  backoffMs: number;
+  backoffMaxMs: number;
+  /** An attempt that has not answered after this many ms counts as lost, and its row is due again. */
+  timeoutMs: number;
+  /** Jobs that one worker process runs at a time. */
+  concurrency: number;
+}
+
+/** Every job carries its work row and the record that the row is about. */
+export const workPayload = z.object({ workId: z.uuid(), recordId: z.uuid(), attempt: z.int().min(1) });
+
+export type WorkPayload = z.infer<typeof workPayload>;
+
+/**
+ * The one list of queues (design.md §4). Producers and processors derive their types from it, so a missing processor
+ * does not compile.
+ */
+export const catalogue = {
+  /** The steps of one deployment; the record is `deployments.id`. A step applies and returns: it never waits for pods. */
+  rollouts: {
+    payload: workPayload,
+    attempts: 20,
+    backoffMs: 500,
+    backoffMaxMs: 60_000,
+    timeoutMs: 15_000,
+    concurrency: 8,
+  },
+} as const satisfies Record<string, QueueDefinition>;
+
+/** The name of a queue, and the `kind` of its rows in the work table. */
+export type QueueName = keyof typeof catalogue;
+
+export type Payload<Name extends QueueName> = z.infer<(typeof catalogue)[Name]['payload']>;
