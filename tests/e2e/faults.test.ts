@@ -1,0 +1,79 @@
+import t from 'tap';
+import { eventually, runningPlatform, testProject } from '../support/platform.ts';
+
+const platform = await runningPlatform();
+const hello = (version: string) => `localhost:5000/svc/hello:${version}`;
+const failpoints = [
+  'rollout.before-apply',
+  'rollout.applied',
+  'rollout.recorded',
+  'rollout.before-end',
+  'rollout.ended',
+];
+
+interface Entry {
+  id: string;
+  revision: number;
+  image: string;
+  status: string;
+}
+
+const inWorkers = (...command: string[]) =>
+  platform.kubectl('-n', 'svc-system', 'exec', 'deploy/svc-workers', '--', ...command);
+
+async function restarts(): Promise<number> {
+  const pods = await platform.kubectl('-n', 'svc-system', 'get', 'pods', '-l', 'app=svc-workers', '-o', 'json');
+  const { items } = JSON.parse(pods.stdout) as {
+    items: { status: { containerStatuses?: { restartCount: number; ready: boolean }[] } }[];
+  };
+  return items.flatMap((pod) => pod.status.containerStatuses ?? []).reduce((sum, each) => sum + each.restartCount, 0);
+}
+
+t.test(
+  'the workers are killed at every step of a rollout, and it still ends, once',
+  { timeout: 500_000 },
+  async (t) => {
+    const { flags } = await testProject(t, platform);
+    await platform.ok(['app', 'create', 'api', '--image', hello('v1'), ...flags]);
+    const history = async () => (await platform.json<{ items: Entry[] }>(['app', 'history', 'api', ...flags])).items;
+
+    for (const [index, failpoint] of failpoints.entries()) {
+      await t.test(failpoint, async (t) => {
+        const before = await restarts();
+        const armed = await eventually(
+          () => inWorkers('node', '-e', `require('fs').writeFileSync('/failpoints/${failpoint}','')`),
+          (ended) => ended.code === 0,
+        );
+        t.equal(armed.code, 0);
+        const image = hello(index % 2 === 0 ? 'v2' : 'v1');
+        const updated = await platform.svc(['app', 'update', 'api', '--image', image, ...flags]);
+        t.equal(updated.code, 0, updated.stderr);
+        t.equal(await restarts(), before + 1, 'the workers were killed once');
+        const entries = await history();
+        t.equal(entries.length, index + 2);
+        t.match(entries[0], { revision: index + 2, image, status: 'succeeded' });
+      });
+    }
+  },
+);
+
+t.test('Redis is flushed while a rollout is under way, and it still ends, once', { timeout: 300_000 }, async (t) => {
+  const { flags } = await testProject(t, platform);
+  await platform.ok(['app', 'create', 'api', '--image', hello('v1'), ...flags]);
+  const accepted = await platform.json<{ id: string }>([
+    ...['app', 'update', 'api', '--image', hello('v2'), '--no-wait', ...flags],
+  ]);
+  const flushed = await platform.kubectl(
+    ...['-n', 'svc-system', 'exec', 'svc-redis-0', '--', 'sh', '-c'],
+    'REDISCLI_AUTH="$(cat "$REDIS_PASSWORD_FILE")" redis-cli flushall',
+  );
+  t.match(flushed.stdout, 'OK', flushed.stderr);
+  const entries = await eventually(
+    async () => (await platform.json<{ items: Entry[] }>(['app', 'history', 'api', ...flags])).items,
+    (items) => items[0]?.status !== 'accepted' && items[0]?.status !== 'rolling_out',
+  );
+  t.match(entries, [
+    { id: accepted.id, revision: 2, status: 'succeeded' },
+    { revision: 1, status: 'succeeded' },
+  ]);
+});

@@ -1,0 +1,143 @@
+import t from 'tap';
+import { eventually, runningPlatform, testProject, uniqueName } from '../support/platform.ts';
+
+const platform = await runningPlatform();
+const code = `
+export async function handler(event, context) {
+  return { statusCode: 200, headers: { 'x-method': context.method }, body: JSON.stringify({ event, path: context.path }) };
+}`;
+
+interface FunctionView {
+  url: string;
+  status: string;
+  replicas: number;
+  readyReplicas: number;
+}
+
+t.test('a function starts from zero on the first request, stays warm, and goes back to zero', async (t) => {
+  const { namespace, flags } = await testProject(t, platform);
+  const name = uniqueName('hello');
+  const dir = t.testdir({ 'hello.js': code });
+  await platform.ok([
+    ...['function', 'create', name, '--runtime', 'node', '--code-file', `${dir}/hello.js`],
+    ...['--idle-timeout', '8s', ...flags],
+  ]);
+  const show = () => platform.json<FunctionView>(['function', 'show', name, ...flags]);
+  const created = await show();
+  t.match(created.url, `http://fn-${name}--local.${platform.info.appsDomain}`);
+  t.equal(created.replicas, 0);
+  const reserved = await platform.kubectl('-n', namespace, 'get', 'workloadname', name, '-o', 'json');
+  t.match(JSON.parse(reserved.stdout), {
+    spec: { kind: 'Function' },
+    metadata: { ownerReferences: [{ kind: 'Function', name }] },
+  });
+
+  const ask = (body: string) =>
+    platform.request(`${created.url}/greet`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body,
+    });
+
+  await t.test('the first request is held and answered by the cold pod', async (t) => {
+    const answer = await eventually(
+      () => ask('{"n":1}'),
+      (reply) => reply.status !== 404,
+    );
+    t.equal(answer.status, 200);
+    t.same(answer.json(), { event: { n: 1 }, path: '/greet' });
+    t.equal(answer.headers['x-method'], 'POST');
+    t.equal(answer.headers['x-svc-cold-start'], 'true');
+  });
+
+  await t.test('later ones are warm', async (t) => {
+    const answer = await ask('{"n":2}');
+    t.equal(answer.status, 200);
+    t.equal(answer.headers['x-svc-cold-start'], 'false');
+  });
+
+  await t.test('it goes back to zero, and ten at once from zero are all answered', async (t) => {
+    const none = await eventually(show, (view) => view.replicas === 0);
+    t.equal(none.replicas, 0);
+    await eventually(
+      () => platform.kubectl('-n', namespace, 'get', 'pods', '-l', `app=${name}`, '-o', 'name'),
+      (pods) => pods.stdout === '',
+    );
+    const answers = await Promise.all(Array.from({ length: 10 }, (_, n) => ask(JSON.stringify({ n }))));
+    t.same(
+      answers.map((answer) => answer.status),
+      Array.from({ length: 10 }, () => 200),
+    );
+    t.same(
+      answers.map((answer) => (answer.json()['event'] as { n: number }).n),
+      Array.from({ length: 10 }, (_, n) => n),
+    );
+  });
+
+  await t.test('it is listed, and deleting it leaves nothing', async (t) => {
+    t.match(await platform.ok(['function', 'list', ...flags]), name);
+    await platform.ok(['function', 'delete', name, '--yes', ...flags]);
+    const left = await eventually(
+      () =>
+        platform.kubectl(
+          ...['-n', namespace, 'get', '-o', 'name'],
+          'functions.platform.svc,workloadnames,deploy,rs,pods,svc,secret,configmap',
+        ),
+      (listed) => !/pod\/|replicaset/.test(listed.stdout),
+    );
+    t.equal(left.stdout.replace('configmap/kube-root-ca.crt\n', ''), '');
+    const routes = await platform.kubectl('-n', 'svc-system', 'get', 'ingressroute', '-o', 'json');
+    t.notMatch(routes.stdout, `fn-${name}--`);
+    const hosts = await platform.kubectl('get', 'hostnames', '-o', 'name');
+    t.notMatch(hosts.stdout, `fn-${name}--`);
+    t.equal(
+      (
+        await eventually(
+          () => ask('{}'),
+          (answer) => answer.status === 404,
+        )
+      ).status,
+      404,
+    );
+  });
+});
+
+t.test('code that does not load is a failed function with its error, never a 200', { timeout: 300_000 }, async (t) => {
+  const { flags } = await testProject(t, platform);
+  const name = uniqueName('broken');
+  const dir = t.testdir({ 'broken.js': 'export const handler = nothing.here;' });
+  await platform.ok([
+    ...['function', 'create', name, '--runtime', 'node', '--code-file', `${dir}/broken.js`, ...flags],
+  ]);
+  const { url } = await platform.json<FunctionView>(['function', 'show', name, ...flags]);
+  const answer = await eventually(
+    () => platform.request(url),
+    (reply) => reply.status !== 404,
+  );
+  t.ok(answer.status >= 500, String(answer.status));
+  t.ok(answer.json()['code']);
+  const failed = await eventually(
+    () => platform.json<FunctionView & { message?: string }>(['function', 'show', name, ...flags]),
+    (view) => view.status === 'failed',
+  );
+  t.ok(failed.message);
+});
+
+t.test('two functions of one name cannot share a host: the second is refused and leaves nothing', async (t) => {
+  const one = await testProject(t, platform);
+  const two = await testProject(t, platform);
+  const name = uniqueName('twin');
+  const dir = t.testdir({ 'twin.js': code });
+  const create = (flags: string[]) =>
+    platform.svc(['function', 'create', name, '--runtime', 'node', '--code-file', `${dir}/twin.js`, ...flags]);
+  t.equal((await create(one.flags)).code, 0);
+  const refused = await create(two.flags);
+  t.equal(refused.code, 1);
+  t.match(refused.stderr, /host_taken/);
+  t.match(refused.stderr, one.namespace);
+  const left = await eventually(
+    () => platform.kubectl('-n', two.namespace, 'get', 'functions.platform.svc,workloadnames', '-o', 'name'),
+    (listed) => listed.stdout === '',
+  );
+  t.equal(left.stdout, '');
+});

@@ -1,0 +1,86 @@
+import t from 'tap';
+import { runningPlatform } from '../support/platform.ts';
+import { run } from '../support/platform.ts';
+
+const platform = await runningPlatform();
+
+interface Item {
+  kind: string;
+  metadata: { name: string; namespace?: string; resourceVersion: string; generation?: number };
+}
+
+async function versions(): Promise<Map<string, string>> {
+  const listed = await platform.kubectl(
+    ...['get', '-A', '-l', 'app.kubernetes.io/managed-by=kipper', '-o', 'json'],
+    'crd,clusterrole,clusterrolebinding,role,rolebinding,serviceaccount,secret,service,pdb,ingressroute,middleware,platformconfigs.platform.svc',
+  );
+  const { items } = JSON.parse(listed.stdout) as { items: Item[] };
+  return new Map(
+    items.map(({ kind, metadata }) => [
+      `${kind} ${metadata.namespace ?? ''}/${metadata.name}`,
+      metadata.resourceVersion,
+    ]),
+  );
+}
+
+async function generations(): Promise<string> {
+  const listed = await platform.kubectl('-n', 'svc-system', 'get', 'deploy,statefulset', '-o', 'json');
+  const { items } = JSON.parse(listed.stdout) as { items: Item[] };
+  return items.map(({ kind, metadata }) => `${kind}/${metadata.name} ${metadata.generation}`).join('\n');
+}
+
+t.test('svc install run again changes nothing', async (t) => {
+  const before = await versions();
+  const generation = await generations();
+  t.ok(before.size > 20);
+  const config = await platform.kubectl('get', 'platformconfigs.platform.svc', 'platform', '-o', 'json');
+  const deployments = await platform.kubectl('-n', 'svc-system', 'get', 'deploy,statefulset', '-o', 'json');
+  const { spec } = JSON.parse(config.stdout) as { spec: { runtimeImages: { node: string } } };
+  const imageOf = (name: string) => {
+    const { items } = JSON.parse(deployments.stdout) as {
+      items: { metadata: { name: string }; spec: { template: { spec: { containers: { image: string }[] } } } }[];
+    };
+    const found = items.find((item) => item.metadata.name === name)?.spec.template.spec.containers[0]?.image;
+    return found ?? t.fail(`no ${name}`).toString();
+  };
+  const port = new URL(platform.info.api).port;
+  const again = await run(process.execPath, [
+    ...['cli/main.ts', 'install', '--kubeconfig', platform.info.kubeconfig],
+    ...['--apps-domain', platform.info.appsDomain, '--cluster', 'local'],
+    ...['--scheme', 'http', '--public-port', port, '--entry-point', 'web'],
+    ...['--image-platform', imageOf('console-api'), '--image-function-node', spec.runtimeImages.node],
+    ...['--image-postgres', imageOf('svc-postgres'), '--image-redis', imageOf('svc-redis'), '--failpoints'],
+  ]);
+  t.equal(again.code, 0, again.stderr);
+  t.same(await versions(), before);
+  t.equal(await generations(), generation);
+});
+
+t.test('every process runs as a pod; checker and interceptor twice, with disruption budgets', async (t) => {
+  const listed = await platform.kubectl('-n', 'svc-system', 'get', 'deploy', '-o', 'json');
+  const { items } = JSON.parse(listed.stdout) as {
+    items: { metadata: { name: string }; status: { readyReplicas?: number } }[];
+  };
+  t.same(Object.fromEntries(items.map((item) => [item.metadata.name, item.status.readyReplicas])), {
+    'console-api': 1,
+    'svc-authz': 2,
+    'svc-controllers': 1,
+    'svc-interceptor': 2,
+    'svc-workers': 1,
+  });
+  const budgets = await platform.kubectl('-n', 'svc-system', 'get', 'pdb', '-o', 'name');
+  t.match(budgets.stdout, /svc-authz/);
+  t.match(budgets.stdout, /svc-interceptor/);
+});
+
+t.test('health, controllers and metrics answer from the start', async (t) => {
+  const health = await platform.request(`${platform.info.api}/health`);
+  t.equal(health.status, 200);
+  const controllers = await platform.request(`${platform.info.api}/health/controllers`);
+  t.equal(controllers.status, 200);
+  t.match(controllers.json(), { healthy: true, managerStarted: true, cacheSynced: true });
+  const names = (controllers.json()['controllers'] as { name: string; registered: boolean }[]).map(({ name }) => name);
+  for (const name of ['App', 'Function', 'PlatformConfig', 'Project']) t.ok(names.includes(name), name);
+  const openapi = await platform.request(`${platform.info.api}/api/v1/openapi.json`);
+  t.equal(openapi.json()['openapi'], '3.1.0');
+});

@@ -1,0 +1,113 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import t from 'tap';
+import { eventually, runningPlatform, testProject } from '../support/platform.ts';
+
+const platform = await runningPlatform();
+const image = 'localhost:5000/svc/hello:v1';
+
+/** Every secret that the installation and this test's own use generated, by what it is. */
+async function generatedSecrets(flags: string[], url: string): Promise<Map<string, string>> {
+  const secrets = new Map<string, string>();
+  secrets.set('admin password', readFileSync(platform.info.adminPasswordFile, 'utf8').trim());
+  secrets.set('API key', await platform.ok(['key', 'create', '--plan', 'p', ...flags]));
+  const webhook = await platform.json<{ token: string; url: string }>(['app', 'webhook', 'enable', 'api', ...flags]);
+  secrets.set('webhook token', webhook.token);
+  const login = await platform.request(`${platform.info.api}/api/v1/session`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ email: platform.info.adminEmail, password: secrets.get('admin password') }),
+  });
+  secrets.set('session token', String(login.json()['token']));
+  const listed = await platform.kubectl('-n', 'svc-system', 'get', 'secrets', '-o', 'json');
+  const { items } = JSON.parse(listed.stdout) as {
+    items: { metadata: { name: string }; data?: Record<string, string> }[];
+  };
+  for (const item of items) {
+    for (const [key, value] of Object.entries(item.data ?? {})) {
+      const text = Buffer.from(value, 'base64').toString().trim();
+      // The ring is JSON: its keys are what must not appear.
+      for (const part of text.startsWith('{') ? (text.match(/[A-Za-z0-9+/]{40,}=*/g) ?? []) : [text]) {
+        if (part.length >= 16) secrets.set(`${item.metadata.name}/${key}`, part);
+      }
+    }
+  }
+
+  // Use each of them, rightly and wrongly, so that whoever logs what it is given has had the chance.
+  for (const key of [secrets.get('API key') ?? '', `${secrets.get('API key')}x`]) {
+    await platform.request(url, { headers: { 'X-API-Key': key } });
+  }
+  for (const [token, body] of [
+    [webhook.token, JSON.stringify({ image, commit: 'c0ffee' })],
+    [webhook.token, '{'],
+    [webhook.token, JSON.stringify({ image: webhook.token })],
+    [`${webhook.token}x`, JSON.stringify({ image })],
+  ] as const) {
+    await platform.request(webhook.url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'X-Svc-Token': token },
+      body,
+    });
+  }
+  await platform.request(`${platform.info.api}/api/v1/projects?token=${secrets.get('session token')}`, {
+    headers: { authorization: `Bearer ${secrets.get('session token')}x` },
+  });
+  return secrets;
+}
+
+/** The command line of every process of the machine, the pods' among them. */
+function allArguments(): string {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((pid) => {
+      try {
+        return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+      } catch {
+        return '';
+      }
+    })
+    .join('\n');
+}
+
+t.test('no generated secret stands in a log, an argument, Redis or an error body', async (t) => {
+  const { namespace, flags } = await testProject(t, platform);
+  await platform.ok(['app', 'create', 'api', '--image', image, ...flags]);
+  await platform.ok(['plan', 'create', 'p', '--rate', '10', '--burst', '10', ...flags]);
+  await platform.ok(['app', 'gate', 'enable', 'api', ...flags]);
+  const { url } = await platform.json<{ url: string }>(['app', 'show', 'api', ...flags]);
+  await eventually(
+    () => platform.request(url),
+    (answer) => answer.status === 401,
+  );
+  const secrets = await generatedSecrets(flags, url);
+  t.ok(secrets.size >= 7, [...secrets.keys()].join(', '));
+
+  const places = new Map<string, string>();
+  for (const [space, selector] of [
+    ['svc-system', ''],
+    [namespace, ''],
+    ['traefik', ''],
+  ] as const) {
+    const pods = await platform.kubectl('-n', space, 'get', 'pods', '-o', 'name');
+    for (const pod of pods.stdout.split('\n').filter(Boolean)) {
+      const logs = await platform.kubectl('-n', space, 'logs', pod, '--all-containers', `--tail=-1${selector}`);
+      places.set(`the log of ${pod}`, logs.stdout);
+    }
+    const events = await platform.kubectl('-n', space, 'get', 'events', '-o', 'json');
+    places.set(`the Events of ${space}`, events.stdout);
+  }
+  places.set('process arguments', allArguments());
+  const redis = await platform.kubectl(
+    ...['-n', 'svc-system', 'exec', 'svc-redis-0', '--', 'sh', '-c'],
+    'export REDISCLI_AUTH="$(cat "$REDIS_PASSWORD_FILE")"; for key in $(redis-cli --scan); do echo "$key"; redis-cli dump "$key"; redis-cli hgetall "$key"; done',
+  );
+  t.ok(redis.stdout.length > 0, redis.stderr);
+  places.set('Redis', redis.stdout);
+  places.set('error bodies', platform.errorBodies.join('\n'));
+  const specs = await platform.kubectl('get', 'pods,deploy,sts', '-A', '-o', 'json');
+  places.set('pod specifications', specs.stdout);
+
+  t.ok((places.get('error bodies') ?? '').includes('invalid_key'), 'error bodies were collected');
+  for (const [place, content] of places) {
+    for (const [what, secret] of secrets) t.notOk(content.includes(secret), `${what} in ${place}`);
+  }
+});

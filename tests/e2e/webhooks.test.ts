@@ -1,0 +1,129 @@
+import { createHmac } from 'node:crypto';
+import t from 'tap';
+import { eventually, runningPlatform, testProject, type Answer } from '../support/platform.ts';
+
+const platform = await runningPlatform();
+const hello = (version: string) => `localhost:5000/svc/hello:${version}`;
+
+interface Entry {
+  revision: number;
+  image: string;
+  commit?: string;
+  trigger: string;
+  status: string;
+  current: boolean;
+}
+
+t.test('a webhook rolls out, is recorded, and can be rolled back', async (t) => {
+  const { namespace, flags } = await testProject(t, platform);
+  await platform.ok(['app', 'create', 'api', '--image', hello('v1'), ...flags]);
+  const app = await platform.json<{ url: string }>(['app', 'show', 'api', ...flags]);
+  const webhook = await platform.json<{ url: string; token: string }>(['app', 'webhook', 'enable', 'api', ...flags]);
+  t.equal(webhook.url, `${platform.info.api}/api/v1/webhook/${namespace}/api`);
+  t.match(webhook.token, /^svcwh_/);
+
+  const post = (headers: Record<string, string>, body: unknown, url = webhook.url): Promise<Answer> =>
+    platform.request(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+    });
+  const history = async () => (await platform.json<{ items: Entry[] }>(['app', 'history', 'api', ...flags])).items;
+  const untilEnded = (statusUrl: string) =>
+    eventually(
+      () => platform.request(statusUrl, { headers: { 'X-Svc-Token': webhook.token } }),
+      (answer) => !['accepted', 'rolling_out'].includes(String(answer.json()['status'])),
+    );
+
+  await t.test('refused requests are all alike and record nothing', async (t) => {
+    const before = await history();
+    const deploy = { image: hello('v2') };
+    const answers = await Promise.all([
+      post({}, deploy),
+      post({ 'X-Svc-Token': 'svcwh_wrong' }, deploy),
+      post({ 'X-Svc-Token': webhook.token }, deploy, webhook.url.replace(/api$/, 'nothing')),
+      post({ 'X-Hub-Signature-256': 'sha256=00' }, deploy),
+    ]);
+    t.same(new Set(answers.map((answer) => answer.status)), new Set([401]));
+    t.equal(new Set(answers.map((answer) => answer.body)).size, 1);
+    t.equal((await post({ 'X-Svc-Token': webhook.token }, '{"image":')).status, 400);
+    t.equal((await post({ 'X-Svc-Token': webhook.token }, {})).status, 400);
+    t.equal((await post({ 'X-Svc-Token': webhook.token }, { image: 'no tag' })).status, 422);
+    t.same(await history(), before);
+  });
+
+  await t.test('202 with id and status URL; succeeded only once the new pods serve', async (t) => {
+    const accepted = await post({ 'X-Svc-Token': webhook.token }, { image: hello('v2'), commit: 'abc1234' });
+    t.equal(accepted.status, 202);
+    const body = accepted.json();
+    t.match(body, { id: /^[0-9a-f-]{36}$/, revision: 2 });
+    const ended = await untilEnded(String(body['statusUrl']));
+    t.equal(ended.json()['status'], 'succeeded');
+    t.match((await platform.request(app.url)).json(), { version: 'v2' });
+    t.match(await history(), [
+      { revision: 2, image: hello('v2'), commit: 'abc1234', trigger: 'webhook', status: 'succeeded', current: true },
+      { revision: 1, image: hello('v1'), trigger: 'manual', status: 'succeeded', current: false },
+    ]);
+    const table = await platform.ok(['app', 'history', 'api', ...flags]);
+    t.match(table, /REVISION\s+.*IMAGE\s+.*COMMIT\s+.*TRIGGER\s+.*WHEN/i);
+  });
+
+  await t.test('the status URL wants a session or the token of its app', async (t) => {
+    const accepted = await post({ 'X-Svc-Token': webhook.token, 'Idempotency-Key': 'k1' }, { image: hello('v2') });
+    const url = String(accepted.json()['statusUrl']);
+    t.equal((await platform.request(url)).status, 401);
+    t.equal((await platform.request(url, { headers: { 'X-Svc-Token': 'svcwh_wrong' } })).status, 401);
+    const again = await post({ 'X-Svc-Token': webhook.token, 'Idempotency-Key': 'k1' }, { image: hello('v2') });
+    t.equal(again.json()['id'], accepted.json()['id'], 'a redelivery is the same deployment');
+    await untilEnded(url);
+  });
+
+  await t.test('rollback goes to the last earlier succeeded revision, as a new one', async (t) => {
+    await platform.ok(['app', 'rollback', 'api', '--revision', '1', ...flags]);
+    t.match((await platform.request(app.url)).json(), { version: 'v1' });
+    const [newest] = await history();
+    t.match(newest, { revision: 4, image: hello('v1'), trigger: 'rollback', status: 'succeeded', current: true });
+    await platform.ok(['app', 'rollback', 'api', ...flags]);
+    t.match((await platform.request(app.url)).json(), { version: 'v2' });
+    const refused = await platform.svc(['app', 'rollback', 'api', '--revision', '99', ...flags]);
+    t.equal(refused.code, 1);
+  });
+
+  await t.test('a signature over the raw body is as good as the token', async (t) => {
+    const body = JSON.stringify({ image: hello('v1'), commit: 'def5678' });
+    const signature = `sha256=${createHmac('sha256', webhook.token).update(body).digest('hex')}`;
+    t.equal((await post({ 'X-Hub-Signature-256': signature }, `${body} `)).status, 401, 'altered bytes');
+    const accepted = await post({ 'X-Hub-Signature-256': signature }, body);
+    t.equal(accepted.status, 202);
+    await untilEnded(String(accepted.json()['statusUrl']));
+  });
+
+  await t.test('a regenerated token ends the old one; a disabled webhook takes none', async (t) => {
+    const renewed = await platform.json<{ token: string }>(['app', 'webhook', 'enable', 'api', ...flags]);
+    t.not(renewed.token, webhook.token);
+    t.equal((await post({ 'X-Svc-Token': webhook.token }, { image: hello('v2') })).status, 401);
+    const status = await platform.json<{ token: string }>(['app', 'webhook', 'status', 'api', ...flags]);
+    t.equal(status.token, renewed.token);
+    await platform.ok(['app', 'webhook', 'disable', 'api', ...flags]);
+    t.equal((await post({ 'X-Svc-Token': renewed.token }, { image: hello('v2') })).status, 401);
+  });
+});
+
+t.test('a newer deployment supersedes one that has not ended', async (t) => {
+  const { flags } = await testProject(t, platform);
+  await platform.ok(['app', 'create', 'api', '--image', hello('v1'), ...flags]);
+  for (const version of ['v2', 'v1', 'v2']) {
+    await platform.ok(['app', 'update', 'api', '--image', hello(version), '--no-wait', ...flags]);
+  }
+  const ended = await eventually(
+    async () => (await platform.json<{ items: Entry[] }>(['app', 'history', 'api', ...flags])).items,
+    (items) => items.every((entry) => !['accepted', 'rolling_out'].includes(entry.status)),
+  );
+  t.same(
+    ended.map((entry) => entry.revision),
+    [4, 3, 2, 1],
+  );
+  t.equal(ended[0]?.status, 'succeeded');
+  t.equal(ended[0]?.current, true);
+  for (const entry of ended.slice(1, 3)) t.match(entry.status, /^(superseded|succeeded)$/);
+});

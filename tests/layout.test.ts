@@ -1,0 +1,135 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import t from 'tap';
+
+const root = join(import.meta.dirname, '..');
+const topLevel = ['functions', 'gate', 'runtime', 'workers', 'infra', 'cli', 'tests'];
+
+/** The layers of runtime/, lowest first; a layer imports only itself and those below (docs/architecture.md). */
+const layers = ['domain', 'contracts', 'queues', ['bus', 'db', 'kube'], 'records', 'host'];
+
+/** What each top-level folder may import besides itself and runtime/. */
+const allowed: Readonly<Record<string, readonly string[]>> = {
+  runtime: [],
+  functions: [],
+  gate: [],
+  workers: ['infra/manifests'],
+  infra: [],
+  cli: ['infra'],
+  tests: topLevel,
+};
+
+interface Import {
+  from: string;
+  to: string;
+}
+
+function sources(folder: string): string[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .map((name) => join(folder, name));
+}
+
+function importsOf(file: string): Import[] {
+  const text = readFileSync(join(root, file), 'utf8');
+  return [...text.matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)'/g)].map((match) => ({
+    from: file,
+    to: relative(root, resolve(root, dirname(file), match[1] ?? '')),
+  }));
+}
+
+function layerOf(path: string): number {
+  const folder = path.split('/')[1] ?? '';
+  return layers.findIndex((layer) => layer === folder || (Array.isArray(layer) && layer.includes(folder)));
+}
+
+const under = (path: string, folder: string) => path === folder || path.startsWith(`${folder}/`);
+const top = (path: string) => path.split('/')[0] ?? '';
+const isMain = (path: string) => /(^|\/)main\.ts$/.test(path);
+const files = topLevel.flatMap(sources);
+const imports = files.flatMap(importsOf);
+const show = (list: Import[]) => list.map(({ from, to }) => `${from} -> ${to}`);
+
+t.test('folders import only what the architecture allows', (t) => {
+  const wrong = imports.filter(({ from, to }) => {
+    if (top(from) === top(to) || under(to, 'package.json')) return false;
+    if (top(to) === 'runtime') return false;
+    return !(allowed[top(from)] ?? []).some((folder) => under(to, folder));
+  });
+  t.same(show(wrong), []);
+  t.end();
+});
+
+t.test('a layer of runtime/ imports only itself and those below', (t) => {
+  const wrong = imports.filter(
+    ({ from, to }) => top(from) === 'runtime' && top(to) === 'runtime' && layerOf(to) > layerOf(from),
+  );
+  t.same(show(wrong), []);
+  t.same(
+    files.filter((file) => top(file) === 'runtime' && layerOf(file) < 0),
+    [],
+  );
+  t.end();
+});
+
+t.test('siblings never import each other', (t) => {
+  const wrong = imports.filter(({ from, to }) => {
+    if (!['functions', 'workers', 'gate'].includes(top(from)) || top(from) !== top(to) || isMain(from)) return false;
+    return from.split('/')[1] !== to.split('/')[1];
+  });
+  t.same(show(wrong), []);
+  t.end();
+});
+
+t.test('manifests are pure: they import rules and contracts only', (t) => {
+  const wrong = imports.filter(
+    ({ from, to }) =>
+      under(from, 'infra/manifests') &&
+      !['infra/manifests', 'runtime/domain', 'runtime/contracts'].some((folder) => under(to, folder)),
+  );
+  t.same(show(wrong), []);
+  t.end();
+});
+
+t.test('the gate never imports the bus', (t) => {
+  const wrong = imports.filter(({ from, to }) => top(from) === 'gate' && under(to, 'runtime/bus'));
+  t.same(show(wrong), []);
+  t.end();
+});
+
+t.test('the command line speaks HTTP: of runtime/ it knows rules and contracts; machine commands also infra', (t) => {
+  const machineCommands = ['cli/commands/install.ts', 'cli/main.ts'];
+  const wrong = imports.filter(
+    ({ from, to }) =>
+      top(from) === 'cli' &&
+      top(to) !== 'cli' &&
+      !under(to, 'runtime/domain') &&
+      !under(to, 'runtime/contracts') &&
+      !machineCommands.includes(from),
+  );
+  t.same(show(wrong), []);
+  t.end();
+});
+
+t.test('only main.ts files and the configuration read the environment, take signals or exit', (t) => {
+  const outside = files.filter(
+    (file) => ['functions', 'gate', 'runtime', 'workers'].includes(top(file)) && !isMain(file),
+  );
+  const wrong = outside.filter((file) => {
+    const text = readFileSync(join(root, file), 'utf8');
+    if (/process\.env\b/.test(text) && file !== 'runtime/host/config.ts') return true;
+    if (/process\.exit\(|process\.on(ce)?\('SIG/.test(text) && file !== 'runtime/host/lifecycle.ts') return true;
+    return false;
+  });
+  t.same(wrong, []);
+  t.end();
+});
+
+t.test('a file holds one thing', (t) => {
+  const long = files.filter((file) => {
+    const lines = readFileSync(join(root, file), 'utf8').split('\n').length;
+    return top(file) !== 'tests' && lines > 400;
+  });
+  t.same(long, []);
+  t.end();
+});

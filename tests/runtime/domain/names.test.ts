@@ -1,0 +1,47 @@
+import t from 'tap';
+import {
+  appHost,
+  checkEnvironmentName,
+  checkProjectName,
+  checkWorkloadName,
+  functionHost,
+  nameTaken,
+  namespaceOf,
+} from '../../../runtime/domain/names.ts';
+
+const refused = { name: 'Problem', code: 'invalid_value' };
+
+t.test('a workload name is a DNS label that leaves room for suffixes', (t) => {
+  for (const name of ['a', 'api', 'api-v2', 'a'.repeat(40)]) t.equal(checkWorkloadName(name), name);
+  for (const name of ['', 'Api', '-a', 'a-', '1a', 'a--b', 'a_b', 'a.b', 'a'.repeat(41), 'a;rm -rf', '$(x)']) {
+    t.throws(() => checkWorkloadName(name), refused, JSON.stringify(name));
+  }
+  t.end();
+});
+
+t.test('project and environment names join to one namespace in one way only', (t) => {
+  t.equal(checkProjectName('web-shop'), 'web-shop');
+  t.throws(() => checkProjectName('web--shop'), refused);
+  t.throws(() => checkProjectName('a'.repeat(31)), refused);
+  t.equal(checkEnvironmentName('prod'), 'prod');
+  t.throws(() => checkEnvironmentName('pre-prod'), refused);
+  t.equal(namespaceOf('shop', 'prod'), 'shop-prod');
+  for (const project of ['kube', 'svc']) t.throws(() => namespaceOf(project, 'system'), refused);
+  t.end();
+});
+
+t.test('hosts are as decided, and too long a label is refused before anything is made', (t) => {
+  t.equal(appHost('api', 'shop-prod', 'apps.example.com'), 'api--shop-prod.apps.example.com');
+  t.equal(functionHost('hello', 'home', 'apps.example.com'), 'fn-hello--home.apps.example.com');
+  t.throws(() => appHost('a'.repeat(40), `${'p'.repeat(30)}-prod`, 'apps.example.com'), refused);
+  t.end();
+});
+
+t.test('a taken name is refused in the words of the specification', (t) => {
+  const problem = nameTaken('hello', 'App');
+  t.equal(problem.code, 'name_taken');
+  t.equal(problem.status, 409);
+  t.match(problem.message, 'already used by an app in this environment, and'.replace(', and', ';'));
+  t.match(problem.message, 'an app, a function and a job cannot share a name');
+  t.end();
+});

@@ -1,0 +1,3 @@
+import { endServers } from './servers.ts';
+
+endServers(process.ppid);

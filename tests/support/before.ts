@@ -1,0 +1,3 @@
+import { startServers } from './servers.ts';
+
+await startServers(process.ppid);

@@ -1,0 +1,145 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { once } from 'node:events';
+
+/**
+ * Real PostgreSQL and Redis servers for one run of the test suite: `before.ts` starts them, `after.ts` ends them, and the
+ * test files find them through a file named after the runner's process id, so that several runs never share.
+ */
+export interface TestServers {
+  postgres: { port: number; pid: number; url: string };
+  redis: { port: number; pid: number; url: string };
+}
+
+const prefix = 'svc-tests-';
+
+function folderOf(runner: number): string {
+  return join(tmpdir(), `${prefix}${runner}`);
+}
+
+/** The servers of this run. @throws Error when the test was not started by tap */
+export function testServers(): TestServers {
+  const file = join(folderOf(process.ppid), 'servers.json');
+  if (!existsSync(file)) throw new Error('no test servers: run the file with `npx tap <file>`, which starts them');
+  return JSON.parse(readFileSync(file, 'utf8')) as TestServers;
+}
+
+/** A TCP port of the loopback interface that nobody uses. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}
+
+/** Resolves once something accepts connections on the port. */
+export async function untilListening(port: number, child?: ChildProcess): Promise<void> {
+  for (;;) {
+    if (child && child.exitCode !== null) throw new Error(`the server ended with code ${child.exitCode}`);
+    const accepted = await new Promise<boolean>((resolve) => {
+      const socket = connect(port, '127.0.0.1');
+      socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
+      socket.once('connect', () => socket.destroy());
+    });
+    if (accepted) return;
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}
+
+function postgresBinaries(): string {
+  const root = '/usr/lib/postgresql';
+  const versions = existsSync(root) ? readdirSync(root).sort((a, b) => Number(b) - Number(a)) : [];
+  const version = versions.find((name) => existsSync(join(root, name, 'bin', 'postgres')));
+  if (!version) throw new Error('PostgreSQL is not installed: run `npm run setup`');
+  return join(root, version, 'bin');
+}
+
+/** PostgreSQL refuses to run as root. */
+function asPostgres(command: string, args: string[]): [string, string[]] {
+  return process.getuid?.() === 0 ? ['runuser', ['-u', 'postgres', '--', command, ...args]] : [command, args];
+}
+
+/** Starts a private PostgreSQL below `folder`, without durability: it lives as long as the tests. */
+export async function startPostgres(folder: string): Promise<{ port: number; pid: number; url: string }> {
+  const binaries = postgresBinaries();
+  const data = join(folder, 'postgres');
+  mkdirSync(data, { recursive: true });
+  if (process.getuid?.() === 0) spawnSync('chown', ['postgres', data]);
+  chmodSync(folder, 0o755);
+  const [initdb, initArgs] = asPostgres(join(binaries, 'initdb'), [
+    ...['-D', data, '-U', 'svc', '-A', 'trust', '-E', 'UTF8', '--no-sync', '--locale=C.UTF-8'],
+  ]);
+  const made = spawnSync(initdb, initArgs, { cwd: tmpdir(), encoding: 'utf8' });
+  if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`);
+  const port = await freePort();
+  const [postgres, args] = asPostgres(join(binaries, 'postgres'), [
+    ...['-D', data, '-p', String(port), '-k', data, '-c', 'listen_addresses=127.0.0.1', '-c', 'max_connections=300'],
+    ...['-c', 'fsync=off', '-c', 'synchronous_commit=off', '-c', 'full_page_writes=off'],
+  ]);
+  const child = spawn(postgres, args, { cwd: tmpdir(), detached: true, stdio: 'ignore' });
+  await untilListening(port, child);
+  child.unref();
+  return { port, pid: child.pid ?? 0, url: `postgresql://svc@127.0.0.1:${port}` };
+}
+
+/** Starts a private Redis with the settings that BullMQ needs. `port` re-starts one at its old address. */
+export async function startRedis(folder: string, port?: number): Promise<{ port: number; pid: number; url: string }> {
+  const data = join(folder, 'redis');
+  mkdirSync(data, { recursive: true });
+  const chosen = port ?? (await freePort());
+  const child = spawn(
+    'redis-server',
+    [
+      ...['--port', String(chosen), '--bind', '127.0.0.1', '--dir', data],
+      ...['--appendonly', 'yes', '--save', '', '--maxmemory-policy', 'noeviction'],
+    ],
+    { detached: true, stdio: 'ignore' },
+  );
+  await untilListening(chosen, child);
+  child.unref();
+  return { port: chosen, pid: child.pid ?? 0, url: `redis://127.0.0.1:${chosen}` };
+}
+
+/** Ends a server and its children; a server that is gone already is fine. */
+export function endServer(pid: number, signal: NodeJS.Signals = 'SIGKILL'): void {
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // It ended by itself.
+  }
+}
+
+/** Starts the servers of one run. */
+export async function startServers(runner: number): Promise<void> {
+  endAbandoned();
+  const folder = folderOf(runner);
+  mkdirSync(folder, { recursive: true });
+  const [postgres, redis] = await Promise.all([startPostgres(folder), startRedis(folder)]);
+  writeFileSync(join(folder, 'servers.json'), JSON.stringify({ postgres, redis } satisfies TestServers));
+}
+
+/** Ends the servers of one run and removes their files. */
+export function endServers(runner: number): void {
+  const folder = folderOf(runner);
+  const file = join(folder, 'servers.json');
+  if (existsSync(file)) {
+    const servers = JSON.parse(readFileSync(file, 'utf8')) as TestServers;
+    endServer(servers.postgres.pid);
+    endServer(servers.redis.pid);
+  }
+  rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
+}
+
+/** A run that was killed leaves its servers behind; the next one ends them. */
+function endAbandoned(): void {
+  for (const name of readdirSync(tmpdir()).filter((entry) => entry.startsWith(prefix))) {
+    const runner = Number(name.slice(prefix.length));
+    if (Number.isInteger(runner) && !existsSync(`/proc/${runner}`)) endServers(runner);
+  }
+}
