@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { bringUp } from '../infra/demo/bring-up.ts';
 import { down, paths } from '../infra/testcluster/cluster.ts';
+import { lineProgress } from '../infra/testcluster/progress.ts';
 
 /**
  * Everything that `npm test` runs, in its order: format, lint, types, then a real cluster with the platform on it, the
@@ -120,7 +121,7 @@ if (clusterEnv['SVC_HOME']) {
 }
 if (!process.argv.includes('--keep') && !whyNot && !fast) {
   say('taking the cluster down');
-  await down({ log: say });
+  await down({ progress: lineProgress(say) });
 }
 rmSync(home, { recursive: true, force: true });
 

@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { buildImages } from '../images/build.ts';
 import { paths, up } from '../testcluster/cluster.ts';
+import { lineProgress } from '../testcluster/progress.ts';
 
 /** Where a running platform listens and its first credentials: the content of `run.json` (design: one file, one shape). */
 export interface RunInfo {
@@ -45,7 +46,7 @@ export function readRunInfo(home = svcHome()): RunInfo {
 export async function bringUp(options: BringUpOptions): Promise<RunInfo> {
   const home = options.home ?? svcHome();
   mkdirSync(home, { recursive: true });
-  await up({ log: options.log });
+  await up({ progress: lineProgress(options.log) });
   const cluster = paths();
   const images = await buildImages({ registry: cluster.registry, log: options.log });
   const appsDomain = 'apps.localhost';

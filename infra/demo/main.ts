@@ -3,6 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { down } from '../testcluster/cluster.ts';
+import { lineProgress } from '../testcluster/progress.ts';
 import { bringUp, svcHome } from './bring-up.ts';
 import { createTranscript } from './transcript.ts';
 import { walkthrough } from './walkthrough.ts';
@@ -57,7 +58,7 @@ The platform is up.
   process.stdout.write('Ctrl-C takes it down.\n');
   const signal = await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM'), forever()]);
   log(`${String(signal)}: taking the cluster down`);
-  await down({ log });
+  await down({ progress: lineProgress(log) });
 }
 
 /** Waiting for a signal alone would not keep the process alive. */

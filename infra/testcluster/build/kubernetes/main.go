@@ -31,6 +31,7 @@ var commands = map[string]func() *cobra.Command{
 	"kube-proxy":              proxy.NewProxyCommand,
 	"kube-scheduler":          func() *cobra.Command { return scheduler.NewSchedulerCommand() },
 	"kubectl":                 func() *cobra.Command { return kubectl.NewDefaultKubectlCommand() },
+	"volume-provisioner":      newVolumeProvisionerCommand,
 	"kubelet":                 func() *cobra.Command { return kubelet.NewKubeletCommand(context.Background()) },
 }
 

@@ -1,0 +1,121 @@
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { run } from './buildah.ts';
+import { bases, type BaseName } from './catalogue.ts';
+import { digestOf } from './digest.ts';
+
+type Buildah = (args: readonly string[], cwd?: string) => Promise<string>;
+
+/** The npm that a base for Node carries, so that a Dockerfile can install what its lock file says. */
+const npmVersion = '11.21.2';
+
+/** What no container needs; a third of the size. */
+const superfluous = [
+  'usr/share/doc',
+  'usr/share/man',
+  'usr/share/locale',
+  'usr/share/info',
+  'var/cache/apt',
+  'var/lib/apt/lists',
+];
+
+const architecture = process.arch === 'arm64' ? 'arm64' : 'x64';
+
+/**
+ * Makes the bases that stand in for the public ones: Debian's minimal system with tini and certificates, and on it Node
+ * from its npm package, or a server from Debian's packages. Each is made once for its recipe.
+ */
+export function createBases(options: { buildah: Buildah; folder: string; log: (line: string) => void }): {
+  /** The local name of a base, made when it is not there. */
+  ensure(name: BaseName): Promise<string>;
+} {
+  const { buildah, folder, log } = options;
+  const recipe = digestOf(import.meta.dirname, ['base.ts', 'catalogue.ts']);
+  const made = new Map<string, Promise<string>>();
+
+  const once = (tag: string, make: (name: string) => Promise<void>): Promise<string> => {
+    const name = `localhost/svc-base:${tag}-${recipe}`;
+    const known = made.get(tag);
+    if (known) return known;
+    const making = (async () => {
+      const listed = await buildah(['images', '--quiet', '--filter', `reference=${name}`]);
+      if (!listed.trim()) await make(name);
+      return name;
+    })();
+    made.set(tag, making);
+    return making;
+  };
+
+  const debian = () =>
+    once('debian', async (name) => {
+      log('images: a minimal Debian');
+      const root = mkdtempSync(join(folder, 'debian-'));
+      try {
+        await run('debootstrap', ['--variant=minbase', '--include=ca-certificates,tini', 'bookworm', root]);
+        for (const path of superfluous) rmSync(join(root, path), { recursive: true, force: true });
+        mkdirSync(join(root, 'var/lib/apt/lists/partial'), { recursive: true });
+        mkdirSync(join(root, 'var/cache/apt/archives/partial'), { recursive: true });
+        await commit(name, 'scratch', (container) => buildah(['add', '--quiet', container, root, '/']));
+      } finally {
+        rmSync(root, { recursive: true, force: true });
+      }
+    });
+
+  const commit = async (name: string, from: string, change: (container: string) => Promise<unknown>) => {
+    const container = (await buildah(['from', '--pull-never', from])).trim();
+    try {
+      await change(container);
+      await buildah([
+        'config',
+        '--env',
+        'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+        container,
+      ]);
+      await buildah(['commit', '--quiet', container, name]);
+    } finally {
+      await buildah(['rm', container]);
+    }
+  };
+
+  /** Adds a package of the npm registry, unpacked. */
+  const unpacked = async (name: string, version: string): Promise<string> => {
+    const target = join(folder, `${name}-${version}`);
+    if (existsSync(join(target, 'package'))) return join(target, 'package');
+    rmSync(target, { recursive: true, force: true });
+    mkdirSync(target, { recursive: true });
+    const packed = await run('npm', ['pack', '--silent', `${name}@${version}`], { cwd: target });
+    await run('tar', ['-xzf', packed.trim().split('\n').at(-1) ?? ''], { cwd: target });
+    return join(target, 'package');
+  };
+
+  const withNode = (tag: BaseName, version: string) =>
+    once(tag, async (name) => {
+      const from = await debian();
+      log(`images: Node ${version} on it`);
+      const node = await unpacked(`node-linux-${architecture}`, version);
+      const npm = await unpacked('npm', npmVersion);
+      await commit(name, from, async (container) => {
+        await buildah(['copy', '--quiet', container, join(node, 'bin/node'), '/usr/local/bin/node']);
+        await buildah(['copy', '--quiet', container, npm, '/usr/local/lib/node_modules/npm']);
+        const link = 'ln -s ../lib/node_modules/npm/bin/npm-cli.js /usr/local/bin/npm';
+        await buildah(['run', '--isolation', 'chroot', container, '--', 'sh', '-c', link]);
+      });
+    });
+
+  const withPackages = (tag: BaseName, packages: readonly string[]) =>
+    once(tag, async (name) => {
+      const from = await debian();
+      log(`images: ${packages.join(', ')} on it`);
+      const install = `export DEBIAN_FRONTEND=noninteractive; apt-get update -qq && apt-get install -y -qq --no-install-recommends ${packages.join(' ')} && rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin`;
+      await commit(name, from, (container) =>
+        buildah(['run', '--isolation', 'chroot', container, '--', 'sh', '-c', install]),
+      );
+    });
+
+  return {
+    ensure(name) {
+      const base: { node?: string; packages: readonly string[] } = bases[name];
+      return base.node === undefined ? withPackages(name, base.packages) : withNode(name, base.node);
+    },
+  };
+}

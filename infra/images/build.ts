@@ -1,0 +1,150 @@
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { createBases } from './base.ts';
+import { createBuildah, run } from './buildah.ts';
+import { images, type ImageDefinition } from './catalogue.ts';
+import { digestOf } from './digest.ts';
+
+export interface BuildOptions {
+  /** Where to push, such as `localhost:5000`. */
+  registry: string;
+  /** The images to build; default all. */
+  names?: readonly string[];
+  log: (line: string) => void;
+  /** Bases, layers and what was pushed last. Default `SVC_CACHE` or `~/.cache/svc`, and `images` in it. */
+  cacheFolder?: string;
+}
+
+const root = join(import.meta.dirname, '../..');
+
+/**
+ * Builds the images on bases made from Debian's packages and pushes them. An image whose inputs have not changed since it
+ * was pushed is left alone. The answer maps each image's name to its reference by digest, so that a changed image is
+ * another reference (for one of several variants: the last one's).
+ * @throws Error when buildah is not there, or with the last lines of the build that failed
+ */
+export async function buildImages(options: BuildOptions): Promise<Record<string, string>> {
+  const folder = join(options.cacheFolder ?? process.env['SVC_CACHE'] ?? join(homedir(), '.cache/svc'), 'images');
+  mkdirSync(folder, { recursive: true });
+  await requireBuildTools(options.log);
+  const buildah = createBuildah(folder);
+  const bases = createBases({ buildah, folder, log: options.log });
+  const references: Record<string, string> = {};
+  const chosen = images.filter(({ name }) => options.names === undefined || options.names.includes(name));
+  for (const image of chosen) {
+    const base = await bases.ensure(image.base);
+    for (const [variant, args] of Object.entries(image.variants)) {
+      const tag = variant === 'version' ? packageVersion() : variant;
+      references[image.name] = await build({ image, tag, args, base, folder, buildah, options });
+    }
+  }
+  return references;
+}
+
+interface Build {
+  image: ImageDefinition;
+  tag: string;
+  args: Readonly<Record<string, string>>;
+  base: string;
+  folder: string;
+  buildah: (args: readonly string[], cwd?: string) => Promise<string>;
+  options: BuildOptions;
+}
+
+/** Builds and pushes one variant unless the registry has it already; answers its reference by digest. */
+async function build({ image, tag, args, base, folder, buildah, options }: Build): Promise<string> {
+  const repository = `${options.registry}/svc/${image.name}`;
+  const digest = digestOf(root, image.inputs, base, JSON.stringify(args));
+  const note = join(folder, `pushed-${options.registry.replace(/\W/g, '-')}-${image.name}-${tag}.json`);
+  if (existsSync(note)) {
+    const pushed = JSON.parse(readFileSync(note, 'utf8')) as { inputs: string; reference: string };
+    if (pushed.inputs === digest && (await registryHas(repository, pushed.reference))) return pushed.reference;
+  }
+  const started = performance.now();
+  const name = `${repository}:${tag}`;
+  const secrets = mkdtempSync(join(tmpdir(), 'svc-build-'));
+  const digestFile = join(secrets, 'digest');
+  try {
+    await buildah(
+      [
+        ...['bud', '--isolation', 'chroot', '--layers', '--pull-never', '--quiet', '--format', 'oci'],
+        ...['--ignorefile', join(root, 'infra/images/containerignore')],
+        ...['--file', join(root, 'infra/images', image.name, 'Dockerfile'), '--build-arg', `BASE=${base}`],
+        ...Object.entries(args).flatMap(([key, value]) => ['--build-arg', `${key}=${value}`]),
+        ...registryAccess(),
+        ...['--tag', name, join(root, image.context)],
+      ],
+      root,
+    );
+    await buildah(['push', '--quiet', '--tls-verify=false', '--digestfile', digestFile, name, `docker://${name}`]);
+    const reference = `${repository}@${readFileSync(digestFile, 'utf8').trim()}`;
+    writeFileSync(note, JSON.stringify({ inputs: digest, reference }));
+    options.log(`images: ${name} built and pushed (${((performance.now() - started) / 1000).toFixed(1)} s)`);
+    return reference;
+  } finally {
+    rmSync(secrets, { recursive: true, force: true });
+  }
+}
+
+/** This machine's way to the npm registry, given to the build as secrets, so that none of it stays in the image. */
+function registryAccess(): string[] {
+  const npmrc = join(homedir(), '.npmrc');
+  const certificates = process.env['NODE_EXTRA_CA_CERTS'] ?? '/etc/ssl/certs/ca-certificates.crt';
+  return [
+    ...(existsSync(npmrc) ? ['--secret', `id=npmrc,src=${npmrc}`] : []),
+    ...(existsSync(certificates) ? ['--secret', `id=certificates,src=${certificates}`] : []),
+  ];
+}
+
+async function registryHas(repository: string, reference: string): Promise<boolean> {
+  const [registry = '', ...path] = repository.split('/');
+  const digest = reference.split('@')[1] ?? '';
+  try {
+    const answer = await fetch(`http://${registry}/v2/${path.join('/')}/manifests/${digest}`, {
+      method: 'HEAD',
+      headers: { accept: 'application/vnd.oci.image.manifest.v1+json' },
+    });
+    return answer.ok;
+  } catch {
+    return false;
+  }
+}
+
+function packageVersion(): string {
+  return (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }).version;
+}
+
+/** buildah and debootstrap come from the system's packages; where they can be installed, they are. */
+async function requireBuildTools(log: (line: string) => void): Promise<void> {
+  const missing = ['buildah', 'debootstrap'].filter(
+    (tool) => !existsSync(`/usr/bin/${tool}`) && !existsSync(`/usr/sbin/${tool}`),
+  );
+  if (missing.length === 0) return;
+  if (process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) {
+    throw new Error(`building images needs ${missing.join(' and ')}: install them with the system's package manager`);
+  }
+  log(`images: installing ${missing.join(' and ')} with apt-get`);
+  await run('apt-get', ['update', '-qq']);
+  await run('apt-get', ['install', '-y', '-qq', '--no-install-recommends', ...missing]);
+}
+
+if (import.meta.main) {
+  const { values, positionals } = parseArgs({
+    options: { registry: { type: 'string', default: 'localhost:5000' }, help: { type: 'boolean', short: 'h' } },
+    allowPositionals: true,
+  });
+  if (values.help) {
+    process.stdout.write(
+      `usage: npm run images -- [--registry HOST:PORT] [NAME...]\nimages: ${images.map(({ name }) => name).join(', ')}\n`,
+    );
+  } else {
+    const built = await buildImages({
+      registry: values.registry,
+      ...(positionals.length > 0 && { names: positionals }),
+      log: (line) => process.stderr.write(`${line}\n`),
+    });
+    for (const [name, reference] of Object.entries(built)) process.stdout.write(`${name} ${reference}\n`);
+  }
+}

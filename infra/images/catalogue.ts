@@ -1,0 +1,54 @@
+/** One image of the platform, built from `infra/images/<name>/Dockerfile`. */
+export interface ImageDefinition {
+  name: string;
+  /** Which local base stands in for the public one that the Dockerfile names. */
+  base: BaseName;
+  /** The build context, from the repository's root. */
+  context: string;
+  /** What of the context the build reads: its digest decides whether the image is built again. */
+  inputs: readonly string[];
+  /** Tag → build arguments. `version` stands for the version in package.json. */
+  variants: Readonly<Record<string, Readonly<Record<string, string>>>>;
+}
+
+/** The local bases, each made from Debian's packages. */
+export const bases = {
+  node24: { node: '24.21.0', packages: [] },
+  node22: { node: '22.23.3', packages: [] },
+  postgres: { packages: ['postgresql'] },
+  redis: { packages: ['redis-server'] },
+} as const satisfies Record<string, { node?: string; packages: readonly string[] }>;
+
+export type BaseName = keyof typeof bases;
+
+const small = (name: string, base: BaseName, variants: ImageDefinition['variants']): ImageDefinition => ({
+  name,
+  base,
+  context: `infra/images/${name}`,
+  inputs: [`infra/images/${name}`],
+  variants,
+});
+
+/** Every image that the platform and its demo need. */
+export const images: readonly ImageDefinition[] = [
+  {
+    name: 'platform',
+    base: 'node24',
+    context: '.',
+    inputs: [
+      'infra/images/platform',
+      'package.json',
+      'package-lock.json',
+      'runtime',
+      'infra/manifests',
+      'functions',
+      'gate',
+      'workers',
+    ],
+    variants: { version: {} },
+  },
+  small('function-node', 'node22', { version: {} }),
+  small('hello', 'node24', { v1: { VERSION: 'v1' }, v2: { VERSION: 'v2' } }),
+  small('postgres', 'postgres', { version: {} }),
+  small('redis', 'redis', { version: {} }),
+];

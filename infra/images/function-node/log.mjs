@@ -1,0 +1,24 @@
+import { format } from 'node:util';
+
+/** One JSON line per entry on stdout, with the id of the request that it belongs to. */
+export function createLog(requestId) {
+  return (level, msg, fields = {}) => {
+    const id = requestId();
+    process.stdout.write(
+      `${JSON.stringify({ time: new Date().toISOString(), level, msg, ...(id && { requestId: id }), ...fields })}\n`,
+    );
+  };
+}
+
+/** What a handler prints with console becomes entries too. */
+export function bindConsole(log) {
+  for (const [method, level] of [
+    ['debug', 'debug'],
+    ['log', 'info'],
+    ['info', 'info'],
+    ['warn', 'warn'],
+    ['error', 'error'],
+  ]) {
+    console[method] = (...values) => log(level, format(...values));
+  }
+}

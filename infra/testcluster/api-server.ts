@@ -1,0 +1,46 @@
+import { readFileSync } from 'node:fs';
+import { request as requestPlain } from 'node:http';
+import { request as requestTls } from 'node:https';
+import { join } from 'node:path';
+import { apiServerUrl } from './components.ts';
+
+const timeoutMilliseconds = 3000;
+
+/** An answer; status 0 when there was none. */
+export interface Answer {
+  readonly status: number;
+  readonly body: string;
+}
+
+/** Asks the API server, as the administrator. Never rejects: no answer is status 0. */
+export function askApiServer(pki: string, path: string): Promise<Answer> {
+  try {
+    const read = (name: string): Buffer => readFileSync(join(pki, name));
+    const credentials = { ca: read('ca.crt'), cert: read('admin.crt'), key: read('admin.key') };
+    return ask(requestTls, `${apiServerUrl}${path}`, credentials);
+  } catch {
+    return Promise.resolve({ status: 0, body: '' });
+  }
+}
+
+/** Asks a plain HTTP server of this machine. Never rejects: no answer is status 0. */
+export function askServer(url: string): Promise<Answer> {
+  return ask(requestPlain, url, {});
+}
+
+function ask(request: typeof requestTls | typeof requestPlain, url: string, options: object): Promise<Answer> {
+  return new Promise((resolve) => {
+    const none = { status: 0, body: '' };
+    const outgoing = request(url, { ...options, agent: false, timeout: timeoutMilliseconds }, (incoming) => {
+      let body = '';
+      incoming.setEncoding('utf8');
+      incoming.on('data', (text: string) => (body += text));
+      incoming.on('error', () => resolve(none));
+      incoming.on('end', () => resolve({ status: incoming.statusCode ?? 0, body }));
+    });
+    outgoing.on('timeout', () => outgoing.destroy());
+    outgoing.on('error', () => resolve(none));
+    outgoing.on('close', () => resolve(none));
+    outgoing.end();
+  });
+}

@@ -1,0 +1,167 @@
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { askApiServer } from './api-server.ts';
+import type { Binary, Tool } from './binaries.ts';
+import { createCertificates } from './certificates.ts';
+import { podProcesses } from './cgroups.ts';
+import { attempt, run } from './command.ts';
+import { apiServerUrl, components, kubeconfigUsers, kubernetesPrograms } from './components.ts';
+import type { ComponentName } from './components.ts';
+import { configurationFiles } from './configuration.ts';
+import { addRules, existingChains } from './firewall.ts';
+import { inspect, processStatuses } from './health.ts';
+import type { Image } from './images.ts';
+import { importImage } from './images.ts';
+import { readKernelSettings, writeKernelSettings } from './kernel-settings.ts';
+import { writeKubeconfig } from './kubeconfig.ts';
+import { missingFolders } from './leftovers.ts';
+import { baseObjects } from './manifests/base.ts';
+import { dnsObjects } from './manifests/dns.ts';
+import { ingressObjects } from './manifests/ingress.ts';
+import type { KubernetesObject } from './manifests/object.ts';
+import { addLinks } from './network.ts';
+import { requireFreePorts } from './ports.ts';
+import { ClusterProblem } from './problem.ts';
+import { startDetached } from './processes.ts';
+import type { Progress } from './progress.ts';
+import { inspectMachine, systemPath } from './requirements.ts';
+import type { IngressPorts, Layout } from './settings.ts';
+import { ports } from './settings.ts';
+import { writeState } from './state.ts';
+
+const readyMilliseconds = 120_000;
+const pollMilliseconds = 150;
+
+/** What the cluster is made from. */
+export interface Parts {
+  readonly binaries: ReadonlyMap<Tool['name'], Binary>;
+  readonly images: ReadonlyMap<Tool['name'], Image>;
+}
+
+/**
+ * Starts a cluster on a machine that has none, and waits until it serves.
+ * @throws ClusterProblem when a port is taken, another Kubernetes is here, or a component does not come up in 2 min; what
+ *   was started stays, for its logs, until it is taken down
+ */
+export async function bringUp(layout: Layout, ingress: IngressPorts, parts: Parts, progress: Progress): Promise<void> {
+  await requireFreePorts([
+    ...Object.entries(ports).map(([name, port]) => ({ name, port })),
+    ...Object.entries(ingress).map(([name, port]) => ({ name: `Traefik's ${name}`, port: Number(port) })),
+  ]);
+  // Its rules and control groups have the same names as ours, and would go when ours do.
+  if ((await existingChains()).kubernetes || podProcesses().length > 0) {
+    throw new ClusterProblem('another Kubernetes runs on this machine, or left its firewall rules; remove it first');
+  }
+  await progress.stage('prepare', () => prepare(layout, ingress, parts));
+  const start = (...names: ComponentName[]): Promise<void> => startComponents(layout, names);
+  const startControllers = async (): Promise<void> => {
+    await until(layout, 'the API server', async () => (await askApiServer(layout.pki, '/readyz')).body === 'ok');
+    await apply(layout, baseObjects);
+    await start('kube-controller-manager', 'kube-scheduler', 'kube-proxy', 'volume-provisioner');
+  };
+  await progress.stage('API server', async () => {
+    await start('etcd', 'kube-apiserver', 'containerd', 'registry');
+    await Promise.all([importImages(layout, parts.images), startControllers()]);
+  });
+  await progress.stage('node, DNS and ingress', async () => {
+    await start('kubelet');
+    await applyWorkloads(layout, ingress, parts);
+    await awaitHealth(layout, ingress);
+  });
+}
+
+/**
+ * Waits until every part is well.
+ * @throws ClusterProblem that names what is not, after 2 min or as soon as a process has ended
+ */
+export async function awaitHealth(layout: Layout, ingress: IngressPorts): Promise<void> {
+  const describe = async (): Promise<string> => {
+    const { components: parts } = await inspect(layout, ingress);
+    return parts.flatMap(({ name, state, detail }) => (state === 'ok' ? [] : `${name}: ${detail}`)).join('; ');
+  };
+  await until(layout, 'the cluster', async () => (await inspect(layout, ingress)).state === 'up', describe);
+}
+
+async function prepare(layout: Layout, ingress: IngressPorts, parts: Parts): Promise<void> {
+  writeState(layout, { ingress, kernelSettings: readKernelSettings(), missingFolders: missingFolders() });
+  for (const folder of [layout.bin, layout.configuration, join(layout.data, 'volumes'), layout.logs]) {
+    mkdirSync(folder, { recursive: true });
+  }
+  const kubernetes = need(parts.binaries, 'kubernetes').path;
+  for (const name of kubernetesPrograms) symlinkSync(kubernetes, join(layout.bin, name));
+  writeKernelSettings({ 'net/ipv4/ip_forward': '1', 'net/bridge/bridge-nf-call-iptables': '1' });
+  await addLinks();
+  await addRules();
+  await createCertificates(layout.pki);
+  for (const user of kubeconfigUsers) {
+    writeKubeconfig(join(layout.configuration, `${user}.kubeconfig`), layout.pki, user, apiServerUrl);
+  }
+  writeKubeconfig(layout.kubeconfig, layout.pki, 'admin', apiServerUrl);
+  for (const { path, text } of configurationFiles(layout, inspectMachine())) {
+    const file = join(layout.configuration, path);
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, text);
+  }
+}
+
+async function startComponents(layout: Layout, names: readonly ComponentName[]): Promise<void> {
+  // Nothing of the caller's: a proxy that its environment names would get the cluster's own traffic.
+  const environment = { PATH: [layout.bin, ...systemPath].join(':'), HOME: layout.data };
+  for (const { name, program, parameters } of components(layout)) {
+    if (!names.includes(name)) continue;
+    const logFile = join(layout.logs, `${name}.log`);
+    await startDetached({ name, path: program, parameters, environment, logFile }, layout.processes);
+  }
+}
+
+async function importImages(layout: Layout, images: Parts['images']): Promise<void> {
+  const parameters = ['--address', layout.containerdSocket, 'version'];
+  await until(layout, 'containerd', async () => (await attempt('ctr', parameters)).code === 0);
+  for (const image of images.values()) await importImage(layout.containerdSocket, image);
+}
+
+async function applyWorkloads(layout: Layout, ingress: IngressPorts, parts: Parts): Promise<void> {
+  const image = (name: Tool['name']): string => need(parts.images, name).reference;
+  await apply(layout, dnsObjects(image('coredns')));
+  await applyText(layout, readFileSync(join(need(parts.binaries, 'traefik').folder, 'crds.yml'), 'utf8'));
+  await apply(layout, ingressObjects(image('traefik'), ingress));
+}
+
+function apply(layout: Layout, objects: readonly KubernetesObject[]): Promise<void> {
+  return applyText(layout, JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }));
+}
+
+async function applyText(layout: Layout, text: string): Promise<void> {
+  const access = [`--kubeconfig=${layout.kubeconfig}`, `--cache-dir=${join(layout.data, 'kubectl-cache')}`];
+  const parameters = ['apply', '--server-side', '--force-conflicts', '--filename=-'];
+  await run(join(layout.bin, 'kubectl'), [...access, ...parameters], { input: text });
+}
+
+function need<K, V>(map: ReadonlyMap<K, V>, key: K): V {
+  const value = map.get(key);
+  if (value === undefined) throw new Error(`missing: ${String(key)}`);
+  return value;
+}
+
+async function until(
+  layout: Layout,
+  what: string,
+  isSo: () => Promise<boolean>,
+  describe: () => Promise<string> = () => Promise.resolve('no answer'),
+): Promise<void> {
+  const deadline = performance.now() + readyMilliseconds;
+  while (!(await isSo())) {
+    const ended = processStatuses(layout).find(({ detail }) => detail.endsWith('has ended'));
+    if (ended !== undefined) {
+      const log = join(layout.logs, `${ended.name}.log`);
+      const tail = readFileSync(log, 'utf8').trimEnd().split('\n').slice(-10).join('\n');
+      throw new ClusterProblem(`${ended.name} has ended; its log ${log} ends so:\n${tail}`);
+    }
+    if (performance.now() > deadline) {
+      const seconds = readyMilliseconds / 1000;
+      throw new ClusterProblem(`${what} is not ready after ${seconds} s (${await describe()}); logs: ${layout.logs}`);
+    }
+    await delay(pollMilliseconds);
+  }
+}

@@ -1,0 +1,3 @@
+module testcluster/pause
+
+go 1.24.0

@@ -1,0 +1,166 @@
+import { join } from 'node:path';
+import type { Layout } from './settings.ts';
+import { network, node, ports } from './settings.ts';
+
+/** Image of the first process of every pod. */
+export const pauseImage = 'docker.io/testcluster/pause:1';
+
+/** Facts of the machine that configuration depends on. */
+export interface Machine {
+  /** resolv.conf that pods with `dnsPolicy: Default` get, CoreDNS among them. */
+  readonly resolverFile: string;
+  /** Whether packets between two ports of a bridge pass iptables. */
+  readonly bridgeTrafficFiltered: boolean;
+}
+
+/** One file that a component reads. */
+export interface ConfigurationFile {
+  /** Path under the layout's `configuration` folder. */
+  readonly path: string;
+  readonly text: string;
+}
+
+/** Every configuration file of the cluster. Pure. */
+export function configurationFiles(layout: Layout, machine: Machine): ConfigurationFile[] {
+  return [
+    { path: 'containerd.toml', text: containerdConfiguration(layout) },
+    { path: 'cni/10-pods.conflist', text: json(podNetwork(layout)) },
+    { path: 'registries/_default/hosts.toml', text: registryHost },
+    { path: `registries/localhost:${ports.registry}/hosts.toml`, text: registryHost },
+    { path: 'registry.yaml', text: json(registryConfiguration(layout)) },
+    { path: 'kubelet.yaml', text: json(kubeletConfiguration(layout, machine)) },
+    { path: 'proxy.yaml', text: json(proxyConfiguration(layout, machine)) },
+  ];
+}
+
+/** JSON is YAML too, and needs no care for quoting. */
+function json(value: unknown): string {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}
+
+// For every registry the server is ours: an image that we do not have is "not found", and no request leaves the machine.
+const registryHost = `server = "http://localhost:${ports.registry}"
+
+[host."http://localhost:${ports.registry}"]
+  capabilities = ["pull", "resolve"]
+`;
+
+function containerdConfiguration(layout: Layout): string {
+  return `version = 2
+root = "${join(layout.data, 'containerd')}"
+state = "${join(layout.run, 'containerd')}"
+
+[grpc]
+  address = "${layout.containerdSocket}"
+
+[plugins."io.containerd.internal.v1.opt"]
+  path = "${join(layout.data, 'containerd-opt')}"
+
+[plugins."io.containerd.grpc.v1.cri"]
+  sandbox_image = "${pauseImage}"
+  # A machine that is itself a sandbox may forbid lowering the score, and then no pod starts.
+  restrict_oom_score_adj = true
+  # Under our own folder they are found and removed with everything else.
+  netns_mounts_under_state_dir = true
+  stream_server_address = "127.0.0.1"
+  stream_server_port = "0"
+
+  [plugins."io.containerd.grpc.v1.cri".cni]
+    bin_dir = "/usr/lib/cni"
+    conf_dir = "${join(layout.configuration, 'cni')}"
+
+  [plugins."io.containerd.grpc.v1.cri".registry]
+    config_path = "${join(layout.configuration, 'registries')}"
+
+  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+
+    [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+      Root = "${join(layout.run, 'runc')}"
+`;
+}
+
+function podNetwork(layout: Layout): object {
+  const ranges = [[{ subnet: network.podRange, gateway: network.podGateway }]];
+  const ipam = { type: 'host-local', dataDir: join(layout.run, 'addresses'), ranges, routes: [{ dst: '0.0.0.0/0' }] };
+  const bridge = { type: 'bridge', bridge: network.podBridge, isGateway: true, ipMasq: false, hairpinMode: true, ipam };
+  return { cniVersion: '0.4.0', name: network.cniName, plugins: [bridge] };
+}
+
+function registryConfiguration(layout: Layout): object {
+  return {
+    version: 0.1,
+    log: { level: 'warn', accesslog: { disabled: true } },
+    storage: {
+      filesystem: { rootdirectory: join(layout.data, 'registry') },
+      delete: { enabled: true },
+      // It would remember blobs that garbage collection has removed.
+      cache: { blobdescriptor: '' },
+    },
+    http: { addr: `127.0.0.1:${ports.registry}` },
+  };
+}
+
+function kubeletConfiguration(layout: Layout, machine: Machine): object {
+  return {
+    apiVersion: 'kubelet.config.k8s.io/v1beta1',
+    kind: 'KubeletConfiguration',
+    address: node.address,
+    port: ports.kubelet,
+    readOnlyPort: 0,
+    healthzBindAddress: '127.0.0.1',
+    healthzPort: ports.kubeletHealth,
+    tlsCertFile: join(layout.pki, 'kubelet.crt'),
+    tlsPrivateKeyFile: join(layout.pki, 'kubelet.key'),
+    authentication: {
+      anonymous: { enabled: false },
+      webhook: { enabled: true, cacheTTL: '10s' },
+      x509: { clientCAFile: join(layout.pki, 'ca.crt') },
+    },
+    authorization: { mode: 'Webhook' },
+    containerRuntimeEndpoint: `unix://${layout.containerdSocket}`,
+    clusterDNS: [network.dnsService],
+    clusterDomain: network.domain,
+    resolvConf: machine.resolverFile,
+    podLogsDir: join(layout.logs, 'pods'),
+    volumePluginDir: join(layout.data, 'volume-plugins'),
+    cgroupDriver: 'cgroupfs',
+    failCgroupV1: false,
+    failSwapOn: false,
+    oomScoreAdj: 0,
+    enforceNodeAllocatable: [],
+    maxPods: 200,
+    serializeImagePulls: false,
+    // Nothing but a machine nearly out of memory may evict a pod; images are few and go with the cluster.
+    evictionHard: { 'memory.available': '50Mi' },
+    imageGCHighThresholdPercent: 100,
+    imageGCLowThresholdPercent: 99,
+    shutdownGracePeriod: '0s',
+  };
+}
+
+function proxyConfiguration(layout: Layout, machine: Machine): object {
+  return {
+    apiVersion: 'kubeproxy.config.k8s.io/v1alpha1',
+    kind: 'KubeProxyConfiguration',
+    clientConnection: { kubeconfig: join(layout.configuration, 'proxy.kubeconfig') },
+    hostnameOverride: node.name,
+    bindAddress: node.address,
+    healthzBindAddress: `127.0.0.1:${ports.proxyHealth}`,
+    metricsBindAddress: `127.0.0.1:${ports.proxyMetrics}`,
+    mode: 'iptables',
+    clusterCIDR: network.podRange,
+    detectLocalMode: 'ClusterCIDR',
+    nodePortAddresses: ['primary'],
+    oomScoreAdj: 0,
+    iptables: {
+      // Without that filter an answer from pod to pod would take the short way and arrive from the wrong address.
+      masqueradeAll: !machine.bridgeTrafficFiltered,
+      localhostNodePorts: false,
+      syncPeriod: '30s',
+      minSyncPeriod: '100ms',
+    },
+    // 0 leaves the machine's own connection-tracking limits alone.
+    conntrack: { maxPerCore: 0, min: 0, tcpEstablishedTimeout: '0s', tcpCloseWaitTimeout: '0s' },
+  };
+}

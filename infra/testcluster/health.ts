@@ -1,0 +1,76 @@
+import { askApiServer, askServer } from './api-server.ts';
+import type { Answer } from './api-server.ts';
+import { components } from './components.ts';
+import { isAlive, readRecords } from './processes.ts';
+import type { IngressPorts, Layout } from './settings.ts';
+import { node, ports } from './settings.ts';
+
+/** How one part of the cluster is. */
+export interface ComponentStatus {
+  readonly name: string;
+  /** `ok`: it works. `failing`: it runs, or should, but does not do its work. `stopped`: there is no such process. */
+  readonly state: 'ok' | 'failing' | 'stopped';
+  /** For a person: the process's id, or what is wrong. */
+  readonly detail: string;
+}
+
+/** How the cluster is: `up` when every part is ok, `down` when none runs, else `degraded`. */
+export interface ClusterStatus {
+  readonly state: 'up' | 'degraded' | 'down';
+  readonly components: readonly ComponentStatus[];
+}
+
+/** Sums parts up. Pure. */
+export function summarise(parts: readonly ComponentStatus[]): ClusterStatus {
+  const every = (state: ComponentStatus['state']): boolean => parts.every((part) => part.state === state);
+  return { state: every('ok') ? 'up' : every('stopped') ? 'down' : 'degraded', components: parts };
+}
+
+/** The processes on the machine, by whether the very process that was started still runs. */
+export function processStatuses(layout: Layout): ComponentStatus[] {
+  const records = new Map(readRecords(layout.processes).map((record) => [record.name, record]));
+  return components(layout).map(({ name }): ComponentStatus => {
+    const record = records.get(name);
+    if (record === undefined) return { name, state: 'stopped', detail: 'not started' };
+    if (!isAlive(record)) return { name, state: 'stopped', detail: `process ${record.pid} has ended` };
+    return { name, state: 'ok', detail: `process ${record.pid}` };
+  });
+}
+
+/** Looks at every part: the processes, and whether they do their work. */
+export async function inspect(layout: Layout, ingress: IngressPorts): Promise<ClusterStatus> {
+  const processes = processStatuses(layout);
+  const stopped = summarise(processes).state === 'down';
+  return summarise([...processes, ...(await Promise.all(stopped ? [] : serviceChecks(layout, ingress)))]);
+}
+
+function serviceChecks(layout: Layout, ingress: IngressPorts): Promise<ComponentStatus>[] {
+  const api = (path: string): Promise<Answer> => askApiServer(layout.pki, path);
+  const deployment = (namespace: string, name: string): Promise<Answer> =>
+    api(`/apis/apps/v1/namespaces/${namespace}/deployments/${name}`);
+  return [
+    check('API ready', api('/readyz'), (answer) => answer.body === 'ok'),
+    check('registry ready', askServer(`http://127.0.0.1:${ports.registry}/v2/`), () => true),
+    check('node ready', api(`/api/v1/nodes/${node.name}`), (answer) => hasCondition(answer.body, 'Ready')),
+    check('coredns', deployment('kube-system', 'coredns'), (answer) => hasCondition(answer.body, 'Available')),
+    check('traefik', deployment('traefik', 'traefik'), (answer) => hasCondition(answer.body, 'Available')),
+    check('traefik serving', askServer(`http://127.0.0.1:${ingress.admin}/ping`), () => true),
+  ];
+}
+
+async function check(
+  name: string,
+  asked: Promise<Answer>,
+  isGood: (answer: Answer) => boolean,
+): Promise<ComponentStatus> {
+  const answer = await asked;
+  if (answer.status === 0) return { name, state: 'failing', detail: 'no answer' };
+  if (answer.status !== 200) return { name, state: 'failing', detail: `status ${answer.status}` };
+  return isGood(answer) ? { name, state: 'ok', detail: 'ready' } : { name, state: 'failing', detail: 'not ready' };
+}
+
+/** Whether an object, as JSON text, has a condition of this type with status True. Pure. */
+export function hasCondition(object: string, type: string): boolean {
+  const parsed = JSON.parse(object) as { status?: { conditions?: { type: string; status: string }[] } };
+  return parsed.status?.conditions?.some((each) => each.type === type && each.status === 'True') ?? false;
+}

@@ -1,0 +1,84 @@
+import type { IngressPorts } from '../settings.ts';
+import type { KubernetesObject } from './object.ts';
+import { serviceAccountWithRole } from './object.ts';
+
+const namespace = 'traefik';
+const labels = { 'app.kubernetes.io/name': 'traefik' };
+const read = ['get', 'list', 'watch'];
+
+const rules = [
+  { apiGroups: [''], resources: ['services', 'secrets', 'configmaps', 'nodes'], verbs: read },
+  { apiGroups: ['discovery.k8s.io'], resources: ['endpointslices'], verbs: ['list', 'watch'] },
+  {
+    apiGroups: ['traefik.io'],
+    resources: [
+      ...['ingressroutes', 'ingressroutetcps', 'ingressrouteudps', 'middlewares', 'middlewaretcps'],
+      ...['serverstransports', 'serverstransporttcps', 'tlsoptions', 'tlsstores', 'traefikservices'],
+    ],
+    verbs: read,
+  },
+];
+
+/** Traefik's command line. Neither cross-namespace references nor ExternalName services, as in k3s. Pure. */
+export function traefikParameters(ports: IngressPorts): string[] {
+  return [
+    `--entryPoints.web.address=127.0.0.1:${ports.web}`,
+    `--entryPoints.websecure.address=127.0.0.1:${ports.websecure}`,
+    '--entryPoints.websecure.http.tls=true',
+    `--entryPoints.traefik.address=127.0.0.1:${ports.admin}`,
+    '--providers.kubernetescrd=true',
+    '--ping=true',
+    '--accesslog=true',
+    '--log.level=INFO',
+    // They would call a public server.
+    '--global.checkNewVersion=false',
+    '--global.sendAnonymousUsage=false',
+  ];
+}
+
+/** Traefik, serving on 127.0.0.1 of the machine. Its custom resources must exist. Pure. */
+export function ingressObjects(image: string, ports: IngressPorts): KubernetesObject[] {
+  return [
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } },
+    ...serviceAccountWithRole('traefik', namespace, rules),
+    {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name: 'traefik', namespace, labels },
+      spec: {
+        replicas: 1,
+        // Two cannot hold the machine's port at once.
+        strategy: { type: 'Recreate' },
+        selector: { matchLabels: labels },
+        template: { metadata: { labels }, spec: podSpec(image, ports) },
+      },
+    },
+  ];
+}
+
+function podSpec(image: string, ports: IngressPorts): object {
+  return {
+    serviceAccountName: 'traefik',
+    hostNetwork: true,
+    dnsPolicy: 'ClusterFirstWithHostNet',
+    containers: [
+      {
+        name: 'traefik',
+        image,
+        imagePullPolicy: 'Never',
+        args: traefikParameters(ports),
+        readinessProbe: { httpGet: { host: '127.0.0.1', path: '/ping', port: ports.admin }, periodSeconds: 1 },
+        resources: { requests: { cpu: '50m', memory: '64Mi' } },
+        securityContext: {
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          runAsNonRoot: true,
+          runAsUser: 65532,
+          capabilities: { drop: ['ALL'] },
+        },
+        volumeMounts: [{ name: 'temporary', mountPath: '/tmp' }],
+      },
+    ],
+    volumes: [{ name: 'temporary', emptyDir: {} }],
+  };
+}

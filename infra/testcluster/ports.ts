@@ -1,0 +1,62 @@
+import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { ClusterProblem } from './problem.ts';
+
+/** A port that the cluster is going to listen at. */
+export interface WantedPort {
+  readonly name: string;
+  readonly port: number;
+}
+
+/**
+ * Makes sure that all ports are free on 127.0.0.1.
+ * @throws ClusterProblem that names each taken port and, where it can be told, the process that holds it
+ */
+export async function requireFreePorts(wanted: readonly WantedPort[]): Promise<void> {
+  const taken: string[] = [];
+  for (const { name, port } of wanted) {
+    if (!(await isFree(port))) taken.push(`port ${port} (${name}) is taken by ${holderOf(port) ?? 'another process'}`);
+  }
+  if (taken.length > 0) throw new ClusterProblem(`the test cluster cannot listen:\n  ${taken.join('\n  ')}`);
+}
+
+/** Whether nothing listens at a port of 127.0.0.1. */
+export function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(false));
+    server.listen({ port, host: '127.0.0.1', exclusive: true }, () => server.close(() => resolve(true)));
+  });
+}
+
+/** Inodes of the sockets that listen at a port, from the text of /proc/net/tcp or tcp6. Pure. */
+export function listenersAt(table: string, port: number): string[] {
+  const hexadecimal = port.toString(16).toUpperCase().padStart(4, '0');
+  const listening = '0A';
+  return table.split('\n').flatMap((line) => {
+    const [, local, , state, , , , , , inode] = line.trim().split(/\s+/);
+    return local?.endsWith(`:${hexadecimal}`) === true && state === listening && inode !== undefined ? [inode] : [];
+  });
+}
+
+function holderOf(port: number): string | undefined {
+  const inodes = ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((file) => listenersAt(readText(file), port));
+  const links = new Set(inodes.map((inode) => `socket:[${inode}]`));
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      const holds = readdirSync(`/proc/${pid}/fd`).some((fd) => links.has(readlinkSync(`/proc/${pid}/fd/${fd}`)));
+      if (holds) return `${readText(`/proc/${pid}/comm`).trim()} (process ${pid})`;
+    } catch {
+      // It ended, or one of its files was closed meanwhile.
+    }
+  }
+  return undefined;
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
+}

@@ -1,0 +1,93 @@
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { attempt, run } from './command.ts';
+import type { Machine } from './configuration.ts';
+import { readKernelSetting } from './kernel-settings.ts';
+import { ClusterProblem } from './problem.ts';
+import type { Progress } from './progress.ts';
+
+/** Where programs are looked for: administrators' folders too, which a user's PATH may lack. */
+export const systemPath = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
+
+/** Debian packages and the program whose presence makes each one unnecessary. */
+const packages: readonly { readonly name: string; readonly program: string }[] = [
+  { name: 'containerd', program: 'containerd' },
+  { name: 'runc', program: 'runc' },
+  { name: 'containernetworking-plugins', program: '/usr/lib/cni/bridge' },
+  { name: 'iptables', program: 'iptables-restore' },
+  { name: 'iproute2', program: 'ip' },
+  { name: 'conntrack', program: 'conntrack' },
+  { name: 'ethtool', program: 'ethtool' },
+  { name: 'socat', program: 'socat' },
+  { name: 'ipset', program: 'ipset' },
+  { name: 'openssl', program: 'openssl' },
+  { name: 'docker-registry', program: 'docker-registry' },
+  { name: 'buildah', program: 'buildah' },
+];
+
+/**
+ * Makes sure that this machine can run the cluster at all.
+ * @throws ClusterProblem with exit code 2 that says what is needed
+ */
+export function requireLinuxRoot(): void {
+  if (process.platform !== 'linux')
+    throw new ClusterProblem('the test cluster needs Linux: it runs real containers', 2);
+  if (process.getuid?.() !== 0) {
+    throw new ClusterProblem('the test cluster needs root: it adds bridges, firewall rules and containers', 2);
+  }
+}
+
+/** The packages that are missing here. */
+export function missingPackages(): string[] {
+  return packages.filter(({ program }) => !isInstalled(program)).map(({ name }) => name);
+}
+
+function isInstalled(program: string): boolean {
+  return program.startsWith('/') ? existsSync(program) : systemPath.some((folder) => existsSync(join(folder, program)));
+}
+
+/**
+ * Installs the missing packages. Source: the system's own package manager (Debian's).
+ * @throws ClusterProblem when there is no apt-get, or it fails
+ */
+export async function installPackages(progress: Progress): Promise<void> {
+  const missing = missingPackages();
+  if (missing.length === 0) return;
+  if (!isInstalled('apt-get')) {
+    throw new ClusterProblem(`the test cluster needs these programs' packages: ${missing.join(' ')}`, 2);
+  }
+  await progress.stage(`install ${missing.join(' ')}`, async () => {
+    const environment = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+    const install = ['install', '--yes', '--quiet', '--no-install-recommends', ...missing];
+    await withoutServices(async () => {
+      // The lists may be absent or old; a fresh machine has none at all.
+      if ((await attempt('apt-get', install, { environment })).code === 0) return;
+      await run('apt-get', ['update', '--quiet'], { environment });
+      await run('apt-get', install, { environment });
+    });
+  });
+}
+
+/** Debian's packages ask this file whether their service may be started when they are installed. */
+const policyFile = '/usr/sbin/policy-rc.d';
+
+async function withoutServices(work: () => Promise<void>): Promise<void> {
+  const ours = !existsSync(policyFile);
+  if (ours) writeFileSync(policyFile, '#!/bin/sh\nexit 101\n', { mode: 0o755 });
+  try {
+    await work();
+  } finally {
+    if (ours) rmSync(policyFile, { force: true });
+  }
+}
+
+/** What configuration must know of this machine. */
+export function inspectMachine(): Machine {
+  const candidates = ['/etc/resolv.conf', '/run/systemd/resolve/resolv.conf'].filter((file) => existsSync(file));
+  // A resolver on the machine's loopback address cannot be reached from a pod.
+  const reachable = candidates.find((file) => /^nameserver\s+(?!127\.|::1\b)/m.test(readFileSync(file, 'utf8')));
+  return {
+    resolverFile: reachable ?? '/etc/resolv.conf',
+    bridgeTrafficFiltered: readKernelSetting('net/bridge/bridge-nf-call-iptables') === '1',
+  };
+}
