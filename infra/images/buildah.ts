@@ -11,7 +11,7 @@ export async function run(command: string, args: readonly string[], options: { c
   });
   const [stdout, stderr] = await output;
   if (code !== 0) {
-    const said = (stderr + stdout).trim().split('\n').slice(-30).join('\n');
+    const said = (stderr + stdout).trim().split('\n').slice(-60).join('\n');
     throw new Error(`${command} ${args[0] ?? ''} ended with code ${String(code)}:\n${said}`);
   }
   return stdout;
