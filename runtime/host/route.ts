@@ -1,8 +1,11 @@
 import type { Logger } from 'pino';
 import type { z } from 'zod';
 
-/** Who may call a route. `webhook` routes prove themselves by their own token. */
-export type Access = 'public' | 'session' | 'webhook';
+/**
+ * Who may call a route. `webhook` routes prove themselves by a token that the handler checks; `session-or-webhook`
+ * routes do so when the request carries one (`X-Svc-Token`), and otherwise need a session.
+ */
+export type Access = 'public' | 'session' | 'webhook' | 'session-or-webhook';
 
 /** The signed-in person behind a request. */
 export interface Session {
@@ -11,6 +14,15 @@ export interface Session {
   email: string;
   role: 'admin' | 'member';
 }
+
+/**
+ * Finds the session behind a request. @throws Problem `unauthenticated`; `forbidden` for a cookie that another site
+ * made the browser send
+ */
+export type Authenticate = (request: {
+  method: string;
+  headers: Readonly<Record<string, string | string[] | undefined>>;
+}) => Promise<Session>;
 
 /** What a handler gets: everything parsed and checked, nothing of Koa. */
 export interface RouteRequest<Params, Query, Body> {
@@ -22,6 +34,8 @@ export interface RouteRequest<Params, Query, Body> {
   headers: Readonly<Record<string, string | string[] | undefined>>;
   /** Set on `session` routes. */
   session: Session | undefined;
+  /** The caller's address as the ingress saw it: the last hop of X-Forwarded-For, else the peer. */
+  clientAddress: string;
   requestId: string;
   log: Logger;
   /** Aborted when the client goes away. */
@@ -53,8 +67,10 @@ export interface Route<
   tag: string;
   params?: Params;
   query?: Query;
-  /** Absent: the route takes no JSON body. */
+  /** Absent: the route takes no JSON body. An empty body counts as `{}`. */
   body?: Body;
+  /** Describes a body that the handler itself parses (`parseJson`) once its own checks of `rawBody` have passed. */
+  lateBody?: z.ZodType;
   /** HTTP status → schema of the answer's body; null for none. */
   replies: Readonly<Record<number, z.ZodType | null>>;
   handle(request: RouteRequest<z.output<Params>, z.output<Query>, z.output<Body>>): Promise<RouteReply>;
@@ -64,5 +80,11 @@ export interface Route<
 export function route<Params extends z.ZodType, Query extends z.ZodType, Body extends z.ZodType>(
   definition: Route<Params, Query, Body>,
 ): Route {
-  return definition as unknown as Route;
+  return definition;
+}
+
+/** The session of a `session` route's request, which the host has set. */
+export function sessionOf({ session }: Pick<RouteRequest<unknown, unknown, unknown>, 'session'>): Session {
+  if (!session) throw new Error('the route is not declared with access "session"');
+  return session;
 }

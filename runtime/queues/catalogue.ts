@@ -36,6 +36,12 @@ export const catalogue = {
   },
 } as const satisfies Record<string, QueueDefinition>;
 
+/**
+ * A rollout that has not come to its end so long after its acceptance, in ms, fails: twice what Kubernetes gives new pods
+ * to get ready (`progressDeadlineSeconds`), and room for queues and outages.
+ */
+export const rolloutDeadlineMs = 10 * 60_000;
+
 /** The name of a queue, and the `kind` of its rows in the work table. */
 export type QueueName = keyof typeof catalogue;
 

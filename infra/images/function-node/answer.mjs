@@ -1,43 +1,63 @@
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { RequestError } from './event.mjs';
 
-const isStream = (body) =>
-  typeof body?.pipe === 'function' ||
-  typeof body?.getReader === 'function' ||
-  typeof body?.[Symbol.asyncIterator] === 'function';
+const { once } = process.getBuiltinModule('node:events');
 
+const answerFields = new Set(['statusCode', 'headers', 'body']);
+
+/** A record that happens to have a field `body` is data: an answer has a status code, or no other fields than these. */
 function isAnswer(result) {
-  return result !== null && typeof result === 'object' && ('statusCode' in result || 'body' in result);
+  if (result === null || typeof result !== 'object') return false;
+  const fields = Object.keys(result);
+  return 'statusCode' in result || (fields.length > 0 && fields.every((field) => answerFields.has(field)));
 }
+
+const isStream = (body) =>
+  typeof body?.getReader === 'function' || typeof body?.[Symbol.asyncIterator] === 'function';
 
 function send(response, body, contentType) {
   if (contentType && !response.hasHeader('content-type')) response.setHeader('content-type', contentType);
   response.end(body);
 }
 
+/** The status goes out with the first chunk, so that a stream which fails before it is still a 500. */
+async function sendStream(response, body, signal) {
+  const source =
+    typeof body.getReader === 'function' ? process.getBuiltinModule('node:stream').Readable.fromWeb(body) : body;
+  // A source that is waiting for its next chunk would not notice that nobody wants it any more.
+  const stop = () => source.destroy?.();
+  signal.addEventListener('abort', stop, { once: true });
+  if (signal.aborted) stop();
+  for await (const chunk of source) {
+    if (typeof chunk !== 'string' && !(chunk instanceof Uint8Array)) {
+      throw new TypeError('the handler returned a stream of something else than strings and bytes');
+    }
+    if (!response.write(chunk)) await once(response, 'drain', { signal });
+  }
+  response.end();
+}
+
 /**
- * Sends what a handler returned: `{statusCode, headers, body}`; or nothing (204), a string (200, text) or any other
- * value (200, JSON). A body is a string, bytes, a stream, or a value that is sent as JSON.
+ * Sends what a handler returned: `{statusCode, headers, body}`; or nothing (204), a string (200, text), bytes or a
+ * stream (200), or any other value (200, JSON). A body is a string, bytes, a stream, or a value that is sent as JSON.
  */
-export async function answer(response, result) {
+export async function answer(response, result, signal) {
   if (result === undefined || result === null) {
     response.statusCode = 204;
     response.end();
     return;
   }
-  const { statusCode = 200, headers = {}, body } = isAnswer(result) ? result : { body: result };
+  const { statusCode = 200, headers, body } = isAnswer(result) ? result : { body: result };
   if (!Number.isInteger(statusCode) || statusCode < 200 || statusCode > 599) {
     throw new TypeError(`the handler returned the status code ${String(statusCode)}, which is not one of 200 to 599`);
   }
   response.statusCode = statusCode;
-  for (const [name, value] of Object.entries(headers)) {
-    response.setHeader(name, Array.isArray(value) ? value.map(String) : String(value));
+  for (const [name, value] of Object.entries(headers ?? {})) {
+    if (value !== undefined) response.setHeader(name, Array.isArray(value) ? value.map(String) : String(value));
   }
   if (body === undefined || body === null) send(response);
   else if (typeof body === 'string') send(response, body, 'text/plain; charset=utf-8');
   else if (body instanceof Uint8Array) send(response, body, 'application/octet-stream');
-  else if (isStream(body)) await pipeline(Readable.from(body), response);
+  else if (isStream(body)) await sendStream(response, body, signal);
   else send(response, JSON.stringify(body), 'application/json');
 }
 
@@ -51,6 +71,8 @@ export function failure(response, error, requestId, log) {
     return;
   }
   for (const name of response.getHeaderNames()) if (name !== 'x-request-id') response.removeHeader(name);
+  // The id is that of the log, also where the handler had set another one.
+  response.setHeader('x-request-id', requestId);
   const body = refused
     ? { code: error.code, message: error.message, requestId }
     : {
@@ -60,6 +82,5 @@ export function failure(response, error, requestId, log) {
       };
   response.statusCode = refused ? error.status : 500;
   response.setHeader('content-type', 'application/json');
-  if (refused) response.setHeader('connection', 'close');
   response.end(`${JSON.stringify(body)}\n`);
 }

@@ -1,4 +1,4 @@
-import { format } from 'node:util';
+const { format, inspect } = process.getBuiltinModule('node:util');
 
 /** One JSON line per entry on stdout, with the id of the request that it belongs to. */
 export function createLog(requestId) {
@@ -10,7 +10,7 @@ export function createLog(requestId) {
   };
 }
 
-/** What a handler prints with console becomes entries too. */
+/** What a handler prints with console becomes entries too; the methods that are not named here call these. */
 export function bindConsole(log) {
   for (const [method, level] of [
     ['debug', 'debug'],
@@ -21,4 +21,5 @@ export function bindConsole(log) {
   ]) {
     console[method] = (...values) => log(level, format(...values));
   }
+  console.dir = (value, options) => log('info', inspect(value, options));
 }

@@ -1,42 +1,37 @@
 // The Node runtime of functions: loads the handler, then listens. A port that accepts connections therefore means that
 // the code has loaded; code that does not load ends the process with its error in the log, and never answers.
-import { AsyncLocalStorage } from 'node:async_hooks';
-import { createServer } from 'node:http';
-import { pathToFileURL } from 'node:url';
-import { bindConsole, createLog } from './log.mjs';
 import { answer, failure } from './answer.mjs';
-import { readEvent } from './event.mjs';
+import { contextOf, discardRest, readEvent, requestIdOf } from './event.mjs';
+import { loadHandler } from './handler.mjs';
+import { bindConsole, createLog } from './log.mjs';
+import { drainOnSignal } from './drain.mjs';
+
+// `import` would evaluate all that the module exports, undici among them, and double the time to start.
+const { createServer } = process.getBuiltinModule('node:http');
+const { AsyncLocalStorage } = process.getBuiltinModule('node:async_hooks');
 
 const requests = new AsyncLocalStorage();
 const log = createLog(() => requests.getStore()?.requestId);
 bindConsole(log);
 
-const codeFile = process.env.SVC_CODE_FILE ?? '/var/run/svc/code/handler.js';
-
-async function loadHandler() {
-  const loaded = await import(pathToFileURL(codeFile).href);
-  const handler = loaded.handler ?? loaded.default?.handler ?? loaded.default;
-  if (typeof handler !== 'function') throw new TypeError('the code exports no function named "handler"');
-  return handler;
+function die(message, error) {
+  log('fatal', message, { error: String(error?.stack ?? error) });
+  process.exit(1);
 }
 
-function requestIdOf(headers) {
-  const given = headers['x-request-id'];
-  return typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : crypto.randomUUID();
-}
-
-/** What the handler gets beside the event (spec: method, headers and path). */
-function contextOf(request, requestId, signal) {
-  const url = new URL(request.url ?? '/', 'http://function');
-  return {
-    method: request.method,
-    path: url.pathname,
-    query: Object.fromEntries(url.searchParams),
-    headers: request.headers,
-    requestId,
-    signal,
-  };
-}
+let loaded = false;
+// Nobody knows what state an exception outside of a request has left behind; a new process starts clean.
+process.on('uncaughtException', (error) => die(`an exception that nothing caught: ${error?.message ?? error}`, error));
+process.on('unhandledRejection', (error) =>
+  log('error', `a rejection that nothing handled: ${error?.message ?? error}`, {
+    error: String(error?.stack ?? error),
+  }),
+);
+process.on('exit', () => {
+  if (loaded || process.exitCode === 1) return;
+  log('fatal', 'the code could not be loaded: it ended, or waits for something that never comes, before it was ready');
+  process.exitCode = 1;
+});
 
 async function serve(handler, request, response) {
   const requestId = requestIdOf(request.headers);
@@ -49,10 +44,11 @@ async function serve(handler, request, response) {
     try {
       const event = await readEvent(request);
       const result = await handler(event, contextOf(request, requestId, gone.signal));
-      await answer(response, result);
+      await answer(response, result, gone.signal);
     } catch (error) {
-      if (gone.signal.aborted) return;
+      if (gone.signal.aborted || request.socket.destroyed) return;
       failure(response, error, requestId, log);
+      discardRest(request);
     }
   });
 }
@@ -62,22 +58,16 @@ function listen(handler) {
   // Longer than the proxy in front keeps a connection idle, so that it is never this side that closes under a request.
   server.keepAliveTimeout = 120_000;
   server.requestTimeout = 0;
+  drainOnSignal(server, log);
   server.listen(Number(process.env.PORT ?? 8080), () => {
+    loaded = true;
     log('info', 'function ready', { port: server.address().port });
-  });
-  process.once('SIGTERM', () => {
-    server.close(() => process.exit(0));
-    server.closeIdleConnections();
   });
 }
 
-process.on('unhandledRejection', (error) =>
-  log('error', 'unhandled rejection', { error: String(error?.stack ?? error) }),
-);
-
 try {
-  listen(await loadHandler());
+  listen(await loadHandler(process.env.SVC_CODE_FILE ?? '/var/run/svc/code/handler.js'));
 } catch (error) {
-  log('fatal', `the code could not be loaded: ${error?.message ?? error}`, { error: String(error?.stack ?? error) });
-  process.exitCode = 1;
+  // Whatever the code has started before it failed would keep the process alive.
+  die(`the code could not be loaded: ${error?.message ?? error}`, error);
 }

@@ -16,6 +16,12 @@ export function page<Item extends z.ZodType>(item: Item) {
   return z.object({ items: z.array(item), nextCursor: z.string().optional() });
 }
 
+/** Query parameters of a list: at most `limit` items, after the page whose `nextCursor` was `cursor`. */
+export const pageQuery = z.object({
+  limit: z.coerce.number().int().min(1).max(500).default(100),
+  cursor: z.string().max(400).optional(),
+});
+
 /** Query parameters of every project-scoped path. */
 export const environmentQuery = z.object({ environment: z.string().optional() });
 

@@ -1,11 +1,14 @@
 import { z } from 'zod';
 import { timestamp } from './common.ts';
 
+/** Environments of one project. */
+export const environmentsMax = 20;
+
 /** `POST /api/v1/projects` */
 export const projectCreate = z.strictObject({
   name: z.string(),
   displayName: z.string().max(200).optional(),
-  environments: z.array(z.string()).min(1).max(20).default(['prod']),
+  environments: z.array(z.string()).min(1).max(environmentsMax).default(['prod']),
 });
 
 /** `POST /api/v1/projects/{p}/environments` */
@@ -27,3 +30,5 @@ export const projectView = z.object({
 });
 
 export type ProjectView = z.infer<typeof projectView>;
+
+export type EnvironmentView = z.infer<typeof environmentView>;

@@ -6,3 +6,9 @@ export const sessionCreate = z.strictObject({ email: z.string().max(320), passwo
 
 /** 201: the bearer token is shown once. */
 export const sessionCreated = z.object({ token: z.string(), email: z.string(), expiresAt: timestamp });
+
+/** `GET /api/v1/session`: who is signed in. */
+export const sessionView = z.object({ email: z.string(), role: z.enum(['admin', 'member']) });
+
+/** The cookie that carries the same token for the console; scripts of a page cannot read it. */
+export const sessionCookie = 'svc_session';

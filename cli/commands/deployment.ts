@@ -1,0 +1,147 @@
+import { deploymentView, type DeploymentView } from '../../runtime/contracts/api/apps.ts';
+import { page } from '../../runtime/contracts/api/common.ts';
+import { hasEnded } from '../../runtime/domain/deployment.ts';
+import { command } from '../command.ts';
+import { scopeFlags } from '../common-flags.ts';
+import type { Context } from '../context.ts';
+import { Failure } from '../failure.ts';
+import { amount, toggle } from '../flags.ts';
+import { ago, fields, table, type Shown } from '../output.ts';
+import { placeOf, type Place } from '../place.ts';
+import { waitFlags, waitFor, type WaitFlags } from '../wait.ts';
+import { deploymentAccepted } from '../../runtime/contracts/api/apps.ts';
+
+/** How one deployment is shown. */
+export function shownDeployment(deployment: DeploymentView): Shown {
+  return {
+    data: deployment,
+    table: fields([
+      ['App', deployment.app],
+      ['Revision', deployment.revision],
+      ['Image', deployment.image],
+      ['Commit', deployment.commit],
+      ['Trigger', deployment.trigger],
+      ['Status', deployment.status],
+      ['Reason', deployment.reason],
+    ]),
+    names: [deployment.id],
+  };
+}
+
+/** Ends well, or with the reason. @throws Failure */
+export function checkSucceeded(deployment: DeploymentView): DeploymentView {
+  if (deployment.status === 'succeeded') return deployment;
+  const reason = deployment.reason === undefined ? '' : `: ${deployment.reason}`;
+  throw new Failure(`Revision ${deployment.revision} of ${deployment.app} ${ended(deployment)}${reason}`, {
+    code: `deployment_${deployment.status}`,
+    hint: deployment.status === 'failed' ? 'what ran before keeps serving' : undefined,
+  });
+}
+
+function ended({ status }: DeploymentView): string {
+  return status === 'failed' ? 'failed' : `was ${status}`;
+}
+
+/** Waits for the end of a deployment. @throws Failure with the reason when it did not succeed */
+export async function followDeployment(
+  context: Context,
+  flags: WaitFlags,
+  place: Place,
+  app: string,
+  id: string,
+): Promise<DeploymentView> {
+  const deployment = await waitFor(
+    context,
+    flags,
+    async () => {
+      const found = await place.api.call('GET', place.path('deployments', id), deploymentView, { query: place.query });
+      if (hasEnded(found.status)) return { done: found };
+      return { progress: `${found.app} revision ${found.revision}: ${found.status.replace('_', ' ')}` };
+    },
+    `it goes on: svc app history ${app} ${place.flags}`,
+  );
+  return checkSucceeded(deployment);
+}
+
+/** The newest deployments of an app. */
+export async function newestDeployments(place: Place, app: string, limit: number): Promise<DeploymentView[]> {
+  const query = { ...place.query, limit };
+  return (await place.api.call('GET', place.path('apps', app, 'history'), page(deploymentView), { query })).items;
+}
+
+export const historyCommand = command({
+  name: 'history',
+  args: ['app'],
+  description: 'List the deployments of an app, newest first; * marks the current one.',
+  flags: {
+    limit: amount('<n>', 'at most so many (default 20)', { min: 1, max: 500 }),
+    wait: toggle('wait until none is under way'),
+    timeout: waitFlags.timeout,
+    ...scopeFlags,
+  },
+  examples: ['svc app history api', 'svc app history api -o json'],
+  async run({ context, args, flags }) {
+    const place = placeOf(context, flags);
+    const look = () => newestDeployments(place, args.app, flags.limit ?? 20);
+    const items = flags.wait
+      ? await waitFor(
+          context,
+          flags,
+          async () => {
+            const found = await look();
+            const active = found.find(({ status }) => !hasEnded(status));
+            if (!active) return { done: found };
+            return { progress: `${active.app} revision ${active.revision}: ${active.status.replace('_', ' ')}` };
+          },
+          'it goes on; look again later',
+        )
+      : await look();
+    const now = context.clock.now();
+    context.print(
+      {
+        data: { items },
+        table: table(items, [
+          { title: 'REVISION', value: ({ revision, current }) => `${revision}${current ? ' *' : ''}` },
+          { title: 'IMAGE', value: ({ image }) => image },
+          { title: 'COMMIT', value: ({ commit }) => commit?.slice(0, 12) },
+          { title: 'TRIGGER', value: ({ trigger }) => trigger },
+          { title: 'WHEN', value: ({ acceptedAt }) => ago(acceptedAt, now) },
+          { title: 'STATUS', value: ({ status }) => status.replace('_', ' ') },
+          { title: 'REASON', value: ({ reason }) => reason },
+        ]),
+        names: items.map(({ revision }) => String(revision)),
+      },
+      flags.output,
+    );
+  },
+});
+
+export const rollbackCommand = command({
+  name: 'rollback',
+  args: ['app'],
+  description: 'Go back to the last earlier revision that succeeded, or to a given one, as a new revision.',
+  flags: {
+    revision: amount('<n>', 'revision to go back to', { min: 1, max: 2_147_483_647 }),
+    ...waitFlags,
+    ...scopeFlags,
+  },
+  examples: ['svc app rollback api', 'svc app rollback api --revision 3'],
+  async run({ context, args, flags }) {
+    const place = placeOf(context, flags);
+    const before = (await newestDeployments(place, args.app, 100)).find(({ current }) => current);
+    const accepted = await place.api.call('POST', place.path('apps', args.app, 'rollback'), deploymentAccepted, {
+      query: place.query,
+      body: flags.revision === undefined ? {} : { revision: flags.revision },
+    });
+    if (!flags.wait) {
+      context.print(
+        { data: accepted, table: `revision ${accepted.revision} is accepted`, names: [accepted.id] },
+        flags.output,
+      );
+      return;
+    }
+    const deployment = await followDeployment(context, flags, place, args.app, accepted.id);
+    context.print(shownDeployment(deployment), flags.output);
+    if (before) context.say(`undo with: svc app rollback ${args.app} --revision ${before.revision} ${place.flags}`);
+  },
+});

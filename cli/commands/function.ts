@@ -1,0 +1,176 @@
+import { readFileSync } from 'node:fs';
+import { functionView, type FunctionView } from '../../runtime/contracts/api/functions.ts';
+import { codeMaxBytes, functionRuntimes } from '../../runtime/contracts/resources/function.ts';
+import { command, type Group } from '../command.ts';
+import { scopeFlags, yesFlag } from '../common-flags.ts';
+import type { Context } from '../context.ts';
+import { Failure, usageFailure } from '../failure.ts';
+import { amount, choice, duration, requiredText, text } from '../flags.ts';
+import { ago, fields, table, type Shown } from '../output.ts';
+import { placeOf, type Place } from '../place.ts';
+import { confirm } from '../prompt.ts';
+import { waitFlags, waitFor, waitForRemoval, type WaitFlags } from '../wait.ts';
+
+function shown(found: FunctionView): Shown {
+  return {
+    data: found,
+    table: fields([
+      ['Function', found.name],
+      ['Project', found.project],
+      ['Environment', found.environment],
+      ['Status', found.status],
+      ['Message', found.message],
+      ['URL', found.url],
+      ['Runtime', found.runtime],
+      ['Trigger', found.trigger],
+      ['Pods', `${found.readyReplicas} of ${found.replicas} ready`],
+      ['Idle time-out', `${found.idleTimeoutSeconds} s`],
+    ]),
+    names: [found.name],
+  };
+}
+
+const readFunction = (place: Place, name: string) =>
+  place.api.call('GET', place.path('functions', name), functionView, { query: place.query });
+
+function untilUsable(context: Context, flags: WaitFlags, place: Place, name: string): Promise<FunctionView> {
+  return waitFor(
+    context,
+    flags,
+    async () => {
+      const found = await readFunction(place, name);
+      if (found.status === 'failed') {
+        throw new Failure(`Function "${name}" failed: ${found.message ?? 'see its status'}`, { code: 'failed' });
+      }
+      if (found.status === 'idle' || found.status === 'running') return { done: found };
+      return { progress: `${name}: ${found.status}` };
+    },
+    `it goes on: svc function show ${name} ${place.flags}`,
+  );
+}
+
+function readCode(file: string): string {
+  let content: Buffer;
+  try {
+    content = readFileSync(file);
+  } catch (error) {
+    throw usageFailure(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
+  if (content.length === 0) throw usageFailure(`${file} is empty.`);
+  if (content.length > codeMaxBytes) {
+    throw usageFailure(`${file} has ${content.length} bytes; inline code has at most ${codeMaxBytes}.`);
+  }
+  return content.toString();
+}
+
+const create = command({
+  name: 'create',
+  args: ['function'],
+  description: 'Create a function from a source file; it has no pods until its first request.',
+  flags: {
+    runtime: choice(functionRuntimes, 'runtime of the code (default node)'),
+    codeFile: requiredText('<file>', 'source file with the handler'),
+    trigger: choice(['http'], 'what calls it (default http)'),
+    port: amount('<port>', 'port on which it listens (default 8080)', { min: 1, max: 65_535 }),
+    hostname: text('<host>', 'public host (default fn-<function>--<cluster>.<apps domain>)'),
+    idleTimeout: duration('<duration>', 'time without requests after which it goes to zero (default 5m)'),
+    ...waitFlags,
+    ...scopeFlags,
+  },
+  examples: [
+    'svc function create hello --runtime node --code-file hello.js',
+    'svc function create hello --runtime node --code-file hello.js --idle-timeout 1h --project shop',
+  ],
+  async run({ context, args, flags }) {
+    const body = {
+      name: args.function,
+      runtime: flags.runtime ?? 'node',
+      code: readCode(flags.codeFile),
+      ...(flags.trigger !== undefined && { trigger: flags.trigger }),
+      ...(flags.port !== undefined && { port: flags.port }),
+      ...(flags.hostname !== undefined && { hostname: flags.hostname }),
+      ...(flags.idleTimeout !== undefined && { idleTimeoutSeconds: flags.idleTimeout }),
+    };
+    const place = placeOf(context, flags);
+    const created = await place.api.call('POST', place.path('functions'), functionView, { query: place.query, body });
+    const found = flags.wait ? await untilUsable(context, flags, place, args.function) : created;
+    context.print(shown(found), flags.output);
+  },
+});
+
+const list = command({
+  name: 'list',
+  description: 'List the functions of an environment; without a project, all that you may see.',
+  flags: scopeFlags,
+  examples: ['svc function list', 'svc function list --project shop'],
+  async run({ context, flags }) {
+    const named = flags.project ?? (context.env['SVC_PROJECT'] || context.configuration.project);
+    const place = named === undefined ? undefined : placeOf(context, flags);
+    if (!place && flags.environment !== undefined) throw usageFailure('--environment goes with --project.');
+    const items = place
+      ? await place.api.list(place.path('functions'), functionView, place.query)
+      : await context.api(flags).list('/functions', functionView);
+    const now = context.clock.now();
+    context.print(
+      {
+        data: { items },
+        table: table(items, [
+          { title: 'FUNCTION', value: ({ name }) => name },
+          ...(place
+            ? []
+            : [
+                {
+                  title: 'ENVIRONMENT',
+                  value: ({ project, environment }: FunctionView) => `${project}/${environment}`,
+                },
+              ]),
+          { title: 'STATUS', value: ({ status }) => status },
+          { title: 'PODS', value: ({ replicas }) => replicas },
+          { title: 'RUNTIME', value: ({ runtime }) => runtime },
+          { title: 'URL', value: ({ url }) => url },
+          { title: 'CREATED', value: ({ createdAt }) => ago(createdAt, now) },
+        ]),
+        names: items.map(({ name }) => name),
+      },
+      flags.output,
+    );
+  },
+});
+
+const show = command({
+  name: 'show',
+  args: ['function'],
+  description: 'Show a function.',
+  flags: scopeFlags,
+  examples: ['svc function show hello', 'svc function show hello -o json'],
+  async run({ context, args, flags }) {
+    context.print(shown(await readFunction(placeOf(context, flags), args.function)), flags.output);
+  },
+});
+
+const remove = command({
+  name: 'delete',
+  args: ['...functions'],
+  description: 'Delete functions and everything that was made for them.',
+  flags: { ...yesFlag, ...waitFlags, ...scopeFlags },
+  examples: ['svc function delete hello', 'svc function delete hello goodbye --yes'],
+  async run({ context, args, flags }) {
+    const place = placeOf(context, flags);
+    // A typing error in the last name must not be found after the first is gone.
+    for (const name of args.functions) await readFunction(place, name);
+    await confirm(context, flags, `Delete ${args.functions.join(', ')} of ${place.project}?`);
+    for (const name of args.functions) {
+      await place.api.send('DELETE', place.path('functions', name), { query: place.query });
+    }
+    for (const name of args.functions) {
+      if (flags.wait) await waitForRemoval(context, flags, `function ${name}`, () => readFunction(place, name));
+      context.say(`function ${name} ${flags.wait ? 'is deleted' : 'is being deleted'}`);
+    }
+  },
+});
+
+export const functionGroup: Group = {
+  name: 'function',
+  description: 'Functions: code that runs on requests and costs nothing between them.',
+  commands: [create, list, show, remove],
+};

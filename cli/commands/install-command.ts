@@ -1,0 +1,40 @@
+import { command } from '../command.ts';
+import { amount, choice, duration, requiredText, text, texts, toggle, type FlagValues } from '../flags.ts';
+import { outputFormats } from '../output.ts';
+
+const flags = {
+  kubeconfig: text('<file>', 'kubeconfig of the cluster (KUBECONFIG; default ~/.kube/config)'),
+  appsDomain: requiredText('<domain>', 'domain of public URLs; a wildcard DNS record leads to the ingress'),
+  cluster: requiredText('<name>', "the cluster's name in function hosts"),
+  scheme: choice(['http', 'https'], 'how clients reach the ingress (default https)'),
+  publicPort: amount('<port>', "ingress port as clients see it (default: the scheme's own)", { min: 1, max: 65_535 }),
+  entryPoint: texts('<name>', 'entry point of Traefik that serves public routes (default websecure; web for http)'),
+  registry: text('<registry>', 'where the images are: <registry>/svc/<name>:<version>'),
+  imagePlatform: text('<image>', "image of the platform's processes"),
+  imageFunctionNode: text('<image>', 'image of the Node runtime of functions'),
+  imagePostgres: text('<image>', 'image of PostgreSQL'),
+  imageRedis: text('<image>', 'image of Redis'),
+  adminEmail: text('<address>', "the first admin's e-mail address (default admin@svc.local)"),
+  adminPasswordFile: text('<file>', "write the first admin's generated password to this file (mode 0600)"),
+  dryRun: toggle('print the manifests instead of applying them'),
+  timeout: duration('<duration>', 'how long to wait until everything is ready (default 10m)'),
+  failpoints: toggle('let files in /failpoints kill the workers, for tests', { hidden: true }),
+  output: choice(outputFormats, 'how to print data (default table)', { short: 'o' }),
+};
+
+export type InstallFlags = FlagValues<typeof flags>;
+
+export const installCommand = command({
+  name: 'install',
+  description: 'Install the platform into a Kubernetes cluster, or bring an installation up to date.',
+  flags,
+  examples: [
+    'svc install --apps-domain apps.example.com --cluster home --registry registry.example.com',
+    'svc install --apps-domain apps.localhost --cluster local --scheme http --public-port 8080 --registry localhost:5000',
+    'svc install --apps-domain apps.example.com --cluster home --registry registry.example.com --dry-run > svc.yaml',
+  ],
+  async run({ context, flags: given }) {
+    const { install } = await import('./install.ts');
+    await install(context, given);
+  },
+});

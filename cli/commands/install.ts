@@ -1,0 +1,161 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { stringify } from 'yaml';
+import { readAdminPassword } from '../../infra/install/secrets.ts';
+import { InstallError } from '../../infra/install/install-error.ts';
+import { installManifests, installPlatform } from '../../infra/install/install.ts';
+import { systemSecrets } from '../../infra/manifests/platform/secrets.ts';
+import { consoleHost, type PlatformImages, type PlatformSettings } from '../../infra/manifests/platform/settings.ts';
+import { publicUrl } from '../../runtime/contracts/resources/platform-config.ts';
+import { checkImage } from '../../runtime/domain/image.ts';
+import { systemNamespace } from '../../runtime/domain/labels.ts';
+import { checkHost } from '../../runtime/domain/names.ts';
+import { Problem } from '../../runtime/domain/problem.ts';
+import { createKubeClient, loadKubeConfig } from '../../runtime/kube/client.ts';
+import { createClient } from '../client.ts';
+import { createConnections } from '../connection.ts';
+import type { Context } from '../context.ts';
+import { Failure, usageFailure } from '../failure.ts';
+import { fields, type OutputFormat } from '../output.ts';
+import type { InstallFlags } from './install-command.ts';
+
+const defaultSeconds = 600;
+/** How long the ingress may take to serve a route whose pods are ready. */
+const routeSeconds = 30;
+
+/** `svc install`, apart from its flags: it brings the Kubernetes client along, which other commands need not load. */
+export async function install(context: Context, flags: InstallFlags): Promise<void> {
+  const settings = settingsOf(flags, context.version);
+  if (flags.dryRun) {
+    printManifests(context, settings, flags.output);
+    return;
+  }
+  const kube = createKubeClient(loadKubeConfig(kubeconfigOf(context, flags)));
+  try {
+    const { clock } = context;
+    const timeoutMs = (flags.timeout ?? defaultSeconds) * 1000;
+    const report = await installPlatform(settings, { kube, clock, timeoutMs, log: context.say });
+    const console = publicUrl(settings, consoleHost(settings));
+    await checkRoute(context, console);
+    const file = flags.adminPasswordFile;
+    if (file !== undefined) writeFileSync(file, `${await readAdminPassword(kube)}\n`, { mode: 0o600 });
+    const summary = {
+      console,
+      adminEmail: settings.adminEmail,
+      ...(file !== undefined && { adminPasswordFile: file }),
+    };
+    context.print(
+      {
+        data: { ...summary, ...report },
+        table: fields([
+          ['Console', console],
+          ['Admin', settings.adminEmail],
+          ['Password', file === undefined ? undefined : `in ${file}`],
+        ]),
+        names: [console],
+      },
+      flags.output,
+    );
+    if (file === undefined) context.say(`the admin's password: ${passwordCommand}`);
+    context.say(`sign in: svc login --api ${console} --email ${settings.adminEmail}`);
+  } catch (error) {
+    if (error instanceof InstallError) throw new Failure(error.message, { hint: error.hint, cause: error });
+    throw error;
+  } finally {
+    await kube.close();
+  }
+}
+
+const passwordCommand = `kubectl -n ${systemNamespace} get secret ${systemSecrets.admin.name} -o 'go-template={{.data.${systemSecrets.admin.key} | base64decode}}'`;
+
+/** As kubectl finds it. */
+function kubeconfigOf({ env }: Context, flags: InstallFlags): string {
+  const named = flags.kubeconfig ?? env['KUBECONFIG'];
+  const path = named || join(env['HOME'] ?? homedir(), '.kube', 'config');
+  if (existsSync(path)) return path;
+  throw usageFailure(`There is no kubeconfig at ${path}.`, 'give --kubeconfig or set KUBECONFIG');
+}
+
+function settingsOf(flags: InstallFlags, version: string): PlatformSettings {
+  const { publicPort } = flags;
+  try {
+    const appsDomain = checkHost(flags.appsDomain, 'apps-domain');
+    checkHost(`fn-x--${flags.cluster}.${appsDomain}`, 'cluster');
+    return {
+      appsDomain,
+      cluster: flags.cluster,
+      scheme: flags.scheme ?? 'https',
+      ...(publicPort !== undefined && { publicPort }),
+      entryPoints:
+        flags.entryPoint.length > 0 ? [...flags.entryPoint] : [flags.scheme === 'http' ? 'web' : 'websecure'],
+      images: imagesOf(flags, version),
+      adminEmail: flags.adminEmail ?? 'admin@svc.local',
+      failpoints: flags.failpoints,
+    };
+  } catch (error) {
+    // The rules of names and images are the API's, which calls what it refuses a problem.
+    if (error instanceof Problem) throw usageFailure(error.message);
+    throw error;
+  }
+}
+
+function imagesOf(flags: InstallFlags, version: string): PlatformImages {
+  const image = (name: string, given: string | undefined): string => {
+    // Nothing is published under a name of ours, so a default would pull whatever somebody else put there.
+    if (given === undefined && flags.registry === undefined) {
+      throw usageFailure(
+        `No image for ${name} is given.`,
+        `give --registry <registry>, where <registry>/svc/${name}:${version} was pushed, or --image-${name} <image>`,
+      );
+    }
+    return checkImage(given ?? `${flags.registry}/svc/${name}:${version}`, `image-${name}`);
+  };
+  return {
+    platform: image('platform', flags.imagePlatform),
+    functionNode: image('function-node', flags.imageFunctionNode),
+    postgres: image('postgres', flags.imagePostgres),
+    redis: image('redis', flags.imageRedis),
+  };
+}
+
+function printManifests(context: Context, settings: PlatformSettings, format: OutputFormat = 'yaml'): void {
+  const objects = installManifests(settings);
+  const generated = Object.values(systemSecrets).map(({ name, purpose }) => `# Secret ${name}: ${purpose}\n`);
+  const note = `# ${systemNamespace} also gets Secrets, whose values are generated once, in the cluster:\n${generated.join('')}`;
+  const documents = objects.map((object) => stringify(object, { lineWidth: 0 }));
+  context.print(
+    {
+      data: { apiVersion: 'v1', kind: 'List', items: objects },
+      table: note + documents.join('---\n').trimEnd(),
+      names: objects.map(({ kind, metadata }) => `${kind.toLowerCase()}/${metadata.name}`),
+    },
+    // Documents, one an object, are what people read and kubectl applies.
+    format === 'yaml' ? 'table' : format,
+  );
+}
+
+/** Waits for the ingress to serve the console; from outside its network that cannot be seen, so it is no failure. */
+async function checkRoute(context: Context, api: string): Promise<void> {
+  const { clock, version } = context;
+  const agent = createConnections();
+  const client = createClient({ api, token: undefined, agent, clock, userAgent: `svc/${version}` });
+  const deadline = clock.monotonic() + routeSeconds * 1000;
+  try {
+    for (;;) {
+      const status = await client.probe('/health').then(
+        (answer) => answer.status,
+        (error: unknown) => (error instanceof Failure ? error.message : Promise.reject(error)),
+      );
+      if (status === 200) return;
+      if (clock.monotonic() >= deadline) {
+        const why = typeof status === 'number' ? `${api} answers ${status}` : status;
+        context.say(`warning: the platform is up, but not reachable from here: ${why}`);
+        return;
+      }
+      await clock.sleep(500);
+    }
+  } finally {
+    await agent.close();
+  }
+}

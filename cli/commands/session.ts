@@ -1,0 +1,113 @@
+import { readFileSync } from 'node:fs';
+import { sessionCreated, sessionView } from '../../runtime/contracts/api/sessions.ts';
+import { command } from '../command.ts';
+import { apiFlags } from '../common-flags.ts';
+import type { Context } from '../context.ts';
+import { Failure, usageFailure } from '../failure.ts';
+import { text, toggle } from '../flags.ts';
+import { fields } from '../output.ts';
+import { ask, askHidden, readStdin, withoutLineEnd } from '../prompt.ts';
+
+const loopback = /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/;
+
+export const loginCommand = command({
+  name: 'login',
+  description: 'Sign in to the management API and remember its address and the session.',
+  flags: {
+    api: apiFlags.api,
+    email: text('<address>', 'e-mail address; asked for when left out'),
+    passwordStdin: toggle('read the password from standard input'),
+    passwordFile: text('<file>', 'read the password from a file'),
+  },
+  examples: [
+    'svc login --api https://console.apps.example.com',
+    'svc login --api https://console.apps.example.com --email admin@svc.local --password-stdin < admin-password',
+  ],
+  async run({ context, flags }) {
+    const api = context.address(flags);
+    const { protocol, hostname } = new URL(api);
+    if (protocol === 'http:' && !loopback.test(hostname)) {
+      context.say(`warning: ${api} is not encrypted; the password can be read on its way`);
+    }
+    const email = flags.email ?? (await ask(context, `E-mail address at ${api}`, 'give --email'));
+    const password = await passwordOf(context, flags);
+    const { token, ...session } = await context
+      .api(flags, { anonymous: true })
+      .call('POST', '/session', sessionCreated, { body: { email, password } });
+    const moved = context.configuration.api !== api;
+    context.remember({
+      api,
+      token,
+      email: session.email,
+      // What was chosen at another platform means nothing here.
+      ...(moved && { project: undefined, environment: undefined }),
+    });
+    context.say(`signed in to ${api} as ${session.email}`);
+  },
+});
+
+async function passwordOf(
+  context: Context,
+  flags: { passwordStdin: boolean; passwordFile: string | undefined },
+): Promise<string> {
+  if (flags.passwordStdin && flags.passwordFile !== undefined) {
+    throw usageFailure('Give --password-stdin or --password-file, not both.');
+  }
+  if (flags.passwordStdin) return readStdin(context);
+  if (flags.passwordFile === undefined) {
+    return askHidden(context, 'Password', 'give --password-stdin or --password-file');
+  }
+  try {
+    return withoutLineEnd(readFileSync(flags.passwordFile, 'utf8'));
+  } catch (error) {
+    throw new Failure(`${flags.passwordFile} cannot be read.`, { cause: error });
+  }
+}
+
+export const logoutCommand = command({
+  name: 'logout',
+  description: 'Sign out: the session ends at the platform and is forgotten here.',
+  flags: { api: apiFlags.api },
+  examples: ['svc logout'],
+  async run({ context, flags }) {
+    if (!context.signedIn(flags)) {
+      context.say('not signed in');
+      return;
+    }
+    try {
+      await context.api(flags).send('DELETE', '/session');
+    } catch (error) {
+      // An ended session is what was wanted.
+      if (!(error instanceof Failure) || error.code !== 'unauthenticated') throw error;
+    } finally {
+      context.remember({ token: undefined, email: undefined });
+    }
+    context.say(`signed out of ${context.address(flags)}`);
+  },
+});
+
+export const whoamiCommand = command({
+  name: 'whoami',
+  description: 'Show who is signed in, and where.',
+  flags: apiFlags,
+  examples: ['svc whoami', 'svc whoami -o json'],
+  async run({ context, flags }) {
+    const session = await context.api(flags).call('GET', '/session', sessionView);
+    const { project, environment } = context.configuration;
+    const api = context.address(flags);
+    context.print(
+      {
+        data: { api, ...session, ...(project !== undefined && { project }), ...(environment && { environment }) },
+        table: fields([
+          ['API', api],
+          ['Signed in as', session.email],
+          ['Role', session.role],
+          ['Project', project],
+          ['Environment', environment],
+        ]),
+        names: [session.email],
+      },
+      flags.output,
+    );
+  },
+});

@@ -1,0 +1,21 @@
+import packageFile from '../package.json' with { type: 'json' };
+import { systemClock } from '../runtime/domain/clock.ts';
+import { rootGroup } from './commands/root.ts';
+import { runProgram } from './program.ts';
+
+const { env, stdin, stdout, stderr } = process;
+
+// `svc … | head` closes the pipe; the rest of the output is nobody's.
+stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit();
+  throw error;
+});
+
+process.exitCode = await runProgram(rootGroup, process.argv.slice(2), {
+  env,
+  stdin,
+  stdout,
+  stderr,
+  clock: systemClock,
+  version: packageFile.version,
+});

@@ -1,0 +1,145 @@
+import { cac } from 'cac';
+import type { Command, Group } from './command.ts';
+import { usageFailure } from './failure.ts';
+import { flagName, type Flag, type FlagSet, type Given } from './flags.ts';
+import { suggestion } from './suggest.ts';
+
+/** cac applies this to the same value several times. */
+function unguarded(value: unknown): string {
+  const text = String(value);
+  return text.startsWith(guard) ? text.slice(guard.length) : text;
+}
+
+/** What a command line asks for. */
+export type Parsed =
+  | { action: 'help'; path: readonly string[]; group: Group; command?: Command }
+  | {
+      action: 'run';
+      path: readonly string[];
+      command: Command;
+      args: Record<string, unknown>;
+      flags: Record<string, unknown>;
+    };
+
+/** cac reads `0123456` and `1e5` as numbers, which commits and names are not; a value that starts with this it leaves alone. */
+const guard = '\0';
+
+/**
+ * Reads a command line. Groups are the first words (`app gate`), each a cac program of its own.
+ * @throws Failure (usage) that names what was meant, for anything that is not declared
+ */
+export function parseCommandLine(root: Group, argv: readonly string[]): Parsed {
+  const path = [root.name];
+  let group = root;
+  let rest = [...argv];
+  for (;;) {
+    const next = group.groups?.find(({ name }) => name === rest[0]);
+    if (!next) break;
+    group = next;
+    path.push(next.name);
+    rest = rest.slice(1);
+  }
+  const [word, ...words] = rest;
+  if (word === undefined || word === '--help' || word === '-h' || word === 'help') {
+    return { action: 'help', path, group };
+  }
+  const command = group.commands.find(({ name }) => name === word);
+  if (!command) throw unknownWord(path, group, word);
+  const commandPath = [...path, command.name];
+  if (words.includes('--help') || words.includes('-h')) return { action: 'help', path: commandPath, group, command };
+  return { action: 'run', path: commandPath, command, ...read(path, command, words) };
+}
+
+function unknownWord(path: readonly string[], group: Group, word: string): Error {
+  const typed = path.join(' ');
+  if (word.startsWith('-')) return usageFailure(`Give options after the command: ${typed} <command> ${word}`);
+  const known = [...group.commands, ...(group.groups ?? [])].map(({ name }) => name);
+  const close = suggestion(word, known);
+  return usageFailure(
+    `There is no command "${typed} ${word}".`,
+    close === undefined ? `see ${typed} --help` : `did you mean ${typed} ${close}?`,
+  );
+}
+
+function read(path: readonly string[], command: Command, words: readonly string[]) {
+  const program = cac(path.join(' '));
+  const definition = program.command(`${command.name} ${command.args.map(bracketed).join(' ')}`.trim());
+  for (const [key, flag] of Object.entries(command.flags)) {
+    const raw = [...(flag.short === undefined ? [] : [`-${flag.short}`]), flagName(key, flag)].join(', ');
+    definition.option(flag.placeholder === undefined ? raw : `${raw} <value>`, flag.description, {
+      ...(flag.placeholder !== undefined && { type: [unguarded] }),
+    });
+  }
+  let args: Record<string, unknown> = {};
+  let given: Record<string, unknown> = {};
+  definition.action((...received: unknown[]) => {
+    given = received.pop() as Record<string, unknown>;
+    args = Object.fromEntries(command.args.map((arg, index) => [argName(arg), received[index]]));
+  });
+  program.parse(['', '', command.name, ...guarded(command, words)], { run: false });
+  checkArguments(path, command, program.args);
+  program.runMatchedCommand();
+  const flags = Object.entries(command.flags).map(([key, flag]) => [
+    key,
+    flag.read(given[key] as Given, flagName(key, flag)),
+  ]);
+  return { args, flags: Object.fromEntries(flags) as Record<string, unknown> };
+}
+
+function argName(arg: string): string {
+  return arg.replace('...', '').replace('?', '');
+}
+
+/** How help and cac write an argument. */
+export function bracketed(arg: string): string {
+  return arg.endsWith('?') ? `[${argName(arg)}]` : `<${arg}>`;
+}
+
+function checkArguments(path: readonly string[], command: Command, given: readonly string[]): void {
+  const typed = `${path.join(' ')} ${command.name} ${command.args.map(bracketed).join(' ')}`.trim();
+  const missing = command.args.filter((arg) => !arg.endsWith('?'))[given.length];
+  if (missing !== undefined) throw usageFailure(`${bracketed(missing)} is missing.`, `usage: ${typed}`);
+  const extra = command.args.some((arg) => arg.startsWith('...')) ? undefined : given[command.args.length];
+  if (extra !== undefined) throw usageFailure(`"${extra}" is one word too many.`, `usage: ${typed}`);
+}
+
+/** The words as cac takes them without guessing: every flag under cac's name for it, with its value in one word. */
+function guarded(command: Command, words: readonly string[]): string[] {
+  const result: string[] = [];
+  const queue = [...words];
+  for (let word = queue.shift(); word !== undefined; word = queue.shift()) {
+    const match = /^(--?[^-=][^=]*)(?:=(.*))?$/s.exec(word);
+    if (!match?.[1]) {
+      result.push(word);
+      continue;
+    }
+    const [, typed, inline] = match;
+    const [key, flag] = find(command.flags, typed);
+    if (flag.placeholder === undefined) {
+      if (inline !== undefined) throw usageFailure(`${typed} takes no value.`);
+      result.push(flag.negated ? `--no-${key}` : `--${key}=true`);
+      continue;
+    }
+    const value = inline ?? queue.shift();
+    // A forgotten value must not swallow the next flag; one that starts so can be given as --flag=--value.
+    if (value === undefined || (inline === undefined && value.startsWith('--'))) {
+      throw usageFailure(`${typed} needs a value: ${typed} ${flag.placeholder}`);
+    }
+    result.push(`--${key}=${guard}${value}`);
+  }
+  return result;
+}
+
+function find(flags: FlagSet, typed: string): [string, Flag<unknown>] {
+  const entries = Object.entries(flags);
+  const found = entries.find(
+    ([key, flag]) => flagName(key, flag) === typed || (flag.short !== undefined && `-${flag.short}` === typed),
+  );
+  if (found) return found;
+  const visible = entries.filter(([, flag]) => !flag.hidden).map(([key, flag]) => flagName(key, flag));
+  const close = suggestion(typed, visible);
+  throw usageFailure(
+    `There is no option ${typed} here.`,
+    close === undefined ? 'see --help' : `did you mean ${close}?`,
+  );
+}

@@ -1,0 +1,16 @@
+import type { Stored } from '../../runtime/contracts/kubernetes.ts';
+import type { App } from '../../runtime/contracts/resources/app.ts';
+import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+
+/** What of an app may be changed in place. */
+export interface AppChange {
+  replicas?: number | undefined;
+  gate?: { enabled: boolean };
+}
+
+/** Changes an app. @throws KubeError 404 when it went meanwhile, 409 when another one has its name now */
+export async function patchApp(kube: KubeClient, app: Stored<App>, spec: AppChange): Promise<Stored<App>> {
+  const { apiVersion, kind, metadata } = app;
+  const { name, namespace = '', uid } = metadata;
+  return kube.mergePatch<App>({ apiVersion, kind, namespace, name }, { metadata: { uid }, spec });
+}

@@ -1,0 +1,123 @@
+import type { Stored } from '../../runtime/contracts/kubernetes.ts';
+import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
+import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import { publicUrl } from '../../runtime/contracts/resources/platform-config.ts';
+import { checkHost, checkWorkloadName, functionHost } from '../../runtime/domain/names.ts';
+import { pageOf } from '../../runtime/host/page.ts';
+import { checkHostFree, readPlatformConfig } from '../../runtime/host/platform-config.ts';
+import { route, sessionOf, type Route } from '../../runtime/host/route.ts';
+import { createWorkload, newWorkloadMetadata } from '../../runtime/host/workload-create.ts';
+import { deleteWorkload, getWorkload } from '../../runtime/host/workload-objects.ts';
+import { resolveEnvironment, type Environment } from '../../runtime/kube/environments.ts';
+import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import {
+  createFunctionSchema,
+  deleteFunctionSchema,
+  getFunctionSchema,
+  listAllFunctionsSchema,
+  listFunctionsSchema,
+} from './schema.ts';
+import { functionToView } from './view.ts';
+
+export interface FunctionDependencies {
+  kube: KubeClient;
+}
+
+const tag = 'functions';
+const access = 'session';
+const path = '/projects/:project/functions/:function';
+
+/** `/projects/{p}/functions` and `/functions`: Function objects, whose controller does the rest. */
+export function createFunctionRoutes({ kube }: FunctionDependencies): Route[] {
+  const find = (environment: Environment, name: string) =>
+    getWorkload<FunctionResource>(kube, 'Function', environment, name);
+  const list = async (namespace: string | undefined): Promise<Stored<FunctionResource>[]> =>
+    (await kube.list<FunctionResource>(kinds.Function, namespace === undefined ? {} : { namespace })).items;
+
+  return [
+    route({
+      ...createFunctionSchema,
+      method: 'POST',
+      path: '/projects/:project/functions',
+      access,
+      tag,
+      summary: 'Creates a function; it has no pods until its first request.',
+      async handle(request) {
+        const { params, query, body, log } = request;
+        const { name, ...spec } = body;
+        checkWorkloadName(name);
+        if (spec.hostname !== undefined) checkHost(spec.hostname);
+        const environment = await resolveEnvironment(kube, params.project, query.environment);
+        const config = await readPlatformConfig(kube);
+        const host = spec.hostname ?? functionHost(name, config.cluster, config.appsDomain);
+        checkHostFree(config, host);
+        const { apiVersion, kind } = kinds.Function;
+        const metadata = newWorkloadMetadata('Function', name, environment);
+        const created = await createWorkload(kube, { apiVersion, kind, metadata, spec } as FunctionResource, {
+          host,
+          environment,
+        });
+        log.info(
+          { function: name, namespace: environment.namespace, actor: sessionOf(request).email },
+          'function created',
+        );
+        return { status: 201, body: functionToView(created, publicUrl(config, host)) };
+      },
+    }),
+    route({
+      ...listFunctionsSchema,
+      method: 'GET',
+      path: '/projects/:project/functions',
+      access,
+      tag,
+      summary: 'Lists the functions of an environment by name.',
+      async handle({ params, query }) {
+        const { namespace } = await resolveEnvironment(kube, params.project, query.environment);
+        const page = pageOf(await list(namespace), ({ metadata }) => metadata.name, query);
+        return { status: 200, body: { ...page, items: page.items.map((item) => functionToView(item)) } };
+      },
+    }),
+    route({
+      ...listAllFunctionsSchema,
+      method: 'GET',
+      path: '/functions',
+      access,
+      tag,
+      summary: 'Lists all functions that the caller may see.',
+      async handle({ query }) {
+        const page = pageOf(await list(undefined), ({ metadata }) => `${metadata.namespace}/${metadata.name}`, query);
+        return { status: 200, body: { ...page, items: page.items.map((item) => functionToView(item)) } };
+      },
+    }),
+    route({
+      ...getFunctionSchema,
+      method: 'GET',
+      path,
+      access,
+      tag,
+      summary: 'Shows a function.',
+      async handle({ params, query }) {
+        const environment = await resolveEnvironment(kube, params.project, query.environment);
+        return { status: 200, body: functionToView(await find(environment, params.function)) };
+      },
+    }),
+    route({
+      ...deleteFunctionSchema,
+      method: 'DELETE',
+      path,
+      access,
+      tag,
+      summary: 'Deletes a function and everything that was made for it; 202 while that goes on.',
+      async handle(request) {
+        const { params, query, log } = request;
+        const environment = await resolveEnvironment(kube, params.project, query.environment);
+        const left = await deleteWorkload(kube, await find(environment, params.function));
+        log.info(
+          { function: params.function, namespace: environment.namespace, actor: sessionOf(request).email },
+          'function deleted',
+        );
+        return left ? { status: 202, body: functionToView(left) } : { status: 204 };
+      },
+    }),
+  ];
+}

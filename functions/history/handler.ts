@@ -1,0 +1,146 @@
+import type { Pool, PoolClient } from 'pg';
+import { z } from 'zod';
+import type { DeploymentView } from '../../runtime/contracts/api/apps.ts';
+import type { App } from '../../runtime/contracts/resources/app.ts';
+import type { Id } from '../../runtime/domain/ids.ts';
+import { Problem } from '../../runtime/domain/problem.ts';
+import { accept } from '../../runtime/host/accept.ts';
+import { route, sessionOf, type Route } from '../../runtime/host/route.ts';
+import { getLivingWorkload, getWorkload, workloadIdOf } from '../../runtime/host/workload-objects.ts';
+import { resolveEnvironment } from '../../runtime/kube/environments.ts';
+import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { getDeployment, listDeployments, rollbackTarget, type Deployment } from '../../runtime/records/deployments.ts';
+import { invalidWebhookToken } from '../../runtime/records/webhooks.ts';
+import { deploymentSchema, historySchema, rollbackSchema } from './schema.ts';
+
+export interface HistoryDependencies {
+  kube: KubeClient;
+  pool: Pool;
+  /** Checks that a request carries the app's webhook token. @throws Problem `invalid_webhook_token` */
+  verifyToken: (request: {
+    namespace: string;
+    app: string;
+    headers: Readonly<Record<string, string | string[] | undefined>>;
+    rawBody: Buffer;
+  }) => Promise<{ workloadId: Id }>;
+  /** The public address of the management API. */
+  baseUrl: string;
+}
+
+const tag = 'history';
+const path = '/projects/:project/apps/:app';
+
+function toView(entry: Deployment, revision: number): DeploymentView {
+  const { id, app, image, trigger, current, commit, actor, reason, rollbackOf } = entry;
+  return {
+    id,
+    app,
+    revision,
+    image,
+    ...(commit !== null && { commit }),
+    trigger,
+    ...(actor !== null && { actor }),
+    status: entry.state,
+    ...(reason !== null && { reason }),
+    ...(rollbackOf !== null && { rollbackOf }),
+    current,
+    acceptedAt: entry.acceptedAt.toISOString(),
+    ...(entry.startedAt && { startedAt: entry.startedAt.toISOString() }),
+    ...(entry.endedAt && { endedAt: entry.endedAt.toISOString() }),
+  };
+}
+
+/** An environment's name has no hyphen, so the namespace splits in one way only (decision 0001). */
+function projectOf(namespace: string): string {
+  return namespace.slice(0, namespace.lastIndexOf('-'));
+}
+
+/** Waits for whoever deploys the app right now, so that the target is judged by what is there when this is accepted. */
+async function lockApp(client: PoolClient, workloadId: Id): Promise<void> {
+  await client.query('SELECT 1 FROM workloads WHERE id = $1 FOR UPDATE', [workloadId]);
+}
+
+/** What was deployed, how it ended, and the way back (spec.md §2.4). */
+export function createHistoryRoutes(dependencies: HistoryDependencies): Route[] {
+  const { kube, pool, verifyToken, baseUrl } = dependencies;
+  return [
+    route({
+      ...historySchema,
+      method: 'GET',
+      path: `${path}/history`,
+      access: 'session',
+      tag,
+      summary: 'Lists the deployments of an app, the newest first.',
+      async handle({ params, query: { environment: name, limit, cursor } }) {
+        const environment = await resolveEnvironment(kube, params.project, name);
+        const app = await getWorkload<App>(kube, 'App', environment, params.app);
+        const found = await listDeployments(pool, workloadIdOf(app), { limit: limit + 1, before: cursor });
+        const shown = found.slice(0, limit);
+        const last = shown.at(-1);
+        return {
+          status: 200,
+          body: {
+            items: shown.flatMap((entry) => (entry.revision === null ? [] : [toView(entry, entry.revision)])),
+            ...(found.length > limit && last && { nextCursor: last.id }),
+          },
+        };
+      },
+    }),
+    route({
+      ...rollbackSchema,
+      method: 'POST',
+      path: `${path}/rollback`,
+      access: 'session',
+      tag,
+      summary: 'Deploys the image of an earlier revision again, as a new revision.',
+      async handle(request) {
+        const { params, query, body } = request;
+        const environment = await resolveEnvironment(kube, params.project, query.environment);
+        const app = await getLivingWorkload<App>(kube, 'App', environment, params.app);
+        const workloadId = workloadIdOf(app);
+        const actor = sessionOf(request).email;
+        return accept({
+          pool,
+          baseUrl,
+          project: environment.project,
+          deployment: async (client) => {
+            await lockApp(client, workloadId);
+            const target = await rollbackTarget(client, workloadId, body.revision);
+            return {
+              workloadId,
+              trigger: 'rollback',
+              image: target.image,
+              digest: target.digest ?? undefined,
+              commit: target.commit ?? undefined,
+              actor,
+              rollbackOf: target.revision,
+            };
+          },
+        });
+      },
+    }),
+    route({
+      ...deploymentSchema,
+      method: 'GET',
+      path: '/projects/:project/deployments/:id',
+      access: 'session-or-webhook',
+      tag,
+      summary: 'Shows a deployment; the webhook token of its app may read it, too.',
+      async handle({ params: { project, id }, session, headers, rawBody }) {
+        const found = z.uuid().safeParse(id).success ? await getDeployment(pool, id) : undefined;
+        const entry = found && projectOf(found.namespace) === project ? found : undefined;
+        // Without a session nothing is told before the token is proven, not even that there is no such deployment.
+        if (!session) {
+          const at = { namespace: entry?.namespace ?? '', app: entry?.app ?? '' };
+          const { workloadId } = await verifyToken({ ...at, headers, rawBody });
+          // An earlier app of the same name.
+          if (workloadId !== entry?.workloadId) throw invalidWebhookToken();
+        }
+        if (!entry || entry.revision === null) {
+          throw new Problem('not_found', `The project "${project}" has no deployment of this id.`);
+        }
+        return { status: 200, body: toView(entry, entry.revision) };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,124 @@
+import { readFile } from 'node:fs/promises';
+import packageJson from '../package.json' with { type: 'json' };
+import { createPool } from '../runtime/db/pool.ts';
+import { waitForSchema } from '../runtime/db/migrate.ts';
+import { systemClock } from '../runtime/domain/clock.ts';
+import { parseKeyRing } from '../runtime/domain/sealed.ts';
+import { createAdminServer } from '../runtime/host/admin-server.ts';
+import { loadConsoleConfig } from '../runtime/host/config.ts';
+import { createHttpApp } from '../runtime/host/http-app.ts';
+import { createHttpServer } from '../runtime/host/http-server.ts';
+import { runProcess } from '../runtime/host/lifecycle.ts';
+import { createLogger } from '../runtime/host/log.ts';
+import { createMetrics } from '../runtime/host/metrics.ts';
+import { createKubeClient, loadKubeConfig } from '../runtime/kube/client.ts';
+import { environmentsOf, resolveEnvironment } from '../runtime/kube/environments.ts';
+import type { Project } from '../runtime/contracts/resources/project.ts';
+import { kinds } from '../runtime/contracts/resources/kinds.ts';
+import { Problem } from '../runtime/domain/problem.ts';
+import { readPlatformConfig } from '../runtime/host/platform-config.ts';
+import { findWorkload } from '../runtime/records/workloads.ts';
+import { createAppRoutes } from './apps/handler.ts';
+import { createFunctionRoutes } from './functions/handler.ts';
+import { createHealthRoutes, readControllerHealth } from './health/handler.ts';
+import { createHistoryRoutes } from './history/handler.ts';
+import { createKeyRoutes } from './keys/handler.ts';
+import { createPlanRoutes } from './plans/handler.ts';
+import { createPlatformRoutes } from './platform/handler.ts';
+import { createProjectRoutes } from './projects/handler.ts';
+import { createAuthenticate } from './sessions/authenticate.ts';
+import { ensureFirstAdmin } from './sessions/first-admin.ts';
+import { createSessionRoutes } from './sessions/handler.ts';
+import { createLoginLimit } from './sessions/login-limit.ts';
+import { createPasswords } from './sessions/password.ts';
+import { createWebhookRoutes } from './webhooks/handler.ts';
+import { createTokenStore } from './webhooks/token-store.ts';
+import { createVerifyWebhook } from './webhooks/verify.ts';
+
+/** The ingress needs about as long to learn that an endpoint goes. */
+const lingerMs = 5_000;
+
+const config = loadConsoleConfig(process.env);
+const log = createLogger('console-api', config.log);
+
+await runProcess({
+  name: 'console-api',
+  log,
+  async start(lifecycle) {
+    const clock = systemClock;
+    const registry = createMetrics();
+    let started = false;
+
+    // First up and last down: the kubelet asks it while everything else comes and goes.
+    const admin = createAdminServer({
+      port: config.admin.port,
+      registry,
+      // Not the stores' state: without them requests answer 503 with a body that says so, which no ingress would.
+      ready: () => started && lifecycle.running(),
+    });
+    await admin.start();
+    lifecycle.add({ name: 'admin server', stop: () => admin.stop() });
+
+    const pool = createPool({ ...config.database, name: 'console-api', max: 20, log });
+    lifecycle.add({ name: 'database', stop: () => pool.end() });
+    await waitForSchema(pool, { clock, log, signal: lifecycle.signal });
+
+    const kube = createKubeClient(loadKubeConfig(config.kubernetes.kubeconfig));
+    lifecycle.add({ name: 'kubernetes', stop: () => kube.close() });
+
+    const passwords = createPasswords();
+    await ensureFirstAdmin({ pool, passwords, log, ...config.firstAdmin });
+
+    const keyRing = parseKeyRing(await readFile(config.encryptionKeysFile, 'utf8'));
+    const { baseUrl } = config;
+    const { version } = packageJson;
+    const tokens = createTokenStore({ kube, keyRing, log });
+    const verify = createVerifyWebhook({ pool, tokens });
+    const gateRecords = {
+      pool,
+      resolveEnvironment: (project: string, environment?: string) => resolveEnvironment(kube, project, environment),
+      projectEnvironments: async (name: string) => {
+        const project = await kube.get<Project>(kinds.Project, name);
+        if (!project) throw new Problem('not_found', `There is no project "${name}".`);
+        return environmentsOf(project);
+      },
+    };
+    const app = createHttpApp({
+      routes: [
+        ...createSessionRoutes({ pool, clock, passwords, loginLimit: createLoginLimit(clock), baseUrl }),
+        ...createProjectRoutes({ kube }),
+        ...createAppRoutes({ kube, pool, baseUrl }),
+        ...createWebhookRoutes({ kube, pool, tokens, verify, baseUrl }),
+        ...createHistoryRoutes({ kube, pool, verifyToken: verify, baseUrl }),
+        ...createPlanRoutes(gateRecords),
+        ...createKeyRoutes({
+          ...gateRecords,
+          clock,
+          findApp: async (namespace, name) => {
+            const found = await findWorkload(pool, namespace, name);
+            return found?.kind === 'App' ? found : undefined;
+          },
+        }),
+        ...createFunctionRoutes({ kube }),
+        ...createPlatformRoutes({
+          version,
+          platformConfig: () => readPlatformConfig(kube),
+          components: {
+            database: async () => (await pool.query('SELECT 1')).rowCount === 1,
+            controllers: async () => (await readControllerHealth(pool)).healthy,
+          },
+        }),
+      ],
+      rootRoutes: createHealthRoutes({ pool, registry }),
+      authenticate: createAuthenticate({ pool, clock, baseUrl }),
+      log,
+      registry,
+      baseUrl,
+      version,
+    });
+    const server = createHttpServer({ port: config.http.port, listener: app.callback(), lingerMs });
+    await server.start();
+    lifecycle.add({ name: 'main server', stop: () => server.stop() });
+    started = true;
+  },
+});

@@ -1,0 +1,29 @@
+import type { EnvironmentView, ProjectView } from '../../runtime/contracts/api/projects.ts';
+import type { Stored } from '../../runtime/contracts/kubernetes.ts';
+import type { Project } from '../../runtime/contracts/resources/project.ts';
+import { namespaceOf } from '../../runtime/domain/names.ts';
+
+/** The environments of a project; one that the controller has not seen yet is not ready. */
+export function environmentViews({ metadata, spec, status }: Project): EnvironmentView[] {
+  return spec.environments.map(({ name }) => {
+    const observed = status?.environments?.find((environment) => environment.name === name);
+    return {
+      name,
+      namespace: namespaceOf(metadata.name, name),
+      ready: observed?.ready ?? false,
+      ...(observed?.message !== undefined && { message: observed.message }),
+    };
+  });
+}
+
+/** A project as the API shows it. */
+export function projectToView(project: Stored<Project>): ProjectView {
+  const { metadata, spec, status } = project;
+  return {
+    name: metadata.name,
+    ...(spec.displayName !== undefined && { displayName: spec.displayName }),
+    status: metadata.deletionTimestamp === undefined ? (status?.phase ?? 'creating') : 'deleting',
+    environments: environmentViews(project),
+    createdAt: metadata.creationTimestamp ?? new Date(0).toISOString(),
+  };
+}

@@ -1,0 +1,58 @@
+import type { Pool } from 'pg';
+import { sessionCookie } from '../../runtime/contracts/api/sessions.ts';
+import type { Clock } from '../../runtime/domain/clock.ts';
+import { Problem } from '../../runtime/domain/problem.ts';
+import type { Authenticate } from '../../runtime/host/route.ts';
+import { findSession, sessionTokenDigest } from '../../runtime/records/sessions.ts';
+
+const tokenPattern = /^svcs_[a-z0-9]{40}$/;
+const safeMethods = ['GET', 'HEAD', 'OPTIONS'];
+
+export interface AuthenticateOptions {
+  pool: Pool;
+  clock: Clock;
+  /** The public address of the management API: where the console's own requests come from. */
+  baseUrl: string;
+}
+
+type Headers = Parameters<Authenticate>[0]['headers'];
+
+/**
+ * Finds the session of a bearer token (command line) or of the console's cookie. A browser sends the cookie on requests
+ * that another site started, too, so such a request may only change something when its Origin is our own.
+ */
+export function createAuthenticate({ pool, clock, baseUrl }: AuthenticateOptions): Authenticate {
+  const ownOrigin = new URL(baseUrl).origin;
+  return async ({ method, headers }) => {
+    const bearer = bearerOf(headers);
+    const token = bearer ?? cookieOf(headers);
+    if (token === undefined || !tokenPattern.test(token)) {
+      throw new Problem('unauthenticated', 'Sign in first: run `svc login`, or send Authorization: Bearer <token>.');
+    }
+    if (bearer === undefined && !safeMethods.includes(method) && !isSameOrigin(headers, ownOrigin)) {
+      throw new Problem('forbidden', 'This request comes from another site; send it from the console itself.');
+    }
+    const session = await findSession(pool, sessionTokenDigest(token), clock.now());
+    if (!session) throw new Problem('unauthenticated', 'The session has ended; sign in again with `svc login`.');
+    return session;
+  };
+}
+
+function bearerOf(headers: Headers): string | undefined {
+  const value = headers['authorization'];
+  return typeof value === 'string' ? /^Bearer +(\S+) *$/i.exec(value)?.[1] : undefined;
+}
+
+function cookieOf(headers: Headers): string | undefined {
+  const value = headers['cookie'];
+  if (typeof value !== 'string') return undefined;
+  const pairs = value.split(';').map((pair) => pair.trim());
+  return pairs.find((pair) => pair.startsWith(`${sessionCookie}=`))?.slice(sessionCookie.length + 1);
+}
+
+/** The Host header counts as well: through a port-forward the console has another address than the public one. */
+function isSameOrigin(headers: Headers, ownOrigin: string): boolean {
+  const origin = headers['origin'];
+  if (typeof origin !== 'string') return false;
+  return origin === ownOrigin || URL.parse(origin)?.host === headers['host'];
+}

@@ -1,0 +1,100 @@
+import type { Pool } from 'pg';
+import { sessionCookie, sessionCreate, sessionCreated, sessionView } from '../../runtime/contracts/api/sessions.ts';
+import { generateSessionToken } from '../../runtime/domain/api-key.ts';
+import type { Clock } from '../../runtime/domain/clock.ts';
+import { newId } from '../../runtime/domain/ids.ts';
+import { Problem } from '../../runtime/domain/problem.ts';
+import { route, sessionOf, type Route } from '../../runtime/host/route.ts';
+import { deleteSession, insertSession, sessionTokenDigest } from '../../runtime/records/sessions.ts';
+import { findUserByEmail, normaliseEmail } from '../../runtime/records/users.ts';
+import type { LoginLimit } from './login-limit.ts';
+import type { Passwords } from './password.ts';
+
+/** A session ends this long after its login. */
+const lifetimeMs = 30 * 24 * 3_600_000;
+
+export interface SessionRoutesOptions {
+  pool: Pool;
+  clock: Clock;
+  passwords: Passwords;
+  loginLimit: LoginLimit;
+  /** The public address of the management API; https makes the cookie `Secure`. */
+  baseUrl: string;
+}
+
+/** `/session`: sign in, who am I, sign out. */
+export function createSessionRoutes({ pool, clock, passwords, loginLimit, baseUrl }: SessionRoutesOptions): Route[] {
+  const cookie = (value: string, maxAgeSeconds: number) =>
+    [
+      `${sessionCookie}=${value}`,
+      `Max-Age=${maxAgeSeconds}`,
+      'Path=/',
+      'HttpOnly',
+      'SameSite=Lax',
+      ...(baseUrl.startsWith('https:') ? ['Secure'] : []),
+    ].join('; ');
+
+  return [
+    route({
+      method: 'POST',
+      path: '/session',
+      access: 'public',
+      summary: 'Signs in with e-mail address and password; the token is shown once.',
+      tag: 'sessions',
+      body: sessionCreate,
+      replies: { 201: sessionCreated },
+      async handle({ body, clientAddress, log }) {
+        const account = normaliseEmail(body.email);
+        const wait = loginLimit.take(account, clientAddress);
+        if (wait > 0) {
+          log.warn({ clientAddress }, 'login refused: too many attempts');
+          throw new Problem('too_many_requests', `Too many attempts; try again in ${Math.ceil(wait / 60)} minutes.`, {
+            details: { retryAfterSeconds: wait },
+          });
+        }
+        const user = await findUserByEmail(pool, account);
+        const proven = await passwords.verify(body.password, user?.passwordHash);
+        if (!user || !proven) {
+          log.warn({ clientAddress }, 'login failed');
+          throw new Problem('invalid_credentials', 'E-mail address or password is wrong.');
+        }
+        loginLimit.clear(account, clientAddress);
+        const token = generateSessionToken();
+        const now = clock.now();
+        const expiresAt = new Date(now.getTime() + lifetimeMs);
+        const session = { id: newId(), userId: user.id, tokenDigest: sessionTokenDigest(token), expiresAt };
+        await insertSession(pool, session, now);
+        log.info({ email: user.email, sessionId: session.id }, 'login');
+        return {
+          status: 201,
+          headers: { 'Set-Cookie': cookie(token, lifetimeMs / 1000) },
+          body: { token, email: user.email, expiresAt: expiresAt.toISOString() },
+        };
+      },
+    }),
+    route({
+      method: 'GET',
+      path: '/session',
+      access: 'session',
+      summary: 'Tells who is signed in.',
+      tag: 'sessions',
+      replies: { 200: sessionView },
+      handle(request) {
+        const { email, role } = sessionOf(request);
+        return Promise.resolve({ status: 200, body: { email, role } });
+      },
+    }),
+    route({
+      method: 'DELETE',
+      path: '/session',
+      access: 'session',
+      summary: 'Signs out: the token stops working.',
+      tag: 'sessions',
+      replies: { 204: null },
+      async handle(request) {
+        await deleteSession(pool, sessionOf(request).sessionId);
+        return { status: 204, headers: { 'Set-Cookie': cookie('', 0) } };
+      },
+    }),
+  ];
+}

@@ -1,0 +1,76 @@
+import { randomBytes, scrypt, timingSafeEqual, type ScryptOptions } from 'node:crypto';
+import { promisify } from 'node:util';
+import { Problem } from '../../runtime/domain/problem.ts';
+
+/** 2^15 with r=8 takes 32 MiB and about 100 ms of one core: slow for a guesser, short for a person. */
+const logCost = 15;
+const blockSize = 8;
+const parallelism = 1;
+const digestBytes = 32;
+/** Each running one holds 32 MiB and a thread of the pool, so few run at a time and few wait. */
+const maxRunning = 2;
+const maxWaiting = 20;
+
+/** Hashes and checks passwords: scrypt in the PHC string format, `$scrypt$ln=15,r=8,p=1$<salt>$<hash>`. */
+export interface Passwords {
+  /** @throws Problem `too_many_requests` when too many are being hashed */
+  hash(password: string): Promise<string>;
+  /**
+   * Whether a password has this hash. Without a hash the answer is no, after the same work, so that time does not tell
+   * which accounts exist. @throws Problem `too_many_requests`
+   */
+  verify(password: string, stored: string | undefined): Promise<boolean>;
+}
+
+const derive = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
+const encode = (bytes: Buffer) => bytes.toString('base64').replaceAll('=', '');
+const phc = /^\$scrypt\$ln=(\d{1,2}),r=(\d{1,3}),p=(\d{1,3})\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
+
+function format(salt: Buffer, digest: Buffer): string {
+  return `$scrypt$ln=${logCost},r=${blockSize},p=${parallelism}$${encode(salt)}$${encode(digest)}`;
+}
+
+export function createPasswords(): Passwords {
+  let running = 0;
+  const waiting: (() => void)[] = [];
+  const nobody = format(randomBytes(16), randomBytes(digestBytes));
+
+  const limited = async <T>(work: () => Promise<T>): Promise<T> => {
+    if (running >= maxRunning) {
+      if (waiting.length >= maxWaiting) {
+        throw new Problem('too_many_requests', 'Too many people are signing in right now; try again in a second.', {
+          details: { retryAfterSeconds: 1 },
+        });
+      }
+      await new Promise<void>((resolve) => waiting.push(resolve));
+    } else {
+      running += 1;
+    }
+    try {
+      return await work();
+    } finally {
+      // The place goes to the next in line, or becomes free.
+      const next = waiting.shift();
+      if (next) next();
+      else running -= 1;
+    }
+  };
+
+  return {
+    hash: (password) =>
+      limited(async () => {
+        const salt = randomBytes(16);
+        const options = { N: 2 ** logCost, r: blockSize, p: parallelism, maxmem: 2 ** 26 };
+        return format(salt, await derive(password.normalize('NFKC'), salt, digestBytes, options));
+      }),
+    verify: (password, stored) =>
+      limited(async () => {
+        const [, ln, r, p, salt = '', digest = ''] = phc.exec(stored ?? nobody) ?? [];
+        if (ln === undefined) throw new Error('a stored password hash is not in the expected format');
+        const expected = Buffer.from(digest, 'base64');
+        const options = { N: 2 ** Number(ln), r: Number(r), p: Number(p), maxmem: 2 ** 28 };
+        const actual = await derive(password.normalize('NFKC'), Buffer.from(salt, 'base64'), expected.length, options);
+        return timingSafeEqual(actual, expected) && stored !== undefined;
+      }),
+  };
+}

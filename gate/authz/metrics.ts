@@ -1,0 +1,53 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
+import type { Clock } from '../../runtime/domain/clock.ts';
+import type { PollOutcome } from './feed.ts';
+import type { Decision } from './verdict.ts';
+import type { GateView } from './view.ts';
+
+/** The decisions of spec.md §6.2, present from the start so that rates can be taken of them. */
+const knownDecisions = ['allow', 'deny_key', 'deny_rate', 'deny_quota', 'unavailable', 'preflight'];
+
+export interface GateMetrics {
+  decided(decision: Decision): void;
+  polled(outcome: PollOutcome): void;
+}
+
+/** The metrics of spec.md §6.2, and how the feed does. */
+export function createGateMetrics(registry: Registry, view: GateView, clock: Clock): GateMetrics {
+  // Plain numbers on the hot path; the registry reads them when it is asked.
+  const decisions = new Map<string, number>(knownDecisions.map((decision) => [decision, 0]));
+  const requests: Counter = new Counter({
+    name: 'authz_requests_total',
+    help: 'Requests to gated routes, by decision.',
+    labelNames: ['decision'],
+    registers: [registry],
+    collect() {
+      requests.reset();
+      for (const [decision, count] of decisions) requests.inc({ decision }, count);
+    },
+  });
+  const fresh: Gauge = new Gauge({
+    name: 'authz_cache_fresh_seconds',
+    help: 'Seconds since the replica last proved its key and plan view is current; -1 before the first success.',
+    registers: [registry],
+    collect() {
+      const age = view.ageMs(clock.monotonic());
+      fresh.set(age === undefined ? -1 : age / 1000);
+    },
+  });
+  const polls = new Counter({
+    name: 'authz_feed_polls_total',
+    help: 'Polls of the change feed, by outcome.',
+    labelNames: ['outcome'],
+    registers: [registry],
+  });
+
+  return {
+    decided(decision) {
+      decisions.set(decision, (decisions.get(decision) ?? 0) + 1);
+    },
+    polled(outcome) {
+      polls.inc({ outcome });
+    },
+  };
+}

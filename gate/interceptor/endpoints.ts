@@ -1,0 +1,198 @@
+import type { Logger } from 'pino';
+import type { Stored } from '../../runtime/contracts/kubernetes.ts';
+import { isPodLive, podFault, type Pod, type PodFault } from '../../runtime/contracts/pod.ts';
+import type { Clock } from '../../runtime/domain/clock.ts';
+import { idLabel } from '../../runtime/domain/labels.ts';
+import type { ObjectSource } from './object-source.ts';
+import type { Probe } from './probe.ts';
+
+/** Attempts follow each other this closely while a pod is young or awaited. */
+const probeEveryMs = 20;
+/** A pod that has not answered for this long is probed less often. */
+const eagerForMs = 60_000;
+const patientEveryMs = 1_000;
+/** A SYN that is lost before the pod's network is up would be sent again only after 1 s; a new attempt is faster. */
+const probeTimeoutMs = 100;
+
+/** One serving pod of a function. */
+export interface Endpoint {
+  readonly functionId: string;
+  readonly pod: string;
+  readonly host: string;
+  readonly port: number;
+  /** Requests that are on their way to it. */
+  inflight: number;
+  /** On the monotonic clock: when the address was first seen, and when it first took a connection. */
+  readonly seenAt: number;
+  usableAt?: number;
+}
+
+export interface Endpoints {
+  start(): void;
+  stop(): void;
+  /** The usable pod with the fewest requests, or undefined when there is none. */
+  pick(functionId: string): Endpoint | undefined;
+  /** A connection to the pod was refused or reset: it gets nothing until it takes a connection again. */
+  suspect(endpoint: Endpoint): void;
+  /** Set while the function has pods and every one of them has a fault. */
+  fault(functionId: string): PodFault | undefined;
+  /** Tells of every function whose pods changed for the better (one became usable) or the worse (a fault). */
+  onChange(listener: (functionId: string) => void): () => void;
+}
+
+export interface EndpointsOptions {
+  pods: ObjectSource<Pod>;
+  probe: Probe;
+  clock: Clock;
+  log: Logger;
+}
+
+interface Candidate {
+  uid: string;
+  endpoint: Endpoint | undefined;
+  fault: PodFault | undefined;
+  usable: boolean;
+  probing: AbortController | undefined;
+}
+
+/**
+ * The pods of all functions. A pod is usable as soon as its address takes a TCP connection, which is earlier than the
+ * kubelet's Ready and much earlier than Service endpoints; it leaves at once when it is being deleted, while its preStop
+ * still serves what is under way.
+ */
+export function createEndpoints({ pods, probe, clock, log }: EndpointsOptions): Endpoints {
+  const functions = new Map<string, Map<string, Candidate>>();
+  const usable = new Map<string, Endpoint[]>();
+  const listeners = new Set<(functionId: string) => void>();
+  let unsubscribe: (() => void) | undefined;
+
+  const tell = (functionId: string) => {
+    for (const listener of listeners) listener(functionId);
+  };
+
+  const index = (functionId: string) => {
+    const list = [...(functions.get(functionId)?.values() ?? [])].flatMap((candidate) =>
+      candidate.usable && candidate.endpoint ? [candidate.endpoint] : [],
+    );
+    if (list.length > 0) usable.set(functionId, list);
+    else usable.delete(functionId);
+  };
+
+  const probeUntilUsable = async (candidate: Candidate, endpoint: Endpoint, signal: AbortSignal) => {
+    const since = clock.monotonic();
+    while (!signal.aborted) {
+      const attemptedAt = clock.monotonic();
+      const answers = await probe(endpoint.host, endpoint.port, probeTimeoutMs);
+      if (signal.aborted) return;
+      if (answers) {
+        candidate.usable = true;
+        candidate.probing = undefined;
+        endpoint.usableAt ??= clock.monotonic();
+        index(endpoint.functionId);
+        log.debug({ functionId: endpoint.functionId, pod: endpoint.pod }, 'pod usable');
+        tell(endpoint.functionId);
+        return;
+      }
+      const every = clock.monotonic() - since < eagerForMs ? probeEveryMs : patientEveryMs;
+      await clock.sleep(Math.max(0, attemptedAt + every - clock.monotonic()), signal).catch(() => undefined);
+    }
+  };
+
+  const startProbing = (candidate: Candidate) => {
+    const { endpoint } = candidate;
+    if (candidate.probing || candidate.usable || !endpoint) return;
+    candidate.probing = new AbortController();
+    void probeUntilUsable(candidate, endpoint, candidate.probing.signal);
+  };
+
+  const remove = (functionId: string, uid: string) => {
+    const candidates = functions.get(functionId);
+    const candidate = candidates?.get(uid);
+    if (!candidates || !candidate) return;
+    candidate.probing?.abort();
+    candidates.delete(uid);
+    if (candidates.size === 0) functions.delete(functionId);
+    index(functionId);
+  };
+
+  const put = (functionId: string, pod: Stored<Pod>) => {
+    const { uid, name } = pod.metadata;
+    const candidates = functions.get(functionId) ?? new Map<string, Candidate>();
+    functions.set(functionId, candidates);
+    const candidate = candidates.get(uid) ?? {
+      uid,
+      endpoint: undefined,
+      fault: undefined,
+      usable: false,
+      probing: undefined,
+    };
+    candidates.set(uid, candidate);
+    const host = pod.status?.podIP;
+    const port = pod.spec.containers[0]?.ports?.[0]?.containerPort;
+    if (host !== undefined && port !== undefined && candidate.endpoint?.host !== host) {
+      candidate.probing?.abort();
+      candidate.probing = undefined;
+      candidate.usable = false;
+      candidate.endpoint = { functionId, pod: name, host, port, inflight: 0, seenAt: clock.monotonic() };
+      index(functionId);
+    }
+    const hadFault = candidate.fault !== undefined;
+    candidate.fault = podFault(pod);
+    startProbing(candidate);
+    if (!hadFault && candidate.fault) tell(functionId);
+  };
+
+  const take = (pod: Stored<Pod>) => {
+    const functionId = pod.metadata.labels?.[idLabel];
+    if (functionId === undefined) return;
+    if (isPodLive(pod)) put(functionId, pod);
+    else remove(functionId, pod.metadata.uid);
+  };
+
+  return {
+    start() {
+      unsubscribe = pods.onChange(({ type, object }) => {
+        const functionId = object.metadata.labels?.[idLabel];
+        if (type !== 'deleted') take(object);
+        else if (functionId !== undefined) remove(functionId, object.metadata.uid);
+      });
+      for (const pod of pods.list()) take(pod);
+    },
+    stop() {
+      unsubscribe?.();
+      for (const candidates of functions.values()) {
+        for (const candidate of candidates.values()) candidate.probing?.abort();
+      }
+      functions.clear();
+      usable.clear();
+    },
+    pick(functionId) {
+      const list = usable.get(functionId);
+      let best = list?.[0];
+      if (!list || !best || list.length === 1) return best;
+      for (const endpoint of list) if (endpoint.inflight < best.inflight) best = endpoint;
+      return best;
+    },
+    suspect(endpoint) {
+      for (const candidate of functions.get(endpoint.functionId)?.values() ?? []) {
+        if (candidate.endpoint !== endpoint || !candidate.usable) continue;
+        candidate.usable = false;
+        index(endpoint.functionId);
+        startProbing(candidate);
+      }
+    },
+    fault(functionId) {
+      const candidates = functions.get(functionId);
+      let first: PodFault | undefined;
+      for (const candidate of candidates?.values() ?? []) {
+        if (candidate.usable || !candidate.fault) return undefined;
+        first ??= candidate.fault;
+      }
+      return first;
+    },
+    onChange(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+}

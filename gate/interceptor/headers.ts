@@ -1,0 +1,100 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+
+/** RFC 9110 §7.6.1, and Expect: node:http has answered the 100 Continue already. */
+const hopByHop = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'expect',
+]);
+
+const requestIdShape = /^[\w.:-]{1,128}$/;
+
+/** The request's own id when it is a safe one, else a new one. */
+export function requestIdOf(request: IncomingMessage): string {
+  const given = request.headers['x-request-id'];
+  return typeof given === 'string' && requestIdShape.test(given) ? given : randomUUID();
+}
+
+/**
+ * Headers that a Connection header named and that are dropped with it. What the ingress vouches for stays: a client must
+ * not be able to take it away by naming it (RFC 9110 §7.6.1 says that end-to-end fields must not be listed there).
+ */
+function namedByConnection(value: string | undefined): string[] | undefined {
+  if (value === undefined) return undefined;
+  const lower = value.toLowerCase();
+  if (lower === 'keep-alive' || lower === 'close') return undefined;
+  return lower
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => !/^(x-svc-|x-forwarded-|x-real-ip$|x-request-id$|host$|content-length$)/.test(name));
+}
+
+/** Raw headers (name, value, name, value …) without hop-by-hop ones; spelling, order and repeats stay. */
+export function endToEnd(raw: readonly string[], connection: string | undefined): string[] {
+  const named = namedByConnection(connection);
+  const kept: string[] = [];
+  for (let index = 0; index + 1 < raw.length; index += 2) {
+    const name = raw[index] ?? '';
+    const lower = name.toLowerCase();
+    if (hopByHop.has(lower) || named?.includes(lower)) continue;
+    kept.push(name, raw[index + 1] ?? '');
+  }
+  return kept;
+}
+
+/** Whether a request carries a body, by its framing (RFC 9112 §6.3). */
+export function hasBody(request: IncomingMessage): boolean {
+  const { 'content-length': length, 'transfer-encoding': coding } = request.headers;
+  return coding !== undefined || (length !== undefined && length !== '0');
+}
+
+/** The raw headers that a pod gets. The body keeps its framing. */
+export function forwardHeaders(request: IncomingMessage, requestId: string): string[] {
+  const headers = endToEnd(request.rawHeaders, request.headers.connection);
+  if (request.headers['transfer-encoding'] !== undefined) headers.push('Transfer-Encoding', 'chunked');
+  else if (request.headers['content-length'] === undefined && mayHaveBody(request.method)) {
+    // Without it node:http would announce a chunked body that never comes.
+    headers.push('Content-Length', '0');
+  }
+  setHeader(headers, 'X-Request-Id', requestId);
+  return headers;
+}
+
+function mayHaveBody(method: string | undefined): boolean {
+  return method === 'POST' || method === 'PUT' || method === 'PATCH';
+}
+
+/** What the interceptor adds to an answer. */
+export interface Mark {
+  requestId: string;
+  /** Whether the request had to wait for a pod. */
+  cold: boolean;
+  /** The Server-Timing value of a cold start: the steps as offsets from the request's arrival. */
+  timing?: string;
+}
+
+/** The raw headers that a client gets of a pod's answer. */
+export function answerHeaders(answer: IncomingMessage, { requestId, cold, timing }: Mark): string[] {
+  const headers = endToEnd(answer.rawHeaders, answer.headers.connection);
+  if (answer.headers['x-request-id'] === undefined) headers.push('X-Request-Id', requestId);
+  setHeader(headers, 'X-Svc-Cold-Start', String(cold));
+  if (timing !== undefined) headers.push('Server-Timing', timing);
+  return headers;
+}
+
+/** Sets one raw header: every earlier one of that name goes. */
+export function setHeader(headers: string[], name: string, value: string): void {
+  const lower = name.toLowerCase();
+  for (let index = headers.length - 2; index >= 0; index -= 2) {
+    if (headers[index]?.toLowerCase() === lower) headers.splice(index, 2);
+  }
+  headers.push(name, value);
+}

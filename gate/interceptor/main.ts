@@ -1,0 +1,88 @@
+import type { Pod } from '../../runtime/contracts/pod.ts';
+import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
+import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import { systemClock } from '../../runtime/domain/clock.ts';
+import { kindLabel, roleLabel } from '../../runtime/domain/labels.ts';
+import { createAdminServer } from '../../runtime/host/admin-server.ts';
+import { loadInterceptorConfig } from '../../runtime/host/config.ts';
+import { runProcess } from '../../runtime/host/lifecycle.ts';
+import { createLogger } from '../../runtime/host/log.ts';
+import { createMetrics } from '../../runtime/host/metrics.ts';
+import { createKubeClient, loadKubeConfig } from '../../runtime/kube/client.ts';
+import { createInformers } from '../../runtime/kube/informers.ts';
+import { createActivator } from './activator.ts';
+import { createActivity } from './activity.ts';
+import { createEndpoints } from './endpoints.ts';
+import { createInterceptor } from './interceptor.ts';
+import { createInterceptorMetrics } from './metrics.ts';
+import { connectProbe } from './probe.ts';
+import { createProxyServer } from './proxy-server.ts';
+import { createRoutes } from './routes.ts';
+
+const name = 'svc-interceptor';
+/** How long a request waits for a function to start. */
+const holdMs = 60_000;
+/** Requests that wait for one function, in this replica. */
+const queueMax = 1_000;
+/** The ingress needs about as long to learn that an endpoint goes. */
+const lingerMs = 5_000;
+/** With the linger, within the 25 s that a process has to stop. */
+const drainMs = 17_000;
+
+const config = loadInterceptorConfig(process.env);
+const log = createLogger(name, config.log);
+
+await runProcess({
+  name,
+  log,
+  async start(lifecycle) {
+    const clock = systemClock;
+    const registry = createMetrics();
+    const kube = createKubeClient(loadKubeConfig(config.kubernetes.kubeconfig));
+    lifecycle.add({ name: 'kubernetes client', stop: () => kube.close() });
+    const informers = createInformers({ kube, clock, log });
+    const routes = createRoutes(informers.of<FunctionResource>(kinds.Function));
+    const pods = informers.of<Pod>(kinds.Pod, { labelSelector: `${kindLabel}=Function,${roleLabel}=serve` });
+    const endpoints = createEndpoints({ pods, probe: connectProbe, clock, log });
+    const activator = createActivator({ kube, endpoints, clock, log, queueMax, holdMs });
+    const activity = createActivity(clock);
+    const interceptor = createInterceptor({
+      ...{ replica: config.pod.name, routes, endpoints, activator, activity, clock, log, holdMs },
+      metrics: createInterceptorMetrics(registry, {
+        inflight: () => activity.inflight(),
+        waiting: () => activator.waiting(),
+      }),
+    });
+
+    let serving = false;
+    const admin = createAdminServer({
+      port: config.admin.port,
+      registry,
+      ready: () => serving && lifecycle.running(),
+      pages: { '/report': () => interceptor.report() },
+    });
+    await admin.start();
+    // Added first, so that it stops last: the scaler asks for the report as long as requests are under way.
+    lifecycle.add({ name: 'admin server', stop: () => admin.stop() });
+
+    routes.start();
+    endpoints.start();
+    activator.start();
+    informers.start();
+    lifecycle.add({ name: 'informers', stop: () => informers.stop() });
+    lifecycle.add({
+      name: 'activator',
+      stop: () => {
+        activator.stop();
+        endpoints.stop();
+        routes.stop();
+      },
+    });
+    await informers.whenSynced();
+
+    const server = createProxyServer({ interceptor, clock, port: config.http.port, lingerMs, drainMs });
+    await server.start();
+    lifecycle.add({ name: 'proxy server', stop: () => server.stop() });
+    serving = true;
+  },
+});

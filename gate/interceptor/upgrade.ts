@@ -1,0 +1,101 @@
+import { request as httpRequest, STATUS_CODES, type IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Endpoint } from './endpoints.ts';
+import { answerHeaders, forwardHeaders, type Mark } from './headers.ts';
+import { connectToPod, isConnectError } from './pod-agent.ts';
+
+export interface UpgradeExchange {
+  request: IncomingMessage;
+  /** The client's connection, which node:http has handed over. */
+  socket: Duplex;
+  /** What the client sent right behind its request. */
+  head: Buffer;
+  endpoint: Endpoint;
+  requestId: string;
+  /** Asked once the pod's answer begins. */
+  mark: () => Mark;
+}
+
+/** As in `forward.ts`. */
+export type UpgradeOutcome = 'answered' | 'refused' | 'broken' | 'gone';
+
+/** Writes the head of an answer to a connection that node:http no longer manages. */
+export function writeRawHead(
+  socket: Duplex,
+  status: number,
+  statusMessage: string | undefined,
+  headers: readonly string[],
+): void {
+  const lines = [`HTTP/1.1 ${status} ${statusMessage ?? STATUS_CODES[status] ?? ''}`];
+  for (let index = 0; index + 1 < headers.length; index += 2) lines.push(`${headers[index]}: ${headers[index + 1]}`);
+  socket.write(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
+}
+
+/**
+ * Passes an upgrade (a WebSocket's, say) to the pod; after its 101 the two connections are one until either ends. A pod
+ * that answers without switching is relayed and the connection closed, since its framing is no longer watched.
+ */
+export function forwardUpgrade(exchange: UpgradeExchange): Promise<UpgradeOutcome> {
+  const { request, socket, head, endpoint, requestId, mark } = exchange;
+  return new Promise((resolve) => {
+    const headers = forwardHeaders(request, requestId);
+    headers.push('Connection', 'Upgrade', 'Upgrade', request.headers.upgrade ?? '');
+    // Without an agent: this connection is never given back.
+    const upstream = httpRequest({
+      agent: false,
+      createConnection: () => connectToPod({ host: endpoint.host, port: endpoint.port }),
+      host: endpoint.host,
+      port: endpoint.port,
+      method: request.method ?? 'GET',
+      path: request.url ?? '/',
+      headers,
+    });
+    let answering = false;
+    const settle = (outcome: UpgradeOutcome) => {
+      socket.off('close', onClose);
+      resolve(outcome);
+    };
+    const onClose = () => {
+      upstream.destroy();
+      settle(answering ? 'answered' : 'gone');
+    };
+    socket.once('close', onClose);
+
+    upstream.once('upgrade', (answer, podSocket: Duplex, podHead: Buffer) => {
+      answering = true;
+      writeRawHead(socket, answer.statusCode ?? 101, answer.statusMessage, [
+        ...answerHeaders(answer, mark()),
+        ...['Connection', 'Upgrade', 'Upgrade', answer.headers.upgrade ?? request.headers.upgrade ?? ''],
+      ]);
+      join(socket, head, podSocket, podHead);
+    });
+    upstream.once('response', (answer) => {
+      answering = true;
+      writeRawHead(socket, answer.statusCode ?? 502, answer.statusMessage, [
+        ...answerHeaders(answer, mark()),
+        ...['Connection', 'close'],
+      ]);
+      answer.once('error', () => socket.destroy());
+      answer.pipe(socket);
+    });
+    upstream.on('error', (error) => {
+      if (answering) socket.destroy();
+      else settle(isConnectError(error) ? 'refused' : 'broken');
+    });
+    upstream.end();
+  });
+}
+
+/** Makes two connections one: what either sends reaches the other, and the end of either ends both. */
+function join(client: Duplex, clientHead: Buffer, pod: Duplex, podHead: Buffer): void {
+  if (podHead.length > 0) client.write(podHead);
+  if (clientHead.length > 0) pod.write(clientHead);
+  const end = () => {
+    client.destroy();
+    pod.destroy();
+  };
+  // A pipe ends its destination when its source ends, so that `finish` comes once the last of it has been passed on.
+  for (const side of [client, pod]) side.once('finish', end).once('close', end).on('error', end);
+  client.pipe(pod);
+  pod.pipe(client);
+}

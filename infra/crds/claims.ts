@@ -1,0 +1,39 @@
+import { hostNameSpec, workloadNameSpec } from '../../runtime/contracts/resources/claims.ts';
+import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import { dnsLabelMax } from '../../runtime/domain/names.ts';
+import { customResource } from './definition.ts';
+import { schemaAt, type StructuralSchema } from './structural-schema.ts';
+
+/** A claim that could change hands in place would not be a claim: whoever wants it must delete it first. */
+function immutableSpec(schema: StructuralSchema): void {
+  const spec = schemaAt(schema, 'spec');
+  spec['x-kubernetes-validations'] = [{ rule: 'self == oldSelf', message: 'a claim is never changed' }];
+  // Without lengths the API server cannot bound what the rule costs.
+  schemaAt(schema, 'spec.workloadId').maxLength = 36;
+  for (const field of ['namespace', 'name']) {
+    const found = spec.properties?.[field];
+    if (found) found.maxLength = dnsLabelMax;
+  }
+}
+
+/** The reservation of a workload's name in its environment. */
+export const workloadNameDefinition = customResource({
+  kind: kinds.WorkloadName,
+  description: "Reserves a workload's name among the apps, functions and jobs of its environment.",
+  spec: workloadNameSpec,
+  refine: immutableSpec,
+  columns: [{ name: 'Kind', type: 'string', jsonPath: '.spec.kind' }],
+});
+
+/** The claim of a public host by one workload. */
+export const hostNameDefinition = customResource({
+  kind: kinds.HostName,
+  description: 'Claims a public host for one workload of the cluster.',
+  spec: hostNameSpec,
+  refine: immutableSpec,
+  columns: [
+    { name: 'Kind', type: 'string', jsonPath: '.spec.kind' },
+    { name: 'Namespace', type: 'string', jsonPath: '.spec.namespace' },
+    { name: 'Workload', type: 'string', jsonPath: '.spec.name' },
+  ],
+});

@@ -1,0 +1,66 @@
+import { appSpec } from '../../runtime/contracts/resources/app.ts';
+import { codeMaxBytes, functionSpec } from '../../runtime/contracts/resources/function.ts';
+import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import { dnsNameMax, workloadNameMax } from '../../runtime/domain/names.ts';
+import { customResource } from './definition.ts';
+import { appStatus, functionStatus } from './status.ts';
+import { schemaAt, type Validation } from './structural-schema.ts';
+
+/** The rule of `checkWorkloadName`, for objects that do not come through the management API. */
+const workloadName: Validation = {
+  rule: `self.metadata.name.size() <= ${workloadNameMax} && self.metadata.name.matches('^[a-z]([a-z0-9-]*[a-z0-9])?$') && !self.metadata.name.contains('--')`,
+  message: `a name has at most ${workloadNameMax} characters: lower-case letters, digits and single hyphens, starting with a letter`,
+};
+
+/** `kubectl get sapp` */
+export const appDefinition = customResource({
+  kind: kinds.App,
+  description: 'A container image that serves at a public host.',
+  shortNames: ['sapp'],
+  spec: appSpec,
+  status: appStatus,
+  validations: [workloadName],
+  refine: (schema) => {
+    schemaAt(schema, 'spec.image').maxLength = 512;
+    schemaAt(schema, 'spec.hostname').maxLength = dnsNameMax;
+    // The fence of every rollout: a late worker must never bring an older release back (design: fencing).
+    schemaAt(schema, 'spec')['x-kubernetes-validations'] = [
+      {
+        rule: '!has(oldSelf.release) || (has(self.release) && self.release.generation >= oldSelf.release.generation)',
+        message: 'release.generation never decreases',
+      },
+      {
+        rule: '!has(oldSelf.release) || !has(self.release) || self.release.generation != oldSelf.release.generation || self.release.deploymentId == oldSelf.release.deploymentId',
+        message: 'a release.generation belongs to one deployment',
+      },
+    ];
+  },
+  columns: [
+    { name: 'Status', type: 'string', jsonPath: '.status.phase' },
+    { name: 'Ready', type: 'integer', jsonPath: '.status.readyReplicas' },
+    { name: 'Revision', type: 'integer', jsonPath: '.spec.release.generation' },
+    { name: 'Image', type: 'string', jsonPath: '.spec.release.image' },
+    { name: 'Gate', type: 'string', jsonPath: '.status.gate' },
+    { name: 'URL', type: 'string', jsonPath: '.status.url', priority: 1 },
+  ],
+});
+
+/** `kubectl get sfn` */
+export const functionDefinition = customResource({
+  kind: kinds.Function,
+  description: 'Code that runs on requests and costs nothing between them.',
+  shortNames: ['sfn'],
+  spec: functionSpec,
+  status: functionStatus,
+  validations: [workloadName],
+  refine: (schema) => {
+    schemaAt(schema, 'spec.code').maxLength = codeMaxBytes;
+    schemaAt(schema, 'spec.hostname').maxLength = dnsNameMax;
+  },
+  columns: [
+    { name: 'Status', type: 'string', jsonPath: '.status.phase' },
+    { name: 'Runtime', type: 'string', jsonPath: '.spec.runtime' },
+    { name: 'Ready', type: 'integer', jsonPath: '.status.readyReplicas' },
+    { name: 'URL', type: 'string', jsonPath: '.status.url', priority: 1 },
+  ],
+});

@@ -1,0 +1,30 @@
+const { pathToFileURL } = process.getBuiltinModule('node:url');
+
+/**
+ * The function that the code exports as `handler` or as its default, from an ES or a CommonJS module.
+ * @throws what the code throws; for a syntax error with its place in the stack
+ */
+export async function loadHandler(codeFile) {
+  const loaded = await import(pathToFileURL(codeFile).href).catch((error) => {
+    throw error instanceof SyntaxError ? located(error, codeFile) : error;
+  });
+  const handler = loaded.handler ?? loaded.default?.handler ?? loaded.default;
+  if (typeof handler !== 'function') throw new TypeError('the code exports no function named "handler"');
+  return handler;
+}
+
+/** Node shows the place of a syntax error in a module only when it prints the error itself, so it is asked to. */
+function located(error, codeFile) {
+  const { spawnSync } = process.getBuiltinModule('node:child_process');
+  const { readFileSync } = process.getBuiltinModule('node:fs');
+  const { stderr } = spawnSync(process.execPath, ['--check', '--input-type=module', '-'], {
+    input: readFileSync(codeFile),
+    encoding: 'utf8',
+    timeout: 5_000,
+  });
+  const [place, ...lines] = (stderr ?? '').split('\n');
+  if (place?.startsWith('[stdin]:')) {
+    error.stack = [place.replace('[stdin]', codeFile), ...lines.slice(0, 2), '', String(error)].join('\n');
+  }
+  return error;
+}

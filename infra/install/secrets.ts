@@ -1,0 +1,63 @@
+import { randomBytes, randomInt } from 'node:crypto';
+import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
+import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import { managedByLabel, managedByValue, systemNamespace } from '../../runtime/domain/labels.ts';
+import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
+import { secretManifest, systemSecrets, type SecretName } from '../manifests/platform/secrets.ts';
+import { InstallError } from './install-error.ts';
+
+interface Secret extends KubeObject {
+  data?: Record<string, string>;
+}
+
+// Nothing that reads like something else, since people type the admin's password.
+const readable = 'abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789';
+
+const generate: Readonly<Record<SecretName, () => string>> = {
+  database: () => randomBytes(32).toString('base64url'),
+  redis: () => randomBytes(32).toString('base64url'),
+  // The form that `parseKeyRing` reads.
+  encryptionKeys: () => JSON.stringify({ current: 'k1', keys: { k1: randomBytes(32).toString('base64') } }),
+  admin: () => Array.from({ length: 24 }, () => readable[randomInt(readable.length)]).join(''),
+};
+
+/**
+ * Makes a Secret of the platform if there is none; one that exists is never changed, since the database, Redis and sealed
+ * values were made with it. @throws InstallError when it is not the platform's, or lacks its value
+ */
+export async function ensureSecret(kube: KubeClient, name: SecretName): Promise<'created' | 'unchanged'> {
+  const secret = systemSecrets[name];
+  const existing = await kube.get<Secret>(kinds.Secret, secret.name, systemNamespace);
+  if (!existing) {
+    try {
+      await kube.create(secretManifest(name, generate[name]()));
+      return 'created';
+    } catch (error) {
+      // Another installation running at this moment made it: what it made counts.
+      if (!isKubeError(error, 409)) throw error;
+      return await ensureSecret(kube, name);
+    }
+  }
+  if (existing.metadata.labels?.[managedByLabel] !== managedByValue) {
+    throw new InstallError(
+      `Secret ${systemNamespace}/${secret.name} exists and was not made by svc.`,
+      `Delete or rename it; svc keeps the ${secret.purpose} there.`,
+    );
+  }
+  if (!existing.data?.[secret.key]) {
+    throw new InstallError(
+      `Secret ${systemNamespace}/${secret.name} has no key "${secret.key}": the ${secret.purpose} is lost.`,
+      'Restore it from a backup; a new one would not open what was made with the old one.',
+    );
+  }
+  return 'unchanged';
+}
+
+/** The first admin's password as it was generated. @throws InstallError when nothing is installed */
+export async function readAdminPassword(kube: KubeClient): Promise<string> {
+  const { name, key } = systemSecrets.admin;
+  const secret = await kube.get<Secret>(kinds.Secret, name, systemNamespace);
+  const value = secret?.data?.[key];
+  if (!value) throw new InstallError(`There is no Secret ${systemNamespace}/${name}.`, 'Run `svc install` first.');
+  return Buffer.from(value, 'base64').toString();
+}

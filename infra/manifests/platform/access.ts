@@ -1,0 +1,128 @@
+import { kinds, type ResourceKind } from '../../../runtime/contracts/resources/kinds.ts';
+import { apiGroup, systemNamespace } from '../../../runtime/domain/labels.ts';
+import { systemObject, type Manifest } from './object.ts';
+import type { ProcessName } from './processes.ts';
+
+/** https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources */
+export interface PolicyRule {
+  apiGroups: string[];
+  resources: string[];
+  verbs: string[];
+  resourceNames?: string[];
+}
+
+const watch = ['get', 'list', 'watch'];
+const own = [...watch, 'create', 'update', 'patch', 'delete'];
+const change = ['get', 'update', 'patch'];
+
+function rule(
+  kind: ResourceKind,
+  verbs: readonly string[],
+  subresource?: 'status' | 'scale' | 'finalizers',
+): PolicyRule {
+  const group = kind.apiVersion.includes('/') ? (kind.apiVersion.split('/')[0] ?? '') : '';
+  const resource = subresource ? `${kind.plural}/${subresource}` : kind.plural;
+  return { apiGroups: [group], resources: [resource], verbs: [...verbs] };
+}
+
+/**
+ * An owner reference that blocks its owner's deletion needs this on clusters that check it (OpenShift).
+ * https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#ownerreferencespermissionenforcement
+ */
+const ownReferences: PolicyRule[] = [
+  rule(kinds.App, ['update'], 'finalizers'),
+  rule(kinds.Function, ['update'], 'finalizers'),
+];
+
+/**
+ * What each process may do in the whole cluster; `svc-authz` may do nothing.
+ *
+ * Secrets: console-api keeps an app's webhook token in the Secret `app-<name>-webhook` of the app's namespace. RBAC knows
+ * neither prefixes of names nor "every namespace but", so the right is cluster-wide. It is the smallest such: no `list`
+ * and no `watch`, so a name must be known to be read. A RoleBinding per environment, made by the Project controller,
+ * would close the rest; it needs `bind` for that controller.
+ */
+export const clusterRules: Readonly<Record<ProcessName, readonly PolicyRule[]>> = {
+  'console-api': [
+    rule(kinds.Project, own),
+    rule(kinds.App, own),
+    rule(kinds.Function, own),
+    ...ownReferences,
+    rule(kinds.WorkloadName, [...watch, 'create', 'delete']),
+    rule(kinds.HostName, [...watch, 'create', 'delete']),
+    rule(kinds.PlatformConfig, watch),
+    rule(kinds.Namespace, watch),
+    rule(kinds.Secret, ['get', 'create', 'update']),
+  ],
+  'svc-workers': [rule(kinds.App, [...watch, 'update']), rule(kinds.PlatformConfig, watch)],
+  'svc-controllers': [
+    ...[kinds.Project, kinds.App, kinds.Function].flatMap((kind) => [
+      rule(kind, [...watch, 'update', 'patch']),
+      rule(kind, change, 'status'),
+    ]),
+    rule(kinds.Project, ['update'], 'finalizers'),
+    ...ownReferences,
+    rule(kinds.PlatformConfig, watch),
+    rule(kinds.PlatformConfig, change, 'status'),
+    rule(kinds.WorkloadName, [...watch, 'create', 'delete']),
+    rule(kinds.HostName, [...watch, 'create', 'delete']),
+    rule(kinds.Namespace, own),
+    rule(kinds.Deployment, own),
+    rule(kinds.Deployment, change, 'scale'),
+    rule(kinds.ReplicaSet, watch),
+    rule(kinds.Pod, watch),
+    rule(kinds.Service, own),
+    rule(kinds.ConfigMap, own),
+    rule(kinds.IngressRoute, own),
+    rule(kinds.Middleware, own),
+    rule(kinds.Event, ['get', 'list', 'create', 'update', 'patch']),
+  ],
+  'svc-authz': [],
+  'svc-interceptor': [
+    rule(kinds.Function, watch),
+    rule(kinds.PlatformConfig, watch),
+    rule(kinds.Pod, watch),
+    rule(kinds.Deployment, ['get']),
+    rule(kinds.Deployment, change, 'scale'),
+  ],
+};
+
+/** What each process may do in `svc-system` only. */
+export const systemRules: Readonly<Partial<Record<ProcessName, readonly PolicyRule[]>>> = {
+  'svc-controllers': [rule(kinds.Lease, [...watch, 'create', 'update', 'patch'])],
+};
+
+/** The ServiceAccount of a process and its rights. Pure. */
+export function accessManifests(name: ProcessName): Manifest[] {
+  const subjects = [{ kind: 'ServiceAccount', name, namespace: systemNamespace }];
+  const clusterRole = `${apiGroup}:${name}`;
+  const cluster = clusterRules[name];
+  const system = systemRules[name] ?? [];
+  return [
+    systemObject(kinds.ServiceAccount, name, { automountServiceAccountToken: cluster.length > 0 }),
+    ...(cluster.length === 0
+      ? []
+      : [
+          systemObject(kinds.ClusterRole, clusterRole, { rules: cluster }),
+          systemObject(kinds.ClusterRoleBinding, clusterRole, {
+            roleRef: roleRef('ClusterRole', clusterRole),
+            subjects,
+          }),
+        ]),
+    ...(system.length === 0
+      ? []
+      : [
+          systemObject(kinds.Role, name, { rules: system }),
+          systemObject(kinds.RoleBinding, name, { roleRef: roleRef('Role', name), subjects }),
+        ]),
+  ];
+}
+
+/** The ServiceAccount of a store, which has no rights at all. Pure. */
+export function storeAccount(name: string): Manifest {
+  return systemObject(kinds.ServiceAccount, name, { automountServiceAccountToken: false });
+}
+
+function roleRef(kind: 'ClusterRole' | 'Role', name: string): object {
+  return { apiGroup: 'rbac.authorization.k8s.io', kind, name };
+}

@@ -1,0 +1,53 @@
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { platformConfigName, type PlatformConfigSpec } from '../../../runtime/contracts/resources/platform-config.ts';
+import { accessManifests, storeAccount } from './access.ts';
+import { processDeployment } from './deployment.ts';
+import { systemNamespaceManifest } from './namespace.ts';
+import { consoleRoute, disruptionBudget, processService } from './network.ts';
+import { systemObject, type Manifest } from './object.ts';
+import { platformProcesses, processNames } from './processes.ts';
+import type { PlatformSettings } from './settings.ts';
+import { postgresManifests, redisManifests } from './stores.ts';
+
+/** Everything that an installation is made of beside its CRDs and generated Secrets, in the order of application. */
+export interface Installation {
+  /** What must be there before the Secrets. */
+  namespace: Manifest;
+  /** Accounts and rights. */
+  access: Manifest[];
+  /** PostgreSQL and Redis. */
+  stores: Manifest[];
+  /** The settings, the processes and their routes. */
+  platform: Manifest[];
+}
+
+/** The whole installation of these settings. Pure: the same settings make the same objects. */
+export function installation(settings: PlatformSettings): Installation {
+  const processes = platformProcesses(settings);
+  const all = processNames.map((name) => processes[name]);
+  return {
+    namespace: systemNamespaceManifest(),
+    access: [...processNames.flatMap(accessManifests), ...['svc-postgres', 'svc-redis'].map(storeAccount)],
+    stores: [...postgresManifests(settings.images.postgres), ...redisManifests(settings.images.redis)],
+    platform: [
+      systemObject(kinds.PlatformConfig, platformConfigName, { spec: platformConfigOf(settings) }),
+      ...all.filter(({ serves }) => serves).map(processService),
+      ...all.filter(({ replicas }) => replicas > 1).map(disruptionBudget),
+      ...all.map((each) => processDeployment(each, settings.images.platform)),
+      consoleRoute(settings),
+    ],
+  };
+}
+
+/** The settings as the platform itself reads them. */
+export function platformConfigOf(settings: PlatformSettings): PlatformConfigSpec {
+  const { appsDomain, cluster, scheme, publicPort, entryPoints, images } = settings;
+  return {
+    appsDomain,
+    cluster,
+    scheme,
+    ...(publicPort !== undefined && { publicPort }),
+    entryPoints,
+    runtimeImages: { node: images.functionNode },
+  };
+}

@@ -1,0 +1,51 @@
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { componentLabels, systemObject, type Manifest } from './object.ts';
+import type { PlatformProcess } from './processes.ts';
+import { consoleHost, type PlatformSettings } from './settings.ts';
+
+/** The Service of a process that serves: port 80 → 8080. Pure. */
+export function processService({ name }: PlatformProcess): Manifest {
+  const labels = componentLabels(name);
+  return systemObject(
+    kinds.Service,
+    name,
+    { spec: { selector: labels, ports: [{ name: 'http', port: 80, targetPort: 'http', protocol: 'TCP' }] } },
+    labels,
+  );
+}
+
+/** Keeps one replica through a drain of nodes, for a process that runs in two (spec.md §8). Pure. */
+export function disruptionBudget({ name }: PlatformProcess): Manifest {
+  const labels = componentLabels(name);
+  return systemObject(
+    kinds.PodDisruptionBudget,
+    name,
+    { spec: { minAvailable: 1, selector: { matchLabels: labels } } },
+    labels,
+  );
+}
+
+/**
+ * The public route of the management API. TLS is what the entry point says (k3s: `websecure` has it on), so that an
+ * ingress behind a proxy that ends TLS works too. Pure.
+ */
+export function consoleRoute(settings: PlatformSettings): Manifest {
+  const labels = componentLabels('console-api');
+  return systemObject(
+    kinds.IngressRoute,
+    'console-api',
+    {
+      spec: {
+        entryPoints: settings.entryPoints,
+        routes: [
+          {
+            kind: 'Rule',
+            match: `Host(\`${consoleHost(settings)}\`)`,
+            services: [{ name: 'console-api', port: 80 }],
+          },
+        ],
+      },
+    },
+    labels,
+  );
+}

@@ -1,0 +1,52 @@
+import { systemSecrets, type SecretName } from './secrets.ts';
+
+/** The user of every image of the platform (infra/images). */
+export const platformUser = 10_001;
+
+/** What pod security `restricted` wants of a pod; `fsGroup` lets the user read Secrets and write its volumes. */
+export function podSecurity(user: number = platformUser): object {
+  return {
+    runAsNonRoot: true,
+    runAsUser: user,
+    runAsGroup: user,
+    fsGroup: user,
+    // A volume with many files is not walked at every start.
+    fsGroupChangePolicy: 'OnRootMismatch',
+    seccompProfile: { type: 'RuntimeDefault' },
+  };
+}
+
+/** What pod security `restricted` wants of a container, and a root file system that nobody can write. */
+export const containerSecurity: object = {
+  allowPrivilegeEscalation: false,
+  readOnlyRootFilesystem: true,
+  capabilities: { drop: ['ALL'] },
+};
+
+/** Requests and a memory limit. There is no CPU limit: it would throttle what the machine has to spare. */
+export function resources(request: { cpu: string; memory: string }, memoryLimit: string): object {
+  return { requests: request, limits: { memory: memoryLimit } };
+}
+
+export interface VolumeMount {
+  name: string;
+  mountPath: string;
+  readOnly?: boolean;
+}
+
+/** The volumes that hold these Secrets, readable by the pod's group only. */
+export function secretVolumes(secrets: readonly SecretName[]): object[] {
+  return secrets.map((secret) => ({
+    name: systemSecrets[secret].name,
+    secret: { secretName: systemSecrets[secret].name, defaultMode: 0o440 },
+  }));
+}
+
+/** Where the Secrets of {@link secretVolumes} appear. */
+export function secretMounts(secrets: readonly SecretName[]): VolumeMount[] {
+  return secrets.map((secret) => ({
+    name: systemSecrets[secret].name,
+    mountPath: systemSecrets[secret].mountPath,
+    readOnly: true,
+  }));
+}

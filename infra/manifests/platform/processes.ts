@@ -1,0 +1,95 @@
+import { publicUrl } from '../../../runtime/contracts/resources/platform-config.ts';
+import { secretFile, type SecretName } from './secrets.ts';
+import { consoleHost, type PlatformSettings } from './settings.ts';
+
+/** The platform's processes: each is a Deployment, a ServiceAccount and a set of rights of the same name. */
+export const processNames = ['console-api', 'svc-workers', 'svc-controllers', 'svc-authz', 'svc-interceptor'] as const;
+
+export type ProcessName = (typeof processNames)[number];
+
+/** What one process is started with. */
+export interface PlatformProcess {
+  name: ProcessName;
+  main: string;
+  replicas: number;
+  /** Whether it speaks to the API server; without, its pods carry no token. */
+  kubernetes: boolean;
+  /** Whether it serves on port 8080, behind a Service of its name. */
+  serves: boolean;
+  secrets: readonly SecretName[];
+  env: Readonly<Record<string, string>>;
+  /** Runs to its end before the process starts, with the same environment. */
+  before?: { name: string; main: string };
+  /** Requests and limit of memory, and requests of CPU. */
+  size: { cpu: string; memory: string; memoryLimit: string };
+  /** The directory of failpoints, for tests. */
+  failpoints?: string;
+}
+
+const database = { DATABASE_PASSWORD_FILE: secretFile('database') };
+const redis = { REDIS_PASSWORD_FILE: secretFile('redis') };
+const failpointsDirectory = '/failpoints';
+
+/** The processes of an installation. What an environment leaves out has its default in `runtime/host/config.ts`. */
+export function platformProcesses(settings: PlatformSettings): Record<ProcessName, PlatformProcess> {
+  return {
+    'console-api': {
+      name: 'console-api',
+      main: 'functions/main.ts',
+      replicas: 1,
+      kubernetes: true,
+      serves: true,
+      secrets: ['database', 'encryptionKeys', 'admin'],
+      env: {
+        ...database,
+        ENCRYPTION_KEYS_FILE: secretFile('encryptionKeys'),
+        ADMIN_EMAIL: settings.adminEmail,
+        ADMIN_PASSWORD_FILE: secretFile('admin'),
+        BASE_URL: publicUrl(settings, consoleHost(settings)),
+      },
+      before: { name: 'migrate', main: 'runtime/db/main.ts' },
+      size: { cpu: '50m', memory: '128Mi', memoryLimit: '512Mi' },
+    },
+    'svc-workers': {
+      name: 'svc-workers',
+      main: 'workers/main.ts',
+      replicas: 1,
+      kubernetes: true,
+      serves: false,
+      secrets: ['database', 'redis'],
+      env: { ...database, ...redis },
+      size: { cpu: '50m', memory: '128Mi', memoryLimit: '512Mi' },
+      ...(settings.failpoints && { failpoints: failpointsDirectory }),
+    },
+    'svc-controllers': {
+      name: 'svc-controllers',
+      main: 'workers/controllers/main.ts',
+      replicas: 1,
+      kubernetes: true,
+      serves: false,
+      secrets: ['database'],
+      env: database,
+      size: { cpu: '50m', memory: '128Mi', memoryLimit: '512Mi' },
+    },
+    'svc-authz': {
+      name: 'svc-authz',
+      main: 'gate/authz/main.ts',
+      replicas: 2,
+      kubernetes: false,
+      serves: true,
+      secrets: ['database'],
+      env: database,
+      size: { cpu: '50m', memory: '128Mi', memoryLimit: '512Mi' },
+    },
+    'svc-interceptor': {
+      name: 'svc-interceptor',
+      main: 'gate/interceptor/main.ts',
+      replicas: 2,
+      kubernetes: true,
+      serves: true,
+      secrets: [],
+      env: {},
+      size: { cpu: '50m', memory: '128Mi', memoryLimit: '512Mi' },
+    },
+  };
+}

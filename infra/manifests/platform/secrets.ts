@@ -1,0 +1,52 @@
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { systemObject, type Manifest } from './object.ts';
+
+/** One generated Secret of the platform: it is made once and never again, since what it opens outlives any upgrade. */
+export interface SystemSecret {
+  name: string;
+  /** The one key of its data. */
+  key: string;
+  /** Where processes find it. */
+  mountPath: string;
+  /** What it is, for people. */
+  purpose: string;
+}
+
+/** The platform's Secrets in `svc-system`. */
+export const systemSecrets = {
+  database: {
+    name: 'svc-database',
+    key: 'password',
+    mountPath: '/var/run/svc/database',
+    purpose: 'password of the database',
+  },
+  redis: { name: 'svc-redis', key: 'password', mountPath: '/var/run/svc/redis', purpose: 'password of Redis' },
+  encryptionKeys: {
+    name: 'svc-encryption-keys',
+    key: 'keys.json',
+    mountPath: '/var/run/svc/encryption',
+    purpose: 'keys of encrypted values',
+  },
+  admin: {
+    name: 'svc-admin',
+    key: 'password',
+    mountPath: '/var/run/svc/admin',
+    purpose: 'password of the first admin',
+  },
+} as const satisfies Record<string, SystemSecret>;
+
+export type SecretName = keyof typeof systemSecrets;
+
+/** The path of a secret's file in the pods that mount it. */
+export function secretFile(name: SecretName): string {
+  return `${systemSecrets[name].mountPath}/${systemSecrets[name].key}`;
+}
+
+/** The Secret object with its value. Pure; who generates the value is `infra/install`. */
+export function secretManifest(name: SecretName, value: string): Manifest {
+  const { name: objectName, key } = systemSecrets[name];
+  return systemObject(kinds.Secret, objectName, {
+    type: 'Opaque',
+    data: { [key]: Buffer.from(value).toString('base64') },
+  });
+}

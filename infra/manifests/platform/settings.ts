@@ -1,0 +1,35 @@
+import type { PlatformConfigSpec } from '../../../runtime/contracts/resources/platform-config.ts';
+
+/** Everything that an installation of the platform can differ in. */
+export interface PlatformSettings {
+  /** The domain under which public app and function URLs are served, and the console at `console.<appsDomain>`. */
+  appsDomain: string;
+  /** The cluster's name in function hosts (spec.md §4.6). */
+  cluster: string;
+  /** How clients reach the ingress. */
+  scheme: PlatformConfigSpec['scheme'];
+  /** The ingress port as clients see it, when it is not the scheme's own. */
+  publicPort?: number;
+  /** Traefik's entry points that serve public routes. */
+  entryPoints: string[];
+  images: PlatformImages;
+  /** The first admin's e-mail address. */
+  adminEmail: string;
+  /** Tests only: the workers die at the points named by files in `/failpoints`. */
+  failpoints: boolean;
+}
+
+/** Full image references, each with its tag or digest. */
+export interface PlatformImages {
+  /** All of the platform's own processes. */
+  platform: string;
+  /** The runtime of inline Node functions. */
+  functionNode: string;
+  postgres: string;
+  redis: string;
+}
+
+/** The public host of the management API. */
+export function consoleHost(settings: Pick<PlatformSettings, 'appsDomain'>): string {
+  return `console.${settings.appsDomain}`;
+}

@@ -1,0 +1,131 @@
+import type { Database } from '../db/pool.ts';
+import type { Id } from '../domain/ids.ts';
+import type { QueueName, WorkPayload } from '../queues/catalogue.ts';
+
+/** A row that was taken for hand-over. */
+export interface Claim extends WorkPayload {
+  /** The attempt before this one was taken up by a worker and never answered. */
+  lost: boolean;
+}
+
+/** A row that a worker has taken up. */
+export interface BegunWork {
+  recordId: Id;
+  /** Failures in a row before this attempt. */
+  failures: number;
+}
+
+/**
+ * Takes due rows of one kind, the longest due first, and leases them: each counts as one more attempt. Rows that another
+ * dispatcher is taking at the same moment are skipped, so that no attempt is handed over twice.
+ */
+export async function claimDue(
+  database: Database,
+  kind: QueueName,
+  { limit, leaseMs }: { limit: number; leaseMs: number },
+): Promise<Claim[]> {
+  const { rows } = await database.query<Claim>(
+    `WITH due AS (
+       SELECT id, begun FROM work
+       WHERE kind = $1 AND state = 'pending' AND COALESCE(leased_until, due_at) <= now()
+       ORDER BY COALESCE(leased_until, due_at) LIMIT $2 FOR UPDATE SKIP LOCKED)
+     UPDATE work SET attempt = attempt + 1, due_at = 'infinity', leased_until = now() + $3 * interval '1 ms',
+       begun = false, failures = failures + work.begun::integer,
+       last_error = CASE WHEN work.begun THEN 'the attempt never answered' ELSE last_error END
+     FROM due WHERE work.id = due.id
+     RETURNING work.id AS "workId", record_id AS "recordId", attempt, due.begun AS lost`,
+    [kind, limit, leaseMs],
+  );
+  return rows;
+}
+
+/** Gives back rows that could not be handed over, to be due in `delayMs`; those that a worker has all the same stay. */
+export async function returnClaims(database: Database, claims: readonly Claim[], delayMs: number): Promise<void> {
+  await database.query(
+    `UPDATE work SET leased_until = NULL, due_at = LEAST(due_at, now() + $3 * interval '1 ms')
+     FROM unnest($1::uuid[], $2::integer[]) AS claim (id, attempt)
+     WHERE work.id = claim.id AND work.attempt = claim.attempt AND work.state = 'pending' AND NOT work.begun`,
+    [claims.map(({ workId }) => workId), claims.map(({ attempt }) => attempt), delayMs],
+  );
+}
+
+/**
+ * A worker takes an attempt up, for `leaseMs` from now. Undefined when the attempt is not the newest any more, was taken
+ * up before, or the work is done.
+ */
+export async function beginAttempt(
+  database: Database,
+  { workId, attempt }: Pick<WorkPayload, 'workId' | 'attempt'>,
+  leaseMs: number,
+): Promise<BegunWork | undefined> {
+  const { rows } = await database.query<BegunWork>(
+    `UPDATE work SET begun = true, leased_until = now() + $3 * interval '1 ms'
+     WHERE id = $1 AND attempt = $2 AND state = 'pending' AND NOT begun
+     RETURNING record_id AS "recordId", failures`,
+    [workId, attempt, leaseMs],
+  );
+  return rows[0];
+}
+
+type AttemptKey = Pick<WorkPayload, 'workId' | 'attempt'>;
+
+const mine = `id = $1 AND attempt = $2 AND state = 'pending' AND begun`;
+
+/** The attempt finished the work. False when its answer comes too late: another attempt counts by now. */
+export async function recordDone(database: Database, { workId, attempt }: AttemptKey): Promise<boolean> {
+  const { rowCount } = await database.query(
+    `UPDATE work SET state = 'done', done_at = now(), leased_until = NULL, last_error = NULL WHERE ${mine}`,
+    [workId, attempt],
+  );
+  return rowCount === 1;
+}
+
+/** The attempt got further; the next one is due at `again`, or at once if something asked for it meanwhile. */
+export async function recordAgain(
+  database: Database,
+  { workId, attempt }: AttemptKey,
+  again: Date,
+): Promise<{ dueNow: boolean } | undefined> {
+  const { rows } = await database.query<{ dueNow: boolean }>(
+    `UPDATE work SET leased_until = NULL, begun = false, failures = 0, last_error = NULL, due_at = LEAST(due_at, $3)
+     WHERE ${mine} RETURNING due_at <= now() AS "dueNow"`,
+    [workId, attempt, again],
+  );
+  return rows[0];
+}
+
+/** The attempt failed; the next one is due in `delayMs`. */
+export async function recordFailure(
+  database: Database,
+  { workId, attempt }: AttemptKey,
+  error: string,
+  delayMs: number,
+): Promise<boolean> {
+  const { rowCount } = await database.query(
+    `UPDATE work SET leased_until = NULL, begun = false, failures = failures + 1, last_error = $3,
+       due_at = LEAST(due_at, now() + $4 * interval '1 ms')
+     WHERE ${mine}`,
+    [workId, attempt, error, delayMs],
+  );
+  return rowCount === 1;
+}
+
+/** How the work of one kind stands. */
+export interface WorkCounts {
+  kind: string;
+  pending: number;
+  due: number;
+  /** For how long the longest due row has been waiting, in seconds. */
+  oldestDueSeconds: number;
+}
+
+export async function countWork(database: Database): Promise<WorkCounts[]> {
+  const { rows } = await database.query<WorkCounts>(
+    `SELECT kind, count(*)::integer AS pending,
+       (count(*) FILTER (WHERE COALESCE(leased_until, due_at) <= now()))::integer AS due,
+       COALESCE(max(extract(epoch FROM now() - COALESCE(leased_until, due_at)))
+         FILTER (WHERE COALESCE(leased_until, due_at) <= now()), 0)::double precision AS "oldestDueSeconds"
+     FROM work WHERE state = 'pending' GROUP BY kind`,
+  );
+  return rows;
+}

@@ -1,0 +1,165 @@
+import { existsSync } from 'node:fs';
+import { z } from 'zod';
+
+/** Where Kubernetes mounts the database's password; the file may be missing where the URL needs none. */
+const databasePasswordFile = '/var/run/svc/database/password';
+
+const port = z.coerce.number().int().min(0).max(65_535);
+const file = z.string().startsWith('/', 'must be an absolute path');
+const address = (...protocols: string[]) =>
+  z.string().refine(
+    (text) => {
+      const protocol = URL.parse(text)?.protocol;
+      return protocol !== undefined && protocols.includes(protocol);
+    },
+    `must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
+  );
+
+/** What every process reads. Port 0 lets the system choose, which tests use. */
+const common = {
+  LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+  ADMIN_PORT: port.default(8081),
+  POD_NAME: z.string().default('local'),
+  POD_NAMESPACE: z.string().default('svc-system'),
+  POD_IP: z.string().default('127.0.0.1'),
+};
+const http = { PORT: port.default(8080) };
+const database = {
+  DATABASE_URL: address('postgresql:', 'postgres:').default('postgresql://svc@svc-postgres.svc-system.svc:5432/svc'),
+  DATABASE_PASSWORD_FILE: file.optional(),
+};
+const redis = {
+  REDIS_URL: address('redis:', 'rediss:').default('redis://svc-redis.svc-system.svc:6379'),
+  REDIS_PASSWORD_FILE: file.optional(),
+};
+/** Without a path the process uses the service account of its pod. */
+const kubernetes = { KUBECONFIG: z.string().optional() };
+const failpoints = { SVC_FAILPOINTS_DIR: file.optional() };
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** @throws Error that names each bad variable, never its value: that may be a secret */
+function read<Shape extends z.ZodRawShape>(env: Environment, shape: Shape): z.output<z.ZodObject<Shape>> {
+  const present = Object.fromEntries(
+    Object.keys(shape)
+      .map((name) => [name, env[name]] as const)
+      // An empty variable counts as unset: manifests cannot leave one out conditionally.
+      .filter(([, value]) => value !== undefined && value !== ''),
+  );
+  const parsed = z.object(shape).safeParse(present);
+  if (parsed.success) return parsed.data;
+  const problems = parsed.error.issues.map(
+    ({ path, message, code }) =>
+      `${path.join('.')}: ${present[String(path[0])] === undefined && code === 'invalid_type' ? 'is required' : message}`,
+  );
+  throw new Error(`bad environment: ${problems.join('; ')}`);
+}
+
+function commonPart(env: z.output<z.ZodObject<typeof common>>) {
+  return {
+    log: Object.freeze({ level: env.LOG_LEVEL }),
+    admin: Object.freeze({ port: env.ADMIN_PORT }),
+    pod: Object.freeze({ name: env.POD_NAME, namespace: env.POD_NAMESPACE, ip: env.POD_IP }),
+  };
+}
+
+function databasePart(env: z.output<z.ZodObject<typeof database>>): Readonly<{ url: string; passwordFile?: string }> {
+  const passwordFile = env.DATABASE_PASSWORD_FILE ?? (existsSync(databasePasswordFile) ? databasePasswordFile : null);
+  return Object.freeze({ url: env.DATABASE_URL, ...(passwordFile !== null && { passwordFile }) });
+}
+
+function redisPart(env: z.output<z.ZodObject<typeof redis>>): Readonly<{ url: string; passwordFile?: string }> {
+  const passwordFile = env.REDIS_PASSWORD_FILE;
+  return Object.freeze({ url: env.REDIS_URL, ...(passwordFile !== undefined && { passwordFile }) });
+}
+
+function kubernetesPart(env: z.output<z.ZodObject<typeof kubernetes>>): Readonly<{ kubeconfig?: string }> {
+  return Object.freeze({ ...(env.KUBECONFIG !== undefined && { kubeconfig: env.KUBECONFIG }) });
+}
+
+function failpointsPart(env: z.output<z.ZodObject<typeof failpoints>>): Readonly<{ dir?: string }> {
+  return Object.freeze({ ...(env.SVC_FAILPOINTS_DIR !== undefined && { dir: env.SVC_FAILPOINTS_DIR }) });
+}
+
+/** Settings of console-api. @throws Error that names each bad variable */
+export function loadConsoleConfig(env: Environment) {
+  const parsed = read(env, {
+    ...common,
+    ...http,
+    ...database,
+    ...kubernetes,
+    /** JSON as `parseKeyRing` reads it. */
+    ENCRYPTION_KEYS_FILE: file,
+    ADMIN_EMAIL: z.string().min(3).max(320).default('admin@svc.local'),
+    ADMIN_PASSWORD_FILE: file.optional(),
+    /** The public address of the management API, for webhook and status URLs. */
+    BASE_URL: address('http:', 'https:'),
+  });
+  const passwordFile = parsed.ADMIN_PASSWORD_FILE;
+  return Object.freeze({
+    ...commonPart(parsed),
+    http: Object.freeze({ port: parsed.PORT }),
+    database: databasePart(parsed),
+    kubernetes: kubernetesPart(parsed),
+    encryptionKeysFile: parsed.ENCRYPTION_KEYS_FILE,
+    firstAdmin: Object.freeze({ email: parsed.ADMIN_EMAIL, ...(passwordFile !== undefined && { passwordFile }) }),
+    /** Without a trailing slash. */
+    baseUrl: parsed.BASE_URL.replace(/\/+$/, ''),
+  });
+}
+
+/** Settings of svc-workers. @throws Error that names each bad variable */
+export function loadWorkersConfig(env: Environment) {
+  const parsed = read(env, { ...common, ...database, ...redis, ...kubernetes, ...failpoints });
+  return Object.freeze({
+    ...commonPart(parsed),
+    database: databasePart(parsed),
+    redis: redisPart(parsed),
+    kubernetes: kubernetesPart(parsed),
+    failpoints: failpointsPart(parsed),
+  });
+}
+
+/** Settings of svc-controllers. @throws Error that names each bad variable */
+export function loadControllersConfig(env: Environment) {
+  const parsed = read(env, { ...common, ...database, ...kubernetes, ...failpoints });
+  return Object.freeze({
+    ...commonPart(parsed),
+    database: databasePart(parsed),
+    kubernetes: kubernetesPart(parsed),
+    failpoints: failpointsPart(parsed),
+  });
+}
+
+/** Settings of svc-authz. @throws Error that names each bad variable */
+export function loadAuthzConfig(env: Environment) {
+  const parsed = read(env, { ...common, ...http, ...database });
+  return Object.freeze({
+    ...commonPart(parsed),
+    http: Object.freeze({ port: parsed.PORT }),
+    database: databasePart(parsed),
+  });
+}
+
+/** Settings of svc-interceptor. @throws Error that names each bad variable */
+export function loadInterceptorConfig(env: Environment) {
+  const parsed = read(env, { ...common, ...http, ...kubernetes });
+  return Object.freeze({
+    ...commonPart(parsed),
+    http: Object.freeze({ port: parsed.PORT }),
+    kubernetes: kubernetesPart(parsed),
+  });
+}
+
+/** Settings of the migration step. @throws Error that names each bad variable */
+export function loadMigrateConfig(env: Environment) {
+  const parsed = read(env, { LOG_LEVEL: common.LOG_LEVEL, ...database });
+  return Object.freeze({ log: Object.freeze({ level: parsed.LOG_LEVEL }), database: databasePart(parsed) });
+}
+
+export type ConsoleConfig = ReturnType<typeof loadConsoleConfig>;
+export type WorkersConfig = ReturnType<typeof loadWorkersConfig>;
+export type ControllersConfig = ReturnType<typeof loadControllersConfig>;
+export type AuthzConfig = ReturnType<typeof loadAuthzConfig>;
+export type InterceptorConfig = ReturnType<typeof loadInterceptorConfig>;
+export type MigrateConfig = ReturnType<typeof loadMigrateConfig>;

@@ -1,0 +1,170 @@
+import { Router } from '@koa/router';
+import Koa from 'koa';
+import type { Logger } from 'pino';
+import { Counter, Histogram, type Registry } from 'prom-client';
+import { newId } from '../domain/ids.ts';
+import { Problem } from '../domain/problem.ts';
+import { parseJson, parseShape, readBody } from './http-body.ts';
+import { problemBodyOf, problemOf } from './http-errors.ts';
+import { openApiDocument } from './openapi.ts';
+import type { Authenticate, Route, RouteReply, RouteRequest } from './route.ts';
+
+/** The prefix of every path of the management API (spec.md §9). */
+export const apiPrefix = '/api/v1';
+
+export interface HttpAppOptions {
+  /** Mounted below {@link apiPrefix} and described in the OpenAPI document. */
+  routes: readonly Route[];
+  /** Mounted at their own paths, such as `/health`. */
+  rootRoutes?: readonly Route[];
+  authenticate: Authenticate;
+  log: Logger;
+  registry: Registry;
+  /** The public address of the management API, without a trailing slash. */
+  baseUrl: string;
+  /** The platform's version, for the OpenAPI document. */
+  version: string;
+  /** Compares every answer with the route's declared replies and fails on a difference: for tests. */
+  checkReplies?: boolean;
+}
+
+interface State {
+  requestId: string;
+  /** The pattern of the matched route, for log and metrics: a path would make a series per object. */
+  pattern: string;
+  log: Logger;
+}
+
+type Context = Koa.ParameterizedContext<State>;
+
+/** The Koa application of console-api: mounts routes and gives each what a handler may rely on. No port is opened. */
+export function createHttpApp(options: HttpAppOptions): Koa<State> {
+  const { routes, rootRoutes = [] } = options;
+  const app = new Koa<State>();
+  const router = new Router<State>();
+  const document = openApiDocument({ ...options, prefix: apiPrefix });
+
+  const mount = (route: Route, pattern: string) => {
+    if (router.stack.some(({ path, methods }) => path === pattern && methods.includes(route.method))) {
+      throw new Error(`${route.method} ${pattern} is declared twice`);
+    }
+    router.register(pattern, [route.method], async (context: Context) => {
+      context.state.pattern = pattern;
+      await serve(route, context, options);
+    });
+  };
+
+  router.get(`${apiPrefix}/openapi.json`, (context: Context) => {
+    context.state.pattern = `${apiPrefix}/openapi.json`;
+    context.body = document;
+  });
+  for (const route of routes) mount(route, `${apiPrefix}${route.path}`);
+  for (const route of rootRoutes) mount(route, route.path);
+
+  app.use(observe(options));
+  app.use(router.routes());
+  app.use((context) => {
+    const allowed = router.match(context.path, context.method).path.flatMap(({ methods }) => methods);
+    if (allowed.length === 0) throw new Problem('not_found', 'There is nothing at this path.');
+    context.set('Allow', [...new Set(allowed)].join(', '));
+    throw new Problem('method_not_allowed', `This path does not answer ${context.method}.`);
+  });
+  return app;
+}
+
+/** The outermost middleware: request id, log line, metrics, and the rendering of every error. */
+function observe({ log, registry }: HttpAppOptions): Koa.Middleware<State> {
+  const requests = new Counter({
+    name: 'http_requests_total',
+    help: 'Requests answered, by route pattern.',
+    labelNames: ['method', 'route', 'status'],
+    registers: [registry],
+  });
+  const duration = new Histogram({
+    name: 'http_request_duration_seconds',
+    help: 'Time from a request to its answer, by route pattern.',
+    labelNames: ['method', 'route'],
+    registers: [registry],
+  });
+  return async (context, next) => {
+    const started = performance.now();
+    const { state } = context;
+    const given = context.get('X-Request-Id');
+    state.requestId = /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : newId();
+    state.pattern = 'unmatched';
+    state.log = log.child({ requestId: state.requestId });
+    context.set({
+      'X-Request-Id': state.requestId,
+      'X-Content-Type-Options': 'nosniff',
+      'Cache-Control': 'no-store',
+    });
+    try {
+      await next();
+    } catch (error) {
+      render(context, error);
+    }
+    const seconds = (performance.now() - started) / 1000;
+    requests.inc({ method: context.method, route: state.pattern, status: context.status });
+    duration.observe({ method: context.method, route: state.pattern }, seconds);
+    state.log.info(
+      { method: context.method, route: state.pattern, status: context.status, ms: Math.round(seconds * 1000) },
+      'request',
+    );
+  };
+}
+
+function render(context: Context, error: unknown): void {
+  const { state } = context;
+  const problem = problemOf(error, state.requestId);
+  if (problem.status >= 500) state.log.error({ err: problem.cause ?? problem, code: problem.code }, 'request failed');
+  else if (problem.cause !== undefined) state.log.debug({ err: problem.cause, code: problem.code }, 'request refused');
+  if (problem.status === 401) context.set('WWW-Authenticate', 'Bearer');
+  const retryAfter = problem.details?.['retryAfterSeconds'];
+  if (typeof retryAfter === 'number') context.set('Retry-After', String(retryAfter));
+  // What is left of the body is not read, so the connection cannot be used again.
+  if (problem.status === 413) context.set('Connection', 'close');
+  context.status = problem.status;
+  context.body = problemBodyOf(problem);
+}
+
+async function serve(route: Route, context: Context, options: HttpAppOptions): Promise<void> {
+  const { state, req, res } = context;
+  const gone = new AbortController();
+  res.once('close', () => {
+    if (!res.writableFinished) gone.abort(new Error('the client went away'));
+  });
+  const byToken =
+    route.access === 'webhook' || (route.access === 'session-or-webhook' && req.headers['x-svc-token'] !== undefined);
+  const session =
+    route.access === 'public' || byToken
+      ? undefined
+      : await options.authenticate({ method: route.method, headers: req.headers });
+  const rawBody = route.body || route.lateBody ? await readBody(req) : Buffer.alloc(0);
+  const request: RouteRequest<unknown, unknown, unknown> = {
+    params: route.params ? parseShape(route.params, { ...context['params'] }, 'params') : {},
+    query: route.query ? parseShape(route.query, { ...context.query }, 'query') : {},
+    body: route.body ? parseJson(route.body, rawBody, req.headers['content-type']) : undefined,
+    rawBody,
+    headers: req.headers,
+    session,
+    clientAddress: context.get('X-Forwarded-For').split(',').at(-1)?.trim() || (req.socket.remoteAddress ?? 'unknown'),
+    requestId: state.requestId,
+    log: state.log,
+    signal: gone.signal,
+  };
+  const reply = await route.handle(request);
+  if (options.checkReplies) checkReply(route, reply);
+  context.status = reply.status;
+  if (reply.headers) context.set(reply.headers);
+  context.body = reply.body ?? null;
+  // Koa makes a missing body 204.
+  context.status = reply.status;
+}
+
+function checkReply(route: Route, { status, body }: RouteReply): void {
+  const schema = route.replies[status];
+  if (schema === undefined) throw new Error(`${route.method} ${route.path} does not declare ${status}`);
+  if (schema === null ? body !== undefined : !schema.safeParse(body).success) {
+    throw new Error(`${route.method} ${route.path} answered another body than it declares for ${status}`);
+  }
+}

@@ -1,0 +1,73 @@
+import type { IncomingMessage } from 'node:http';
+import type { z } from 'zod';
+import { Problem } from '../domain/problem.ts';
+
+/** Largest request body, in bytes. */
+export const bodyLimit = 1024 * 1024;
+/** A client that is cut off while it sends never sees the refusal, so this much is read and thrown away. */
+const discardLimit = 8 * bodyLimit;
+
+/**
+ * Reads a request's body to its end.
+ * @throws Problem `body_too_large` beyond {@link bodyLimit}, `unsupported_media_type` for a compressed body
+ */
+export async function readBody(request: IncomingMessage): Promise<Buffer> {
+  const encoding = request.headers['content-encoding'];
+  if (encoding !== undefined && encoding !== 'identity') {
+    throw new Problem('unsupported_media_type', 'Send the body uncompressed.');
+  }
+  const chunks: Buffer[] = [];
+  let size = 0;
+  // A destroyed request takes its socket with it, and the answer too.
+  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > discardLimit) break;
+    if (size <= bodyLimit) chunks.push(chunk);
+  }
+  if (size > bodyLimit) throw new Problem('body_too_large', `A request body has at most ${bodyLimit} bytes.`);
+  return Buffer.concat(chunks, size);
+}
+
+/**
+ * Parses a body as JSON and checks it. An empty one counts as `{}`, so that a request without options needs no body.
+ * @throws Problem `unsupported_media_type`, `invalid_json`, `invalid_request`
+ */
+export function parseJson<Schema extends z.ZodType>(
+  schema: Schema,
+  body: Buffer,
+  contentType: string | undefined,
+): z.output<Schema> {
+  if (body.length === 0) return parseShape(schema, {}, 'body');
+  const type = contentType?.split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  if (type !== 'application/json' && !/^application\/[a-z0-9.-]+\+json$/.test(type)) {
+    throw new Problem('unsupported_media_type', 'Send the body as JSON, with Content-Type: application/json.');
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+  } catch {
+    // The parser's own message quotes the body, which may hold a secret.
+    throw new Problem('invalid_json', 'The body is not JSON in UTF-8.');
+  }
+  return parseShape(schema, value, 'body');
+}
+
+/**
+ * Checks a part of a request. Messages name places and rules, never the value that was sent.
+ * @throws Problem `invalid_request` with `details.issues`
+ */
+export function parseShape<Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+  place: 'params' | 'query' | 'body',
+): z.output<Schema> {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const issues = parsed.error.issues
+    .slice(0, 20)
+    .map(({ path, message }) => ({ path: [place, ...path.map(String)].join('.'), message }));
+  const first = issues[0];
+  throw new Problem('invalid_request', `The request is not valid: ${first?.path}: ${first?.message}.`, {
+    details: { issues },
+  });
+}

@@ -1,0 +1,108 @@
+import type { ObjectMeta, Stored } from '../contracts/kubernetes.ts';
+import { workloadResources } from '../contracts/resources/kinds.ts';
+import { newId } from '../domain/ids.ts';
+import {
+  environmentIdLabel,
+  environmentLabel,
+  projectLabel,
+  workloadFinalizer,
+  workloadLabels,
+} from '../domain/labels.ts';
+import { kindPhrase, nameTaken } from '../domain/names.ts';
+import { Problem } from '../domain/problem.ts';
+import { claimHost, reserveName, type HostHolder } from '../kube/claims.ts';
+import type { Environment } from '../kube/environments.ts';
+import { isKubeError, type KubeClient } from '../kube/kube-client.ts';
+import type { WorkloadObject } from './workload-objects.ts';
+
+/** The metadata of a new workload: its identity is made here, once. */
+export function newWorkloadMetadata(kind: keyof typeof workloadResources, name: string, at: Environment): ObjectMeta {
+  return {
+    name,
+    namespace: at.namespace,
+    labels: {
+      ...workloadLabels({ kind, name, id: newId() }),
+      [projectLabel]: at.project,
+      [environmentLabel]: at.environment,
+      [environmentIdLabel]: at.environmentId,
+    },
+    finalizers: [workloadFinalizer],
+  };
+}
+
+/**
+ * Creates a workload's object, then claims its name and its host; one that loses a claim is deleted again, so that
+ * nothing stays behind a refusal. @throws Problem `name_taken`, `host_taken`, `not_ready`
+ */
+export async function createWorkload<T extends WorkloadObject>(
+  kube: KubeClient,
+  object: T,
+  { host, environment }: { host: string; environment: Environment },
+): Promise<Stored<T>> {
+  if (!environment.ready) throw environmentNotReady(environment);
+  const created = await createObject(kube, object, environment);
+  try {
+    const name = await reserveName(kube, created);
+    if (name !== 'reserved') throw nameTaken(object.metadata.name, name.holder);
+    const claim = await claimHost(kube, created, host);
+    if (claim !== 'claimed') throw hostTaken(host, claim.holder);
+    return created;
+  } catch (error) {
+    await takeBack(kube, created);
+    throw error;
+  }
+}
+
+/** Why a create is refused over a held host: names the holder (decision 0001). */
+export function hostTaken(host: string, holder?: HostHolder): Problem {
+  const by = holder ? `${kindPhrase[holder.kind]} ("${holder.name}" in ${holder.namespace})` : 'the platform itself';
+  return new Problem(
+    'host_taken',
+    `The host name "${host}" is already used by ${by}; choose another with --hostname.`,
+    {
+      details: { host, ...(holder && { holder }) },
+    },
+  );
+}
+
+function environmentNotReady({ environment, project, message }: Environment, cause?: unknown): Problem {
+  const why = message?.replace(/\.$/, '') ?? 'try again in a moment';
+  return new Problem('not_ready', `The environment "${environment}" of project "${project}" is not ready: ${why}.`, {
+    cause,
+  });
+}
+
+async function createObject<T extends WorkloadObject>(
+  kube: KubeClient,
+  object: T,
+  environment: Environment,
+): Promise<Stored<T>> {
+  const { name, namespace } = object.metadata;
+  try {
+    return await kube.create(object);
+  } catch (error) {
+    if (isKubeError(error, 409)) {
+      const held = await kube.get(workloadResources[object.kind], name, namespace);
+      if (held?.metadata.deletionTimestamp === undefined) throw nameTaken(name, object.kind);
+      throw new Problem(
+        'not_ready',
+        `The ${object.kind.toLowerCase()} "${name}" is still being deleted; try again in a moment.`,
+      );
+    }
+    // The API server's words for a namespace that is not there yet, or that is going.
+    if (isKubeError(error, 404) || (isKubeError(error, 403) && /being terminated/.test(error.message))) {
+      throw environmentNotReady(environment, error);
+    }
+    throw error;
+  }
+}
+
+/** Its finalizer stays: by now the controller may have made records for it, and it removes them. */
+async function takeBack(kube: KubeClient, { apiVersion, kind, metadata }: Stored<WorkloadObject>): Promise<void> {
+  const { name, namespace = '', uid } = metadata;
+  try {
+    await kube.delete({ apiVersion, kind, namespace, name }, { preconditions: { uid } });
+  } catch {
+    // The controller finds a lost claim as well and reports it; what the caller learns is why the create failed.
+  }
+}

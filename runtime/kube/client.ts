@@ -1,0 +1,195 @@
+import { KubeConfig } from '@kubernetes/client-node';
+import type { KubeObject, ObjectRef, Stored } from '../contracts/kubernetes.ts';
+import { kinds, type ResourceKind } from '../contracts/resources/kinds.ts';
+import {
+  isKubeError,
+  type KubeClient,
+  type ObjectList,
+  type Scale,
+  type Selection,
+  type WatchEvent,
+} from './kube-client.ts';
+import { createCredentials } from './credentials.ts';
+import { collectionPath, objectPath, resourceOf } from './resource-paths.ts';
+import { createTransport, kubeErrorOf, type Query } from './transport.ts';
+import { jsonLines } from './json-lines.ts';
+
+/** Objects of one page of a list; the API server keeps the pages consistent. */
+const pageSize = 500;
+/** The API server ends a watch after a random time between these, so that watches do not all end together. */
+const watchSeconds = { min: 300, max: 600 };
+
+/** A {@link KubeClient} with connections of its own. */
+export interface ConnectedKubeClient extends KubeClient {
+  /** Ends every connection, watches included. */
+  close(): Promise<void>;
+}
+
+/**
+ * The kubeconfig at `path`; without one, the service account of the pod, whose token is read again as it rotates.
+ * @throws Error when the file cannot be read, or when this is no pod
+ */
+export function loadKubeConfig(path?: string): KubeConfig {
+  const config = new KubeConfig();
+  if (path !== undefined) {
+    config.loadFromFile(path);
+    return config;
+  }
+  config.loadFromCluster();
+  if (config.getCurrentCluster()?.server.includes('undefined') !== false) {
+    throw new Error('no kubeconfig was given, and this is not a pod of a cluster');
+  }
+  return config;
+}
+
+/** The wire format of a selection. */
+function queryOf({ labelSelector, fieldSelector }: Selection): Query {
+  return { labelSelector, fieldSelector };
+}
+
+/** managedFields are half of every object and nothing reads them; an update without them keeps them. */
+function received<T extends KubeObject>(object: unknown): Stored<T> {
+  const stored = object as Stored<T> & { metadata: { managedFields?: unknown } };
+  delete stored.metadata.managedFields;
+  return stored;
+}
+
+/** A {@link KubeClient} over HTTP with the authentication of a kubeconfig. Connects on first use. */
+export function createKubeClient(config: KubeConfig): ConnectedKubeClient {
+  const credentials = createCredentials(config);
+  const transport = createTransport(credentials);
+
+  const listPages = async <T extends KubeObject>(
+    kind: ResourceKind,
+    selection: Selection,
+    limit: number | undefined,
+  ): Promise<ObjectList<T>> => {
+    const items: Stored<T>[] = [];
+    let next: string | undefined;
+    for (;;) {
+      const page = (await transport.json('GET', collectionPath(kind, selection.namespace), {
+        query: { ...queryOf(selection), limit, continue: next },
+      })) as { metadata: { resourceVersion: string; continue?: string }; items: object[] | null };
+      // Items of a list come without their type.
+      for (const item of page.items ?? []) {
+        items.push(received<T>(Object.assign(item, { apiVersion: kind.apiVersion, kind: kind.kind })));
+      }
+      next = page.metadata.continue;
+      if (!next) return { items, resourceVersion: page.metadata.resourceVersion };
+    }
+  };
+
+  const client: ConnectedKubeClient = {
+    async get<T extends KubeObject>(kind: ResourceKind, name: string, namespace?: string) {
+      try {
+        return received<T>(await transport.json('GET', objectPath(kind, name, namespace)));
+      } catch (error) {
+        if (isKubeError(error, 404)) return undefined;
+        throw error;
+      }
+    },
+    async list<T extends KubeObject>(kind: ResourceKind, selection: Selection = {}) {
+      try {
+        return await listPages<T>(kind, selection, pageSize);
+      } catch (error) {
+        // The version of the first page was compacted away meanwhile; one large answer cannot be.
+        if (!isKubeError(error, 410)) throw error;
+        return listPages<T>(kind, selection, undefined);
+      }
+    },
+    async create<T extends KubeObject>(object: T) {
+      const path = collectionPath(resourceOf(object), object.metadata.namespace);
+      return received<T>(await transport.json('POST', path, { body: object }));
+    },
+    async replace<T extends KubeObject>(object: Stored<T>) {
+      return received<T>(await transport.json('PUT', pathOf(object), { body: object }));
+    },
+    async replaceStatus<T extends KubeObject>(object: Stored<T>) {
+      return received<T>(await transport.json('PUT', `${pathOf(object)}/status`, { body: object }));
+    },
+    async mergePatch<T extends KubeObject>(ref: ObjectRef, patch: object, subresource?: 'status') {
+      const path = subresource ? `${refPath(ref)}/${subresource}` : refPath(ref);
+      // The default content type would make it a JSON Patch.
+      const contentType = 'application/merge-patch+json';
+      return received<T>(await transport.json('PATCH', path, { body: patch, contentType }));
+    },
+    async delete(ref, { preconditions, propagationPolicy = 'Background' } = {}) {
+      const body = {
+        apiVersion: 'v1',
+        kind: 'DeleteOptions',
+        propagationPolicy,
+        ...(preconditions && { preconditions }),
+      };
+      try {
+        await transport.json('DELETE', refPath(ref), { body });
+        return true;
+      } catch (error) {
+        if (isKubeError(error, 404)) return false;
+        throw error;
+      }
+    },
+    async getScale(namespace, name) {
+      try {
+        const scale = (await transport.json('GET', scalePath(namespace, name))) as WireScale;
+        return {
+          namespace,
+          name,
+          resourceVersion: scale.metadata.resourceVersion,
+          replicas: scale.spec.replicas ?? 0,
+          currentReplicas: scale.status?.replicas ?? 0,
+        };
+      } catch (error) {
+        if (isKubeError(error, 404)) return undefined;
+        throw error;
+      }
+    },
+    async replaceScale({ namespace, name, resourceVersion }: Scale, replicas) {
+      const metadata = { namespace, name, resourceVersion };
+      const body: WireScale = { apiVersion: 'autoscaling/v1', kind: 'Scale', metadata, spec: { replicas } };
+      await transport.json('PUT', scalePath(namespace, name), { body });
+    },
+    async *watch<T extends KubeObject>(
+      kind: ResourceKind,
+      selection: Selection & { resourceVersion: string },
+      signal: AbortSignal,
+    ): AsyncIterable<WatchEvent<T>> {
+      const { min, max } = watchSeconds;
+      const body = await transport.stream(collectionPath(kind, selection.namespace), signal, {
+        ...queryOf(selection),
+        watch: 'true',
+        allowWatchBookmarks: 'true',
+        resourceVersion: selection.resourceVersion,
+        timeoutSeconds: Math.round(min + Math.random() * (max - min)),
+      });
+      for await (const line of jsonLines(body)) {
+        const { type, object } = line as { type: string; object: unknown };
+        // The HTTP status was 200 long ago; an error arrives as an event.
+        if (type === 'ERROR') throw kubeErrorOf(500, object);
+        yield { type: type as WatchEvent<T>['type'], object: received<T>(object) };
+      }
+    },
+    text: (path) => transport.text(path),
+    close: () => credentials.close(),
+  };
+  return client;
+}
+
+function refPath(ref: ObjectRef): string {
+  return objectPath(resourceOf(ref), ref.name, ref.namespace);
+}
+
+function pathOf(object: KubeObject): string {
+  return objectPath(resourceOf(object), object.metadata.name, object.metadata.namespace);
+}
+
+function scalePath(namespace: string, name: string): string {
+  return `${objectPath(kinds.Deployment, name, namespace)}/scale`;
+}
+
+interface WireScale {
+  apiVersion: 'autoscaling/v1';
+  kind: 'Scale';
+  metadata: { namespace: string; name: string; resourceVersion: string };
+  spec: { replicas?: number };
+  status?: { replicas: number };
+}

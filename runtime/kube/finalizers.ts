@@ -1,0 +1,32 @@
+import type { KubeObject, Stored } from '../contracts/kubernetes.ts';
+import type { KubeClient } from './kube-client.ts';
+
+/** Adds finalizer and labels where they are missing. @throws KubeError 409 when the object was changed meanwhile */
+export async function ensureMarks<T extends KubeObject>(
+  kube: Pick<KubeClient, 'replace'>,
+  object: Stored<T>,
+  finalizer: string,
+  labels: Record<string, string>,
+): Promise<Stored<T>> {
+  const { finalizers = [], labels: present = {} } = object.metadata;
+  const missing = Object.entries(labels).some(([name, value]) => present[name] !== value);
+  if (finalizers.includes(finalizer) && !missing) return object;
+  const metadata = {
+    ...object.metadata,
+    finalizers: [...new Set([...finalizers, finalizer])],
+    labels: { ...present, ...labels },
+  };
+  return kube.replace({ ...object, metadata });
+}
+
+/** Lets a deleted object go. @throws KubeError 409 when it was changed meanwhile */
+export async function removeFinalizer(
+  kube: Pick<KubeClient, 'replace'>,
+  object: Stored<KubeObject>,
+  finalizer: string,
+): Promise<void> {
+  const { finalizers = [] } = object.metadata;
+  if (!finalizers.includes(finalizer)) return;
+  const left = finalizers.filter((name) => name !== finalizer);
+  await kube.replace({ ...object, metadata: { ...object.metadata, finalizers: left } });
+}

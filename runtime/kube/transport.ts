@@ -1,0 +1,121 @@
+import { STATUS_CODES } from 'node:http';
+import { request, type Dispatcher } from 'undici';
+import type { Credentials } from './credentials.ts';
+import { KubeError } from './kube-client.ts';
+
+/** A call without an answer after this long has failed. For a watch it holds until the answer begins. */
+const callTimeoutMs = 30_000;
+
+/** Query parameters; undefined ones are left out. */
+export type Query = Readonly<Record<string, string | number | undefined>>;
+
+interface Call {
+  query?: Query;
+  body?: object;
+  /** Default `application/json`. */
+  contentType?: string;
+}
+
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** HTTP with the API server: every answer but a success becomes a {@link KubeError}. */
+export interface Transport {
+  json(method: Method, path: string, call?: Call): Promise<unknown>;
+  text(path: string): Promise<string>;
+  /** A GET whose answer never times out once it has begun. */
+  stream(path: string, signal: AbortSignal, query: Query): Promise<AsyncIterable<Uint8Array>>;
+}
+
+/** The error that a `Status` object or another body of an answer tells of. */
+export function kubeErrorOf(httpStatus: number, body: unknown): KubeError {
+  const { code, reason, message } = (typeof body === 'object' && body !== null ? body : {}) as {
+    code?: number;
+    reason?: string;
+    message?: string;
+  };
+  const status = code ?? httpStatus;
+  const phrase = STATUS_CODES[status] ?? 'Unknown';
+  return new KubeError(status, reason ?? phrase.replaceAll(/[^A-Za-z]/g, ''), message ?? `${status} ${phrase}`);
+}
+
+export function createTransport(credentials: Credentials): Transport {
+  const attempt = async (method: Method, path: string, signal: AbortSignal, { query, body, contentType }: Call) => {
+    const { server, headers, dispatcher } = await credentials.access();
+    const url = new URL(server + path);
+    for (const [name, value] of Object.entries(query ?? {})) {
+      if (value !== undefined) url.searchParams.set(name, String(value));
+    }
+    return request(url, {
+      method,
+      dispatcher,
+      signal,
+      headers: {
+        ...headers,
+        accept: 'application/json',
+        'user-agent': 'svc',
+        ...(body && { 'content-type': contentType ?? 'application/json' }),
+      },
+      body: body ? JSON.stringify(body) : null,
+    });
+  };
+
+  const send = async (
+    method: Method,
+    path: string,
+    signal: AbortSignal,
+    call: Call,
+  ): Promise<Dispatcher.ResponseData> => {
+    let response: Dispatcher.ResponseData;
+    try {
+      response = await attempt(method, path, signal, call);
+    } catch (error) {
+      // The API server may close a kept connection while a request is on its way; only reading is safe to repeat.
+      if (method !== 'GET' || !isClosedConnection(error)) throw error;
+      response = await attempt(method, path, signal, call);
+    }
+    if (response.statusCode === 401) {
+      credentials.expire();
+      await response.body.dump();
+      response = await attempt(method, path, signal, call);
+    }
+    if (response.statusCode < 300) return response;
+    throw kubeErrorOf(response.statusCode, parsed(await response.body.text()));
+  };
+
+  return {
+    async json(method, path, call = {}) {
+      const response = await send(method, path, AbortSignal.timeout(callTimeoutMs), call);
+      return response.body.json();
+    },
+    async text(path) {
+      const response = await send('GET', path, AbortSignal.timeout(callTimeoutMs), {});
+      return response.body.text();
+    },
+    async stream(path, signal, query) {
+      const opening = new AbortController();
+      const timer = setTimeout(
+        () => opening.abort(new DOMException('the watch did not begin in time', 'TimeoutError')),
+        callTimeoutMs,
+      );
+      try {
+        const response = await send('GET', path, AbortSignal.any([signal, opening.signal]), { query });
+        return response.body;
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+  };
+}
+
+function isClosedConnection(error: unknown): boolean {
+  const code = (error as { code?: string }).code;
+  return code === 'UND_ERR_SOCKET' || code === 'ECONNRESET' || code === 'EPIPE';
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,25 @@
+import type { ControllerHealth } from '../contracts/api/health.ts';
+import type { Database } from '../db/pool.ts';
+
+/** The last report with its age by the database's clock, so that no two machines' clocks are compared. */
+export interface StoredControllerReport {
+  report: ControllerHealth;
+  ageSeconds: number;
+}
+
+/** Replaces the report; only the leader of svc-controllers does. */
+export async function writeControllerReport(database: Database, report: ControllerHealth): Promise<void> {
+  await database.query(
+    `INSERT INTO controller_reports (report, reported_at) VALUES ($1, now())
+     ON CONFLICT (singleton) DO UPDATE SET report = excluded.report, reported_at = excluded.reported_at`,
+    [JSON.stringify(report)],
+  );
+}
+
+/** The last report, or undefined before the first. */
+export async function readControllerReport(database: Database): Promise<StoredControllerReport | undefined> {
+  const { rows } = await database.query<StoredControllerReport>(
+    `SELECT report, extract(epoch FROM now() - reported_at)::float8 AS "ageSeconds" FROM controller_reports`,
+  );
+  return rows[0];
+}

@@ -1,0 +1,220 @@
+import type { ClientBase, PoolClient } from 'pg';
+import type { Database } from '../db/pool.ts';
+import { hasEnded, type DeploymentState, type DeploymentTrigger } from '../domain/deployment.ts';
+import { newId, type Id } from '../domain/ids.ts';
+import { Problem } from '../domain/problem.ts';
+import { endActiveDeployments } from './deployment-ends.ts';
+import { insertWork } from './work.ts';
+
+/** One entry of an app's history (spec.md §2.4). */
+export interface Deployment {
+  id: Id;
+  workloadId: Id;
+  namespace: string;
+  app: string;
+  /** Null for one that was skipped. */
+  revision: number | null;
+  trigger: DeploymentTrigger;
+  state: DeploymentState;
+  image: string;
+  digest: string | null;
+  commit: string | null;
+  actor: string | null;
+  rollbackOf: number | null;
+  reason: string | null;
+  /** Whether it is the newest that succeeded: what the app runs. */
+  current: boolean;
+  acceptedAt: Date;
+  startedAt: Date | null;
+  endedAt: Date | null;
+}
+
+const columns = `d.id, d.workload_id AS "workloadId", w.namespace, w.name AS app, d.revision, d.trigger, d.state, d.image,
+  d.digest, d.commit, d.actor, d.rollback_of AS "rollbackOf", d.reason, d.accepted_at AS "acceptedAt",
+  d.started_at AS "startedAt", d.ended_at AS "endedAt",
+  (d.state = 'succeeded' AND d.revision = (SELECT max(revision) FROM deployments
+    WHERE workload_id = d.workload_id AND state = 'succeeded')) AS current`;
+
+const source = `deployments d JOIN workloads w ON w.id = d.workload_id`;
+
+/** Which app: by its identity, or by where it lives. */
+export type AppReference = { workloadId: Id } | { namespace: string; name: string };
+
+export type NewDeployment = AppReference & {
+  trigger: DeploymentTrigger;
+  image: string;
+  digest?: string | undefined;
+  commit?: string | undefined;
+  /** Who did it, such as a person's address. */
+  actor?: string | undefined;
+  /** The revision whose image a rollback brings back. */
+  rollbackOf?: number | undefined;
+  /** One acceptance per key and app: the same key answers with the first deployment and makes none. */
+  dedupKey?: string | undefined;
+  /** Only as the app's first: an app that has any deployment answers with its newest. */
+  onlyFirst?: boolean | undefined;
+  /** Runs with the app's row locked, before anything is written; a throw refuses the deployment. */
+  guard?: ((client: ClientBase, workloadId: Id) => Promise<void>) | undefined;
+};
+
+export interface Acceptance {
+  id: Id;
+  revision: number;
+  state: DeploymentState;
+  /** False when `dedupKey` or `onlyFirst` found an earlier one. */
+  created: boolean;
+}
+
+/**
+ * Accepts a deployment in the caller's transaction: takes the app's next revision under its row lock, writes record and
+ * work, and supersedes the app's deployments that have not ended.
+ * @throws Problem `not_found` (no such app, or deleted), `not_ready` (the id is not projected yet), and what `guard` throws
+ */
+export async function acceptDeployment(client: PoolClient, request: NewDeployment): Promise<Acceptance> {
+  const workloadId = await lockApp(client, request);
+  await request.guard?.(client, workloadId);
+  const earlier = await findEarlier(client, workloadId, request);
+  if (earlier) return { ...earlier, created: false };
+  const { rows } = await client.query<{ revision: number }>(
+    `UPDATE workloads SET next_revision = next_revision + 1 WHERE id = $1 RETURNING next_revision - 1 AS revision`,
+    [workloadId],
+  );
+  const revision = rows[0]?.revision;
+  if (revision === undefined) throw new Error('the locked app is gone');
+  await endActiveDeployments(client, workloadId, 'superseded', `Superseded by revision ${revision}.`);
+  const id = newId();
+  await client.query(
+    `INSERT INTO deployments (id, workload_id, revision, trigger, state, image, digest, commit, actor, rollback_of,
+       dedup_key, accepted_at)
+     VALUES ($1, $2, $3, $4, 'accepted', $5, $6, $7, $8, $9, $10, clock_timestamp())`,
+    [
+      ...[id, workloadId, revision, request.trigger, request.image, request.digest ?? null, request.commit ?? null],
+      ...[request.actor ?? null, request.rollbackOf ?? null, request.dedupKey ?? null],
+    ],
+  );
+  await insertWork(client, 'rollouts', id);
+  return { id, revision, state: 'accepted', created: true };
+}
+
+/** Serialises an app's deployments: whoever holds its row is the only one to number and supersede. */
+async function lockApp(client: ClientBase, app: AppReference): Promise<Id> {
+  const byId = 'workloadId' in app;
+  const { rows } = await client.query<{ id: Id; deleted: boolean }>(
+    `SELECT id, deleted_at IS NOT NULL AS deleted FROM workloads
+     WHERE kind = 'App' AND ${byId ? 'id = $1' : 'namespace = $1 AND name = $2 AND deleted_at IS NULL'} FOR NO KEY UPDATE`,
+    byId ? [app.workloadId] : [app.namespace, app.name],
+  );
+  const row = rows[0];
+  if (row && !row.deleted) return row.id;
+  if (byId && !row) throw new Problem('not_ready', 'The app is still being set up; try again in a few seconds.');
+  throw new Problem('not_found', byId ? 'The app was deleted.' : `There is no app "${app.name}" in this environment.`);
+}
+
+async function findEarlier(
+  client: ClientBase,
+  workloadId: Id,
+  { dedupKey, onlyFirst = false }: NewDeployment,
+): Promise<Omit<Acceptance, 'created'> | undefined> {
+  if (dedupKey === undefined && !onlyFirst) return undefined;
+  const { rows } = await client.query<Omit<Acceptance, 'created'>>(
+    `SELECT id, revision, state FROM deployments
+     WHERE workload_id = $1 AND revision IS NOT NULL AND ($3 OR dedup_key = $2)
+     ORDER BY dedup_key IS NOT DISTINCT FROM $2::text DESC, revision DESC LIMIT 1`,
+    [workloadId, dedupKey ?? null, onlyFirst],
+  );
+  return rows[0];
+}
+
+/** A deployment by its id. */
+export async function getDeployment(database: Database, id: Id): Promise<Deployment | undefined> {
+  const { rows } = await database.query<Deployment>(`SELECT ${columns} FROM ${source} WHERE d.id = $1`, [id]);
+  return rows[0];
+}
+
+/** An app's history, newest first: up to `limit` entries, those before the deployment `before`. */
+export async function listDeployments(
+  database: Database,
+  workloadId: Id,
+  { limit, before }: { limit: number; before?: Id | undefined },
+): Promise<Deployment[]> {
+  const { rows } = await database.query<Deployment>(
+    `SELECT ${columns} FROM ${source} WHERE d.workload_id = $1 AND ($2::uuid IS NULL OR (d.accepted_at, d.id) <
+       (SELECT accepted_at, id FROM deployments WHERE id = $2 AND workload_id = $1))
+     ORDER BY d.accepted_at DESC, d.id DESC LIMIT $3`,
+    [workloadId, before ?? null, limit],
+  );
+  return rows;
+}
+
+/** What a rollback brings back. */
+export interface RollbackTarget {
+  revision: number;
+  image: string;
+  digest: string | null;
+  commit: string | null;
+}
+
+/**
+ * Where a rollback of the app leads: to the revision that was asked for, which must have succeeded once, or else to the
+ * last one that succeeded before the app's newest deployment, whether that succeeded, failed or still rolls out.
+ * @throws Problem `not_found` for a revision that there is not, `conflict` for one that never succeeded,
+ * `no_earlier_revision`
+ */
+export async function rollbackTarget(database: Database, workloadId: Id, revision?: number): Promise<RollbackTarget> {
+  if (revision !== undefined) {
+    const { rows } = await database.query<RollbackTarget & { state: DeploymentState }>(
+      `SELECT revision, image, digest, commit, state FROM deployments WHERE workload_id = $1 AND revision = $2`,
+      [workloadId, revision],
+    );
+    if (!rows[0]) throw new Problem('not_found', `The app has no revision ${revision}; its history lists them.`);
+    const { state, ...target } = rows[0];
+    if (state === 'succeeded') return target;
+    throw new Problem(
+      'conflict',
+      `Revision ${revision} ${hasEnded(state) ? `never ran (it is ${state})` : 'has not ended yet'}; choose one that succeeded.`,
+      { details: { revision, state } },
+    );
+  }
+  const { rows } = await database.query<RollbackTarget>(
+    `SELECT revision, image, digest, commit FROM deployments
+     WHERE workload_id = $1 AND state = 'succeeded' AND revision < (SELECT max(revision) FROM deployments
+       WHERE workload_id = $1 AND state NOT IN ('superseded', 'cancelled', 'skipped'))
+     ORDER BY revision DESC LIMIT 1`,
+    [workloadId],
+  );
+  if (rows[0]) return rows[0];
+  throw new Problem('no_earlier_revision', 'The app has no earlier revision that succeeded; deploy an image instead.');
+}
+
+/** accepted → rolling_out; false when it was not accepted any more. */
+export async function startDeployment(database: Database, id: Id): Promise<boolean> {
+  const { rowCount } = await database.query(
+    `UPDATE deployments SET state = 'rolling_out', started_at = clock_timestamp()
+     WHERE id = $1 AND state IN ('accepted', 'building')`,
+    [id],
+  );
+  return rowCount === 1;
+}
+
+/** rolling_out → succeeded; false when it was not rolling out any more. */
+export async function succeedDeployment(database: Database, id: Id): Promise<boolean> {
+  const { rowCount } = await database.query(
+    `UPDATE deployments SET state = 'succeeded', ended_at = clock_timestamp() WHERE id = $1 AND state = 'rolling_out'`,
+    [id],
+  );
+  return rowCount === 1;
+}
+
+/** Any active state → an end with a reason that a person understands; false when it had ended already. */
+export async function endDeployment(
+  database: Database,
+  id: Id,
+  state: 'failed' | 'superseded' | 'cancelled',
+  reason: string,
+): Promise<boolean> {
+  const { rowCount } = await database.query(
+    `UPDATE deployments SET state = $2, reason = $3, ended_at = clock_timestamp() WHERE id = $1 AND ended_at IS NULL`,
+    [id, state, reason],
+  );
+  return rowCount === 1;
+}

@@ -1,0 +1,105 @@
+import type { Pool } from 'pg';
+import type { Database } from '../db/pool.ts';
+import { newId, type Id } from '../domain/ids.ts';
+import { Problem } from '../domain/problem.ts';
+
+/** A usage plan (spec.md §2.1). */
+export interface Plan {
+  id: Id;
+  environmentId: Id;
+  name: string;
+  requestsPerSecond: number;
+  burst: number;
+  createdAt: Date;
+}
+
+/** A page of a list: newest first (ids are ordered by time, to the millisecond), up to `limit`, those before the id `before`. */
+export interface PageRequest {
+  limit: number;
+  before?: Id | undefined;
+}
+
+const columns = `id, environment_id AS "environmentId", name, requests_per_second AS "requestsPerSecond", burst,
+  created_at AS "createdAt"`;
+
+/** How many keys a refusal names. */
+const namedKeysMax = 10;
+
+/** Whether PostgreSQL refused with this SQLSTATE. https://www.postgresql.org/docs/15/errcodes-appendix.html */
+export function isDatabaseError(error: unknown, state: string): boolean {
+  return error instanceof Error && (error as { code?: unknown }).code === state;
+}
+
+/** Creates a plan. @throws Problem `already_exists` when the environment has one of this name */
+export async function insertPlan(
+  database: Database,
+  plan: Pick<Plan, 'environmentId' | 'name' | 'requestsPerSecond' | 'burst'>,
+): Promise<Plan> {
+  const { rows } = await database.query<Plan>(
+    `INSERT INTO plans (id, environment_id, name, requests_per_second, burst) VALUES ($1, $2, $3, $4, $5)
+     ON CONFLICT (environment_id, name) DO NOTHING RETURNING ${columns}`,
+    [newId(), plan.environmentId, plan.name, plan.requestsPerSecond, plan.burst],
+  );
+  if (rows[0]) return rows[0];
+  throw new Problem('already_exists', `There is a plan "${plan.name}" in this environment already.`, {
+    details: { name: plan.name },
+  });
+}
+
+/** A plan by its id, within some environments. */
+export async function findPlan(database: Database, environmentIds: readonly Id[], id: Id): Promise<Plan | undefined> {
+  const { rows } = await database.query<Plan>(
+    `SELECT ${columns} FROM plans WHERE environment_id = ANY($1) AND id = $2`,
+    [environmentIds, id],
+  );
+  return rows[0];
+}
+
+/** A plan by its name, which is unique within one environment. */
+export async function findPlanByName(database: Database, environmentId: Id, name: string): Promise<Plan | undefined> {
+  const { rows } = await database.query<Plan>(`SELECT ${columns} FROM plans WHERE environment_id = $1 AND name = $2`, [
+    environmentId,
+    name,
+  ]);
+  return rows[0];
+}
+
+export async function listPlans(
+  database: Database,
+  environmentId: Id,
+  { limit, before }: PageRequest,
+): Promise<Plan[]> {
+  const { rows } = await database.query<Plan>(
+    `SELECT ${columns} FROM plans WHERE environment_id = $1 AND ($2::uuid IS NULL OR id < $2) ORDER BY id DESC LIMIT $3`,
+    [environmentId, before ?? null, limit],
+  );
+  return rows;
+}
+
+/** Deletes a plan; false when there was none. @throws Problem `in_use` that names the keys on it */
+export async function deletePlan(database: Pool, id: Id): Promise<boolean> {
+  try {
+    const { rowCount } = await database.query('DELETE FROM plans WHERE id = $1', [id]);
+    return rowCount === 1;
+  } catch (error) {
+    if (!isDatabaseError(error, '23503')) throw error;
+    throw await planInUse(database, id);
+  }
+}
+
+async function planInUse(database: Pool, id: Id): Promise<Problem> {
+  const { rows } = await database.query<{ handle: string; name: string | null; total: number }>(
+    `SELECT handle, name, count(*) OVER ()::integer AS total FROM api_keys WHERE plan_id = $1
+     ORDER BY created_at, id LIMIT $2`,
+    [id, namedKeysMax],
+  );
+  const total = rows[0]?.total ?? 0;
+  if (total === 0) return new Problem('in_use', 'The plan was in use until a moment ago; try again.');
+  const named = rows.map(({ handle, name }) => (name === null ? handle : `${handle} (${name})`));
+  const rest = total > rows.length ? ` and ${total - rows.length} more` : '';
+  return new Problem(
+    'in_use',
+    `The plan is used by the API keys ${named.join(', ')}${rest}; revoke them first, then delete the plan.`,
+    { details: { keys: rows.map(({ handle }) => handle), total } },
+  );
+}

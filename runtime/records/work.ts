@@ -1,0 +1,44 @@
+import { newId, type Id } from '../domain/ids.ts';
+import type { Database } from '../db/pool.ts';
+import type { QueueName } from '../queues/catalogue.ts';
+
+/** Where the dispatcher listens. */
+const wake = `SELECT pg_notify('work', '')`;
+
+/**
+ * Puts work about a record into the outbox: in the transaction that writes the record, so that neither exists without
+ * the other. The dispatcher hears of it at the commit.
+ * @returns the row's id
+ */
+export async function insertWork(database: Database, kind: QueueName, recordId: Id): Promise<Id> {
+  const id = newId();
+  await database.query(`INSERT INTO work (id, kind, record_id) VALUES ($1, $2, $3)`, [id, kind, recordId]);
+  await database.query(wake);
+  return id;
+}
+
+/** Marks the work on records as done: it is not handed over again, and a running attempt's answer is not heard. */
+export async function finishWork(database: Database, kind: QueueName, recordIds: readonly Id[]): Promise<void> {
+  if (recordIds.length === 0) return;
+  await database.query(
+    `UPDATE work SET state = 'done', done_at = now(), leased_until = NULL
+     WHERE kind = $1 AND record_id = ANY($2) AND state = 'pending'`,
+    [kind, recordIds],
+  );
+}
+
+/**
+ * Makes the work on an app's active deployments due now: something happened that it waits for. While an attempt is under
+ * way another one follows it, since that one may have looked too early.
+ * @returns how many rows are due
+ */
+export async function nudgeRollouts(database: Database, workloadId: Id): Promise<number> {
+  const { rowCount } = await database.query(
+    `UPDATE work SET due_at = LEAST(due_at, now()) FROM deployments
+     WHERE work.kind = 'rollouts' AND work.record_id = deployments.id AND work.state = 'pending'
+       AND deployments.workload_id = $1 AND deployments.ended_at IS NULL`,
+    [workloadId],
+  );
+  if (rowCount) await database.query(wake);
+  return rowCount ?? 0;
+}

@@ -1,0 +1,81 @@
+import type { ClientBase, Pool } from 'pg';
+import type { Id } from '../domain/ids.ts';
+import { transaction, type Database } from '../db/pool.ts';
+import { endActiveDeployments } from './deployment-ends.ts';
+
+/** What a controller projects of a workload out of Kubernetes; part of the gate's feed (design.md §2). */
+export interface WorkloadProjection {
+  /** The object's label `platform.svc/id`. */
+  id: Id;
+  kind: 'App' | 'Function' | 'Job';
+  environmentId: Id;
+  project: string;
+  environment: string;
+  namespace: string;
+  name: string;
+  /** Whether the gate demands a key; always false for what has no gate. */
+  gated: boolean;
+}
+
+export interface Workload extends WorkloadProjection {
+  createdAt: Date;
+}
+
+const columns = `id, kind, environment_id AS "environmentId", project, environment, namespace, name, gated,
+  created_at AS "createdAt"`;
+
+/**
+ * Writes a workload's row as its object is now, and nothing when the row says so already. Repeating it is free. Another
+ * living row of the same name belongs to an object that was deleted without a word, and ends here; a row that was marked
+ * deleted stays so.
+ */
+export async function projectWorkload(pool: Pool, workload: WorkloadProjection): Promise<void> {
+  const { id, kind, environmentId, project, environment, namespace, name, gated } = workload;
+  const values = [id, kind, environmentId, project, environment, namespace, name, gated];
+  const { rowCount } = await pool.query(
+    `SELECT 1 FROM workloads WHERE id = $1 AND (deleted_at IS NOT NULL OR
+       (kind, environment_id, project, environment, namespace, name, gated) = ($2, $3, $4, $5, $6, $7, $8))`,
+    values,
+  );
+  if (rowCount === 1) return;
+  await transaction(pool, async (client) => {
+    const { rows: others } = await client.query<{ id: Id }>(
+      `SELECT id FROM workloads WHERE namespace = $1 AND name = $2 AND deleted_at IS NULL AND id <> $3`,
+      [namespace, name, id],
+    );
+    for (const other of others) await markDeleted(client, other.id);
+    await client.query(
+      `INSERT INTO workloads (id, kind, environment_id, project, environment, namespace, name, gated)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+       ON CONFLICT (id) DO UPDATE SET kind = $2, environment_id = $3, project = $4, environment = $5, namespace = $6,
+         name = $7, gated = $8
+       WHERE workloads.deleted_at IS NULL`,
+      values,
+    );
+  });
+}
+
+/**
+ * Records that a workload is gone: the gate forgets it, its active deployments end as cancelled, its name is free.
+ * Its history stays. Repeating it is free; an id that was never projected is fine.
+ */
+export async function markWorkloadDeleted(pool: Pool, id: Id): Promise<void> {
+  await transaction(pool, (client) => markDeleted(client, id));
+}
+
+async function markDeleted(client: ClientBase, id: Id): Promise<void> {
+  const { rowCount } = await client.query(
+    `UPDATE workloads SET deleted_at = now() WHERE id = $1 AND deleted_at IS NULL`,
+    [id],
+  );
+  if (rowCount === 1) await endActiveDeployments(client, id, 'cancelled', 'The app was deleted.');
+}
+
+/** The living workload of this name, or undefined: also while its controller has not seen it yet. */
+export async function findWorkload(database: Database, namespace: string, name: string): Promise<Workload | undefined> {
+  const { rows } = await database.query<Workload>(
+    `SELECT ${columns} FROM workloads WHERE namespace = $1 AND name = $2 AND deleted_at IS NULL`,
+    [namespace, name],
+  );
+  return rows[0];
+}

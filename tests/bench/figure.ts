@@ -1,0 +1,41 @@
+/** What a figure has to reach. */
+export interface Target {
+  operator: '<=' | '>=' | '<' | '>';
+  value: number;
+}
+
+export interface Figure {
+  /** Dotted, such as `cold-start.ratio`. */
+  name: string;
+  value: number;
+  /** `ms`, `ratio`, `req/s`. */
+  unit: string;
+  /** Absent for a figure that only explains another. */
+  target?: Target;
+}
+
+function reaches(value: number, { operator, value: bound }: Target): boolean {
+  if (operator === '<=') return value <= bound;
+  if (operator === '>=') return value >= bound;
+  return operator === '<' ? value < bound : value > bound;
+}
+
+/** `figure <name> <value> <unit> target <op><value> ok|short`: one line, for people and for scripts. */
+export function figureLine({ name, value, unit, target }: Figure): string {
+  const rounded = unit === 'ratio' ? value.toFixed(3) : String(Math.round(value * 10) / 10);
+  const judged = target ? ` target ${target.operator}${target.value} ${reaches(value, target) ? 'ok' : 'short'}` : '';
+  return `figure ${name} ${rounded} ${unit}${judged}`;
+}
+
+/** Prints a figure on stdout. */
+export function printFigure(figure: Figure): void {
+  process.stdout.write(`${figureLine(figure)}\n`);
+}
+
+/** The middle value; of an even count, the mean of the two middle ones. NaN for none. */
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const upper = sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+  const lower = sorted[Math.ceil(sorted.length / 2) - 1] ?? Number.NaN;
+  return (upper + lower) / 2;
+}

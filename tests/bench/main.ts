@@ -1,0 +1,12 @@
+/** `npm run bench -- <name>`: each bench prints its figures (figure.ts) and needs what its own file says. */
+const benches: Readonly<Record<string, () => Promise<{ run(args: string[]): Promise<void> }>>> = {
+  'cold-start': () => import('./cold-start.ts'),
+};
+
+const [name = '', ...args] = process.argv.slice(2);
+const bench = Object.hasOwn(benches, name) ? benches[name] : undefined;
+if (bench) await (await bench()).run(args);
+else {
+  process.stderr.write(`usage: npm run bench -- ${Object.keys(benches).join('|')}\n`);
+  process.exitCode = 2;
+}

@@ -1,0 +1,254 @@
+import t from 'tap';
+import { createAppRoutes } from '../../../functions/apps/handler.ts';
+import type { App } from '../../../runtime/contracts/resources/app.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { KubeError } from '../../../runtime/kube/kube-client.ts';
+import { projectWorkload } from '../../../runtime/records/workloads.ts';
+import { testApi } from '../../support/api.ts';
+import { fakeKube } from '../../support/fake-kube.ts';
+import { environmentId, readyProject, seedShop } from '../../support/objects.ts';
+import { testDatabase } from '../../support/postgres.ts';
+
+const path = '/api/v1/projects/shop/apps';
+const image = 'registry.test/shop/api:v1';
+
+async function service(t: { teardown(end: () => unknown): void }) {
+  const kube = fakeKube({ checkNamespaces: true });
+  seedShop(kube);
+  const { pool } = await testDatabase(t);
+  const api = await testApi(t, { routes: createAppRoutes({ kube, pool, baseUrl: 'http://console.test' }) });
+  const create = (body: object = {}, at = path) => api.call('POST', at, { body: { name: 'api', image, ...body } });
+  const status = (patch: object) =>
+    kube.mergePatch(
+      { apiVersion: 'platform.svc/v1', kind: 'App', namespace: 'shop-prod', name: 'api' },
+      { status: patch },
+      'status',
+    );
+  /** What is there and not going: a deleted app waits for its controller, which this test does not run. */
+  const living = () => kube.all<App>(kinds.App).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+  return { kube, pool, api, create, status, living };
+}
+
+t.test('201: the object with its labels and finalizer, its name and its host', async (t) => {
+  const { kube, create } = await service(t);
+  const answer = await create({ port: 9000, replicas: 2, healthPath: '/healthz' });
+  t.equal(answer.status, 201);
+  t.match(answer.body, {
+    id: /^[0-9a-f-]{36}$/,
+    name: 'api',
+    project: 'shop',
+    environment: 'prod',
+    image,
+    port: 9000,
+    replicas: 2,
+    readyReplicas: 0,
+    status: 'pending',
+    url: 'http://api--shop-prod.apps.test',
+    gate: 'off',
+  });
+  const [app] = kube.all<App>(kinds.App);
+  t.match(app, {
+    metadata: {
+      namespace: 'shop-prod',
+      finalizers: ['platform.svc/records'],
+      labels: {
+        'app.kubernetes.io/managed-by': 'kipper',
+        'platform.svc/id': answer.body.id,
+        'platform.svc/kind': 'App',
+        'platform.svc/project': 'shop',
+        'platform.svc/environment': 'prod',
+        'platform.svc/environment-id': environmentId,
+        app: 'api',
+      },
+    },
+  });
+  t.same(app?.spec, { image, port: 9000, replicas: 2, healthPath: '/healthz' });
+  t.match(kube.all(kinds.WorkloadName), [
+    { metadata: { name: 'api' }, spec: { kind: 'App', workloadId: answer.body.id } },
+  ]);
+  t.match(kube.all(kinds.HostName), [{ metadata: { name: 'api--shop-prod.apps.test' } }]);
+});
+
+t.test('422: what would not run is refused, and nothing is made', async (t) => {
+  const { kube, create } = await service(t);
+  const bad: object[] = [
+    { name: 'Api' },
+    { name: 'a--b' },
+    { name: 'a'.repeat(41) },
+    { name: 'a; rm -rf /' },
+    { image: 'registry.test/shop/api' },
+    { image: '$(id):v1' },
+    { hostname: 'nodots' },
+    { hostname: `${'a'.repeat(64)}.test` },
+  ];
+  for (const body of bad) {
+    const answer = await create(body);
+    t.equal(answer.status, 422, JSON.stringify(body));
+    t.type(answer.body.details.field, 'string');
+  }
+  t.equal((await create({ port: 0 })).status, 400);
+  t.equal((await create({ replicas: 51 })).status, 400);
+  t.equal((await create({ privileged: true })).status, 400);
+  t.same(
+    [kinds.App, kinds.WorkloadName, kinds.HostName].flatMap((kind) => kube.all(kind)),
+    [],
+  );
+});
+
+t.test('404 and 400: the environment is named, or the only one', async (t) => {
+  const { kube, create } = await service(t);
+  t.equal((await create({}, '/api/v1/projects/none/apps')).status, 404);
+  t.equal((await create({}, `${path}?environment=test`)).status, 404);
+  kube.seed(...readyProject('blog', ['prod', 'test']));
+  const answer = await create({}, '/api/v1/projects/blog/apps');
+  t.equal(answer.status, 400);
+  t.match(answer.body, { code: 'environment_required', details: { environments: ['prod', 'test'] } });
+  t.equal((await create({}, '/api/v1/projects/blog/apps?environment=test')).status, 201);
+});
+
+t.test('409: a name that is held names the kind; nothing stays behind', async (t) => {
+  const { kube, create, living } = await service(t);
+  kube.seed({
+    apiVersion: 'platform.svc/v1',
+    kind: 'WorkloadName',
+    metadata: { name: 'api', namespace: 'shop-prod' },
+    spec: { kind: 'Function', workloadId: '019a0000-0000-7000-8000-0000000000f1' },
+  });
+  const byFunction = await create();
+  t.equal(byFunction.status, 409);
+  t.match(byFunction.body, { code: 'name_taken', message: /already used by a function in this environment/ });
+  t.same(living(), []);
+  t.same(kube.all(kinds.HostName), []);
+  t.equal((await create({ name: 'web' })).status, 201);
+  t.match((await create({ name: 'web' })).body, { code: 'name_taken', details: { kind: 'App' } });
+});
+
+t.test('409: a host that is held names its holder; nothing stays behind', async (t) => {
+  const { create, living } = await service(t);
+  await create({ name: 'first', hostname: 'api.example.test' });
+  const answer = await create({ hostname: 'api.example.test' });
+  t.equal(answer.status, 409);
+  t.match(answer.body, {
+    code: 'host_taken',
+    details: { holder: { kind: 'App', namespace: 'shop-prod', name: 'first' } },
+  });
+  t.match((await create({ hostname: 'console.apps.test' })).body, { code: 'host_taken' });
+  t.same(
+    living().map(({ metadata }) => metadata.name),
+    ['first'],
+  );
+});
+
+t.test('of many who create one name at once, exactly one gets it', async (t) => {
+  const { kube, create } = await service(t);
+  const answers = await Promise.all(Array.from({ length: 8 }, () => create()));
+  t.same(answers.map(({ status }) => String(status)).sort(), ['201', ...Array.from({ length: 7 }, () => '409')]);
+  t.equal(kube.all(kinds.App).length, 1);
+  t.match(kube.all(kinds.WorkloadName), [{ spec: { workloadId: answers.find((a) => a.status === 201)?.body.id } }]);
+});
+
+t.test('a create that fails half-way leaves nothing', async (t) => {
+  const { kube, create, living } = await service(t);
+  kube.intercept = ({ verb, kind }) => {
+    if (verb === 'create' && kind === 'HostName') throw new KubeError(503, 'ServiceUnavailable', 'no leader');
+  };
+  t.equal((await create()).status, 503);
+  t.same(living(), []);
+});
+
+t.test('409: an environment that is not there yet, or is going', async (t) => {
+  const { kube, create } = await service(t);
+  kube.seed({
+    apiVersion: 'platform.svc/v1',
+    kind: 'Project',
+    metadata: { name: 'new' },
+    spec: { environments: [{ name: 'prod', id: '019a0000-0000-7000-8000-0000000000e9' }] },
+  });
+  t.match((await create({}, '/api/v1/projects/new/apps')).body, { code: 'not_ready' });
+  await kube.delete({ apiVersion: 'v1', kind: 'Namespace', name: 'shop-prod' });
+  t.match((await create()).body, { code: 'not_ready' });
+});
+
+t.test('200: what the controller observes is shown; lists go in pages', async (t) => {
+  const { api, create, status } = await service(t);
+  await create();
+  await create({ name: 'web' });
+  await status({ phase: 'running', url: 'http://api--shop-prod.apps.test', readyReplicas: 1, replicas: 1 });
+  const { body } = await api.call('GET', `${path}/api`);
+  t.match(body, { status: 'running', readyReplicas: 1, url: 'http://api--shop-prod.apps.test' });
+  const first = await api.call('GET', `${path}?limit=1`);
+  t.match(first.body, { items: [{ name: 'api' }], nextCursor: 'api' });
+  const second = await api.call('GET', `${path}?limit=1&cursor=api`);
+  t.same(
+    second.body.items.map((item: { name: string }) => item.name),
+    ['web'],
+  );
+  t.notHas(second.body, 'nextCursor');
+  t.equal((await api.call('GET', `${path}/none`)).status, 404);
+});
+
+t.test('202: a new image is a deployment; other changes are made at once', async (t) => {
+  const { kube, pool, api, create } = await service(t);
+  const { id } = (await create()).body;
+  const patch = (body: object) => api.call('PATCH', `${path}/api`, { body });
+  const body = { image: 'registry.test/shop/api:v2', commit: 'abc', replicas: 3 };
+  t.match((await patch({ image })).body, { code: 'not_ready' }, 'before the controller has seen the app');
+  await projectWorkload(pool, {
+    ...{ id, kind: 'App', environmentId, project: 'shop', environment: 'prod' },
+    ...{ namespace: 'shop-prod', name: 'api', gated: false },
+  });
+  const answer = await patch(body);
+  t.equal(answer.status, 202);
+  const { rows } = await pool.query('SELECT * FROM deployments');
+  t.match(rows, [
+    {
+      ...{ workload_id: id, trigger: 'manual', state: 'accepted', revision: 1, image: body.image },
+      actor: 'admin@svc.local',
+      commit: 'abc',
+    },
+  ]);
+  const statusUrl = `http://console.test/api/v1/projects/shop/deployments/${rows[0].id}`;
+  t.same(answer.body, { id: rows[0].id, revision: 1, status: 'accepted', statusUrl });
+  t.equal(answer.headers.get('location'), statusUrl);
+  t.match(kube.all<App>(kinds.App)[0]?.spec, { image, replicas: 3 }, 'only a rollout writes the image');
+  const scaled = await patch({ replicas: 4 });
+  t.equal(scaled.status, 200);
+  t.equal(scaled.body.replicas, 4);
+  t.equal((await patch({})).status, 400);
+  t.equal((await patch({ commit: 'abc' })).status, 400);
+  t.equal((await patch({ image: 'no-tag' })).status, 422);
+  t.equal((await pool.query('SELECT 1 FROM deployments')).rowCount, 1);
+});
+
+t.test('the gate shows as applying until the route is protected', async (t) => {
+  const { api, create, status } = await service(t);
+  await create();
+  const gate = async () => (await api.call('GET', `${path}/api/gate`)).body.gate;
+  const put = async (enabled: boolean) => (await api.call('PUT', `${path}/api/gate`, { body: { enabled } })).body.gate;
+  t.equal(await gate(), 'off');
+  t.equal(await put(true), 'applying');
+  t.equal((await api.call('GET', `${path}/api`)).body.gate, 'applying');
+  await status({ gate: 'gated' });
+  t.equal(await gate(), 'gated');
+  t.equal(await put(false), 'gated', 'until the route is open');
+  await status({ gate: 'off' });
+  t.equal(await gate(), 'off');
+  t.equal((await api.call('PUT', `${path}/none/gate`, { body: { enabled: true } })).status, 404);
+});
+
+t.test('202 and 204: a deleted app shows `deleting` until its controller is done', async (t) => {
+  const { kube, api, create } = await service(t);
+  await create();
+  const answer = await api.call('DELETE', `${path}/api`);
+  t.equal(answer.status, 202);
+  t.equal(answer.body.status, 'deleting');
+  t.equal((await api.call('GET', `${path}/api`)).body.status, 'deleting');
+  t.equal((await api.call('DELETE', `${path}/api`)).status, 202);
+  t.match((await create()).body, { code: 'not_ready' });
+  t.match((await api.call('PATCH', `${path}/api`, { body: { replicas: 2 } })).body, { code: 'not_ready' });
+  await kube.mergePatch(
+    { apiVersion: 'platform.svc/v1', kind: 'App', namespace: 'shop-prod', name: 'api' },
+    { metadata: { finalizers: null } },
+  );
+  t.equal((await api.call('DELETE', `${path}/api`)).status, 404);
+});

@@ -1,0 +1,106 @@
+import t from 'tap';
+import { createFunctionRoutes } from '../../../functions/functions/handler.ts';
+import type { FunctionResource } from '../../../runtime/contracts/resources/function.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { testApi } from '../../support/api.ts';
+import { fakeKube } from '../../support/fake-kube.ts';
+import { readyProject, seedShop } from '../../support/objects.ts';
+
+const path = '/api/v1/projects/shop/functions';
+const code = 'export const handler = () => ({ statusCode: 200, body: "hello" });';
+
+const names = (body: { items: { name: string; project: string }[] }) =>
+  body.items.map(({ name, project }) => `${project}/${name}`);
+
+async function service(t: { teardown(end: () => unknown): void }) {
+  const kube = fakeKube({ checkNamespaces: true });
+  seedShop(kube);
+  const api = await testApi(t, { routes: createFunctionRoutes({ kube }) });
+  const create = (body: object = {}, at = path) =>
+    api.call('POST', at, { body: { name: 'hello', runtime: 'node', code, ...body } });
+  return { kube, api, create };
+}
+
+t.test('201: the object with its defaults, its name and its host', async (t) => {
+  const { kube, create } = await service(t);
+  const answer = await create();
+  t.equal(answer.status, 201);
+  t.match(answer.body, {
+    name: 'hello',
+    project: 'shop',
+    environment: 'prod',
+    runtime: 'node',
+    trigger: 'http',
+    status: 'pending',
+    url: 'http://fn-hello--c1.apps.test',
+    replicas: 0,
+    idleTimeoutSeconds: 300,
+  });
+  t.notHas(answer.body, 'code');
+  const [created] = kube.all<FunctionResource>(kinds.Function);
+  t.same(created?.spec, { runtime: 'node', code, trigger: 'http', port: 8080, idleTimeoutSeconds: 300 });
+  t.match(kube.all(kinds.WorkloadName), [{ spec: { kind: 'Function', workloadId: answer.body.id } }]);
+  t.match(kube.all(kinds.HostName), [{ metadata: { name: 'fn-hello--c1.apps.test' } }]);
+});
+
+t.test('409: a name that an app holds is refused in the words of the contract', async (t) => {
+  const { kube, create } = await service(t);
+  kube.seed({
+    apiVersion: 'platform.svc/v1',
+    kind: 'WorkloadName',
+    metadata: { name: 'hello', namespace: 'shop-prod' },
+    spec: { kind: 'App', workloadId: '019a0000-0000-7000-8000-0000000000f1' },
+  });
+  const answer = await create();
+  t.equal(answer.status, 409);
+  t.match(answer.body, {
+    code: 'name_taken',
+    message: /already used by an app in this environment; an app, a function and a job cannot share a name/,
+  });
+  const [left] = kube.all(kinds.Function);
+  t.type(left?.metadata.deletionTimestamp, 'string', 'what is left is the controller’s to remove');
+});
+
+t.test('409: one host for the same name in two projects', async (t) => {
+  const { kube, create } = await service(t);
+  kube.seed(...readyProject('blog'));
+  await create();
+  const elsewhere = '/api/v1/projects/blog/functions';
+  const answer = await create({}, elsewhere);
+  t.match(answer.body, { code: 'host_taken', details: { holder: { namespace: 'shop-prod', name: 'hello' } } });
+  t.equal((await create({ name: 'hi', hostname: 'hello.blog.test' }, elsewhere)).status, 201);
+});
+
+t.test('400 and 422: what would not run', async (t) => {
+  const { kube, create } = await service(t);
+  t.equal((await create({ code: '' })).status, 400);
+  t.equal((await create({ code: 'x'.repeat(512 * 1024 + 1) })).status, 400);
+  t.equal((await create({ runtime: 'perl' })).status, 400);
+  t.equal((await create({ trigger: 'cron' })).status, 400);
+  t.equal((await create({ name: 'Hello' })).status, 422);
+  t.equal((await create({ name: `${'a'.repeat(40)}b` })).status, 422);
+  t.same(kube.all(kinds.Function), []);
+});
+
+t.test('200: per environment, and over all projects', async (t) => {
+  const { kube, api, create } = await service(t);
+  kube.seed(...readyProject('blog'));
+  await create();
+  await create({ name: 'bye' });
+  await create({ name: 'note' }, '/api/v1/projects/blog/functions');
+  t.same(names((await api.call('GET', path)).body), ['shop/bye', 'shop/hello']);
+  const first = await api.call('GET', '/api/v1/functions?limit=2');
+  t.same(names(first.body), ['blog/note', 'shop/bye']);
+  const second = await api.call('GET', `/api/v1/functions?limit=2&cursor=${first.body.nextCursor}`);
+  t.same(names(second.body), ['shop/hello']);
+  t.equal((await api.call('GET', `${path}/hello`)).body.name, 'hello');
+  t.equal((await api.call('GET', `${path}/note`)).status, 404);
+});
+
+t.test('202: a deleted function shows `deleting` until its controller is done', async (t) => {
+  const { api, create } = await service(t);
+  await create();
+  t.match((await api.call('DELETE', `${path}/hello`)).body, { status: 'deleting' });
+  t.equal((await api.call('GET', `${path}/hello`)).body.status, 'deleting');
+  t.equal((await api.call('DELETE', `${path}/none`)).status, 404);
+});

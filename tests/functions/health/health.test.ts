@@ -1,0 +1,79 @@
+import t from 'tap';
+import { createHealthRoutes } from '../../../functions/health/handler.ts';
+import { createMetrics } from '../../../runtime/host/metrics.ts';
+import { testApi } from '../../support/api.ts';
+import { testDatabase } from '../../support/postgres.ts';
+
+const good = {
+  healthy: true,
+  managerStarted: true,
+  cacheSynced: true,
+  controllers: [{ name: 'App', registered: true }],
+};
+
+t.test('health without a session', async (t) => {
+  const { pool } = await testDatabase(t);
+  const api = await testApi(t, { routes: [], rootRoutes: createHealthRoutes({ pool, registry: createMetrics() }) });
+  const anonymous = { headers: { authorization: '' } };
+  const report = (body: unknown, ageSeconds = 0) =>
+    pool.query(
+      `INSERT INTO controller_reports (report, reported_at) VALUES ($1, now() - make_interval(secs => $2))
+       ON CONFLICT (singleton) DO UPDATE SET report = EXCLUDED.report, reported_at = EXCLUDED.reported_at`,
+      [JSON.stringify(body), ageSeconds],
+    );
+  const controllers = () => api.call('GET', '/health/controllers', anonymous);
+
+  t.test('200: console-api and its metrics', async (t) => {
+    t.same((await api.call('GET', '/health', anonymous)).body, { status: 'ok' });
+    const metrics = await api.call('GET', '/metrics', anonymous);
+    t.match(metrics.headers.get('content-type'), 'text/plain; version=0.0.4');
+    t.match(metrics.text, 'process_cpu_seconds_total');
+  });
+
+  t.test('503: before the first report', async (t) => {
+    const answer = await controllers();
+    t.equal(answer.status, 503);
+    t.same(answer.body, { healthy: false, managerStarted: false, cacheSynced: false, controllers: [] });
+  });
+
+  t.test('200: everything is up', async (t) => {
+    await report(good);
+    const answer = await controllers();
+    t.equal(answer.status, 200);
+    t.same(answer.body, good);
+  });
+
+  t.test('503: a report of old proves nothing', async (t) => {
+    await report(good, 14);
+    t.equal((await controllers()).status, 200);
+    await report(good, 16);
+    const answer = await controllers();
+    t.equal(answer.status, 503);
+    t.match(answer.body, { healthy: false, managerStarted: false, controllers: good.controllers });
+  });
+
+  t.test('503: starting, not synced, or a controller that failed to register', async (t) => {
+    const bad = [
+      { ...good, managerStarted: false },
+      { ...good, cacheSynced: false },
+      { ...good, controllers: [...good.controllers, { name: 'Function', registered: false }] },
+      { ...good, healthy: false },
+      { unknown: 'shape' },
+    ];
+    for (const body of bad) {
+      await report(body);
+      const answer = await controllers();
+      t.equal(answer.status, 503);
+      t.equal(answer.body.healthy, false);
+    }
+  });
+
+  t.test('503 with a body when the database is gone', async (t) => {
+    await pool.query('ALTER TABLE controller_reports RENAME TO gone');
+    const answer = await controllers();
+    t.equal(answer.status, 503);
+    t.equal(answer.body.healthy, false);
+  });
+
+  t.end();
+});

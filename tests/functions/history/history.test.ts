@@ -1,0 +1,128 @@
+import t from 'tap';
+import { createAppRoutes } from '../../../functions/apps/handler.ts';
+import { createHistoryRoutes } from '../../../functions/history/handler.ts';
+import { transaction } from '../../../runtime/db/pool.ts';
+import { newId } from '../../../runtime/domain/ids.ts';
+import { Problem } from '../../../runtime/domain/problem.ts';
+import {
+  acceptDeployment,
+  endDeployment,
+  startDeployment,
+  succeedDeployment,
+} from '../../../runtime/records/deployments.ts';
+import { projectWorkload } from '../../../runtime/records/workloads.ts';
+import { testApi } from '../../support/api.ts';
+import { fakeKube } from '../../support/fake-kube.ts';
+import { environmentId, readyProject, seedShop } from '../../support/objects.ts';
+import { testDatabase } from '../../support/postgres.ts';
+
+const apps = '/api/v1/projects/shop/apps';
+const baseUrl = 'http://console.test';
+const image = (version: number) => `registry.test/shop/api:v${version}`;
+
+const verifyToken = () => Promise.reject(new Problem('invalid_webhook_token', 'No.'));
+
+async function service(t: { teardown(end: () => unknown): void }) {
+  const kube = fakeKube();
+  seedShop(kube);
+  const { pool } = await testDatabase(t);
+  const api = await testApi(t, {
+    routes: [...createAppRoutes({ kube, pool, baseUrl }), ...createHistoryRoutes({ kube, pool, verifyToken, baseUrl })],
+  });
+  const workloadId: string = (await api.call('POST', apps, { body: { name: 'api', image: image(1) } })).body.id;
+  await projectWorkload(pool, {
+    ...{ id: workloadId, kind: 'App', environmentId, project: 'shop', environment: 'prod' },
+    ...{ namespace: 'shop-prod', name: 'api', gated: false },
+  });
+  const accept = async (version: number) =>
+    (
+      await transaction(pool, (client) =>
+        acceptDeployment(client, { workloadId, trigger: 'webhook', image: image(version), commit: `c${version}` }),
+      )
+    ).id;
+  const succeed = async (version: number) => {
+    const id = await accept(version);
+    await startDeployment(pool, id);
+    await succeedDeployment(pool, id);
+    return id;
+  };
+  const history = async (query = '') => (await api.call('GET', `${apps}/api/history${query}`)).body;
+  const rollback = (body?: object) => api.call('POST', `${apps}/api/rollback`, body ? { body } : {});
+  return { kube, pool, api, accept, succeed, history, rollback };
+}
+
+t.test('200: every deployment, the newest first, with how it ended and which one runs', async (t) => {
+  const { pool, accept, succeed, history } = await service(t);
+  t.same(await history(), { items: [] });
+  await succeed(1);
+  const failed = await accept(2);
+  await endDeployment(pool, failed, 'failed', 'The pods did not get ready.');
+  await accept(3);
+  t.match((await history()).items, [
+    { revision: 3, image: image(3), commit: 'c3', trigger: 'webhook', status: 'accepted', current: false },
+    { revision: 2, status: 'failed', reason: 'The pods did not get ready.', endedAt: String },
+    { revision: 1, status: 'succeeded', current: true, acceptedAt: /Z$/, startedAt: String, endedAt: String },
+  ]);
+});
+
+t.test('200: history goes in pages', async (t) => {
+  const { succeed, history } = await service(t);
+  for (const version of [1, 2, 3]) await succeed(version);
+  const first = await history('?limit=2');
+  t.same(
+    first.items.map((item: { revision: number }) => item.revision),
+    [3, 2],
+  );
+  const second = await history(`?limit=2&cursor=${first.nextCursor}`);
+  t.same(
+    second.items.map((item: { revision: number }) => item.revision),
+    [1],
+  );
+  t.notHas(second, 'nextCursor');
+});
+
+t.test('202: a rollback deploys the image of the last earlier success, as a new revision', async (t) => {
+  const { succeed, history, rollback } = await service(t);
+  await succeed(1);
+  await succeed(2);
+  const answer = await rollback();
+  t.equal(answer.status, 202);
+  t.match(answer.body, { revision: 3, status: 'accepted', statusUrl: /\/projects\/shop\/deployments\// });
+  t.match((await history()).items[0], {
+    ...{ revision: 3, image: image(1), commit: 'c1', trigger: 'rollback', rollbackOf: 1, actor: 'admin@svc.local' },
+  });
+  t.match((await rollback({ revision: 2 })).body, { revision: 4 });
+  t.match((await history()).items[0], { image: image(2), rollbackOf: 2 });
+});
+
+t.test('404 and 409: revisions that cannot be gone back to', async (t) => {
+  const { pool, accept, succeed, rollback } = await service(t);
+  t.match((await rollback()).body, { code: 'no_earlier_revision' });
+  await succeed(1);
+  t.match((await rollback()).body, { code: 'no_earlier_revision' });
+  t.match((await rollback({ revision: 9 })).body, { code: 'not_found' });
+  const failed = await accept(2);
+  await endDeployment(pool, failed, 'failed', 'No.');
+  t.equal((await rollback({ revision: 2 })).status, 409);
+  t.equal((await rollback({ revision: 0 })).status, 400);
+});
+
+t.test('200 and 404: a deployment by its id, in its own project only', async (t) => {
+  const { kube, api, accept } = await service(t);
+  kube.seed(...readyProject('blog'));
+  const id = await accept(1);
+  t.match((await api.call('GET', `/api/v1/projects/shop/deployments/${id}`)).body, { id, app: 'api', revision: 1 });
+  for (const path of [`blog/deployments/${id}`, `shop/deployments/${newId()}`, 'shop/deployments/api']) {
+    const answer = await api.call('GET', `/api/v1/projects/${path}`);
+    t.equal(answer.status, 404, path);
+    t.equal(answer.body.code, 'not_found');
+  }
+});
+
+t.test('401: neither session nor token', async (t) => {
+  const { api, accept } = await service(t);
+  const path = `/api/v1/projects/shop/deployments/${await accept(1)}`;
+  t.equal((await api.call('GET', path, { headers: { authorization: '' } })).body.code, 'unauthenticated');
+  const byToken = await api.call('GET', path, { headers: { authorization: '', 'x-svc-token': 'wrong' } });
+  t.equal(byToken.body.code, 'invalid_webhook_token');
+});

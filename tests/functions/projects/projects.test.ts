@@ -1,0 +1,155 @@
+import t from 'tap';
+import { createProjectRoutes } from '../../../functions/projects/handler.ts';
+import type { Project } from '../../../runtime/contracts/resources/project.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { testApi } from '../../support/api.ts';
+import { fakeKube } from '../../support/fake-kube.ts';
+
+const path = '/api/v1/projects';
+
+async function service(t: { teardown(end: () => unknown): void }) {
+  const kube = fakeKube();
+  const api = await testApi(t, { routes: createProjectRoutes({ kube }) });
+  return { kube, api, create: (body: unknown) => api.call('POST', path, { body }) };
+}
+
+t.test('201: a project is created with its environments, each with an identity', async (t) => {
+  const { kube, api, create } = await service(t);
+  const answer = await create({ name: 'shop', displayName: 'The shop', environments: ['prod', 'test'] });
+  t.equal(answer.status, 201);
+  t.match(answer.body, {
+    name: 'shop',
+    displayName: 'The shop',
+    status: 'creating',
+    environments: [
+      { name: 'prod', namespace: 'shop-prod', ready: false },
+      { name: 'test', namespace: 'shop-test', ready: false },
+    ],
+  });
+  const [project] = kube.all<Project>(kinds.Project);
+  t.match(project, {
+    metadata: {
+      name: 'shop',
+      labels: { 'app.kubernetes.io/managed-by': 'kipper', 'platform.svc/id': /^[0-9a-f-]{36}$/ },
+    },
+    spec: {
+      environments: [
+        { name: 'prod', id: /^[0-9a-f-]{36}$/ },
+        { name: 'test', id: /^[0-9a-f-]{36}$/ },
+      ],
+    },
+  });
+  t.same((await api.call('GET', `${path}/shop`)).body, answer.body);
+  const plain = await create({ name: 'blog' });
+  t.match(plain.body.environments, [{ name: 'prod', namespace: 'blog-prod' }]);
+});
+
+t.test('200: lists go in pages, by name', async (t) => {
+  const { api, create } = await service(t);
+  for (const name of ['c', 'a', 'b']) await create({ name });
+  const first = await api.call('GET', `${path}?limit=2`);
+  t.same(
+    first.body.items.map((item: { name: string }) => item.name),
+    ['a', 'b'],
+  );
+  const second = await api.call('GET', `${path}?limit=2&cursor=${first.body.nextCursor}`);
+  t.same(
+    second.body.items.map((item: { name: string }) => item.name),
+    ['c'],
+  );
+  t.notHas(second.body, 'nextCursor');
+});
+
+t.test('the state that the controller reports is shown', async (t) => {
+  const { kube, api, create } = await service(t);
+  await create({ name: 'shop', environments: ['prod', 'test'] });
+  await kube.mergePatch(
+    { apiVersion: 'platform.svc/v1', kind: 'Project', name: 'shop' },
+    {
+      status: {
+        phase: 'failed',
+        environments: [
+          { name: 'prod', id: 'x', namespace: 'shop-prod', ready: false, message: 'the namespace exists' },
+        ],
+      },
+    },
+    'status',
+  );
+  const { body } = await api.call('GET', `${path}/shop`);
+  t.match(body, {
+    status: 'failed',
+    environments: [{ ready: false, message: 'the namespace exists' }, { name: 'test' }],
+  });
+});
+
+t.test('422: names that would not work are refused, and nothing is made', async (t) => {
+  const { kube, create } = await service(t);
+  const bad = [
+    { name: 'Shop' },
+    { name: 'a--b' },
+    { name: 'a'.repeat(31) },
+    { name: 'kube', environments: ['system'] },
+    { name: 'svc', environments: ['system'] },
+    { name: 'shop', environments: ['pre-prod'] },
+    { name: 'shop', environments: ['prod', 'prod'] },
+  ];
+  for (const body of bad) {
+    const answer = await create(body);
+    t.equal(answer.status, 422, JSON.stringify(body));
+    t.equal(answer.body.code, 'invalid_value');
+  }
+  t.equal((await create({ name: 'shop', environments: [] })).status, 400);
+  t.same(kube.all(kinds.Project), []);
+});
+
+t.test('409: a name or a namespace that is there already', async (t) => {
+  const { kube, create } = await service(t);
+  await create({ name: 'shop' });
+  t.match((await create({ name: 'shop' })).body, { code: 'already_exists' });
+  kube.seed({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'blog-prod' } });
+  t.match((await create({ name: 'blog' })).body, { code: 'namespace_taken', details: { namespace: 'blog-prod' } });
+  kube.seed({
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: 'wiki-prod', deletionTimestamp: '2026-01-01T00:00:00Z' },
+  });
+  t.match((await create({ name: 'wiki' })).body, { code: 'not_ready' });
+});
+
+t.test('environments are added once, even by two at the same moment', async (t) => {
+  const { kube, api, create } = await service(t);
+  await create({ name: 'shop' });
+  const add = (name: string) => api.call('POST', `${path}/shop/environments`, { body: { name } });
+  const answers = await Promise.all([add('one'), add('two'), add('one')]);
+  t.same(answers.map(({ status }) => String(status)).sort(), ['201', '201', '409']);
+  t.match(answers.find(({ status }) => status === 201)?.body, { ready: false, namespace: /^shop-/ });
+  const [project] = kube.all<Project>(kinds.Project);
+  t.same(project?.spec.environments.map(({ name }) => name).sort(), ['one', 'prod', 'two']);
+  t.match((await api.call('GET', `${path}/shop/environments`)).body.items.length, 3);
+  t.equal((await add('pre-prod')).status, 422);
+  t.equal((await api.call('POST', `${path}/none/environments`, { body: { name: 'x' } })).status, 404);
+});
+
+t.test('202 and 204: a deleted project shows `deleting` until it is gone', async (t) => {
+  const { kube, api, create } = await service(t);
+  kube.seed({
+    apiVersion: 'platform.svc/v1',
+    kind: 'Project',
+    metadata: { name: 'wiki' },
+    spec: { environments: [{ name: 'prod', id: '019a0000-0000-7000-8000-000000000001' }] },
+  });
+  t.equal((await api.call('DELETE', `${path}/wiki`)).status, 204);
+  t.equal((await api.call('GET', `${path}/wiki`)).status, 404);
+  await create({ name: 'blog' });
+  const answer = await api.call('DELETE', `${path}/blog`);
+  t.equal(answer.status, 202);
+  t.equal(answer.body.status, 'deleting');
+  t.match((await create({ name: 'blog' })).body, { code: 'not_ready' });
+  t.match((await api.call('POST', `${path}/blog/environments`, { body: { name: 'x' } })).body, { code: 'not_ready' });
+  t.equal((await api.call('DELETE', `${path}/none`)).status, 404);
+});
+
+t.test('401: nothing without a session', async (t) => {
+  const { api } = await service(t);
+  t.equal((await api.call('GET', path, { headers: { authorization: '' } })).status, 401);
+});

@@ -1,0 +1,161 @@
+import type pg from 'pg';
+import t from 'tap';
+import { createAuthenticate } from '../../../functions/sessions/authenticate.ts';
+import { ensureFirstAdmin } from '../../../functions/sessions/first-admin.ts';
+import { createSessionRoutes } from '../../../functions/sessions/handler.ts';
+import { createLoginLimit } from '../../../functions/sessions/login-limit.ts';
+import { createPasswords } from '../../../functions/sessions/password.ts';
+import { route } from '../../../runtime/host/route.ts';
+import { testApi } from '../../support/api.ts';
+import { fakeClock } from '../../support/clock.ts';
+import { recordingLog, silentLog } from '../../support/log.ts';
+import { testDatabase } from '../../support/postgres.ts';
+
+const email = 'admin@svc.local';
+const password = 'correct horse battery';
+const path = '/api/v1/session';
+const passwords = createPasswords();
+
+const change = route({
+  method: 'POST',
+  path: '/change',
+  access: 'session',
+  summary: 'Changes something.',
+  tag: 'test',
+  replies: { 204: null },
+  handle: () => Promise.resolve({ status: 204 }),
+});
+
+async function signInService(t: Tap, pool: pg.Pool, baseUrl = 'http://console.test') {
+  const clock = fakeClock(new Date());
+  const recorded = recordingLog();
+  const api = await testApi(t, {
+    authenticate: createAuthenticate({ pool, clock, baseUrl }),
+    routes: [...createSessionRoutes({ pool, clock, passwords, loginLimit: createLoginLimit(clock), baseUrl }), change],
+    log: recorded.log,
+  });
+  const login = (body: unknown = { email, password }, headers: Record<string, string> = {}) =>
+    api.call('POST', path, { body, headers: { authorization: '', ...headers } });
+  return { api, clock, recorded, login };
+}
+
+interface Tap {
+  teardown(end: () => unknown): void;
+}
+
+t.test('sessions', async (t) => {
+  const { pool } = await testDatabase(t);
+  const passwordFile = `${t.testdir({ password: `${password}\n` })}/password`;
+  await Promise.all(
+    [1, 2].map(() => ensureFirstAdmin({ pool, passwords, log: silentLog, email: 'Admin@SVC.local', passwordFile })),
+  );
+
+  t.test('the first admin is created once, and not again under another name', async (t) => {
+    await ensureFirstAdmin({ pool, passwords, log: silentLog, email: 'other@svc.local', passwordFile });
+    const { rows } = await pool.query('SELECT email, role, password_hash FROM users');
+    t.match(rows, [{ email, role: 'admin', password_hash: /^\$scrypt\$ln=15,r=8,p=1\$/ }]);
+    t.equal(rows.length, 1);
+  });
+
+  t.test('201: a login gives a token that works as bearer and as cookie', async (t) => {
+    const { api, login, recorded } = await signInService(t, pool);
+    const answer = await login({ email: ' ADMIN@svc.local ', password });
+    t.equal(answer.status, 201);
+    t.match(answer.body, { token: /^svcs_[a-z0-9]{40}$/, email, expiresAt: /Z$/ });
+    const cookie = answer.headers.get('set-cookie') ?? '';
+    t.match(cookie, /^svc_session=svcs_[a-z0-9]{40}; Max-Age=2592000; Path=\/; HttpOnly; SameSite=Lax$/);
+    const bearer = { authorization: `Bearer ${answer.body.token}` };
+    t.same((await api.call('GET', path, { headers: bearer })).body, { email, role: 'admin' });
+    const byCookie = { authorization: '', cookie: `other=1; svc_session=${answer.body.token}` };
+    t.equal((await api.call('GET', path, { headers: byCookie })).status, 200);
+    const { rows } = await pool.query('SELECT * FROM sessions');
+    t.notMatch(JSON.stringify(rows) + recorded.text(), answer.body.token.slice(5));
+    t.notMatch(recorded.text(), password);
+  });
+
+  t.test('the cookie is Secure where the platform is served over https', async (t) => {
+    const { login } = await signInService(t, pool, 'https://console.test');
+    t.match((await login()).headers.get('set-cookie'), /; Secure$/);
+  });
+
+  t.test('401: wrong password, unknown account, no token, another shape, ended session', async (t) => {
+    const { api, clock, login } = await signInService(t, pool);
+    const wrong = await login({ email, password: 'wrong' });
+    const unknown = await login({ email: 'nobody@svc.local', password: 'wrong' });
+    t.equal(wrong.status, 401);
+    t.equal(wrong.body.code, 'invalid_credentials');
+    t.same(unknown.body, wrong.body, 'the answer does not tell which accounts exist');
+    for (const authorization of ['', 'Bearer', 'Bearer x', 'Basic YTpi', `Bearer svcs_${'a'.repeat(40)}`]) {
+      const answer = await api.call('GET', path, { headers: { authorization } });
+      t.equal(answer.status, 401, authorization);
+      t.equal(answer.body.code, 'unauthenticated');
+      t.equal(answer.headers.get('www-authenticate'), 'Bearer');
+    }
+    const { token } = (await login()).body;
+    await clock.advance(30 * 24 * 3_600_000 + 1000);
+    t.equal((await api.call('GET', path, { headers: { authorization: `Bearer ${token}` } })).status, 401);
+  });
+
+  t.test('403: a cookie alone changes nothing from another site', async (t) => {
+    const { api, login } = await signInService(t, pool);
+    const { token } = (await login()).body;
+    const cookie = { authorization: '', cookie: `svc_session=${token}` };
+    const post = async (headers: Record<string, string>) =>
+      (await api.call('POST', '/api/v1/change', { headers: { ...cookie, ...headers } })).status;
+    t.equal(await post({}), 403);
+    t.equal(await post({ origin: 'http://evil.test' }), 403);
+    t.equal(await post({ origin: 'null' }), 403);
+    t.equal(await post({ origin: 'http://console.test' }), 204);
+    t.equal(await post({ origin: api.url }), 204, 'through a port-forward');
+    t.equal(await post({ origin: 'http://evil.test', authorization: `Bearer ${token}` }), 204, 'no browser sends that');
+  });
+
+  t.test('204: a logout ends the session at once', async (t) => {
+    const { api, login } = await signInService(t, pool);
+    const headers = { authorization: `Bearer ${(await login()).body.token}` };
+    const out = await api.call('DELETE', path, { headers });
+    t.equal(out.status, 204);
+    t.match(out.headers.get('set-cookie'), /^svc_session=; Max-Age=0;/);
+    t.equal((await api.call('GET', path, { headers })).status, 401);
+  });
+
+  t.test('429: guessing is slowed down per account and client', async (t) => {
+    const { clock, login } = await signInService(t, pool);
+    const from = (client: string, word = 'wrong', account = email) =>
+      login({ email: account, password: word }, { 'x-forwarded-for': client });
+    const answers = await Promise.all(Array.from({ length: 12 }, () => from('9.9.9.9')));
+    t.equal(answers.filter(({ status }) => status === 401).length, 10);
+    const refused = answers.find(({ status }) => status === 429);
+    t.equal(refused?.body.code, 'too_many_requests');
+    t.equal(refused?.headers.get('retry-after'), '900');
+    t.equal((await from('9.9.9.9', password)).status, 429, 'the right one as well');
+    t.equal((await from('8.8.8.8', password)).status, 201, 'another client is not held up');
+    await clock.advance(15 * 60_000 + 1);
+    t.equal((await from('9.9.9.9', password)).status, 201);
+  });
+
+  t.test('400: a login needs both fields', async (t) => {
+    const { login } = await signInService(t, pool);
+    t.equal((await login({ email })).body.code, 'invalid_request');
+    t.equal((await login({ email, password, more: 1 })).status, 400);
+  });
+
+  t.end();
+});
+
+t.test('passwords hash with a salt, and only the right one verifies', async (t) => {
+  const first = await passwords.hash('pass word');
+  t.not(first, await passwords.hash('pass word'));
+  t.equal(await passwords.verify('pass word', first), true);
+  t.equal(await passwords.verify('pass  word', first), false);
+  t.equal(await passwords.verify('pass word', undefined), false);
+  await t.rejects(passwords.verify('x', 'plain'));
+});
+
+t.test('a first admin needs a password of some length, and a file', async (t) => {
+  const { pool } = await testDatabase(t);
+  const passwordFile = `${t.testdir({ password: 'short' })}/password`;
+  await t.rejects(ensureFirstAdmin({ pool, passwords, log: silentLog, email, passwordFile }), /fewer than 12/);
+  await ensureFirstAdmin({ pool, passwords, log: silentLog, email });
+  t.same((await pool.query('SELECT 1 FROM users')).rowCount, 0);
+});

@@ -1,0 +1,280 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import t from 'tap';
+import { createAppRoutes } from '../../../functions/apps/handler.ts';
+import { createHistoryRoutes } from '../../../functions/history/handler.ts';
+import { createWebhookRoutes } from '../../../functions/webhooks/handler.ts';
+import { createTokenStore, webhookSecretName } from '../../../functions/webhooks/token-store.ts';
+import { createVerifyWebhook } from '../../../functions/webhooks/verify.ts';
+import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { KubeError } from '../../../runtime/kube/kube-client.ts';
+import { markWorkloadDeleted, projectWorkload } from '../../../runtime/records/workloads.ts';
+import { testApi } from '../../support/api.ts';
+import { fakeKube } from '../../support/fake-kube.ts';
+import { silentLog } from '../../support/log.ts';
+import { environmentId, seedShop } from '../../support/objects.ts';
+import { testDatabase } from '../../support/postgres.ts';
+
+const apps = '/api/v1/projects/shop/apps';
+const baseUrl = 'http://console.test';
+const image = 'registry.test/shop/api:v1';
+const refusal = { code: 'invalid_webhook_token', message: 'The webhook token or signature is missing or wrong.' };
+
+/** Two apps, `api` and `web`, both seen by their controller. */
+async function service(t: { teardown(end: () => unknown): void }) {
+  const kube = fakeKube();
+  seedShop(kube);
+  const { pool } = await testDatabase(t);
+  const keyRing = { current: 'k1', keys: new Map([['k1', randomBytes(32)]]) };
+  const tokens = createTokenStore({ kube, keyRing, log: silentLog });
+  const verify = createVerifyWebhook({ pool, tokens });
+  const api = await testApi(t, {
+    routes: [
+      ...createAppRoutes({ kube, pool, baseUrl }),
+      ...createWebhookRoutes({ kube, pool, tokens, verify, baseUrl }),
+      ...createHistoryRoutes({ kube, pool, verifyToken: verify, baseUrl }),
+    ],
+  });
+  const create = async (name: string) =>
+    (await api.call('POST', apps, { body: { name, image: `registry.test/shop/${name}:v1` } })).body.id as string;
+  const project = (id: string, name: string) =>
+    projectWorkload(pool, {
+      ...{ id, kind: 'App', environmentId, project: 'shop', environment: 'prod' },
+      ...{ namespace: 'shop-prod', name, gated: false },
+    });
+  const [apiId, webId] = [await create('api'), await create('web')];
+  await project(apiId, 'api');
+  await project(webId, 'web');
+  const enable = (app = 'api') => api.call('PUT', `${apps}/${app}/webhook`);
+  const deploy = (headers: Record<string, string>, body: unknown = { image }, at = 'shop-prod/api') =>
+    api.call('POST', `/api/v1/webhook/${at}`, { body, headers: { authorization: '', ...headers } });
+  const count = async () => (await pool.query('SELECT 1 FROM deployments')).rowCount;
+  return { kube, pool, api, apiId, create, enable, deploy, count };
+}
+
+t.test('200: enabling shows URL and token; the token is stored encrypted, and goes with the app', async (t) => {
+  const { kube, api, apiId, enable } = await service(t);
+  t.same((await api.call('GET', `${apps}/api/webhook`)).body, { enabled: false });
+  const { status, body } = await enable();
+  t.equal(status, 200);
+  t.match(body, { enabled: true, url: `${baseUrl}/api/v1/webhook/shop-prod/api`, version: 1 });
+  t.match(body.token, /^svcwh_[a-z0-9]{40}$/);
+  t.same((await api.call('GET', `${apps}/api/webhook`)).body, body);
+  const [secret] = kube.all<KubeObject & { data?: Record<string, string> }>(kinds.Secret);
+  t.match(secret?.metadata, {
+    name: 'app-api-webhook',
+    namespace: 'shop-prod',
+    labels: { 'app.kubernetes.io/managed-by': 'kipper', 'platform.svc/id': apiId },
+    ownerReferences: [{ kind: 'App', name: 'api', controller: true }],
+  });
+  const stored = Buffer.from(secret?.data?.['v1'] ?? '', 'base64').toString();
+  t.match(stored, /^v1\.k1\./);
+  t.notMatch(stored, body.token);
+});
+
+t.test('202: a token deploys; the answer names id, revision and where the status is', async (t) => {
+  const { pool, api, apiId, enable, deploy } = await service(t);
+  const { token } = (await enable()).body;
+  const answer = await deploy({ 'x-svc-token': token }, { image, commit: 'c0ffee', repository: { name: 'shop' } });
+  t.equal(answer.status, 202);
+  t.match(answer.body, { revision: 1, status: 'accepted' });
+  t.equal(answer.headers.get('location'), answer.body.statusUrl);
+  t.equal(answer.body.statusUrl, `${baseUrl}/api/v1/projects/shop/deployments/${answer.body.id}`);
+  const { rows } = await pool.query('SELECT * FROM deployments');
+  t.match(rows, [{ workload_id: apiId, trigger: 'webhook', image, commit: 'c0ffee', actor: null, state: 'accepted' }]);
+  t.match((await pool.query('SELECT * FROM work')).rows, [{ kind: 'rollouts', record_id: answer.body.id }]);
+  const status = await api.call('GET', new URL(answer.body.statusUrl).pathname, {
+    headers: { authorization: '', 'x-svc-token': token },
+  });
+  t.equal(status.status, 200);
+  t.match(status.body, { app: 'api', revision: 1, status: 'accepted', current: false, commit: 'c0ffee' });
+});
+
+t.test('202: a signature over the exact bytes deploys as well', async (t) => {
+  const { enable, deploy } = await service(t);
+  const { token } = (await enable()).body;
+  const bytes = `{ "image": "${image}" }`;
+  const sign = (key: string, over = bytes) => `sha256=${createHmac('sha256', key).update(over).digest('hex')}`;
+  t.equal((await deploy({ 'x-hub-signature-256': sign(token) }, bytes)).status, 202);
+  const wrong = [
+    sign(token, `{"image":"${image}"}`),
+    sign('other'),
+    sign(''),
+    sign(token).slice(0, -2),
+    sign(token).replace('sha256=', 'sha1='),
+    'sha256=',
+    '',
+  ];
+  for (const signature of wrong) {
+    const answer = await deploy({ 'x-hub-signature-256': signature }, bytes);
+    t.equal(answer.status, 401, signature);
+    t.same(answer.body, refusal);
+  }
+  const both = await deploy({ 'x-svc-token': 'wrong', 'x-hub-signature-256': sign(token) }, bytes);
+  t.equal(both.status, 401, 'a wrong token is not made good by a signature');
+});
+
+t.test('401: every failed proof has the same answer, whatever else is wrong with it', async (t) => {
+  const { pool, api, enable, deploy, count } = await service(t);
+  const { token } = (await enable()).body;
+  const other = (await enable('web')).body.token;
+  await api.call('DELETE', `${apps}/web/webhook`);
+  const answers = [
+    await deploy({}),
+    await deploy({ 'x-svc-token': '' }),
+    await deploy({ 'x-svc-token': 'svcwh_wrong' }),
+    await deploy({ 'x-svc-token': other }),
+    await deploy({ 'x-svc-token': token }, { image }, 'shop-prod/web'),
+    await deploy({ 'x-svc-token': other }, { image }, 'shop-prod/web'),
+    await deploy({ 'x-svc-token': token }, { image }, 'shop-prod/none'),
+    await deploy({ 'x-svc-token': token }, { image }, 'none-prod/api'),
+    await deploy({ 'x-svc-token': token }, { image }, 'SHOP%2f..%2fx/api'),
+    await deploy({ 'x-svc-token': 'wrong' }, 'no json'),
+    await deploy({ 'x-svc-token': 'wrong', 'content-type': 'text/plain' }, 'x'),
+    await deploy({ 'x-svc-token': 'wrong' }, {}),
+  ];
+  for (const [index, { status, text }] of answers.entries()) {
+    t.equal(status, 401, `case ${index}`);
+    t.equal(text, JSON.stringify(refusal), `case ${index}`);
+  }
+  t.equal(await count(), 0);
+  t.same((await pool.query('SELECT 1 FROM work')).rowCount, 0);
+});
+
+t.test('400, 413, 415 and 422: only a proven sender learns what is wrong with the body', async (t) => {
+  const { enable, deploy, count } = await service(t);
+  const { token } = (await enable()).body;
+  const refused = async (body: unknown, headers: Record<string, string> = {}) => {
+    const answer = await deploy({ 'x-svc-token': token, ...headers }, body);
+    return `${answer.status} ${answer.body.code}`;
+  };
+  t.equal(await refused('{'), '400 invalid_json');
+  t.equal(await refused({}), '400 invalid_request');
+  t.equal(await refused({ commit: 'c0ffee' }), '400 invalid_request');
+  t.equal(await refused([]), '400 invalid_request');
+  t.equal(await refused({ image: 7 }), '400 invalid_request');
+  t.equal(await refused({ image, commit: 'c'.repeat(201) }), '400 invalid_request');
+  t.equal(await refused({ image: 'registry.test/shop/api' }), '422 invalid_value');
+  t.equal(await refused({ image: 'x;curl evil:1' }), '422 invalid_value');
+  t.equal(await refused('image=x', { 'content-type': 'text/plain' }), '415 unsupported_media_type');
+  t.equal(await refused({ image, more: 'x'.repeat(1024 * 1024) }), '413 body_too_large');
+  t.equal(await count(), 0);
+});
+
+t.test('a redelivery answers with the first deployment and makes none', async (t) => {
+  const { enable, deploy, count } = await service(t);
+  const { token } = (await enable()).body;
+  for (const name of ['idempotency-key', 'x-github-delivery']) {
+    const headers = { 'x-svc-token': token, [name]: `delivery-${name}` };
+    const answers = await Promise.all(Array.from({ length: 5 }, () => deploy(headers)));
+    t.same([...new Set(answers.map(({ status }) => status))], [202]);
+    t.equal(new Set(answers.map(({ body }) => body.id)).size, 1);
+  }
+  t.equal(await count(), 2);
+  const long = { 'x-svc-token': token, 'idempotency-key': 'k'.repeat(2000) };
+  t.equal((await deploy(long)).body.id, (await deploy(long)).body.id);
+});
+
+t.test('regenerating makes a new token; the old one stops working', async (t) => {
+  const { kube, enable, deploy } = await service(t);
+  const first = (await enable()).body;
+  const second = (await enable()).body;
+  t.not(second.token, first.token);
+  t.equal(second.version, 2);
+  t.equal((await deploy({ 'x-svc-token': first.token })).status, 401);
+  t.equal((await deploy({ 'x-svc-token': second.token })).status, 202);
+  await enable();
+  const [secret] = kube.all<KubeObject & { data: Record<string, string> }>(kinds.Secret);
+  t.same(Object.keys(secret?.data ?? {}), ['v2', 'v3'], 'old versions are dropped');
+});
+
+t.test('of several who regenerate at once, exactly the token that counts works', async (t) => {
+  const { api, enable, deploy } = await service(t);
+  await enable();
+  const answers = await Promise.all(Array.from({ length: 4 }, () => enable()));
+  const { body } = await api.call('GET', `${apps}/api/webhook`);
+  t.ok(answers.some((answer) => answer.body.token === body.token));
+  for (const answer of answers.filter(({ status }) => status === 200)) {
+    const expected = answer.body.token === body.token ? 202 : 401;
+    t.equal((await deploy({ 'x-svc-token': answer.body.token })).status, expected);
+  }
+});
+
+t.test('204: a disabled webhook accepts nothing, and its token stays dead when it is enabled again', async (t) => {
+  const { api, enable, deploy } = await service(t);
+  const { token } = (await enable()).body;
+  t.equal((await api.call('DELETE', `${apps}/api/webhook`)).status, 204);
+  t.equal((await api.call('DELETE', `${apps}/api/webhook`)).status, 204);
+  const shown = (await api.call('GET', `${apps}/api/webhook`)).body;
+  t.match(shown, { enabled: false, version: 1 });
+  t.notHas(shown, 'token');
+  t.equal((await deploy({ 'x-svc-token': token })).status, 401);
+  const again = (await enable()).body;
+  t.equal((await deploy({ 'x-svc-token': token })).status, 401);
+  t.equal((await deploy({ 'x-svc-token': again.token })).status, 202);
+});
+
+t.test('a webhook disabled between proof and acceptance accepts nothing', async (t) => {
+  const { kube, pool, enable, deploy, count } = await service(t);
+  const { token } = (await enable()).body;
+  kube.intercept = async ({ verb, kind }) => {
+    if (verb === 'get' && kind === 'Secret') await pool.query('UPDATE webhooks SET enabled = false');
+  };
+  const answer = await deploy({ 'x-svc-token': token });
+  t.equal(answer.status, 401);
+  t.same(answer.body, refusal);
+  t.equal(await count(), 0);
+});
+
+t.test('409: an app that its controller has not seen, and a Secret of somebody else', async (t) => {
+  const { kube, create, enable } = await service(t);
+  await create('new');
+  t.match((await enable('new')).body, { code: 'not_ready' });
+  t.equal((await enable('none')).status, 404);
+  kube.seed({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: webhookSecretName('web'), namespace: 'shop-prod' },
+  });
+  t.match((await enable('web')).body, { code: 'already_exists' });
+});
+
+t.test('an app that was deleted takes its webhook along', async (t) => {
+  const { pool, apiId, enable, deploy } = await service(t);
+  const { token } = (await enable()).body;
+  await markWorkloadDeleted(pool, apiId);
+  t.equal((await deploy({ 'x-svc-token': token })).status, 401);
+});
+
+t.test('an app of the same name that comes later inherits neither token nor deployments', async (t) => {
+  const { kube, pool, api, apiId, enable, deploy } = await service(t);
+  const { token } = (await enable()).body;
+  const { id } = (await deploy({ 'x-svc-token': token })).body;
+  await markWorkloadDeleted(pool, apiId);
+  const ref = { apiVersion: 'platform.svc/v1', kind: 'App', namespace: 'shop-prod', name: 'api' };
+  await kube.delete(ref);
+  await kube.mergePatch(ref, { metadata: { finalizers: null } });
+  await kube.delete({ apiVersion: 'platform.svc/v1', kind: 'HostName', name: 'api--shop-prod.apps.test' });
+  const created = await api.call('POST', apps, { body: { name: 'api', image } });
+  t.equal(created.status, 201);
+  await projectWorkload(pool, {
+    ...{ id: created.body.id, kind: 'App', environmentId, project: 'shop', environment: 'prod' },
+    ...{ namespace: 'shop-prod', name: 'api', gated: false },
+  });
+  t.equal((await deploy({ 'x-svc-token': token })).status, 401);
+  const fresh = (await enable()).body.token;
+  const old = await api.call('GET', `/api/v1/projects/shop/deployments/${id}`, {
+    headers: { authorization: '', 'x-svc-token': fresh },
+  });
+  t.same(old.body, refusal);
+});
+
+t.test('503: while the cluster cannot be asked, a sender may try again', async (t) => {
+  const { kube, enable, deploy } = await service(t);
+  const { token } = (await enable()).body;
+  kube.intercept = () => {
+    throw new KubeError(503, 'ServiceUnavailable', 'no leader');
+  };
+  t.equal((await deploy({ 'x-svc-token': token })).status, 503);
+  t.equal((await deploy({ 'x-svc-token': token }, { image }, 'shop-prod/none')).status, 503, 'for any app');
+});

@@ -1,0 +1,338 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import t from 'tap';
+import { createWorld, functionId, until } from './world.ts';
+
+const json = (body: string) => JSON.parse(body) as { code: string; details: { fault: string; requestId: string } };
+
+t.test('an unknown host is a JSON 404; port and case of a known one do not count', async (t) => {
+  const world = createWorld(t, { replicas: 1 });
+  const { port } = await world.startInterceptor();
+  const unknown = await world.ask(port, { headers: { host: 'fn-other--test.apps.test' } });
+  t.equal(unknown.status, 404);
+  t.equal(json(unknown.body).code, 'unknown_host');
+  await world.startPod((_, response) => response.end('ok'));
+  t.equal((await world.ask(port, { headers: { host: 'FN-hello--test.APPS.test:8443' } })).body, 'ok');
+});
+
+t.test('headers pass both ways as they are, but for hop-by-hop ones', async (t) => {
+  const world = createWorld(t, { replicas: 1 });
+  const { port } = await world.startInterceptor();
+  let seen: string[] = [];
+  await world.startPod((request, response) => {
+    seen = request.rawHeaders;
+    response.writeHead(418, 'Short and stout', [
+      ...['Set-Cookie', 'a=1', 'Set-Cookie', 'b=2', 'X-Svc-Cold-Start', 'forged', 'Content-Length', '2'],
+      ...['Connection', 'X-Gone', 'X-Gone', 'hop'],
+    ]);
+    response.end('ok');
+  });
+  const answer = await world.ask(port, {
+    headers: {
+      'X-Request-Id': 'given-1',
+      'X-Forwarded-For': '203.0.113.7',
+      'X-Forwarded-Proto': 'https',
+      'X-Svc-Key-Prefix': 'abcdefgh',
+      Accept: ['a/b', 'c/d'],
+      Connection: 'keep-alive, X-Drop, X-Svc-Key-Prefix',
+      'X-Drop': 'hop',
+      TE: 'trailers',
+    },
+  });
+  const header = (name: string) => seen.flatMap((entry, i) => (i % 2 === 0 && entry === name ? [seen[i + 1]] : []));
+  t.same(header('X-Request-Id'), ['given-1']);
+  t.same(header('X-Forwarded-For'), ['203.0.113.7']);
+  t.same(header('X-Forwarded-Proto'), ['https']);
+  t.same(header('X-Svc-Key-Prefix'), ['abcdefgh'], 'a client cannot take the gate headers away');
+  t.same(header('Accept'), ['a/b', 'c/d']);
+  t.same([...header('X-Drop'), ...header('TE')], []);
+  t.equal(answer.status, 418);
+  t.same(answer.headers['set-cookie'], ['a=1', 'b=2']);
+  t.match(answer.headers, { 'x-svc-cold-start': 'true', 'x-request-id': 'given-1' });
+  t.notOk(answer.headers['x-gone']);
+
+  const unsafe = await world.ask(port, { headers: { 'X-Request-Id': 'bad id "<script>' } });
+  t.match(header('X-Request-Id')[0], /^[0-9a-f-]{36}$/);
+  t.equal(unsafe.headers['x-request-id'], header('X-Request-Id')[0]);
+});
+
+t.test('every framing of a body keeps its meaning', async (t) => {
+  const world = createWorld(t, { replicas: 1 });
+  const { port } = await world.startInterceptor();
+  await world.startPod((request, response) => {
+    const { 'content-length': length, 'transfer-encoding': coding } = request.headers;
+    void text(request).then((body) => response.end(JSON.stringify({ method: request.method, length, coding, body })));
+  });
+  const ask = async (init: Parameters<typeof world.ask>[1]) =>
+    JSON.parse((await world.ask(port, init)).body) as Record<string, string>;
+  t.same(await ask({}), { method: 'GET', body: '' });
+  t.same(await ask({ method: 'POST', headers: { 'content-length': '0' } }), { method: 'POST', length: '0', body: '' });
+  t.same(await ask({ method: 'POST', headers: { 'content-length': '2' }, body: 'hi' }), {
+    ...{ method: 'POST', length: '2', body: 'hi' },
+  });
+  t.same(await ask({ method: 'DELETE', headers: { 'transfer-encoding': 'chunked' }, body: 'hi' }), {
+    ...{ method: 'DELETE', coding: 'chunked', body: 'hi' },
+  });
+  t.same(await ask({ method: 'PUT', headers: { 'content-length': '2', expect: '100-continue' }, body: 'hi' }), {
+    ...{ method: 'PUT', length: '2', body: 'hi' },
+  });
+  const head = await world.ask(port, { method: 'HEAD' });
+  t.same([head.status, head.body], [200, '']);
+});
+
+t.test('100 MB go through in both directions at once', async (t) => {
+  const world = createWorld(t, { replicas: 1 });
+  const { port } = await world.startInterceptor();
+  await world.startPod((request, response) => request.pipe(response));
+  const chunk = Buffer.alloc(64 * 1024, 'svc');
+  const chunks = 1_600;
+  const sent = createHash('sha256');
+  const request = world.open(port, { method: 'POST' });
+  Readable.from(
+    (function* () {
+      for (let n = 0; n < chunks; n++) {
+        sent.update(chunk);
+        yield chunk;
+      }
+    })(),
+  ).pipe(request);
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  const received = createHash('sha256');
+  let bytes = 0;
+  for await (const part of response) {
+    received.update(part as Buffer);
+    bytes += (part as Buffer).length;
+  }
+  t.equal(bytes, chunk.length * chunks);
+  t.equal(received.digest('hex'), sent.digest('hex'));
+});
+
+t.test('a slow reader slows the pod down: nothing piles up between', async (t) => {
+  const world = createWorld(t, { replicas: 1 });
+  const { port } = await world.startInterceptor();
+  const chunk = Buffer.alloc(256 * 1024);
+  const chunks = 400;
+  let written = 0;
+  await world.startPod((_, response) => {
+    Readable.from(
+      (function* () {
+        for (; written < chunks; written++) yield chunk;
+      })(),
+    ).pipe(response);
+  });
+  const request = world.open(port);
+  request.end();
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  // The pod stands still once every buffer on the way is full.
+  for (let last = -1; last !== written;) {
+    last = written;
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  t.ok(written < chunks / 2, `${written} of ${chunks} chunks went out unread`);
+  let bytes = 0;
+  for await (const part of response) bytes += (part as Buffer).length;
+  t.equal(bytes, chunk.length * chunks);
+});
+
+t.test('a stream reaches the client piece by piece', async (t) => {
+  const world = createWorld(t, { replicas: 1 });
+  const { port } = await world.startInterceptor();
+  const next: ((piece?: string) => void)[] = [];
+  await world.startPod((_, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+    next.push((piece) => (piece === undefined ? response.end() : response.write(piece)));
+  });
+  const request = world.open(port);
+  request.end();
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  for (const piece of ['data: 1\n\n', 'data: 2\n\n']) {
+    next[0]?.(piece);
+    t.equal(((await once(response, 'data')) as [Buffer])[0].toString(), piece);
+  }
+  next[0]?.();
+  await once(response, 'end');
+});
+
+t.test('a client that leaves stops the work in the pod', async (t) => {
+  const world = createWorld(t, { replicas: 1 });
+  const { port, activity } = await world.startInterceptor();
+  let came = 0;
+  let left = 0;
+  await world.startPod((request, response) => {
+    came++;
+    response.once('close', () => left++);
+    if (request.url === '/begun') response.write('begun');
+  });
+  for (const path of ['/silent', '/begun']) {
+    const before = left;
+    const request = world.open(port, { path });
+    request.on('error', () => undefined);
+    request.end();
+    if (path === '/begun') await once(request, 'response');
+    else await until(() => came === 1);
+    request.destroy();
+    await until(() => left === before + 1 && activity.inflight() === 0);
+  }
+  t.equal(left, 2);
+});
+
+t.test('a refused connection costs no request: body and all it goes to a pod that takes it', async (t) => {
+  const world = createWorld(t, { replicas: 2 });
+  const { port, endpoints } = await world.startInterceptor();
+  const dead = await world.startPod((_, response) => response.end('first'));
+  await until(() => endpoints.pick(functionId) !== undefined);
+  await dead.kill();
+  const asked = world.ask(port, { method: 'POST', body: 'kept' });
+  await world.startPod((request, response) => request.pipe(response));
+  t.equal((await asked).body, 'kept');
+  const answers = await Promise.all(Array.from({ length: 5 }, () => world.ask(port, { method: 'POST', body: 'kept' })));
+  t.ok(answers.every(({ body, headers }) => body === 'kept' && headers['x-svc-cold-start'] === 'false'));
+});
+
+t.test('requests go to the pod that has the fewest', async (t) => {
+  const world = createWorld(t, { replicas: 2 });
+  const { port, endpoints } = await world.startInterceptor();
+  const at = [0, 0];
+  const finish: (() => void)[] = [];
+  for (const n of [0, 1]) {
+    const usable = new Promise<void>((resolve) => endpoints.onChange(() => resolve()));
+    await world.startPod((_, response) => {
+      at[n] = (at[n] ?? 0) + 1;
+      finish.push(() => response.end());
+    });
+    await usable;
+  }
+  const asked = Array.from({ length: 6 }, () => world.ask(port));
+  await until(() => finish.length === 6);
+  t.same(at, [3, 3]);
+  for (const end of finish) end();
+  await Promise.all(asked);
+});
+
+t.test(
+  'a pod that breaks off: what may be repeated is, once, and the rest says that the function did it',
+  async (t) => {
+    const world = createWorld(t, { replicas: 1 });
+    const { port } = await world.startInterceptor();
+    const seen: string[] = [];
+    await world.startPod((request, response) => {
+      seen.push(`${request.method} ${request.url}`);
+      const count = seen.filter((entry) => entry.endsWith(request.url ?? '')).length;
+      if (request.url === '/once' && count > 1) response.writeHead(200, { connection: 'close' }).end('second try');
+      else request.socket.destroy();
+    });
+    t.equal((await world.ask(port, { path: '/once' })).body, 'second try');
+    const get = await world.ask(port, { path: '/always' });
+    t.equal(get.status, 502);
+    t.match(json(get.body), { code: 'function_broke_off', details: { fault: 'function' } });
+    t.equal((await world.ask(port, { method: 'POST', path: '/post', body: 'x' })).status, 502);
+    t.same(seen, ['GET /once', 'GET /once', 'GET /always', 'GET /always', 'POST /post']);
+  },
+);
+
+t.test('an answer that is cut off in the pod is cut off at the client, never ended cleanly', async (t) => {
+  const world = createWorld(t, { replicas: 1 });
+  const { port, activity } = await world.startInterceptor();
+  await world.startPod((request, response) => {
+    response.write('half');
+    setImmediate(() => request.socket.destroy());
+  });
+  const request = world.open(port);
+  request.end();
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  await t.rejects(text(response), { code: 'ECONNRESET' });
+  await until(() => activity.inflight() === 0);
+});
+
+t.test('an answer that comes before the body was read leaves the connection usable', async (t) => {
+  const world = createWorld(t, { replicas: 1 });
+  const { port } = await world.startInterceptor();
+  await world.startPod((request, response) => {
+    if (request.method === 'POST') response.writeHead(413).end('too much');
+    else response.end('next');
+  });
+  const big = await world.ask(port, { method: 'POST', body: 'x'.repeat(5_000_000) });
+  t.same([big.status, big.body], [413, 'too much']);
+  t.equal((await world.ask(port)).body, 'next');
+});
+
+t.test('an upgrade that the pod refuses is relayed, and its connection ends', async (t) => {
+  const world = createWorld(t, { replicas: 1 });
+  const { port, activity } = await world.startInterceptor();
+  await world.startPod(
+    (_, response) => response.end(),
+    (_, socket) => socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno'),
+  );
+  const refused = await world.ask(port, { headers: { connection: 'Upgrade', upgrade: 'websocket' } });
+  t.match(refused, { status: 403, body: 'no', headers: { connection: 'close' } });
+  const unknown = await world.ask(port, {
+    headers: { host: 'x.test', connection: 'Upgrade', upgrade: 'websocket' },
+  });
+  t.equal(json(unknown.body).code, 'unknown_host');
+  await until(() => activity.inflight() === 0);
+});
+
+t.test('an open upgrade counts as in flight, and ends when either side ends', async (t) => {
+  const world = createWorld(t, { replicas: 1 });
+  const { port, activity, interceptor } = await world.startInterceptor();
+  const pods: Socket[] = [];
+  await world.startPod(
+    (_, response) => response.end(),
+    (_, socket) => {
+      pods.push((socket as Socket).resume());
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n');
+    },
+  );
+  const upgrade = async () => {
+    const request = world.open(port, { headers: { connection: 'Upgrade', upgrade: 'echo' } });
+    request.end();
+    const [, socket] = (await once(request, 'upgrade')) as [IncomingMessage, Socket];
+    return socket;
+  };
+  const client = await upgrade();
+  t.match(interceptor.report(), { replica: 'interceptor-0', functions: [{ inflight: 1, requests: 1, idleMs: 0 }] });
+  client.destroy();
+  await once(pods[0] as Socket, 'end');
+  await until(() => activity.inflight() === 0);
+  const second = await upgrade();
+  pods[1]?.end('bye');
+  t.equal(await text(second), 'bye');
+  second.end();
+  await until(() => activity.inflight() === 0);
+});
+
+t.test('draining finishes what is under way, and sends clients elsewhere', async (t) => {
+  const world = createWorld(t, { replicas: 1, drainMs: 10_000 });
+  const { port, server, activity } = await world.startInterceptor();
+  const finish: (() => void)[] = [];
+  await world.startPod((_, response) => finish.push(() => response.end('done')));
+  const underWay = world.ask(port);
+  await until(() => finish.length === 1);
+  const stopped = server.stop();
+  await until(() => activity.inflight() === 1);
+  for (const end of finish) end();
+  const answer = await underWay;
+  t.match(answer, { status: 200, body: 'done', headers: { connection: 'close' } });
+  await stopped;
+  await t.rejects(world.ask(port), { code: 'ECONNREFUSED' });
+});
+
+t.test('what outlives the drain is cut', async (t) => {
+  const world = createWorld(t, { replicas: 1, drainMs: 50 });
+  const { port, server, activity } = await world.startInterceptor();
+  await world.startPod(
+    () => undefined,
+    (_, socket) => socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n'),
+  );
+  const upgrade = world.open(port, { headers: { connection: 'Upgrade', upgrade: 'echo' } });
+  upgrade.end();
+  const [, socket] = (await once(upgrade, 'upgrade')) as [IncomingMessage, Socket];
+  const hanging = world.ask(port);
+  await until(() => activity.inflight() === 2);
+  const closed = once(socket.on('error', () => undefined).resume(), 'close');
+  await Promise.all([server.stop(), t.rejects(hanging, { code: 'ECONNRESET' }), closed]);
+});

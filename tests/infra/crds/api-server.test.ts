@@ -1,0 +1,146 @@
+import { randomBytes } from 'node:crypto';
+import t from 'tap';
+import { customResourceDefinitions } from '../../../infra/crds/custom-resources.ts';
+import { untilEstablished } from '../../../infra/install/readiness.ts';
+import type { KubeObject, Stored } from '../../../runtime/contracts/kubernetes.ts';
+import type { App } from '../../../runtime/contracts/resources/app.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { systemClock } from '../../../runtime/domain/clock.ts';
+import { newId } from '../../../runtime/domain/ids.ts';
+import { applyObject } from '../../../runtime/kube/children.ts';
+import { noCluster, testCluster } from '../../support/kubernetes.ts';
+
+const apiVersion = 'platform.svc/v1';
+const unique = (prefix: string) => `${prefix}${randomBytes(3).toString('hex')}`;
+const image = 'registry.example.com/shop/api:1';
+const refused = { name: 'KubeError', status: 422 };
+
+t.test('the API server takes the CRDs and checks by them', { skip: noCluster }, async (t) => {
+  const { kube, namespace } = await testCluster(t);
+  for (const definition of customResourceDefinitions) await applyObject(kube, definition);
+  const names = customResourceDefinitions.map(({ metadata }) => metadata.name);
+  const deadline = systemClock.monotonic() + 30_000;
+  await untilEstablished(names, { kube, clock: systemClock, deadline, log: () => undefined });
+
+  // A new kind takes the API server a moment after it says that it is established.
+  const create = async <T extends KubeObject>(object: T): Promise<Stored<T>> => {
+    for (;;) {
+      try {
+        return await kube.create(object);
+      } catch (error) {
+        if ((error as { status?: number }).status !== 404) throw error;
+        await systemClock.sleep(100);
+      }
+    }
+  };
+  const cleanUp = (kind: string, name: string) =>
+    t.teardown(() => kube.delete({ apiVersion, kind, name }).catch(() => undefined));
+  const app = (name: string, spec: object) =>
+    create({ apiVersion, kind: 'App', metadata: { name, namespace }, spec }) as Promise<Stored<App>>;
+
+  await t.test('applied again, nothing is written', async (t) => {
+    for (const definition of customResourceDefinitions) {
+      t.equal(await applyObject(kube, definition), 'unchanged', definition.metadata.name);
+    }
+  });
+
+  await t.test('defaults are filled in, and what is out of range is refused', async (t) => {
+    const created = await app('api', { image });
+    t.match(created.spec, { image, port: 8080, replicas: 1 });
+    for (const spec of [
+      { image, port: 0 },
+      { image, port: 65_536 },
+      { image, replicas: 51 },
+      { image, healthPath: 'x' },
+      {},
+    ]) {
+      await t.rejects(app('other', spec), refused, JSON.stringify(spec));
+    }
+    for (const name of ['a--b', `a${'b'.repeat(40)}`, '1a']) await t.rejects(app(name, { image }), refused);
+  });
+
+  await t.test('a release never goes back, and a generation belongs to one deployment', async (t) => {
+    await app('released', { image });
+    // A patch without a version, since controllers may be at work on the same object.
+    const patch = async (release: object | null) =>
+      kube.mergePatch<App>({ apiVersion, kind: 'App', namespace, name: 'released' }, { spec: { release } });
+    const release = { generation: 2, deploymentId: newId(), image };
+    await patch(release);
+    await t.rejects(patch({ generation: 1 }), { ...refused, message: /never decreases/ });
+    await t.rejects(patch(null), { ...refused, message: /never decreases/ });
+    await t.rejects(patch({ deploymentId: newId() }), { ...refused, message: /one deployment/ });
+    const third = await patch({ generation: 3, deploymentId: newId() });
+    t.equal(third.spec.release?.generation, 3);
+  });
+
+  await t.test('spec and status are written apart, and no field of the status is pruned', async (t) => {
+    const created = await app('reported', { image });
+    const status: App['status'] = {
+      observedGeneration: 1,
+      phase: 'running',
+      host: 'x.example.com',
+      url: 'https://x.example.com',
+      replicas: 1,
+      readyReplicas: 1,
+      gate: 'gated',
+      release: { generation: 1, deploymentId: newId(), phase: 'available' },
+      conditions: [
+        { type: 'Ready', status: 'True', reason: 'Ok', message: '', lastTransitionTime: new Date().toISOString() },
+      ],
+    };
+    const report = async (live: Stored<App>): Promise<Stored<App>> => {
+      try {
+        return await kube.replaceStatus<App>({ ...live, spec: { ...live.spec, port: 1 }, status });
+      } catch (error) {
+        if ((error as { status?: number }).status !== 409) throw error;
+        return report((await kube.get<App>(kinds.App, 'reported', namespace)) ?? live);
+      }
+    };
+    const written = await report(created);
+    t.same(written.status, status);
+    t.equal(written.spec.port, 8080);
+  });
+
+  await t.test('claims never change', async (t) => {
+    const spec = { kind: 'App', workloadId: newId() };
+    const claim = await create({ apiVersion, kind: 'WorkloadName', metadata: { name: 'held', namespace }, spec });
+    await t.rejects(kube.replace({ ...claim, spec: { kind: 'App', workloadId: newId() } }), {
+      ...refused,
+      message: /never changed/,
+    });
+    const name = `${unique('h')}.example.com`;
+    cleanUp('HostName', name);
+    const host = await create({
+      apiVersion,
+      kind: 'HostName',
+      metadata: { name },
+      spec: { kind: 'App', namespace, name: 'held', workloadId: newId() },
+    });
+    await t.rejects(kube.replace({ ...host, spec: { ...(host.spec as object), name: 'other' } }), refused);
+  });
+
+  await t.test('projects keep to the rules of names, and environments keep their ids', async (t) => {
+    const project = (name: string, environments: object[]) => {
+      cleanUp('Project', name);
+      return create({ apiVersion, kind: 'Project', metadata: { name }, spec: { environments } });
+    };
+    await t.rejects(project('kube', [{ name: 'system', id: newId() }]), { ...refused, message: /belong to others/ });
+    await t.rejects(project(unique('p'), [{ name: 'with-hyphen', id: newId() }]), refused);
+    const twice = { name: 'prod', id: newId() };
+    await t.rejects(project(unique('p'), [twice, twice]), refused);
+    const { metadata } = await project(unique('p'), [{ name: 'prod', id: newId() }]);
+    const changed = { spec: { environments: [{ name: 'prod', id: newId() }] } };
+    await t.rejects(kube.mergePatch({ apiVersion, kind: 'Project', name: metadata.name }, changed), {
+      ...refused,
+      message: /never changes/,
+    });
+  });
+
+  await t.test('there is one PlatformConfig', async (t) => {
+    const spec = { appsDomain: 'apps.example.com', cluster: 'home', runtimeImages: { node: image } };
+    await t.rejects(create({ apiVersion, kind: kinds.PlatformConfig.kind, metadata: { name: 'other' }, spec }), {
+      ...refused,
+      message: /there is one/,
+    });
+  });
+});

@@ -1,0 +1,127 @@
+import t from 'tap';
+import { z } from 'zod';
+import { customResourceDefinitions } from '../../../infra/crds/custom-resources.ts';
+import { structuralSchema, type StructuralSchema } from '../../../infra/crds/structural-schema.ts';
+import { appSpec } from '../../../runtime/contracts/resources/app.ts';
+import { hostNameSpec, workloadNameSpec } from '../../../runtime/contracts/resources/claims.ts';
+import { functionSpec } from '../../../runtime/contracts/resources/function.ts';
+import { platformConfigSpec } from '../../../runtime/contracts/resources/platform-config.ts';
+import { projectSpec } from '../../../runtime/contracts/resources/project.ts';
+
+t.test('a zod schema becomes a structural schema with its defaults and limits', (t) => {
+  const schema = z.object({
+    name: z.string().min(1).max(63),
+    count: z.int().min(0).default(3),
+    size: z.int().optional(),
+    mode: z.literal('http').default('http'),
+    kind: z.enum(['A', 'B']),
+    at: z.iso.datetime().optional(),
+    path: z.string().startsWith('/').optional(),
+    tags: z.array(z.object({ key: z.string() })).max(5),
+  });
+  t.same(structuralSchema(schema), {
+    type: 'object',
+    required: ['name', 'kind', 'tags'],
+    properties: {
+      name: { type: 'string', minLength: 1, maxLength: 63 },
+      count: { type: 'integer', format: 'int64', minimum: 0, default: 3 },
+      size: { type: 'integer', format: 'int64' },
+      mode: { type: 'string', enum: ['http'], default: 'http' },
+      kind: { type: 'string', enum: ['A', 'B'] },
+      at: { type: 'string', format: 'date-time' },
+      path: { type: 'string', pattern: '^\\/.*' },
+      tags: {
+        type: 'array',
+        maxItems: 5,
+        items: { type: 'object', required: ['key'], properties: { key: { type: 'string' } } },
+      },
+    },
+  });
+  t.end();
+});
+
+t.test('what a structural schema cannot say is an error, not a field without checks', (t) => {
+  t.throws(() => structuralSchema(z.object({ x: z.union([z.string(), z.int()]) })), /not structural at "\.x"/);
+  t.throws(() => structuralSchema(z.object({ x: z.any() })), /not structural/);
+  t.throws(() => structuralSchema(z.object({ x: z.record(z.string(), z.string()) })), /not structural/);
+  t.end();
+});
+
+t.test('kinds, scopes and short names are the pinned ones', (t) => {
+  const seen = customResourceDefinitions.map(({ metadata, spec }) => [
+    metadata.name,
+    spec.names.kind,
+    spec.scope,
+    spec.names.shortNames ?? [],
+    spec.versions.map(({ name, subresources }) => [name, subresources !== undefined]),
+  ]);
+  t.same(seen, [
+    ['projects.platform.svc', 'Project', 'Cluster', ['sproj'], [['v1', true]]],
+    ['apps.platform.svc', 'App', 'Namespaced', ['sapp'], [['v1', true]]],
+    ['functions.platform.svc', 'Function', 'Namespaced', ['sfn'], [['v1', true]]],
+    ['workloadnames.platform.svc', 'WorkloadName', 'Namespaced', [], [['v1', false]]],
+    ['hostnames.platform.svc', 'HostName', 'Cluster', [], [['v1', false]]],
+    ['platformconfigs.platform.svc', 'PlatformConfig', 'Cluster', [], [['v1', true]]],
+  ]);
+  for (const { metadata } of customResourceDefinitions) {
+    t.same(metadata.labels, { 'app.kubernetes.io/managed-by': 'kipper' });
+  }
+  t.end();
+});
+
+/** Every field of `wanted` with everything that it says, found in `live` too. */
+function missing(live: StructuralSchema | undefined, wanted: StructuralSchema, path: string): string[] {
+  if (!live) return [path];
+  const { properties = {}, items, ...own } = wanted;
+  return [
+    ...Object.entries(own)
+      .filter(([key, value]) => JSON.stringify(live[key as keyof StructuralSchema]) !== JSON.stringify(value))
+      .map(([key]) => `${path}: ${key}`),
+    ...Object.entries(properties).flatMap(([name, child]) =>
+      missing(live.properties?.[name], child, `${path}.${name}`),
+    ),
+    ...(items ? missing(live.items, items, `${path}[]`) : []),
+  ];
+}
+
+t.test('every field, default and limit of the contracts stands in its CRD', (t) => {
+  const contracts = {
+    Project: projectSpec,
+    App: appSpec,
+    Function: functionSpec,
+    WorkloadName: workloadNameSpec,
+    HostName: hostNameSpec,
+    PlatformConfig: platformConfigSpec,
+  };
+  for (const { spec } of customResourceDefinitions) {
+    const contract = contracts[spec.names.kind as keyof typeof contracts];
+    const live = spec.versions[0]?.schema.openAPIV3Schema.properties?.['spec'];
+    t.same(missing(live, structuralSchema(contract), 'spec'), [], spec.names.kind);
+  }
+  t.match(customResourceDefinitions[1]?.spec.versions[0]?.schema.openAPIV3Schema.properties?.['spec']?.properties, {
+    port: { default: 8080, minimum: 1, maximum: 65_535 },
+    replicas: { default: 1, minimum: 0, maximum: 50 },
+  });
+  t.end();
+});
+
+t.test('conditions are merged by type, and every column shows something that exists', (t) => {
+  for (const { metadata, spec } of customResourceDefinitions) {
+    const version = spec.versions[0];
+    const schema = version?.schema.openAPIV3Schema;
+    const conditions = schema?.properties?.['status']?.properties?.['conditions'];
+    if (version?.subresources) {
+      t.match(conditions, { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] });
+    }
+    for (const { jsonPath } of version?.additionalPrinterColumns ?? []) {
+      if (jsonPath.startsWith('.metadata.')) continue;
+      let found: StructuralSchema | undefined = schema;
+      for (const step of jsonPath.slice(1).split('.')) {
+        found = found?.properties?.[step.replace('[*]', '')];
+        if (step.endsWith('[*]')) found = found?.items;
+      }
+      t.ok(found, `${metadata.name} ${jsonPath}`);
+    }
+  }
+  t.end();
+});

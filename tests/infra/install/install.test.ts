@@ -1,0 +1,208 @@
+import t from 'tap';
+import { installPlatform } from '../../../infra/install/install.ts';
+import { readAdminPassword } from '../../../infra/install/secrets.ts';
+import type { PlatformSettings } from '../../../infra/manifests/platform/settings.ts';
+import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { parseKeyRing } from '../../../runtime/domain/sealed.ts';
+import { fakeClock } from '../../support/clock.ts';
+import { fakeKube, type FakeKube } from '../../support/fake-kube.ts';
+
+const settings: PlatformSettings = {
+  appsDomain: 'apps.example.com',
+  cluster: 'home',
+  scheme: 'https',
+  entryPoints: ['websecure'],
+  images: {
+    platform: 'r.example.com/p:1',
+    functionNode: 'r.example.com/f:1',
+    postgres: 'r.example.com/d:1',
+    redis: 'r.example.com/r:1',
+  },
+  adminEmail: 'admin@example.com',
+  failpoints: false,
+};
+
+const definition = (name: string): KubeObject => ({
+  apiVersion: 'apiextensions.k8s.io/v1',
+  kind: 'CustomResourceDefinition',
+  metadata: { name },
+});
+
+/** A cluster with Traefik, in which whatever is asked for comes up at once. */
+function cluster(): FakeKube {
+  const kube = fakeKube({ checkNamespaces: true });
+  kube.seed(definition('ingressroutes.traefik.io'), definition('middlewares.traefik.io'));
+  return bringUp(kube);
+}
+
+/** Plays the API server's and the kubelet's part before every look. */
+function bringUp(kube: FakeKube, works: (name: string) => boolean = () => true): FakeKube {
+  let busy = false;
+  kube.intercept = async ({ verb, kind }) => {
+    if (busy || (verb !== 'get' && verb !== 'list')) return;
+    busy = true;
+    if (kind === 'CustomResourceDefinition') {
+      for (const object of kube.all<KubeObject>(kinds.CustomResourceDefinition)) {
+        await kube.replaceStatus({ ...object, status: { conditions: [{ type: 'Established', status: 'True' }] } });
+      }
+    }
+    for (const object of [...kube.all<KubeObject>(kinds.Deployment), ...kube.all<KubeObject>(kinds.StatefulSet)]) {
+      const { replicas } = object.spec as { replicas: number };
+      const ready = works(object.metadata.name) ? replicas : 0;
+      const { generation: observedGeneration } = object.metadata;
+      const status = { observedGeneration, replicas, updatedReplicas: replicas, readyReplicas: ready };
+      await kube.replaceStatus({ ...object, status });
+    }
+    busy = false;
+  };
+  return kube;
+}
+
+function install(kube: FakeKube, changes: Partial<PlatformSettings> = {}) {
+  const log: string[] = [];
+  const clock = fakeClock();
+  const done = installPlatform(
+    { ...settings, ...changes },
+    { kube, clock, timeoutMs: 60_000, log: (line) => log.push(line) },
+  );
+  return { done, log, clock };
+}
+
+const writes = (kube: FakeKube) =>
+  kube.calls.filter(
+    ({ verb, kind }) => ['create', 'replace', 'delete', 'mergePatch'].includes(verb) && kind !== 'Event',
+  );
+
+t.test('everything is applied in an order in which each finds what it needs', async (t) => {
+  const kube = cluster();
+  const report = await install(kube).done;
+  t.same(report.updated, []);
+  t.same(report.unchanged, []);
+  const order = report.created;
+  const place = (object: string) => {
+    const index = order.indexOf(object);
+    t.ok(index >= 0, object);
+    return index;
+  };
+  const sequence = [
+    'CustomResourceDefinition platformconfigs.platform.svc',
+    'Namespace svc-system',
+    'Secret svc-system/svc-encryption-keys',
+    'ServiceAccount svc-system/console-api',
+    'ClusterRoleBinding platform.svc:console-api',
+    'StatefulSet svc-system/svc-postgres',
+    'PlatformConfig platform',
+    'Deployment svc-system/console-api',
+    'IngressRoute svc-system/console-api',
+  ].map(place);
+  t.same(
+    sequence,
+    [...sequence].sort((a, b) => a - b),
+  );
+});
+
+t.test('run again it writes nothing and says so', async (t) => {
+  const kube = cluster();
+  await install(kube).done;
+  const before = writes(kube).length;
+  const again = install(kube);
+  const report = await again.done;
+  t.equal(writes(kube).length, before);
+  t.same([report.created, report.updated], [[], []]);
+  t.same(again.log, ['unchanged']);
+});
+
+t.test('other images change the processes that run them, and no secret', async (t) => {
+  const kube = cluster();
+  await install(kube).done;
+  const secrets = kube.all(kinds.Secret);
+  const report = await install(kube, { images: { ...settings.images, platform: 'r.example.com/p:2' } }).done;
+  t.same(report.created, []);
+  t.same(
+    report.updated,
+    ['console-api', 'svc-workers', 'svc-controllers', 'svc-authz', 'svc-interceptor'].map(
+      (n) => `Deployment svc-system/${n}`,
+    ),
+  );
+  t.same(kube.all(kinds.Secret), secrets);
+});
+
+t.test('generated secrets are strong, of the form that their readers expect, and never the same twice', async (t) => {
+  const values = async () => {
+    const kube = cluster();
+    await install(kube).done;
+    t.match(await readAdminPassword(kube), /^[A-Za-z0-9]{24}$/);
+    return Object.fromEntries(
+      kube
+        .all<KubeObject & { data: Record<string, string> }>(kinds.Secret)
+        .map(({ metadata, data }) => [metadata.name, Buffer.from(Object.values(data)[0] ?? '', 'base64').toString()]),
+    );
+  };
+  const [one, two] = [await values(), await values()];
+  t.same(Object.keys(one).sort(), ['svc-admin', 'svc-database', 'svc-encryption-keys', 'svc-redis']);
+  for (const [name, value] of Object.entries(one)) t.not(value, two[name], name);
+  t.equal(parseKeyRing(one['svc-encryption-keys'] ?? '').current, 'k1');
+  t.ok((one['svc-database'] ?? '').length >= 40);
+});
+
+t.test('a foreign object stops it with what to do, and is left as it is', async (t) => {
+  const kube = cluster();
+  kube.seed({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'svc-system' } });
+  await t.rejects(install(kube).done, {
+    name: 'InstallError',
+    message: /Namespace "svc-system" was not created by the platform/,
+    hint: /run the same command again/,
+  });
+  t.same(
+    kube.all(kinds.Namespace).map(({ metadata }) => metadata.labels),
+    [undefined],
+  );
+});
+
+t.test('a foreign Secret is not taken for ours, nor is an emptied one filled anew', async (t) => {
+  const labels = { 'app.kubernetes.io/managed-by': 'kipper' };
+  const namespace: KubeObject = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'svc-system', labels } };
+  const foreign = cluster();
+  const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'svc-database', namespace: 'svc-system' } };
+  foreign.seed(namespace, secret);
+  await t.rejects(install(foreign).done, { name: 'InstallError', message: /was not made by svc/ });
+  const emptied = cluster();
+  emptied.seed(namespace, { ...secret, metadata: { ...secret.metadata, labels } });
+  await t.rejects(install(emptied).done, { name: 'InstallError', message: /is lost/, hint: /backup/ });
+  t.equal(emptied.all<KubeObject & { data?: unknown }>(kinds.Secret)[0]?.data, undefined);
+});
+
+t.test('without Traefik nothing is written, and it says how to get it', async (t) => {
+  const kube = fakeKube();
+  await t.rejects(install(kube).done, { name: 'InstallError', message: /Traefik/, hint: /helm install/ });
+  t.same(writes(kube), []);
+});
+
+t.test('what does not come up in time is named with its reason', async (t) => {
+  const kube = cluster();
+  bringUp(kube, (name) => name !== 'svc-workers');
+  kube.seed({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'svc-workers-1', namespace: 'svc-system', labels: { app: 'svc-workers' } },
+    status: {
+      containerStatuses: [
+        {
+          name: 'x',
+          ready: false,
+          restartCount: 0,
+          state: { waiting: { reason: 'ErrImagePull', message: 'not found\nmore' } },
+        },
+      ],
+    },
+  });
+  const { done, log, clock } = install(kube);
+  const ended = t.rejects(done, {
+    name: 'InstallError',
+    message: 'Not everything came up in time: svc-workers (0 of 1 ready: ErrImagePull, not found).',
+  });
+  await clock.advance(61_000);
+  await ended;
+  t.equal(log.filter((line) => line.startsWith('waiting for')).length, 1, 'the same wait is said once');
+});

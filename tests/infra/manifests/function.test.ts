@@ -1,0 +1,119 @@
+import t from 'tap';
+import {
+  codeConfigMap,
+  codeConfigMapName,
+  functionDeployment,
+  functionRoute,
+} from '../../../infra/manifests/function.ts';
+
+const id = '0190a0a0-0000-7000-8000-000000000001';
+const hello = { id, name: 'hello', namespace: 'shop-prod' };
+const spec = { code: 'export const handler = () => 1;', port: 3000 };
+const labels = {
+  'app.kubernetes.io/managed-by': 'kipper',
+  app: 'hello',
+  'platform.svc/kind': 'Function',
+  'platform.svc/id': id,
+};
+
+t.test('the code is an immutable ConfigMap, named by its digest', (t) => {
+  t.strictSame(codeConfigMap(hello, spec), {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: {
+      name: 'function-hello-code-761595b85970',
+      namespace: 'shop-prod',
+      labels: { ...labels, 'platform.svc/part': 'code' },
+    },
+    immutable: true,
+    data: { 'handler.js': spec.code },
+  });
+  t.not(codeConfigMapName('hello', 'a'), codeConfigMapName('hello', 'b'));
+  t.ok(codeConfigMapName('n'.repeat(40), 'a').length <= 253);
+  t.end();
+});
+
+t.test('the Deployment runs the code with no rights at all, from zero', (t) => {
+  t.strictSame(functionDeployment(hello, spec, 'registry.test/function-node:1'), {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'hello', namespace: 'shop-prod', labels },
+    spec: {
+      replicas: 0,
+      revisionHistoryLimit: 1,
+      selector: { matchLabels: { app: 'hello', 'platform.svc/kind': 'Function', 'platform.svc/role': 'serve' } },
+      strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
+      template: {
+        metadata: { labels: { ...labels, 'platform.svc/role': 'serve' } },
+        spec: {
+          automountServiceAccountToken: false,
+          enableServiceLinks: false,
+          terminationGracePeriodSeconds: 30,
+          securityContext: {
+            runAsNonRoot: true,
+            runAsUser: 10_001,
+            runAsGroup: 10_001,
+            seccompProfile: { type: 'RuntimeDefault' },
+          },
+          containers: [
+            {
+              name: 'function',
+              image: 'registry.test/function-node:1',
+              ports: [{ name: 'http', containerPort: 3000, protocol: 'TCP' }],
+              env: [
+                { name: 'PORT', value: '3000' },
+                { name: 'SVC_CODE_FILE', value: '/var/run/svc/code/handler.js' },
+              ],
+              readinessProbe: { tcpSocket: { port: 'http' }, periodSeconds: 1, timeoutSeconds: 1, failureThreshold: 3 },
+              lifecycle: { preStop: { sleep: { seconds: 4 } } },
+              terminationMessagePolicy: 'FallbackToLogsOnError',
+              resources: { requests: { cpu: '20m', memory: '48Mi' }, limits: { memory: '256Mi' } },
+              securityContext: {
+                allowPrivilegeEscalation: false,
+                readOnlyRootFilesystem: true,
+                capabilities: { drop: ['ALL'] },
+              },
+              volumeMounts: [
+                { name: 'code', mountPath: '/var/run/svc/code', readOnly: true },
+                { name: 'tmp', mountPath: '/tmp' },
+              ],
+            },
+          ],
+          volumes: [
+            { name: 'code', configMap: { name: 'function-hello-code-761595b85970' } },
+            { name: 'tmp', emptyDir: { sizeLimit: '64Mi' } },
+          ],
+        },
+      },
+    },
+  });
+  t.end();
+});
+
+t.test('the route lies beside the interceptors, and says whose it is', (t) => {
+  t.strictSame(functionRoute(hello, 'fn-hello--home.apps.test', { entryPoints: ['web', 'websecure'] }), {
+    apiVersion: 'traefik.io/v1alpha1',
+    kind: 'IngressRoute',
+    metadata: {
+      name: `fn-${id}`,
+      namespace: 'svc-system',
+      labels: {
+        'app.kubernetes.io/managed-by': 'kipper',
+        'platform.svc/kind': 'Function',
+        'platform.svc/id': id,
+      },
+      annotations: { 'platform.svc/function': 'shop-prod/hello' },
+    },
+    spec: {
+      entryPoints: ['web', 'websecure'],
+      routes: [
+        {
+          kind: 'Rule',
+          match: 'Host(`fn-hello--home.apps.test`)',
+          services: [{ kind: 'Service', name: 'svc-interceptor', port: 80, passHostHeader: true }],
+        },
+      ],
+    },
+  });
+  t.end();
+});

@@ -1,0 +1,149 @@
+import t from 'tap';
+import {
+  accessManifests,
+  clusterRules,
+  systemRules,
+  type PolicyRule,
+} from '../../../../infra/manifests/platform/access.ts';
+import { processNames, type ProcessName } from '../../../../infra/manifests/platform/processes.ts';
+
+/** What the API server would answer to `kubectl auth can-i`. */
+function can(rules: readonly PolicyRule[], verb: string, group: string, resource: string): boolean {
+  return rules.some(
+    (rule) =>
+      rule.apiGroups.includes(group) &&
+      rule.resources.includes(resource) &&
+      rule.verbs.includes(verb) &&
+      rule.resourceNames === undefined,
+  );
+}
+
+const platform = 'platform.svc';
+const traefik = 'traefik.io';
+
+/** Process → what its work needs, as `verbs group/resource`. */
+const needed: Record<ProcessName, string[]> = {
+  'console-api': [
+    `get,list,create,patch,delete ${platform}/projects`,
+    `get,list,create,patch,delete ${platform}/apps`,
+    `get,list,create,patch,delete ${platform}/functions`,
+    `get,create,delete ${platform}/workloadnames`,
+    `get,create,delete ${platform}/hostnames`,
+    `get ${platform}/platformconfigs`,
+    'get,list /namespaces',
+    'get,create,update /secrets',
+  ],
+  'svc-workers': [`get,list,watch,update ${platform}/apps`],
+  'svc-controllers': [
+    ...['projects', 'apps', 'functions'].flatMap((kind) => [
+      `get,list,watch,update,patch ${platform}/${kind}`,
+      `update ${platform}/${kind}/status`,
+      `update ${platform}/${kind}/finalizers`,
+    ]),
+    `list,watch ${platform}/platformconfigs`,
+    `get,create,delete ${platform}/workloadnames`,
+    `get,create,delete ${platform}/hostnames`,
+    'list,watch,get,create,update,delete /namespaces',
+    'list,watch,get,create,update,delete apps/deployments',
+    'get,update apps/deployments/scale',
+    'list,watch /pods',
+    'list,watch,get,create,update,delete /services',
+    'list,watch,get,create,update,delete /configmaps',
+    `list,watch,get,create,update,delete ${traefik}/ingressroutes`,
+    `list,watch,get,create,update,delete ${traefik}/middlewares`,
+    'create,patch /events',
+  ],
+  'svc-authz': [],
+  'svc-interceptor': [`list,watch ${platform}/functions`, 'list,watch /pods', 'get,update apps/deployments/scale'],
+};
+
+/** What no process but the named ones may do: a leak of one process's token must not be a leak of all. */
+const forbidden: [string, ProcessName[]][] = [
+  ['get /secrets', ['console-api']],
+  ['list /secrets', []],
+  ['watch /secrets', []],
+  ['delete /secrets', []],
+  ['create /pods', []],
+  ['create /pods/exec', []],
+  ['get /pods/log', []],
+  ['create /serviceaccounts/token', []],
+  ['create rbac.authorization.k8s.io/clusterrolebindings', []],
+  ['create rbac.authorization.k8s.io/rolebindings', []],
+  ['bind rbac.authorization.k8s.io/clusterroles', []],
+  ['escalate rbac.authorization.k8s.io/clusterroles', []],
+  ['impersonate /users', []],
+  ['delete /namespaces', ['svc-controllers']],
+  ['create apps/deployments', ['svc-controllers']],
+  ['update apps/deployments', ['svc-controllers']],
+  [`create ${platform}/apps`, ['console-api']],
+  [`delete ${platform}/apps`, ['console-api']],
+  [`update ${platform}/apps/status`, ['svc-controllers']],
+  [`update ${platform}/functions/status`, ['svc-controllers']],
+  [`update ${platform}/platformconfigs`, []],
+  [`create ${traefik}/ingressroutes`, ['svc-controllers']],
+];
+
+function parse(line: string): { verbs: string[]; group: string; resource: string } {
+  const [verbs = '', path = ''] = line.split(' ');
+  const slash = path.indexOf('/');
+  return { verbs: verbs.split(','), group: path.slice(0, slash), resource: path.slice(slash + 1) };
+}
+
+for (const name of processNames) {
+  t.test(`${name} may do what its work needs`, (t) => {
+    for (const line of needed[name]) {
+      const { verbs, group, resource } = parse(line);
+      for (const verb of verbs) t.ok(can(clusterRules[name], verb, group, resource), `${verb} ${group}/${resource}`);
+    }
+    t.end();
+  });
+}
+
+t.test('what is dangerous, only who needs it may do', (t) => {
+  for (const [line, allowed] of forbidden) {
+    const { verbs, group, resource } = parse(line);
+    const able = processNames.filter((name) => can(clusterRules[name], verbs[0] ?? '', group, resource));
+    t.same(able, allowed, line);
+  }
+  t.end();
+});
+
+t.test('no rule has a wildcard', (t) => {
+  for (const rules of [...Object.values(clusterRules), ...Object.values(systemRules)]) {
+    for (const { apiGroups, resources, verbs } of rules) t.notOk([...apiGroups, ...resources, ...verbs].includes('*'));
+  }
+  t.end();
+});
+
+t.test('the Lease is a right in svc-system only', (t) => {
+  t.ok(can(systemRules['svc-controllers'] ?? [], 'update', 'coordination.k8s.io', 'leases'));
+  for (const name of processNames) t.notOk(can(clusterRules[name], 'update', 'coordination.k8s.io', 'leases'));
+  t.end();
+});
+
+t.test('svc-authz has an account without a token and without rights', (t) => {
+  t.same(accessManifests('svc-authz'), [
+    {
+      apiVersion: 'v1',
+      kind: 'ServiceAccount',
+      metadata: {
+        name: 'svc-authz',
+        namespace: 'svc-system',
+        labels: { 'app.kubernetes.io/managed-by': 'kipper' },
+      },
+      automountServiceAccountToken: false,
+    },
+  ]);
+  t.end();
+});
+
+t.test('rights are bound to the account of the process', (t) => {
+  const [, role, binding] = accessManifests('svc-interceptor');
+  t.equal(role?.metadata.name, 'platform.svc:svc-interceptor');
+  t.match(binding, {
+    kind: 'ClusterRoleBinding',
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'platform.svc:svc-interceptor' },
+    subjects: [{ kind: 'ServiceAccount', name: 'svc-interceptor', namespace: 'svc-system' }],
+  });
+  t.end();
+});

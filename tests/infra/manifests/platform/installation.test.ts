@@ -1,0 +1,339 @@
+import t from 'tap';
+import { installation } from '../../../../infra/manifests/platform/installation.ts';
+import type { Manifest } from '../../../../infra/manifests/platform/object.ts';
+import type { PlatformSettings } from '../../../../infra/manifests/platform/settings.ts';
+
+const settings: PlatformSettings = {
+  appsDomain: 'apps.example.com',
+  cluster: 'home',
+  scheme: 'https',
+  entryPoints: ['websecure'],
+  images: {
+    platform: 'registry.example.com/svc/platform:1',
+    functionNode: 'registry.example.com/svc/function-node:1',
+    postgres: 'registry.example.com/svc/postgres:1',
+    redis: 'registry.example.com/svc/redis:1',
+  },
+  adminEmail: 'admin@example.com',
+  failpoints: false,
+};
+
+function objects(changes: Partial<PlatformSettings> = {}): Manifest[] {
+  const { namespace, access, stores, platform } = installation({ ...settings, ...changes });
+  return [namespace, ...access, ...stores, ...platform];
+}
+
+function find(kind: string, name: string, changes: Partial<PlatformSettings> = {}): Manifest {
+  const found = objects(changes).find((object) => object.kind === kind && object.metadata.name === name);
+  if (!found) throw new Error(`no ${kind} ${name}`);
+  return found;
+}
+
+interface Container {
+  name: string;
+  command?: string[];
+  args?: string[];
+  env?: { name: string; value?: string }[];
+  volumeMounts: { name: string; mountPath: string }[];
+  securityContext: object;
+  resources: { requests: object; limits: object };
+}
+interface PodSpec {
+  serviceAccountName: string;
+  automountServiceAccountToken: boolean;
+  securityContext: object;
+  initContainers?: Container[];
+  containers: Container[];
+  volumes: { name: string; emptyDir?: object; secret?: { secretName: string } }[];
+}
+interface Workload {
+  replicas: number;
+  selector: { matchLabels: Record<string, string> };
+  template: { metadata: { labels: Record<string, string> }; spec: PodSpec };
+}
+
+function workloads(changes: Partial<PlatformSettings> = {}): [Manifest, Workload][] {
+  return objects(changes)
+    .filter(({ kind }) => kind === 'Deployment' || kind === 'StatefulSet')
+    .map((object) => [object, object.spec as Workload]);
+}
+
+t.test('an installation is made of these objects', (t) => {
+  t.same(
+    objects().map(({ kind, metadata }) => `${kind} ${metadata.name}`),
+    [
+      'Namespace svc-system',
+      'ServiceAccount console-api',
+      'ClusterRole platform.svc:console-api',
+      'ClusterRoleBinding platform.svc:console-api',
+      'ServiceAccount svc-workers',
+      'ClusterRole platform.svc:svc-workers',
+      'ClusterRoleBinding platform.svc:svc-workers',
+      'ServiceAccount svc-controllers',
+      'ClusterRole platform.svc:svc-controllers',
+      'ClusterRoleBinding platform.svc:svc-controllers',
+      'Role svc-controllers',
+      'RoleBinding svc-controllers',
+      'ServiceAccount svc-authz',
+      'ServiceAccount svc-interceptor',
+      'ClusterRole platform.svc:svc-interceptor',
+      'ClusterRoleBinding platform.svc:svc-interceptor',
+      'ServiceAccount svc-postgres',
+      'ServiceAccount svc-redis',
+      'Service svc-postgres',
+      'StatefulSet svc-postgres',
+      'Service svc-redis',
+      'StatefulSet svc-redis',
+      'PlatformConfig platform',
+      'Service console-api',
+      'Service svc-authz',
+      'Service svc-interceptor',
+      'PodDisruptionBudget svc-authz',
+      'PodDisruptionBudget svc-interceptor',
+      'Deployment console-api',
+      'Deployment svc-workers',
+      'Deployment svc-controllers',
+      'Deployment svc-authz',
+      'Deployment svc-interceptor',
+      'IngressRoute console-api',
+    ],
+  );
+  for (const { kind, metadata } of objects()) {
+    t.equal(metadata.labels?.['app.kubernetes.io/managed-by'], 'kipper', `${kind} ${metadata.name}`);
+    const clusterWide = /^(Namespace|ClusterRole|ClusterRoleBinding|PlatformConfig)$/.test(kind);
+    t.equal(metadata.namespace, clusterWide ? undefined : 'svc-system', `${kind} ${metadata.name}`);
+  }
+  t.same(objects(), objects(), 'the same settings make the same objects');
+  t.end();
+});
+
+t.test('console-api', (t) => {
+  const environment = [
+    { name: 'POD_NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
+    { name: 'POD_NAMESPACE', valueFrom: { fieldRef: { fieldPath: 'metadata.namespace' } } },
+    { name: 'POD_IP', valueFrom: { fieldRef: { fieldPath: 'status.podIP' } } },
+    { name: 'DATABASE_PASSWORD_FILE', value: '/var/run/svc/database/password' },
+    { name: 'ENCRYPTION_KEYS_FILE', value: '/var/run/svc/encryption/keys.json' },
+    { name: 'ADMIN_EMAIL', value: 'admin@example.com' },
+    { name: 'ADMIN_PASSWORD_FILE', value: '/var/run/svc/admin/password' },
+    { name: 'BASE_URL', value: 'https://console.apps.example.com' },
+  ];
+  const shared = {
+    image: 'registry.example.com/svc/platform:1',
+    env: environment,
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      capabilities: { drop: ['ALL'] },
+    },
+    volumeMounts: [
+      { name: 'tmp', mountPath: '/tmp' },
+      { name: 'svc-database', mountPath: '/var/run/svc/database', readOnly: true },
+      { name: 'svc-encryption-keys', mountPath: '/var/run/svc/encryption', readOnly: true },
+      { name: 'svc-admin', mountPath: '/var/run/svc/admin', readOnly: true },
+    ],
+    resources: { requests: { cpu: '50m', memory: '128Mi' }, limits: { memory: '512Mi' } },
+  };
+  const health = { path: '/health', port: 'admin' };
+  t.same(find('Deployment', 'console-api'), {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: {
+      name: 'console-api',
+      namespace: 'svc-system',
+      labels: { 'app.kubernetes.io/managed-by': 'kipper', app: 'console-api' },
+    },
+    spec: {
+      replicas: 1,
+      selector: { matchLabels: { app: 'console-api' } },
+      strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
+      template: {
+        metadata: { labels: { 'app.kubernetes.io/managed-by': 'kipper', app: 'console-api' } },
+        spec: {
+          serviceAccountName: 'console-api',
+          automountServiceAccountToken: true,
+          enableServiceLinks: false,
+          terminationGracePeriodSeconds: 40,
+          securityContext: {
+            runAsNonRoot: true,
+            runAsUser: 10_001,
+            runAsGroup: 10_001,
+            fsGroup: 10_001,
+            fsGroupChangePolicy: 'OnRootMismatch',
+            seccompProfile: { type: 'RuntimeDefault' },
+          },
+          initContainers: [{ name: 'migrate', ...shared, command: ['tini', '--', 'node', 'runtime/db/main.ts'] }],
+          containers: [
+            {
+              name: 'console-api',
+              ...shared,
+              command: ['tini', '--', 'node', 'functions/main.ts'],
+              ports: [
+                { name: 'http', containerPort: 8080, protocol: 'TCP' },
+                { name: 'admin', containerPort: 8081, protocol: 'TCP' },
+              ],
+              startupProbe: { httpGet: health, periodSeconds: 1, failureThreshold: 60 },
+              livenessProbe: { httpGet: health, periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 3 },
+              readinessProbe: { httpGet: { path: '/ready', port: 'admin' }, periodSeconds: 2, timeoutSeconds: 2 },
+            },
+          ],
+          volumes: [
+            { name: 'tmp', emptyDir: {} },
+            { name: 'svc-database', secret: { secretName: 'svc-database', defaultMode: 0o440 } },
+            { name: 'svc-encryption-keys', secret: { secretName: 'svc-encryption-keys', defaultMode: 0o440 } },
+            { name: 'svc-admin', secret: { secretName: 'svc-admin', defaultMode: 0o440 } },
+          ],
+        },
+      },
+    },
+  });
+  t.same(find('Service', 'console-api').spec, {
+    selector: { app: 'console-api' },
+    ports: [{ name: 'http', port: 80, targetPort: 'http', protocol: 'TCP' }],
+  });
+  t.same(find('IngressRoute', 'console-api').spec, {
+    entryPoints: ['websecure'],
+    routes: [
+      { kind: 'Rule', match: 'Host(`console.apps.example.com`)', services: [{ name: 'console-api', port: 80 }] },
+    ],
+  });
+  t.end();
+});
+
+t.test('PostgreSQL keeps its data on a claimed volume and writes nowhere else', (t) => {
+  t.match(find('StatefulSet', 'svc-postgres').spec, {
+    serviceName: 'svc-postgres',
+    replicas: 1,
+    template: {
+      spec: {
+        automountServiceAccountToken: false,
+        containers: [
+          {
+            image: 'registry.example.com/svc/postgres:1',
+            env: [{ name: 'POSTGRES_PASSWORD_FILE', value: '/var/run/svc/database/password' }],
+            volumeMounts: [
+              { name: 'data', mountPath: '/var/lib/svc/postgres' },
+              { name: 'tmp', mountPath: '/tmp' },
+              { name: 'run', mountPath: '/run' },
+              { name: 'svc-database', mountPath: '/var/run/svc/database', readOnly: true },
+            ],
+          },
+        ],
+      },
+    },
+    volumeClaimTemplates: [{ spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '5Gi' } } } }],
+  });
+  t.match(find('StatefulSet', 'svc-redis').spec, {
+    template: {
+      spec: {
+        containers: [
+          {
+            image: 'registry.example.com/svc/redis:1',
+            env: [{ name: 'REDIS_PASSWORD_FILE', value: '/var/run/svc/redis/password' }],
+          },
+        ],
+      },
+    },
+    volumeClaimTemplates: [{ spec: { resources: { requests: { storage: '1Gi' } } } }],
+  });
+  t.end();
+});
+
+t.test('checker and interceptor run twice, apart where they can, and one stays through a drain', (t) => {
+  for (const name of ['svc-authz', 'svc-interceptor']) {
+    t.match(find('Deployment', name).spec, {
+      replicas: 2,
+      strategy: { rollingUpdate: { maxUnavailable: 0 } },
+      template: {
+        spec: {
+          topologySpreadConstraints: [
+            {
+              topologyKey: 'kubernetes.io/hostname',
+              whenUnsatisfiable: 'ScheduleAnyway',
+              labelSelector: { matchLabels: { app: name } },
+            },
+          ],
+        },
+      },
+    });
+    t.same(find('PodDisruptionBudget', name).spec, { minAvailable: 1, selector: { matchLabels: { app: name } } });
+  }
+  t.end();
+});
+
+t.test('every pod is as pod security `restricted` wants, with a read-only root and bounded memory', (t) => {
+  t.match(find('Namespace', 'svc-system').metadata.labels, { 'pod-security.kubernetes.io/enforce': 'restricted' });
+  for (const [{ metadata }, { selector, template }] of workloads({ failpoints: true })) {
+    const { spec } = template;
+    t.match(template.metadata.labels, selector.matchLabels, metadata.name);
+    t.match(spec.securityContext, { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
+    t.equal(spec.serviceAccountName, metadata.name);
+    for (const container of [...(spec.initContainers ?? []), ...spec.containers]) {
+      t.same(container.securityContext, {
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        capabilities: { drop: ['ALL'] },
+      });
+      t.hasOwnProps(container.resources.requests, ['cpu', 'memory']);
+      t.hasOwnProps(container.resources.limits, ['memory']);
+      const volumes = spec.volumes.map(({ name }) => name);
+      for (const mount of container.volumeMounts) t.ok(mount.name === 'data' || volumes.includes(mount.name));
+    }
+  }
+  t.end();
+});
+
+t.test('secrets come as files: only who needs one mounts it, and none stands in an environment', (t) => {
+  const mounted = Object.fromEntries(
+    workloads().map(([{ metadata }, { template }]) => [
+      metadata.name,
+      template.spec.volumes.flatMap(({ secret }) => secret?.secretName ?? []),
+    ]),
+  );
+  t.same(mounted, {
+    'svc-postgres': ['svc-database'],
+    'svc-redis': ['svc-redis'],
+    'console-api': ['svc-database', 'svc-encryption-keys', 'svc-admin'],
+    'svc-workers': ['svc-database', 'svc-redis'],
+    'svc-controllers': ['svc-database'],
+    'svc-authz': ['svc-database'],
+    'svc-interceptor': [],
+  });
+  for (const [, { template }] of workloads()) {
+    for (const container of template.spec.containers) {
+      const secretive = (container.env ?? []).filter(({ name }) => /PASSWORD|KEY|TOKEN|SECRET/.test(name));
+      for (const { name, value } of secretive) t.match(value, /^\/var\/run\/svc\//, name);
+    }
+  }
+  t.end();
+});
+
+t.test('failpoints exist only where they are asked for', (t) => {
+  t.notMatch(JSON.stringify(objects()), /failpoints/i);
+  const { template } = find('Deployment', 'svc-workers', { failpoints: true }).spec as Workload;
+  t.match(template.spec, {
+    containers: [{ volumeMounts: [{}, {}, {}, { name: 'failpoints', mountPath: '/failpoints' }] }],
+    volumes: [{}, {}, {}, { name: 'failpoints', emptyDir: {} }],
+  });
+  t.match(template.spec.containers[0]?.env?.at(-1), { name: 'SVC_FAILPOINTS_DIR', value: '/failpoints' });
+  t.end();
+});
+
+t.test('the settings reach the processes through PlatformConfig, and the console through its address', (t) => {
+  const local = { scheme: 'http', publicPort: 18_080, entryPoints: ['web'], appsDomain: 'apps.localhost' } as const;
+  const changes = { ...local, entryPoints: [...local.entryPoints] };
+  t.same(find('PlatformConfig', 'platform', changes).spec, {
+    appsDomain: 'apps.localhost',
+    cluster: 'home',
+    scheme: 'http',
+    publicPort: 18_080,
+    entryPoints: ['web'],
+    runtimeImages: { node: 'registry.example.com/svc/function-node:1' },
+  });
+  const { template } = find('Deployment', 'console-api', changes).spec as Workload;
+  t.match(template.spec.containers[0]?.env?.at(-1), {
+    name: 'BASE_URL',
+    value: 'http://console.apps.localhost:18080',
+  });
+  t.end();
+});

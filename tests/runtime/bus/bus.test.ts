@@ -1,0 +1,365 @@
+import { Redis } from 'ioredis';
+import { Registry } from 'prom-client';
+import t, { type Test } from 'tap';
+import { createDispatcher } from '../../../runtime/bus/dispatcher.ts';
+import { createJobQueue, type JobQueue } from '../../../runtime/bus/job-queue.ts';
+import { createBusMetrics } from '../../../runtime/bus/metrics.ts';
+import { backoff, createRunner, type Attempt, type Outcome } from '../../../runtime/bus/runner.ts';
+import { beginAttempt, claimDue, recordAgain, recordDone, recordFailure } from '../../../runtime/bus/work-table.ts';
+import { createListener } from '../../../runtime/db/listener.ts';
+import { systemClock } from '../../../runtime/domain/clock.ts';
+import { newId } from '../../../runtime/domain/ids.ts';
+import { catalogue, type QueueDefinition, type WorkPayload } from '../../../runtime/queues/catalogue.ts';
+import { insertWork } from '../../../runtime/records/work.ts';
+import { silentLog } from '../../support/log.ts';
+import { testDatabase } from '../../support/postgres.ts';
+import { testRedis } from '../../support/redis.ts';
+
+const clock = systemClock;
+const log = silentLog;
+/** As the catalogue's, in a hurry. */
+const quick: QueueDefinition = {
+  ...catalogue.rollouts,
+  attempts: 3,
+  backoffMs: 20,
+  backoffMaxMs: 40,
+  timeoutMs: 1_000,
+};
+
+interface WorkRow {
+  id: string;
+  record_id: string;
+  state: string;
+  attempt: number;
+  failures: number;
+  last_error: string | null;
+  due: boolean;
+}
+
+/** The whole bus on a real PostgreSQL and a Redis of its own. */
+async function bus(t: Test, options: { definition?: QueueDefinition } = {}) {
+  const definition = options.definition ?? quick;
+  const [{ pool, url }, redis] = await Promise.all([testDatabase(t), testRedis(t)]);
+  const registry = new Registry();
+  const metrics = createBusMetrics(registry);
+  const rows = async () =>
+    (await pool.query<WorkRow>(`SELECT *, COALESCE(leased_until, due_at) <= now() AS due FROM work ORDER BY id`)).rows;
+  const changed = new Set<() => void>();
+
+  /** Resolves at the first look that holds; looks whenever an attempt has answered. */
+  const until = async (holds: (rows: WorkRow[]) => boolean): Promise<WorkRow[]> => {
+    for (;;) {
+      const now = await rows();
+      if (holds(now)) return now;
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, 50);
+        changed.add(() => {
+          clearTimeout(timer);
+          resolve();
+        });
+      });
+      changed.clear();
+    }
+  };
+
+  const startDispatcher = (queue: JobQueue = createJobQueue({ name: 'rollouts', redis, log })) => {
+    const dispatcher = createDispatcher({
+      ...{ pool, queues: [queue], clock, log, metrics, pollMs: 50 },
+      definitionOf: () => definition,
+    });
+    const listener = createListener({ url, channel: 'work', onNotify: () => dispatcher.wake(), clock, log });
+    queue.start();
+    dispatcher.start();
+    listener.start();
+    t.teardown(async () => {
+      await listener.stop();
+      await dispatcher.stop();
+      await queue.stop();
+    });
+    return queue;
+  };
+
+  const startRunner = (process: (attempt: Attempt) => Promise<Outcome>) => {
+    const runner = createRunner({
+      ...{ name: 'rollouts', pool, redis, clock, log, metrics, definition },
+      process: async (attempt) => {
+        try {
+          return await process(attempt);
+        } finally {
+          setImmediate(() => {
+            for (const wake of changed) wake();
+          });
+        }
+      },
+    });
+    runner.start();
+    t.teardown(() => runner.stop());
+    return runner;
+  };
+  return { pool, redis, registry, rows, until, startDispatcher, startRunner };
+}
+
+/** A queue whose jobs go nowhere; they are recorded. */
+function deadQueue(jobs: WorkPayload[]): JobQueue {
+  return {
+    name: 'rollouts',
+    start: () => undefined,
+    ready: () => true,
+    waiting: async () => 0,
+    add: async (added) => void jobs.push(...added),
+    stop: async () => undefined,
+  };
+}
+
+const allDone = (rows: WorkRow[]) => rows.every(({ state }) => state === 'done');
+
+t.test('work that was inserted is processed once, and Redis keeps nothing of it', async (t) => {
+  const { pool, redis, until, startDispatcher, startRunner, registry } = await bus(t);
+  const seen: string[] = [];
+  startRunner(async ({ recordId, attempt, last, signal }) => {
+    t.same({ attempt, last, aborted: signal.aborted }, { attempt: 1, last: false, aborted: false });
+    seen.push(recordId);
+    return 'done';
+  });
+  startDispatcher();
+  const records = Array.from({ length: 30 }, () => newId());
+  for (const record of records) await insertWork(pool, 'rollouts', record);
+  await until(allDone);
+  t.same(seen.sort(), records.sort());
+  const client = new Redis(redis.url);
+  const keys = await client.keys('*-1');
+  client.disconnect();
+  t.same(keys, [], 'finished jobs are removed');
+  const text = await registry.metrics();
+  t.match(text, 'svc_work_attempts_total{queue="rollouts",outcome="done"} 30');
+  t.match(text, 'svc_work_handed_over_total{queue="rollouts"} 30');
+});
+
+t.test('two dispatchers hand each row over once per attempt', async (t) => {
+  const { pool, startDispatcher, rows } = await bus(t, { definition: { ...quick, timeoutMs: 60_000 } });
+  const jobs: WorkPayload[] = [];
+  startDispatcher(deadQueue(jobs));
+  startDispatcher(deadQueue(jobs));
+  await Promise.all(Array.from({ length: 200 }, () => insertWork(pool, 'rollouts', newId())));
+  while ((await rows()).some(({ due }) => due)) await new Promise((resolve) => setImmediate(resolve));
+  while (jobs.length < 200) await new Promise((resolve) => setImmediate(resolve));
+  t.equal(new Set(jobs.map(({ workId }) => workId)).size, 200);
+  t.equal(jobs.length, 200);
+  t.ok(jobs.every(({ attempt }) => attempt === 1));
+});
+
+t.test('a throw is retried with back-off and counted; the last attempt is told; success resets', async (t) => {
+  const { pool, until, startDispatcher, startRunner } = await bus(t);
+  const attempts: { attempt: number; last: boolean }[] = [];
+  startRunner(async ({ attempt, last }) => {
+    attempts.push({ attempt, last });
+    if (attempt === 1) return { again: new Date() };
+    if (attempt <= 4) throw new Error(`failure ${attempt}`);
+    return 'done';
+  });
+  await insertWork(pool, 'rollouts', newId());
+  const failures: number[] = [];
+  startDispatcher();
+  const rows = await until((now) => {
+    failures.push(now[0]?.failures ?? 0);
+    return allDone(now);
+  });
+  t.same(attempts, [
+    { attempt: 1, last: false },
+    { attempt: 2, last: false },
+    { attempt: 3, last: false },
+    { attempt: 4, last: true },
+    { attempt: 5, last: true },
+  ]);
+  t.match(rows, [{ state: 'done', failures: 3, last_error: null }]);
+  t.equal(
+    backoff(catalogue.rollouts, 1, () => 0),
+    500,
+  );
+  t.equal(
+    backoff(catalogue.rollouts, 3, () => 0),
+    2_000,
+  );
+  t.equal(
+    backoff(catalogue.rollouts, 99, () => 0),
+    60_000,
+  );
+  t.equal(
+    backoff(catalogue.rollouts, 99, () => 1),
+    45_000,
+  );
+});
+
+t.test('an attempt that takes too long is a failure, and its late answer is ignored', async (t) => {
+  const { pool, until, startDispatcher, startRunner } = await bus(t, { definition: { ...quick, timeoutMs: 200 } });
+  const late = Promise.withResolvers<void>();
+  startRunner(async ({ attempt, signal }) => {
+    if (attempt > 1) return 'done';
+    await new Promise((resolve) => signal.addEventListener('abort', resolve));
+    await late.promise;
+    return { again: new Date('2100-01-01') };
+  });
+  await insertWork(pool, 'rollouts', newId());
+  startDispatcher();
+  const rows = await until(allDone);
+  late.resolve();
+  t.match(rows, [{ attempt: 2, failures: 1 }]);
+});
+
+t.test('FLUSHALL between hand-over and processing: the work is done all the same', async (t) => {
+  const { pool, redis, until, startDispatcher, startRunner, rows } = await bus(t);
+  const queue = startDispatcher();
+  const ids = await Promise.all(Array.from({ length: 5 }, () => insertWork(pool, 'rollouts', newId())));
+  await until((now) => now.every(({ attempt }) => attempt === 1));
+  while ((await queue.waiting()) < 5) await new Promise((resolve) => setImmediate(resolve));
+  const client = new Redis(redis.url);
+  t.equal(await client.flushall(), 'OK');
+  client.disconnect();
+  const seen: number[] = [];
+  startRunner(async ({ attempt }) => {
+    seen.push(attempt);
+    return 'done';
+  });
+  await until(allDone);
+  t.same(seen, [2, 2, 2, 2, 2]);
+  t.same((await rows()).map(({ id }) => id).sort(), ids.sort());
+});
+
+t.test('Redis away: work is accepted and goes on without a restart when Redis is back', async (t) => {
+  const { pool, redis, until, startDispatcher, startRunner, rows } = await bus(t);
+  const queue = startDispatcher();
+  startRunner(async () => 'done');
+  await insertWork(pool, 'rollouts', newId());
+  await until(allDone);
+  redis.stop();
+  while (queue.ready()) await new Promise((resolve) => setImmediate(resolve));
+  await insertWork(pool, 'rollouts', newId());
+  // Several looks of the dispatcher.
+  for (let look = 0; look < 5; look++) await clock.sleep(50);
+  t.match((await rows())[1], { state: 'pending', attempt: 0, due: true }, 'nothing is claimed meanwhile');
+  await redis.start();
+  await until(allDone);
+});
+
+t.test('a hand-over that fails is given back', async (t) => {
+  const { pool, startDispatcher, until } = await bus(t);
+  const jobs: WorkPayload[] = [];
+  let refusals = 2;
+  startDispatcher({
+    ...deadQueue(jobs),
+    add: async (added) => {
+      if (refusals-- > 0) throw new Error('no connection');
+      jobs.push(...added);
+    },
+  });
+  await insertWork(pool, 'rollouts', newId());
+  await until(() => jobs.length > 0);
+  t.match(jobs, [{ attempt: 3 }]);
+  t.match(await until(() => true), [{ failures: 0 }], 'an outage of the queue is no failure of the work');
+});
+
+t.test('a worker that is stopped lets its attempt end and takes no other', async (t) => {
+  const { pool, until, startDispatcher, startRunner, rows } = await bus(t, {
+    definition: { ...quick, concurrency: 1, timeoutMs: 10_000 },
+  });
+  const begun = Promise.withResolvers<void>();
+  const go = Promise.withResolvers<void>();
+  let calls = 0;
+  const runner = startRunner(async () => {
+    calls++;
+    begun.resolve();
+    await go.promise;
+    return 'done';
+  });
+  startDispatcher();
+  await insertWork(pool, 'rollouts', newId());
+  await insertWork(pool, 'rollouts', newId());
+  await begun.promise;
+  await until((now) => now.every(({ attempt }) => attempt === 1));
+  const stopped = runner.stop();
+  go.resolve();
+  await stopped;
+  t.equal(calls, 1);
+  t.same((await rows()).map(({ state }) => state).sort(), ['done', 'pending']);
+});
+
+t.test('a job whose row moved on is dropped', async (t) => {
+  const { pool, startRunner, redis, registry } = await bus(t);
+  const workId = await insertWork(pool, 'rollouts', newId());
+  const claim = () => claimDue(pool, 'rollouts', { limit: 1, leaseMs: 0 });
+  await claim();
+  const [second] = await claim();
+  t.match(second, { attempt: 2, lost: false }, 'a lease that ran out before anybody began is no failure');
+  let calls = 0;
+  startRunner(async () => {
+    calls++;
+    return 'done';
+  });
+  const queue = createJobQueue({ name: 'rollouts', redis, log });
+  queue.start();
+  t.teardown(() => queue.stop());
+  while (!queue.ready()) await new Promise((resolve) => setImmediate(resolve));
+  const recordId = newId();
+  await queue.add([{ workId, recordId, attempt: 1 }]);
+  await queue.add([{ workId, recordId, attempt: 2 }]);
+  while (calls === 0) await clock.sleep(10);
+  const stale = /svc_work_attempts_total\{queue="rollouts",outcome="stale"\} 2/;
+  while (!stale.test(await registry.metrics())) {
+    // Ignored by BullMQ until the first one is removed.
+    await queue.add([{ workId, recordId, attempt: 2 }]);
+    await clock.sleep(10);
+  }
+  t.equal(calls, 1, 'neither an older attempt nor the same one again is run');
+});
+
+t.test('the outcome of a stale attempt is not recorded', async (t) => {
+  const { pool, rows } = await bus(t);
+  const workId = await insertWork(pool, 'rollouts', newId());
+  const first = { workId, attempt: 1 };
+  const second = { workId, attempt: 2 };
+  await claimDue(pool, 'rollouts', { limit: 1, leaseMs: 0 });
+  t.ok(await beginAttempt(pool, first, 0));
+  t.equal(await beginAttempt(pool, first, 0), undefined, 'an attempt begins once');
+  t.match(await claimDue(pool, 'rollouts', { limit: 1, leaseMs: 60_000 }), [{ attempt: 2, lost: true }]);
+  t.equal(await recordDone(pool, first), false);
+  t.equal(await recordAgain(pool, first, new Date()), undefined);
+  t.equal(await recordFailure(pool, first, 'late', 0), false);
+  t.match(await rows(), [{ state: 'pending', attempt: 2, failures: 1, last_error: 'the attempt never answered' }]);
+  t.equal(await recordDone(pool, second), false, 'nor of one that nobody began');
+  t.match(await beginAttempt(pool, second, 60_000), { failures: 1 });
+  t.equal(await recordDone(pool, second), true);
+  t.match(await rows(), [{ state: 'done' }]);
+});
+
+t.test('a nudge while an attempt is under way makes the next one due at its end', async (t) => {
+  const { pool, rows } = await bus(t);
+  const workId = await insertWork(pool, 'rollouts', newId());
+  await claimDue(pool, 'rollouts', { limit: 1, leaseMs: 60_000 });
+  await beginAttempt(pool, { workId, attempt: 1 }, 60_000);
+  // As nudgeRollouts does.
+  await pool.query('UPDATE work SET due_at = LEAST(due_at, now())');
+  t.match(await rows(), [{ due: false }], 'one attempt at a time');
+  t.match(await recordAgain(pool, { workId, attempt: 1 }, new Date('2100-01-01')), { dueNow: true });
+  t.match(await rows(), [{ due: true }]);
+});
+
+t.test('metrics tell how the work stands, and survive a database that is gone', async (t) => {
+  const { pool, redis } = await bus(t);
+  const registry = new Registry();
+  const queue = createJobQueue({ name: 'rollouts', redis, log });
+  queue.start();
+  t.teardown(() => queue.stop());
+  while (!queue.ready()) await new Promise((resolve) => setImmediate(resolve));
+  createBusMetrics(registry).watch(pool, [queue]);
+  await insertWork(pool, 'rollouts', newId());
+  await insertWork(pool, 'rollouts', newId());
+  await claimDue(pool, 'rollouts', { limit: 1, leaseMs: 60_000 });
+  const text = await registry.metrics();
+  t.match(text, 'svc_work_due{queue="rollouts"} 1');
+  t.match(text, 'svc_work_pending{queue="rollouts"} 2');
+  t.match(text, 'svc_queue_waiting{queue="rollouts"} 0');
+  redis.stop();
+  while (queue.ready()) await new Promise((resolve) => setImmediate(resolve));
+  await pool.query('DROP TABLE work');
+  t.notMatch(await registry.metrics(), 'svc_work_due{queue="rollouts"}');
+});

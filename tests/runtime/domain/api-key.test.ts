@@ -1,0 +1,57 @@
+import { randomInt } from 'node:crypto';
+import t from 'tap';
+import {
+  apiKeyDigest,
+  apiKeyLength,
+  apiKeyPattern,
+  generateApiKey,
+  parseApiKey,
+} from '../../../runtime/domain/api-key.ts';
+
+t.test('a generated key has the pinned shape and gives its handle back', (t) => {
+  const generated = Array.from({ length: 1000 }, () => generateApiKey());
+  const wrong = generated.filter(
+    ({ key, handle }) =>
+      !apiKeyPattern.test(key) ||
+      key.length !== apiKeyLength ||
+      !key.startsWith(`svc_${handle}_`) ||
+      parseApiKey(key)?.handle !== handle,
+  );
+  t.same(wrong, []);
+  t.equal(new Set(generated.map(({ key }) => key)).size, 1000);
+  t.end();
+});
+
+/** CRC-32 of `svc_abcdefgh_` and forty zeros, modulo 36^6, in base 36; worked out with another program. */
+const knownChecksum = 'jukhz6';
+
+t.test('the checksum is fixed: keys that were given out stay valid', (t) => {
+  t.same(parseApiKey(`svc_abcdefgh_${'0'.repeat(40)}${knownChecksum}`), { handle: 'abcdefgh' });
+  t.end();
+});
+t.test('a key with any one character changed is refused', (t) => {
+  const { key } = generateApiKey();
+  const alphabet = 'abcdefghijklmnopqrstuvwxyz0123456789_-A ~\0é';
+  for (let place = 0; place < key.length; place++) {
+    const other = alphabet[randomInt(alphabet.length)] ?? '';
+    if (other === key[place]) continue;
+    const changed = key.slice(0, place) + other + key.slice(place + 1);
+    t.equal(parseApiKey(changed), undefined, JSON.stringify(changed));
+  }
+  t.end();
+});
+
+t.test('anything else is refused without a throw', (t) => {
+  const { key } = generateApiKey();
+  const garbage = [
+    ...['', 'svc_', '_', 'null', key.slice(1), key.slice(0, -1), `${key}0`, ` ${key}`, `${key} `, `${key}\n`],
+    ...[`${key}, ${key}`, key.toUpperCase(), key.replace('svc', 'abc'), 'x'.repeat(1_000_000), '\u{1f511}'.repeat(59)],
+  ];
+  for (const text of garbage) t.equal(parseApiKey(text), undefined, JSON.stringify(text.slice(0, 70)));
+  t.end();
+});
+
+t.test('a digest is the SHA-256 of the whole key', (t) => {
+  t.equal(apiKeyDigest('abc').toString('hex'), 'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
+  t.end();
+});

@@ -1,0 +1,266 @@
+import type { Pool } from 'pg';
+import t, { type Test } from 'tap';
+import { transaction } from '../../../runtime/db/pool.ts';
+import { newId } from '../../../runtime/domain/ids.ts';
+import {
+  acceptDeployment,
+  endDeployment,
+  getDeployment,
+  listDeployments,
+  rollbackTarget,
+  startDeployment,
+  succeedDeployment,
+  type Acceptance,
+  type NewDeployment,
+} from '../../../runtime/records/deployments.ts';
+import { disableWebhook, enableWebhook, findWebhook, webhookGuard } from '../../../runtime/records/webhooks.ts';
+import { nudgeRollouts } from '../../../runtime/records/work.ts';
+import {
+  findWorkload,
+  markWorkloadDeleted,
+  projectWorkload,
+  type WorkloadProjection,
+} from '../../../runtime/records/workloads.ts';
+import { testDatabase } from '../../support/postgres.ts';
+
+function newApp(): WorkloadProjection {
+  return {
+    id: newId(),
+    kind: 'App',
+    environmentId: newId(),
+    project: 'shop',
+    environment: 'prod',
+    namespace: 'shop-prod',
+    name: 'api',
+    gated: false,
+  };
+}
+
+async function world(t: Test) {
+  const { pool } = await testDatabase(t);
+  const app = newApp();
+  await projectWorkload(pool, app);
+  const accept = (request: Partial<NewDeployment> = {}): Promise<Acceptance> =>
+    transaction(pool, (client) =>
+      acceptDeployment(client, { workloadId: app.id, trigger: 'webhook', image: 'r/api:1', ...request }),
+    );
+  const succeed = async (id: string) => {
+    t.equal(await startDeployment(pool, id), true);
+    t.equal(await succeedDeployment(pool, id), true);
+  };
+  return { pool, app, accept, succeed };
+}
+
+async function workOf(pool: Pool) {
+  const { rows } = await pool.query<{ revision: number; state: string; due: boolean }>(
+    `SELECT revision, work.state, due_at <= now() AS due FROM work JOIN deployments d ON d.id = record_id
+     WHERE kind = 'rollouts' ORDER BY revision`,
+  );
+  return rows;
+}
+
+async function feedVersion(pool: Pool): Promise<number> {
+  const { rows } = await pool.query<{ version: string }>('SELECT version FROM feed_head');
+  return Number(rows[0]?.version);
+}
+
+t.test('accepting writes record, revision and work at once, or nothing', async (t) => {
+  const { pool, app, accept } = await world(t);
+  const first = await accept({ commit: 'abc', actor: 'ann@svc.local' });
+  t.match(first, { revision: 1, state: 'accepted', created: true });
+  t.match(await getDeployment(pool, first.id), {
+    ...{ id: first.id, workloadId: app.id, namespace: 'shop-prod', app: 'api', revision: 1, state: 'accepted' },
+    ...{ trigger: 'webhook', image: 'r/api:1', commit: 'abc', actor: 'ann@svc.local', current: false, endedAt: null },
+  });
+  t.same(await workOf(pool), [{ revision: 1, state: 'pending', due: true }]);
+  await t.rejects(
+    transaction(pool, async (client) => {
+      await acceptDeployment(client, { workloadId: app.id, trigger: 'manual', image: 'r/api:2' });
+      throw new Error('crash before the commit');
+    }),
+    /crash/,
+  );
+  t.equal((await listDeployments(pool, app.id, { limit: 10 })).length, 1);
+  t.same(await workOf(pool), [{ revision: 1, state: 'pending', due: true }], 'the older one is not superseded');
+  t.match(await accept(), { revision: 2 }, 'no gap');
+});
+
+t.test('twenty accepts at once number without gaps and leave one active', async (t) => {
+  const { pool, app, accept } = await world(t);
+  const accepted = await Promise.all(
+    Array.from({ length: 20 }, (_, index) =>
+      // Every fourth fails after it has taken its number.
+      index % 4 === 3
+        ? transaction(pool, async (client) => {
+            await acceptDeployment(client, { workloadId: app.id, trigger: 'webhook', image: 'r/api:0' });
+            throw new Error('refused');
+          }).catch(() => undefined)
+        : accept({ image: `r/api:${index}` }),
+    ),
+  );
+  const revisions = accepted.flatMap((each) => (each ? [each.revision] : [])).sort((a, b) => a - b);
+  t.same(
+    revisions,
+    Array.from({ length: 15 }, (_, index) => index + 1),
+  );
+  const history = await listDeployments(pool, app.id, { limit: 50 });
+  t.same(
+    history.map(({ revision }) => revision),
+    revisions.toReversed(),
+    'the newest first',
+  );
+  t.equal(history[0]?.state, 'accepted');
+  for (const entry of history.slice(1)) {
+    t.match(entry, { state: 'superseded', reason: `Superseded by revision ${(entry.revision ?? 0) + 1}.` });
+    t.type(entry.endedAt, Date);
+  }
+  const work = await workOf(pool);
+  t.same(
+    work.map(({ state }) => state),
+    [...Array.from({ length: 14 }, () => 'done'), 'pending'],
+  );
+});
+
+t.test('what has ended is not superseded; every move happens once', async (t) => {
+  const { pool, accept, succeed } = await world(t);
+  const first = await accept();
+  await succeed(first.id);
+  t.equal(await startDeployment(pool, first.id), false);
+  t.equal(await succeedDeployment(pool, first.id), false);
+  t.equal(await endDeployment(pool, first.id, 'failed', 'late'), false);
+  const second = await accept();
+  t.equal(await succeedDeployment(pool, second.id), false, 'only what rolls out succeeds');
+  t.equal(await startDeployment(pool, second.id), true);
+  const third = await accept();
+  t.match(await getDeployment(pool, first.id), { state: 'succeeded', current: true });
+  t.match(await getDeployment(pool, second.id), { state: 'superseded', current: false });
+  t.equal(await succeedDeployment(pool, second.id), false, 'a superseded one stays so');
+  t.equal(await endDeployment(pool, third.id, 'failed', 'The image is missing.'), true);
+  t.match(await getDeployment(pool, third.id), { state: 'failed', reason: 'The image is missing.' });
+  t.match(await getDeployment(pool, first.id), { current: true }, 'a failed one does not become current');
+});
+
+t.test('one key is one deployment, also when it comes twice at once', async (t) => {
+  const { pool, app, accept } = await world(t);
+  const both = await Promise.all([accept({ dedupKey: 'delivery:1' }), accept({ dedupKey: 'delivery:1' })]);
+  t.equal(both[0].id, both[1].id);
+  t.same(both.map(({ created }) => created).sort(), [false, true]);
+  const other = await accept({ dedupKey: 'delivery:2' });
+  t.match(other, { revision: 2, created: true });
+  const again = await accept({ dedupKey: 'delivery:1' });
+  t.match(again, { id: both[0].id, revision: 1, state: 'superseded', created: false });
+  t.match(await getDeployment(pool, other.id), { state: 'accepted' }, 'a redelivery supersedes nothing');
+  t.match(await accept({ dedupKey: 'initial', onlyFirst: true }), { id: other.id, created: false });
+  t.equal((await listDeployments(pool, app.id, { limit: 10 })).length, 2);
+
+  const fresh = { ...newApp(), name: 'other' };
+  await projectWorkload(pool, fresh);
+  t.match(await accept({ workloadId: fresh.id, dedupKey: 'initial', onlyFirst: true }), { revision: 1, created: true });
+});
+
+t.test('only living apps deploy', async (t) => {
+  const { pool, app, accept } = await world(t);
+  const byName = (name: string) =>
+    transaction(pool, (client) =>
+      acceptDeployment(client, { namespace: 'shop-prod', name, trigger: 'manual', image: 'r/api:1' }),
+    );
+  t.match(await byName('api'), { revision: 1 });
+  await t.rejects(byName('nothing'), { code: 'not_found' });
+  await t.rejects(accept({ workloadId: newId() }), { code: 'not_ready' });
+  const job: WorkloadProjection = { ...newApp(), kind: 'Function', name: 'job' };
+  await projectWorkload(pool, job);
+  await t.rejects(byName('job'), { code: 'not_found' });
+  await markWorkloadDeleted(pool, app.id);
+  await t.rejects(accept(), { code: 'not_found' });
+  await t.rejects(byName('api'), { code: 'not_found' });
+});
+
+t.test('the guard is asked under the lock, before anything is written', async (t) => {
+  const { pool, app, accept } = await world(t);
+  await t.rejects(enableWebhook(pool, newId(), 1), { code: 'not_ready' });
+  t.equal(await findWebhook(pool, app.id), undefined);
+  t.equal(await enableWebhook(pool, app.id, 1), true);
+  t.match(await accept({ guard: webhookGuard(1) }), { revision: 1 });
+  t.equal(await enableWebhook(pool, app.id, 2), true);
+  t.equal(await enableWebhook(pool, app.id, 2), false, 'a version counts once');
+  t.match(await findWebhook(pool, app.id), { enabled: true, version: 2 });
+  await t.rejects(accept({ guard: webhookGuard(1) }), { code: 'invalid_webhook_token' });
+  t.equal(await disableWebhook(pool, app.id), true);
+  t.equal(await disableWebhook(pool, app.id), false);
+  await t.rejects(accept({ guard: webhookGuard(2) }), { code: 'invalid_webhook_token' });
+  t.equal(await enableWebhook(pool, app.id, 2), false, 'a disabled token does not come back');
+  t.equal(await enableWebhook(pool, app.id, 3), true);
+  t.match(await accept({ guard: webhookGuard(3) }), { revision: 2 }, 'refusals took no number');
+});
+
+t.test('a rollback leads to the last success before the newest deployment, or where it is told', async (t) => {
+  const { pool, app, accept, succeed } = await world(t);
+  const target = (revision?: number) => rollbackTarget(pool, app.id, revision);
+  await t.rejects(target(), { code: 'no_earlier_revision' });
+  await succeed((await accept({ image: 'r/api:1', commit: 'one' })).id);
+  await t.rejects(target(), { code: 'no_earlier_revision' });
+  await succeed((await accept({ image: 'r/api:2' })).id);
+  t.match(await target(), { revision: 1, image: 'r/api:1', commit: 'one' });
+  const third = await accept({ image: 'r/api:3' });
+  t.match(await target(), { revision: 2 }, 'one that still rolls out is undone');
+  await endDeployment(pool, third.id, 'failed', 'no');
+  t.match(await target(), { revision: 2 }, 'a failed one too');
+  t.match(await target(1), { revision: 1, image: 'r/api:1' });
+  await t.rejects(target(3), { code: 'conflict' });
+  await t.rejects(target(9), { code: 'not_found' });
+  const fourth = await accept({ image: 'r/api:1', trigger: 'rollback', rollbackOf: 1 });
+  await succeed(fourth.id);
+  t.match(await getDeployment(pool, fourth.id), { trigger: 'rollback', rollbackOf: 1, current: true });
+  t.match(await target(), { revision: 2 }, 'and back again');
+});
+
+t.test('history comes in pages', async (t) => {
+  const { pool, app, accept } = await world(t);
+  for (let index = 0; index < 5; index++) await accept();
+  const first = await listDeployments(pool, app.id, { limit: 2 });
+  const rest = await listDeployments(pool, app.id, { limit: 10, before: first[1]?.id });
+  t.same(
+    [...first, ...rest].map(({ revision }) => revision),
+    [5, 4, 3, 2, 1],
+  );
+  t.same(await listDeployments(pool, app.id, { limit: 10, before: newId() }), []);
+});
+
+t.test('a projection writes what changed, and a recreated app inherits nothing', async (t) => {
+  const { pool, app, accept } = await world(t);
+  const before = await feedVersion(pool);
+  await projectWorkload(pool, app);
+  await accept();
+  t.equal(await feedVersion(pool), before, 'neither a repetition nor a deployment is news to the gate');
+  await projectWorkload(pool, { ...app, gated: true });
+  t.equal(await feedVersion(pool), before + 1);
+  t.match(await findWorkload(pool, 'shop-prod', 'api'), { id: app.id, gated: true, kind: 'App' });
+
+  await markWorkloadDeleted(pool, app.id);
+  await markWorkloadDeleted(pool, app.id);
+  await markWorkloadDeleted(pool, newId());
+  t.equal(await feedVersion(pool), before + 2);
+  t.equal(await findWorkload(pool, 'shop-prod', 'api'), undefined);
+  t.match(await listDeployments(pool, app.id, { limit: 5 }), [{ state: 'cancelled', reason: 'The app was deleted.' }]);
+  t.match(await workOf(pool), [{ state: 'done' }]);
+  await projectWorkload(pool, app);
+  t.equal(await findWorkload(pool, 'shop-prod', 'api'), undefined, 'a late pass does not bring it back');
+
+  const second = newApp();
+  await projectWorkload(pool, second);
+  t.match(await findWorkload(pool, 'shop-prod', 'api'), { id: second.id, gated: false });
+  t.same(await listDeployments(pool, second.id, { limit: 5 }), []);
+  const third = newApp();
+  await projectWorkload(pool, third);
+  t.match(await findWorkload(pool, 'shop-prod', 'api'), { id: third.id }, 'one that went without a word makes room');
+});
+
+t.test('a nudge makes the work on active deployments due', async (t) => {
+  const { pool, app, accept } = await world(t);
+  await accept();
+  await pool.query(`UPDATE work SET due_at = 'infinity'`);
+  t.equal(await nudgeRollouts(pool, newId()), 0);
+  t.match(await workOf(pool), [{ due: false }]);
+  t.equal(await nudgeRollouts(pool, app.id), 1);
+  t.match(await workOf(pool), [{ due: true }]);
+});

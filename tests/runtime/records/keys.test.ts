@@ -1,0 +1,61 @@
+import t from 'tap';
+import { generateApiKey } from '../../../runtime/domain/api-key.ts';
+import { newId } from '../../../runtime/domain/ids.ts';
+import { deleteKey, findKey, insertKey, setKeyEnabled } from '../../../runtime/records/keys.ts';
+import { deletePlan, insertPlan } from '../../../runtime/records/plans.ts';
+import { testDatabase } from '../../support/postgres.ts';
+
+t.test('a handle that is taken anywhere in the installation is not given out twice', async (t) => {
+  const { pool } = await testDatabase(t);
+  const plans = await Promise.all(
+    [newId(), newId()].map((environmentId) =>
+      insertPlan(pool, { environmentId, name: 'small', requestsPerSecond: 1, burst: 1 }),
+    ),
+  );
+  const taken = generateApiKey();
+  const drawn = [taken, taken, generateApiKey()];
+  const generate = () => drawn.shift() ?? taken;
+  const created = [];
+  for (const { environmentId, id: planId } of plans) {
+    const record = { environmentId, planId, name: null, scope: null, expiresAt: null, createdBy: 'a' };
+    created.push((await insertKey(pool, record, generate)).record.handle);
+  }
+  t.equal(created[0], taken.handle);
+  t.not(created[1], taken.handle);
+  t.same(drawn, []);
+
+  const [plan] = plans;
+  if (!plan) throw new Error('a plan');
+  const { environmentId, id: planId } = plan;
+  const record = { environmentId, planId, name: null, scope: null, expiresAt: null, createdBy: 'a' };
+  await t.rejects(insertKey(pool, record, generate), /no free handle/, 'it does not try for ever');
+});
+
+t.test('a plan and its first key, created and deleted at once, end in one of the two orders', async (t) => {
+  const { pool } = await testDatabase(t);
+  const environmentId = newId();
+  for (let round = 0; round < 10; round++) {
+    const plan = await insertPlan(pool, { environmentId, name: `p${round}`, requestsPerSecond: 1, burst: 1 });
+    const record = { environmentId, planId: plan.id, name: null, scope: null, expiresAt: null, createdBy: 'a' };
+    const [key, deleted] = await Promise.allSettled([insertKey(pool, record), deletePlan(pool, plan.id)]);
+    t.not(key.status, deleted.status, 'exactly one of them succeeds');
+    if (key.status === 'rejected') t.match(key.reason, { code: 'invalid_value' });
+    if (deleted.status === 'rejected') t.match(deleted.reason, { code: 'in_use' });
+  }
+});
+
+t.test('changing or deleting what is gone tells so', async (t) => {
+  const { pool } = await testDatabase(t);
+  const environmentId = newId();
+  const plan = await insertPlan(pool, { environmentId, name: 'p', requestsPerSecond: 1, burst: 1 });
+  const { record } = await insertKey(pool, {
+    ...{ environmentId, planId: plan.id, name: null, scope: null, expiresAt: null, createdBy: 'a' },
+  });
+  t.equal(await setKeyEnabled(pool, record.id, true), false, 'it is enabled already');
+  t.equal(await setKeyEnabled(pool, record.id, false), true);
+  t.match(await findKey(pool, [environmentId], record.handle), { id: record.id, enabled: false });
+  t.equal(await findKey(pool, [], record.handle), undefined);
+  t.equal(await deleteKey(pool, record.id), true);
+  t.equal(await deleteKey(pool, record.id), false);
+  t.equal(await setKeyEnabled(pool, record.id, true), false);
+});

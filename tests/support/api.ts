@@ -1,0 +1,87 @@
+import { Registry } from 'prom-client';
+import type { Logger } from 'pino';
+import { createHttpApp } from '../../runtime/host/http-app.ts';
+import { createHttpServer } from '../../runtime/host/http-server.ts';
+import { Problem } from '../../runtime/domain/problem.ts';
+import type { Authenticate, Route, Session } from '../../runtime/host/route.ts';
+import { silentLog } from './log.ts';
+
+interface Teardown {
+  teardown(end: () => unknown): void;
+}
+
+export const testSession: Session = {
+  sessionId: '019a0000-0000-7000-8000-000000000001',
+  userId: '019a0000-0000-7000-8000-000000000002',
+  email: 'admin@svc.local',
+  role: 'admin',
+};
+
+/** Accepts `Bearer good` only. */
+const acceptGood: Authenticate = async ({ headers }) => {
+  if (headers['authorization'] === 'Bearer good') return testSession;
+  throw new Problem('unauthenticated', 'Log in.');
+};
+
+/** An answer as a test looks at it. `body` is parsed JSON, or the text when it is none. */
+export interface Answer {
+  status: number;
+  headers: Headers;
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests look into bodies of every shape
+  body: any;
+  text: string;
+}
+
+export interface TestApi {
+  url: string;
+  /** Calls a path as the signed-in admin unless `headers` say otherwise; a string body is sent as it is. */
+  call(method: string, path: string, options?: { body?: unknown; headers?: Record<string, string> }): Promise<Answer>;
+}
+
+/** Serves routes on the loopback interface, with every answer held against its declared schema. */
+export async function testApi(
+  t: Teardown,
+  options: {
+    routes: readonly Route[];
+    rootRoutes?: readonly Route[];
+    authenticate?: Authenticate;
+    log?: Logger;
+    registry?: Registry;
+  },
+): Promise<TestApi> {
+  const app = createHttpApp({
+    authenticate: acceptGood,
+    log: silentLog,
+    registry: new Registry(),
+    baseUrl: 'http://console.test',
+    version: '0.0.0',
+    checkReplies: true,
+    ...options,
+  });
+  const server = createHttpServer({ port: 0, host: '127.0.0.1', listener: app.callback(), drainMs: 0 });
+  const url = `http://127.0.0.1:${await server.start()}`;
+  t.teardown(() => server.stop());
+  return {
+    url,
+    async call(method, path, { body, headers = {} } = {}) {
+      const response = await fetch(`${url}${path}`, {
+        method,
+        headers: {
+          authorization: 'Bearer good',
+          ...(body !== undefined && { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+        redirect: 'manual',
+      });
+      const text = await response.text();
+      let parsed: unknown = text;
+      try {
+        parsed = JSON.parse(text);
+      } catch {
+        // Not every answer is JSON.
+      }
+      return { status: response.status, headers: response.headers, body: parsed, text };
+    },
+  };
+}

@@ -1,0 +1,293 @@
+import t from 'tap';
+import type { FunctionDeployment } from '../../../infra/manifests/function.ts';
+import type { KubeObject, Stored } from '../../../runtime/contracts/kubernetes.ts';
+import type { HostName, WorkloadName } from '../../../runtime/contracts/resources/claims.ts';
+import type { Pod } from '../../../runtime/contracts/pod.ts';
+import type { FunctionResource } from '../../../runtime/contracts/resources/function.ts';
+import { kinds, type ResourceKind } from '../../../runtime/contracts/resources/kinds.ts';
+import type { PlatformConfigSpec } from '../../../runtime/contracts/resources/platform-config.ts';
+import { newId } from '../../../runtime/domain/ids.ts';
+import { podLabels, workloadFinalizer, workloadLabels } from '../../../runtime/domain/labels.ts';
+import { functionController } from '../../../workers/controllers/function.ts';
+import { fakeClock } from '../../support/clock.ts';
+import { fakeKube } from '../../support/fake-kube.ts';
+import { environmentId } from '../../support/objects.ts';
+import { silentLog } from '../../support/log.ts';
+
+const config: PlatformConfigSpec = {
+  appsDomain: 'apps.test',
+  cluster: 'home',
+  scheme: 'https',
+  entryPoints: ['websecure'],
+  runtimeImages: { node: 'registry.test/function-node:1' },
+};
+const namespace = 'shop-prod';
+const host = 'fn-hello--home.apps.test';
+
+function createWorld() {
+  const kube = fakeKube();
+  const labels = {
+    'platform.svc/project': 'shop',
+    'platform.svc/environment': 'prod',
+    'platform.svc/environment-id': environmentId,
+  };
+  for (const name of [namespace, 'other-prod']) {
+    kube.seed({ apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } });
+  }
+  const projected: unknown[] = [];
+  const deleted: string[] = [];
+  const warnings: string[] = [];
+  let current: PlatformConfigSpec | undefined = config;
+  const controller = functionController({
+    kube,
+    platformConfig: () => current,
+    records: {
+      project: (workload) => Promise.resolve(void projected.push(workload)),
+      markDeleted: (id) => Promise.resolve(void deleted.push(id)),
+    },
+    events: { record: (_, { message }) => Promise.resolve(void warnings.push(message)) },
+    clock: fakeClock(),
+  });
+  const one = <T extends KubeObject>(kind: ResourceKind): Stored<T> => {
+    const [object, ...more] = kube.all<T>(kind);
+    if (!object || more.length > 0) throw new Error(`${kind.kind}: ${more.length} too many, or none`);
+    return object;
+  };
+  const resource = () => one<FunctionResource>(kinds.Function);
+  const reconcile = (object: Stored<FunctionResource> | undefined = kube.all<FunctionResource>(kinds.Function)[0]) =>
+    controller.reconcile({
+      ...{ namespace, name: 'hello', object, log: silentLog },
+      signal: new AbortController().signal,
+    });
+  const create = (name = 'hello', at = namespace, id = newId()) => {
+    kube.seed({
+      apiVersion: 'platform.svc/v1',
+      kind: 'Function',
+      metadata: {
+        ...{ name, namespace: at, finalizers: [workloadFinalizer] },
+        labels: {
+          ...workloadLabels({ kind: 'Function', name, id }),
+          ...labels,
+        },
+      },
+      spec: { runtime: 'node', code: 'first', trigger: 'http', port: 8080, idleTimeoutSeconds: 300 },
+    });
+    return id;
+  };
+  const seedPod = (id: string, name: string, status: Pod['status'], code?: string) => {
+    const pod: Pod = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name, namespace, labels: podLabels({ kind: 'Function', name: 'hello', id }, 'serve') },
+      spec: {
+        containers: [{ name: 'function' }],
+        ...(code !== undefined && { volumes: [{ name: 'code', configMap: { name: code } }] }),
+      },
+      ...(status && { status }),
+    };
+    kube.seed(pod);
+  };
+  /** What the Deployment controller would report. */
+  const settleDeployment = async (replicas: number, ready: number) => {
+    const deployment = one<FunctionDeployment>(kinds.Deployment);
+    await kube.replaceStatus({
+      ...deployment,
+      status: {
+        observedGeneration: deployment.metadata.generation ?? 1,
+        ...{ replicas, updatedReplicas: replicas, readyReplicas: ready },
+      },
+    });
+  };
+  return {
+    ...{ kube, one, resource, reconcile, create, seedPod, settleDeployment, projected, deleted, warnings },
+    configure: (next: PlatformConfigSpec | undefined) => (current = next),
+  };
+}
+
+t.test('a new function gets its claims, record and objects, and is idle at zero replicas', async (t) => {
+  const world = createWorld();
+  const id = world.create();
+  await world.reconcile();
+  t.match(world.one<WorkloadName>(kinds.WorkloadName), { metadata: { name: 'hello' }, spec: { workloadId: id } });
+  t.match(world.one<HostName>(kinds.HostName), { metadata: { name: host }, spec: { workloadId: id, namespace } });
+  t.match(world.projected, [{ id, kind: 'Function', namespace, name: 'hello', project: 'shop', gated: false }]);
+  t.match(world.one(kinds.ConfigMap), {
+    data: { 'handler.js': 'first' },
+    metadata: { ownerReferences: [{ name: 'hello' }] },
+  });
+  t.match(world.one(kinds.Deployment), { spec: { replicas: 0 }, metadata: { ownerReferences: [{ name: 'hello' }] } });
+  t.match(world.one(kinds.IngressRoute), { metadata: { name: `fn-${id}`, namespace: 'svc-system' } });
+  t.notOk(
+    world.one(kinds.IngressRoute).metadata.ownerReferences,
+    'an owner in another namespace would have it collected',
+  );
+  t.match(world.resource().status, {
+    ...{ phase: 'idle', host, url: `https://${host}`, replicas: 0, readyReplicas: 0, observedGeneration: 1 },
+    conditions: [{ type: 'ChildrenAdopted', status: 'True' }],
+  });
+
+  const writes = () => world.kube.calls.filter(({ verb }) => verb !== 'get' && verb !== 'list').length;
+  const before = writes();
+  await world.reconcile();
+  t.equal(writes(), before, 'a pass over an unchanged world writes nothing');
+});
+
+t.test('the host is known to the interceptors before the route leads to them', async (t) => {
+  const world = createWorld();
+  world.create();
+  await world.reconcile();
+  const order = world.kube.calls.flatMap(({ verb, kind }) =>
+    verb === 'replaceStatus' || (verb === 'create' && kind === 'IngressRoute') ? [kind] : [],
+  );
+  t.same(order, ['Function', 'IngressRoute']);
+});
+
+t.test('the replica count belongs to others: it survives every change', async (t) => {
+  const world = createWorld();
+  const id = world.create();
+  await world.reconcile();
+  const scale = await world.kube.getScale(namespace, 'hello');
+  if (scale) await world.kube.replaceScale(scale, 3);
+  const resource = world.resource();
+  await world.kube.replace({ ...resource, spec: { ...resource.spec, code: 'second', port: 9000 } });
+  await world.reconcile();
+  const deployment = world.one<FunctionDeployment>(kinds.Deployment);
+  t.equal(deployment.spec.replicas, 3);
+  t.match(deployment.spec, { template: { spec: { containers: [{ env: [{ name: 'PORT', value: '9000' }] }] } } });
+  t.match(world.resource().status, { phase: 'pending' });
+  world.seedPod(id, 'hello-1', { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] });
+  await world.settleDeployment(3, 1);
+  await world.reconcile();
+  t.match(world.resource().status, { phase: 'running', replicas: 3, readyReplicas: 1 });
+});
+
+t.test('old code goes once the Deployment has moved on and no pod has it mounted', async (t) => {
+  const world = createWorld();
+  const id = world.create();
+  await world.reconcile();
+  const old = world.one(kinds.ConfigMap).metadata.name;
+  world.seedPod(id, 'hello-old', { phase: 'Running' }, old);
+  const resource = world.resource();
+  await world.kube.replace({ ...resource, spec: { ...resource.spec, code: 'second' } });
+  const codes = () => world.kube.all(kinds.ConfigMap).map(({ metadata }) => metadata.name);
+  await world.reconcile();
+  t.equal(codes().length, 2, 'the Deployment has not moved yet');
+  await world.settleDeployment(1, 1);
+  await world.reconcile();
+  t.equal(codes().length, 2, 'a pod has it mounted');
+  await world.kube.delete({ apiVersion: 'v1', kind: 'Pod', namespace, name: 'hello-old' });
+  await world.reconcile();
+  t.equal(codes().length, 1);
+  t.not(codes()[0], old);
+});
+
+t.test('code that does not start is a failed function, with what the runtime said, until it starts', async (t) => {
+  const world = createWorld();
+  const id = world.create();
+  await world.reconcile();
+  const crashed = {
+    exitCode: 1,
+    message:
+      '{"level":"info","msg":"x"}\n{"level":"fatal","msg":"the code could not be loaded: nothing is not defined"}\n',
+  };
+  world.seedPod(id, 'hello-1', {
+    phase: 'Running',
+    containerStatuses: [
+      {
+        ...{ name: 'function', ready: false, restartCount: 1 },
+        state: { waiting: { reason: 'CrashLoopBackOff' } },
+        lastState: { terminated: crashed },
+      },
+    ],
+  });
+  await world.reconcile();
+  const message = 'The code does not start (exit code 1): the code could not be loaded: nothing is not defined';
+  t.match(world.resource().status, { phase: 'failed', message });
+  await world.kube.delete({ apiVersion: 'v1', kind: 'Pod', namespace, name: 'hello-1' });
+  await world.reconcile();
+  t.match(world.resource().status, { phase: 'failed', message }, 'zero replicas repair nothing');
+  const resource = world.resource();
+  await world.kube.replace({ ...resource, spec: { ...resource.spec, code: 'repaired' } });
+  await world.reconcile();
+  t.match(world.resource().status, { phase: 'idle' });
+  t.notOk(world.resource().status?.message);
+});
+
+t.test('a name or host that another holds stops the pass before anything is made', async (t) => {
+  const world = createWorld();
+  const first = world.create('hello', 'other-prod');
+  const [holder] = world.kube.all<FunctionResource>(kinds.Function);
+  await world.reconcile(holder);
+  const made = world.kube.all(kinds.Deployment).length;
+  world.create();
+  const loser = world.kube.all<FunctionResource>(kinds.Function).find((item) => item.metadata.namespace === namespace);
+  await t.rejects(world.reconcile(loser), { code: 'host_taken' });
+  const status = world.kube
+    .all<FunctionResource>(kinds.Function)
+    .find((item) => item.metadata.namespace === namespace)?.status;
+  t.match(status, {
+    phase: 'failed',
+    message: /already used by a function \("hello" in other-prod\)/,
+    conditions: [{ type: 'ChildrenAdopted', status: 'False', reason: 'ChildReconcileFailed' }],
+  });
+  t.notOk(status?.host, 'the interceptors must not route to it');
+  t.equal(world.kube.all(kinds.Deployment).length, made);
+  t.match(world.one<HostName>(kinds.HostName).spec, { workloadId: first });
+  t.equal(world.warnings.length, 1);
+});
+
+t.test('a foreign object in the way is named and left alone', async (t) => {
+  const world = createWorld();
+  world.create();
+  world.kube.seed({
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'hello', namespace },
+    spec: { replicas: 2 },
+  });
+  await t.rejects(world.reconcile(), { name: 'ForeignObjectError' });
+  t.match(world.resource().status, { phase: 'failed', message: /Deployment "hello"/ });
+  t.match(world.one<FunctionDeployment>(kinds.Deployment).spec, { replicas: 2 });
+});
+
+t.test('another host moves claim, status and route, and gives the old host back', async (t) => {
+  const world = createWorld();
+  world.create();
+  await world.reconcile();
+  const resource = world.resource();
+  await world.kube.replace({ ...resource, spec: { ...resource.spec, hostname: 'hello.example.com' } });
+  await world.reconcile();
+  t.equal(world.one(kinds.HostName).metadata.name, 'hello.example.com');
+  t.match(world.resource().status, { host: 'hello.example.com', url: 'https://hello.example.com' });
+  t.match(world.one(kinds.IngressRoute), { spec: { routes: [{ match: 'Host(`hello.example.com`)' }] } });
+});
+
+t.test('deleting removes the route, the host and the record, then lets go', async (t) => {
+  const world = createWorld();
+  const id = world.create();
+  await world.reconcile();
+  await world.kube.delete({ apiVersion: 'platform.svc/v1', kind: 'Function', namespace, name: 'hello' });
+  await world.reconcile();
+  t.same(world.deleted, [id]);
+  for (const kind of [
+    kinds.Function,
+    kinds.IngressRoute,
+    kinds.HostName,
+    kinds.WorkloadName,
+    kinds.Deployment,
+    kinds.ConfigMap,
+  ]) {
+    t.same(world.kube.all(kind), [], kind.kind);
+  }
+});
+
+t.test('deletion does not need the installation settings; anything else waits for them', async (t) => {
+  const world = createWorld();
+  world.create();
+  world.configure(undefined);
+  t.match(await world.reconcile(), { requeueAfterMs: Number });
+  t.same(world.kube.all(kinds.Deployment), []);
+  await world.kube.delete({ apiVersion: 'platform.svc/v1', kind: 'Function', namespace, name: 'hello' });
+  await world.reconcile();
+  t.same(world.kube.all(kinds.Function), []);
+});

@@ -1,0 +1,50 @@
+import t from 'tap';
+import { replicasFor, wantedReplicas } from '../../../workers/scaler/bands.ts';
+
+t.test('the bands: low 1, moderate 2 to 5, high up to 10', (t) => {
+  const table: [inflight: number, replicas: number][] = [
+    ...([
+      [0, 1],
+      [1, 1],
+      [10, 1],
+      [11, 2],
+      [20, 2],
+      [21, 3],
+      [41, 5],
+      [50, 5],
+    ] as [number, number][]),
+    ...([
+      [51, 6],
+      [99, 10],
+      [100, 10],
+      [101, 10],
+      [10_000, 10],
+    ] as [number, number][]),
+  ];
+  for (const [inflight, replicas] of table) t.equal(replicasFor(inflight), replicas, `${inflight} in flight`);
+  t.end();
+});
+
+t.test('what is wanted', (t) => {
+  const quiet = { replicas: 1, inflight: 0, peak: 0, idleMs: 1_000, idleTimeoutMs: 300_000 };
+  const table: [title: string, load: Partial<typeof quiet> | Record<string, unknown>, wanted: number][] = [
+    ['zero is never raised, whatever waits', { replicas: 0, inflight: 50, peak: 50, idleMs: 0 }, 0],
+    ['one stays before the time-out', { idleMs: 299_999 }, 1],
+    ['idle for the time-out goes to zero', { idleMs: 300_000 }, 0],
+    ['from any count', { replicas: 7, peak: 70, idleMs: 300_000 }, 0],
+    ['also when the minute was not watched as a whole', { replicas: 7, peak: undefined, idleMs: 300_000 }, 0],
+    ['never to zero with something in flight', { inflight: 1, peak: 1, idleMs: 300_000 }, 1],
+    ['never to zero without every report', { idleMs: undefined }, 1],
+    ['raised at once', { inflight: 35, peak: 35, idleMs: 0 }, 4],
+    ['raised without every report', { inflight: 35, peak: undefined, idleMs: undefined }, 4],
+    ['kept while the peak needs it', { replicas: 4, inflight: 3, peak: 35, idleMs: 0 }, 4],
+    ['lowered to what the peak needs', { replicas: 8, inflight: 3, peak: 35, idleMs: 0 }, 4],
+    ['not lowered without every report', { replicas: 8, inflight: 3, peak: 35, idleMs: undefined }, 8],
+    ['not lowered before a whole minute', { replicas: 8, inflight: 3, peak: undefined, idleMs: 0 }, 8],
+    ['never below what is in flight', { replicas: 8, inflight: 60, peak: 10, idleMs: 0 }, 6],
+    ['never above ten', { replicas: 10, inflight: 900, peak: 900, idleMs: 0 }, 10],
+    ['a foreign count above ten comes down', { replicas: 14, inflight: 900, peak: 900, idleMs: 0 }, 10],
+  ];
+  for (const [title, load, wanted] of table) t.equal(wantedReplicas({ ...quiet, ...load }), wanted, title);
+  t.end();
+});

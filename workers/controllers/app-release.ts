@@ -1,0 +1,87 @@
+import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
+import { podFault, type Pod } from '../../runtime/contracts/pod.ts';
+import type { App, ReleaseStatus } from '../../runtime/contracts/resources/app.ts';
+import { releaseAnnotation } from '../../runtime/domain/labels.ts';
+
+const messageMax = 500;
+
+/** What the platform reads of a Deployment. https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/deployment-v1/ */
+export interface Deployment extends KubeObject {
+  spec: { replicas?: number; template: { metadata?: { annotations?: Record<string, string> } } };
+  status?: {
+    observedGeneration?: number;
+    replicas?: number;
+    updatedReplicas?: number;
+    readyReplicas?: number;
+    availableReplicas?: number;
+    conditions?: { type: string; status: string; reason?: string; message?: string }[];
+  };
+}
+
+/**
+ * How far a release has come. `available` only when the deployment controller has seen this very release and its pods
+ * are ready, all of them, with none of an older release left; a release that was available once stays so. Pure.
+ * @param pods of the app; those of other releases are left out
+ */
+export function releaseStatus(
+  app: Pick<App, 'spec' | 'status'>,
+  deployment: Stored<Deployment> | undefined,
+  pods: readonly Stored<Pod>[],
+): ReleaseStatus | undefined {
+  const { release } = app.spec;
+  if (!release) return undefined;
+  const { generation, deploymentId } = release;
+  const before = app.status?.release;
+  const was = before?.generation === generation && before.deploymentId === deploymentId ? before.phase : undefined;
+  if (was === 'available' || (deployment && isAvailable(deployment, generation))) {
+    return { generation, deploymentId, phase: 'available' };
+  }
+  if (deployment && isStuck(deployment, generation)) {
+    return { generation, deploymentId, phase: 'failed', message: stuckMessage(pods, generation) };
+  }
+  return { generation, deploymentId, phase: 'progressing' };
+}
+
+function isCurrent({ metadata, spec, status }: Stored<Deployment>, generation: number): boolean {
+  return (
+    spec.template.metadata?.annotations?.[releaseAnnotation] === String(generation) &&
+    (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0)
+  );
+}
+
+function isAvailable(deployment: Stored<Deployment>, generation: number): boolean {
+  if (!isCurrent(deployment, generation)) return false;
+  const wanted = deployment.spec.replicas ?? 1;
+  const { replicas = 0, updatedReplicas = 0, availableReplicas = 0 } = deployment.status ?? {};
+  return updatedReplicas === wanted && availableReplicas === wanted && replicas === updatedReplicas;
+}
+
+function isStuck(deployment: Stored<Deployment>, generation: number): boolean {
+  if (!isCurrent(deployment, generation)) return false;
+  const progressing = deployment.status?.conditions?.find(({ type }) => type === 'Progressing');
+  return progressing?.status === 'False' && progressing.reason === 'ProgressDeadlineExceeded';
+}
+
+function stuckMessage(pods: readonly Stored<Pod>[], generation: number): string {
+  const fault = podsOf(pods, generation)
+    .map(faultText)
+    .find((text) => text !== undefined);
+  return (fault ?? 'The new pods did not become ready in time; see whether the app listens on its port.').slice(
+    0,
+    messageMax,
+  );
+}
+
+/** The pods of one release. */
+export function podsOf(pods: readonly Stored<Pod>[], generation: number): Stored<Pod>[] {
+  return pods.filter(({ metadata }) => metadata.annotations?.[releaseAnnotation] === String(generation));
+}
+
+/** Why a pod does not serve, for its owner: the kubelet's word and what the container said last. Pure. */
+export function faultText(pod: Pod): string | undefined {
+  const fault = podFault(pod);
+  if (!fault) return undefined;
+  const said = fault.message?.trim().split('\n').at(-1)?.trim();
+  const exit = fault.exitCode === undefined ? '' : ` (exit code ${fault.exitCode})`;
+  return `${fault.reason}${exit}${said ? `: ${said}` : ''}`.slice(0, messageMax);
+}

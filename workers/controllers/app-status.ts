@@ -1,0 +1,87 @@
+import type { Stored } from '../../runtime/contracts/kubernetes.ts';
+import type { Pod } from '../../runtime/contracts/pod.ts';
+import type { App, AppStatus, ReleaseStatus } from '../../runtime/contracts/resources/app.ts';
+import { publicUrl, type PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
+import { childrenAdoptedState, mergeConditions } from '../../runtime/kube/conditions.ts';
+import { gatedState, type GateStep } from './app-gate.ts';
+import { faultText, podsOf, releaseStatus, type Deployment } from './app-release.ts';
+
+export interface AppObservation {
+  app: Stored<App>;
+  host: string;
+  config: PlatformConfigSpec;
+  gate: GateStep;
+  /** As it is after the pass; undefined before the first release. */
+  deployment: Stored<Deployment> | undefined;
+  /** The app's serving pods; needed only while something is not ready. */
+  pods: readonly Stored<Pod>[];
+  now: Date;
+}
+
+/** The status after a pass that reached its end. Pure. */
+export function observedStatus({ app, host, config, gate, deployment, pods, now }: AppObservation): AppStatus {
+  const { generation } = app.metadata;
+  const release = releaseStatus(app, deployment, pods);
+  const readyReplicas = deployment?.status?.readyReplicas ?? 0;
+  const { phase, message } = phaseOf(app, release, readyReplicas, pods);
+  // Before the first release there is no route that a gate could be on.
+  const gated = release && gatedState(app, gate);
+  const states = [childrenAdoptedState(generation), ...(gated ? [gated] : [])];
+  return {
+    ...(generation !== undefined && { observedGeneration: generation }),
+    phase,
+    ...(message !== undefined && { message }),
+    host,
+    url: publicUrl(config, host),
+    replicas: deployment?.status?.replicas ?? 0,
+    readyReplicas,
+    ...(release && { release }),
+    gate: gatePhase(gate, release),
+    conditions: mergeConditions(app.status?.conditions, states, now),
+  };
+}
+
+/** The status after a pass that was stopped: what the app runs it still runs, and the rest is as it was. Pure. */
+export function stoppedStatus(app: Stored<App>, reason: string, now: Date): AppStatus {
+  const { generation } = app.metadata;
+  return {
+    ...app.status,
+    ...(generation !== undefined && { observedGeneration: generation }),
+    phase: 'failed',
+    message: reason,
+    // A gate that was to go on is not on yet; one that was to go off still is.
+    gate: app.status?.gate === 'gated' ? 'gated' : app.spec.gate?.enabled ? 'applying' : 'off',
+    conditions: mergeConditions(app.status?.conditions, [childrenAdoptedState(generation, reason)], now),
+  };
+}
+
+function gatePhase({ demanded }: GateStep, release: ReleaseStatus | undefined): NonNullable<AppStatus['gate']> {
+  if (!demanded) return 'off';
+  return release ? 'gated' : 'applying';
+}
+
+interface Phase {
+  phase: NonNullable<AppStatus['phase']>;
+  message?: string;
+}
+
+function phaseOf(
+  { spec }: Stored<App>,
+  release: ReleaseStatus | undefined,
+  readyReplicas: number,
+  pods: readonly Stored<Pod>[],
+): Phase {
+  if (!release) return { phase: 'pending' };
+  if (release.phase === 'failed') {
+    // What ran before the failed release keeps serving, and the release says what went wrong.
+    if (readyReplicas > 0)
+      return { phase: 'running', message: `Revision ${release.generation} failed: ${release.message}` };
+    return { phase: 'failed', message: release.message ?? 'The pods do not become ready.' };
+  }
+  if (release.phase === 'progressing') return { phase: 'deploying' };
+  if (readyReplicas > 0 || spec.replicas === 0) return { phase: 'running' };
+  const fault = podsOf(pods, release.generation)
+    .map(faultText)
+    .find((text) => text !== undefined);
+  return fault === undefined ? { phase: 'deploying' } : { phase: 'failed', message: fault };
+}

@@ -1,0 +1,194 @@
+import {
+  codeConfigMap,
+  codeConfigMapName,
+  functionAnnotation,
+  functionDeployment,
+  functionRoute,
+  functionRouteName,
+  partLabel,
+  type CodeConfigMap,
+  type FunctionDeployment,
+} from '../../infra/manifests/function.ts';
+import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
+import type { Pod } from '../../runtime/contracts/pod.ts';
+import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
+import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
+import type { Clock } from '../../runtime/domain/clock.ts';
+import type { Id } from '../../runtime/domain/ids.ts';
+import {
+  appLabel,
+  idLabel,
+  kindLabel,
+  roleLabel,
+  systemNamespace,
+  workloadFinalizer,
+} from '../../runtime/domain/labels.ts';
+import { checkHost, functionHost } from '../../runtime/domain/names.ts';
+import { Problem } from '../../runtime/domain/problem.ts';
+import { ChildError, deleteChild, ensureChild, NotYetError, refOf } from '../../runtime/kube/children.ts';
+import { releaseHosts, releaseName } from '../../runtime/kube/claims.ts';
+import { reconcileFailed } from '../../runtime/kube/conditions.ts';
+import type { ControllerDefinition, Key } from '../../runtime/kube/controller.ts';
+import type { EventRecorder } from '../../runtime/kube/events.ts';
+import { removeFinalizer } from '../../runtime/kube/finalizers.ts';
+import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { writeStatus } from '../../runtime/kube/status.ts';
+import type { WorkloadProjection } from '../../runtime/records/workloads.ts';
+import { observedStatus, stoppedStatus } from './function-status.ts';
+import { ensureIdentity, holdClaims, identityOf, type WorkloadIdentity } from './workload.ts';
+
+/** Without the installation's settings nothing can be done; a change of them brings every function anyway. */
+const configRetryMs = 5_000;
+
+export interface FunctionControllerOptions {
+  kube: KubeClient;
+  /** The installation's settings, once there are some. */
+  platformConfig: () => PlatformConfigSpec | undefined;
+  /** What the controller writes into PostgreSQL; every call may be repeated. */
+  records: { project(workload: WorkloadProjection): Promise<void>; markDeleted(id: Id): Promise<void> };
+  events: Pick<EventRecorder, 'record'>;
+  clock: Clock;
+}
+
+/**
+ * Makes a Function real (design.md §5, §7): holds its name and host, projects it into the records, keeps ConfigMap,
+ * Deployment and route as they should be, and reports its state. Replica counts it only ever reads.
+ */
+export function functionController(options: FunctionControllerOptions): ControllerDefinition<FunctionResource> {
+  const { kube, platformConfig, records, events, clock } = options;
+
+  const bringAbout = async (object: Stored<FunctionResource>, config: PlatformConfigSpec): Promise<void> => {
+    const { workload: resource, identity } = await ensureIdentity(kube, object);
+    const { spec } = resource;
+    const host =
+      spec.hostname === undefined
+        ? functionHost(identity.name, config.cluster, config.appsDomain)
+        : checkHost(spec.hostname);
+    await holdClaims(kube, resource, host);
+    await records.project({ ...identity, kind: 'Function', gated: false });
+    await ensureChild(kube, resource, codeConfigMap(identity, spec));
+    await ensureChild(kube, resource, functionDeployment(identity, spec, config.runtimeImages[spec.runtime]), {
+      keep: (live, desired) => ({ ...desired, spec: { ...desired.spec, replicas: live.spec.replicas } }),
+    });
+    const { deployment, pods } = await observe(identity);
+    // Before the route: the interceptors know the host by the status, and so before the first request comes.
+    await writeStatus<FunctionResource>(
+      kube,
+      resource,
+      observedStatus({ resource, host, config, deployment, pods: pods.filter(isServing), now: clock.now() }),
+    );
+    await ensureChild(kube, undefined, functionRoute(identity, host, config));
+    // The host that the function had before serves until the route has moved.
+    await releaseHosts(kube, identity.id, host);
+    if (deployment) await collectCode(resource, identity, deployment, pods);
+  };
+
+  const observe = async ({ id, name, namespace }: WorkloadIdentity) => {
+    const deployment = await kube.get<FunctionDeployment>(kinds.Deployment, name, namespace);
+    const { items } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector: `${idLabel}=${id}` });
+    return { deployment, pods: items };
+  };
+
+  /** Old code goes once the Deployment has moved to the new and no pod, not even a going one, has the old mounted. */
+  const collectCode = async (
+    resource: Stored<FunctionResource>,
+    { id, namespace, name }: WorkloadIdentity,
+    deployment: Stored<FunctionDeployment>,
+    pods: readonly Stored<Pod>[],
+  ): Promise<void> => {
+    const { observedGeneration, replicas = 0, updatedReplicas = 0 } = deployment.status ?? {};
+    if (observedGeneration !== deployment.metadata.generation || replicas !== updatedReplicas) return;
+    const { items } = await kube.list<CodeConfigMap>(kinds.ConfigMap, {
+      namespace,
+      labelSelector: `${idLabel}=${id},${partLabel}=code`,
+    });
+    const used = new Set(pods.flatMap(({ spec }) => spec.volumes?.map(({ configMap }) => configMap?.name) ?? []));
+    used.add(codeConfigMapName(name, resource.spec.code));
+    for (const { metadata } of items) {
+      if (!used.has(metadata.name)) await deleteChild(kube, resource, refIn(namespace, kinds.ConfigMap, metadata.name));
+    }
+  };
+
+  /** What a person has to clear up is reported where people look; the rest is the back-off's. */
+  const reportStop = async (resource: Stored<FunctionResource>, reason: string): Promise<void> => {
+    const { name, namespace, uid } = resource.metadata;
+    const live = await kube.get<FunctionResource>(kinds.Function, name, namespace);
+    if (live?.metadata.uid !== uid) return;
+    await writeStatus<FunctionResource>(kube, live, stoppedStatus(live, reason, clock.now()));
+    await events.record(live, { type: 'Warning', reason: reconcileFailed, message: reason });
+  };
+
+  /** First nothing leads to the function any more; its own objects go before its name does. */
+  const finalize = async (resource: Stored<FunctionResource>): Promise<void> => {
+    const identity = identityOf(resource);
+    if (identity) {
+      const { id, name, namespace } = identity;
+      const routeGone = await deleteChild(
+        kube,
+        undefined,
+        refIn(systemNamespace, kinds.IngressRoute, functionRouteName(id)),
+      );
+      const deploymentGone = await deleteChild(kube, resource, refIn(namespace, kinds.Deployment, name));
+      if (!routeGone || !deploymentGone) throw new NotYetError('objects of the function are still being deleted');
+      await releaseHosts(kube, id);
+      await records.markDeleted(id);
+      await releaseName(kube, resource);
+    }
+    await removeFinalizer(kube, resource, workloadFinalizer);
+  };
+
+  return {
+    name: 'Function',
+    kind: kinds.Function,
+    owns: [kinds.Deployment, kinds.ConfigMap],
+    watches: [
+      // Pods belong to a ReplicaSet, and a route in another namespace to nobody.
+      {
+        kind: kinds.Pod,
+        selection: { labelSelector: `${kindLabel}=Function,${roleLabel}=serve` },
+        keysOf: ({ metadata: { labels, namespace } }) => keyFrom(namespace, labels?.[appLabel]),
+      },
+      {
+        kind: kinds.IngressRoute,
+        selection: { namespace: systemNamespace, labelSelector: `${kindLabel}=Function` },
+        keysOf: ({ metadata: { annotations } }) => keyFrom(...(annotations?.[functionAnnotation]?.split('/') ?? [])),
+      },
+      // A name or host that is given back may be one that a function waits for.
+      { kind: kinds.WorkloadName, keysOf: (claim) => [keyOf(claim)] },
+      { kind: kinds.HostName, keysOf: (_host, functions) => functions().filter(hasFailed).map(keyOf) },
+    ],
+    async reconcile({ object: resource }) {
+      if (!resource) return undefined;
+      if (resource.metadata.deletionTimestamp !== undefined) return finalize(resource);
+      const config = platformConfig();
+      if (!config) return { requeueAfterMs: configRetryMs };
+      try {
+        return await bringAbout(resource, config);
+      } catch (error) {
+        if (error instanceof Problem || error instanceof ChildError) await reportStop(resource, error.message);
+        throw error;
+      }
+    },
+  };
+}
+
+function isServing({ metadata }: Stored<Pod>): boolean {
+  return metadata.labels?.[roleLabel] === 'serve';
+}
+
+function hasFailed({ status }: Stored<KubeObject>): boolean {
+  return (status as FunctionResource['status'])?.phase === 'failed';
+}
+
+function refIn(namespace: string, { apiVersion, kind }: { apiVersion: string; kind: string }, name: string) {
+  return refOf({ apiVersion, kind, metadata: { name, namespace } });
+}
+
+function keyFrom(namespace?: string, name?: string): Key[] {
+  return namespace === undefined || name === undefined ? [] : [{ namespace, name }];
+}
+
+function keyOf({ metadata: { name, namespace } }: Stored<KubeObject>): Key {
+  return { name, ...(namespace !== undefined && { namespace }) };
+}

@@ -1,0 +1,120 @@
+import type { Pod } from '../../runtime/contracts/pod.ts';
+import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
+import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import { createPool, transaction } from '../../runtime/db/pool.ts';
+import { systemClock } from '../../runtime/domain/clock.ts';
+import { appLabel, systemNamespace } from '../../runtime/domain/labels.ts';
+import { createAdminServer } from '../../runtime/host/admin-server.ts';
+import { loadControllersConfig } from '../../runtime/host/config.ts';
+import { runProcess } from '../../runtime/host/lifecycle.ts';
+import { createLogger } from '../../runtime/host/log.ts';
+import { createMetrics } from '../../runtime/host/metrics.ts';
+import { createKubeClient, loadKubeConfig } from '../../runtime/kube/client.ts';
+import { managedSelection, type Controller } from '../../runtime/kube/controller.ts';
+import { createEventRecorder } from '../../runtime/kube/events.ts';
+import { createManager } from '../../runtime/kube/manager.ts';
+import { writeControllerReport } from '../../runtime/records/controller-reports.ts';
+import { acceptDeployment } from '../../runtime/records/deployments.ts';
+import { deleteEnvironmentRecords } from '../../runtime/records/environments.ts';
+import { markWorkloadDeleted, projectWorkload } from '../../runtime/records/workloads.ts';
+import { fetchReport } from '../scaler/reports.ts';
+import { createScaler, type ScaledDeployment } from '../scaler/scaler.ts';
+import { appController } from './app.ts';
+import { functionController } from './function.ts';
+import { platformConfigController } from './platform-config.ts';
+import { projectController } from './project.ts';
+import { createReporter } from './reporter.ts';
+
+const name = 'svc-controllers';
+const config = loadControllersConfig(process.env);
+const log = createLogger(name, config.log);
+const clock = systemClock;
+
+await runProcess({
+  name,
+  log,
+  async start(lifecycle) {
+    const registry = createMetrics();
+    const pool = createPool({ ...config.database, name, log });
+    lifecycle.add({ name: 'database', stop: () => pool.end() });
+    const kube = createKubeClient(loadKubeConfig(config.kubernetes.kubeconfig));
+    lifecycle.add({ name: 'kubernetes', stop: () => kube.close() });
+
+    const manager = createManager({
+      kube,
+      lease: { namespace: config.pod.namespace, name, identity: config.pod.name },
+      clock,
+      log,
+      registry,
+      // The kubelet starts the process again, as a candidate.
+      onLost: () => lifecycle.end(),
+    });
+    const events = createEventRecorder({ kube, component: name, clock, log });
+    const workloadRecords = {
+      project: (workload: Parameters<typeof projectWorkload>[1]) => projectWorkload(pool, workload),
+      markDeleted: (id: string) => markWorkloadDeleted(pool, id),
+    };
+
+    const dependent: Controller[] = [];
+    const settings = platformConfigController({
+      kube,
+      clock,
+      onChange: () => {
+        for (const controller of dependent) controller.enqueueAll();
+      },
+    });
+    const platformConfig = () => settings.current();
+    manager.add(settings.definition);
+    manager.add(
+      projectController({
+        kube,
+        events,
+        clock,
+        records: { deleteEnvironment: (id) => deleteEnvironmentRecords(pool, id) },
+      }),
+    );
+    const records = {
+      ...workloadRecords,
+      async deployFirst(workloadId: string, image: string) {
+        await transaction(pool, (client) =>
+          acceptDeployment(client, { workloadId, trigger: 'manual', image, dedupKey: 'initial', onlyFirst: true }),
+        );
+      },
+    };
+    dependent.push(
+      manager.add(appController({ kube, platformConfig, records, events, clock })),
+      manager.add(functionController({ kube, platformConfig, records: workloadRecords, events, clock })),
+    );
+
+    const { informers } = manager;
+    const scaler = createScaler({
+      kube,
+      functions: informers.of<FunctionResource>(kinds.Function),
+      deployments: informers.of<ScaledDeployment>(kinds.Deployment, managedSelection),
+      interceptors: informers.of<Pod>(kinds.Pod, {
+        namespace: systemNamespace,
+        labelSelector: `${appLabel}=svc-interceptor`,
+      }),
+      fetchReport,
+      clock,
+      log,
+      registry,
+    });
+    manager.addLeaderPart({ name: 'scaler', start: () => scaler.start(), stop: () => scaler.stop() });
+
+    manager.start();
+    lifecycle.add({ name: 'controllers', stop: () => manager.stop() });
+    const reporter = createReporter({ manager, write: (report) => writeControllerReport(pool, report), clock, log });
+    reporter.start();
+    lifecycle.add({ name: 'reporter', stop: () => reporter.stop() });
+
+    const admin = createAdminServer({
+      port: config.admin.port,
+      registry,
+      ready: () => lifecycle.running() && informers.synced(),
+      pages: { '/health/controllers': () => manager.report() },
+    });
+    await admin.start();
+    lifecycle.add({ name: 'admin server', stop: () => admin.stop() });
+  },
+});

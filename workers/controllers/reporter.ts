@@ -1,0 +1,42 @@
+import type { Logger } from 'pino';
+import type { ControllerHealth } from '../../runtime/contracts/api/health.ts';
+import type { Clock } from '../../runtime/domain/clock.ts';
+
+const everyMs = 5_000;
+
+/** Writes the health report that console-api serves, every 5 s while this process leads. */
+export interface Reporter {
+  start(): void;
+  stop(): Promise<void>;
+}
+
+export function createReporter(options: {
+  manager: { isLeader(): boolean; report(): ControllerHealth };
+  write: (report: ControllerHealth) => Promise<void>;
+  clock: Clock;
+  log: Logger;
+}): Reporter {
+  const { manager, write, clock, log } = options;
+  const stopping = new AbortController();
+  let running: Promise<void> | undefined;
+
+  const run = async () => {
+    while (!stopping.signal.aborted) {
+      // What goes wrong shows by itself: a report that grows old counts as unhealthy.
+      if (manager.isLeader()) {
+        await write(manager.report()).catch((error: unknown) => log.warn({ err: error }, 'report not written'));
+      }
+      await clock.sleep(manager.isLeader() ? everyMs : 500, stopping.signal).catch(() => undefined);
+    }
+  };
+
+  return {
+    start() {
+      running ??= run();
+    },
+    async stop() {
+      stopping.abort(new Error('the reporter was stopped'));
+      await running;
+    },
+  };
+}

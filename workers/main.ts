@@ -1,0 +1,89 @@
+import { createDispatcher } from '../runtime/bus/dispatcher.ts';
+import { createJobQueue } from '../runtime/bus/job-queue.ts';
+import { createBusMetrics } from '../runtime/bus/metrics.ts';
+import { createRunner, type Processors } from '../runtime/bus/runner.ts';
+import type { App } from '../runtime/contracts/resources/app.ts';
+import { kinds } from '../runtime/contracts/resources/kinds.ts';
+import { createListener } from '../runtime/db/listener.ts';
+import { waitForSchema } from '../runtime/db/migrate.ts';
+import { createPool } from '../runtime/db/pool.ts';
+import { systemClock } from '../runtime/domain/clock.ts';
+import { createAdminServer } from '../runtime/host/admin-server.ts';
+import { loadWorkersConfig } from '../runtime/host/config.ts';
+import { createFailpoints } from '../runtime/host/failpoint.ts';
+import { runProcess } from '../runtime/host/lifecycle.ts';
+import { createLogger } from '../runtime/host/log.ts';
+import { createMetrics } from '../runtime/host/metrics.ts';
+import { createKubeClient, loadKubeConfig } from '../runtime/kube/client.ts';
+import { createInformer } from '../runtime/kube/informer.ts';
+import { catalogue, type QueueName } from '../runtime/queues/catalogue.ts';
+import { nudgeRollouts } from '../runtime/records/work.ts';
+import { createRolloutProcessor } from './rollouts/process.ts';
+import { createRolloutWatch } from './rollouts/watch.ts';
+
+const name = 'svc-workers';
+const config = loadWorkersConfig(process.env);
+const log = createLogger(name, config.log);
+
+await runProcess({
+  name,
+  log,
+  async start(lifecycle) {
+    const clock = systemClock;
+    const registry = createMetrics();
+    let started = false;
+
+    const admin = createAdminServer({ port: config.admin.port, registry, ready: () => started && lifecycle.running() });
+    await admin.start();
+    lifecycle.add({ name: 'admin server', stop: () => admin.stop() });
+
+    const pool = createPool({ ...config.database, name, log });
+    lifecycle.add({ name: 'database', stop: () => pool.end() });
+    await waitForSchema(pool, { clock, log, signal: lifecycle.signal });
+
+    const kube = createKubeClient(loadKubeConfig(config.kubernetes.kubeconfig));
+    lifecycle.add({ name: 'kubernetes client', stop: () => kube.close() });
+
+    const processors: Processors = {
+      rollouts: createRolloutProcessor({ pool, kube, failpoint: createFailpoints(config.failpoints.dir) }),
+    };
+    const names = Object.keys(catalogue) as QueueName[];
+    const metrics = createBusMetrics(registry);
+    const queues = names.map((each) => createJobQueue({ name: each, redis: config.redis, log }));
+    metrics.watch(pool, queues);
+    const dispatcher = createDispatcher({ pool, queues, clock, log, metrics });
+
+    for (const each of names) {
+      const runner = createRunner({
+        ...{ name: each, process: processors[each], pool, redis: config.redis, clock, log, metrics },
+        onDue: () => dispatcher.wake(),
+      });
+      runner.start();
+      lifecycle.add({ name: `runner of ${each}`, stop: () => runner.stop() });
+    }
+
+    // Stopped before the runners: nothing new while running attempts end.
+    for (const queue of queues) queue.start();
+    lifecycle.add({ name: 'queues', stop: async () => void (await Promise.all(queues.map((queue) => queue.stop()))) });
+    dispatcher.start();
+    lifecycle.add({ name: 'dispatcher', stop: () => dispatcher.stop() });
+
+    const listener = createListener({
+      ...config.database,
+      channel: 'work',
+      onNotify: () => dispatcher.wake(),
+      clock,
+      log,
+    });
+    listener.start();
+    lifecycle.add({ name: 'listener', stop: () => listener.stop() });
+
+    const informer = createInformer<App>({ kube, kind: kinds.App, clock, log });
+    const watch = createRolloutWatch({ informer, nudge: (workloadId) => nudgeRollouts(pool, workloadId), clock, log });
+    watch.start();
+    lifecycle.add({ name: 'rollout watch', stop: () => watch.stop() });
+    informer.start();
+    lifecycle.add({ name: 'informer', stop: () => informer.stop() });
+    started = true;
+  },
+});
