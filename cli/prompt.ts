@@ -17,19 +17,20 @@ export async function askHidden(context: Context, question: string, instead: str
 async function readAnswer(context: Context, question: string, instead: string, hidden: boolean): Promise<string> {
   const { stdin, stderr } = context;
   if (!stdin.isTTY) throw usageFailure(`There is nobody to ask for: ${question}`, instead);
-  stderr.write(`${question}: `);
-  // readline echoes what is typed to its output.
+  const prompt = `${question}: `;
+  // readline echoes what is typed to its output, the prompt with it.
+  if (hidden) stderr.write(prompt);
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const reader = createInterface({ input: stdin, output: hidden ? nowhere : stderr, terminal: true });
   const interrupted = new Promise<never>((_resolve, reject) => {
-    reader.once('SIGINT', () => reject(new Failure('Interrupted.')));
+    // Ctrl-C and Ctrl-D.
+    for (const event of ['SIGINT', 'close']) reader.once(event, () => reject(new Failure('Interrupted.')));
   });
   try {
-    const answer = await Promise.race([reader.question(''), interrupted]);
-    if (hidden) stderr.write('\n');
-    return answer;
+    return await Promise.race([reader.question(hidden ? '' : prompt), interrupted]);
   } finally {
     reader.close();
+    if (hidden) stderr.write('\n');
   }
 }
 

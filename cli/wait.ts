@@ -31,7 +31,7 @@ export async function waitFor<Value>(
   const deadline = clock.monotonic() + seconds * 1000;
   let said = '';
   for (;;) {
-    const step = await look();
+    const step = await look().catch(passing);
     if ('done' in step) return step.done;
     if (step.progress !== said) say(step.progress);
     said = step.progress;
@@ -40,6 +40,15 @@ export async function waitFor<Value>(
     }
     await clock.sleep(pauseMs);
   }
+}
+
+/** What has begun goes on while the API is replaced or restarts, so a wait outlasts that. */
+function passing(error: unknown): { progress: string } {
+  const code = error instanceof Failure ? error.code : undefined;
+  if (code === 'unreachable' || code === 'unavailable' || code?.startsWith('http_5')) {
+    return { progress: 'the platform does not answer; trying again' };
+  }
+  throw error;
 }
 
 /** Waits until the API answers `not_found`. */

@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
@@ -12,9 +12,11 @@ import { checkImage } from '../../runtime/domain/image.ts';
 import { systemNamespace } from '../../runtime/domain/labels.ts';
 import { checkHost } from '../../runtime/domain/names.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
+import { ChildError } from '../../runtime/kube/children.ts';
 import { createKubeClient, loadKubeConfig } from '../../runtime/kube/client.ts';
+import { isKubeError } from '../../runtime/kube/kube-client.ts';
 import { createClient } from '../client.ts';
-import { createConnections } from '../connection.ts';
+import { connectionFault, createConnections } from '../connection.ts';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../failure.ts';
 import { fields, type OutputFormat } from '../output.ts';
@@ -39,7 +41,7 @@ export async function install(context: Context, flags: InstallFlags): Promise<vo
     const console = publicUrl(settings, consoleHost(settings));
     await checkRoute(context, console);
     const file = flags.adminPasswordFile;
-    if (file !== undefined) writeFileSync(file, `${await readAdminPassword(kube)}\n`, { mode: 0o600 });
+    if (file !== undefined) writePassword(file, await readAdminPassword(kube));
     const summary = {
       console,
       adminEmail: settings.adminEmail,
@@ -60,14 +62,32 @@ export async function install(context: Context, flags: InstallFlags): Promise<vo
     if (file === undefined) context.say(`the admin's password: ${passwordCommand}`);
     context.say(`sign in: svc login --api ${console} --email ${settings.adminEmail}`);
   } catch (error) {
-    if (error instanceof InstallError) throw new Failure(error.message, { hint: error.hint, cause: error });
-    throw error;
+    throw explained(error);
   } finally {
     await kube.close();
   }
 }
 
 const passwordCommand = `kubectl -n ${systemNamespace} get secret ${systemSecrets.admin.name} -o 'go-template={{.data.${systemSecrets.admin.key} | base64decode}}'`;
+
+/** The same error with what to do about it, where that is known. */
+function explained(error: unknown): unknown {
+  if (error instanceof InstallError) return new Failure(error.message, { hint: error.hint, cause: error });
+  const refusal = error instanceof ChildError ? error.cause : error;
+  if (isKubeError(refusal, 401) || isKubeError(refusal, 403)) {
+    const hint = 'the kubeconfig must be one of a cluster administrator';
+    return new Failure(refusal.message, { code: `kubernetes_${refusal.status}`, hint, cause: error });
+  }
+  const fault = connectionFault(error);
+  if (fault === undefined) return error;
+  return new Failure(`The cluster cannot be reached: ${fault}.`, { hint: 'check --kubeconfig', cause: error });
+}
+
+/** Anew, since a file that is there keeps its own mode. */
+function writePassword(file: string, password: string): void {
+  rmSync(file, { force: true });
+  writeFileSync(file, `${password}\n`, { mode: 0o600, flag: 'wx' });
+}
 
 /** As kubectl finds it. */
 function kubeconfigOf({ env }: Context, flags: InstallFlags): string {

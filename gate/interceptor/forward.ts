@@ -54,6 +54,8 @@ export function forward(agent: Agent, exchange: Exchange): Promise<Outcome> {
     };
     const onClose = () => {
       if (!response.writableFinished) upstream.destroy();
+      // The answer is out and the body still comes; node:http no longer tells when the client leaves now.
+      else if (!request.complete) request.socket.once('close', () => upstream.destroy());
       settle(answering ? 'answered' : 'gone');
     };
     response.once('close', onClose);
@@ -69,10 +71,20 @@ export function forward(agent: Agent, exchange: Exchange): Promise<Outcome> {
       else settle(upstream.reusedSocket && isReset(error) ? 'stale' : 'broken');
     });
     upstream.once('response', (answer) => {
-      answering = true;
-      relay(answer, exchange);
+      try {
+        relay(answer, exchange);
+        answering = true;
+      } catch {
+        // A head that node:http parses and refuses to write, such as status 099.
+        upstream.destroy();
+        settle('broken');
+      }
     });
-    upstream.once('close', () => stopReading(request, upstream));
+    upstream.once('close', () => {
+      stopReading(request, upstream);
+      // A 101 that nobody asked for ends without an error.
+      if (!answering) settle('broken');
+    });
 
     if (hasBody(request)) sendBody(request, upstream);
     else upstream.end();

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Logger } from 'pino';
 import type { TrafficReport } from '../../runtime/contracts/traffic-report.ts';
@@ -157,7 +157,9 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
           if (response.headersSent) response.destroy();
           else {
             const body = failureBody(failure, requestId);
-            response.writeHead(failure.status, failureHeaders(failure, requestId, body, draining)).end(body);
+            const headers = failureHeaders(failure, requestId, body, draining);
+            // With its own words: those of a pod's refused head may still stick to the response.
+            response.writeHead(failure.status, STATUS_CODES[failure.status] ?? '', headers).end(body);
           }
         },
       }));

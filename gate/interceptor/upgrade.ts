@@ -82,6 +82,9 @@ export function forwardUpgrade(exchange: UpgradeExchange): Promise<UpgradeOutcom
       if (answering) socket.destroy();
       else settle(isConnectError(error) ? 'refused' : 'broken');
     });
+    upstream.once('close', () => {
+      if (!answering) settle('broken');
+    });
     upstream.end();
   });
 }

@@ -39,8 +39,5 @@ export const projectDefinition = customResource({
       },
     ];
   },
-  columns: [
-    { name: 'Status', type: 'string', jsonPath: '.status.phase' },
-    { name: 'Environments', type: 'string', jsonPath: '.spec.environments[*].name' },
-  ],
+  columns: [{ name: 'Status', type: 'string', jsonPath: '.status.phase' }],
 });

@@ -1,15 +1,23 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { run } from './buildah.ts';
-import { bases, type BaseName } from './catalogue.ts';
+import { run, type Buildah } from './buildah.ts';
 import { digestOf } from './digest.ts';
 
-type Buildah = (args: readonly string[], cwd?: string) => Promise<string>;
+/** The local bases, each made from Debian's packages; this file's digest stands in their names. */
+export const bases = {
+  node24: { node: '24.21.0', packages: [] },
+  node22: { node: '22.23.3', packages: [] },
+  postgres: { packages: ['postgresql-15'] },
+  redis: { packages: ['redis-server'] },
+} as const satisfies Record<string, { node?: string; packages: readonly string[] }>;
+
+/** A base of {@link bases}. */
+export type BaseName = keyof typeof bases;
 
 /** The npm that a base for Node carries, so that a Dockerfile can install what its lock file says. */
 const npmVersion = '11.21.2';
 
-/** What no container needs; a third of the size. */
+/** What no container needs, a third of the size, and what debootstrap takes over from this machine. */
 const superfluous = [
   'usr/share/doc',
   'usr/share/man',
@@ -17,7 +25,15 @@ const superfluous = [
   'usr/share/info',
   'var/cache/apt',
   'var/lib/apt/lists',
+  'etc/resolv.conf',
+  'etc/hostname',
 ];
+
+/** Keeps later packages as small. */
+const slimPackages = superfluous
+  .filter((path) => path.startsWith('usr/share/'))
+  .map((path) => `path-exclude=/${path}/*\n`)
+  .join('');
 
 const architecture = process.arch === 'arm64' ? 'arm64' : 'x64';
 
@@ -30,7 +46,7 @@ export function createBases(options: { buildah: Buildah; folder: string; log: (l
   ensure(name: BaseName): Promise<string>;
 } {
   const { buildah, folder, log } = options;
-  const recipe = digestOf(import.meta.dirname, ['base.ts', 'catalogue.ts']);
+  const recipe = digestOf(import.meta.dirname, ['base.ts']);
   const made = new Map<string, Promise<string>>();
 
   const once = (tag: string, make: (name: string) => Promise<void>): Promise<string> => {
@@ -55,6 +71,7 @@ export function createBases(options: { buildah: Buildah; folder: string; log: (l
         for (const path of superfluous) rmSync(join(root, path), { recursive: true, force: true });
         mkdirSync(join(root, 'var/lib/apt/lists/partial'), { recursive: true });
         mkdirSync(join(root, 'var/cache/apt/archives/partial'), { recursive: true });
+        writeFileSync(join(root, 'etc/dpkg/dpkg.cfg.d/slim'), slimPackages);
         await commit(name, 'scratch', (container) => buildah(['add', '--quiet', container, root, '/']));
       } finally {
         rmSync(root, { recursive: true, force: true });
@@ -65,26 +82,28 @@ export function createBases(options: { buildah: Buildah; folder: string; log: (l
     const container = (await buildah(['from', '--pull-never', from])).trim();
     try {
       await change(container);
-      await buildah([
-        'config',
-        '--env',
-        'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
-        container,
-      ]);
+      const path = 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+      await buildah(['config', '--env', path, container]);
       await buildah(['commit', '--quiet', container, name]);
     } finally {
       await buildah(['rm', container]);
     }
   };
 
-  /** Adds a package of the npm registry, unpacked. */
+  /** The folder of a package from the npm registry, unpacked; it appears when it is whole. */
   const unpacked = async (name: string, version: string): Promise<string> => {
     const target = join(folder, `${name}-${version}`);
-    if (existsSync(join(target, 'package'))) return join(target, 'package');
-    rmSync(target, { recursive: true, force: true });
-    mkdirSync(target, { recursive: true });
-    const packed = await run('npm', ['pack', '--silent', `${name}@${version}`], { cwd: target });
-    await run('tar', ['-xzf', packed.trim().split('\n').at(-1) ?? ''], { cwd: target });
+    if (existsSync(target)) return join(target, 'package');
+    const work = mkdtempSync(join(folder, 'package-'));
+    try {
+      const packed = await run('npm', ['pack', '--silent', `${name}@${version}`], { cwd: work });
+      const archive = join(work, packed.trim().split('\n').at(-1) ?? '');
+      await run('tar', ['-xzf', archive], { cwd: work });
+      rmSync(archive);
+      renameSync(work, target);
+    } finally {
+      rmSync(work, { recursive: true, force: true });
+    }
     return join(target, 'package');
   };
 
@@ -106,7 +125,15 @@ export function createBases(options: { buildah: Buildah; folder: string; log: (l
     once(tag, async (name) => {
       const from = await debian();
       log(`images: ${packages.join(', ')} on it`);
-      const install = `export DEBIAN_FRONTEND=noninteractive; apt-get update -qq && apt-get install -y -qq --no-install-recommends ${packages.join(' ')} && rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin`;
+      const install = [
+        'export DEBIAN_FRONTEND=noninteractive',
+        // Debian's package makes a database cluster of its own, unless it is told not to.
+        'mkdir -p /etc/postgresql-common && echo create_main_cluster=false >/etc/postgresql-common/createcluster.conf',
+        'apt-get update -qq',
+        `apt-get install -y -qq --no-install-recommends -o Dpkg::Options::=--force-confold ${packages.join(' ')}`,
+        'apt-get clean',
+        'rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin /var/log/apt /var/log/dpkg.log',
+      ].join(' && ');
       await commit(name, from, (container) =>
         buildah(['run', '--isolation', 'chroot', container, '--', 'sh', '-c', install]),
       );

@@ -3,8 +3,8 @@ import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { createBases } from './base.ts';
-import { createBuildah, run } from './buildah.ts';
-import { images, type ImageDefinition } from './catalogue.ts';
+import { createBuildah, run, type Buildah } from './buildah.ts';
+import { ignoreFile, images, type ImageDefinition } from './catalogue.ts';
 import { digestOf } from './digest.ts';
 
 export interface BuildOptions {
@@ -22,25 +22,46 @@ const root = join(import.meta.dirname, '../..');
 /**
  * Builds the images on bases made from Debian's packages and pushes them. An image whose inputs have not changed since it
  * was pushed is left alone. The answer maps each image's name to its reference by digest, so that a changed image is
- * another reference (for one of several variants: the last one's).
- * @throws Error when buildah is not there, or with the last lines of the build that failed
+ * another reference; an image in several versions stands there as `<name>:<tag>`.
+ * @throws Error when a name is not known, when buildah is not there, or with the last lines of the build that failed
  */
 export async function buildImages(options: BuildOptions): Promise<Record<string, string>> {
+  const chosen = chooseImages(options.names);
   const folder = join(options.cacheFolder ?? process.env['SVC_CACHE'] ?? join(homedir(), '.cache/svc'), 'images');
   mkdirSync(folder, { recursive: true });
   await requireBuildTools(options.log);
   const buildah = createBuildah(folder);
   const bases = createBases({ buildah, folder, log: options.log });
   const references: Record<string, string> = {};
-  const chosen = images.filter(({ name }) => options.names === undefined || options.names.includes(name));
   for (const image of chosen) {
     const base = await bases.ensure(image.base);
-    for (const [variant, args] of Object.entries(image.variants)) {
-      const tag = variant === 'version' ? packageVersion() : variant;
-      references[image.name] = await build({ image, tag, args, base, folder, buildah, options });
+    for (const { key, tag, args } of variantsOf(image, packageVersion())) {
+      references[key] = await build({ image, tag, args, base, folder, buildah, options });
     }
   }
   return references;
+}
+
+/** The images of these names; default all. @throws Error that names the ones that there are, when one is not known */
+export function chooseImages(names: readonly string[] | undefined): readonly ImageDefinition[] {
+  const unknown = names?.filter((name) => !images.some((image) => image.name === name)) ?? [];
+  if (unknown.length > 0) {
+    const known = images.map(({ name }) => name).join(', ');
+    throw new Error(`there is no image ${unknown.join(', ')}; there are ${known}`);
+  }
+  return images.filter(({ name }) => names === undefined || names.includes(name));
+}
+
+/** What is built of an image: its tag, its build arguments, and its name in the answer of {@link buildImages}. Pure. */
+export function variantsOf(
+  image: Pick<ImageDefinition, 'name' | 'variants'>,
+  version: string,
+): { key: string; tag: string; args: Readonly<Record<string, string>> }[] {
+  return Object.entries(image.variants).map(([variant, args]) =>
+    variant === 'version'
+      ? { key: image.name, tag: version, args }
+      : { key: `${image.name}:${variant}`, tag: variant, args },
+  );
 }
 
 interface Build {
@@ -49,7 +70,7 @@ interface Build {
   args: Readonly<Record<string, string>>;
   base: string;
   folder: string;
-  buildah: (args: readonly string[], cwd?: string) => Promise<string>;
+  buildah: Buildah;
   options: BuildOptions;
 }
 
@@ -60,7 +81,7 @@ async function build({ image, tag, args, base, folder, buildah, options }: Build
   const note = join(folder, `pushed-${options.registry.replace(/\W/g, '-')}-${image.name}-${tag}.json`);
   if (existsSync(note)) {
     const pushed = JSON.parse(readFileSync(note, 'utf8')) as { inputs: string; reference: string };
-    if (pushed.inputs === digest && (await registryHas(repository, pushed.reference))) return pushed.reference;
+    if (pushed.inputs === digest && (await tagIs(repository, tag, pushed.reference))) return pushed.reference;
   }
   const started = performance.now();
   const name = `${repository}:${tag}`;
@@ -70,7 +91,7 @@ async function build({ image, tag, args, base, folder, buildah, options }: Build
     await buildah(
       [
         ...['bud', '--isolation', 'chroot', '--layers', '--pull-never', '--quiet', '--format', 'oci'],
-        ...['--ignorefile', join(root, 'infra/images/containerignore')],
+        ...['--ignorefile', join(root, ignoreFile)],
         ...['--file', join(root, 'infra/images', image.name, 'Dockerfile'), '--build-arg', `BASE=${base}`],
         ...Object.entries(args).flatMap(([key, value]) => ['--build-arg', `${key}=${value}`]),
         ...registryAccess(),
@@ -90,7 +111,7 @@ async function build({ image, tag, args, base, folder, buildah, options }: Build
 
 /** This machine's way to the npm registry, given to the build as secrets, so that none of it stays in the image. */
 function registryAccess(): string[] {
-  const npmrc = join(homedir(), '.npmrc');
+  const npmrc = process.env['npm_config_userconfig'] ?? join(homedir(), '.npmrc');
   const certificates = process.env['NODE_EXTRA_CA_CERTS'] ?? '/etc/ssl/certs/ca-certificates.crt';
   return [
     ...(existsSync(npmrc) ? ['--secret', `id=npmrc,src=${npmrc}`] : []),
@@ -98,22 +119,22 @@ function registryAccess(): string[] {
   ];
 }
 
-async function registryHas(repository: string, reference: string): Promise<boolean> {
+/** Whether the tag is still the image that was pushed: another checkout may have moved it since. */
+async function tagIs(repository: string, tag: string, reference: string): Promise<boolean> {
   const [registry = '', ...path] = repository.split('/');
-  const digest = reference.split('@')[1] ?? '';
   try {
-    const answer = await fetch(`http://${registry}/v2/${path.join('/')}/manifests/${digest}`, {
+    const answer = await fetch(`http://${registry}/v2/${path.join('/')}/manifests/${tag}`, {
       method: 'HEAD',
       headers: { accept: 'application/vnd.oci.image.manifest.v1+json' },
     });
-    return answer.ok;
+    return answer.ok && answer.headers.get('docker-content-digest') === reference.split('@')[1];
   } catch {
     return false;
   }
 }
 
 function packageVersion(): string {
-  return (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }).version;
+  return (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version?: string }).version ?? '0.1.0';
 }
 
 /** buildah and debootstrap come from the system's packages; where they can be installed, they are. */

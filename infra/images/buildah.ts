@@ -17,8 +17,11 @@ export async function run(command: string, args: readonly string[], options: { c
   return stdout;
 }
 
+/** Runs buildah and gives what it printed. @throws Error when it fails */
+export type Buildah = (args: readonly string[], cwd?: string) => Promise<string>;
+
 /** buildah with a store of its own below `folder`, so that the machine's containers are never touched. */
-export function createBuildah(folder: string): (args: readonly string[], cwd?: string) => Promise<string> {
+export function createBuildah(folder: string): Buildah {
   const store = ['--root', `${folder}/storage`, '--runroot', `${folder}/run`, '--storage-driver', 'overlay'];
   return (args, cwd) => run('buildah', [...store, ...args], cwd === undefined ? {} : { cwd });
 }

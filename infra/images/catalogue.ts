@@ -1,3 +1,5 @@
+import type { BaseName } from './base.ts';
+
 /** One image of the platform, built from `infra/images/<name>/Dockerfile`. */
 export interface ImageDefinition {
   name: string;
@@ -11,21 +13,14 @@ export interface ImageDefinition {
   variants: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
-/** The local bases, each made from Debian's packages. */
-export const bases = {
-  node24: { node: '24.21.0', packages: [] },
-  node22: { node: '22.23.3', packages: [] },
-  postgres: { packages: ['postgresql'] },
-  redis: { packages: ['redis-server'] },
-} as const satisfies Record<string, { node?: string; packages: readonly string[] }>;
-
-export type BaseName = keyof typeof bases;
+/** What of a context never gets into a build, relative to the repository's root. */
+export const ignoreFile = 'infra/images/containerignore';
 
 const small = (name: string, base: BaseName, variants: ImageDefinition['variants']): ImageDefinition => ({
   name,
   base,
   context: `infra/images/${name}`,
-  inputs: [`infra/images/${name}`],
+  inputs: [`infra/images/${name}`, ignoreFile],
   variants,
 });
 
@@ -37,6 +32,7 @@ export const images: readonly ImageDefinition[] = [
     context: '.',
     inputs: [
       'infra/images/platform',
+      ignoreFile,
       'package.json',
       'package-lock.json',
       'runtime',

@@ -64,7 +64,8 @@ export function appDeployment(input: AppManifestInput): KubeObject {
           // Variables of every Service in the namespace would change what a pod sees by who lives beside it.
           enableServiceLinks: false,
           terminationGracePeriodSeconds: 30,
-          securityContext: { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } },
+          // Ordinary images run as root and change user themselves: an environment enforces `baseline`, not `restricted`.
+          securityContext: { seccompProfile: { type: 'RuntimeDefault' } },
           containers: [appContainer(input)],
         },
       },
@@ -91,7 +92,7 @@ function appContainer({ spec, release }: AppManifestInput): object {
     lifecycle: { preStop: { sleep: { seconds: lingerSeconds } } },
     // With the crash's last lines in the pod's status, a failed rollout can say why.
     terminationMessagePolicy: 'FallbackToLogsOnError',
-    securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
+    securityContext: { allowPrivilegeEscalation: false },
   };
 }
 

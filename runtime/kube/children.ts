@@ -3,7 +3,7 @@ import type { KubeObject, ObjectMeta, ObjectRef, OwnerReference, Stored } from '
 import { apiGroup, managedByLabel, managedByValue, managedLabels } from '../domain/labels.ts';
 import { ownerReference } from './claims.ts';
 import { covers } from './covers.ts';
-import { isKubeError, type KubeClient } from './kube-client.ts';
+import { isKubeError, namespaceTerminating, type KubeClient } from './kube-client.ts';
 import { resourceOf } from './resource-paths.ts';
 
 /** On every child: the digest of what was last asked for, so that a field that is no longer wanted is noticed. */
@@ -186,6 +186,7 @@ function canonical(value: unknown): string {
 
 /** A refusal that no retry cures is the object's fault and names it; the rest is passed on. */
 function explained(error: unknown, ref: ObjectRef): unknown {
+  if (isKubeError(error) && error.reason === namespaceTerminating) return error;
   if (isKubeError(error) && [400, 403, 422].includes(error.status)) {
     return new ChildError(ref, `${ref.kind} "${ref.name}" was refused by the API server: ${error.message}`, {
       cause: error,

@@ -6,7 +6,7 @@ import { managedByLabel, managedByValue } from '../domain/labels.ts';
 import { controllerOf, NotYetError } from './children.ts';
 import type { ControllerMetrics, ReconcileResult } from './controller-metrics.ts';
 import type { Informers } from './informers.ts';
-import { isKubeError, type KubeClient, type Selection } from './kube-client.ts';
+import { isKubeError, namespaceTerminating, type KubeClient, type Selection } from './kube-client.ts';
 import { createKeyQueue } from './key-queue.ts';
 
 /** Every key comes again after about this long, whatever the watches said. */
@@ -112,7 +112,7 @@ export function createController(options: ControllerOptions): Controller {
     } catch (error) {
       const inMs = Math.round(queue.retry(text));
       // Somebody else wrote first, or something is on its way: the order of things, and no fault.
-      result = isKubeError(error, 409) || error instanceof NotYetError ? 'requeue' : 'error';
+      result = isPassing(error) ? 'requeue' : 'error';
       if (stopping.signal.aborted) requestLog.debug({ err: error }, 'reconcile interrupted');
       else if (result === 'error') requestLog.error({ err: error, retryInMs: inMs }, 'reconcile failed');
       else requestLog.debug({ err: error, retryInMs: inMs }, 'reconcile again');
@@ -180,6 +180,11 @@ export function createController(options: ControllerOptions): Controller {
     },
     enqueueAll,
   };
+}
+
+function isPassing(error: unknown): boolean {
+  if (isKubeError(error)) return error.status === 409 || error.reason === namespaceTerminating;
+  return error instanceof NotYetError;
 }
 
 function textOf({ namespace, name }: Key): string {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import type { AgentOptions, RequestOptions } from 'node:https';
 import type { KubeConfig } from '@kubernetes/client-node';
 import { Agent, ProxyAgent, type Dispatcher } from 'undici';
@@ -45,7 +46,7 @@ export function createCredentials(config: KubeConfig): Credentials {
     }
     return {
       server: cluster.server.replace(/\/+$/, ''),
-      headers: authorizationOf(options),
+      headers: { ...authorizationOf(options), ...(await rotatingToken(config)) },
       dispatcher: pool.dispatcher,
     };
   };
@@ -65,6 +66,13 @@ export function createCredentials(config: KubeConfig): Credentials {
       current = undefined;
     },
   };
+}
+
+/** The token of a service account. client-node would go on sending an old one for a minute, whatever the answer. */
+async function rotatingToken(config: KubeConfig): Promise<Record<string, string>> {
+  const settings = config.getCurrentUser()?.authProvider?.config as { tokenFile?: unknown } | undefined;
+  if (typeof settings?.tokenFile !== 'string') return {};
+  return { Authorization: `Bearer ${(await readFile(settings.tokenFile, 'utf8')).trim()}` };
 }
 
 function authorizationOf({ auth, headers }: RequestOptions): Record<string, string> {

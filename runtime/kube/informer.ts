@@ -89,9 +89,10 @@ export function createInformer<T extends KubeObject>(options: InformerOptions): 
     const previous = objects.get(key);
     if (previous?.metadata.resourceVersion === object.metadata.resourceVersion) return;
     // Deleted and created again while nobody looked.
-    if (previous && previous.metadata.uid !== object.metadata.uid) remove(previous);
+    const remade = previous && previous.metadata.uid !== object.metadata.uid;
+    if (remade) remove(previous);
     objects.set(key, object);
-    if (previous?.metadata.uid === object.metadata.uid) tell({ type: 'modified', object, previous });
+    if (previous && !remade) tell({ type: 'modified', object, previous });
     else tell({ type: 'added', object });
   };
 
@@ -139,13 +140,13 @@ export function createInformer<T extends KubeObject>(options: InformerOptions): 
       }
       watching.signal.throwIfAborted();
       // A server that ends each watch at once gets no tight loop.
-      if (clock.monotonic() - begun >= provenMs) failures = 0;
-      else failures += 1;
+      if (clock.monotonic() - begun < provenMs) failures += 1;
     } catch (error) {
       // An aborted connection fails in words of its own.
       watching.signal.throwIfAborted();
       throw error;
     } finally {
+      if (clock.monotonic() - begun >= provenMs) failures = 0;
       watching.abort();
       await guarded;
     }

@@ -42,7 +42,8 @@ export function createInformers(options: {
     async stop() {
       await Promise.all([...informers.values()].map((informer) => informer.stop()));
     },
-    synced: () => [...informers.values()].every((informer) => informer.synced() && informer.lastSeenMs() < freshMs),
+    synced: () =>
+      started && [...informers.values()].every((informer) => informer.synced() && informer.lastSeenMs() < freshMs),
     async whenSynced() {
       await Promise.all([...informers.values()].map((informer) => informer.whenSynced()));
     },

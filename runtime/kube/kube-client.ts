@@ -40,6 +40,9 @@ export class KubeError extends Error {
   }
 }
 
+/** The reason of a 403 to a create in a namespace that is being deleted. */
+export const namespaceTerminating = 'NamespaceTerminating';
+
 /** Whether an error is a {@link KubeError} with this HTTP status: 404 not found, 409 conflict or exists, 410 gone. */
 export function isKubeError(error: unknown, status?: number): error is KubeError {
   return error instanceof KubeError && (status === undefined || error.status === status);

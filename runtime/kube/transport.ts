@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { request, type Dispatcher } from 'undici';
 import type { Credentials } from './credentials.ts';
-import { KubeError } from './kube-client.ts';
+import { KubeError, namespaceTerminating } from './kube-client.ts';
 
 /** A call without an answer after this long has failed. For a watch it holds until the answer begins. */
 const callTimeoutMs = 30_000;
@@ -28,14 +28,18 @@ export interface Transport {
 
 /** The error that a `Status` object or another body of an answer tells of. */
 export function kubeErrorOf(httpStatus: number, body: unknown): KubeError {
-  const { code, reason, message } = (typeof body === 'object' && body !== null ? body : {}) as {
+  const { code, reason, message, details } = (typeof body === 'object' && body !== null ? body : {}) as {
     code?: number;
     reason?: string;
     message?: string;
+    details?: { causes?: { reason?: string }[] };
   };
   const status = code ?? httpStatus;
   const phrase = STATUS_CODES[status] ?? 'Unknown';
-  return new KubeError(status, reason ?? phrase.replaceAll(/[^A-Za-z]/g, ''), message ?? `${status} ${phrase}`);
+  // A 403 like any other by its own reason, and the one that will never be anybody's fault.
+  const terminating = details?.causes?.find((cause) => cause.reason === namespaceTerminating)?.reason;
+  const named = terminating ?? reason ?? phrase.replaceAll(/[^A-Za-z]/g, '');
+  return new KubeError(status, named, message ?? `${status} ${phrase}`);
 }
 
 export function createTransport(credentials: Credentials): Transport {

@@ -4,6 +4,11 @@ import type { App, ReleaseStatus } from '../../runtime/contracts/resources/app.t
 import { releaseAnnotation } from '../../runtime/domain/labels.ts';
 
 const messageMax = 500;
+/**
+ * After a pod is told to go, the ingress may send it requests until it has heard of it (Traefik takes up its endpoints
+ * every 2 s at most); the pod serves on meanwhile (`lingerSeconds` in infra/manifests/app.ts).
+ */
+const departureMs = 3_000;
 
 /** What the platform reads of a Deployment. https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/deployment-v1/ */
 export interface Deployment extends KubeObject {
@@ -20,20 +25,23 @@ export interface Deployment extends KubeObject {
 
 /**
  * How far a release has come. `available` only when the deployment controller has seen this very release and its pods
- * are ready, all of them, with none of an older release left; a release that was available once stays so. Pure.
- * @param pods of the app; those of other releases are left out
+ * are ready, all of them, and no request reaches a pod of another release any more; a release that was available once
+ * stays so. Pure.
+ * @param pods the app's serving pods, of whatever release
  */
 export function releaseStatus(
   app: Pick<App, 'spec' | 'status'>,
   deployment: Stored<Deployment> | undefined,
   pods: readonly Stored<Pod>[],
+  now: Date,
 ): ReleaseStatus | undefined {
   const { release } = app.spec;
   if (!release) return undefined;
   const { generation, deploymentId } = release;
   const before = app.status?.release;
   const was = before?.generation === generation && before.deploymentId === deploymentId ? before.phase : undefined;
-  if (was === 'available' || (deployment && isAvailable(deployment, generation))) {
+  const reached = deployment && isAvailable(deployment, generation) && othersGoneInMs(pods, generation, now) === 0;
+  if (was === 'available' || reached) {
     return { generation, deploymentId, phase: 'available' };
   }
   if (deployment && isStuck(deployment, generation)) {
@@ -54,6 +62,22 @@ function isAvailable(deployment: Stored<Deployment>, generation: number): boolea
   const wanted = deployment.spec.replicas ?? 1;
   const { replicas = 0, updatedReplicas = 0, availableReplicas = 0 } = deployment.status ?? {};
   return updatedReplicas === wanted && availableReplicas === wanted && replicas === updatedReplicas;
+}
+
+/**
+ * Milliseconds until no pod of another release gets requests any more; 0 when none does. A pod that nobody has told to
+ * go yet counts whole: its deletion comes as an event of the Deployment.
+ */
+export function othersGoneInMs(pods: readonly Stored<Pod>[], generation: number, now: Date): number {
+  const waits = pods
+    .filter(({ metadata }) => metadata.annotations?.[releaseAnnotation] !== String(generation))
+    .map(({ metadata: { deletionTimestamp, deletionGracePeriodSeconds = 0 } }) => {
+      if (deletionTimestamp === undefined) return departureMs;
+      // The timestamp is when the pod is ended at the latest, in whole seconds: rounded, never early.
+      const told = Date.parse(deletionTimestamp) - deletionGracePeriodSeconds * 1000;
+      return told + 1000 + departureMs - now.getTime();
+    });
+  return Math.max(0, ...waits);
 }
 
 function isStuck(deployment: Stored<Deployment>, generation: number): boolean {

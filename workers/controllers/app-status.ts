@@ -13,7 +13,7 @@ export interface AppObservation {
   gate: GateStep;
   /** As it is after the pass; undefined before the first release. */
   deployment: Stored<Deployment> | undefined;
-  /** The app's serving pods; needed only while something is not ready. */
+  /** The app's serving pods; needed only while its release is not available or something is not ready. */
   pods: readonly Stored<Pod>[];
   now: Date;
 }
@@ -21,7 +21,7 @@ export interface AppObservation {
 /** The status after a pass that reached its end. Pure. */
 export function observedStatus({ app, host, config, gate, deployment, pods, now }: AppObservation): AppStatus {
   const { generation } = app.metadata;
-  const release = releaseStatus(app, deployment, pods);
+  const release = releaseStatus(app, deployment, pods, now);
   const readyReplicas = deployment?.status?.readyReplicas ?? 0;
   const { phase, message } = phaseOf(app, release, readyReplicas, pods);
   // Before the first release there is no route that a gate could be on.

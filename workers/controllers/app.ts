@@ -26,7 +26,7 @@ import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
 import type { WorkloadProjection } from '../../runtime/records/workloads.ts';
 import { gateStep, type GateStep } from './app-gate.ts';
-import type { Deployment } from './app-release.ts';
+import { othersGoneInMs, type Deployment } from './app-release.ts';
 import { observedStatus, stoppedStatus } from './app-status.ts';
 import { ensureIdentity, holdClaims, identityOf, type WorkloadIdentity } from './workload.ts';
 
@@ -75,9 +75,12 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     }
     // The host that the app had before serves until the route has moved.
     await releaseHosts(kube, identity.id, host);
-    const seen = release ? await observe(identity) : { deployment: undefined, pods: [] };
-    await writeStatus<App>(kube, app, observedStatus({ app, host, config, gate, ...seen, now: clock.now() }));
-    return gate.againInMs === undefined ? undefined : { requeueAfterMs: gate.againInMs };
+    const seen = release ? await observe(app, identity) : { deployment: undefined, pods: [] };
+    const now = clock.now();
+    await writeStatus<App>(kube, app, observedStatus({ app, host, config, gate, ...seen, now }));
+    const othersGoneMs = release && seen.deployment ? othersGoneInMs(seen.pods, release.generation, now) : 0;
+    const waits = [gate.againInMs ?? 0, othersGoneMs].filter((ms) => ms > 0);
+    return waits.length === 0 ? undefined : { requeueAfterMs: Math.min(...waits) };
   };
 
   const ensureObjects = async (app: Stored<App>, input: AppManifestInput, gate: GateStep): Promise<void> => {
@@ -89,11 +92,12 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     if (gate.dismantle) for (const middleware of appMiddlewares(input)) await deleteChild(kube, app, refOf(middleware));
   };
 
-  const observe = async ({ id, name, namespace }: WorkloadIdentity) => {
+  const observe = async ({ spec, status }: Stored<App>, { id, name, namespace }: WorkloadIdentity) => {
     const deployment = await kube.get<Deployment>(kinds.Deployment, name, namespace);
     const { readyReplicas = 0 } = deployment?.status ?? {};
-    if (deployment && readyReplicas === deployment.spec.replicas) return { deployment, pods: [] };
-    // Something is not ready, and the pods know why.
+    const settled = status?.release?.phase === 'available' && status.release.generation === spec.release?.generation;
+    if (settled && deployment && readyReplicas === deployment.spec.replicas) return { deployment, pods: [] };
+    // The pods know why something is not ready, and which releases still get requests.
     const { items } = await kube.list<Pod>(kinds.Pod, {
       namespace,
       labelSelector: `${idLabel}=${id},${roleLabel}=serve`,

@@ -11,6 +11,7 @@ import {
 } from '../../runtime/domain/labels.ts';
 import { kindPhrase, nameTaken } from '../../runtime/domain/names.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
+import { NotYetError } from '../../runtime/kube/children.ts';
 import { claimHost, reserveName } from '../../runtime/kube/claims.ts';
 import { ensureMarks } from '../../runtime/kube/finalizers.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
@@ -39,7 +40,7 @@ export function identityOf({ metadata }: KubeObject): WorkloadIdentity | undefin
 /**
  * Sees to it that the workload has its finalizer and labels: the management API sets them, `kubectl create` does not. The
  * environment is what the namespace says, whatever the labels said.
- * @throws Problem `invalid_value` for a namespace that is no environment
+ * @throws Problem `invalid_value` for a namespace that is no environment, NotYetError for one that is being deleted
  */
 export async function ensureIdentity<T extends KubeObject>(
   kube: Pick<KubeClient, 'get' | 'replace'>,
@@ -47,6 +48,8 @@ export async function ensureIdentity<T extends KubeObject>(
 ): Promise<{ workload: Stored<T>; identity: WorkloadIdentity }> {
   const { namespace = '' } = workload.metadata;
   const home = await kube.get(kinds.Namespace, namespace);
+  if (home?.metadata.deletionTimestamp !== undefined)
+    throw new NotYetError(`the namespace "${namespace}" is going away`);
   const labels = home?.metadata.labels ?? {};
   const environment = Object.fromEntries(
     [projectLabel, environmentLabel, environmentIdLabel].map((label) => [label, labels[label]]),

@@ -11,8 +11,7 @@ function isAnswer(result) {
   return 'statusCode' in result || (fields.length > 0 && fields.every((field) => answerFields.has(field)));
 }
 
-const isStream = (body) =>
-  typeof body?.getReader === 'function' || typeof body?.[Symbol.asyncIterator] === 'function';
+const isStream = (body) => typeof body?.getReader === 'function' || typeof body?.[Symbol.asyncIterator] === 'function';
 
 function send(response, body, contentType) {
   if (contentType && !response.hasHeader('content-type')) response.setHeader('content-type', contentType);

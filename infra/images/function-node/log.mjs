@@ -21,5 +21,5 @@ export function bindConsole(log) {
   ]) {
     console[method] = (...values) => log(level, format(...values));
   }
-  console.dir = (value, options) => log('info', inspect(value, options));
+  Object.assign(console, { dir: (value, options) => log('info', inspect(value, options)) });
 }

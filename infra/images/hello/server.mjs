@@ -1,7 +1,9 @@
-import { createServer } from 'node:http';
-import { hostname } from 'node:os';
+// `import` would evaluate all that node:http exports, undici among them, and double the time to start.
+const { createServer } = process.getBuiltinModule('node:http');
+const { hostname } = process.getBuiltinModule('node:os');
 
 const server = createServer((request, response) => {
+  if (!server.listening) response.setHeader('connection', 'close');
   if (request.url === '/healthz') {
     response.end('ok\n');
     return;
@@ -9,7 +11,7 @@ const server = createServer((request, response) => {
   const body = {
     app: 'hello',
     version: process.env.VERSION ?? 'v1',
-    pod: hostname(),
+    host: hostname(),
     method: request.method,
     url: request.url,
     headers: request.headers,

@@ -248,6 +248,47 @@ t.test('an answer that is cut off in the pod is cut off at the client, never end
   await until(() => activity.inflight() === 0);
 });
 
+t.test("a nonsense answer is the function's fault, and no more than that", async (t) => {
+  const world = createWorld(t, { replicas: 1 });
+  const { port } = await world.startInterceptor();
+  const heads: Record<string, string> = {
+    '/status': 'HTTP/1.1 099 Low\r\nContent-Length: 0\r\n\r\n',
+    '/reason': 'HTTP/1.1 200 O\u0001K\r\nContent-Length: 0\r\n\r\n',
+    '/header': 'HTTP/1.1 200 OK\r\nX Y: 1\r\nContent-Length: 0\r\n\r\n',
+    '/switch': 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n',
+    '/framing': 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
+    '/text': 'nonsense',
+  };
+  await world.startPod((request, response) => {
+    const head = heads[request.url ?? ''];
+    if (head === undefined) response.end('fine');
+    else request.socket.end(head, 'latin1');
+  });
+  for (const path of Object.keys(heads)) {
+    const answer = await world.ask(port, { path });
+    t.match([answer.status, json(answer.body).code], [502, 'function_broke_off'], path);
+  }
+  t.equal((await world.ask(port)).body, 'fine');
+});
+
+t.test('a client that leaves within its body, after the answer, lets the pod go too', async (t) => {
+  const world = createWorld(t, { replicas: 1 });
+  const { port, activity } = await world.startInterceptor();
+  let broken = false;
+  await world.startPod((request, response) => {
+    request.socket.once('close', () => (broken = true));
+    request.resume();
+    response.end('early');
+  });
+  const request = world.open(port, { method: 'POST', headers: { 'content-length': '1000' } });
+  request.on('error', () => undefined);
+  request.write('begun');
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  t.equal(await text(response), 'early');
+  request.destroy();
+  await until(() => broken && activity.inflight() === 0);
+});
+
 t.test('an answer that comes before the body was read leaves the connection usable', async (t) => {
   const world = createWorld(t, { replicas: 1 });
   const { port } = await world.startInterceptor();

@@ -37,6 +37,9 @@ t.test('the API server takes the CRDs and checks by them', { skip: noCluster }, 
     t.teardown(() => kube.delete({ apiVersion, kind, name }).catch(() => undefined));
   const app = (name: string, spec: object) =>
     create({ apiVersion, kind: 'App', metadata: { name, namespace }, spec }) as Promise<Stored<App>>;
+  // A patch without a version, since controllers may be at work on the same object.
+  const patchRelease = (name: string, release: object | null) =>
+    kube.mergePatch<App>({ apiVersion, kind: 'App', namespace, name }, { spec: { release } });
 
   await t.test('applied again, nothing is written', async (t) => {
     for (const definition of customResourceDefinitions) {
@@ -60,16 +63,14 @@ t.test('the API server takes the CRDs and checks by them', { skip: noCluster }, 
   });
 
   await t.test('a release never goes back, and a generation belongs to one deployment', async (t) => {
-    await app('released', { image });
-    // A patch without a version, since controllers may be at work on the same object.
-    const patch = async (release: object | null) =>
-      kube.mergePatch<App>({ apiVersion, kind: 'App', namespace, name: 'released' }, { spec: { release } });
+    const name = 'released';
+    await app(name, { image });
     const release = { generation: 2, deploymentId: newId(), image };
-    await patch(release);
-    await t.rejects(patch({ generation: 1 }), { ...refused, message: /never decreases/ });
-    await t.rejects(patch(null), { ...refused, message: /never decreases/ });
-    await t.rejects(patch({ deploymentId: newId() }), { ...refused, message: /one deployment/ });
-    const third = await patch({ generation: 3, deploymentId: newId() });
+    await patchRelease(name, release);
+    await t.rejects(patchRelease(name, { generation: 1 }), { ...refused, message: /never decreases/ });
+    await t.rejects(patchRelease(name, null), { ...refused, message: /never decreases/ });
+    await t.rejects(patchRelease(name, { deploymentId: newId() }), { ...refused, message: /one deployment/ });
+    const third = await patchRelease(name, { generation: 3, deploymentId: newId() });
     t.equal(third.spec.release?.generation, 3);
   });
 

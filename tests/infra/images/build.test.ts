@@ -1,6 +1,8 @@
-import { chmodSync, writeFileSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { bases } from '../../../infra/images/base.ts';
+import { chooseImages, variantsOf } from '../../../infra/images/build.ts';
 import { images } from '../../../infra/images/catalogue.ts';
 import { digestOf } from '../../../infra/images/digest.ts';
 
@@ -20,8 +22,54 @@ t.test('the digest of an image changes with what it is made of, and only with th
   t.end();
 });
 
-t.test('every image is built from its own folder, and the demo app in two versions', (t) => {
-  for (const image of images) t.ok(image.inputs.includes(`infra/images/${image.name}`), image.name);
-  t.same(Object.keys(images.find(({ name }) => name === 'hello')?.variants ?? {}), ['v1', 'v2']);
+t.test('every image is built from its own folder, on a base that can be exchanged, and as a numeric user', (t) => {
+  const folder = join(import.meta.dirname, '../../../infra/images');
+  const withDockerfile = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  t.same(images.map(({ name }) => name).toSorted(), withDockerfile.map(({ name }) => name).toSorted());
+  for (const image of images) {
+    t.ok(image.inputs.includes(`infra/images/${image.name}`), image.name);
+    const dockerfile = readFileSync(join(folder, image.name, 'Dockerfile'), 'utf8');
+    t.match(dockerfile, /^ARG BASE=[a-z]+:[a-z0-9-]+$/m, image.name);
+    t.match(dockerfile, /^USER 10001:10001$/m, image.name);
+    t.match(dockerfile, /^ENTRYPOINT \["tini", "--", /m, image.name);
+    t.notMatch(dockerfile, /^FROM (?!\$\{BASE\})/m, image.name);
+  }
+  t.end();
+});
+
+t.test('the digest of the platform covers everything that its Dockerfile copies', (t) => {
+  const dockerfile = readFileSync(join(import.meta.dirname, '../../../infra/images/platform/Dockerfile'), 'utf8');
+  const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, from]) => from?.split(' ') ?? []);
+  const inputs = images.find(({ name }) => name === 'platform')?.inputs ?? [];
+  t.ok(copied.length > 5);
+  for (const path of copied) t.ok(inputs.includes(path), path);
+  t.end();
+});
+
+t.test('an image is tagged with the version, and one in several versions with each', (t) => {
+  t.same(variantsOf({ name: 'a', variants: { version: {} } }, '1.2.3'), [{ key: 'a', tag: '1.2.3', args: {} }]);
+  const hello = images.find(({ name }) => name === 'hello');
+  t.same(hello && variantsOf(hello, '1.2.3'), [
+    { key: 'hello:v1', tag: 'v1', args: { VERSION: 'v1' } },
+    { key: 'hello:v2', tag: 'v2', args: { VERSION: 'v2' } },
+  ]);
+  t.end();
+});
+
+t.test('a name that is no image is refused, with the names that are', (t) => {
+  t.same(
+    chooseImages(['hello']).map(({ name }) => name),
+    ['hello'],
+  );
+  t.equal(chooseImages(undefined).length, images.length);
+  t.throws(() => chooseImages(['hello', 'helo']), /helo.*platform, function-node, hello/);
+  t.end();
+});
+
+t.test('the platform runs on the Node that it is tested with', (t) => {
+  const manifest = JSON.parse(readFileSync(join(import.meta.dirname, '../../../package.json'), 'utf8')) as {
+    devDependencies: Record<string, string>;
+  };
+  t.equal(bases.node24.node, manifest.devDependencies['node']);
   t.end();
 });

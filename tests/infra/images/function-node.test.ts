@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import { Agent, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -9,6 +9,7 @@ import { buffer } from 'node:stream/consumers';
 import t from 'tap';
 
 const server = join(import.meta.dirname, '../../../infra/images/function-node/server.mjs');
+const mebibyte = 1024 * 1024;
 
 type Entry = Record<string, unknown>;
 type TestFolder = Pick<typeof t, 'teardown'>;
@@ -66,11 +67,17 @@ interface Answer {
 
 async function call(
   { port }: Running,
-  options: { method?: string; path?: string; headers?: Record<string, string>; body?: string | Buffer } = {},
+  options: {
+    method?: string;
+    path?: string;
+    headers?: Record<string, string | string[]>;
+    body?: string | Buffer;
+    agent?: Agent;
+  } = {},
 ): Promise<Answer> {
   const request = httpRequest({
     ...{ port, host: '127.0.0.1', path: options.path ?? '/', method: options.method ?? 'POST' },
-    ...{ headers: options.headers ?? {}, agent: false },
+    ...{ headers: options.headers ?? {}, agent: options.agent ?? false },
   });
   // After the answer has begun, a body that is still being written may fail; the answer is what counts.
   request.on('error', () => undefined);
@@ -128,18 +135,31 @@ t.test('the context carries method, path, query, headers and the request id', as
   }
   const forged = await call(running, { headers: { 'x-request-id': 'a b"c' } });
   t.match(forged.headers['x-request-id'], /^[0-9a-f-]{36}$/);
+  const paths: [string, string, object][] = [
+    ['//other.host/a?x=1', '//other.host/a', { x: '1' }],
+    ['/a%2Fb?', '/a%2Fb', {}],
+    ['/?x=1&x=2&x=3', '/', { x: ['1', '2', '3'] }],
+    ['/?__proto__=1', '/', {}],
+  ];
+  for (const [sent, path, query] of paths) t.match(json(await call(running, { path: sent })), { path, query }, sent);
+  const twice = await call(running, { headers: { 'x-one': ['a', 'b'] } });
+  t.equal(json(twice)['header'], 'a, b', 'several headers of one name are all there');
 });
 
 t.test('what the handler returns becomes the answer', async (t) => {
   const running = await start(
     t,
     `import { Readable } from 'node:stream';
+     const circular = { a: 1 }; circular.self = circular;
      const results = {
        status: { statusCode: 418, headers: { 'x-a': 1, 'set-cookie': ['a=1', 'b=2'] }, body: 'tea' },
        bytes: { body: Buffer.from([1, 2]) },
        stream: { headers: { 'content-type': 'text/csv' }, body: Readable.from(['a,', 'b']) },
-       object: { answer: 42 }, text: 'plain', nothing: undefined, empty: { statusCode: 204 },
-       wrong: { statusCode: 42 },
+       web: { body: new Blob(['we', 'b']).stream() }, iterable: { body: (async function* () { yield 'i'; yield Buffer.from('t'); })() },
+       json: { statusCode: 201, body: { a: [1] } }, headersOnly: { headers: { 'x-a': 'b', 'x-none': undefined } },
+       object: { answer: 42 }, record: { id: 1, body: 'text' }, list: [1, 2], number: 0, text: 'plain',
+       nothing: undefined, nil: null, empty: { statusCode: 204 },
+       wrong: { statusCode: 42 }, wrongHeader: { headers: { 'x a': '1' } }, circular,
      };
      export default (event, { path }) => results[path.slice(1)];`,
   );
@@ -155,9 +175,38 @@ t.test('what the handler returns becomes the answer', async (t) => {
   t.equal(stream.body.toString(), 'a,b');
   t.same(json(await get('/object')), { answer: 42 });
   t.equal((await get('/text')).body.toString(), 'plain');
-  t.equal((await get('/nothing')).status, 204);
-  t.equal((await get('/empty')).status, 204);
-  t.equal((await get('/wrong')).status, 500);
+  t.equal((await get('/web')).body.toString(), 'web');
+  t.equal((await get('/iterable')).body.toString(), 'it');
+  const created = await get('/json');
+  t.equal(created.status, 201);
+  t.match(created.headers['content-type'], 'application/json');
+  t.same(json(created), { a: [1] });
+  t.match((await get('/headersOnly')).headers, { 'x-a': 'b', 'content-length': '0' });
+  t.same(json(await get('/record')), { id: 1, body: 'text' }, 'data with a field "body" is no answer');
+  t.same(json(await get('/list')), [1, 2]);
+  t.same(json(await get('/number')), 0);
+  for (const path of ['/nothing', '/nil', '/empty']) t.equal((await get(path)).status, 204, path);
+  for (const path of ['/wrong', '/wrongHeader', '/circular']) {
+    const answer = await get(path);
+    t.equal(answer.status, 500, path);
+    t.equal(json(answer)['code'], 'function_error', path);
+  }
+});
+
+t.test('a stream that fails is a 500 before its first chunk, and a broken answer after it', async (t) => {
+  const running = await start(
+    t,
+    `import { Readable } from 'node:stream';
+     async function* failing(first) { if (first) yield 'some'; await new Promise(setImmediate); throw new Error('broken stream'); }
+     export const handler = (event, { path }) => ({
+       body: path === '/objects' ? Readable.from([{ a: 1 }]) : failing(path === '/late'),
+     });`,
+  );
+  t.equal((await call(running, { path: '/early' })).status, 500);
+  t.equal((await call(running, { path: '/objects' })).status, 500);
+  await t.rejects(call(running, { path: '/late' }), { code: 'ECONNRESET' });
+  t.ok(await running.entry(({ error }) => String(error).includes('broken stream')));
+  t.equal((await call(running, { path: '/early' })).status, 500, 'and the function still runs');
 });
 
 t.test('CommonJS code works as well', async (t) => {
@@ -179,12 +228,18 @@ t.test('an exception is a 500 with a request id; its stack stands in the log onl
   t.match(await running.entry(({ msg }) => msg === 'about to fail'), { requestId: 'r-1', level: 'info' });
 });
 
-t.test('a body over the limit is refused', async (t) => {
-  const running = await start(t, echo);
-  const answer = await call(running, { body: Buffer.alloc(33 * 1024 * 1024) }).catch((error: unknown) => error);
-  // The runtime answers before it has read everything; a client that still writes may see the connection end instead.
-  if (answer instanceof Error) t.match(String(answer), /ECONNRESET|EPIPE/);
-  else t.equal((answer as Answer).status, 413);
+t.test('a body over the limit is refused, and the connection goes on', async (t) => {
+  const running = await start(t, 'export const handler = (event) => String(event?.length ?? 0);');
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  t.teardown(() => agent.destroy());
+  const body = Buffer.alloc(32 * mebibyte + 1);
+  const declared = await call(running, { body, agent });
+  t.equal(declared.status, 413);
+  t.equal(json(declared)['code'], 'body_too_large');
+  const chunked = await call(running, { body, agent, headers: { 'transfer-encoding': 'chunked' } });
+  t.equal(chunked.status, 413, 'without a declared length, too');
+  const largest = await call(running, { body: body.subarray(1), agent });
+  t.equal(largest.body.toString(), String(32 * mebibyte), 'exactly the limit is allowed');
 });
 
 t.test('a client that goes away aborts the signal of its request', async (t) => {
@@ -200,35 +255,124 @@ t.test('a client that goes away aborts the signal of its request', async (t) => 
   await running.entry(({ msg }) => msg === 'waiting');
   request.destroy();
   t.ok(await running.entry(({ msg }) => msg === 'client gone'));
+  t.notOk(
+    running.entries.some(({ level }) => level === 'error'),
+    'which is no error',
+  );
+});
+
+t.test('a stream that nobody reads any more is closed', async (t) => {
+  const running = await start(
+    t,
+    `import { Readable } from 'node:stream';
+     export const handler = () => {
+       const body = new Readable({ read() {} });
+       body.push('first');
+       body.once('close', () => console.log('source closed'));
+       return { body };
+     };`,
+  );
+  const request = httpRequest({ port: running.port, host: '127.0.0.1', agent: false }).end();
+  request.on('error', () => undefined);
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  response.on('error', () => undefined);
+  await once(response, 'data');
+  request.destroy();
+  t.ok(await running.entry(({ msg }) => msg === 'source closed'));
+});
+
+t.test('what the handler prints with console is an entry', async (t) => {
+  const running = await start(
+    t,
+    `export const handler = () => {
+       console.warn('%s is %d', 'one', 1, { a: 1 }); console.dir({ b: 2 }); console.table(['x']); console.trace('where');
+     };`,
+  );
+  await call(running, { headers: { 'x-request-id': 'r-2' } });
+  t.match(await running.entry(({ level }) => level === 'warn'), { msg: 'one is 1 { a: 1 }', requestId: 'r-2' });
+  t.ok(await running.entry(({ msg }) => msg === '{ b: 2 }'));
+  t.ok(await running.entry(({ msg }) => String(msg).startsWith('Trace: where')));
+});
+
+t.test('requests that run at the same time keep their own ids', async (t) => {
+  const running = await start(
+    t,
+    `let release; const both = new Promise((resolve) => { release = resolve; }); let count = 0;
+     export const handler = async (event, { requestId }) => {
+       if (++count === 2) release();
+       await both;
+       console.log('for ' + requestId);
+     };`,
+  );
+  await Promise.all(['a', 'b'].map((id) => call(running, { headers: { 'x-request-id': id } })));
+  for (const id of ['a', 'b']) t.match(await running.entry(({ msg }) => msg === `for ${id}`), { requestId: id });
+});
+
+t.test('an exception that nothing caught ends the process with an entry; a rejection does not', async (t) => {
+  const running = await start(
+    t,
+    `export const handler = (event, { path }) => {
+       if (path === '/reject') { void Promise.reject(new Error('forgotten')); return 'ok'; }
+       setImmediate(() => { throw new Error('from a callback'); });
+       return new Promise(() => {});
+     };`,
+  );
+  t.equal((await call(running, { path: '/reject' })).status, 200);
+  t.match(await running.entry(({ error }) => String(error).includes('forgotten')), { level: 'error' });
+  const exited = once(running.child, 'exit');
+  await t.rejects(call(running));
+  t.match(await running.entry(({ level }) => level === 'fatal'), { error: /from a callback/ });
+  t.same(await exited, [1, null]);
 });
 
 t.test('code that does not load ends the process with its error, and nothing ever listens', async (t) => {
-  for (const code of ['export const handler = nothing.here;', 'export const x = 1;', 'not javascript at all']) {
+  const table: [string, RegExp][] = [
+    ['export const handler = nothing.here;', /nothing is not defined/],
+    ['export const x = 1;', /no function named/],
+    ['export const handler = () => {\n  return (;\n};', /handler\.js:2\n {2}return \(;/],
+    ["setInterval(() => {}, 1000); throw new Error('although a timer runs');", /although a timer runs/],
+    ['await new Promise(() => {}); export const handler = () => {};', /waits for something that never comes/],
+    ['process.exit(0);', /it ended/],
+  ];
+  for (const [code, reason] of table) {
     const folder = codeFolder(t, code);
     const child = spawn(process.execPath, [server], {
       env: { PORT: '0', SVC_CODE_FILE: join(folder, 'handler.js') },
       stdio: ['ignore', 'pipe', 'ignore'],
     });
+    t.teardown(() => child.kill('SIGKILL'));
     const said = buffer(child.stdout);
     const [exit] = (await once(child, 'exit')) as [number];
-    t.equal(exit, 1);
-    const last = JSON.parse((await said).toString().trim().split('\n').at(-1) ?? '') as Entry;
+    t.equal(exit, 1, code);
+    const lines = (await said).toString().trim().split('\n');
+    const last = JSON.parse(lines.at(-1) ?? '') as Entry;
     t.match(last, { level: 'fatal', msg: /could not be loaded/ });
+    t.match(`${String(last['msg'])}\n${String(last['error'])}`, reason, code);
+    t.notMatch(lines.join('\n'), 'function ready');
   }
 });
 
-t.test('on SIGTERM what is under way is answered, then the process ends', async (t) => {
+t.test('on SIGTERM what is under way is answered, what still comes is served, then the process ends', async (t) => {
   const running = await start(
     t,
-    `export const handler = () => new Promise((resolve) => {
+    `export const handler = (event, { path }) => path === '/quick' ? 'quick' : new Promise((resolve) => {
        console.log('waiting');
-       process.once('SIGTERM', () => setImmediate(() => resolve('done')));
+       process.once('SIGTERM', () => console.log('asked to end'));
+       process.once('SIGUSR2', () => resolve('done'));
      });`,
   );
-  const answer = call(running);
+  const agent = new Agent({ keepAlive: true });
+  t.teardown(() => agent.destroy());
+  const exited = once(running.child, 'exit');
+  await call(running, { path: '/quick', agent });
+  const answer = call(running, { agent });
   await running.entry(({ msg }) => msg === 'waiting');
   running.child.kill('SIGTERM');
+  await running.entry(({ msg }) => msg === 'asked to end');
+  const late = await call(running, { path: '/quick', agent });
+  t.equal(late.body.toString(), 'quick');
+  t.equal(late.headers.connection, 'close', 'and its client is asked to leave');
+  running.child.kill('SIGUSR2');
   t.equal((await answer).body.toString(), 'done');
-  const [code] = running.child.exitCode === null ? ((await once(running.child, 'exit')) as [number]) : [0];
-  t.equal(code, 0);
+  t.same(await exited, [0, null], 'although a client keeps its connection');
 });

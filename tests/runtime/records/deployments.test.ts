@@ -144,7 +144,7 @@ t.test('one key is one deployment, also when it comes twice at once', async (t) 
   const { pool, app, accept } = await world(t);
   const both = await Promise.all([accept({ dedupKey: 'delivery:1' }), accept({ dedupKey: 'delivery:1' })]);
   t.equal(both[0].id, both[1].id);
-  t.same(both.map(({ created }) => created).sort(), [false, true]);
+  t.equal(both.filter(({ created }) => created).length, 1);
   const other = await accept({ dedupKey: 'delivery:2' });
   t.match(other, { revision: 2, created: true });
   const again = await accept({ dedupKey: 'delivery:1' });

@@ -1,0 +1,427 @@
+import { join } from 'node:path';
+import t from 'tap';
+import { accepted, app, createdAt, deployment, id, sequence, world } from './world.ts';
+
+const apps = '/api/v1/projects/shop/apps';
+
+t.test('app create waits for the first deployment and prints the app', async (t) => {
+  const { run, seen } = await world(t, {
+    [`POST ${apps}`]: { status: 201, body: { ...app, status: 'pending', readyReplicas: 0 } },
+    [`GET ${apps}/api`]: sequence(
+      { body: { ...app, status: 'pending', readyReplicas: 0 } },
+      { body: { ...app, status: 'running' } },
+    ),
+    [`GET ${apps}/api/history`]: sequence(
+      { body: { items: [] } },
+      { body: { items: [{ ...deployment, status: 'rolling_out', current: false }] } },
+      { body: { items: [deployment] } },
+    ),
+  });
+  const ran = await run([
+    ...['app', 'create', 'api', '--image', 'r.example.com/api:1', '--replicas', '2', '-e', 'prod'],
+    ...['--health-path', '/ready'],
+  ]);
+  t.equal(ran.code, 0, ran.stderr);
+  t.match(seen[0], {
+    query: { environment: 'prod' },
+    body: { name: 'api', image: 'r.example.com/api:1', replicas: 2, healthPath: '/ready' },
+  });
+  t.equal(ran.stderr, 'api: pending (0 of 1 ready)\napi: running (1 of 1 ready)\n');
+  t.equal(
+    ran.stdout,
+    `App:          api
+Project:      shop
+Environment:  prod
+Status:       running
+URL:          https://api--shop-prod.apps.example.com
+Image:        r.example.com/api:1
+Ready:        1 of 1
+Gate:         off
+`,
+  );
+});
+
+t.test('app create: failures end with 1 and the reason; --no-wait and --timeout end sooner', async (t) => {
+  const { run, routes, seen } = await world(t, {
+    [`POST ${apps}`]: { status: 201, body: { ...app, status: 'pending' } },
+    [`GET ${apps}/api/history`]: { body: { items: [] } },
+  });
+  const create = ['app', 'create', 'api', '--image', 'r.example.com/api:1'];
+  routes[`GET ${apps}/api`] = { body: { ...app, status: 'failed', message: 'the host is taken' } };
+  t.match(await run(create), { code: 1, stdout: '', stderr: /App "api" failed: the host is taken/ });
+
+  routes[`GET ${apps}/api`] = { body: { ...app, status: 'deploying' } };
+  const failed = { ...deployment, revision: 1, status: 'failed', reason: 'ImagePullBackOff', current: false };
+  routes[`GET ${apps}/api/history`] = { body: { items: [failed] } };
+  t.match(await run(create), { code: 1, stdout: '', stderr: /Revision 1 of api failed: ImagePullBackOff/ });
+
+  routes[`GET ${apps}/api/history`] = { body: { items: [] } };
+  t.match(await run([...create, '--timeout', '3s']), {
+    code: 1,
+    stderr: /within 3 seconds: api: deploying.*\(timeout\)/,
+  });
+
+  const before = seen.length;
+  t.match(await run([...create, '--no-wait']), { code: 0, stdout: /pending/ });
+  t.equal(seen.length, before + 1);
+});
+
+t.test('app list and show in every format', async (t) => {
+  const second = { ...app, name: 'a-longer-name', url: undefined, replicas: 10, readyReplicas: 3, gate: 'gated' };
+  const { run } = await world(t, {
+    [`GET ${apps}`]: ({ query }) =>
+      query['cursor'] === 'next' ? { body: { items: [second] } } : { body: { items: [app], nextCursor: 'next' } },
+    [`GET ${apps}/api`]: { body: app },
+  });
+  t.equal(
+    (await run(['app', 'list'])).stdout,
+    `APP             STATUS    READY   GATE    IMAGE                 URL                                       CREATED
+api             running   1/1     off     r.example.com/api:1   https://api--shop-prod.apps.example.com   1 hour ago
+a-longer-name   running   3/10    gated   r.example.com/api:1   -                                         1 hour ago
+`,
+  );
+  t.equal((await run(['app', 'list', '-o', 'name'])).stdout, 'api\na-longer-name\n');
+  t.match(JSON.parse((await run(['app', 'list', '-o', 'json'])).stdout), { items: [app, { name: 'a-longer-name' }] });
+  t.same(JSON.parse((await run(['app', 'show', 'api', '--output=json'])).stdout), app);
+  t.match((await run(['app', 'show', 'api', '-o', 'yaml'])).stdout, /^name: api$/m);
+});
+
+t.test('app update follows the deployment to its end', async (t) => {
+  const path = `/api/v1/projects/shop/deployments/${id}`;
+  const { run, seen, routes } = await world(t, {
+    [`PATCH ${apps}/api`]: { status: 202, body: accepted },
+    [`GET ${path}`]: sequence(
+      { body: { ...deployment, status: 'accepted' } },
+      { body: { ...deployment, status: 'rolling_out' } },
+      { body: deployment },
+    ),
+  });
+  const update = ['app', 'update', 'api', '--image', 'r.example.com/api:2', '--commit', '0123456'];
+  const done = await run(update);
+  t.equal(done.code, 0, done.stderr);
+  t.same(seen[0]?.body, { image: 'r.example.com/api:2', commit: '0123456' });
+  t.equal(done.stderr, 'api revision 2: accepted\napi revision 2: rolling out\n');
+  t.match(done.stdout, /Revision: +2\n.*Commit: +0123456/s);
+
+  for (const [status, expected] of [
+    ['failed', /Revision 2 of api failed: no pull.*deployment_failed/],
+    ['superseded', /Revision 2 of api was superseded/],
+    ['cancelled', /was cancelled/],
+  ] as const) {
+    routes[`GET ${path}`] = { body: { ...deployment, status, reason: 'no pull' } };
+    t.match(await run(update), { code: 1, stdout: '', stderr: expected });
+  }
+  const noWait = await run([...update, '--no-wait', '-o', 'json']);
+  t.same(JSON.parse(noWait.stdout), accepted);
+});
+
+t.test('a wait outlasts an API that is away for a moment, and ends when its time is over', async (t) => {
+  const path = `/api/v1/projects/shop/deployments/${id}`;
+  const away = { status: 503, body: { code: 'unavailable', message: 'Later.' } };
+  const { run, routes } = await world(t, {
+    [`PATCH ${apps}/api`]: { status: 202, body: accepted },
+    [`GET ${path}`]: sequence(away, { status: 502, body: 'Bad Gateway' }, { body: deployment }),
+  });
+  const update = ['app', 'update', 'api', '--image', 'r.example.com/api:2', '--timeout', '5s'];
+  t.match(await run(update), { code: 0, stderr: 'the platform does not answer; trying again\n' });
+  routes[`GET ${path}`] = away;
+  t.match(await run(update), { code: 1, stderr: /within 5 seconds.*\(timeout\)/ });
+  routes[`GET ${path}`] = { status: 500, body: { code: 'internal', message: 'Failed.' } };
+  t.match(await run(update), { code: 1, stderr: /Failed\. \(internal\)/ });
+});
+
+t.test('app update --replicas waits until so many are ready', async (t) => {
+  const { run } = await world(t, {
+    [`PATCH ${apps}/api`]: { body: { ...app, replicas: 3 } },
+    [`GET ${apps}/api`]: sequence(
+      { body: { ...app, replicas: 3 } },
+      { body: { ...app, replicas: 3, readyReplicas: 3 } },
+    ),
+  });
+  t.match(await run(['app', 'update', 'api', '--replicas', '3']), {
+    code: 0,
+    stdout: /3 of 3/,
+    stderr: /1 of 3 ready/,
+  });
+});
+
+t.test('app history is a table with a mark on the current revision', async (t) => {
+  const { run, seen } = await world(t, {
+    [`GET ${apps}/api/history`]: {
+      body: {
+        items: [
+          {
+            ...deployment,
+            revision: 3,
+            status: 'failed',
+            reason: 'bad\u001B[2Jimage',
+            current: false,
+            trigger: 'webhook',
+          },
+          deployment,
+        ],
+      },
+    },
+  });
+  const { stdout } = await run(['app', 'history', 'api', '--limit', '2']);
+  t.equal(seen[0]?.query['limit'], '2');
+  t.equal(
+    stdout,
+    `REVISION   IMAGE                 COMMIT    TRIGGER   WHEN         STATUS      REASON
+3          r.example.com/api:2   0123456   webhook   1 hour ago   failed      bad [2Jimage
+2 *        r.example.com/api:2   0123456   manual    1 hour ago   succeeded   -
+`,
+  );
+});
+
+t.test('app rollback waits, and prints how to undo it', async (t) => {
+  const { run, seen } = await world(t, {
+    [`GET ${apps}/api/history`]: { body: { items: [{ ...deployment, revision: 7 }] } },
+    [`POST ${apps}/api/rollback`]: { status: 202, body: { ...accepted, revision: 8 } },
+    [`GET /api/v1/projects/shop/deployments/${id}`]: { body: { ...deployment, revision: 8, trigger: 'rollback' } },
+  });
+  const ran = await run(['app', 'rollback', 'api', '--revision', '5']);
+  t.equal(ran.code, 0, ran.stderr);
+  t.same(seen[1]?.body, { revision: 5 });
+  t.match(ran.stderr, 'undo with: svc app rollback api --revision 7 --project shop');
+  await run(['app', 'rollback', 'api', '--no-wait']);
+  t.same(seen.at(-1)?.body, {});
+});
+
+t.test('delete asks, waits until it is gone, and touches nothing without consent', async (t) => {
+  const { run, routes, seen } = await world(t, {
+    [`GET ${apps}/api`]: { body: app },
+    [`DELETE ${apps}/api`]: () => {
+      routes[`GET ${apps}/api`] = sequence(
+        { body: { ...app, status: 'deleting' } },
+        { status: 404, body: { code: 'not_found', message: 'x' } },
+      );
+      return { status: 202, body: app };
+    },
+  });
+  const unasked = await run(['app', 'delete', 'api']);
+  t.equal(unasked.code, 2);
+  t.match(unasked.stderr, 'Delete app api of shop/prod?');
+  t.match(unasked.stderr, '--yes');
+  t.match(await run(['app', 'delete', 'api'], { typed: ['n\r'] }), { code: 1, stderr: /Nothing was changed/ });
+  t.notOk(seen.some(({ method }) => method === 'DELETE'));
+  const ran = await run(['app', 'delete', 'api', '--yes']);
+  t.same(ran, { code: 0, stdout: '', stderr: 'deleting app api\napp api is deleted\n' });
+  t.match(await run(['app', 'delete', 'api', '-y']), { code: 1, stderr: /not_found/ });
+});
+
+t.test('app gate enable waits until the route is protected', async (t) => {
+  const { run, seen } = await world(t, {
+    [`PUT ${apps}/api/gate`]: { body: { gate: 'applying' } },
+    [`GET ${apps}/api/gate`]: sequence({ body: { gate: 'applying' } }, { body: { gate: 'gated' } }),
+  });
+  t.same(await run(['app', 'gate', 'enable', 'api']), {
+    code: 0,
+    stdout: 'gated\n',
+    stderr: 'api: applying; not protected yet\n',
+  });
+  t.same(seen[0]?.body, { enabled: true });
+  t.match(await run(['app', 'gate', 'status', 'api']), { stdout: 'gated\n' });
+  await run(['app', 'gate', 'disable', 'api', '--no-wait']);
+  t.same(seen.at(-1)?.body, { enabled: false });
+});
+
+t.test('app webhook prints URL and token on stdout', async (t) => {
+  const webhook = { enabled: true, url: 'https://x/api/v1/webhook/shop-prod/api', token: 'svcwh_x', version: 1 };
+  const { run, seen } = await world(t, {
+    [`PUT ${apps}/api/webhook`]: { body: webhook },
+    [`GET ${apps}/api/webhook`]: { body: { enabled: false } },
+    [`DELETE ${apps}/api/webhook`]: { status: 204 },
+  });
+  const enabled = await run(['app', 'webhook', 'enable', 'api']);
+  t.equal(enabled.stdout, `Webhook:  enabled\nURL:      ${webhook.url}\nToken:    svcwh_x\n`);
+  t.match(enabled.stderr, 'X-Svc-Token');
+  t.same(JSON.parse((await run(['app', 'webhook', 'enable', 'api', '-o', 'json'])).stdout), webhook);
+  t.equal((await run(['app', 'webhook', 'status', 'api'])).stdout, 'Webhook:  disabled\n');
+  t.match(await run(['app', 'webhook', 'disable', 'api']), { code: 0, stdout: '' });
+  t.equal(seen.at(-1)?.method, 'DELETE');
+});
+
+t.test('projects and environments', async (t) => {
+  const prod = { name: 'prod', namespace: 'shop-prod', ready: false };
+  const project = { name: 'shop', status: 'creating', environments: [prod], createdAt };
+  const ready = { ...project, status: 'ready', environments: [{ ...prod, ready: true }] };
+  const staging = { name: 'staging', namespace: 'shop-staging', ready: true };
+  const { run, seen, routes } = await world(t, {
+    'POST /api/v1/projects': { status: 201, body: project },
+    'GET /api/v1/projects/shop': sequence({ body: project }, { body: ready }),
+    'GET /api/v1/projects': { body: { items: [ready] } },
+    'POST /api/v1/projects/shop/environments': { status: 201, body: { ...staging, ready: false } },
+    'GET /api/v1/projects/shop/environments': { body: { items: [...ready.environments, staging] } },
+    'DELETE /api/v1/projects/shop': { status: 202, body: project },
+  });
+  const created = await run(['project', 'create', 'shop', '--environment', 'prod', '--environment', 'staging']);
+  t.equal(created.code, 0, created.stderr);
+  t.same(seen[0]?.body, { name: 'shop', environments: ['prod', 'staging'] });
+  t.match(created.stdout, /prod +shop-prod +ready/);
+  t.match((await run(['project', 'list'])).stdout, /^shop +ready +prod +1 hour ago$/m);
+
+  routes['GET /api/v1/projects/shop'] = { body: { ...ready, environments: [...ready.environments, staging] } };
+  t.match(await run(['environment', 'create', 'staging']), { code: 0, stdout: /staging +shop-staging +ready/ });
+  t.equal((await run(['environment', 'list', '-o', 'name'])).stdout, 'prod\nstaging\n');
+
+  const failing = { ...project, status: 'failed', environments: [{ ...prod, message: 'namespace shop-prod exists' }] };
+  routes['GET /api/v1/projects/shop'] = { body: failing };
+  t.match(await run(['project', 'create', 'shop']), { code: 1, stderr: /failed: namespace shop-prod exists/ });
+  t.match(await run(['project', 'delete', 'shop', '--yes', '--no-wait']), { code: 0, stderr: /is being deleted/ });
+});
+
+t.test('key create prints the key alone; with -o json the whole record; it is shown once', async (t) => {
+  const key = {
+    id,
+    handle: 'k3x9q2ab',
+    name: 'Ä',
+    environment: 'prod',
+    plan: 'small',
+    enabled: true,
+    createdAt,
+    createdBy: 'a@b.c',
+  };
+  const keys = '/api/v1/projects/shop/api-keys';
+  const { run, seen, routes } = await world(t, {
+    [`POST ${keys}`]: { status: 201, body: { ...key, key: 'svc_k3x9q2ab_secret' } },
+    [`PATCH ${keys}/k3x9q2ab`]: { body: { ...key, enabled: false } },
+    [`DELETE ${keys}/k3x9q2ab`]: { status: 204 },
+    [`GET ${keys}`]: {
+      body: {
+        items: [key, { ...key, handle: 'expired1', apps: ['api', 'web'], expiresAt: '2026-11-20T23:59:59.999Z' }],
+      },
+    },
+  });
+  const create = ['key', 'create', '--plan', 'small', '--name', 'Ä', '--app', 'api', '--app', 'web'];
+  const created = await run([...create, '--expires', '2027-01-31']);
+  t.equal(created.stdout, 'svc_k3x9q2ab_secret\n');
+  t.match(created.stderr, /only time.*k3x9q2ab/);
+  t.notMatch(created.stderr, 'secret');
+  t.same(seen[0]?.body, { plan: 'small', name: 'Ä', apps: ['api', 'web'], expiresAt: '2027-01-31T23:59:59.999Z' });
+  await run([...create, '--expires', '30d']);
+  t.match(seen.at(-1)?.body, { expiresAt: '2026-12-21T12:00:00.000Z' });
+  await run([...create, '--expires', '2027-01-31T10:00:00+02:00']);
+  t.match(seen.at(-1)?.body, { expiresAt: '2027-01-31T10:00:00+02:00' });
+  t.match(JSON.parse((await run([...create, '-o', 'json'])).stdout), {
+    handle: 'k3x9q2ab',
+    key: 'svc_k3x9q2ab_secret',
+  });
+
+  t.match(await run(['key', 'disable', 'k3x9q2ab']), { code: 0, stdout: /Status: +disabled/ });
+  t.same(seen.at(-1)?.body, { enabled: false });
+  const { stdout } = await run(['key', 'list']);
+  t.match(stdout, /^k3x9q2ab +Ä +small +all +enabled +- +1 hour ago$/m);
+  t.match(stdout, /^expired1 +Ä +small +api, web +expired /m);
+  t.equal((await run(['key', 'revoke', 'k3x9q2ab'])).code, 2);
+  t.equal((await run(['key', 'revoke', 'k3x9q2ab', '--yes'])).code, 0);
+  routes[`POST ${keys}`] = { status: 422, body: { code: 'invalid_value', message: 'In the past.' } };
+  t.match(await run(create), { code: 1, stdout: '', stderr: 'error: In the past. (invalid_value)\n' });
+});
+
+t.test('plans', async (t) => {
+  const plan = { id, name: 'small', environment: 'prod', requestsPerSecond: 2.5, burst: 3, createdAt };
+  const plans = '/api/v1/projects/shop/plans';
+  const { run, seen } = await world(t, {
+    [`POST ${plans}`]: { status: 201, body: plan },
+    [`GET ${plans}`]: { body: { items: [plan] } },
+    [`DELETE ${plans}/a%20plan`]: { status: 204 },
+  });
+  t.match(await run(['plan', 'create', 'small', '--rate', '2.5', '--burst', '3']), {
+    code: 0,
+    stdout: /small +2\.5 +3/,
+  });
+  t.match((await run(['plan', 'list', '-o', 'yaml'])).stdout, 'requestsPerSecond: 2.5');
+  t.equal((await run(['plan', 'delete', 'a plan', '--yes'])).code, 0);
+  t.equal(seen.at(-1)?.path, `${plans}/a%20plan`);
+});
+
+t.test('functions', async (t) => {
+  const view = {
+    id,
+    name: 'hello',
+    project: 'shop',
+    environment: 'prod',
+    runtime: 'node',
+    trigger: 'http',
+    status: 'idle',
+    url: 'https://fn-hello--home.apps.example.com',
+    replicas: 0,
+    readyReplicas: 0,
+    idleTimeoutSeconds: 10,
+    createdAt,
+  };
+  const functions = '/api/v1/projects/shop/functions';
+  const gone = { status: 404, body: { code: 'not_found', message: 'There is no function.' } };
+  const { run, seen, routes } = await world(t, {
+    [`POST ${functions}`]: { status: 201, body: { ...view, status: 'pending' } },
+    [`GET ${functions}/hello`]: sequence({ body: { ...view, status: 'pending' } }, { body: view }),
+    [`GET ${functions}/bye`]: { body: { ...view, name: 'bye' } },
+    'GET /api/v1/functions': { body: { items: [view] } },
+    [`GET ${functions}`]: { body: { items: [view] } },
+  });
+  const file = join(t.testdir({ 'hello.js': 'export const handler = 1;\n' }), 'hello.js');
+  const create = ['function', 'create', 'hello', '--runtime', 'node', '--code-file', file, '--idle-timeout', '10s'];
+  const created = await run(create);
+  t.equal(created.code, 0, created.stderr);
+  t.same(seen[0]?.body, {
+    name: 'hello',
+    runtime: 'node',
+    code: 'export const handler = 1;\n',
+    idleTimeoutSeconds: 10,
+  });
+  t.match(created.stdout, 'https://fn-hello--home.apps.example.com');
+  t.match((await run(['function', 'list'], { env: { SVC_PROJECT: '' } })).stdout, /hello +shop\/prod +idle/);
+  t.match((await run(['function', 'list'])).stdout, /hello +idle/);
+
+  const missing = await run(['function', 'delete', 'bye', 'helo', '--yes']);
+  t.equal(missing.code, 1);
+  t.notOk(
+    seen.some(({ method }) => method === 'DELETE'),
+    'a wrong name deletes nothing',
+  );
+  for (const name of ['hello', 'bye']) {
+    routes[`DELETE ${functions}/${name}`] = () => {
+      routes[`GET ${functions}/${name}`] = gone;
+      return { status: 204 };
+    };
+  }
+  t.match(await run(['function', 'delete', 'hello', 'bye', '--yes']), {
+    code: 0,
+    stderr: /hello is deleted\n.*bye is deleted/,
+  });
+
+  routes[`GET ${functions}/hello`] = { body: { ...view, status: 'failed', message: 'the name is taken' } };
+  t.match(await run(create), { code: 1, stdout: '', stderr: /Function "hello" failed: the name is taken/ });
+});
+
+t.test('status ends with 1 when a part does not work', async (t) => {
+  const health = {
+    healthy: true,
+    managerStarted: true,
+    cacheSynced: true,
+    controllers: [{ name: 'App', registered: true }],
+  };
+  const platform = {
+    version: '1',
+    cluster: 'home',
+    appsDomain: 'apps.example.com',
+    components: [{ name: 'database', status: 'on' }],
+  };
+  const { run, routes } = await world(t, {
+    'GET /health/controllers': { body: health },
+    'GET /api/v1/platform/status': { body: platform },
+  });
+  const good = await run(['status']);
+  t.equal(good.code, 0, good.stderr);
+  t.match(good.stdout, /controllers +on\ndatabase +on/);
+  t.match(await run(['status'], { env: { SVC_TOKEN: '' } }), { code: 0, stderr: /sign in to see more/ });
+  routes['GET /health/controllers'] = {
+    status: 503,
+    body: { ...health, healthy: false, cacheSynced: false, controllers: [{ name: 'App', registered: false }] },
+  };
+  const bad = await run(['status', '-o', 'json']);
+  t.equal(bad.code, 1);
+  t.match(bad.stderr, /Not healthy: controllers.*\n.*not complete; App is not registered/);
+  t.equal((JSON.parse(bad.stdout) as { healthy: boolean }).healthy, false);
+});

@@ -1,0 +1,160 @@
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { world } from './world.ts';
+
+const signedOut = { SVC_TOKEN: '', SVC_PROJECT: '' };
+const session = { token: 'svcs_secret', email: 'admin@svc.local', expiresAt: '2026-12-21T12:00:00Z' };
+const project = {
+  name: 'shop',
+  status: 'ready',
+  environments: [{ name: 'prod', namespace: 'shop-prod', ready: true }],
+  createdAt: '2026-11-21T11:00:00Z',
+};
+
+t.test('login sends the password once, remembers the token for its owner only, and prints neither', async (t) => {
+  const { run, seen, api, configuration } = await world(t, { 'POST /api/v1/session': { status: 201, body: session } });
+  const login = ['login', '--email', 'admin@svc.local', '--password-stdin'];
+  const ran = await run(login, { env: signedOut, stdin: 'pass word\n' });
+  t.equal(ran.code, 0, ran.stderr);
+  t.equal(ran.stdout, '');
+  t.notMatch(ran.stderr, /svcs_secret|pass word/);
+  t.same(seen[0]?.body, { email: 'admin@svc.local', password: 'pass word' });
+  t.equal(seen[0]?.headers.authorization, undefined);
+  t.same(JSON.parse(readFileSync(configuration, 'utf8')), { api, token: 'svcs_secret', email: 'admin@svc.local' });
+  t.equal(statSync(configuration).mode & 0o777, 0o600);
+});
+
+t.test('a password may come from a file; both ways at once are refused', async (t) => {
+  const { run, seen } = await world(t, { 'POST /api/v1/session': { status: 201, body: session } });
+  const file = join(t.testdir({ password: 'from file\r\n' }), 'password');
+  const login = ['login', '--email', 'a@b.c', '--password-file'];
+  t.equal((await run([...login, file], { env: signedOut })).code, 0);
+  t.match(seen[0]?.body, { password: 'from file' });
+  t.equal((await run([...login, file, '--password-stdin'], { env: signedOut })).code, 2);
+  t.equal((await run([...login, '/nothing'], { env: signedOut })).code, 1);
+  const asked = await run(['login', '--email', 'a@b.c'], { env: signedOut });
+  t.equal(asked.code, 2);
+  t.match(asked.stderr, /--password-stdin or --password-file/);
+  t.equal(seen.length, 1);
+});
+
+t.test('a person is asked for e-mail and password; the password is not shown while it is typed', async (t) => {
+  const { run, seen } = await world(t, { 'POST /api/v1/session': { status: 201, body: session } });
+  const ran = await run(['login'], { env: signedOut, typed: ['a@b.c\r', 'hidden one\r'] });
+  t.equal(ran.code, 0, ran.stderr);
+  t.same(seen[0]?.body, { email: 'a@b.c', password: 'hidden one' });
+  t.match(ran.stderr, /E-mail address at .*a@b\.c.*Password: \n/s);
+  t.notMatch(ran.stderr, 'hidden');
+  for (const key of ['\u0003', '\u0004']) {
+    const left = await run(['login', '--email', 'a@b.c'], { env: signedOut, typed: [key] });
+    t.match(left, { code: 1, stderr: /Interrupted/ });
+  }
+  t.equal(seen.length, 1);
+});
+
+t.test('wrong credentials end with 1 and remember nothing', async (t) => {
+  const { run, configuration } = await world(t, {
+    'POST /api/v1/session': { status: 401, body: { code: 'invalid_credentials', message: 'Wrong.' } },
+  });
+  const ran = await run(['login', '--email', 'a@b.c', '--password-stdin'], { env: signedOut, stdin: 'x' });
+  t.same(ran, { code: 1, stdout: '', stderr: 'error: Wrong. (invalid_credentials)\n' });
+  t.notOk(existsSync(configuration));
+});
+
+t.test('not signed in ends with 4, here or at the platform', async (t) => {
+  const { run, seen, api } = await world(t, {
+    'GET /api/v1/session': { status: 401, body: { code: 'unauthenticated', message: 'Log in.' } },
+  });
+  const here = await run(['whoami'], { env: signedOut });
+  t.equal(here.code, 4);
+  t.match(here.stderr, `hint: sign in: svc login --api ${api}`);
+  t.same(seen, []);
+  const there = await run(['whoami']);
+  t.equal(there.code, 4);
+  t.match(there.stderr, 'error: Log in. (unauthenticated)');
+  const nowhere = await run(['whoami'], { env: { ...signedOut, SVC_API: '' } });
+  t.equal(nowhere.code, 4);
+});
+
+t.test('a remembered token goes to the address that gave it, and to no other', async (t) => {
+  const one = await world(t, { 'POST /api/v1/session': { status: 201, body: session } });
+  await one.run(['login', '--email', 'a@b.c', '--password-stdin'], { env: signedOut, stdin: 'x' });
+  const other = await world(t);
+  const ran = await one.run(['project', 'list', '--api', other.api], { env: signedOut });
+  t.equal(ran.code, 4);
+  t.same(other.seen, []);
+  const own = await one.run(['project', 'list'], { env: { ...signedOut, SVC_API: '' } });
+  t.equal(own.code, 1, 'the remembered address is used');
+  t.equal(one.seen.at(-1)?.headers.authorization, 'Bearer svcs_secret');
+});
+
+t.test('logout ends the session and forgets it, also when it had ended', async (t) => {
+  for (const reply of [{ status: 204 }, { status: 401, body: { code: 'unauthenticated', message: 'x' } }]) {
+    const { run, seen, api, configuration } = await world(t, {
+      'POST /api/v1/session': { status: 201, body: session },
+      'DELETE /api/v1/session': reply,
+    });
+    await run(['login', '--email', 'a@b.c', '--password-stdin'], { env: signedOut, stdin: 'x' });
+    t.equal((await run(['logout'], { env: signedOut })).code, 0);
+    t.equal(seen.at(-1)?.method, 'DELETE');
+    t.same(JSON.parse(readFileSync(configuration, 'utf8')), { api });
+    t.match(await run(['logout'], { env: signedOut }), { code: 0, stderr: 'not signed in\n' });
+  }
+});
+
+t.test('whoami', async (t) => {
+  const { run, api } = await world(t, { 'GET /api/v1/session': { body: { email: 'a@b.c', role: 'admin' } } });
+  t.same(await run(['whoami']), {
+    code: 0,
+    stdout: `API:           ${api}\nSigned in as:  a@b.c\nRole:          admin\n`,
+    stderr: '',
+  });
+  t.same(JSON.parse((await run(['whoami', '-o', 'json'])).stdout), { api, email: 'a@b.c', role: 'admin' });
+});
+
+t.test('project use remembers project and environment; flags and variables come first', async (t) => {
+  const { run, seen, configuration } = await world(t, { 'GET /api/v1/projects/shop': { body: project } });
+  const env = { SVC_PROJECT: '' };
+  t.equal((await run(['project', 'use', 'shop', '-e', 'prod'], { env })).code, 0);
+  t.match(JSON.parse(readFileSync(configuration, 'utf8')), { project: 'shop', environment: 'prod' });
+  const asked = async (args: string[], variables: Record<string, string> = {}) => {
+    await run(['app', 'list', ...args], { env: { ...env, ...variables } });
+    return [seen.at(-1)?.path.split('/')[4], seen.at(-1)?.query['environment']];
+  };
+  t.same(await asked([]), ['shop', 'prod']);
+  t.same(await asked([], { SVC_ENVIRONMENT: 'staging' }), ['shop', 'staging']);
+  t.same(await asked(['--environment', 'dev'], { SVC_ENVIRONMENT: 'staging' }), ['shop', 'dev']);
+  t.same(await asked([], { SVC_PROJECT: 'other' }), ['other', undefined], 'the environment belongs to its project');
+  t.same(await asked(['--project', 'third'], { SVC_PROJECT: 'other' }), ['third', undefined]);
+  const unknown = await run(['project', 'use', 'shop', '-e', 'nope'], { env });
+  t.equal(unknown.code, 1);
+  t.match(unknown.stderr, /no environment "nope".*\n.*it has prod/);
+});
+
+t.test('a configuration that cannot be read is named', async (t) => {
+  const { run, configuration } = await world(t, { 'GET /api/v1/projects/shop': { body: project } });
+  await run(['project', 'use', 'shop']);
+  writeFileSync(configuration, '{');
+  const ran = await run(['whoami']);
+  t.equal(ran.code, 1);
+  t.match(ran.stderr, configuration);
+});
+
+t.test('a password over an unencrypted connection to elsewhere is warned about', async (t) => {
+  const { run } = await world(t);
+  const login = ['login', '--email', 'a@b.c', '--password-stdin', '--api'];
+  t.match((await run([...login, 'http://192.0.2.1.invalid'], { env: signedOut, stdin: 'x' })).stderr, 'not encrypted');
+});
+
+t.test('addresses are taken as people write them', async (t) => {
+  const { run, seen, api } = await world(t);
+  for (const typed of [`${api}/`, `${api}/api/v1`, `${api}/api/v1/`]) {
+    await run(['project', 'list', '--api', typed]);
+    t.equal(seen.at(-1)?.path, '/api/v1/projects');
+  }
+  for (const typed of ['ftp://x', 'http://user:pw@x', 'http://x?y', ':']) {
+    const ran = await run(['project', 'list', '--api', typed]);
+    t.equal(ran.code, 2, typed);
+  }
+});

@@ -1,0 +1,109 @@
+import t from 'tap';
+import { world } from './world.ts';
+
+t.test('help goes to stdout, on every level, with examples', async (t) => {
+  const { run, seen } = await world(t);
+  for (const args of [[], ['--help'], ['-h'], ['help']]) {
+    const { code, stdout, stderr } = await run(args);
+    t.equal(code, 0);
+    t.equal(stderr, '');
+    for (const name of ['install', 'login', 'project', 'app', 'plan', 'key', 'function', 'status']) {
+      t.match(stdout, new RegExp(`^  ${name} `, 'm'));
+    }
+  }
+  t.match((await run(['app'])).stdout, /^ {2}gate {2,}The API-key gate/m);
+  t.match((await run(['app', 'gate', '--help'])).stdout, /svc app gate <command>/);
+  const create = await run(['app', 'create', 'api', '--help']);
+  t.match(create.stdout, /svc app create <app> \[options\]/);
+  t.match(create.stdout, /--image <image> +.*\(required\)/);
+  t.match(create.stdout, /--no-wait/);
+  t.match(create.stdout, /\$ svc app create api --image/);
+  t.notMatch((await run(['install', '--help'])).stdout, 'failpoints');
+  t.equal((await run(['--version'])).stdout, 'svc 1.2.3\n');
+  t.same(seen, []);
+});
+
+t.test('what was typed wrongly ends with 2, says what was meant, and sends nothing', async (t) => {
+  const { run, seen } = await world(t);
+  const cases: [string[], RegExp][] = [
+    [['ap'], /no command "svc ap".*\n.*did you mean svc app\?/],
+    [['app', 'creat'], /did you mean svc app create\?/],
+    [['app', 'gaet'], /did you mean svc app gate\?/],
+    [['frobnicate'], /see svc --help/],
+    [['--project', 'x', 'app', 'list'], /options after the command/],
+    [['app', 'list', '--projet', 'x'], /no option --projet.*\n.*did you mean --project\?/],
+    [['app', 'list', '--xyzzy'], /no option --xyzzy/],
+    [['app', 'list', '--no-wait'], /no option --no-wait/],
+    [['app', 'show'], /<app> is missing.*\n.*svc app show <app>/],
+    [['app', 'show', 'a', 'b'], /"b" is one word too many/],
+    [['app', 'create', 'api'], /--image <image> is required/],
+    [['app', 'create', 'api', '--image'], /--image needs a value/],
+    [['app', 'create', 'api', '--image', '--port', '1'], /--image needs a value/],
+    [['app', 'create', 'api', '--image', 'a:1', '--image', 'b:1'], /--image is given 2 times/],
+    [['app', 'create', 'api', '--image', 'a:1', '--port', '70000'], /--port takes a whole number from 1 to 65535/],
+    [['app', 'create', 'api', '--image', 'a:1', '--port', '0x50'], /--port takes a whole number/],
+    [['app', 'create', 'api', '--image', 'a:1', '--timeout', 'soon'], /takes a duration/],
+    [['app', 'create', 'api', '--image', 'a:1', '--no-wait=1'], /--no-wait takes no value/],
+    [['app', 'show', 'api', '-o', 'xml'], /one of table, json, yaml, name/],
+    [['app', 'update', 'api'], /--image or --replicas/],
+    [['app', 'update', 'api', '--replicas', '1', '--commit', 'abc'], /--commit goes with --image/],
+    [['plan', 'create', 'p', '--burst', '1'], /--rate <n> is required/],
+    [['key', 'create', '--plan', 'p', '--expires', 'tomorrow'], /--expires takes a date/],
+    [['function', 'create', 'f', '--code-file', '/nothing/here.js'], /cannot be read/],
+    [['function', 'create', 'f', '--code-file', '/dev/null'], /is empty/],
+    [['function', 'create', 'f', '--code-file', 'x', '--runtime', 'cobol'], /--runtime takes one of node/],
+    [['function', 'delete'], /<...functions> is missing/],
+    [['install'], /--apps-domain <domain> is required/],
+    [['install', '--apps-domain', 'a.example.com', '--cluster', 'c', '--dry-run'], /No image for platform/],
+    [['install', '--apps-domain', 'A_b', '--cluster', 'c', '--dry-run'], /not a host name/],
+    [['install', '--apps-domain', 'a.example.com', '--cluster', 'c', '--image-platform', 'x'], /image reference/],
+  ];
+  for (const [args, expected] of cases) {
+    const { code, stdout, stderr } = await run(args);
+    t.equal(code, 2, args.join(' '));
+    t.equal(stdout, '', args.join(' '));
+    t.match(stderr, expected, args.join(' '));
+    t.match(stderr, /^error: .* \(usage\)\n/s, args.join(' '));
+  }
+  t.same(seen, []);
+});
+
+t.test('without a project a command says how to name one', async (t) => {
+  const { run } = await world(t);
+  const { code, stderr } = await run(['app', 'list'], { env: { SVC_PROJECT: '' } });
+  t.equal(code, 2);
+  t.match(stderr, /No project.*\n.*--project.*SVC_PROJECT.*svc project use/);
+});
+
+t.test('values arrive as they were typed, numbers and leading hyphens too', async (t) => {
+  const { run, seen } = await world(t, {
+    'PATCH /api/v1/projects/shop/apps/api': { status: 500, body: { code: 'internal', message: 'x' } },
+    'GET /api/v1/projects/shop/api-keys/01234567': { status: 500, body: { code: 'internal', message: 'x' } },
+    'POST /api/v1/projects/shop/plans': { status: 500, body: { code: 'internal', message: 'x' } },
+  });
+  for (const commit of ['0123456', '1e5', '12345678901234567890', '-1', '--dash', 'true', '']) {
+    await run(['app', 'update', 'api', '--image=r.example.com/a:1', `--commit=${commit}`]);
+    t.match(seen.at(-1)?.body, { image: 'r.example.com/a:1', commit }, JSON.stringify(commit));
+  }
+  await run(['key', 'show', '01234567']);
+  t.equal(seen.at(-1)?.path, '/api/v1/projects/shop/api-keys/01234567');
+  await run(['plan', 'create', '007', '--rate', '0.5', '--burst', '3']);
+  t.same(seen.at(-1)?.body, { name: '007', requestsPerSecond: 0.5, burst: 3 });
+});
+
+t.test('manifests are printed without a cluster: documents for people, a List for programs, no secret', async (t) => {
+  const { run, seen } = await world(t);
+  const install = ['install', '--apps-domain', 'apps.example.com', '--cluster', 'home', '--dry-run'];
+  const args = [...install, '--registry', 'r.example.com'];
+  const yaml = await run(args);
+  t.equal(yaml.code, 0, yaml.stderr);
+  t.match(yaml.stdout, /^# svc-system also gets Secrets/);
+  t.match(yaml.stdout, 'image: r.example.com/svc/platform:1.2.3');
+  t.match(yaml.stdout, 'Host(`console.apps.example.com`)');
+  t.notMatch(yaml.stdout, /kind: Secret$/m);
+  t.equal((await run([...args, '-o', 'yaml'])).stdout, yaml.stdout);
+  const list = JSON.parse((await run([...args, '-o', 'json'])).stdout) as { kind: string; items: { kind: string }[] };
+  t.equal(list.kind, 'List');
+  t.ok(list.items.length > 30);
+  t.same(seen, []);
+});

@@ -1,0 +1,78 @@
+import t from 'tap';
+import {
+  appDeployment,
+  appMiddlewares,
+  appRoute,
+  appService,
+  type AppManifestInput,
+} from '../../../infra/manifests/app.ts';
+import type { Pod } from '../../../runtime/contracts/pod.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { systemClock } from '../../../runtime/domain/clock.ts';
+import { newId } from '../../../runtime/domain/ids.ts';
+import { applyObject } from '../../../runtime/kube/children.ts';
+import { createInformer, type Informer } from '../../../runtime/kube/informer.ts';
+import { faultText, releaseStatus, type Deployment } from '../../../workers/controllers/app-release.ts';
+import { noCluster, testCluster } from '../../support/kubernetes.ts';
+import { silentLog } from '../../support/log.ts';
+
+const image = 'localhost:5000/svc/hello:v1';
+
+/** Resolves with the first object that holds, now or after a change. */
+function first<T extends Deployment | Pod, R>(informer: Informer<T>, look: (object: T) => R | undefined): Promise<R> {
+  return new Promise((resolve) => {
+    const check = (object: T) => {
+      const found = look(object);
+      if (found !== undefined) resolve(found);
+    };
+    informer.onChange(({ object }) => check(object));
+    for (const object of informer.list()) check(object);
+  });
+}
+
+t.test('the objects of an app mean to Kubernetes what they say', { skip: noCluster, timeout: 180_000 }, async (t) => {
+  const { kube, namespace } = await testCluster(t);
+  const watch = <T extends Deployment | Pod>(kind: (typeof kinds)['Deployment' | 'Pod']): Informer<T> => {
+    const informer = createInformer<T>({ kube, kind, selection: { namespace }, clock: systemClock, log: silentLog });
+    t.teardown(() => informer.stop());
+    informer.start();
+    return informer;
+  };
+  const deployments = watch<Deployment>(kinds.Deployment);
+  const pods = watch<Pod>(kinds.Pod);
+  await Promise.all([deployments.whenSynced(), pods.whenSynced()]);
+
+  const input = (generation: number, of = image): AppManifestInput => ({
+    ...{ id: newId(), name: 'api', namespace, host: `api--${namespace}.apps.test`, entryPoints: ['web'], gated: true },
+    spec: { port: 8080, replicas: 1, healthPath: '/healthz' },
+    release: { generation, deploymentId: newId(), image: of },
+  });
+  const one = input(1);
+  const all = [...appMiddlewares(one), appDeployment(one), appService(one), appRoute(one)];
+  for (const object of all) t.equal(await applyObject(kube, object), 'created', object.kind);
+  for (const object of all) t.equal(await applyObject(kube, object), 'unchanged', `${object.kind} again`);
+
+  const phaseOf =
+    ({ spec, release }: AppManifestInput) =>
+    (deployment: Deployment) => {
+      const app = { spec: { image, ...spec, release } };
+      const stored = deployments.get('api', namespace);
+      return stored && deployment === stored && releaseStatus(app, stored, [])?.phase === 'available'
+        ? true
+        : undefined;
+    };
+  t.ok(await first(deployments, phaseOf(one)), 'a pod under restricted pod security serves');
+  for (const object of all) t.equal(await applyObject(kube, object), 'unchanged', `${object.kind} while it runs`);
+
+  const two = { ...one, release: { ...one.release, generation: 2 } };
+  t.equal(await applyObject(kube, appDeployment(two)), 'updated');
+  t.ok(await first(deployments, phaseOf(two)), 'the same image again makes new pods');
+
+  const broken = { ...one, release: { ...one.release, generation: 3, image: 'localhost:5000/svc/hello:never-built' } };
+  await applyObject(kube, appDeployment(broken));
+  const fault = await first(pods, (pod) =>
+    pod.metadata.annotations?.['platform.svc/release'] === '3' ? faultText(pod) : undefined,
+  );
+  t.match(fault, /^(ErrImagePull|ImagePullBackOff).*never-built/);
+  t.equal(deployments.get('api', namespace)?.status?.availableReplicas, 1, 'what ran before keeps serving');
+});

@@ -1,0 +1,241 @@
+import t from 'tap';
+import type { KubeObject, Stored } from '../../../runtime/contracts/kubernetes.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { managedLabels } from '../../../runtime/domain/labels.ts';
+import {
+  applyObject,
+  ChildError,
+  deleteChild,
+  ensureChild,
+  ForeignObjectError,
+  NotYetError,
+  refOf,
+} from '../../../runtime/kube/children.ts';
+import { covers } from '../../../runtime/kube/covers.ts';
+import { KubeError } from '../../../runtime/kube/kube-client.ts';
+import { fakeKube, type FakeKube } from '../../support/fake-kube.ts';
+
+interface Deployment extends KubeObject {
+  spec: { replicas: number; template?: { env?: string[]; image?: string } };
+}
+
+const deployment = (spec: Deployment['spec']): Deployment => ({
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  metadata: { name: 'api', namespace: 'shop-prod', labels: { app: 'api' } },
+  spec,
+});
+const read = async (kube: FakeKube) => {
+  const live = await kube.get<Deployment>(kinds.Deployment, 'api', 'shop-prod');
+  if (!live) throw new Error('no deployment');
+  return live;
+};
+
+async function appIn(kube: FakeKube, uid = 'app-uid'): Promise<Stored<KubeObject>> {
+  kube.seed({ apiVersion: 'platform.svc/v1', kind: 'App', metadata: { name: 'api', namespace: 'shop-prod', uid } });
+  const app = await kube.get(kinds.App, 'api', 'shop-prod');
+  if (!app) throw new Error('no app');
+  return app;
+}
+
+t.test('what a live value must have to count as wanted', async (t) => {
+  const cases: [live: unknown, wanted: unknown, same: boolean][] = [
+    [{ a: 1, b: 2 }, { a: 1 }, true],
+    [{ a: 1 }, { a: 2 }, false],
+    [{ a: 1 }, { b: 1 }, false],
+    [{ a: { b: 1, added: true } }, { a: { b: 1 } }, true],
+    [{ list: [{ name: 'x', added: 1 }] }, { list: [{ name: 'x' }] }, true],
+    [{ list: [{ name: 'x' }, { name: 'y' }] }, { list: [{ name: 'x' }] }, false],
+    [{ list: [1, 2] }, { list: [2, 1] }, false],
+    [{}, { empty: {}, none: [], nothing: null }, true],
+    [{}, { flag: false }, false],
+    [{ list: [] }, { list: {} }, false],
+    [{ a: 'x' }, { a: { b: 1 } }, false],
+    [{ a: [1] }, { a: { 0: 1 } }, false],
+    [{ a: '80' }, { a: 80 }, false],
+    [{ a: null }, { a: 1 }, false],
+    [{ a: 1 }, { a: undefined }, true],
+  ];
+  for (const [live, wanted, same] of cases) {
+    t.equal(covers(live, wanted), same, `${JSON.stringify(live)} covers ${JSON.stringify(wanted)}`);
+  }
+});
+
+t.test('a child is created with our label and its owner, and an unchanged one is not written', async (t) => {
+  const kube = fakeKube();
+  const app = await appIn(kube);
+  t.equal(await ensureChild(kube, app, deployment({ replicas: 2 })), 'created');
+  const live = await read(kube);
+  t.match(live.metadata, {
+    labels: { app: 'api', 'app.kubernetes.io/managed-by': 'kipper' },
+    ownerReferences: [{ kind: 'App', name: 'api', uid: 'app-uid', controller: true, blockOwnerDeletion: true }],
+  });
+  // As the API server fills in defaults.
+  await kube.replace({ ...live, spec: { ...live.spec, revisionHistoryLimit: 10 } } as typeof live);
+  const before = kube.calls.length;
+  t.equal(await ensureChild(kube, app, deployment({ replicas: 2 })), 'unchanged');
+  t.same(
+    kube.calls.slice(before).map(({ verb }) => verb),
+    ['get'],
+  );
+});
+
+t.test('a difference is written over the version that was read, and what others added stays', async (t) => {
+  const kube = fakeKube();
+  const app = await appIn(kube);
+  await ensureChild(kube, app, deployment({ replicas: 2, template: { env: ['A'], image: 'x:1' } }));
+  const live = await read(kube);
+  await kube.replace({
+    ...live,
+    metadata: {
+      ...live.metadata,
+      labels: { ...live.metadata.labels, team: 'blue' },
+      annotations: { ...live.metadata.annotations, 'deployment.kubernetes.io/revision': '3' },
+      finalizers: ['example.com/hold'],
+      ownerReferences: [
+        ...(live.metadata.ownerReferences ?? []),
+        { apiVersion: 'v1', kind: 'ConfigMap', name: 'c', uid: 'c' },
+      ],
+    },
+    spec: { ...live.spec, replicas: 5 },
+  });
+  t.equal(await ensureChild(kube, app, deployment({ replicas: 2, template: { env: ['A'], image: 'x:1' } })), 'updated');
+  const after = await read(kube);
+  t.equal(after.spec.replicas, 2);
+  t.match(after.metadata, {
+    labels: { team: 'blue', app: 'api' },
+    annotations: { 'deployment.kubernetes.io/revision': '3' },
+    finalizers: ['example.com/hold'],
+  });
+  t.same(after.metadata.ownerReferences?.map(({ uid }) => uid).sort(), ['app-uid', 'c']);
+  t.equal(
+    await ensureChild(kube, app, deployment({ replicas: 2, template: { env: ['A'], image: 'x:1' } })),
+    'unchanged',
+  );
+});
+
+t.test('a field that is no longer wanted is removed', async (t) => {
+  const kube = fakeKube();
+  const app = await appIn(kube);
+  await ensureChild(kube, app, deployment({ replicas: 1, template: { env: ['A'], image: 'x:1' } }));
+  t.equal(await ensureChild(kube, app, deployment({ replicas: 1, template: { image: 'x:1' } })), 'updated');
+  t.same((await read(kube)).spec, { replicas: 1, template: { image: 'x:1' } });
+});
+
+t.test('what others decide is kept', async (t) => {
+  const kube = fakeKube();
+  const app = await appIn(kube);
+  const keep = (live: Stored<Deployment>, desired: Deployment) => ({
+    ...desired,
+    spec: { ...desired.spec, replicas: live.spec.replicas },
+  });
+  await ensureChild(kube, app, deployment({ replicas: 0 }), { keep });
+  const live = await read(kube);
+  await kube.replace({ ...live, spec: { replicas: 7 } });
+  t.equal(await ensureChild(kube, app, deployment({ replicas: 0 }), { keep }), 'unchanged');
+  t.equal(await ensureChild(kube, app, deployment({ replicas: 0, template: { image: 'x:2' } }), { keep }), 'updated');
+  t.same((await read(kube)).spec, { replicas: 7, template: { image: 'x:2' } });
+});
+
+t.test('a conflict is resolved by reading again', async (t) => {
+  const kube = fakeKube();
+  const app = await appIn(kube);
+  await ensureChild(kube, app, deployment({ replicas: 1 }));
+  let disturbed = false;
+  kube.intercept = async ({ verb }) => {
+    if (verb !== 'replace' || disturbed) return;
+    disturbed = true;
+    await kube.mergePatch(refOf(deployment({ replicas: 1 })), { metadata: { labels: { touched: 'yes' } } });
+  };
+  t.equal(await ensureChild(kube, app, deployment({ replicas: 3 })), 'updated');
+  t.match(await read(kube), { spec: { replicas: 3 }, metadata: { labels: { touched: 'yes' } } });
+});
+
+t.test('two that create the same child at once make one', async (t) => {
+  const kube = fakeKube();
+  const app = await appIn(kube);
+  const results = await Promise.all([
+    ensureChild(kube, app, deployment({ replicas: 1 })),
+    ensureChild(kube, app, deployment({ replicas: 1 })),
+  ]);
+  t.same(results.sort(), ['created', 'unchanged']);
+});
+
+t.test('an object that is not ours is named and left alone', async (t) => {
+  const foreign: [string, KubeObject['metadata'], RegExp][] = [
+    ['no label', {} as KubeObject['metadata'], /was not created by the platform/],
+    [
+      'another owner',
+      {
+        labels: managedLabels(),
+        ownerReferences: [{ apiVersion: 'platform.svc/v1', kind: 'Function', name: 'api', uid: 'f', controller: true }],
+      } as unknown as KubeObject['metadata'],
+      /belongs to Function "api"/,
+    ],
+  ];
+  for (const [name, metadata, message] of foreign) {
+    const kube = fakeKube();
+    const app = await appIn(kube);
+    const object = deployment({ replicas: 9 });
+    kube.seed({ ...object, metadata: { ...object.metadata, ...metadata, namespace: 'shop-prod', name: 'api' } });
+    const before = await read(kube);
+    const error = await ensureChild(kube, app, deployment({ replicas: 1 })).catch((thrown: unknown) => thrown);
+    t.ok(error instanceof ForeignObjectError, name);
+    t.match((error as Error).message, message);
+    t.match((error as Error).message, /Deployment "api" in shop-prod/);
+    t.equal(await deleteChild(kube, app, refOf(object)), true);
+    t.same(await read(kube), before);
+  }
+});
+
+t.test('what a former object of the same name owned is waited for, not taken over', async (t) => {
+  const kube = fakeKube();
+  const former = await appIn(kube, 'former-uid');
+  await ensureChild(kube, former, deployment({ replicas: 1 }));
+  const app = { ...former, metadata: { ...former.metadata, uid: 'new-uid' } };
+  await t.rejects(ensureChild(kube, app, deployment({ replicas: 1 })), NotYetError);
+});
+
+t.test('a refusal of the API server names the child; other failures stay what they are', async (t) => {
+  const kube = fakeKube();
+  const app = await appIn(kube);
+  const fail = (error: Error) => {
+    kube.intercept = ({ verb }) => {
+      if (verb === 'create') throw error;
+    };
+    return ensureChild(kube, app, deployment({ replicas: 1 })).catch((thrown: unknown) => thrown);
+  };
+  const refused = await fail(new KubeError(422, 'Invalid', 'spec.replicas: must not be odd'));
+  t.ok(refused instanceof ChildError);
+  t.match((refused as Error).message, /Deployment "api" was refused by the API server: spec.replicas/);
+  for (const error of [
+    new KubeError(503, 'ServiceUnavailable', 'down'),
+    new KubeError(403, 'NamespaceTerminating', 'because it is being terminated'),
+    new Error('ECONNRESET'),
+  ]) {
+    t.equal(await fail(error), error);
+  }
+});
+
+t.test('a child is deleted by its identity, and its end can be waited for', async (t) => {
+  const kube = fakeKube();
+  const app = await appIn(kube);
+  const object = deployment({ replicas: 1 });
+  t.equal(await deleteChild(kube, app, refOf(object)), true, 'there is none');
+  await ensureChild(kube, app, object);
+  const live = await read(kube);
+  await kube.replace({ ...live, metadata: { ...live.metadata, finalizers: ['example.com/hold'] } });
+  t.equal(await deleteChild(kube, app, refOf(object)), false);
+  t.equal(await deleteChild(kube, app, refOf(object)), false);
+  const held = await read(kube);
+  await kube.replace({ ...held, metadata: { ...held.metadata, finalizers: [] } });
+  t.equal(await deleteChild(kube, app, refOf(object)), true);
+});
+
+t.test('an object without an owner is applied, and keeps no owner', async (t) => {
+  const kube = fakeKube();
+  const config: KubeObject = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'c', namespace: 'svc-system' } };
+  t.equal(await applyObject(kube, config), 'created');
+  t.equal(await applyObject(kube, config), 'unchanged');
+  t.equal((await kube.get(kinds.ConfigMap, 'c', 'svc-system'))?.metadata.ownerReferences, undefined);
+});

@@ -1,0 +1,111 @@
+import t from 'tap';
+import type { KubeObject, Stored } from '../../../runtime/contracts/kubernetes.ts';
+import type { HostName, WorkloadName } from '../../../runtime/contracts/resources/claims.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { newId } from '../../../runtime/domain/ids.ts';
+import { idLabel, managedLabels } from '../../../runtime/domain/labels.ts';
+import { claimHost, releaseHosts, releaseName, reserveName } from '../../../runtime/kube/claims.ts';
+import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
+import { fakeKube } from '../../support/fake-kube.ts';
+import { noCluster, testCluster } from '../../support/kubernetes.ts';
+import { ensureCustomResources } from './custom-resources.ts';
+
+function workload(kind: 'App' | 'Function', name: string, namespace = 'shop-prod', id = newId()): Stored<KubeObject> {
+  return {
+    apiVersion: 'platform.svc/v1',
+    kind,
+    metadata: { name, namespace, uid: `uid-${id}`, resourceVersion: '1', labels: { [idLabel]: id } },
+  };
+}
+
+/** Fifty workloads that want one name and one host; whoever won is told so again, the others who it was. */
+async function race(t: Tap, kube: KubeClient, racers: Stored<KubeObject>[], host: string): Promise<void> {
+  const names = await Promise.all(racers.map((racer) => reserveName(kube, racer)));
+  const winner = names.indexOf('reserved');
+  t.equal(names.filter((result) => result === 'reserved').length, 1);
+  for (const [index, result] of names.entries()) {
+    if (index !== winner) t.same(result, { holder: racers[winner]?.kind });
+  }
+  const hosts = await Promise.all(racers.map((racer) => claimHost(kube, racer, host)));
+  const holder = racers[hosts.indexOf('claimed')];
+  t.equal(hosts.filter((result) => result === 'claimed').length, 1);
+  for (const result of hosts.filter((other) => other !== 'claimed')) {
+    const { name, namespace } = holder?.metadata ?? {};
+    t.same(result, { holder: { kind: holder?.kind, namespace, name } });
+  }
+  const again = racers[winner];
+  if (again) t.equal(await reserveName(kube, again), 'reserved');
+  if (holder) t.equal(await claimHost(kube, holder, host), 'claimed');
+}
+
+interface Tap {
+  equal(found: unknown, wanted: unknown): unknown;
+  same(found: unknown, wanted: unknown): unknown;
+}
+
+t.test('of fifty racers exactly one gets the name, and one the host', async (t) => {
+  const racers = Array.from({ length: 50 }, (_, index) => workload(index % 2 ? 'Function' : 'App', 'api'));
+  await race(t, fakeKube(), racers, 'api.example.com');
+});
+
+t.test('a claim carries its workload, and the name goes with its owner', async (t) => {
+  const kube = fakeKube();
+  const app = workload('App', 'api');
+  const id = app.metadata.labels?.[idLabel];
+  await reserveName(kube, app);
+  await claimHost(kube, app, 'api.example.com');
+  t.match(await kube.get<WorkloadName>(kinds.WorkloadName, 'api', 'shop-prod'), {
+    metadata: { labels: managedLabels(), ownerReferences: [{ kind: 'App', name: 'api', uid: app.metadata.uid }] },
+    spec: { kind: 'App', workloadId: id },
+  });
+  const host = await kube.get<HostName>(kinds.HostName, 'api.example.com');
+  t.same(host?.spec, { kind: 'App', namespace: 'shop-prod', name: 'api', workloadId: id });
+  t.equal(host?.metadata.ownerReferences, undefined, 'a namespaced object cannot own a cluster-scoped one');
+});
+
+t.test('a recreated workload of the same name inherits nothing', async (t) => {
+  const kube = fakeKube();
+  await reserveName(kube, workload('App', 'api'));
+  t.same(await reserveName(kube, workload('App', 'api')), { holder: 'App' });
+});
+
+t.test('only what the workload holds is given back', async (t) => {
+  const kube = fakeKube();
+  const [app, other] = [workload('App', 'api'), workload('Function', 'other')];
+  const id = app.metadata.labels?.[idLabel] ?? '';
+  for (const host of ['old.example.com', 'new.example.com']) await claimHost(kube, app, host);
+  await claimHost(kube, other, 'other.example.com');
+  await reserveName(kube, app);
+  await releaseHosts(kube, id, 'new.example.com');
+  t.same(
+    kube
+      .all(kinds.HostName)
+      .map(({ metadata }) => metadata.name)
+      .sort(),
+    ['new.example.com', 'other.example.com'],
+  );
+  await releaseName(kube, workload('Function', 'api'));
+  t.equal(kube.all(kinds.WorkloadName).length, 1, 'somebody else cannot give it back');
+  await releaseHosts(kube, id);
+  await releaseName(kube, app);
+  t.same(
+    kube.all(kinds.HostName).map(({ metadata }) => metadata.name),
+    ['other.example.com'],
+  );
+  t.equal(kube.all(kinds.WorkloadName).length, 0);
+});
+
+t.test('on the real API server fifty racers end the same way', { skip: noCluster }, async (t) => {
+  const { kube, namespace } = await testCluster(t);
+  await ensureCustomResources(kube);
+  // One real object owns every claim, since garbage collection takes what has no living owner.
+  const metadata = { name: 'api', namespace };
+  const app = await kube.create({ apiVersion: 'platform.svc/v1', kind: 'App', metadata, spec: { image: 'x:1' } });
+  const host = `${namespace}.example.com`;
+  const racers = Array.from({ length: 50 }, () => ({
+    ...app,
+    metadata: { ...app.metadata, labels: { [idLabel]: newId() } },
+  }));
+  t.teardown(() => kube.delete({ apiVersion: 'platform.svc/v1', kind: 'HostName', name: host }));
+  await race(t, kube, racers, host);
+});

@@ -1,0 +1,277 @@
+import { Registry } from 'prom-client';
+import t from 'tap';
+import type { ControllerHealth } from '../../../runtime/contracts/api/health.ts';
+import type { KubeObject, Stored } from '../../../runtime/contracts/kubernetes.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { NotYetError } from '../../../runtime/kube/children.ts';
+import type { ControllerDefinition, ReconcileRequest } from '../../../runtime/kube/controller.ts';
+import { KubeError } from '../../../runtime/kube/kube-client.ts';
+import { createManager } from '../../../runtime/kube/manager.ts';
+import { fakeClock, settle } from '../../support/clock.ts';
+import { fakeKube } from '../../support/fake-kube.ts';
+import { silentLog } from '../../support/log.ts';
+
+const app = (name: string, spec: object = {}): KubeObject => ({
+  apiVersion: 'platform.svc/v1',
+  kind: 'App',
+  metadata: { name, namespace: 'shop-prod', uid: `uid-${name}` },
+  spec,
+});
+
+interface Teardown {
+  teardown(end: () => unknown): void;
+}
+
+/** A manager with one controller whose passes a test decides. */
+function setUp(t: Teardown, definition: Partial<ControllerDefinition> = {}) {
+  const kube = fakeKube();
+  const clock = fakeClock();
+  const registry = new Registry();
+  const passes: string[] = [];
+  const events: string[] = [];
+  const world = {
+    kube,
+    clock,
+    registry,
+    passes,
+    events,
+    pass: async (_request: ReconcileRequest<KubeObject>): Promise<{ requeueAfterMs?: number } | void> => undefined,
+    manager: createManager({
+      kube,
+      clock,
+      registry,
+      log: silentLog,
+      lease: { namespace: 'svc-system', name: 'svc-controllers', identity: 'a' },
+      onLost: () => events.push('lost'),
+      resyncMs: 600_000,
+    }),
+    metric: async (name: string, labels: Record<string, string>) => {
+      const { values } = (await registry.getSingleMetric(name)?.get()) ?? { values: [] };
+      return values.find((value) => Object.entries(labels).every(([key, wanted]) => value.labels[key] === wanted))
+        ?.value;
+    },
+  };
+  world.manager.add({
+    name: 'App',
+    kind: kinds.App,
+    reconcile(request) {
+      passes.push(`${request.name}${request.object ? '' : ' gone'}`);
+      return world.pass(request);
+    },
+    ...definition,
+  });
+  t.teardown(() => world.manager.stop());
+  return world;
+}
+
+t.test('every object gets its pass, and another after each change; a deleted one is seen as gone', async (t) => {
+  const { manager, kube, passes, clock } = setUp(t);
+  kube.seed(app('one'), app('two'));
+  manager.start();
+  await clock.advance(1_000);
+  t.same(passes.sort(), ['one', 'two']);
+  passes.length = 0;
+  await kube.create(app('three'));
+  await settle();
+  await kube.delete({ apiVersion: 'platform.svc/v1', kind: 'App', namespace: 'shop-prod', name: 'one' });
+  await settle();
+  t.same(passes, ['three', 'one gone']);
+});
+
+t.test('a change of a child brings its owner, and a watched object whom it concerns', async (t) => {
+  const { manager, kube, passes, clock } = setUp(t, {
+    owns: [kinds.Deployment],
+    watches: [
+      {
+        kind: kinds.WorkloadName,
+        keysOf: ({ metadata: { name } }, apps) =>
+          apps()
+            .filter(({ metadata }) => metadata.name.startsWith(name))
+            .map(({ metadata }) => ({ name: metadata.name, namespace: 'shop-prod' })),
+      },
+    ],
+  });
+  kube.seed(app('one'), app('other'));
+  manager.start();
+  await clock.advance(1_000);
+  passes.length = 0;
+  const owned = (labels: Record<string, string>, kind: string): KubeObject => ({
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: {
+      name: `child-${kind}-${Object.keys(labels).length}`,
+      namespace: 'shop-prod',
+      labels,
+      ownerReferences: [{ apiVersion: 'platform.svc/v1', kind, name: 'one', uid: 'uid-one', controller: true }],
+    },
+  });
+  const managed = { 'app.kubernetes.io/managed-by': 'kipper' };
+  await kube.create(owned(managed, 'App'));
+  await settle();
+  t.same(passes, ['one']);
+  await kube.create(owned(managed, 'Function'));
+  await kube.create(owned({}, 'App'));
+  await settle();
+  t.same(passes, ['one'], 'children of other kinds and foreign ones bring nobody');
+  const metadata = { name: 'oth', namespace: 'shop-prod' };
+  await kube.create({ apiVersion: 'platform.svc/v1', kind: 'WorkloadName', metadata });
+  await settle();
+  t.same(passes, ['one', 'other']);
+});
+
+t.test('a failing pass comes again after its back-off, until it succeeds', async (t) => {
+  const world = setUp(t);
+  world.kube.seed(app('one'));
+  let failing = true;
+  world.pass = async () => {
+    if (failing) throw new Error('broken');
+  };
+  world.manager.start();
+  await world.clock.advance(10_000);
+  const tries = world.passes.length;
+  t.ok(tries >= 10 && tries <= 13, `${tries} tries in ten seconds`);
+  t.equal(await world.metric('controller_runtime_reconcile_errors_total', { controller: 'App' }), tries);
+  failing = false;
+  await world.clock.advance(20_000);
+  t.equal(world.passes.length, tries + 1);
+  await world.clock.advance(60_000);
+  t.equal(world.passes.length, tries + 1);
+  t.equal(await world.metric('controller_runtime_reconcile_total', { controller: 'App', result: 'success' }), 1);
+});
+
+t.test('a conflict and something on its way out are no errors', async (t) => {
+  const world = setUp(t);
+  world.kube.seed(app('one'));
+  const thrown = [
+    new KubeError(409, 'Conflict', 'modified'),
+    new NotYetError('going'),
+    new KubeError(403, 'NamespaceTerminating', 'x'),
+  ];
+  world.pass = async () => {
+    const error = thrown.shift();
+    if (error) throw error;
+  };
+  world.manager.start();
+  await world.clock.advance(1_000);
+  t.equal(world.passes.length, 4);
+  t.equal(await world.metric('controller_runtime_reconcile_errors_total', { controller: 'App' }), 0);
+  t.equal(await world.metric('controller_runtime_reconcile_total', { controller: 'App', result: 'requeue' }), 3);
+});
+
+t.test('a pass that asks for another time gets it', async (t) => {
+  const world = setUp(t);
+  world.kube.seed(app('one'));
+  world.pass = async () => (world.passes.length < 3 ? { requeueAfterMs: 5_000 } : undefined);
+  world.manager.start();
+  await world.clock.advance(4_000);
+  t.equal(world.passes.length, 1);
+  await world.clock.advance(20_000);
+  t.equal(world.passes.length, 3);
+});
+
+t.test('a key is never worked on twice at once, and several keys are', async (t) => {
+  const world = setUp(t);
+  world.kube.seed(app('one'), app('two'));
+  let running = 0;
+  const together: number[] = [];
+  const ends: (() => void)[] = [];
+  const perKey = new Set<string>();
+  world.pass = async ({ name }) => {
+    t.notOk(perKey.has(name));
+    perKey.add(name);
+    together.push(++running);
+    await new Promise<void>((resolve) => ends.push(resolve));
+    running -= 1;
+    perKey.delete(name);
+  };
+  world.manager.start();
+  await world.clock.advance(1_000);
+  t.equal(running, 2);
+  const ref = { apiVersion: 'platform.svc/v1', kind: 'App', namespace: 'shop-prod', name: 'one' };
+  for (const port of [1, 2, 3]) await world.kube.mergePatch(ref, { spec: { port } });
+  await world.clock.advance(4_000);
+  t.equal(running, 2);
+  t.equal(await world.metric('workqueue_longest_running_processor_seconds', { controller: 'App', name: 'App' }), 5);
+  for (const end of ends.splice(0)) end();
+  await settle();
+  t.same(world.passes.sort(), ['one', 'one', 'two'], 'three changes meanwhile make one pass more');
+  for (const end of ends.splice(0)) end();
+});
+
+t.test('everything comes again after the resync time, jittered', async (t) => {
+  const world = setUp(t);
+  world.kube.seed(app('one'), app('two'));
+  world.manager.start();
+  await world.clock.advance(1_000);
+  t.equal(world.passes.length, 2);
+  await world.clock.advance(800_000);
+  t.equal(world.passes.length, 4);
+});
+
+t.test('the report is healthy only once this process leads, has its caches and runs its controllers', async (t) => {
+  const world = setUp(t);
+  const registered: ControllerHealth['controllers'] = [{ name: 'App', registered: true }];
+  const starting = { healthy: false, managerStarted: false, cacheSynced: false };
+  t.same(world.manager.report(), { ...starting, controllers: [{ name: 'App', registered: false }] });
+  let unreachable = true;
+  world.kube.intercept = ({ kind, verb }) => {
+    if (unreachable && kind === 'App' && verb === 'list') throw new Error('unreachable');
+  };
+  world.manager.start();
+  await world.clock.advance(1_000);
+  t.ok(world.manager.isLeader());
+  t.same(world.manager.report(), { ...starting, controllers: registered });
+  unreachable = false;
+  await world.clock.advance(30_000);
+  t.same(world.manager.report(), {
+    healthy: true,
+    managerStarted: true,
+    cacheSynced: true,
+    controllers: registered,
+  });
+});
+
+t.test('nothing runs without leadership, and leadership that is lost stops everything and says so', async (t) => {
+  const world = setUp(t);
+  const parts: string[] = [];
+  world.manager.addLeaderPart({
+    name: 'scaler',
+    start: () => void parts.push('start'),
+    stop: () => void parts.push('stop'),
+  });
+  world.kube.seed(app('one'), {
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { name: 'svc-controllers', namespace: 'svc-system' },
+    spec: { holderIdentity: 'b', leaseDurationSeconds: 15 },
+  });
+  world.manager.start();
+  await world.clock.advance(14_000);
+  t.same([world.passes, parts], [[], []]);
+  await world.clock.advance(6_000);
+  t.same([world.passes, parts], [['one'], ['start']]);
+  let end: (() => void) | undefined;
+  world.pass = ({ signal }) =>
+    new Promise((resolve) => {
+      end = resolve;
+      signal.addEventListener('abort', () => world.events.push('pass told'));
+    });
+  await world.kube.mergePatch(
+    { apiVersion: 'platform.svc/v1', kind: 'App', namespace: 'shop-prod', name: 'one' },
+    { spec: { a: 1 } },
+  );
+  await settle();
+  const live = await world.kube.get<Stored<KubeObject>>(kinds.Lease, 'svc-controllers', 'svc-system');
+  if (live) await world.kube.replace({ ...live, spec: { holderIdentity: 'thief', leaseDurationSeconds: 15 } });
+  await world.clock.advance(3_000);
+  t.same(parts, ['start', 'stop']);
+  t.same(world.events.sort(), ['lost', 'pass told']);
+  t.notOk(world.manager.isLeader());
+  t.equal(world.manager.report().healthy, false);
+  end?.();
+  await world.manager.stop();
+  await world.kube.create(app('late'));
+  await world.clock.advance(10_000);
+  t.notOk(world.passes.includes('late'));
+  t.equal(world.clock.sleepers(), 0);
+});

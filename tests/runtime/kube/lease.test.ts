@@ -1,0 +1,145 @@
+import t from 'tap';
+import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { KubeError } from '../../../runtime/kube/kube-client.ts';
+import { createLease, type LeaderLease } from '../../../runtime/kube/lease.ts';
+import { fakeClock, settle, type FakeClock } from '../../support/clock.ts';
+import { fakeKube, type FakeKube } from '../../support/fake-kube.ts';
+import { silentLog } from '../../support/log.ts';
+
+interface Candidate {
+  lease: LeaderLease;
+  told: string[];
+}
+
+interface StoredLease extends KubeObject {
+  spec: { holderIdentity: string; leaseTransitions: number; renewTime: string };
+}
+
+function candidate(kube: FakeKube, clock: FakeClock, identity: string): Candidate {
+  const told: string[] = [];
+  const lease = createLease({
+    kube,
+    clock,
+    identity,
+    namespace: 'svc-system',
+    name: 'leader',
+    log: silentLog,
+    onElected: () => told.push('elected'),
+    onLost: () => told.push('lost'),
+  });
+  return { lease, told };
+}
+
+const specOf = async (kube: FakeKube) => (await kube.get<StoredLease>(kinds.Lease, 'leader', 'svc-system'))?.spec;
+
+t.test('one of two candidates leads, and keeps leading while it renews', async (t) => {
+  const [kube, clock] = [fakeKube(), fakeClock()];
+  const [a, b] = [candidate(kube, clock, 'a'), candidate(kube, clock, 'b')];
+  a.lease.start();
+  b.lease.start();
+  await clock.advance(120_000);
+  t.same([...a.told, ...b.told], ['elected']);
+  t.equal(Number(a.lease.isLeader()) + Number(b.lease.isLeader()), 1);
+  t.match(await specOf(kube), { renewTime: /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/, leaseTransitions: 0 });
+  await a.lease.stop();
+  await b.lease.stop();
+});
+
+t.test('a leader that stops gives the lease back, and the next one leads within seconds', async (t) => {
+  const [kube, clock] = [fakeKube(), fakeClock()];
+  const [a, b] = [candidate(kube, clock, 'a'), candidate(kube, clock, 'b')];
+  a.lease.start();
+  await settle();
+  b.lease.start();
+  await clock.advance(10_000);
+  await a.lease.stop();
+  t.same(a.told, ['elected'], 'who stops by itself has not lost');
+  await clock.advance(2_500);
+  t.same(b.told, ['elected']);
+  t.match(await specOf(kube), { holderIdentity: 'b', leaseTransitions: 1 });
+  await b.lease.stop();
+});
+
+t.test('a leader that was killed is followed after the lease ran out, not before', async (t) => {
+  const [kube, clock] = [fakeKube(), fakeClock()];
+  const [a, b] = [candidate(kube, clock, 'a'), candidate(kube, clock, 'b')];
+  a.lease.start();
+  await clock.advance(5_000);
+  let killed = true;
+  // Nothing of a dead process reaches the API server.
+  kube.intercept = ({ verb }) => {
+    if (killed && verb === 'replace') throw new Error('dead');
+  };
+  b.lease.start();
+  await clock.advance(14_000);
+  killed = false;
+  t.same(b.told, []);
+  await clock.advance(4_000);
+  t.same(b.told, ['elected']);
+  t.match(await specOf(kube), { holderIdentity: 'b' });
+  await Promise.all([a.lease.stop(), b.lease.stop()]);
+  t.match(await specOf(kube), { holderIdentity: '' });
+});
+
+t.test('a leader that cannot renew stops leading before anybody else may lead', async (t) => {
+  const [kube, clock] = [fakeKube(), fakeClock()];
+  const a = candidate(kube, clock, 'a');
+  a.lease.start();
+  await clock.advance(5_000);
+  t.ok(a.lease.isLeader());
+  kube.intercept = () => {
+    throw new KubeError(503, 'ServiceUnavailable', 'etcd is down');
+  };
+  await clock.advance(7_000);
+  t.ok(a.lease.isLeader(), 'a short outage is survived');
+  await clock.advance(4_000);
+  t.notOk(a.lease.isLeader());
+  await clock.advance(1_000);
+  t.same(a.told, ['elected', 'lost']);
+  kube.intercept = undefined;
+  await clock.advance(30_000);
+  t.same(a.told, ['elected', 'lost'], 'it does not stand again');
+  await a.lease.stop();
+});
+
+t.test('a renewal that is never answered does not keep a leader in office', async (t) => {
+  const [kube, clock] = [fakeKube(), fakeClock()];
+  const a = candidate(kube, clock, 'a');
+  a.lease.start();
+  await clock.advance(3_000);
+  kube.intercept = () => new Promise(() => undefined);
+  await clock.advance(11_000);
+  t.notOk(a.lease.isLeader());
+  t.same(a.told, ['elected', 'lost']);
+});
+
+t.test('a process that was suspended past its time finds out before it does anything', async (t) => {
+  const kube = fakeKube();
+  const clock = fakeClock();
+  // The clock went on while the process slept: its next look comes all at once.
+  let suspendedMs = 0;
+  const suspending: FakeClock = { ...clock, monotonic: () => clock.monotonic() + suspendedMs };
+  const a = candidate(kube, suspending, 'a');
+  a.lease.start();
+  await clock.advance(3_000);
+  t.ok(a.lease.isLeader());
+  suspendedMs = 20_000;
+  t.notOk(a.lease.isLeader());
+  await clock.advance(2_000);
+  t.same(a.told, ['elected', 'lost']);
+  t.match(await specOf(kube), { holderIdentity: 'a' });
+});
+
+t.test('a lease that somebody else took is given up at once', async (t) => {
+  const [kube, clock] = [fakeKube(), fakeClock()];
+  const a = candidate(kube, clock, 'a');
+  a.lease.start();
+  await clock.advance(1_000);
+  const live = await kube.get<StoredLease>(kinds.Lease, 'leader', 'svc-system');
+  if (live) await kube.replace({ ...live, spec: { ...live.spec, holderIdentity: 'thief' } });
+  await clock.advance(2_000);
+  t.same(a.told, ['elected', 'lost']);
+  await a.lease.stop();
+  t.match(await specOf(kube), { holderIdentity: 'thief' });
+});

@@ -1,0 +1,93 @@
+import t from 'tap';
+import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
+import type { Pod } from '../../../runtime/contracts/pod.ts';
+import { releaseAnnotation } from '../../../runtime/domain/labels.ts';
+import { othersGoneInMs, releaseStatus, type Deployment } from '../../../workers/controllers/app-release.ts';
+
+const release = { generation: 2, deploymentId: '01890a5d-ac96-774b-bcce-b302099a8057', image: 'x:2' };
+const app = { spec: { image: 'x:1', port: 8080, replicas: 1, release } };
+const now = new Date('2026-01-01T00:01:00Z');
+
+function pod(generation: number, told?: string): Stored<Pod> {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      ...{ name: `p${generation}`, uid: 'u', resourceVersion: '1' },
+      annotations: { [releaseAnnotation]: String(generation) },
+      ...(told !== undefined && {
+        deletionTimestamp: new Date(Date.parse(told) + 30_000).toISOString(),
+        deletionGracePeriodSeconds: 30,
+      }),
+    },
+    spec: { containers: [{ name: 'app' }] },
+  };
+}
+
+function deployment(change: Partial<NonNullable<Deployment['status']>> = {}, generation = 2): Stored<Deployment> {
+  return {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'api', uid: 'u', resourceVersion: '1', generation: 5 },
+    spec: { replicas: 1, template: { metadata: { annotations: { [releaseAnnotation]: String(generation) } } } },
+    status: {
+      ...{ observedGeneration: 5, replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1 },
+      ...change,
+    },
+  };
+}
+
+t.test('a release is available once its pods are ready and no request reaches another', (t) => {
+  const phase = (...args: [Stored<Deployment> | undefined, Stored<Pod>[]]) => releaseStatus(app, ...args, now)?.phase;
+  t.equal(phase(deployment(), [pod(2)]), 'available');
+  t.equal(phase(deployment(), [pod(2), pod(1, '2026-01-01T00:00:50Z')]), 'available', 'an old pod long told to go');
+  const waiting: [string, Stored<Deployment> | undefined, Stored<Pod>[]][] = [
+    ['no Deployment yet', undefined, []],
+    ['the Deployment is of the release before', deployment({}, 1), [pod(1)]],
+    ['its controller has not seen the change', deployment({ observedGeneration: 4 }), [pod(2)]],
+    ['a new pod is not ready', deployment({ availableReplicas: 0 }), [pod(2)]],
+    ['an old pod is counted', deployment({ replicas: 2 }), [pod(2), pod(1)]],
+    ['an old pod was told to go a moment ago', deployment(), [pod(2), pod(1, '2026-01-01T00:00:58Z')]],
+    ['an old pod was not told yet', deployment(), [pod(2), pod(1)]],
+  ];
+  for (const [why, ...seen] of waiting) t.equal(phase(...seen), 'progressing', why);
+  t.end();
+});
+
+t.test('what was available stays so, for this release only', (t) => {
+  const status = { release: { generation: 2, deploymentId: release.deploymentId, phase: 'available' as const } };
+  t.equal(releaseStatus({ ...app, status }, deployment({ availableReplicas: 0 }), [], now)?.phase, 'available');
+  const older = { release: { ...status.release, generation: 1 } };
+  t.equal(releaseStatus({ ...app, status: older }, undefined, [], now)?.phase, 'progressing');
+  t.equal(releaseStatus({ spec: { ...app.spec, release: undefined } } as never, undefined, [], now), undefined);
+  t.end();
+});
+
+t.test('a stuck release has failed, with the pod’s own reason', (t) => {
+  const stuck = deployment({
+    availableReplicas: 0,
+    conditions: [{ type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded' }],
+  });
+  const waiting = pod(2);
+  waiting.status = {
+    containerStatuses: [
+      {
+        ...{ name: 'app', ready: false, restartCount: 0 },
+        state: { waiting: { reason: 'ImagePullBackOff', message: 'Back-off pulling image "x:2"' } },
+      },
+    ],
+  };
+  t.match(releaseStatus(app, stuck, [pod(1), waiting], now), {
+    phase: 'failed',
+    message: 'ImagePullBackOff: Back-off pulling image "x:2"',
+  });
+  t.match(releaseStatus(app, stuck, [pod(1)], now), { phase: 'failed', message: /did not become ready in time/ });
+  t.end();
+});
+
+t.test('how long the pods of other releases still get requests', (t) => {
+  t.equal(othersGoneInMs([pod(2)], 2, now), 0);
+  t.equal(othersGoneInMs([pod(2), pod(1, '2026-01-01T00:00:59Z')], 2, now), 3000);
+  t.equal(othersGoneInMs([pod(1, '2026-01-01T00:00:40Z')], 2, now), 0);
+  t.end();
+});

@@ -1,0 +1,431 @@
+import t from 'tap';
+import type { KubeObject, Stored } from '../../../runtime/contracts/kubernetes.ts';
+import type { App } from '../../../runtime/contracts/resources/app.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import type { PlatformConfigSpec } from '../../../runtime/contracts/resources/platform-config.ts';
+import { transaction } from '../../../runtime/db/pool.ts';
+import { newId } from '../../../runtime/domain/ids.ts';
+import {
+  environmentIdLabel,
+  environmentLabel,
+  idLabel,
+  managedLabels,
+  projectLabel,
+  workloadFinalizer,
+} from '../../../runtime/domain/labels.ts';
+import { createEventRecorder } from '../../../runtime/kube/events.ts';
+import { acceptDeployment, listDeployments } from '../../../runtime/records/deployments.ts';
+import { findWorkload, markWorkloadDeleted, projectWorkload } from '../../../runtime/records/workloads.ts';
+import { appController } from '../../../workers/controllers/app.ts';
+import { fakeClock } from '../../support/clock.ts';
+import { fakeKube } from '../../support/fake-kube.ts';
+import { silentLog } from '../../support/log.ts';
+import { environmentId } from '../../support/objects.ts';
+import { testDatabase } from '../../support/postgres.ts';
+
+const namespace = 'shop-prod';
+const place = { [projectLabel]: 'shop', [environmentLabel]: 'prod', [environmentIdLabel]: environmentId };
+const settings: PlatformConfigSpec = {
+  appsDomain: 'apps.test',
+  cluster: 'c1',
+  scheme: 'http',
+  publicPort: 18080,
+  entryPoints: ['web'],
+  runtimeImages: { node: 'registry.test/node:1' },
+};
+
+interface Teardown {
+  teardown(end: () => unknown): void;
+}
+
+/** The controller over objects in memory and real records, with a pass whenever a test wants one. */
+async function setUp(t: Teardown) {
+  const { pool } = await testDatabase(t);
+  const kube = fakeKube();
+  const clock = fakeClock();
+  const order: string[] = [];
+  const world = {
+    kube,
+    clock,
+    pool,
+    order,
+    settings: settings as PlatformConfigSpec | undefined,
+    projectionFails: false,
+  };
+  kube.seed({
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: namespace, labels: { ...managedLabels(), ...place } },
+  });
+  kube.intercept = ({ verb, kind, name }) => {
+    if (['create', 'replace', 'delete'].includes(verb)) order.push(`${verb} ${kind} ${name}`);
+  };
+  const controller = appController({
+    kube,
+    clock,
+    platformConfig: () => world.settings,
+    events: createEventRecorder({ kube, component: 'svc-controllers', clock, log: silentLog }),
+    records: {
+      async project(workload) {
+        if (world.projectionFails) throw new Error('the database is away');
+        order.push(`project gated=${workload.gated}`);
+        await projectWorkload(pool, workload);
+      },
+      async deployFirst(workloadId, image) {
+        const request = { workloadId, trigger: 'manual' as const, image, dedupKey: 'initial', onlyFirst: true };
+        await transaction(pool, (client) => acceptDeployment(client, request));
+      },
+      markDeleted: (id) => markWorkloadDeleted(pool, id),
+    },
+  });
+
+  const read = async (name = 'api') => kube.get<App>(kinds.App, name, namespace);
+  const app = async (name = 'api') => {
+    const found = await read(name);
+    if (!found) throw new Error(`no app ${name}`);
+    return found;
+  };
+  const pass = async (name = 'api') => {
+    const request = { namespace, name, object: await read(name), signal: new AbortController().signal, log: silentLog };
+    const outcome = await controller.reconcile(request);
+    return { outcome, app: await read(name) };
+  };
+  const create = (name = 'api', spec: Partial<App['spec']> = {}) =>
+    kube.create<App>({
+      apiVersion: 'platform.svc/v1',
+      kind: 'App',
+      metadata: { name, namespace },
+      spec: { image: `registry.test/${name}:1`, port: 8080, replicas: 1, ...spec },
+    });
+  const change = async (spec: object, name = 'api') =>
+    kube.mergePatch<App>({ apiVersion: 'platform.svc/v1', kind: 'App', namespace, name }, { spec });
+  /** What the rollout step does. */
+  const release = async (generation: number, image = `registry.test/api:${generation}`) => {
+    const deploymentId = newId();
+    await change({ release: { generation, deploymentId, image } });
+    return deploymentId;
+  };
+  /** What the deployment controller of the cluster would say. */
+  const observe = async (status: object, name = 'api') => {
+    const live = await kube.get<KubeObject>(kinds.Deployment, name, namespace);
+    if (!live) throw new Error('no deployment');
+    await kube.replaceStatus({ ...live, status: { observedGeneration: live.metadata.generation, ...status } });
+  };
+  const ready = { replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1 };
+  return { ...world, world, controller, read, app, pass, create, change, release, observe, ready };
+}
+
+const namesOf = (objects: Stored<KubeObject>[]) => objects.map(({ metadata }) => metadata.name).sort();
+
+t.test('a new app gets identity, claims, record and first deployment, each once', async (t) => {
+  const { create, pass, pool, kube, app } = await setUp(t);
+  await create();
+  await pass();
+  await pass();
+  const { metadata, status } = await app();
+  const id = metadata.labels?.[idLabel] ?? '';
+  t.match(metadata, { labels: { ...managedLabels(), ...place }, finalizers: [workloadFinalizer] });
+  t.match(status, {
+    phase: 'pending',
+    host: 'api--shop-prod.apps.test',
+    url: 'http://api--shop-prod.apps.test:18080',
+    gate: 'off',
+    observedGeneration: 1,
+    conditions: [{ type: 'ChildrenAdopted', status: 'True' }],
+  });
+  t.match(await findWorkload(pool, namespace, 'api'), {
+    id,
+    kind: 'App',
+    environmentId,
+    gated: false,
+    project: 'shop',
+  });
+  t.match(await listDeployments(pool, id, { limit: 10 }), [
+    { revision: 1, trigger: 'manual', state: 'accepted', image: 'registry.test/api:1' },
+  ]);
+  t.same(namesOf(kube.all(kinds.WorkloadName)), ['api']);
+  t.same(namesOf(kube.all(kinds.HostName)), ['api--shop-prod.apps.test']);
+  t.same(kube.all(kinds.Deployment), [], 'nothing runs before the rollout says what');
+});
+
+t.test('a release is available only once this very release serves alone', async (t) => {
+  const { create, pass, release, observe, kube, ready } = await setUp(t);
+  await create();
+  await pass();
+  const deploymentId = await release(1);
+  const phase = async () => {
+    const { app } = await pass();
+    return [app?.status?.phase, app?.status?.release?.phase];
+  };
+  t.same(await phase(), ['deploying', 'progressing']);
+  for (const kind of [kinds.Deployment, kinds.Service, kinds.IngressRoute]) {
+    const [child, ...others] = kube.all(kind);
+    t.equal(others.length, 0);
+    t.match(child?.metadata, { name: 'api', ownerReferences: [{ kind: 'App', name: 'api' }], labels: managedLabels() });
+  }
+  t.same(kube.all(kinds.Middleware), []);
+  const notYet = [
+    { ...ready, availableReplicas: 0 },
+    { ...ready, updatedReplicas: 0 },
+    { ...ready, replicas: 2 },
+    { ...ready, observedGeneration: 0 },
+    {},
+  ];
+  for (const status of notYet) {
+    await observe(status);
+    t.equal((await phase())[1], 'progressing', JSON.stringify(status));
+  }
+  await observe(ready);
+  t.same(await phase(), ['running', 'available']);
+  t.match((await pass()).app?.status, { readyReplicas: 1, replicas: 1, release: { generation: 1, deploymentId } });
+  const writes = kube.calls.filter(({ verb }) => verb !== 'get' && verb !== 'list').length;
+  await pass();
+  t.equal(
+    kube.calls.filter(({ verb }) => verb !== 'get' && verb !== 'list').length,
+    writes,
+    'a pass over nothing new writes nothing',
+  );
+
+  await observe({ ...ready, availableReplicas: 0, readyReplicas: 0 });
+  t.same(await phase(), ['deploying', 'available'], 'what was available once has ended well, whatever comes later');
+  const next = await release(2);
+  await observe(ready);
+  t.match((await pass()).app?.status?.release, { generation: 2, deploymentId: next, phase: 'progressing' });
+});
+
+t.test('a release that is stuck fails with what the pods say, and what ran before keeps serving', async (t) => {
+  const { create, pass, release, observe, kube, ready, app } = await setUp(t);
+  await create();
+  await pass();
+  await release(1);
+  await pass();
+  await observe(ready);
+  await pass();
+  await release(2, 'registry.test/api:missing');
+  await pass();
+  const id = (await app()).metadata.labels?.[idLabel] ?? '';
+  const pod = (name: string, generation: string, waiting: object) => ({
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: {
+      name,
+      namespace,
+      labels: { [idLabel]: id, 'platform.svc/role': 'serve' },
+      annotations: { 'platform.svc/release': generation },
+    },
+    spec: { containers: [] },
+    status: {
+      phase: 'Pending',
+      containerStatuses: [{ name: 'app', ready: false, restartCount: 0, state: { waiting } }],
+    },
+  });
+  kube.seed(
+    pod('old', '1', { reason: 'CrashLoopBackOff', message: 'of the old release' }),
+    pod('new', '2', { reason: 'ImagePullBackOff', message: 'manifest unknown' }),
+  );
+  const stuck = { type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded' };
+  await observe({ replicas: 2, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1, conditions: [stuck] });
+  const { app: failed } = await pass();
+  t.match(failed?.status, {
+    phase: 'running',
+    release: { generation: 2, phase: 'failed', message: 'ImagePullBackOff: manifest unknown' },
+  });
+  await observe({ replicas: 1, updatedReplicas: 1, conditions: [stuck] });
+  t.match((await pass()).app?.status, { phase: 'failed', message: /ImagePullBackOff/ });
+});
+
+t.test('the gate goes on from the checkers to the route, and off the other way, with time to notice', async (t) => {
+  const { create, pass, release, change, order, clock, kube, pool } = await setUp(t);
+  await create();
+  await pass();
+  await release(1);
+  await pass();
+  const route = () => JSON.stringify(kube.all(kinds.IngressRoute)[0]?.spec);
+  const gated = async () => (await findWorkload(pool, namespace, 'api'))?.gated;
+
+  order.length = 0;
+  await change({ gate: { enabled: true } });
+  t.equal((await pass()).app?.status?.gate, 'gated');
+  t.same(order, [
+    'project gated=true',
+    'create Middleware api-gate-strip',
+    'create Middleware api-gate',
+    'replace IngressRoute api',
+  ]);
+  t.match(route(), /"middlewares":\[{"name":"api-gate-strip"},{"name":"api-gate"}\]/);
+  t.equal(await gated(), true);
+
+  order.length = 0;
+  await change({ gate: { enabled: false } });
+  const off = await pass();
+  t.same(order, ['project gated=true', 'replace IngressRoute api']);
+  t.equal(off.app?.status?.gate, 'off');
+  t.match(off.outcome, { requeueAfterMs: 15_000 });
+  t.notMatch(route(), /middlewares/);
+  await clock.advance(10_000);
+  t.match((await pass()).outcome, { requeueAfterMs: 5_000 });
+  t.equal(await gated(), true, 'the checkers still know it while the ingress may ask');
+  await clock.advance(5_000);
+  order.length = 0;
+  t.notOk((await pass()).outcome);
+  t.same(order, ['project gated=false', 'delete Middleware api-gate-strip', 'delete Middleware api-gate']);
+  t.equal(await gated(), false);
+  t.same(kube.all(kinds.Middleware), []);
+});
+
+t.test('a gate that the checkers cannot be told of is not put into the route', async (t) => {
+  const { create, pass, release, change, world, kube, app } = await setUp(t);
+  await create();
+  await pass();
+  await release(1);
+  await pass();
+  await change({ gate: { enabled: true } });
+  world.projectionFails = true;
+  await t.rejects(pass());
+  t.notMatch(JSON.stringify(kube.all(kinds.IngressRoute)[0]?.spec), /middlewares/);
+  t.not((await app()).status?.gate, 'gated');
+});
+
+t.test('an app that goes leaves nothing, and lets its name, host and deployments go', async (t) => {
+  const { create, pass, release, change, kube, pool, app, read, order } = await setUp(t);
+  await create();
+  await pass();
+  await release(1);
+  await change({ gate: { enabled: true } });
+  await pass();
+  const id = (await app()).metadata.labels?.[idLabel] ?? '';
+  order.length = 0;
+  await kube.delete({ apiVersion: 'platform.svc/v1', kind: 'App', namespace, name: 'api' });
+  await pass();
+  t.equal(await read(), undefined);
+  const { Namespace: _namespace, ...left } = kinds;
+  for (const kind of Object.values(left)) t.same(kube.all(kind), [], kind.kind);
+  t.equal(order[1], 'delete IngressRoute api', 'first nothing leads to it any more');
+  t.equal(await findWorkload(pool, namespace, 'api'), undefined);
+  t.match(await listDeployments(pool, id, { limit: 10 }), [{ state: 'cancelled' }]);
+  t.notOk((await pass()).outcome, 'a pass over what is gone does nothing');
+
+  await create();
+  await pass();
+  const again = (await app()).metadata.labels?.[idLabel] ?? '';
+  t.not(again, id, 'the next of its name is another');
+  t.match(await listDeployments(pool, again, { limit: 10 }), [{ revision: 1, state: 'accepted' }]);
+});
+
+t.test('an app waits with its end while a child holds on', async (t) => {
+  const { create, pass, release, kube, read } = await setUp(t);
+  await create();
+  await pass();
+  await release(1);
+  await pass();
+  const child = await kube.get(kinds.Service, 'api', namespace);
+  if (child) await kube.replace({ ...child, metadata: { ...child.metadata, finalizers: ['example.com/hold'] } });
+  await kube.delete({ apiVersion: 'platform.svc/v1', kind: 'App', namespace, name: 'api' });
+  await t.rejects(pass(), { name: 'NotYetError' });
+  t.ok(await read());
+  t.equal(kube.all(kinds.WorkloadName).length, 1, 'the name is held as long as something has it');
+  const held = await kube.get(kinds.Service, 'api', namespace);
+  if (held) await kube.replace({ ...held, metadata: { ...held.metadata, finalizers: [] } });
+  await pass();
+  t.equal(await read(), undefined);
+});
+
+t.test('an object in the way stops the pass, and is named in the status and in an event', async (t) => {
+  const { create, pass, release, kube, app, observe, ready } = await setUp(t);
+  await create();
+  await pass();
+  kube.seed({ apiVersion: 'v1', kind: 'Service', metadata: { name: 'api', namespace }, spec: { ports: [1] } });
+  await release(1);
+  await t.rejects(pass(), { name: 'ForeignObjectError' });
+  const { status } = await app();
+  t.match(status, {
+    phase: 'failed',
+    message: /Service "api" in shop-prod was not created by the platform/,
+    conditions: [
+      { type: 'ChildrenAdopted', status: 'False', reason: 'ChildReconcileFailed', message: /Service "api"/ },
+    ],
+  });
+  t.equal(kube.all(kinds.Deployment).length, 1, 'what came before is done');
+  t.same(kube.all(kinds.IngressRoute), [], 'what comes after is not');
+  t.same(kube.all(kinds.Service)[0]?.spec, { ports: [1] }, 'and it is left alone');
+  t.match(kube.all(kinds.Event), [{ reason: 'ReconcileFailed', type: 'Warning', message: /Service "api"/ }]);
+
+  await kube.delete({ apiVersion: 'v1', kind: 'Service', namespace, name: 'api' });
+  await pass();
+  await observe(ready);
+  const { app: cleared } = await pass();
+  t.match(cleared?.status, { phase: 'running', conditions: [{ type: 'ChildrenAdopted', status: 'True' }] });
+  t.notOk(cleared?.status?.message);
+});
+
+t.test('an app whose name or host is held fails, names the holder, and does nothing else', async (t) => {
+  const { create, pass, kube, pool, app, controller } = await setUp(t);
+  const labels = { [idLabel]: newId() };
+  kube.seed(
+    {
+      apiVersion: 'platform.svc/v1',
+      kind: 'WorkloadName',
+      metadata: { name: 'api', namespace, labels },
+      spec: { kind: 'Function', workloadId: labels[idLabel] },
+    },
+    {
+      apiVersion: 'platform.svc/v1',
+      kind: 'HostName',
+      metadata: { name: 'shop.example.com', labels },
+      spec: { kind: 'App', namespace: 'other-prod', name: 'front', workloadId: labels[idLabel] },
+    },
+  );
+  await create();
+  await t.rejects(pass(), { code: 'name_taken' });
+  t.match((await app()).status, { phase: 'failed', message: /already used by a function in this environment/ });
+  await create('web', { hostname: 'shop.example.com' });
+  await t.rejects(pass('web'), { code: 'host_taken' });
+  t.match((await app('web')).status, { phase: 'failed', message: /already used by an app \("front" in other-prod\)/ });
+  t.equal(await findWorkload(pool, namespace, 'api'), undefined);
+  t.equal(await findWorkload(pool, namespace, 'web'), undefined);
+
+  const host = kube.all(kinds.HostName)[0];
+  const watch = controller.watches?.find(({ kind }) => kind === kinds.HostName);
+  t.same(
+    host && watch?.keysOf(host, () => kube.all(kinds.App)).map(({ name }) => name),
+    ['api', 'web'],
+    'who waits is woken',
+  );
+  await kube.delete({ apiVersion: 'platform.svc/v1', kind: 'WorkloadName', namespace, name: 'api' });
+  t.equal((await pass()).app?.status?.phase, 'pending');
+});
+
+t.test('another host is claimed before the old one is given back', async (t) => {
+  const { create, pass, release, change, kube } = await setUp(t);
+  await create();
+  await pass();
+  await release(1);
+  await pass();
+  await change({ hostname: 'shop.example.com' });
+  t.equal((await pass()).app?.status?.host, 'shop.example.com');
+  t.match(JSON.stringify(kube.all(kinds.IngressRoute)[0]?.spec), /Host\(`shop.example.com`\)/);
+  t.same(namesOf(kube.all(kinds.HostName)), ['shop.example.com']);
+});
+
+t.test('what nobody can bring about is said, not tried', async (t) => {
+  const { create, pass, world, kube, app, controller } = await setUp(t);
+  world.settings = undefined;
+  await create();
+  t.match((await pass()).outcome, { requeueAfterMs: 5_000 });
+  t.equal((await app()).status, undefined, 'without settings the app waits');
+  world.settings = settings;
+  await create('bad', { image: 'registry.test/bad' });
+  await t.rejects(pass('bad'), { code: 'invalid_value' });
+  t.match((await app('bad')).status, { phase: 'failed', message: /not a full image reference/ });
+
+  await kube.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'elsewhere' } });
+  const object = await kube.create<App>({
+    apiVersion: 'platform.svc/v1',
+    kind: 'App',
+    metadata: { name: 'stray', namespace: 'elsewhere' },
+    spec: { image: 'registry.test/x:1', port: 8080, replicas: 1 },
+  });
+  const request = { namespace: 'elsewhere', name: 'stray', signal: new AbortController().signal, log: silentLog };
+  await t.rejects(controller.reconcile({ ...request, object }), /not an environment/);
+  t.match((await kube.get<App>(kinds.App, 'stray', 'elsewhere'))?.status, { phase: 'failed' });
+});

@@ -1,0 +1,75 @@
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
+import type { Test } from 'tap';
+import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
+import type { App } from '../../../runtime/contracts/resources/app.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { KubeError } from '../../../runtime/kube/kube-client.ts';
+import type { FakeKube } from '../../support/fake-kube.ts';
+
+const path = /^\/apis\/platform\.svc\/v1(?:\/namespaces\/([^/]+))?\/apps(?:\/([^/]+))?$/;
+
+/** Serves the Apps of a fake cluster over HTTP, so that other processes can use it. Answers with a kubeconfig's path. */
+export async function serveApps(t: Test, kube: FakeKube): Promise<string> {
+  const answer = async (request: IncomingMessage, response: ServerResponse) => {
+    const url = new URL(request.url ?? '/', 'http://api');
+    const [matched, namespace, name] = path.exec(url.pathname) ?? [];
+    if (matched === undefined) throw new KubeError(404, 'NotFound', `nothing at ${url.pathname}`);
+    if (name === undefined && url.searchParams.get('watch') === 'true') {
+      const gone = new AbortController();
+      response.on('close', () => gone.abort());
+      response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders();
+      const resourceVersion = url.searchParams.get('resourceVersion') ?? '0';
+      for await (const event of kube.watch<App>(kinds.App, { resourceVersion }, gone.signal)) {
+        response.write(`${JSON.stringify(event)}\n`);
+      }
+      return undefined;
+    }
+    if (name === undefined) {
+      const { items, resourceVersion } = await kube.list<App>(kinds.App);
+      return { kind: 'AppList', metadata: { resourceVersion }, items };
+    }
+    if (request.method === 'PUT') return kube.replace<App>((await json(request)) as Stored<App>);
+    const app = await kube.get<App>(kinds.App, name, namespace);
+    if (!app) throw new KubeError(404, 'NotFound', `apps "${name}" not found`);
+    return app;
+  };
+  const server = createServer((request, response) => {
+    answer(request, response).then(
+      (body) => {
+        if (body === undefined) response.end();
+        else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+      },
+      (error: unknown) => {
+        const known = error instanceof KubeError ? error : new KubeError(500, 'InternalError', String(error));
+        const { status: code, reason, message } = known;
+        response
+          .writeHead(code, { 'content-type': 'application/json' })
+          .end(JSON.stringify({ kind: 'Status', apiVersion: 'v1', status: 'Failure', code, reason, message }));
+      },
+    );
+  }).listen(0, '127.0.0.1');
+  t.teardown(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  await once(server, 'listening');
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  const kubeconfig = join(t.testdir({}), 'kubeconfig');
+  const config = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    clusters: [
+      { name: 'test', cluster: { server: `http://127.0.0.1:${address.port}`, 'insecure-skip-tls-verify': true } },
+    ],
+    users: [{ name: 'test', user: {} }],
+    contexts: [{ name: 'test', context: { cluster: 'test', user: 'test' } }],
+    'current-context': 'test',
+  };
+  writeFileSync(kubeconfig, JSON.stringify(config));
+  return kubeconfig;
+}

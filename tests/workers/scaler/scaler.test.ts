@@ -1,0 +1,135 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { Registry } from 'prom-client';
+import t from 'tap';
+import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
+import type { Pod } from '../../../runtime/contracts/pod.ts';
+import type { FunctionTraffic } from '../../../runtime/contracts/traffic-report.ts';
+import { KubeError } from '../../../runtime/kube/kube-client.ts';
+import { createReports, fetchReport } from '../../../workers/scaler/reports.ts';
+import { createScaler, type ScaledDeployment } from '../../../workers/scaler/scaler.ts';
+import { functionId, helloFunction, helloPod } from '../../gate/interceptor/world.ts';
+import { fakeClock } from '../../support/clock.ts';
+import { recordingLog, silentLog } from '../../support/log.ts';
+
+const interceptor = (name: string, status: Pod['status'] = { podIP: '10.0.0.9', phase: 'Running' }) =>
+  helloPod(name, 8080, status);
+const traffic = (inflight: number, idleMs: number): FunctionTraffic => ({
+  ...{ id: functionId, namespace: 'shop-prod', name: 'hello', requests: 9 },
+  ...{ inflight, idleMs },
+});
+const report = (functions: FunctionTraffic[]) => ({ replica: 'x', at: '2026-01-01T00:00:00Z', functions });
+
+t.test('traffic is known only when every live interceptor told it within ten seconds', async (t) => {
+  const clock = fakeClock();
+  const answers = new Map<string, unknown>([
+    ['one', report([traffic(2, 0)])],
+    ['two', report([traffic(1, 0)])],
+  ]);
+  const reports = createReports({
+    ...{ clock, log: silentLog },
+    fetch: (pod) => {
+      const answer = answers.get(pod.metadata.name);
+      return answer === undefined ? Promise.reject(new Error('refused')) : Promise.resolve(answer);
+    },
+  });
+  const look = async (...pods: Stored<Pod>[]) => {
+    await reports.refresh(pods);
+    return reports.traffic(functionId);
+  };
+  const [one, two] = [interceptor('one'), interceptor('two')];
+  t.same(await look(), { inflight: 0, idleMs: undefined }, 'nobody to ask');
+  t.same(await look(one, two), { inflight: 3, idleMs: 0 });
+  answers.set('one', report([traffic(0, 8_000)])).set('two', report([traffic(0, 5_000)]));
+  t.same(await look(one, two), { inflight: 0, idleMs: 5_000 });
+  answers.delete('two');
+  await clock.advance(10_000);
+  t.same(await look(one, two), { inflight: 0, idleMs: 5_000 });
+  await clock.advance(1);
+  t.same(await look(one, two), { inflight: 0, idleMs: undefined }, 'too old');
+  t.same(await look(one), { inflight: 0, idleMs: 8_000 }, 'it is gone');
+  t.same(
+    await look(one, interceptor('new', {})),
+    { inflight: 0, idleMs: 8_000 },
+    'without an address it serves nobody',
+  );
+  const going = interceptor('two');
+  going.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
+  t.equal((await look(one, going)).idleMs, undefined, 'one that drains still counts');
+  answers.set('two', report([]));
+  t.equal((await look(one, two)).idleMs, undefined, 'it does not know the function');
+  answers.set('two', { nonsense: true });
+  t.equal((await look(one, interceptor('two'))).idleMs, undefined);
+});
+
+t.test('a write carries the version that was looked at, and a lost race is no fault', async (t) => {
+  const recorded = recordingLog();
+  const versions: string[] = [];
+  let fail: Error | undefined = new KubeError(409, 'Conflict', 'changed');
+  const hello = helloFunction();
+  const deployment: Stored<ScaledDeployment> = {
+    ...{ apiVersion: 'apps/v1', kind: 'Deployment', spec: { replicas: 1 } },
+    metadata: { ...hello.metadata, resourceVersion: '41' },
+  };
+  const scaler = createScaler({
+    kube: {
+      replaceScale: (scale, replicas) => {
+        versions.push(`${scale.resourceVersion}:${replicas}`);
+        return fail ? Promise.reject(fail) : Promise.resolve();
+      },
+    },
+    functions: { list: () => [hello] },
+    deployments: { list: () => [deployment] },
+    interceptors: { list: () => [interceptor('one')] },
+    fetchReport: () => Promise.resolve(report([traffic(0, 300_000)])),
+    ...{ clock: fakeClock(), log: recorded.log, registry: new Registry() },
+  });
+  await scaler.tick();
+  t.same(versions, ['41:0']);
+  t.same(recorded.entries, []);
+  fail = new KubeError(500, 'InternalError', 'no');
+  await scaler.tick();
+  t.match(recorded.entries, [{ msg: 'function not scaled' }]);
+  fail = undefined;
+  await scaler.tick();
+  t.match(recorded.entries[1], { msg: 'function scaled', from: 1, to: 0 });
+});
+
+t.test('a Deployment of an earlier function of that name is not touched', async (t) => {
+  const hello = helloFunction();
+  let writes = 0;
+  const scaler = createScaler({
+    kube: { replaceScale: () => Promise.resolve(void writes++) },
+    functions: { list: () => [hello] },
+    deployments: {
+      list: () => [
+        {
+          ...{ apiVersion: 'apps/v1', kind: 'Deployment', spec: { replicas: 1 } },
+          metadata: { ...hello.metadata, labels: { 'platform.svc/id': 'another' } },
+        },
+      ],
+    },
+    interceptors: { list: () => [interceptor('one')] },
+    fetchReport: () => Promise.resolve(report([traffic(0, 300_000)])),
+    ...{ clock: fakeClock(), log: silentLog, registry: new Registry() },
+  });
+  await scaler.tick();
+  t.equal(writes, 0);
+});
+
+t.test('the report comes from the admin port of the pod', async (t) => {
+  const server = createServer((request, response) => {
+    response.statusCode = request.url === '/report' ? 200 : 404;
+    response.end(JSON.stringify(report([])));
+  });
+  // The port is fixed, and so is who listens there: another address of loopback keeps tests apart.
+  server.listen(8081, '127.0.0.77');
+  await once(server, 'listening');
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  t.match(await fetchReport(interceptor('one', { podIP: '127.0.0.77' })), { replica: 'x' });
+  server.removeAllListeners('request');
+  await t.rejects(fetchReport(interceptor('one', { podIP: '127.0.0.77' })), { name: 'TimeoutError' });
+});
