@@ -56,7 +56,7 @@ await runProcess({
     for (const each of names) {
       const runner = createRunner({
         ...{ name: each, process: processors[each], pool, redis: config.redis, clock, log, metrics },
-        onDue: () => dispatcher.wake(),
+        onEnd: () => dispatcher.wake(),
       });
       runner.start();
       lifecycle.add({ name: `runner of ${each}`, stop: () => runner.stop() });

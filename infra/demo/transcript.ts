@@ -16,9 +16,14 @@ export interface DemoRequest {
 /** Runs the demo's commands, prints each with its output, and keeps all of it as Markdown. */
 export interface Transcript {
   heading(title: string, prose: string): void;
-  /** `svc …`; the answer is what it printed on stdout. @throws Error when it fails, unless `mayFail` */
-  svc(args: string[], options?: { input?: string; mayFail?: boolean; show?: string }): Promise<string>;
-  /** A request through the ingress, shown as the curl command that does the same. */
+  /** `svc …`; the answer is what it printed on stdout. @throws Error when it fails */
+  svc(args: string[], options?: { input?: string; show?: string }): Promise<string>;
+  /** As {@link svc}, shown nowhere. */
+  quiet(args: string[]): Promise<string>;
+  /**
+   * A request through the ingress, shown as the curl command that does the same. Where the ingress does not know the host
+   * yet (404), it is asked again, unseen.
+   */
   curl(url: string, request?: DemoRequest): Promise<{ status: number; body: string }>;
   /** Asks, unseen, until the status is as wanted: what was just applied spreads within moments. */
   until(url: string, status: number, request?: DemoRequest): Promise<void>;
@@ -38,14 +43,16 @@ export function createTranscript(options: { info: RunInfo; home: string; print: 
     emit(`\n\`\`\`console\n$ ${command}\n${output.trimEnd()}${output.trim() ? '\n' : ''}\`\`\`\n`);
   return {
     heading: (title, prose) => emit(`\n## ${title}\n\n${prose}\n`),
-    svc: async (args, { input, mayFail, show } = {}) => {
+    svc: async (args, { input, show } = {}) => {
       const ended = await runSvc(args, { home, api: info.api, input });
       block(show ?? `svc ${args.map(quoted).join(' ')}`, ended.stderr + ended.stdout);
-      if (ended.code !== 0 && !mayFail) throw new Error(`svc ${args.join(' ')} ended with code ${ended.code}`);
+      if (ended.code !== 0) throw new Error(`svc ${args.join(' ')} ended with code ${ended.code}`);
       return ended.stdout.trim();
     },
+    quiet: async (args) => (await runSvc(args, { home, api: info.api, input: undefined })).stdout,
     curl: async (url, request = {}) => {
-      const answer = await send(info.ingress, url, request);
+      let answer = await send(info.ingress, url, request);
+      while (answer.status === 404) answer = await pause().then(() => send(info.ingress, url, request));
       const flags = [
         ...(request.method ? [`-X ${request.method}`] : []),
         ...Object.entries(request.headers ?? {}).map(([name, value]) => `-H '${name}: ${value}'`),
@@ -56,11 +63,15 @@ export function createTranscript(options: { info: RunInfo; home: string; print: 
     },
     until: async (url, status, request = {}) => {
       while ((await send(info.ingress, url, request)).status !== status) {
-        await new Promise((resolve) => setTimeout(resolve, 100));
+        await pause();
       }
     },
     markdown: () => masked(markdown),
   };
+}
+
+function pause(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, 100));
 }
 
 /** A document shows that there is a secret, not which. */

@@ -34,7 +34,6 @@ async function app(transcript: Transcript): Promise<string> {
   await transcript.svc(['project', 'create', 'shop', '--environment', 'prod']);
   await transcript.svc(['app', 'create', 'api', '--image', hello('v1'), '--port', '8080', ...where]);
   const { url } = JSON.parse(await transcript.svc(['app', 'show', 'api', '-o', 'json', ...where])) as { url: string };
-  await transcript.until(url, 200);
   await transcript.curl(url);
   return url;
 }
@@ -84,7 +83,7 @@ async function webhook(transcript: Transcript, info: RunInfo, url: string): Prom
 
 /** Waits until the deployment has ended and shows its record. */
 async function ended(transcript: Transcript, statusUrl: string, token: string): Promise<void> {
-  await transcript.svc(['app', 'history', 'api', '--wait', ...where], { mayFail: true });
+  await transcript.svc(['app', 'history', 'api', '--wait', ...where]);
   await transcript.curl(statusUrl, { headers: { 'X-Svc-Token': token } });
 }
 
@@ -99,7 +98,18 @@ async function serverlessFunction(transcript: Transcript, folder: string): Promi
   const { url } = JSON.parse(await transcript.svc(['function', 'show', 'hello', '-o', 'json', ...where])) as {
     url: string;
   };
-  await transcript.until(`${url}/?name=zero`, 200);
-  await transcript.curl(`${url}/?name=again`);
+  await transcript.curl(`${url}/?name=first`);
+  await transcript.curl(`${url}/?name=second`);
   await transcript.svc(['function', 'list', ...where]);
+  transcript.heading('And back to zero', 'Ten seconds after the last request.');
+  await idle(transcript);
+  await transcript.svc(['function', 'list', ...where]);
+}
+
+/** Looks, unseen, until the function has no pod any more. */
+async function idle(transcript: Transcript): Promise<void> {
+  for (;;) {
+    const shown = await transcript.quiet(['function', 'show', 'hello', '-o', 'json', ...where]);
+    if ((JSON.parse(shown) as { replicas: number }).replicas === 0) return;
+  }
 }

@@ -40,8 +40,8 @@ export interface RunnerDependencies {
   clock: Clock;
   log: Logger;
   metrics: BusMetrics;
-  /** Called when work became due by an attempt's end; wakes the dispatcher. */
-  onDue?: () => void;
+  /** Called when an attempt has ended: there is room for another, and its work may be due again. */
+  onEnd?: () => void;
   /** Default: the catalogue's. */
   definition?: QueueDefinition;
 }
@@ -68,7 +68,7 @@ export function backoff({ backoffMs, backoffMaxMs }: QueueDefinition, failures: 
 
 /** Runs a queue's jobs: begins each attempt in the work table, calls the processor, and records what it answered. */
 export function createRunner(dependencies: RunnerDependencies): Runner {
-  const { name, process, pool, redis, clock, metrics, onDue } = dependencies;
+  const { name, process, pool, redis, clock, metrics, onEnd } = dependencies;
   const definition: QueueDefinition = dependencies.definition ?? catalogue[name];
   const running = new Set<Promise<void>>();
   let open: { worker: Worker; connection: Redis } | undefined;
@@ -122,9 +122,7 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
       if (answer === 'done') {
         heard = await recordDone(pool, job);
       } else {
-        const next = await recordAgain(pool, job, answer.again);
-        heard = next !== undefined;
-        if (next?.dueNow) onDue?.();
+        heard = await recordAgain(pool, job, answer.again);
       }
     } catch (error) {
       outcome = 'failed';
@@ -138,7 +136,10 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
   const track = async (data: unknown) => {
     const attempt = run(data);
     running.add(attempt);
-    await attempt.finally(() => running.delete(attempt));
+    await attempt.finally(() => {
+      running.delete(attempt);
+      onEnd?.();
+    });
   };
 
   return {

@@ -81,17 +81,13 @@ export async function recordDone(database: Database, { workId, attempt }: Attemp
 }
 
 /** The attempt got further; the next one is due at `again`, or at once if something asked for it meanwhile. */
-export async function recordAgain(
-  database: Database,
-  { workId, attempt }: AttemptKey,
-  again: Date,
-): Promise<{ dueNow: boolean } | undefined> {
-  const { rows } = await database.query<{ dueNow: boolean }>(
+export async function recordAgain(database: Database, { workId, attempt }: AttemptKey, again: Date): Promise<boolean> {
+  const { rowCount } = await database.query(
     `UPDATE work SET leased_until = NULL, begun = false, failures = 0, last_error = NULL, due_at = LEAST(due_at, $3)
-     WHERE ${mine} RETURNING due_at <= now() AS "dueNow"`,
+     WHERE ${mine}`,
     [workId, attempt, again],
   );
-  return rows[0];
+  return rowCount === 1;
 }
 
 /** The attempt failed; the next one is due in `delayMs`. */

@@ -29,6 +29,16 @@ async function restarts(): Promise<number> {
   return items.flatMap((pod) => pod.status.containerStatuses ?? []).reduce((sum, each) => sum + each.restartCount, 0);
 }
 
+/** New pods: the kubelet waits longer before every further restart of an old one. */
+async function freshWorkers(): Promise<void> {
+  await platform.kubectl('-n', 'svc-system', 'rollout', 'restart', 'deploy/svc-workers');
+  await platform.kubectl('-n', 'svc-system', 'rollout', 'status', 'deploy/svc-workers', '--timeout=120s');
+  await eventually(
+    () => platform.kubectl('-n', 'svc-system', 'get', 'pods', '-l', 'app=svc-workers', '-o', 'name'),
+    (pods) => pods.stdout.trim().split('\n').length === 1,
+  );
+}
+
 t.test(
   'the workers are killed at every step of a rollout, and it still ends, once',
   { timeout: 500_000 },
@@ -39,6 +49,7 @@ t.test(
 
     for (const [index, failpoint] of failpoints.entries()) {
       await t.test(failpoint, async (t) => {
+        await freshWorkers();
         const before = await restarts();
         const armed = await eventually(
           () => inWorkers('node', '-e', `require('fs').writeFileSync('/failpoints/${failpoint}','')`),
@@ -48,7 +59,9 @@ t.test(
         const image = hello(index % 2 === 0 ? 'v2' : 'v1');
         const updated = await platform.svc(['app', 'update', 'api', '--image', image, ...flags]);
         t.equal(updated.code, 0, updated.stderr);
-        t.equal(await restarts(), before + 1, 'the workers were killed once');
+        // The record may have ended before its worker was killed.
+        const after = await eventually(restarts, (count) => count > before);
+        t.equal(after, before + 1, 'the workers were killed once');
         const entries = await history();
         t.equal(entries.length, index + 2);
         t.match(entries[0], { revision: index + 2, image, status: 'succeeded' });
@@ -59,6 +72,7 @@ t.test(
 
 t.test('Redis is flushed while a rollout is under way, and it still ends, once', { timeout: 300_000 }, async (t) => {
   const { flags } = await testProject(t, platform);
+  await freshWorkers();
   await platform.ok(['app', 'create', 'api', '--image', hello('v1'), ...flags]);
   const accepted = await platform.json<{ id: string }>([
     ...['app', 'update', 'api', '--image', hello('v2'), '--no-wait', ...flags],

@@ -48,7 +48,7 @@ async function generatedSecrets(flags: string[], url: string): Promise<Map<strin
       body,
     });
   }
-  await platform.request(`${platform.info.api}/api/v1/projects?token=${secrets.get('session token')}`, {
+  await platform.request(`${platform.info.api}/api/v1/projects`, {
     headers: { authorization: `Bearer ${secrets.get('session token')}x` },
   });
   return secrets;

@@ -71,6 +71,8 @@ function isAvailable(deployment: Stored<Deployment>, generation: number): boolea
 export function othersGoneInMs(pods: readonly Stored<Pod>[], generation: number, now: Date): number {
   const waits = pods
     .filter(({ metadata }) => metadata.annotations?.[releaseAnnotation] !== String(generation))
+    // An evicted pod stays as an object, for nobody to delete, and serves nothing.
+    .filter(({ status }) => status?.phase !== 'Failed' && status?.phase !== 'Succeeded')
     .map(({ metadata: { deletionTimestamp, deletionGracePeriodSeconds = 0 } }) => {
       if (deletionTimestamp === undefined) return departureMs;
       // The timestamp is when the pod is ended at the latest, in whole seconds: rounded, never early.

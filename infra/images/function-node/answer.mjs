@@ -1,6 +1,6 @@
 import { RequestError } from './event.mjs';
 
-const { once } = process.getBuiltinModule('node:events');
+const events = process.getBuiltinModule('node:events');
 
 const answerFields = new Set(['statusCode', 'headers', 'body']);
 
@@ -30,7 +30,7 @@ async function sendStream(response, body, signal) {
     if (typeof chunk !== 'string' && !(chunk instanceof Uint8Array)) {
       throw new TypeError('the handler returned a stream of something else than strings and bytes');
     }
-    if (!response.write(chunk)) await once(response, 'drain', { signal });
+    if (!response.write(chunk)) await events.once(response, 'drain', { signal });
   }
   response.end();
 }

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { Registry } from 'prom-client';
 import t, { type Test } from 'tap';
@@ -11,7 +12,7 @@ import { systemClock } from '../../../runtime/domain/clock.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { catalogue, type QueueDefinition, type WorkPayload } from '../../../runtime/queues/catalogue.ts';
 import { insertWork } from '../../../runtime/records/work.ts';
-import { silentLog } from '../../support/log.ts';
+import { recordingLog, silentLog } from '../../support/log.ts';
 import { testDatabase } from '../../support/postgres.ts';
 import { testRedis } from '../../support/redis.ts';
 
@@ -148,6 +149,21 @@ t.test('two dispatchers hand each row over once per attempt', async (t) => {
   t.ok(jobs.every(({ attempt }) => attempt === 1));
 });
 
+t.test('Redis holds no more than the workers take soon', async (t) => {
+  const { pool, until, startDispatcher, startRunner, rows } = await bus(t, {
+    definition: { ...quick, concurrency: 2, timeoutMs: 60_000 },
+  });
+  await Promise.all(Array.from({ length: 20 }, () => insertWork(pool, 'rollouts', newId())));
+  const queue = startDispatcher();
+  await until((now) => now.some(({ attempt }) => attempt > 0));
+  // Several looks of the dispatcher.
+  for (let look = 0; look < 4; look++) await clock.sleep(50);
+  t.equal((await rows()).filter(({ attempt }) => attempt > 0).length, 4);
+  t.equal(await queue.waiting(), 4);
+  startRunner(async () => 'done');
+  t.ok((await until(allDone)).every(({ attempt }) => attempt === 1));
+});
+
 t.test('a throw is retried with back-off and counted; the last attempt is told; success resets', async (t) => {
   const { pool, until, startDispatcher, startRunner } = await bus(t);
   const attempts: { attempt: number; last: boolean }[] = [];
@@ -241,6 +257,41 @@ t.test('Redis away: work is accepted and goes on without a restart when Redis is
   await until(allDone);
 });
 
+t.test('the password of Redis comes from its file', async (t) => {
+  const { pool, redis, until, startDispatcher, startRunner } = await bus(t);
+  const admin = new Redis(redis.url);
+  await admin.config('SET', 'requirepass', 'open sesame');
+  admin.disconnect();
+  Object.assign(redis, { passwordFile: join(t.testdir({ password: 'open sesame\n' }), 'password') });
+  startDispatcher();
+  startRunner(async () => 'done');
+  await insertWork(pool, 'rollouts', newId());
+  await until(allDone);
+});
+
+t.test('no password is logged, not even a wrong one', async (t) => {
+  const redis = await testRedis(t);
+  const admin = new Redis(redis.url);
+  await admin.config('SET', 'requirepass', 'open sesame');
+  admin.disconnect();
+  const passwordFile = join(t.testdir({ password: 'wrong-secret' }), 'password');
+  const recorded = recordingLog();
+  const queue = createJobQueue({ name: 'rollouts', redis: { ...redis, passwordFile }, log: recorded.log });
+  const { pool } = await testDatabase(t);
+  const metrics = createBusMetrics(new Registry());
+  const runner = createRunner({
+    ...{ name: 'rollouts', pool, redis: { ...redis, passwordFile }, clock, log: recorded.log, metrics },
+    process: async () => 'done',
+  });
+  queue.start();
+  runner.start();
+  while (recorded.entries.filter(({ msg }) => msg === 'redis does not answer').length < 2) await clock.sleep(10);
+  while (!recorded.text().includes('queue trouble')) await clock.sleep(10);
+  await Promise.all([queue.stop(), runner.stop()]);
+  t.match(recorded.text(), /WRONGPASS|invalid password/);
+  t.notMatch(recorded.text(), 'wrong-secret');
+});
+
 t.test('a hand-over that fails is given back', async (t) => {
   const { pool, startDispatcher, until } = await bus(t);
   const jobs: WorkPayload[] = [];
@@ -322,7 +373,7 @@ t.test('the outcome of a stale attempt is not recorded', async (t) => {
   t.equal(await beginAttempt(pool, first, 0), undefined, 'an attempt begins once');
   t.match(await claimDue(pool, 'rollouts', { limit: 1, leaseMs: 60_000 }), [{ attempt: 2, lost: true }]);
   t.equal(await recordDone(pool, first), false);
-  t.equal(await recordAgain(pool, first, new Date()), undefined);
+  t.equal(await recordAgain(pool, first, new Date()), false);
   t.equal(await recordFailure(pool, first, 'late', 0), false);
   t.match(await rows(), [{ state: 'pending', attempt: 2, failures: 1, last_error: 'the attempt never answered' }]);
   t.equal(await recordDone(pool, second), false, 'nor of one that nobody began');
@@ -339,7 +390,7 @@ t.test('a nudge while an attempt is under way makes the next one due at its end'
   // As nudgeRollouts does.
   await pool.query('UPDATE work SET due_at = LEAST(due_at, now())');
   t.match(await rows(), [{ due: false }], 'one attempt at a time');
-  t.match(await recordAgain(pool, { workId, attempt: 1 }, new Date('2100-01-01')), { dueNow: true });
+  t.equal(await recordAgain(pool, { workId, attempt: 1 }, new Date('2100-01-01')), true);
   t.match(await rows(), [{ due: true }]);
 });
 

@@ -41,6 +41,8 @@ t.test('a release is available once its pods are ready and no request reaches an
   const phase = (...args: [Stored<Deployment> | undefined, Stored<Pod>[]]) => releaseStatus(app, ...args, now)?.phase;
   t.equal(phase(deployment(), [pod(2)]), 'available');
   t.equal(phase(deployment(), [pod(2), pod(1, '2026-01-01T00:00:50Z')]), 'available', 'an old pod long told to go');
+  const evicted: Stored<Pod> = { ...pod(1), status: { phase: 'Failed', reason: 'Evicted' } };
+  t.equal(phase(deployment(), [pod(2), evicted]), 'available', 'an old pod that nobody deletes serves nothing');
   const waiting: [string, Stored<Deployment> | undefined, Stored<Pod>[]][] = [
     ['no Deployment yet', undefined, []],
     ['the Deployment is of the release before', deployment({}, 1), [pod(1)]],
@@ -59,7 +61,7 @@ t.test('what was available stays so, for this release only', (t) => {
   t.equal(releaseStatus({ ...app, status }, deployment({ availableReplicas: 0 }), [], now)?.phase, 'available');
   const older = { release: { ...status.release, generation: 1 } };
   t.equal(releaseStatus({ ...app, status: older }, undefined, [], now)?.phase, 'progressing');
-  t.equal(releaseStatus({ spec: { ...app.spec, release: undefined } } as never, undefined, [], now), undefined);
+  t.equal(releaseStatus({ spec: { image: 'x:1', port: 8080, replicas: 1 } }, undefined, [], now), undefined);
   t.end();
 });
 

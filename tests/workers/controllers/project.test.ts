@@ -90,7 +90,7 @@ t.test('a namespace that exists is not taken over, whatever labels it has', asyn
   await create('prod', 'test');
   for (const metadata of foreign) {
     kube.seed({ apiVersion: 'v1', kind: 'Namespace', metadata });
-    const [before] = kube.all(kinds.Namespace);
+    const before = await kube.get(kinds.Namespace, 'shop-prod');
     const { project, outcome } = await pass();
     t.match(project?.status, {
       phase: 'failed',

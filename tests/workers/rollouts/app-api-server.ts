@@ -37,20 +37,21 @@ export async function serveApps(t: Test, kube: FakeKube): Promise<string> {
     if (!app) throw new KubeError(404, 'NotFound', `apps "${name}" not found`);
     return app;
   };
+  const respond = async (request: IncomingMessage, response: ServerResponse) => {
+    const reply = (status: number, body: unknown) =>
+      response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    try {
+      const body = await answer(request, response);
+      if (body === undefined) response.end();
+      else reply(200, body);
+    } catch (error) {
+      const known = error instanceof KubeError ? error : new KubeError(500, 'InternalError', String(error));
+      const { status: code, reason, message } = known;
+      reply(code, { kind: 'Status', apiVersion: 'v1', status: 'Failure', code, reason, message });
+    }
+  };
   const server = createServer((request, response) => {
-    answer(request, response).then(
-      (body) => {
-        if (body === undefined) response.end();
-        else response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-      },
-      (error: unknown) => {
-        const known = error instanceof KubeError ? error : new KubeError(500, 'InternalError', String(error));
-        const { status: code, reason, message } = known;
-        response
-          .writeHead(code, { 'content-type': 'application/json' })
-          .end(JSON.stringify({ kind: 'Status', apiVersion: 'v1', status: 'Failure', code, reason, message }));
-      },
-    );
+    void respond(request, response);
   }).listen(0, '127.0.0.1');
   t.teardown(() => {
     server.close();

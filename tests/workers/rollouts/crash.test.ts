@@ -29,7 +29,7 @@ interface WorkerProcess {
   /** Resolves with the exit code or the signal that ended it. */
   ended: Promise<number | string | null>;
   /** Resolves when it has logged this message; it starts listening at the call. */
-  logged(msg: string): Promise<void>;
+  logged: (msg: string) => Promise<void>;
   lines: string[];
 }
 
@@ -49,6 +49,15 @@ function pretendPodsServe(t: Test, kube: FakeKube): void {
     }
   };
   void follow();
+}
+
+/** Waits for the newest deployment's end. */
+async function untilEnded(app: TestApp): Promise<Deployment[]> {
+  for (;;) {
+    const entries = await app.history();
+    if (entries[0]?.endedAt) return entries;
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
 }
 
 /** PostgreSQL, Redis and Kubernetes as svc-workers sees them, and svc-workers as a process of its own. */
@@ -76,7 +85,6 @@ async function world(t: Test) {
     const lines: string[] = [];
     const output = createInterface({ input: child.stdout });
     output.on('line', (line) => lines.push(line));
-    output.on('line', (line) => process.env['DBG'] && process.stderr.write(line + '\n'));
     t.teardown(async () => {
       child.kill('SIGKILL');
       await ended;
@@ -93,35 +101,26 @@ async function world(t: Test) {
     return { child, ended, logged, lines };
   };
 
-  /** Waits for the newest deployment's end. */
-  const untilEnded = async (app: TestApp): Promise<Deployment[]> => {
-    for (;;) {
-      const entries = await app.history();
-      if (entries[0]?.endedAt) return entries;
-      await new Promise((resolve) => setTimeout(resolve, 25));
-    }
-  };
   return {
     pool,
     kube,
     redis,
     startWorkers,
-    untilEnded,
     arm: (name: string) => writeFileSync(join(failpointsDir, name), ''),
   };
 }
 
 t.test('killed at every step, a deployment still ends, exactly once', { timeout: 110_000 }, async (t) => {
-  const { pool, kube, startWorkers, untilEnded, arm } = await world(t);
+  const { pool, kube, startWorkers, arm } = await world(t);
   const app = await testApp(pool, kube, 'api');
+  let workers = startWorkers();
   for (const [index, failpoint] of failpoints.entries()) {
     arm(failpoint);
-    const workers = startWorkers();
     const id = await app.accept(`r/api:${index + 1}`);
     t.equal(await workers.ended, 'SIGKILL', failpoint);
     // As if the time of the lost attempt had passed.
     await pool.query(`UPDATE work SET leased_until = now() WHERE leased_until IS NOT NULL`);
-    const next = startWorkers();
+    workers = startWorkers();
     const entries = await untilEnded(app);
     t.equal(entries.length, index + 1, 'once in history');
     t.match(entries[0], { id, revision: index + 1, state: 'succeeded', current: true });
@@ -131,15 +130,13 @@ t.test('killed at every step, a deployment still ends, exactly once', { timeout:
       if (rows[0]?.state === 'done') break;
       await new Promise((resolve) => setTimeout(resolve, 25));
     }
-    next.child.kill('SIGKILL');
-    await next.ended;
   }
   const writes = kube.calls.filter(({ verb }) => verb === 'replace').length;
   t.equal(writes, failpoints.length, 'each release was written once');
 });
 
 t.test('two processes share the work; one is killed while many apps deploy', { timeout: 60_000 }, async (t) => {
-  const { pool, kube, startWorkers, untilEnded, arm } = await world(t);
+  const { pool, kube, startWorkers, arm } = await world(t);
   const apps = await Promise.all(Array.from({ length: 12 }, (_, index) => testApp(pool, kube, `app-${index}`)));
   const workers = [startWorkers(), startWorkers()];
   await Promise.all(workers.map(({ logged }) => logged('process started')));
@@ -155,8 +152,41 @@ t.test('two processes share the work; one is killed while many apps deploy', { t
   }
 });
 
+t.test('a worker that was stopped past its time cannot write over a newer release', { timeout: 60_000 }, async (t) => {
+  const { pool, kube, startWorkers } = await world(t);
+  const app = await testApp(pool, kube, 'api');
+  const stopped = startWorkers();
+  await stopped.logged('process started');
+  let newer = '';
+  const refused = stopped.logged('answer of a stale attempt ignored');
+  const late = Promise.withResolvers<unknown>();
+  kube.intercept = async ({ verb }) => {
+    if (verb !== 'replace') return;
+    kube.intercept = undefined;
+    // Its write is on the way: it stops, its time passes, another process takes over, and a newer deployment ends.
+    stopped.child.kill('SIGSTOP');
+    await pool.query(`UPDATE work SET leased_until = now() WHERE leased_until IS NOT NULL`);
+    const other = startWorkers();
+    await untilEnded(app);
+    newer = await app.accept('r/api:2');
+    await untilEnded(app);
+    other.child.kill('SIGKILL');
+    await other.ended;
+    stopped.child.kill('SIGCONT');
+    late.resolve(undefined);
+  };
+  const first = await app.accept('r/api:1');
+  await late.promise;
+  await refused;
+  t.match((await app.object()).spec.release, { generation: 2, deploymentId: newer });
+  t.match(await app.history(), [
+    { id: newer, revision: 2, state: 'succeeded', current: true },
+    { id: first, revision: 1, state: 'succeeded' },
+  ]);
+});
+
 t.test('Redis goes away, comes back empty, and nothing that was accepted is lost', { timeout: 60_000 }, async (t) => {
-  const { pool, kube, redis, startWorkers, untilEnded } = await world(t);
+  const { pool, kube, redis, startWorkers } = await world(t);
   const app = await testApp(pool, kube, 'api');
   const workers = startWorkers();
   await workers.logged('process started');
@@ -180,7 +210,7 @@ t.test('Redis goes away, comes back empty, and nothing that was accepted is lost
 });
 
 t.test('SIGTERM drains, whether Redis is there or not', { timeout: 60_000 }, async (t) => {
-  const { pool, kube, redis, startWorkers, untilEnded } = await world(t);
+  const { pool, kube, redis, startWorkers } = await world(t);
   const app = await testApp(pool, kube, 'api');
   const first = startWorkers();
   await first.logged('process started');
