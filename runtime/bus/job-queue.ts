@@ -1,7 +1,7 @@
 import { Queue } from 'bullmq';
 import type { Logger } from 'pino';
 import type { QueueName, WorkPayload } from '../queues/catalogue.ts';
-import { openProducerRedis, type RedisAddress } from './redis.ts';
+import { openProducerRedis, withoutCommand, type RedisAddress } from './redis.ts';
 
 /** The sending side of one queue. */
 export interface JobQueue {
@@ -19,6 +19,14 @@ export interface JobQueue {
 /** A job's id; it names the attempt, since BullMQ ignores an id that it knows, in silence and in any state. */
 export function jobId({ workId, attempt }: Pick<WorkPayload, 'workId' | 'attempt'>): string {
   return `${workId}-${attempt}`;
+}
+
+async function asking<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    throw withoutCommand(error);
+  }
 }
 
 /** One BullMQ queue of the catalogue, which carries ids only: one attempt a job, since retries are rows of the work table. */
@@ -44,9 +52,9 @@ export function createJobQueue({ name, redis, log }: { name: QueueName; redis: R
       open = { connection, queue };
     },
     ready: () => open?.connection.status === 'ready',
-    waiting: () => queue().getWaitingCount(),
+    waiting: () => asking(queue().getWaitingCount()),
     async add(jobs) {
-      await queue().addBulk(jobs.map((data) => ({ name, data, opts: { jobId: jobId(data) } })));
+      await asking(queue().addBulk(jobs.map((data) => ({ name, data, opts: { jobId: jobId(data) } }))));
     },
     async stop() {
       if (!open) return;

@@ -14,6 +14,15 @@ export interface RedisAddress {
 const commandTimeoutMs = 2_000;
 const retryMaxMs = 2_000;
 
+/**
+ * Takes the command out of a Redis error, and answers with the error: that of a refused AUTH carries the password, and
+ * errors are logged.
+ */
+export function withoutCommand(error: unknown): unknown {
+  if (error instanceof Error && 'command' in error) delete error.command;
+  return error;
+}
+
 type Behaviour = Pick<RedisOptions, 'enableOfflineQueue' | 'maxRetriesPerRequest' | 'commandTimeout'>;
 
 function open({ url, passwordFile }: RedisAddress, log: Logger, options: Behaviour): Redis {
@@ -25,7 +34,9 @@ function open({ url, passwordFile }: RedisAddress, log: Logger, options: Behavio
     retryStrategy: (times: number) => Math.min(retryMaxMs, 50 * 2 ** Math.min(times, 10)),
   });
   let lost = false;
+  // The first listener: others get the error without its command, too.
   redis.on('error', (error: Error) => {
+    withoutCommand(error);
     if (!lost) log.warn({ err: error }, 'redis does not answer');
     lost = true;
   });

@@ -7,7 +7,7 @@ import type { Clock } from '../domain/clock.ts';
 import type { Id } from '../domain/ids.ts';
 import { catalogue, type QueueDefinition, type QueueName, type WorkPayload } from '../queues/catalogue.ts';
 import type { BusMetrics } from './metrics.ts';
-import { openWorkerRedis, type RedisAddress } from './redis.ts';
+import { openWorkerRedis, withoutCommand, type RedisAddress } from './redis.ts';
 import { beginAttempt, recordAgain, recordDone, recordFailure } from './work-table.ts';
 
 /** One attempt of one piece of work, as its processor sees it. */
@@ -157,7 +157,9 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
       });
       // What a job throws is an outage of the work table: its lease runs out, and it is due again.
       worker.on('failed', (_job, error) => dependencies.log.warn({ err: error, queue: name }, 'job failed'));
-      worker.on('error', (error) => dependencies.log.debug({ err: error, queue: name }, 'queue trouble'));
+      worker.on('error', (error) =>
+        dependencies.log.debug({ err: withoutCommand(error), queue: name }, 'queue trouble'),
+      );
       open = { worker, connection };
     },
     async stop() {
@@ -166,10 +168,12 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
       open = undefined;
       const timer = new AbortController();
       const within = (ms: number) => delay(ms, undefined, { signal: timer.signal }).catch(() => undefined);
-      const closed = worker.close().catch(() => undefined);
+      // Without Redis, an orderly close would wait for ever.
+      const orderly = connection.status === 'ready';
+      const close = () => worker.close(!orderly).catch(() => undefined);
+      const closing = orderly ? close() : undefined;
       await Promise.race([Promise.allSettled(running), within(attemptsLimitMs)]);
-      // Without Redis, closing waits for ever.
-      await Promise.race([closed, within(closeLimitMs)]);
+      await Promise.race([closing ?? close(), within(closeLimitMs)]);
       timer.abort();
       connection.disconnect();
     },

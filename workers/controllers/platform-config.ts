@@ -20,7 +20,7 @@ const accepted = 'Accepted';
 export interface PlatformConfigController {
   definition: ControllerDefinition<PlatformConfig>;
   /** The last settings that were good; undefined before there were any. */
-  current(): PlatformConfigSpec | undefined;
+  current: () => PlatformConfigSpec | undefined;
 }
 
 /**

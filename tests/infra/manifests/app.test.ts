@@ -120,8 +120,8 @@ t.test('the route, without and with a gate', async (t) => {
 
 t.test('the gate removes what clients may not send, then asks the checker about this very app', async (t) => {
   const [strip, gate] = appMiddlewares(input);
-  const { customRequestHeaders } = (strip?.spec as { headers: { customRequestHeaders: Record<string, string> } })
-    .headers;
+  const { spec } = strip as { spec: { headers: { customRequestHeaders: Record<string, string> } } };
+  const { customRequestHeaders } = spec.headers;
   t.same(
     { ...strip, spec: undefined },
     {

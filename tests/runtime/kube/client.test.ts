@@ -330,7 +330,7 @@ t.test('the real API server', { skip: noCluster }, async (t) => {
 
   await t.test('a Deployment is scaled against the version that was read', async (t) => {
     const labels = { app: 'scaled' };
-    await kube.create({
+    await kube.create<KubeObject>({
       apiVersion: 'apps/v1',
       kind: 'Deployment',
       metadata: { name: 'scaled', namespace },
@@ -339,7 +339,7 @@ t.test('the real API server', { skip: noCluster }, async (t) => {
         selector: { matchLabels: labels },
         template: { metadata: { labels }, spec: { containers: [{ name: 'c', image: 'example.invalid/none:1' }] } },
       },
-    } as KubeObject);
+    });
     const scale = await kube.getScale(namespace, 'scaled');
     t.match(scale, { replicas: 0, currentReplicas: 0 });
     if (!scale) return;

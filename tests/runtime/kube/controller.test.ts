@@ -137,6 +137,15 @@ t.test('a failing pass comes again after its back-off, until it succeeds', async
   await world.clock.advance(60_000);
   t.equal(world.passes.length, tries + 1);
   t.equal(await world.metric('controller_runtime_reconcile_total', { controller: 'App', result: 'success' }), 1);
+
+  failing = true;
+  const before = world.passes.length;
+  await world.kube.mergePatch(
+    { apiVersion: 'platform.svc/v1', kind: 'App', namespace: 'shop-prod', name: 'one' },
+    { spec: { a: 1 } },
+  );
+  await world.clock.advance(1_000);
+  t.ok(world.passes.length - before >= 7, 'the next failure starts with short waits again');
 });
 
 t.test('a conflict and something on its way out are no errors', async (t) => {

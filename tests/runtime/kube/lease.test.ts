@@ -1,10 +1,12 @@
 import t from 'tap';
 import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { systemClock } from '../../../runtime/domain/clock.ts';
 import { KubeError } from '../../../runtime/kube/kube-client.ts';
 import { createLease, type LeaderLease } from '../../../runtime/kube/lease.ts';
 import { fakeClock, settle, type FakeClock } from '../../support/clock.ts';
 import { fakeKube, type FakeKube } from '../../support/fake-kube.ts';
+import { noCluster, testCluster } from '../../support/kubernetes.ts';
 import { silentLog } from '../../support/log.ts';
 
 interface Candidate {
@@ -142,4 +144,29 @@ t.test('a lease that somebody else took is given up at once', async (t) => {
   t.same(a.told, ['elected', 'lost']);
   await a.lease.stop();
   t.match(await specOf(kube), { holderIdentity: 'thief' });
+});
+
+t.test('on the real API server the lease goes from one to the next', { skip: noCluster }, async (t) => {
+  const { kube, namespace } = await testCluster(t);
+  const stand = (identity: string) => {
+    const elected = Promise.withResolvers<void>();
+    const lease = createLease({
+      ...{ kube, namespace, identity, name: 'leader', clock: systemClock, log: silentLog },
+      onElected: () => elected.resolve(),
+      onLost: () => elected.reject(new Error(`${identity} lost the lease`)),
+    });
+    t.teardown(() => lease.stop());
+    lease.start();
+    return { lease, elected: elected.promise };
+  };
+  const a = stand('a');
+  await a.elected;
+  const b = stand('b');
+  t.notOk(b.lease.isLeader());
+  await a.lease.stop();
+  await b.elected;
+  t.notOk(a.lease.isLeader());
+  t.ok(b.lease.isLeader());
+  const live = await kube.get<StoredLease>(kinds.Lease, 'leader', namespace);
+  t.match(live?.spec, { holderIdentity: 'b', leaseTransitions: 1, renewTime: /\.\d{6}Z$/ });
 });

@@ -3,7 +3,7 @@ import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { Project } from '../../../runtime/contracts/resources/project.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
-import { workloadFinalizer } from '../../../runtime/domain/labels.ts';
+import { managedLabels, workloadFinalizer } from '../../../runtime/domain/labels.ts';
 import { createEventRecorder } from '../../../runtime/kube/events.ts';
 import { deleteEnvironmentRecords } from '../../../runtime/records/environments.ts';
 import { readControllerReport, writeControllerReport } from '../../../runtime/records/controller-reports.ts';
@@ -132,19 +132,26 @@ t.test('a deleted project takes its own namespaces with it, waits for them, then
     kind: 'Namespace',
     metadata: { name: 'else', labels: { 'platform.svc/project': 'shop' } },
   });
+  // Of a former project of this name, or labelled by hand: everything but the project's id.
+  const labels = { ...managedLabels(), 'platform.svc/project': 'shop', 'platform.svc/environment-id': newId() };
+  kube.seed({
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: 'former', labels: { ...labels, 'platform.svc/id': newId() } },
+  });
   await pass();
   const prod = await kube.get(kinds.Namespace, 'shop-prod');
   if (prod) await kube.replace({ ...prod, metadata: { ...prod.metadata, finalizers: ['kubernetes'] } });
   await remove();
   t.match(await pass(), { outcome: { requeueAfterMs: 15_000 }, project: { status: { phase: 'deleting' } } });
-  t.same(namespaces(), ['else', 'shop-prod', 'shop-test'], 'what is in it is still going');
+  t.same(namespaces(), ['else', 'former', 'shop-prod', 'shop-test'], 'what is in it is still going');
   t.ok(await read());
   const going = await kube.get(kinds.Namespace, 'shop-prod');
   t.ok(going?.metadata.deletionTimestamp);
   if (going) await kube.replace({ ...going, metadata: { ...going.metadata, finalizers: [] } });
   await pass();
   t.equal(await read(), undefined);
-  t.same(namespaces(), ['else', 'shop-test'], 'what was not ours stays');
+  t.same(namespaces(), ['else', 'former', 'shop-test'], 'what was not ours stays');
   t.same([...new Set(deleted)].sort(), spec.environments.map(({ id }) => id).sort());
 });
 

@@ -1,0 +1,48 @@
+import { Redis } from 'ioredis';
+import t from 'tap';
+import { testApp } from './rollout-world.ts';
+import { untilEnded, workerWorld } from './worker-world.ts';
+
+t.test('Redis goes away, comes back empty, and nothing that was accepted is lost', { timeout: 60_000 }, async (t) => {
+  const { pool, kube, redis, startWorkers } = await workerWorld(t);
+  const app = await testApp(pool, kube, 'api');
+  const workers = startWorkers();
+  await workers.logged('process started');
+  await app.accept('r/api:1');
+  t.match(await untilEnded(app), [{ state: 'succeeded' }]);
+
+  const away = workers.logged('redis does not answer');
+  redis.stop();
+  await away;
+  await app.accept('r/api:2');
+  const back = workers.logged('redis answers again');
+  await redis.start();
+  await back;
+  const client = new Redis(redis.url);
+  await client.flushall();
+  client.disconnect();
+  t.match(await untilEnded(app), [{ state: 'succeeded' }, { state: 'succeeded' }]);
+  await app.accept('r/api:3');
+  t.match(await untilEnded(app), [{ revision: 3, state: 'succeeded', current: true }, {}, {}]);
+  t.equal(workers.child.exitCode, null, 'without a restart');
+});
+
+t.test('SIGTERM drains, whether Redis is there or not', { timeout: 60_000 }, async (t) => {
+  const { pool, kube, redis, startWorkers } = await workerWorld(t);
+  const app = await testApp(pool, kube, 'api');
+  const first = startWorkers();
+  await first.logged('process started');
+  await app.accept('r/api:1');
+  await untilEnded(app);
+  first.child.kill('SIGTERM');
+  t.equal(await first.ended, 0);
+  t.notMatch(first.lines.join('\n'), '"level":"error"');
+
+  const second = startWorkers();
+  await second.logged('process started');
+  const away = second.logged('redis does not answer');
+  redis.stop();
+  await away;
+  second.child.kill('SIGTERM');
+  t.equal(await second.ended, 0);
+});

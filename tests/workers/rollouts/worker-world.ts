@@ -1,0 +1,104 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Test } from 'tap';
+import type { App } from '../../../runtime/contracts/resources/app.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { migrationNames } from '../../../runtime/db/migrate.ts';
+import type { Deployment } from '../../../runtime/records/deployments.ts';
+import { fakeKube, type FakeKube } from '../../support/fake-kube.ts';
+import { testDatabase } from '../../support/postgres.ts';
+import { testRedis } from '../../support/redis.ts';
+import { serveApps } from './app-api-server.ts';
+import type { TestApp } from './rollout-world.ts';
+
+const root = join(import.meta.dirname, '../../..');
+
+/** svc-workers as a process of its own. */
+export interface WorkerProcess {
+  child: ChildProcess;
+  /** Resolves with the exit code or the signal that ended it. */
+  ended: Promise<number | string | null>;
+  /** Resolves when it has logged this message; it starts listening at the call. */
+  logged: (msg: string) => Promise<void>;
+  lines: string[];
+}
+
+/** Stands in for the App controller and its pods: every release serves at once. */
+function pretendPodsServe(t: Test, kube: FakeKube): void {
+  const stop = new AbortController();
+  t.teardown(() => stop.abort());
+  const follow = async () => {
+    for await (const { object } of kube.watch<App>(kinds.App, { resourceVersion: '0' }, stop.signal)) {
+      const app = await kube.get<App>(kinds.App, object.metadata.name, object.metadata.namespace);
+      const release = app?.spec.release;
+      if (!app || !release || app.status?.release?.generation === release.generation) continue;
+      const { generation, deploymentId } = release;
+      const status = { release: { generation, deploymentId, phase: 'available' as const } };
+      // A conflict means that there is a newer state, which comes next.
+      await kube.replaceStatus<App>({ ...app, status }).catch(() => undefined);
+    }
+  };
+  void follow();
+}
+
+/** Waits for the newest deployment's end. */
+export async function untilEnded(app: TestApp): Promise<Deployment[]> {
+  for (;;) {
+    const entries = await app.history();
+    if (entries[0]?.endedAt) return entries;
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}
+
+/** PostgreSQL, Redis and Kubernetes as svc-workers sees them, and svc-workers as a process of its own. */
+export async function workerWorld(t: Test) {
+  const [database, redis] = await Promise.all([testDatabase(t), testRedis(t)]);
+  const { pool } = database;
+  await pool.query('CREATE TABLE pgmigrations (name text)');
+  await pool.query('INSERT INTO pgmigrations SELECT unnest($1::text[])', [await migrationNames()]);
+  const kube = fakeKube();
+  const kubeconfig = await serveApps(t, kube);
+  const failpointsDir = join(dirname(kubeconfig), 'failpoints');
+  mkdirSync(failpointsDir);
+  pretendPodsServe(t, kube);
+
+  const startWorkers = (): WorkerProcess => {
+    const child = spawn(process.execPath, ['workers/main.ts'], {
+      cwd: root,
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: {
+        ...{ PATH: process.env['PATH'], ADMIN_PORT: '0', LOG_LEVEL: 'debug', SVC_FAILPOINTS_DIR: failpointsDir },
+        ...{ DATABASE_URL: database.url, REDIS_URL: redis.url, KUBECONFIG: kubeconfig },
+      },
+    });
+    const ended = once(child, 'exit').then(([code, signal]) => (signal ?? code) as number | string | null);
+    const lines: string[] = [];
+    const output = createInterface({ input: child.stdout });
+    output.on('line', (line) => lines.push(line));
+    t.teardown(async () => {
+      child.kill('SIGKILL');
+      await ended;
+    });
+    const logged = (msg: string) =>
+      new Promise<void>((resolve) => {
+        const look = (line: string) => {
+          if (!line.includes(`"msg":"${msg}"`)) return;
+          output.off('line', look);
+          resolve();
+        };
+        output.on('line', look);
+      });
+    return { child, ended, logged, lines };
+  };
+
+  return {
+    pool,
+    kube,
+    redis,
+    startWorkers,
+    arm: (name: string) => writeFileSync(join(failpointsDir, name), ''),
+  };
+}
