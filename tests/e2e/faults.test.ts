@@ -21,22 +21,30 @@ interface Entry {
 const inWorkers = (...command: string[]) =>
   platform.kubectl('-n', 'svc-system', 'exec', 'deploy/svc-workers', '--', ...command);
 
-async function restarts(): Promise<number> {
-  const pods = await platform.kubectl('-n', 'svc-system', 'get', 'pods', '-l', 'app=svc-workers', '-o', 'json');
-  const { items } = JSON.parse(pods.stdout) as {
-    items: { status: { containerStatuses?: { restartCount: number; ready: boolean }[] } }[];
-  };
-  return items.flatMap((pod) => pod.status.containerStatuses ?? []).reduce((sum, each) => sum + each.restartCount, 0);
+interface WorkerPod {
+  metadata: { name: string };
+  status: { containerStatuses?: { restartCount: number; ready: boolean }[] };
 }
 
-/** New pods: the kubelet waits longer before every further restart of an old one. */
+async function workerPods(): Promise<WorkerPod[]> {
+  const pods = await platform.kubectl('-n', 'svc-system', 'get', 'pods', '-l', 'app=svc-workers', '-o', 'json');
+  return (JSON.parse(pods.stdout || '{"items":[]}') as { items: WorkerPod[] }).items;
+}
+
+async function restarts(): Promise<number> {
+  const statuses = (await workerPods()).flatMap(({ status }) => status.containerStatuses ?? []);
+  return statuses.reduce((sum, { restartCount }) => sum + restartCount, 0);
+}
+
+/** A new pod: the kubelet waits longer before every further restart of an old one. */
 async function freshWorkers(): Promise<void> {
+  const before = new Set((await workerPods()).map(({ metadata }) => metadata.name));
   await platform.kubectl('-n', 'svc-system', 'rollout', 'restart', 'deploy/svc-workers');
-  await platform.kubectl('-n', 'svc-system', 'rollout', 'status', 'deploy/svc-workers', '--timeout=120s');
-  await eventually(
-    () => platform.kubectl('-n', 'svc-system', 'get', 'pods', '-l', 'app=svc-workers', '-o', 'name'),
-    (pods) => pods.stdout.trim().split('\n').length === 1,
-  );
+  await eventually(workerPods, (pods) => {
+    const [pod] = pods;
+    if (!pod || pods.length > 1 || before.has(pod.metadata.name)) return false;
+    return pod.status.containerStatuses?.every(({ ready }) => ready) ?? false;
+  });
 }
 
 t.test(
@@ -77,9 +85,13 @@ t.test('Redis is flushed while a rollout is under way, and it still ends, once',
   const accepted = await platform.json<{ id: string }>([
     ...['app', 'update', 'api', '--image', hello('v2'), '--no-wait', ...flags],
   ]);
-  const flushed = await platform.kubectl(
-    ...['-n', 'svc-system', 'exec', 'svc-redis-0', '--', 'sh', '-c'],
-    'REDISCLI_AUTH="$(cat "$REDIS_PASSWORD_FILE")" redis-cli flushall',
+  const flushed = await eventually(
+    () =>
+      platform.kubectl(
+        ...['-n', 'svc-system', 'exec', 'svc-redis-0', '--', 'sh', '-c'],
+        'REDISCLI_AUTH="$(cat "$REDIS_PASSWORD_FILE")" redis-cli flushall',
+      ),
+    ({ code }) => code === 0,
   );
   t.match(flushed.stdout, 'OK', flushed.stderr);
   const entries = await eventually(

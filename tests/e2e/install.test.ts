@@ -1,6 +1,5 @@
 import t from 'tap';
-import { runningPlatform } from '../support/platform.ts';
-import { run } from '../support/platform.ts';
+import { run, runningPlatform } from '../support/platform.ts';
 
 const platform = await runningPlatform();
 

@@ -46,10 +46,21 @@ export interface Platform {
   errorBodies: string[];
 }
 
-/** Runs a program to its end. */
-export function run(command: string, args: string[], env: NodeJS.ProcessEnv = {}, input?: string): Promise<Ended> {
+/** A look at the cluster takes moments; one that hangs is ended, and asked again by whoever waits for its answer. */
+const kubectlLimitMs = 30_000;
+
+/** Runs a program to its end; past `limitMs` (default none) it is killed, which counts as a failure. */
+export function run(
+  command: string,
+  args: string[],
+  { env = {}, input, limitMs }: { env?: NodeJS.ProcessEnv; input?: string | undefined; limitMs?: number } = {},
+): Promise<Ended> {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { cwd: root, env: { ...process.env, ...env } });
+    const child = spawn(command, args, {
+      cwd: root,
+      env: { ...process.env, ...env },
+      ...(limitMs !== undefined && { timeout: limitMs, killSignal: 'SIGKILL' as const }),
+    });
     const output = Promise.all([text(child.stdout), text(child.stderr)]);
     child.stdin.on('error', () => undefined);
     child.stdin.end(input);
@@ -72,7 +83,7 @@ export async function runningPlatform(): Promise<Platform> {
   mkdirSync(config, { recursive: true });
   const env = { XDG_CONFIG_HOME: config, SVC_API: info.api, NO_COLOR: '1' };
   const errorBodies: string[] = [];
-  const svc = (args: string[], input?: string) => run(process.execPath, ['cli/main.ts', ...args], env, input);
+  const svc = (args: string[], input?: string) => run(process.execPath, ['cli/main.ts', ...args], { env, input });
   const ok = async (args: string[], input?: string) => {
     const ended = await svc(args, input);
     if (ended.code !== 0) throw new Error(`svc ${args.join(' ')} ended with ${ended.code}: ${ended.stderr}`);
@@ -88,7 +99,8 @@ export async function runningPlatform(): Promise<Platform> {
     ok,
     errorBodies,
     json: async <T>(args: string[]) => JSON.parse(await ok([...args, '-o', 'json'])) as T,
-    kubectl: (...args) => run(join(paths().binDir, 'kubectl'), ['--kubeconfig', info.kubeconfig, ...args]),
+    kubectl: (...args) =>
+      run(join(paths().binDir, 'kubectl'), ['--kubeconfig', info.kubeconfig, ...args], { limitMs: kubectlLimitMs }),
     request: async (url, options = {}) => {
       const answer = await send(info.ingress, url, options);
       if (answer.status >= 400) errorBodies.push(answer.body);

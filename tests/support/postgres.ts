@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import pg from 'pg';
+import { systemClock } from '../../runtime/domain/clock.ts';
+import { migrate } from '../../runtime/db/migrate.ts';
+import { silentLog } from './log.ts';
 import { testServers } from './servers.ts';
 
 /** What a test needs of tap: somewhere to hang the cleaning up. */
@@ -9,15 +10,13 @@ interface Teardown {
   teardown(end: () => unknown): void;
 }
 
-const migrations = join(import.meta.dirname, '../../runtime/db/migrations');
-
 /** A fresh, migrated database on the run's real PostgreSQL; dropped when the test ends. */
 export async function testDatabase(t: Teardown): Promise<{ pool: pg.Pool; url: string; name: string }> {
   const server = testServers().postgres;
   const name = `test_${randomBytes(6).toString('hex')}`;
   await query(`${server.url}/postgres`, `CREATE DATABASE ${name}`);
   const url = `${server.url}/${name}`;
-  for (const file of readdirSync(migrations).sort()) await query(url, readFileSync(join(migrations, file), 'utf8'));
+  await migrate({ url, clock: systemClock, log: silentLog });
   const pool = new pg.Pool({ connectionString: url, max: 20 });
   // A test may cut the server's connections; an idle client then reports here.
   pool.on('error', () => undefined);

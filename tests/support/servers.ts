@@ -4,6 +4,7 @@ import { createServer, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { once } from 'node:events';
+import pg from 'pg';
 
 /**
  * Real PostgreSQL and Redis servers for one run of the test suite: `before.ts` starts them, `after.ts` ends them, and the
@@ -85,7 +86,28 @@ export async function startPostgres(folder: string): Promise<{ port: number; pid
   const child = spawn(postgres, args, { cwd: tmpdir(), detached: true, stdio: 'ignore' });
   await untilListening(port, child);
   child.unref();
-  return { port, pid: child.pid ?? 0, url: `postgresql://svc@127.0.0.1:${port}` };
+  const url = `postgresql://svc@127.0.0.1:${port}`;
+  await untilAnswering(url);
+  return { port, pid: child.pid ?? 0, url };
+}
+
+/** A server that listens may still be starting, and says so to whoever connects. */
+async function untilAnswering(url: string): Promise<void> {
+  for (;;) {
+    const client = new pg.Client({ connectionString: `${url}/postgres` });
+    // The server may end the connection that it has just refused.
+    client.on('error', () => undefined);
+    try {
+      await client.connect();
+      return;
+    } catch (error) {
+      // https://www.postgresql.org/docs/15/errcodes-appendix.html: cannot_connect_now
+      if ((error as { code?: string }).code !== '57P03') throw error;
+      await new Promise((resolve) => setTimeout(resolve, 25));
+    } finally {
+      await client.end();
+    }
+  }
 }
 
 /** Starts a private Redis with the settings that BullMQ needs. `port` re-starts one at its old address. */

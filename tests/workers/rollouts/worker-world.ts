@@ -6,7 +6,6 @@ import { createInterface } from 'node:readline';
 import type { Test } from 'tap';
 import type { App } from '../../../runtime/contracts/resources/app.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
-import { migrationNames } from '../../../runtime/db/migrate.ts';
 import type { Deployment } from '../../../runtime/records/deployments.ts';
 import { fakeKube, type FakeKube } from '../../support/fake-kube.ts';
 import { testDatabase } from '../../support/postgres.ts';
@@ -57,8 +56,6 @@ export async function untilEnded(app: TestApp): Promise<Deployment[]> {
 export async function workerWorld(t: Test) {
   const [database, redis] = await Promise.all([testDatabase(t), testRedis(t)]);
   const { pool } = database;
-  await pool.query('CREATE TABLE pgmigrations (name text)');
-  await pool.query('INSERT INTO pgmigrations SELECT unnest($1::text[])', [await migrationNames()]);
   const kube = fakeKube();
   const kubeconfig = await serveApps(t, kube);
   const failpointsDir = join(dirname(kubeconfig), 'failpoints');
