@@ -3,7 +3,7 @@ import type { Registry } from 'prom-client';
 import { z } from 'zod';
 import { controllerHealth, type ControllerHealth } from '../../runtime/contracts/api/health.ts';
 import { route, type Route } from '../../runtime/host/route.ts';
-import { latestControllerReport } from './store.ts';
+import { readControllerReport } from '../../runtime/records/controller-reports.ts';
 
 /** The leader reports every few seconds; a report older than this proves nothing. */
 const staleSeconds = 15;
@@ -22,7 +22,7 @@ export interface HealthDependencies {
 
 /** What svc-controllers last reported, judged: healthy only when everything is up and the report is fresh. */
 export async function readControllerHealth(pool: Pool): Promise<ControllerHealth> {
-  const latest = await latestControllerReport(pool);
+  const latest = await readControllerReport(pool);
   const parsed = controllerHealth.safeParse(latest?.report);
   if (!latest || !parsed.success) return nothingReported;
   const fresh = latest.ageSeconds <= staleSeconds;

@@ -1,6 +1,7 @@
 import type { Pod } from '../../runtime/contracts/pod.ts';
 import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import { waitForSchema } from '../../runtime/db/migrate.ts';
 import { createPool, transaction } from '../../runtime/db/pool.ts';
 import { systemClock } from '../../runtime/domain/clock.ts';
 import { appLabel, systemNamespace } from '../../runtime/domain/labels.ts';
@@ -37,6 +38,7 @@ await runProcess({
     const registry = createMetrics();
     const pool = createPool({ ...config.database, name, log });
     lifecycle.add({ name: 'database', stop: () => pool.end() });
+    await waitForSchema(pool, { clock, log, signal: lifecycle.signal });
     const kube = createKubeClient(loadKubeConfig(config.kubernetes.kubeconfig));
     lifecycle.add({ name: 'kubernetes', stop: () => kube.close() });
 
