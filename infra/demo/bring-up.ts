@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { buildImages } from '../images/build.ts';
 import { paths, up } from '../testcluster/cluster.ts';
 import { lineProgress } from '../testcluster/progress.ts';
+import { root } from './program.ts';
 
 /** Where a running platform listens and its first credentials: the content of `run.json` (design: one file, one shape). */
 export interface RunInfo {
@@ -26,8 +27,6 @@ export interface BringUpOptions {
   /** One line of progress. */
   log: (line: string) => void;
 }
-
-const root = join(import.meta.dirname, '../..');
 
 /** The folder of a run's files: `SVC_HOME`, or `.svc` in the checkout. */
 export function svcHome(): string {

@@ -1,5 +1,6 @@
 import t from 'tap';
-import { run, runningPlatform } from '../support/platform.ts';
+import { run } from '../../infra/demo/program.ts';
+import { runningPlatform } from '../support/platform.ts';
 
 const platform = await runningPlatform();
 

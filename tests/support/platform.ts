@@ -1,33 +1,14 @@
-import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync } from 'node:fs';
-import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { readRunInfo, svcHome, type RunInfo } from '../../infra/demo/bring-up.ts';
+import { requestThroughIngress, type IngressAnswer, type IngressRequest } from '../../infra/demo/ingress.ts';
+import { run, type Ended } from '../../infra/demo/program.ts';
 import { paths } from '../../infra/testcluster/cluster.ts';
 
-const root = join(import.meta.dirname, '../..');
-
-/** How a program ended and what it said. */
-export interface Ended {
-  code: number;
-  stdout: string;
-  stderr: string;
-}
-
 /** An HTTP answer, read to its end. */
-export interface Answer {
-  status: number;
-  headers: IncomingHttpHeaders;
-  body: string;
+export interface Answer extends IngressAnswer {
   json(): Record<string, unknown>;
-}
-
-export interface RequestOptions {
-  method?: string;
-  headers?: Record<string, string | string[]>;
-  body?: string;
 }
 
 /** The platform that `npm test` (or a person, with `npm start`) brought up, used as its users do. */
@@ -41,35 +22,13 @@ export interface Platform {
   json<T>(args: string[]): Promise<T>;
   kubectl(...args: string[]): Promise<Ended>;
   /** A request through the ingress to a public URL (its host is sent, its address is loopback). */
-  request(url: string, options?: RequestOptions): Promise<Answer>;
+  request(url: string, options?: IngressRequest): Promise<Answer>;
   /** Every body of an answer with a status of 400 and more, for the search for secrets. */
   errorBodies: string[];
 }
 
 /** A look at the cluster takes moments; one that hangs is ended, and asked again by whoever waits for its answer. */
 const kubectlLimitMs = 30_000;
-
-/** Runs a program to its end; past `limitMs` (default none) it is killed, which counts as a failure. */
-export function run(
-  command: string,
-  args: string[],
-  { env = {}, input, limitMs }: { env?: NodeJS.ProcessEnv; input?: string | undefined; limitMs?: number } = {},
-): Promise<Ended> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(command, args, {
-      cwd: root,
-      env: { ...process.env, ...env },
-      ...(limitMs !== undefined && { timeout: limitMs, killSignal: 'SIGKILL' as const }),
-    });
-    const output = Promise.all([text(child.stdout), text(child.stderr)]);
-    child.stdin.on('error', () => undefined);
-    child.stdin.end(input);
-    child.once('error', reject);
-    child.once('close', (code) => {
-      output.then(([stdout, stderr]) => resolve({ code: code ?? 1, stdout, stderr }), reject);
-    });
-  });
-}
 
 /** A name that no other test uses. */
 export function uniqueName(prefix: string): string {
@@ -102,40 +61,11 @@ export async function runningPlatform(): Promise<Platform> {
     kubectl: (...args) =>
       run(join(paths().binDir, 'kubectl'), ['--kubeconfig', info.kubeconfig, ...args], { limitMs: kubectlLimitMs }),
     request: async (url, options = {}) => {
-      const answer = await send(info.ingress, url, options);
+      const answer = await requestThroughIngress(info.ingress, url, options);
       if (answer.status >= 400) errorBodies.push(answer.body);
-      return answer;
+      return { ...answer, json: () => JSON.parse(answer.body) as Record<string, unknown> };
     },
   };
-}
-
-function send(ingress: string, url: string, options: RequestOptions): Promise<Answer> {
-  const target = new URL(url);
-  const address = new URL(ingress);
-  return new Promise((resolve, reject) => {
-    const request = httpRequest({
-      host: address.hostname,
-      port: address.port,
-      path: target.pathname + target.search,
-      method: options.method ?? 'GET',
-      headers: { host: target.host, ...options.headers },
-      agent: false,
-    });
-    request.once('error', reject);
-    request.once('response', (response) => {
-      text(response).then(
-        (body) =>
-          resolve({
-            status: response.statusCode ?? 0,
-            headers: response.headers,
-            body,
-            json: () => JSON.parse(body) as Record<string, unknown>,
-          }),
-        reject,
-      );
-    });
-    request.end(options.body);
-  });
 }
 
 /**

@@ -1,0 +1,36 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+
+/** The checkout. */
+export const root = join(import.meta.dirname, '../..');
+
+/** How a program ended and what it said. */
+export interface Ended {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** Runs a program in the checkout to its end; past `limitMs` (default none) it is killed, which counts as a failure. */
+export function run(
+  command: string,
+  args: readonly string[],
+  { env = {}, input, limitMs }: { env?: NodeJS.ProcessEnv; input?: string | undefined; limitMs?: number } = {},
+): Promise<Ended> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, {
+      cwd: root,
+      env: { ...process.env, ...env },
+      ...(limitMs !== undefined && { timeout: limitMs, killSignal: 'SIGKILL' as const }),
+    });
+    const output = Promise.all([text(child.stdout), text(child.stderr)]);
+    // A program that does not read its input may end before all of it is written.
+    child.stdin.on('error', () => undefined);
+    child.stdin.end(input);
+    child.once('error', reject);
+    child.once('close', (code) => {
+      output.then(([stdout, stderr]) => resolve({ code: code ?? 1, stdout, stderr }), reject);
+    });
+  });
+}
