@@ -10,7 +10,7 @@ const failpoints = [
   'rollout.ended',
 ] as const;
 
-t.test('killed at every step, a deployment still ends, exactly once', { timeout: 110_000 }, async (t) => {
+t.test('killed at every step, a deployment still ends, exactly once', async (t) => {
   const { pool, kube, startWorkers, arm } = await workerWorld(t);
   const app = await testApp(pool, kube, 'api');
   let workers = startWorkers();
@@ -35,7 +35,7 @@ t.test('killed at every step, a deployment still ends, exactly once', { timeout:
   t.equal(writes, failpoints.length, 'each release was written once');
 });
 
-t.test('two processes share the work; one is killed while many apps deploy', { timeout: 60_000 }, async (t) => {
+t.test('two processes share the work; one is killed while many apps deploy', async (t) => {
   const { pool, kube, startWorkers, arm } = await workerWorld(t);
   const apps = await Promise.all(Array.from({ length: 12 }, (_, index) => testApp(pool, kube, `app-${index}`)));
   const workers = [startWorkers(), startWorkers()];
@@ -52,7 +52,7 @@ t.test('two processes share the work; one is killed while many apps deploy', { t
   }
 });
 
-t.test('a worker that was stopped past its time cannot write over a newer release', { timeout: 60_000 }, async (t) => {
+t.test('a worker that was stopped past its time cannot write over a newer release', async (t) => {
   const { pool, kube, startWorkers } = await workerWorld(t);
   const app = await testApp(pool, kube, 'api');
   const stopped = startWorkers();

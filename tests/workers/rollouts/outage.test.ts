@@ -3,7 +3,7 @@ import t from 'tap';
 import { testApp } from './rollout-world.ts';
 import { untilEnded, workerWorld } from './worker-world.ts';
 
-t.test('Redis goes away, comes back empty, and nothing that was accepted is lost', { timeout: 60_000 }, async (t) => {
+t.test('Redis goes away, comes back empty, and nothing that was accepted is lost', async (t) => {
   const { pool, kube, redis, startWorkers } = await workerWorld(t);
   const app = await testApp(pool, kube, 'api');
   const workers = startWorkers();
@@ -27,7 +27,7 @@ t.test('Redis goes away, comes back empty, and nothing that was accepted is lost
   t.equal(workers.child.exitCode, null, 'without a restart');
 });
 
-t.test('SIGTERM drains, whether Redis is there or not', { timeout: 60_000 }, async (t) => {
+t.test('SIGTERM drains, whether Redis is there or not', async (t) => {
   const { pool, kube, redis, startWorkers } = await workerWorld(t);
   const app = await testApp(pool, kube, 'api');
   const first = startWorkers();
