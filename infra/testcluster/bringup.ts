@@ -92,7 +92,7 @@ async function prepare(layout: Layout, ingress: IngressPorts, parts: Parts): Pro
   for (const name of kubernetesPrograms) symlinkSync(kubernetes, join(layout.bin, name));
   writeKernelSettings({ 'net/ipv4/ip_forward': '1', 'net/bridge/bridge-nf-call-iptables': '1' });
   await addLinks();
-  await addRules();
+  await addRules(ingress);
   await createCertificates(layout.pki);
   for (const user of kubeconfigUsers) {
     writeKubeconfig(join(layout.configuration, `${user}.kubeconfig`), layout.pki, user, apiServerUrl);

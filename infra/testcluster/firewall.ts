@@ -1,5 +1,5 @@
 import { attempt, run } from './command.ts';
-import { network, node, ports } from './settings.ts';
+import { network, node, ports, type IngressPorts } from './settings.ts';
 
 /** The two families of rules. kube-proxy and the kubelet write both. */
 const families = ['iptables', 'ip6tables'] as const;
@@ -36,8 +36,9 @@ export function removalScript(saved: string): string {
 }
 
 /** Rules that let pods out under the machine's address, and keep others away from what listens on every address. Pure. */
-export function ownRules(): string {
+export function ownRules(ingress: Pick<IngressPorts, 'web' | 'websecure'>): string {
   const { chain, podRange, podBridge } = network;
+  const guarded = [ports.apiServer, ingress.web, ingress.websecure].map((port) => `-p tcp -m tcp --dport ${port}`);
   return `*nat
 :${chain} - [0:0]
 -A POSTROUTING -j ${chain}
@@ -45,20 +46,20 @@ export function ownRules(): string {
 COMMIT
 *filter
 :${chain} - [0:0]
--I INPUT -p tcp -m tcp --dport ${ports.apiServer} -j ${chain}
+${guarded.map((match) => `-I INPUT ${match} -j ${chain}`).join('\n')}
 -I FORWARD -i ${podBridge} -j ${chain}
 -I FORWARD -o ${podBridge} -j ${chain}
 -A ${chain} -i lo -j RETURN
 -A ${chain} -i ${podBridge} -j ACCEPT
 -A ${chain} -o ${podBridge} -j ACCEPT
--A ${chain} -p tcp -m tcp --dport ${ports.apiServer} -j REJECT
+${guarded.map((match) => `-A ${chain} ${match} -j REJECT`).join('\n')}
 COMMIT
 `;
 }
 
 /** Adds this cluster's own rules; kube-proxy adds its own itself. */
-export async function addRules(): Promise<void> {
-  await run('iptables-restore', ['--noflush', '--wait'], { input: ownRules() });
+export async function addRules(ingress: IngressPorts): Promise<void> {
+  await run('iptables-restore', ['--noflush', '--wait'], { input: ownRules(ingress) });
 }
 
 /** Which of this cluster's kinds of chains exist now: our own, and Kubernetes' (ours or another's). */

@@ -11,7 +11,7 @@ import {
 import { paths } from '../../infra/testcluster/cluster.ts';
 import { components, tokenIssuer } from '../../infra/testcluster/components.ts';
 import { configurationFiles, pauseImage } from '../../infra/testcluster/configuration.ts';
-import { removalScript } from '../../infra/testcluster/firewall.ts';
+import { ownRules, removalScript } from '../../infra/testcluster/firewall.ts';
 import { hasCondition, summarise } from '../../infra/testcluster/health.ts';
 import { imageConfiguration } from '../../infra/testcluster/images.ts';
 import { kubeconfig } from '../../infra/testcluster/kubeconfig.ts';
@@ -211,9 +211,25 @@ t.test('DNS answers at its fixed address, from an image that is never pulled', a
   );
 });
 
-t.test('Traefik serves on loopback only, and allows nothing that k3s does not', async (t) => {
+t.test('Traefik serves the machine and pods only, and allows nothing that k3s does not', async (t) => {
   const parameters = traefikParameters({ ...defaultIngressPorts, web: 8000 });
-  t.ok(parameters.includes('--entryPoints.web.address=127.0.0.1:8000'));
+  t.ok(parameters.includes('--entryPoints.web.address=0.0.0.0:8000'));
+  t.ok(parameters.includes(`--entryPoints.traefik.address=127.0.0.1:${defaultIngressPorts.admin}`));
+  const rules = ownRules({ ...defaultIngressPorts, web: 8000 }).split('\n');
+  for (const port of [6443, 8000, defaultIngressPorts.websecure]) {
+    t.ok(rules.includes(`-I INPUT -p tcp -m tcp --dport ${port} -j SVC-TESTCLUSTER`));
+    t.ok(rules.includes(`-A SVC-TESTCLUSTER -p tcp -m tcp --dport ${port} -j REJECT`));
+  }
+  const service = ingressObjects('image:1', defaultIngressPorts).find(({ kind }) => kind === 'Service');
+  t.match(service, {
+    metadata: { labels: { 'app.kubernetes.io/name': 'traefik' } },
+    spec: {
+      ports: [
+        { name: 'web', port: 80 },
+        { name: 'websecure', port: 443 },
+      ],
+    },
+  });
   t.notOk(parameters.some((each) => /allowCrossNamespace|allowExternalName/i.test(each)));
   const role = ingressObjects('image:1', defaultIngressPorts).find(({ kind }) => kind === 'ClusterRole');
   t.notMatch(JSON.stringify(role), /"(create|update|patch|delete|\*)"/);

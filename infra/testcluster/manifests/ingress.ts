@@ -22,8 +22,9 @@ const rules = [
 /** Traefik's command line. Neither cross-namespace references nor ExternalName services, as in k3s. Pure. */
 export function traefikParameters(ports: IngressPorts): string[] {
   return [
-    `--entryPoints.web.address=127.0.0.1:${ports.web}`,
-    `--entryPoints.websecure.address=127.0.0.1:${ports.websecure}`,
+    // Pods reach it at the node's address, the machine at 127.0.0.1; the firewall refuses everyone else.
+    `--entryPoints.web.address=0.0.0.0:${ports.web}`,
+    `--entryPoints.websecure.address=0.0.0.0:${ports.websecure}`,
     '--entryPoints.websecure.http.tls=true',
     `--entryPoints.traefik.address=127.0.0.1:${ports.admin}`,
     '--providers.kubernetescrd=true',
@@ -36,11 +37,24 @@ export function traefikParameters(ports: IngressPorts): string[] {
   ];
 }
 
-/** Traefik, serving on 127.0.0.1 of the machine. Its custom resources must exist. Pure. */
+/** Traefik, serving on 127.0.0.1 of the machine, and for pods behind a Service. Its custom resources must exist. Pure. */
 export function ingressObjects(image: string, ports: IngressPorts): KubernetesObject[] {
   return [
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } },
     ...serviceAccountWithRole('traefik', namespace, rules),
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'traefik', namespace, labels },
+      spec: {
+        selector: labels,
+        // Named as the entry points, as Traefik's chart and k3s have it.
+        ports: [
+          { name: 'web', port: 80, targetPort: ports.web, protocol: 'TCP' },
+          { name: 'websecure', port: 443, targetPort: ports.websecure, protocol: 'TCP' },
+        ],
+      },
+    },
     {
       apiVersion: 'apps/v1',
       kind: 'Deployment',
