@@ -18,6 +18,8 @@ import { createKubeClient, loadKubeConfig } from '../runtime/kube/client.ts';
 import { createInformer } from '../runtime/kube/informer.ts';
 import { catalogue, type QueueName } from '../runtime/queues/catalogue.ts';
 import { nudgeRollouts } from '../runtime/records/work.ts';
+import { createHousekeepingProcessor } from './housekeeping/process.ts';
+import { ensureHousekeeping } from './housekeeping/store.ts';
 import { createRolloutProcessor } from './rollouts/process.ts';
 import { createRolloutWatch } from './rollouts/watch.ts';
 
@@ -41,11 +43,14 @@ await runProcess({
     lifecycle.add({ name: 'database', stop: () => pool.end() });
     await waitForSchema(pool, { clock, log, signal: lifecycle.signal });
 
+    await ensureHousekeeping(pool);
+
     const kube = createKubeClient(loadKubeConfig(config.kubernetes.kubeconfig));
     lifecycle.add({ name: 'kubernetes client', stop: () => kube.close() });
 
     const processors: Processors = {
       rollouts: createRolloutProcessor({ pool, kube, failpoint: createFailpoints(config.failpoints.dir) }),
+      housekeeping: createHousekeepingProcessor({ pool, clock }),
     };
     const names = Object.keys(catalogue) as QueueName[];
     const metrics = createBusMetrics(registry);

@@ -1,17 +1,19 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
+import { gateDenialStatus, invalidKeyBody, type GateDenialCode } from '../../runtime/contracts/gate-denials.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import type { DecisionLog } from './decision-log.ts';
+import { limitField } from './limit-fields.ts';
 import type { GateMetrics } from './metrics.ts';
-import { decide, type Verdict } from './verdict.ts';
-import type { GateView } from './view.ts';
+import { policyField } from './plan.ts';
+import type { Judge, Verdict } from './verdict.ts';
 
 /** What the ingress asks: its forwardAuth address is this and the app's id, exactly so. */
 export const authorizePath = '/authorize';
 const appQuery = `${authorizePath}?app=`;
 
 export interface AuthorizeDependencies {
-  view: GateView;
+  judge: Judge;
   clock: Clock;
   decisions: DecisionLog;
   metrics: GateMetrics;
@@ -28,48 +30,64 @@ interface Denial {
  * An answer of spec.md §7.1, made once: all denials of a kind are the same bytes. Any page may read them, since they
  * say nothing that a key's holder does not know.
  */
-function denial(status: number, code: string, message: string): Denial {
-  const body = JSON.stringify({ code, message });
+function denial(code: GateDenialCode, message: string): Denial {
+  return denialOf(gateDenialStatus[code], JSON.stringify({ code, message }));
+}
+
+function denialOf(status: number, body: string): Denial {
   const headers = [
     ...['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(body))],
-    ...['Cache-Control', 'no-store'],
-    ...['Access-Control-Allow-Origin', '*', 'Access-Control-Expose-Headers', 'Retry-After'],
+    ...['Cache-Control', 'no-store', 'Access-Control-Allow-Origin', '*'],
+    ...['Access-Control-Expose-Headers', 'Retry-After, RateLimit, RateLimit-Policy'],
   ];
   return { status, body, headers };
 }
 
-const invalidKey = denial(401, 'invalid_key', 'Send an API key that is valid for this app in the X-API-Key header.');
-const rateLimited = denial(429, 'rate_limited', 'This API key is over the request rate of its plan; slow down.');
+const invalidKey = denialOf(gateDenialStatus.invalid_key, invalidKeyBody);
+const rateLimited = denial('rate_limited', 'This API key is over the request rate of its plan; slow down.');
+const quotaExhausted = denial(
+  'quota_exhausted',
+  'This API key has used up the quota of its plan; it opens again when the next period begins.',
+);
 const unavailable = denial(
-  503,
   'gate_unavailable',
   'The API-key checker svc-authz cannot verify keys right now; try again shortly.',
 );
 const misconfigured = denial(
-  500,
   'misconfigured',
   "The API-key gate of this app is misconfigured; tell the platform's operator.",
 );
-const unavailableRetrySeconds = 10;
+const unavailableRetrySeconds = ['Retry-After', '10'];
 const pass = ['Cache-Control', 'no-store', 'Content-Length', '0'];
 
 function single(header: string | string[] | undefined): string | undefined {
   return Array.isArray(header) ? header.join(', ') : header;
 }
 
-function deny(response: ServerResponse, { status, headers, body }: Denial, retryAfterSeconds?: number): void {
-  response
-    .writeHead(
-      status,
-      retryAfterSeconds === undefined ? headers : [...headers, 'Retry-After', String(retryAfterSeconds)],
-    )
-    .end(body);
+function deny(response: ServerResponse, { status, headers, body }: Denial, more?: string[]): void {
+  response.writeHead(status, more ? [...headers, ...more] : headers).end(body, 'latin1');
+}
+
+type LimitedVerdict = Extract<Verdict, { limits: unknown }>;
+
+function limitHeaders({ key: { plan }, limits }: LimitedVerdict): string[] {
+  return ['RateLimit-Policy', policyField(plan, limits.calendar), 'RateLimit', limitField(limits)];
+}
+
+/** What the ingress adds to the client's request, for the app; nothing else of an allowed answer leaves the ingress. */
+function allowHeaders(verdict: LimitedVerdict): string[] {
+  const { plan, handle, nameHeader } = verdict.key;
+  const policy = policyField(plan, verdict.limits.calendar);
+  const limit = limitField(verdict.limits);
+  const headers = ['X-Svc-Key-Prefix', handle, 'RateLimit-Policy', policy, 'RateLimit', limit, 'Content-Length', '0'];
+  if (nameHeader !== undefined) headers.push('X-Svc-Key-Name', nameHeader);
+  return headers;
 }
 
 function answer(response: ServerResponse, verdict: Verdict): void {
   switch (verdict.decision) {
     case 'allow':
-      response.writeHead(200, verdict.key.allowHeaders).end();
+      response.writeHead(200, allowHeaders(verdict)).end();
       return;
     case 'preflight':
       response.writeHead(200, pass).end();
@@ -78,8 +96,14 @@ function answer(response: ServerResponse, verdict: Verdict): void {
       deny(response, invalidKey);
       return;
     case 'deny_rate':
-      deny(response, rateLimited, verdict.retryAfterSeconds);
+    case 'deny_quota': {
+      const retry = ['Retry-After', String(verdict.retryAfterSeconds)];
+      deny(response, verdict.decision === 'deny_rate' ? rateLimited : quotaExhausted, [
+        ...retry,
+        ...limitHeaders(verdict),
+      ]);
       return;
+    }
     case 'misconfigured':
       deny(response, misconfigured);
       return;
@@ -96,18 +120,18 @@ function answer(response: ServerResponse, verdict: Verdict): void {
  * added to it; everything else goes to the client as it is. Whatever goes wrong in here denies.
  */
 export function createAuthorizeHandler(dependencies: AuthorizeDependencies) {
-  const { view, clock, decisions, metrics, log } = dependencies;
+  const { judge, clock, decisions, metrics, log } = dependencies;
 
-  const judge = (request: IncomingMessage): Verdict => {
+  const judged = (request: IncomingMessage): Verdict => {
     const { url = '', headers } = request;
-    return decide(
-      view,
+    return judge(
       {
         appId: url.startsWith(appQuery) ? url.slice(appQuery.length) : undefined,
         // Several headers arrive joined by a comma, which no key has.
         apiKey: single(headers['x-api-key']),
         method: single(headers['x-forwarded-method']),
         preflightMethod: headers['access-control-request-method'],
+        forwardedFor: single(headers['x-forwarded-for']),
       },
       { monotonic: clock.monotonic(), wall: clock.now().getTime() },
     );
@@ -116,7 +140,7 @@ export function createAuthorizeHandler(dependencies: AuthorizeDependencies) {
   return (request: IncomingMessage, response: ServerResponse): void => {
     let verdict: Verdict;
     try {
-      verdict = judge(request);
+      verdict = judged(request);
       answer(response, verdict);
     } catch (error) {
       log.error({ err: error }, 'authorize failed');
@@ -126,9 +150,6 @@ export function createAuthorizeHandler(dependencies: AuthorizeDependencies) {
       return;
     }
     metrics.decided(verdict.decision);
-    decisions.record(verdict, {
-      forwardedFor: single(request.headers['x-forwarded-for']),
-      peer: request.socket.remoteAddress,
-    });
+    decisions.record(verdict, request);
   };
 }

@@ -1,18 +1,27 @@
-import pg from 'pg';
 import { connectionSettings } from '../../runtime/db/connection.ts';
 import { systemClock } from '../../runtime/domain/clock.ts';
+import { newId } from '../../runtime/domain/ids.ts';
 import { createAdminServer } from '../../runtime/host/admin-server.ts';
 import { loadAuthzConfig } from '../../runtime/host/config.ts';
 import { runProcess } from '../../runtime/host/lifecycle.ts';
 import { createLogger } from '../../runtime/host/log.ts';
 import { createMetrics } from '../../runtime/host/metrics.ts';
+import { parseAuthzArguments } from './arguments.ts';
 import { createDecisionLog } from './decision-log.ts';
 import { openDecisionOutput } from './decision-output.ts';
 import { createFeed } from './feed.ts';
 import { createAuthorizeHandler } from './handler.ts';
 import { createGateMetrics } from './metrics.ts';
+import { createRateBuckets } from './rate-limit.ts';
+import { createReadiness } from './readiness.ts';
 import { createAuthzServer } from './server.ts';
+import { createPostgresStore } from './store.ts';
+import { createSweeper } from './sweeper.ts';
+import { createUsage } from './usage.ts';
+import { createUsageWriter } from './usage-writer.ts';
+import { createJudge } from './verdict.ts';
 import { createGateView } from './view.ts';
+import { createWatchdog } from './watchdog.ts';
 
 const name = 'svc-authz';
 /** The ingress needs about as long to learn that an endpoint goes. */
@@ -20,18 +29,8 @@ const drainMs = 5_000;
 const stdout = 1;
 
 const config = loadAuthzConfig(process.env);
+const { trustedProxies } = parseAuthzArguments(process.argv.slice(2));
 const log = createLogger(name, config.log);
-
-/** A connection outside any pool: it listens, and whoever doubts it cuts it. */
-async function connect(): Promise<pg.Client> {
-  const client = new pg.Client({
-    ...connectionSettings(config.database),
-    application_name: `${name}/${config.pod.name}`,
-  });
-  client.on('error', (error) => log.debug({ err: error }, 'connection to the store lost'));
-  await client.connect();
-  return client;
-}
 
 await runProcess({
   name,
@@ -41,25 +40,56 @@ await runProcess({
     const registry = createMetrics();
     const view = createGateView();
     const metrics = createGateMetrics(registry, view, clock);
-    // A replica that has gone stale stays ready: only while it gets requests can it answer them with the 503 that says
-    // so. Without an endpoint the ingress answers an empty 500.
-    const ready = () => lifecycle.running() && view.position() !== undefined;
+    const readiness = createReadiness(view, clock);
+    const ready = () => lifecycle.running() && readiness();
 
-    const output = openDecisionOutput(name, stdout);
-    lifecycle.add({ name: 'decision log', stop: () => output.close() });
+    const output = openDecisionOutput(stdout);
+    const decisions = createDecisionLog(name, output, clock);
+    lifecycle.add({
+      name: 'decision log',
+      stop: () => {
+        decisions.close();
+        return output.close();
+      },
+    });
 
     const admin = createAdminServer({ port: config.admin.port, registry, ready });
     await admin.start();
     lifecycle.add({ name: 'admin server', stop: () => admin.stop() });
 
-    const feed = createFeed({ connect, view, clock, log, observe: (outcome) => metrics.polled(outcome) });
+    const store = createPostgresStore({
+      ...connectionSettings(config.database),
+      application_name: `${name}/${config.pod.name}`,
+    });
+    const usage = createUsage(newId());
+    const feed = createFeed({
+      ...{ store, view, usage, name: config.pod.name, clock, log },
+      observe: (outcome) => metrics.polled(outcome),
+    });
+    const writer = createUsageWriter({
+      ...{ store, usage, clock, log },
+      onFailure: () => metrics.flushFailed(),
+      onClosed: () => feed.nudge(),
+    });
+    // Stopped after the feed, which would go on as another process life when it finds this one closed.
+    writer.start();
+    lifecycle.add({ name: 'usage writer', stop: () => writer.stop() });
     feed.start();
     lifecycle.add({ name: 'feed', stop: () => feed.stop() });
 
-    const decisions = createDecisionLog(name, output);
-    const authorize = createAuthorizeHandler({ view, clock, decisions, metrics, log });
+    const buckets = createRateBuckets();
+    const sweeper = createSweeper({ buckets, view, clock });
+    sweeper.start();
+    lifecycle.add({ name: 'sweeper', stop: () => sweeper.stop() });
+
+    const judge = createJudge({ view, usage, buckets, trustedProxies });
+    const authorize = createAuthorizeHandler({ judge, clock, decisions, metrics, log });
     const server = createAuthzServer({ port: config.http.port, authorize, registry, ready, clock, drainMs });
     await server.start();
     lifecycle.add({ name: 'main server', stop: () => server.stop() });
+
+    const watchdog = createWatchdog({ name });
+    watchdog.start();
+    lifecycle.add({ name: 'watchdog', stop: () => watchdog.stop() });
   },
 });

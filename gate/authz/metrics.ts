@@ -10,12 +10,14 @@ const knownDecisions = ['allow', 'deny_key', 'deny_rate', 'deny_quota', 'unavail
 export interface GateMetrics {
   decided(decision: Decision): void;
   polled(outcome: PollOutcome): void;
+  /** A batch of usage could not be written (yet). */
+  flushFailed(): void;
 }
 
 /** The metrics of spec.md §6.2, and how the feed does. */
 export function createGateMetrics(registry: Registry, view: GateView, clock: Clock): GateMetrics {
   // Plain numbers on the hot path; the registry reads them when it is asked.
-  const decisions = new Map<string, number>(knownDecisions.map((decision) => [decision, 0]));
+  const decisions: Record<string, number> = Object.fromEntries(knownDecisions.map((decision) => [decision, 0]));
   const requests: Counter = new Counter({
     name: 'authz_requests_total',
     help: 'Requests to gated routes, by decision.',
@@ -23,12 +25,12 @@ export function createGateMetrics(registry: Registry, view: GateView, clock: Clo
     registers: [registry],
     collect() {
       requests.reset();
-      for (const [decision, count] of decisions) requests.inc({ decision }, count);
+      for (const [decision, count] of Object.entries(decisions)) requests.inc({ decision }, count);
     },
   });
   const fresh: Gauge = new Gauge({
     name: 'authz_cache_fresh_seconds',
-    help: 'Seconds since the replica last proved its key and plan view is current; -1 before the first success.',
+    help: 'Seconds since the replica last proved that its keys, plans and usage are current; -1 before the first success.',
     registers: [registry],
     collect() {
       const age = view.ageMs(clock.monotonic());
@@ -41,13 +43,21 @@ export function createGateMetrics(registry: Registry, view: GateView, clock: Clo
     labelNames: ['outcome'],
     registers: [registry],
   });
+  const flushFailures = new Counter({
+    name: 'authz_rollup_flush_failures_total',
+    help: 'Batches of usage counters that failed to persist. Each is repeated; what a process still holds when it is killed is lost.',
+    registers: [registry],
+  });
 
   return {
     decided(decision) {
-      decisions.set(decision, (decisions.get(decision) ?? 0) + 1);
+      decisions[decision] = (decisions[decision] ?? 0) + 1;
     },
     polled(outcome) {
       polls.inc({ outcome });
+    },
+    flushFailed() {
+      flushFailures.inc();
     },
   };
 }

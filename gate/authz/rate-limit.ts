@@ -1,3 +1,5 @@
+import type { Id } from '../../runtime/domain/ids.ts';
+
 /** What a plan allows to each of its keys, per replica (spec.md §2.1). */
 export interface RateLimit {
   requestsPerSecond: number;
@@ -6,7 +8,7 @@ export interface RateLimit {
 
 /**
  * A token bucket of one key, kept as the tokens that are out rather than those that are left: it holds no plan, so a
- * changed plan judges the very next request, and it is as small as the key's own record, which bounds the memory.
+ * changed plan judges the very next request.
  */
 export interface Bucket {
   /** Tokens taken and not yet refilled, as of `at`. */
@@ -23,22 +25,76 @@ export function createBucket(): Bucket {
   return { taken: 0, at: 0 };
 }
 
+function takenAt(bucket: Bucket, limit: RateLimit, now: number): number {
+  const refilled = (Math.max(0, now - bucket.at) / 1000) * limit.requestsPerSecond;
+  return Math.max(0, bucket.taken - refilled);
+}
+
 /**
  * Takes one token, if there is one.
  * @param now monotonic milliseconds
  * @returns 0 when it was taken, else the whole seconds after which there is one (at least 1); then nothing was taken
  */
 export function takeToken(bucket: Bucket, limit: RateLimit, now: number): number {
-  const refilled = (Math.max(0, now - bucket.at) / 1000) * limit.requestsPerSecond;
-  const taken = Math.max(0, bucket.taken - refilled);
+  const taken = takenAt(bucket, limit, now);
   const missing = taken + 1 - limit.burst;
-  if (missing > rounding) {
-    // Keep the time of a denial too: after a plan's change the new rate refills from here on.
-    bucket.taken = taken;
-    bucket.at = now;
-    return Math.max(1, Math.ceil(missing / limit.requestsPerSecond - rounding));
-  }
-  bucket.taken = taken + 1;
+  // The time of a denial is kept too: after a plan's change the new rate refills from here on.
   bucket.at = now;
-  return 0;
+  bucket.taken = missing > rounding ? taken : taken + 1;
+  return missing > rounding ? Math.max(1, Math.ceil(missing / limit.requestsPerSecond - rounding)) : 0;
+}
+
+/** Whole tokens that are left. */
+export function tokensLeft(bucket: Bucket | undefined, limit: RateLimit, now: number): number {
+  return bucket ? Math.max(0, Math.floor(limit.burst - takenAt(bucket, limit, now) + rounding)) : limit.burst;
+}
+
+/** Whole seconds until the bucket is full, at least 1. */
+export function secondsToFull(bucket: Bucket | undefined, limit: RateLimit, now: number): number {
+  return bucket ? Math.max(1, Math.ceil(takenAt(bucket, limit, now) / limit.requestsPerSecond - rounding)) : 1;
+}
+
+/** The buckets of the keys that have traffic. */
+export interface RateBuckets {
+  get(keyId: Id): Bucket | undefined;
+  /** The key's bucket; a full one when it has none. */
+  open(keyId: Id): Bucket;
+  size(): number;
+  /**
+   * Looks through some of them and forgets those that are full again or whose key is gone: nobody can tell them from new
+   * ones. Call it now and then; it goes on where it stopped.
+   */
+  sweep(limitOf: (keyId: Id) => RateLimit | undefined, now: number): void;
+}
+
+/** A sweep looks at this many: a few milliseconds. */
+const sweepSize = 10_000;
+
+export function createRateBuckets(): RateBuckets {
+  const buckets = new Map<Id, Bucket>();
+  let cursor = buckets.entries();
+  return {
+    get: (keyId) => buckets.get(keyId),
+    open(keyId) {
+      let bucket = buckets.get(keyId);
+      if (!bucket) {
+        bucket = createBucket();
+        buckets.set(keyId, bucket);
+      }
+      return bucket;
+    },
+    size: () => buckets.size,
+    sweep(limitOf, now) {
+      for (let looked = 0; looked < sweepSize; looked++) {
+        const next = cursor.next();
+        if (next.done) {
+          cursor = buckets.entries();
+          return;
+        }
+        const [keyId, bucket] = next.value;
+        const limit = limitOf(keyId);
+        if (!limit || takenAt(bucket, limit, now) === 0) buckets.delete(keyId);
+      }
+    },
+  };
 }

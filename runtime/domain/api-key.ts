@@ -8,6 +8,9 @@ import { crc32 } from 'node:zlib';
 export const apiKeyPattern = /^svc_([a-z0-9]{8})_[a-z0-9]{40}([a-z0-9]{6})$/;
 /** The length of every key. */
 export const apiKeyLength = 59;
+const handleStart = 4;
+const secretStart = 13;
+const checksumStart = 53;
 
 const alphabet = 'abcdefghijklmnopqrstuvwxyz0123456789';
 
@@ -29,17 +32,41 @@ export function generateApiKey(): { key: string; handle: string } {
   return { key: body + checksum(body), handle };
 }
 
-/** The handle of a well-formed key, or undefined for anything else, checksum included. Cheap for input of any size. */
+/** The value of each character as a digit in base 36; -1 for what no key has. */
+const digits = Int8Array.from({ length: 128 }, (_, code) => {
+  const character = String.fromCharCode(code);
+  return /[a-z0-9]/.test(character) ? Number.parseInt(character, 36) : -1;
+});
+/** The CRC-32 of each byte (polynomial of zlib). */
+const crcOfByte = Int32Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte;
+  for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1;
+  return crc;
+});
+
+/**
+ * The handle of a well-formed key, or undefined for anything else, checksum included. Cheap for input of any size: this is
+ * {@link apiKeyPattern} and {@link checksum} in one pass, since the gate does it for every request.
+ */
 export function parseApiKey(key: string): { handle: string } | undefined {
-  if (key.length !== apiKeyLength) return undefined;
-  const match = apiKeyPattern.exec(key);
-  if (!match?.[1] || checksum(key.slice(0, -6)) !== match[2]) return undefined;
-  return { handle: match[1] };
+  if (key.length !== apiKeyLength || !key.startsWith('svc_') || key[secretStart - 1] !== '_') return undefined;
+  let crc = -1;
+  let sum = 0;
+  for (let index = 0; index < apiKeyLength; index++) {
+    const code = key.charCodeAt(index);
+    const digit = code < 128 ? (digits[code] ?? -1) : -1;
+    if (digit < 0 && index !== handleStart - 1 && index !== secretStart - 1) return undefined;
+    if (index < checksumStart) crc = (crcOfByte[(crc ^ code) & 0xff] ?? 0) ^ (crc >>> 8);
+    else sum = sum * 36 + digit;
+  }
+  if ((~crc >>> 0) % 36 ** 6 !== sum) return undefined;
+  return { handle: key.slice(handleStart, secretStart - 1) };
 }
 
 /** The SHA-256 digest (32 bytes) under which a key is stored and compared; 206 bits of randomness need no salt. */
 export function apiKeyDigest(key: string): Buffer {
-  return hash('sha256', key, 'buffer');
+  // By way of a string: node:crypto makes a Buffer in twice the time, and this is most of what a verdict costs.
+  return Buffer.from(hash('sha256', key, 'binary'), 'latin1');
 }
 
 /** A new webhook token, `svcwh_` and 40 of [a-z0-9] (decision 0001). */

@@ -34,6 +34,15 @@ export const catalogue = {
     timeoutMs: 15_000,
     concurrency: 8,
   },
+  /** Folding of usage and purging of what is old. One row, {@link housekeepingId}, which is due again every hour. */
+  housekeeping: {
+    payload: workPayload,
+    attempts: 5,
+    backoffMs: 60_000,
+    backoffMaxMs: 15 * 60_000,
+    timeoutMs: 60_000,
+    concurrency: 1,
+  },
 } as const satisfies Record<string, QueueDefinition>;
 
 /**
@@ -41,6 +50,9 @@ export const catalogue = {
  * to get ready (`progressDeadlineSeconds`), and room for queues and outages.
  */
 export const rolloutDeadlineMs = 10 * 60_000;
+
+/** The one record of the queue `housekeeping`. */
+export const housekeepingId = '00000000-0000-7000-8000-000000000001';
 
 /** The name of a queue, and the `kind` of its rows in the work table. */
 export type QueueName = keyof typeof catalogue;

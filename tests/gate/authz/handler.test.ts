@@ -7,12 +7,13 @@ import { createDecisionLog } from '../../../gate/authz/decision-log.ts';
 import { createAuthorizeHandler } from '../../../gate/authz/handler.ts';
 import { createGateMetrics } from '../../../gate/authz/metrics.ts';
 import { createAuthzServer } from '../../../gate/authz/server.ts';
-import type { KeyRow } from '../../../gate/authz/store.ts';
-import { createGateView } from '../../../gate/authz/view.ts';
-import { apiKeyDigest, generateApiKey } from '../../../runtime/domain/api-key.ts';
+import type { KeyRow, PlanRow } from '../../../gate/authz/gate-store.ts';
+import { invalidKeyBody } from '../../../runtime/contracts/gate-denials.ts';
+import { generateApiKey } from '../../../runtime/domain/api-key.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { fakeClock } from '../../support/clock.ts';
 import { recordingLog } from '../../support/log.ts';
+import { app, bench, good, keyRow, otherApp, planRow } from './records.ts';
 
 interface Answer {
   status: number;
@@ -23,13 +24,14 @@ interface Answer {
 /** The gate's server over a view that a test fills, on a clock that stands still. */
 async function rig(t: Test) {
   const clock = fakeClock();
-  const view = createGateView();
+  const rows = bench({ trustedProxies: ['10.0.0.0/8'] });
+  const { view, usage, judge } = rows;
   const registry = new Registry();
   const metrics = createGateMetrics(registry, view, clock);
   const lines: string[] = [];
   const trouble = recordingLog();
-  const decisions = createDecisionLog('svc-authz', { write: (line) => void lines.push(line) });
-  const authorize = createAuthorizeHandler({ view, clock, decisions, metrics, log: trouble.log });
+  const decisions = createDecisionLog('svc-authz', { write: (line) => lines.push(line) > 0 }, clock);
+  const authorize = createAuthorizeHandler({ judge, clock, decisions, metrics, log: trouble.log });
   const ready = () => view.position() !== undefined;
   const server = createAuthzServer({ port: 0, host: '127.0.0.1', authorize, registry, ready, clock, drainMs: 0 });
   const port = await server.start();
@@ -37,17 +39,6 @@ async function rig(t: Test) {
   t.teardown(async () => {
     agent.destroy();
     await Promise.all([server.stop(), clock.advance(0)]);
-  });
-
-  const environmentId = newId();
-  const plan = { id: newId(), requestsPerSecond: 1, burst: 1000 };
-  const app = { id: newId(), environmentId, namespace: 'shop-prod', name: 'api' };
-  const other = { id: newId(), environmentId, namespace: 'shop-prod', name: 'other' };
-  const good = generateApiKey();
-  const row = (change: Partial<KeyRow> = {}, { key, handle } = good): KeyRow => ({
-    ...{ id: newId(), environmentId, handle, digest: apiKeyDigest(key), name: 'Acme', planId: plan.id },
-    ...{ scope: null, enabled: true, expiresAt: null },
-    ...change,
   });
 
   const get = async (path: string, headers: Record<string, string | string[]> = {}): Promise<Answer> => {
@@ -61,14 +52,13 @@ async function rig(t: Test) {
   };
 
   return {
-    ...{ clock, view, lines, trouble, port, server, plan, app, other, good, row, get },
+    ...{ clock, view, usage, lines, trouble, port, server, app, other: otherApp, good, row: keyRow, get },
     get entries() {
       return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
     },
     /** Makes the view hold these keys, proven now. */
-    load(keys: KeyRow[], limit: { requestsPerSecond?: number; burst?: number } = {}) {
-      const position = { feedId: newId(), version: 1, token: newId() };
-      view.load({ position, plans: [{ ...plan, ...limit }], keys, apps: [app, other] });
+    load(keys: KeyRow[], limit: Partial<PlanRow> = {}) {
+      rows.load({ plans: [planRow({ burst: 1000, ...limit })], keys, apps: [app, otherApp] }, clock.now().getTime());
       view.provenAt(clock.monotonic());
     },
     /** What Traefik's forwardAuth sends for a client's request. */
@@ -93,7 +83,9 @@ function checkDenial(t: Test, answer: Answer, status: number, code: string) {
   t.same(Object.keys(JSON.parse(answer.body) as object), ['code', 'message']);
   t.equal(answer.headers['content-type'], 'application/json');
   t.equal(answer.headers['access-control-allow-origin'], '*');
-  t.match(answer.headers['access-control-expose-headers'], 'Retry-After');
+  t.equal(answer.headers['access-control-expose-headers'], 'Retry-After, RateLimit, RateLimit-Policy');
+  t.equal('ratelimit' in answer.headers, status === 429);
+  t.equal('ratelimit-policy' in answer.headers, status === 429);
   t.equal(answer.headers['cache-control'], 'no-store');
   t.notOk(Object.keys(answer.headers).some((name) => name.startsWith('x-svc-')));
 }
@@ -105,6 +97,8 @@ t.test('200: the app learns the handle and the name', async (t) => {
   t.match(answer, { status: 200, body: '' });
   t.equal(answer.headers['x-svc-key-prefix'], gate.good.handle);
   t.equal(answer.headers['x-svc-key-name'], 'Acme');
+  t.equal(answer.headers['ratelimit-policy'], '"rate";q=1000;w=1000');
+  t.equal(answer.headers['ratelimit'], '"rate";r=999;t=1');
 
   gate.load([gate.row({ name: 'Zürich 日本\r\nX-Admin: 1' })]);
   const encoded = await gate.authorize({ 'X-API-Key': gate.good.key });
@@ -131,14 +125,15 @@ t.test('200: a preflight passes without a key, and without headers for the app',
 
 t.test('401: every refusal of a key is the same bytes', async (t) => {
   const gate = await rig(t);
-  const [disabled, expired, scoped, foreign] = Array.from({ length: 4 }, () => generateApiKey());
-  if (!disabled || !expired || !scoped || !foreign) throw new Error('four keys');
+  const [disabled, expired, scoped, foreign] = [generateApiKey(), generateApiKey(), generateApiKey(), generateApiKey()];
+  const elsewhere = generateApiKey();
   gate.load([
     gate.row(),
     gate.row({ enabled: false }, disabled),
-    gate.row({ expiresAt: gate.clock.now() }, expired),
+    gate.row({ expiresAt: gate.clock.now().getTime() }, expired),
     gate.row({ scope: [gate.other.id] }, scoped),
     gate.row({ environmentId: newId() }, foreign),
+    gate.row({ allowedCidrs: ['198.51.100.0/24'] }, elsewhere),
   ]);
   const { key } = gate.good;
   const attempts: Record<string, Record<string, string | string[]>> = {
@@ -150,6 +145,10 @@ t.test('401: every refusal of a key is the same bytes', async (t) => {
     'an expired key': { 'X-API-Key': expired.key },
     'a key of another app': { 'X-API-Key': scoped.key },
     'a key of another environment': { 'X-API-Key': foreign.key },
+    'a key of other addresses': { 'X-API-Key': elsewhere.key },
+    'a key of other addresses, made up': {
+      ...{ 'X-API-Key': elsewhere.key, 'X-Forwarded-For': '198.51.100.1, 203.0.113.7', 'X-Real-Ip': '198.51.100.1' },
+    },
     'a good key twice': { 'X-API-Key': [key, key] },
     'a good key and another': { 'X-API-Key': [key, 'x'] },
     'a key of a megabyte': { 'X-API-Key': key + 'x'.repeat(1_000_000) },
@@ -166,6 +165,9 @@ t.test('401: every refusal of a key is the same bytes', async (t) => {
     seen.add(JSON.stringify([answer.body, rest]));
   }
   t.equal(seen.size, 1, 'bodies and headers alike');
+  t.match([...seen][0], JSON.stringify(invalidKeyBody), 'and those that others look for');
+  const vouched = { 'X-API-Key': elsewhere.key, 'X-Forwarded-For': '198.51.100.1, 10.0.0.7' };
+  t.equal((await gate.authorize(vouched)).status, 200);
   t.equal((await gate.authorize({ 'X-API-Key': scoped.key }, gate.other.id)).status, 200);
   t.notMatch(gate.lines.join(''), /[a-z0-9]{40}/, 'no key in the log');
 });
@@ -179,8 +181,29 @@ t.test('429: Retry-After tells when to come back', async (t) => {
   const limited = await gate.authorize(headers);
   checkDenial(t, limited, 429, 'rate_limited');
   t.equal(limited.headers['retry-after'], '1');
+  t.equal(limited.headers['ratelimit-policy'], '"rate";q=2;w=1');
+  t.equal(limited.headers['ratelimit'], '"rate";r=0;t=1');
   await gate.clock.advance(200);
   t.equal((await gate.authorize(headers)).status, 200);
+});
+
+t.test('429: a quota that is used up tells when its period ends', async (t) => {
+  const gate = await rig(t);
+  gate.load([gate.row()], { quotaLimit: 2, quotaPeriod: 'month' });
+  const headers = { 'X-API-Key': gate.good.key };
+  const first = await gate.authorize(headers);
+  t.equal(first.headers['ratelimit'], '"rate";r=999;t=1, "quota";r=1;t=2678400');
+  t.equal((await gate.authorize(headers)).status, 200);
+  const denied = await gate.authorize(headers);
+  checkDenial(t, denied, 429, 'quota_exhausted');
+  t.equal(denied.headers['retry-after'], '2678400');
+  t.equal(denied.headers['ratelimit-policy'], '"rate";q=1000;w=1000, "quota";q=2;w=2678400');
+  t.equal(denied.headers['ratelimit'], '"rate";r=998;t=2, "quota";r=0;t=2678400');
+  t.match(gate.entries.at(-1), { msg: 'authorize deny', reason: 'deny_quota', key_prefix: gate.good.handle });
+  gate.clock.jump(2_678_399_000);
+  t.equal((await gate.authorize(headers)).headers['retry-after'], '1');
+  gate.clock.jump(1_000);
+  t.equal((await gate.authorize(headers)).status, 200, 'February');
 });
 
 t.test('500: no app or an unknown one in the address', async (t) => {
@@ -221,7 +244,10 @@ t.test('503: before the first load, and when freshness cannot be proven', async 
 
 t.test('503: a fault of the checker itself denies', async (t) => {
   const gate = await rig(t);
-  gate.load([gate.row({ digest: Buffer.alloc(1) })]);
+  gate.load([gate.row()]);
+  gate.usage.calendar = () => {
+    throw new Error('broken');
+  };
   checkDenial(t, await gate.authorize({ 'X-API-Key': gate.good.key }), 503, 'gate_unavailable');
   t.match(gate.trouble.entries, [{ msg: 'authorize failed' }]);
   t.notMatch(gate.trouble.text(), gate.good.key);
@@ -237,10 +263,14 @@ t.test('metrics count every decision, from zero', async (t) => {
   await gate.authorize();
   gate.load([gate.row()], { burst: 1 });
   for (let round = 0; round < 3; round++) await gate.authorize({ 'X-API-Key': gate.good.key });
+  const used = gate.row();
+  gate.load([used], { quotaLimit: 1, quotaPeriod: 'day' });
+  gate.usage.replaceOthers([[used.id, 1]], gate.usage.calendar(gate.clock.now().getTime()));
+  await gate.authorize({ 'X-API-Key': gate.good.key });
   await gate.authorize();
   await gate.authorize({ 'X-Forwarded-Method': 'OPTIONS', 'Access-Control-Request-Method': 'PUT' });
   await gate.get('/authorize');
-  const counts: Record<string, number> = { allow: 1, deny_key: 1, deny_rate: 2, deny_quota: 0 };
+  const counts: Record<string, number> = { allow: 1, deny_key: 1, deny_rate: 2, deny_quota: 1 };
   for (const [decision, expected] of Object.entries({ ...counts, unavailable: 1, preflight: 1, misconfigured: 1 })) {
     t.equal(await count(decision), expected, decision);
   }

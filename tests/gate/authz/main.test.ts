@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { deleteKey } from '../../../runtime/records/keys.ts';
 import { testDatabase } from '../../support/postgres.ts';
 import { freePort } from '../../support/servers.ts';
@@ -61,6 +61,89 @@ t.test('the process serves from the store, follows it, and ends in order', async
     'the last entries are not lost',
   );
   t.notMatch(JSON.stringify(entries), key);
+});
+
+/** Starts the process, and resolves when it has loaded its view. */
+async function start(t: Test, url: string, args: string[] = []) {
+  const port = await freePort();
+  const child = spawn(process.execPath, [main, ...args], {
+    env: { DATABASE_URL: url, PORT: String(port), ADMIN_PORT: '0' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.teardown(() => child.kill('SIGKILL'));
+  const exited = once(child, 'exit');
+  const seen = new Set<unknown>();
+  await new Promise<void>((resolve) => {
+    createInterface(child.stdout).on('line', (line) => {
+      seen.add((JSON.parse(line) as { msg: unknown }).msg);
+      if (seen.has('process started') && seen.has('gate view loaded')) resolve();
+    });
+  });
+  const get = (path: string, headers: Record<string, string> = {}) =>
+    fetch(`http://127.0.0.1:${port}${path}`, { headers });
+  return { child, exited, get };
+}
+
+t.test('a process that is killed loses no more usage than that of its last flush interval', async (t) => {
+  const { pool, url } = await testDatabase(t);
+  const records = await insertGateRecords(pool, { requestsPerSecond: 10_000, burst: 10_000 });
+  const { key } = await records.key();
+  const gate = await start(t, url);
+  let allowed = 0;
+  const ask = async (times: number) => {
+    for (let turn = 0; turn < times; turn++) {
+      t.equal((await gate.get(`/authorize?app=${records.appId}`, { 'X-API-Key': key })).status, 200);
+      allowed++;
+    }
+  };
+  const written = async () => {
+    const { rows } = await pool.query<{ sum: number }>('SELECT coalesce(sum(allowed), 0)::integer AS sum FROM usage');
+    return rows[0]?.sum ?? 0;
+  };
+  // Flushes come by themselves, one after the other.
+  for (let flush = 0; flush < 3; flush++) {
+    await ask(10);
+    while ((await written()) < allowed) await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  await ask(10);
+  gate.child.kill('SIGKILL');
+  await gate.exited;
+  const kept = await written();
+  t.ok(kept >= 30 && kept <= allowed, `${kept} of ${allowed} are there, 30 of them since the flush before`);
+  const { rows } = await pool.query<{ open: boolean }>('SELECT closed_at IS NULL AS open FROM gate_replicas');
+  t.same(rows, [{ open: true }], 'for housekeeping to close');
+
+  const next = await start(t, url);
+  t.equal((await next.get(`/authorize?app=${records.appId}`, { 'X-API-Key': key })).status, 200);
+  next.child.kill('SIGTERM');
+  t.same(await next.exited, [0, null]);
+  t.equal(await written(), kept + 1, 'an orderly end loses nothing, and another life counts from there');
+});
+
+t.test('trusted proxies are told on the command line', async (t) => {
+  const { pool, url } = await testDatabase(t);
+  const records = await insertGateRecords(pool);
+  const { key, id } = await records.key();
+  await pool.query(`UPDATE api_keys SET allowed_cidrs = '{198.51.100.0/24}' WHERE id = $1`, [id]);
+  const gate = await start(t, url, ['--trusted-proxy', '10.0.0.0/8', '--trusted-proxy=192.0.2.1']);
+  const status = async (forwardedFor: string) =>
+    (await gate.get(`/authorize?app=${records.appId}`, { 'X-API-Key': key, 'X-Forwarded-For': forwardedFor })).status;
+  t.equal(await status('198.51.100.7'), 200);
+  t.equal(await status('198.51.100.7, 10.1.2.3, 192.0.2.1'), 200);
+  t.equal(await status('198.51.100.7, 192.0.2.2'), 401);
+  const metrics = await (await gate.get('/metrics')).text();
+  t.match(metrics, 'authz_rollup_flush_failures_total 0');
+});
+
+t.test('a command line that cannot be meant ends the process', async (t) => {
+  for (const args of [['--trusted-proxy', '10.0.0.1/8'], ['--trusted-proxy'], ['--trust'], ['x']]) {
+    const child = spawn(process.execPath, [main, ...args], { env: {}, stdio: ['ignore', 'pipe', 'pipe'] });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)));
+    const [code] = (await once(child, 'close')) as [number];
+    t.equal(code, 1);
+    t.match(output, args[1] === '10.0.0.1/8' ? /10\.0\.0\.0\/8/ : /trusted-proxy|trust|x/);
+  }
 });
 
 t.test('a bad environment ends the process before it does anything', async (t) => {

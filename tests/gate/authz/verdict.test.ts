@@ -1,56 +1,34 @@
 import t from 'tap';
-import { decide, type GateRequest, type Verdict } from '../../../gate/authz/verdict.ts';
-import { createBucket, takeToken } from '../../../gate/authz/rate-limit.ts';
-import type { KeyRow, Snapshot } from '../../../gate/authz/store.ts';
-import { createGateView, encodeHeaderText } from '../../../gate/authz/view.ts';
+import { limitField } from '../../../gate/authz/limit-fields.ts';
+import { policyField } from '../../../gate/authz/plan.ts';
+import type { KeyRow } from '../../../gate/authz/gate-store.ts';
+import { createJudge, type GateRequest } from '../../../gate/authz/verdict.ts';
+import { encodeHeaderText } from '../../../gate/authz/view.ts';
 import { apiKeyDigest, generateApiKey } from '../../../runtime/domain/api-key.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
+import {
+  bench,
+  brief,
+  changeOf,
+  foreignApp,
+  app,
+  good,
+  keyRow,
+  otherApp,
+  planId,
+  planRow,
+  request,
+} from './records.ts';
 
+const { key, handle } = good;
 const wall = Date.parse('2026-03-01T12:00:00Z');
-const environmentId = newId();
-const planId = newId();
-const app = { id: newId(), environmentId, namespace: 'shop-prod', name: 'api' };
-const otherApp = { id: newId(), environmentId, namespace: 'shop-prod', name: 'other' };
-const foreignApp = { id: newId(), environmentId: newId(), namespace: 'shop-test', name: 'api' };
-const { key, handle } = generateApiKey();
-
-function keyRow(change: Partial<KeyRow> = {}): KeyRow {
-  return {
-    ...{ id: newId(), environmentId, handle, digest: apiKeyDigest(key), name: 'Acme', planId },
-    ...{ scope: null, enabled: true, expiresAt: null },
-    ...change,
-  };
-}
-
-function snapshot(change: Partial<Snapshot> = {}): Snapshot {
-  return {
-    position: { feedId: newId(), version: 1, token: newId() },
-    plans: [{ id: planId, requestsPerSecond: 1, burst: 2 }],
-    keys: [keyRow()],
-    apps: [app, otherApp, foreignApp],
-    ...change,
-  };
-}
-
-function freshView(change?: Partial<Snapshot>) {
-  const view = createGateView();
-  view.load(snapshot(change));
-  view.provenAt(0);
-  return view;
-}
-
-const request = (change: Partial<GateRequest> = {}): GateRequest => ({
-  ...{ appId: app.id, apiKey: key, method: 'GET', preflightMethod: undefined },
-  ...change,
-});
-
-/** The parts of a verdict that tables compare. */
-const brief = (verdict: Verdict) => ('fault' in verdict ? `${verdict.decision} ${verdict.fault}` : verdict.decision);
+const at = (monotonic: number, ms = wall) => ({ monotonic, wall: ms });
 
 t.test('decisions', (t) => {
-  const expired = { expiresAt: new Date(wall) };
-  const alive = { expiresAt: new Date(wall + 1) };
+  const expired = { expiresAt: wall };
+  const alive = { expiresAt: wall + 1 };
   const unknown = generateApiKey().key;
+  const inside = { allowedCidrs: ['203.0.113.0/24', '2001:db8::/32'] };
   const table: [string, Partial<KeyRow>, Partial<GateRequest>, string][] = [
     ['a good key', {}, {}, 'allow'],
     ['no app in the address', {}, { appId: undefined }, 'misconfigured'],
@@ -64,6 +42,7 @@ t.test('decisions', (t) => {
     ['two keys', {}, { apiKey: `${key}, ${key}` }, 'deny_key malformed'],
     ['an unknown key', {}, { apiKey: unknown }, 'deny_key unknown'],
     ['a known handle with another secret', { digest: apiKeyDigest(unknown) }, {}, 'deny_key unknown'],
+    ['a digest of nothing', { digest: new Uint8Array(32) }, {}, 'deny_key unknown'],
     ['an app of another environment', {}, { appId: foreignApp.id }, 'deny_key other_environment'],
     ['a disabled key', { enabled: false }, {}, 'deny_key disabled'],
     ['a key that expires this very moment', expired, {}, 'deny_key expired'],
@@ -71,6 +50,22 @@ t.test('decisions', (t) => {
     ['an app in scope', { scope: [otherApp.id, app.id] }, {}, 'allow'],
     ['an app out of scope', { scope: [otherApp.id] }, {}, 'deny_key out_of_scope'],
     ['a scope whose apps are all gone', { scope: [] }, {}, 'deny_key out_of_scope'],
+    ['a client inside of the allow-list', inside, {}, 'allow'],
+    ['a client inside of it by IPv6', inside, { forwardedFor: '2001:db8::1' }, 'allow'],
+    ['a client outside of it', inside, { forwardedFor: '203.0.114.1' }, 'deny_key address'],
+    ['a client that makes up its address', inside, { forwardedFor: '203.0.113.7, 198.51.100.1' }, 'deny_key address'],
+    ['a client behind a trusted proxy', inside, { forwardedFor: '203.0.113.7, 10.0.0.9' }, 'allow'],
+    ['behind two of them', inside, { forwardedFor: '203.0.113.7, 10.0.0.8,10.0.0.9' }, 'allow'],
+    [
+      'behind one that another makes up',
+      inside,
+      { forwardedFor: '203.0.113.7, 10.0.0.8, 8.8.8.8' },
+      'deny_key address',
+    ],
+    ['a client without an address', inside, { forwardedFor: undefined }, 'deny_key address'],
+    ['a client whose address is none', inside, { forwardedFor: '203.0.113.999' }, 'deny_key address'],
+    ['the address last: a disabled key', { ...inside, enabled: false }, { forwardedFor: '' }, 'deny_key disabled'],
+    ['the secret first', { ...inside, digest: apiKeyDigest(unknown) }, { forwardedFor: '' }, 'deny_key unknown'],
     ['OPTIONS', {}, { apiKey: undefined, method: 'OPTIONS' }, 'deny_key missing'],
     ['OPTIONS with a good key', {}, { method: 'OPTIONS' }, 'allow'],
     ['a preflight', {}, { apiKey: undefined, method: 'OPTIONS', preflightMethod: 'PUT' }, 'preflight'],
@@ -86,124 +81,249 @@ t.test('decisions', (t) => {
     ['a revoked key, whose handle nobody has', { handle: 'zzzzzzzz' }, {}, 'deny_key unknown'],
   ];
   for (const [name, row, change, expected] of table) {
-    const verdict = decide(freshView({ keys: [keyRow(row)] }), request(change), { monotonic: 1, wall });
-    t.equal(brief(verdict), expected, name);
+    const gate = bench({ trustedProxies: ['10.0.0.0/8'] });
+    gate.load({ keys: [keyRow(row)] });
+    gate.view.provenAt(0);
+    t.equal(brief(gate.judge(request(change), at(1))), expected, name);
   }
   t.end();
 });
 
-/** What the denial of a key tells of its handle. */
-function denied(apiKey: string): string | undefined {
-  const verdict = decide(freshView({ keys: [] }), request({ apiKey }), { monotonic: 1, wall });
-  return verdict.decision === 'deny_key' ? verdict.handle : 'allowed';
-}
-
 t.test('a handle is told only when the key was well-formed', (t) => {
+  const gate = bench();
+  gate.load({ keys: [] });
+  gate.view.provenAt(0);
+  const denied = (apiKey: string) => {
+    const verdict = gate.judge(request({ apiKey }), at(1));
+    return verdict.decision === 'deny_key' ? verdict.handle : 'allowed';
+  };
   t.equal(denied(key), handle);
   t.equal(denied(`svc_${handle}_${'0'.repeat(46)}`), undefined);
   t.end();
 });
 
+t.test('a well-formed key costs the same work whatever it is refused for', (t) => {
+  const elsewhere = { allowedCidrs: ['198.51.100.0/24'] };
+  const table: [string, Partial<KeyRow>, string][] = [
+    ['unknown', { handle: 'zzzzzzzz' }, 'unknown'],
+    ['another secret', { digest: new Uint8Array(32) }, 'unknown'],
+    ['another secret of a key with an allow-list', { ...elsewhere, digest: new Uint8Array(32) }, 'unknown'],
+    ['another app', { scope: [otherApp.id] }, 'out_of_scope'],
+    ['another environment', { environmentId: newId() }, 'other_environment'],
+    ['disabled', { enabled: false }, 'disabled'],
+    ['expired', { expiresAt: 0 }, 'expired'],
+    ['expired, with an allow-list', { ...elsewhere, expiresAt: 0 }, 'expired'],
+    ['another address', elsewhere, 'address'],
+  ];
+  for (const [name, row, fault] of table) {
+    const rows = bench();
+    rows.load({ keys: [keyRow(row)] });
+    rows.view.provenAt(0);
+    const done: string[] = [];
+    const judge = createJudge({
+      ...rows,
+      view: {
+        ...rows.view,
+        matches(found, digest) {
+          done.push('digest');
+          return rows.view.matches(found, digest);
+        },
+      },
+      trustedProxies() {
+        done.push('hop');
+        return false;
+      },
+    });
+    const verdict = judge(request({ forwardedFor: '198.51.100.9, 203.0.113.7' }), at(1));
+    t.equal(brief(verdict), `deny_key ${fault}`, name);
+    t.same(done, ['digest', 'hop'], name);
+  }
+  t.end();
+});
+
 t.test('nothing is allowed from a view that is not fresh', (t) => {
-  const view = createGateView();
+  const gate = bench();
   const preflight = request({ method: 'OPTIONS', preflightMethod: 'GET' });
-  const at = (monotonic: number, asked = request()) => decide(view, asked, { monotonic, wall }).decision;
-  t.equal(at(0), 'unavailable', 'never loaded');
-  view.load(snapshot({ plans: [{ id: planId, requestsPerSecond: 100, burst: 100 }] }));
-  t.equal(at(0), 'unavailable', 'loaded, but not proven');
-  view.provenAt(1_000);
-  t.equal(at(1_000), 'allow');
-  t.equal(at(90_999), 'allow');
-  t.equal(at(91_000), 'unavailable', 'at the ceiling');
-  t.equal(at(91_000, preflight), 'unavailable', 'a preflight too');
-  t.equal(at(91_000, request({ appId: undefined })), 'unavailable');
-  view.provenAt(91_500);
-  t.equal(at(91_600), 'allow', 'it resumes');
+  const decision = (monotonic: number, asked = request()) => gate.judge(asked, at(monotonic)).decision;
+  t.equal(decision(0), 'unavailable', 'never loaded');
+  gate.load({ plans: [planRow({ requestsPerSecond: 100, burst: 100 })] });
+  t.equal(decision(0), 'unavailable', 'loaded, but not proven');
+  gate.view.provenAt(1_000);
+  t.equal(decision(1_000), 'allow');
+  t.equal(decision(90_999), 'allow');
+  t.equal(decision(91_000), 'unavailable', 'at the ceiling');
+  t.equal(decision(91_000, preflight), 'unavailable', 'a preflight too');
+  t.equal(decision(91_000, request({ appId: undefined })), 'unavailable');
+  gate.view.provenAt(91_500);
+  t.equal(decision(91_600), 'allow', 'it resumes');
   t.end();
 });
 
 t.test('the rate is judged last: a refused key takes no token', (t) => {
-  const view = freshView();
-  const moment = { monotonic: 5, wall };
+  const gate = bench();
+  gate.load();
+  gate.view.provenAt(0);
   for (let round = 0; round < 10; round++) {
-    t.equal(decide(view, request({ appId: foreignApp.id }), moment).decision, 'deny_key');
+    t.equal(gate.judge(request({ appId: foreignApp.id }), at(5)).decision, 'deny_key');
   }
-  t.equal(decide(view, request(), moment).decision, 'allow');
+  t.equal(gate.judge(request(), at(5)).decision, 'allow');
   t.equal(
-    decide(view, request({ appId: otherApp.id }), moment).decision,
+    gate.judge(request({ appId: otherApp.id }), at(5)).decision,
     'allow',
     'the bucket is the key’s, not the app’s',
   );
-  t.match(decide(view, request(), moment), { decision: 'deny_rate', retryAfterSeconds: 1, key: { handle } });
-  t.equal(decide(view, request(), { monotonic: 1_005, wall }).decision, 'allow', 'a token came back');
+  t.match(gate.judge(request(), at(5)), { decision: 'deny_rate', retryAfterSeconds: 1, key: { handle } });
+  t.equal(gate.judge(request(), at(1_005)).decision, 'allow', 'a token came back');
+  t.end();
+});
+
+t.test('the quota is judged before the rate, and only what is allowed counts against either', (t) => {
+  const gate = bench();
+  const row = keyRow();
+  gate.load({ plans: [planRow({ burst: 3, quotaLimit: 5, quotaPeriod: 'day' })], keys: [row] }, wall);
+  gate.view.provenAt(0);
+  const judge = (monotonic: number, ms = wall) => gate.judge(request(), at(monotonic, ms));
+  t.same(
+    [judge(0), judge(0), judge(0), judge(0)].map((verdict) => verdict.decision),
+    ['allow', 'allow', 'allow', 'deny_rate'],
+  );
+  t.same(
+    [judge(2_000), judge(2_000)].map((verdict) => verdict.decision),
+    ['allow', 'allow'],
+    'a denial took no quota',
+  );
+  t.match(judge(2_000), { decision: 'deny_quota', retryAfterSeconds: 43_200 }, 'with the bucket empty too');
+  for (let round = 0; round < 5; round++) t.equal(judge(5_000).decision, 'deny_quota');
+  const tomorrow = Date.parse('2026-03-02T00:00:00Z');
+  t.equal(judge(5_000, tomorrow - 1).decision, 'deny_quota');
+  t.match(judge(5_000, tomorrow - 1), { retryAfterSeconds: 1 });
+  t.equal(judge(5_000, tomorrow).decision, 'allow', 'a new day');
+  t.same(
+    [judge(5_000, tomorrow), judge(5_000, tomorrow), judge(5_000, tomorrow)].map((verdict) => verdict.decision),
+    ['allow', 'allow', 'deny_rate'],
+    'denials by the quota took no token',
+  );
+  t.end();
+});
+
+t.test('a quota counts what the others allowed', (t) => {
+  const row = keyRow();
+  const plans = [planRow({ burst: 10, quotaLimit: 5, quotaPeriod: 'month' })];
+  const gate = bench();
+  gate.load({ plans, keys: [row], others: [{ keyId: row.id, allowed: 4 }] }, wall);
+  gate.view.provenAt(0);
+  const decision = (ms = wall) => gate.judge(request(), at(0, ms)).decision;
+  t.same([decision(), decision()], ['allow', 'deny_quota']);
+  const calendar = gate.usage.calendar(wall);
+  gate.usage.updateOthers([{ keyId: row.id, allowed: 3 }], calendar);
+  t.same([decision(), decision()], ['allow', 'deny_quota'], 'a correction');
+  gate.view.apply(changeOf({ plans: [planRow({ burst: 10, quotaLimit: 100, quotaPeriod: 'day' })] }));
+  t.equal(decision(), 'allow', 'a larger quota');
+  gate.view.apply(changeOf({ plans: [planRow({ burst: 10 })] }));
+  t.equal(decision(), 'allow', 'no quota');
+  gate.view.apply(changeOf({ plans }));
+  t.equal(decision(), 'deny_quota');
+  t.equal(decision(Date.parse('2026-04-01T00:00:00Z')), 'allow', 'what was read of March says nothing of April');
+  t.end();
+});
+
+t.test('RateLimit fields tell what a key has left', (t) => {
+  const gate = bench();
+  gate.load({ plans: [planRow({ requestsPerSecond: 2, burst: 5, quotaLimit: 3, quotaPeriod: 'week' })] }, wall);
+  gate.view.provenAt(0);
+  const fields = (monotonic: number) => {
+    const verdict = gate.judge(request(), at(monotonic));
+    return 'limits' in verdict ? [verdict.decision, limitField(verdict.limits)] : [];
+  };
+  t.same(fields(0), ['allow', '"rate";r=4;t=1, "quota";r=2;t=43200']);
+  t.same(fields(0), ['allow', '"rate";r=3;t=1, "quota";r=1;t=43200']);
+  t.same(fields(0), ['allow', '"rate";r=2;t=2, "quota";r=0;t=43200']);
+  t.same(fields(0), ['deny_quota', '"rate";r=2;t=2, "quota";r=0;t=43200'], 'nothing was taken');
+  const plan = gate.view.plan(planId);
+  if (!plan) throw new Error('no plan');
+  t.equal(policyField(plan, gate.usage.calendar(wall)), '"rate";q=5;w=3, "quota";q=3;w=604800');
+  gate.view.apply(
+    changeOf({ plans: [planRow({ requestsPerSecond: 100, burst: 1, quotaLimit: 9, quotaPeriod: 'month' })] }),
+  );
+  t.equal(policyField(plan, gate.usage.calendar(wall)), '"rate";q=1;w=1, "quota";q=9;w=2678400', 'March');
+  const april = Date.parse('2026-04-02T00:00:00Z');
+  t.equal(policyField(plan, gate.usage.calendar(april)), '"rate";q=1;w=1, "quota";q=9;w=2592000', 'April');
+
+  const slow = bench();
+  slow.load({ plans: [planRow({ requestsPerSecond: 0.1, burst: 1 })] });
+  slow.view.provenAt(0);
+  const slowly = (monotonic: number) => {
+    const verdict = slow.judge(request(), at(monotonic));
+    return 'limits' in verdict ? limitField(verdict.limits) : '';
+  };
+  t.same([slowly(0), slowly(1), slowly(9_500)], ['"rate";r=0;t=10', '"rate";r=0;t=10', '"rate";r=0;t=1']);
   t.end();
 });
 
 t.test('a changed plan judges the next request of all of its keys', (t) => {
   const second = generateApiKey();
-  const rows = [keyRow(), keyRow({ handle: second.handle, digest: apiKeyDigest(second.key) })];
-  const view = freshView({ keys: rows });
-  const at = (monotonic: number, apiKey: string) => decide(view, request({ apiKey }), { monotonic, wall }).decision;
-  t.same([at(0, key), at(0, key), at(0, key)], ['allow', 'allow', 'deny_rate']);
-  const position = { feedId: newId(), version: 2, token: newId() };
-  const nothing = { position, plans: [], keys: [], apps: [], gone: { plans: [], keys: [], apps: [] } };
-  view.apply({ ...nothing, plans: [{ id: planId, requestsPerSecond: 1, burst: 3 }] });
-  t.same([at(0, key), at(0, key)], ['allow', 'deny_rate'], 'one more, without waiting');
-  t.same([at(0, second.key), at(0, second.key), at(0, second.key)], ['allow', 'allow', 'allow']);
-  view.apply({ ...nothing, plans: [{ id: planId, requestsPerSecond: 1000, burst: 1 }] });
-  t.equal(at(0, key), 'deny_rate', 'a smaller burst');
-  t.equal(at(10, key), 'allow', 'a faster refill');
+  const gate = bench();
+  gate.load({ keys: [keyRow(), keyRow({}, second)] });
+  gate.view.provenAt(0);
+  const decision = (monotonic: number, apiKey: string) => gate.judge(request({ apiKey }), at(monotonic)).decision;
+  t.same([decision(0, key), decision(0, key), decision(0, key)], ['allow', 'allow', 'deny_rate']);
+  gate.view.apply(changeOf({ plans: [planRow({ burst: 3 })] }));
+  t.same([decision(0, key), decision(0, key)], ['allow', 'deny_rate'], 'one more, without waiting');
+  const ofSecond = () => decision(0, second.key);
+  t.same([ofSecond(), ofSecond(), ofSecond()], ['allow', 'allow', 'allow']);
+  gate.view.apply(changeOf({ plans: [planRow({ requestsPerSecond: 1000, burst: 1 })] }));
+  t.equal(decision(0, key), 'deny_rate', 'a smaller burst');
+  t.equal(decision(10, key), 'allow', 'a faster refill');
   t.end();
 });
 
-t.test('a changed or reloaded key keeps its bucket', (t) => {
-  const view = freshView();
+t.test('a changed or reloaded key keeps its bucket and its usage', (t) => {
   const row = keyRow();
-  view.load(snapshot({ keys: [row] }));
-  const at0 = () => decide(view, request(), { monotonic: 0, wall }).decision;
-  t.same([at0(), at0()], ['allow', 'allow']);
-  view.load(snapshot({ keys: [row] }));
-  t.equal(at0(), 'deny_rate');
-  const position = { feedId: newId(), version: 2, token: newId() };
-  view.apply({ position, plans: [], apps: [], keys: [row], gone: { plans: [], keys: [], apps: [] } });
-  t.equal(at0(), 'deny_rate');
+  const plans = [planRow({ quotaLimit: 3, quotaPeriod: 'day' })];
+  const gate = bench();
+  gate.load({ plans, keys: [row] }, wall);
+  gate.view.provenAt(0);
+  const decision = (monotonic = 0) => gate.judge(request(), at(monotonic)).decision;
+  t.same([decision(), decision()], ['allow', 'allow']);
+  gate.load({ plans, keys: [row] }, wall);
+  t.equal(decision(), 'deny_rate');
+  gate.view.apply(changeOf({ keys: [row] }));
+  t.equal(decision(), 'deny_rate');
+  t.same([decision(2_000), decision(2_000)], ['allow', 'deny_quota']);
   t.end();
 });
 
-t.test('a token bucket', (t) => {
-  t.test('admits the burst at once, then the rate', (t) => {
-    const bucket = createBucket();
-    const plan = { requestsPerSecond: 10, burst: 5 };
-    let admitted = 0;
-    for (let now = 1_000; now < 11_000; now += 1) if (takeToken(bucket, plan, now) === 0) admitted++;
-    t.equal(admitted, 5 + 99);
-    t.end();
-  });
-  t.test('fills up to the burst and no further', (t) => {
-    const bucket = createBucket();
-    const plan = { requestsPerSecond: 1, burst: 2 };
-    t.same(
-      [0, 0, 0, 3_600_000, 3_600_000, 3_600_000].map((now) => takeToken(bucket, plan, now)),
-      [0, 0, 1, 0, 0, 1],
-    );
-    t.end();
-  });
-  t.test('tells when there is a token again, in whole seconds', (t) => {
-    const bucket = createBucket();
-    const slow = { requestsPerSecond: 0.1, burst: 1 };
-    t.equal(takeToken(bucket, slow, 0), 0);
-    t.equal(takeToken(bucket, slow, 1), 10);
-    t.equal(takeToken(bucket, slow, 9_500), 1);
-    t.equal(takeToken(bucket, slow, 10_000), 0, 'and then there is');
-    t.end();
-  });
-  t.test('does not refill when time stands still or goes back', (t) => {
-    const bucket = createBucket();
-    const plan = { requestsPerSecond: 1000, burst: 1 };
-    t.equal(takeToken(bucket, plan, 5_000), 0);
-    t.equal(takeToken(bucket, plan, 4_000), 1);
-    t.end();
-  });
+t.test('a view that is being loaded changes nothing before it is whole', (t) => {
+  const gate = bench();
+  gate.load();
+  gate.view.provenAt(0);
+  const loading = gate.view.beginLoad();
+  loading.plans([planRow({ burst: 100 })]);
+  loading.apps([app]);
+  loading.keys([]);
+  t.equal(gate.judge(request(), at(1)).decision, 'allow');
+  t.throws(() => loading.keys([keyRow({ planId: newId() })]), /plan .* is missing/);
+  t.equal(gate.judge(request(), at(1)).decision, 'allow');
+  t.same(gate.view.size(), { keys: 1, plans: 1, apps: 3 });
+  t.end();
+});
+
+t.test('a key that changed and one that came later do not get each other’s digests', (t) => {
+  const gate = bench();
+  const keys = Array.from({ length: 200 }, () => generateApiKey());
+  const rows = keys.map((each) => keyRow({}, each));
+  gate.load({ plans: [planRow({ burst: 1000 })], keys: rows });
+  gate.view.provenAt(0);
+  const gone = rows.filter((_, index) => index % 3 === 0);
+  gate.view.apply(changeOf({ gone: { plans: [], apps: [], keys: gone.map(({ id }) => id) } }));
+  gate.view.apply(changeOf({ keys: rows.filter((_, index) => index % 3 === 1) }));
+  const late = generateApiKey();
+  gate.view.apply(changeOf({ keys: [keyRow({}, late)] }));
+  for (const [index, each] of keys.entries()) {
+    const { decision } = gate.judge(request({ apiKey: each.key }), at(1));
+    t.equal(decision, index % 3 === 0 ? 'deny_key' : 'allow');
+  }
+  t.equal(gate.judge(request({ apiKey: late.key }), at(1)).decision, 'allow');
   t.end();
 });
 

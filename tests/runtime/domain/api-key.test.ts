@@ -7,6 +7,7 @@ import {
   generateApiKey,
   parseApiKey,
 } from '../../../runtime/domain/api-key.ts';
+import { seededRandom } from '../../support/random.ts';
 
 t.test('a generated key has the pinned shape and gives its handle back', (t) => {
   const generated = Array.from({ length: 1000 }, () => generateApiKey());
@@ -48,6 +49,36 @@ t.test('anything else is refused without a throw', (t) => {
     ...[`${key}, ${key}`, key.toUpperCase(), key.replace('svc', 'abc'), 'x'.repeat(1_000_000), '\u{1f511}'.repeat(59)],
   ];
   for (const text of garbage) t.equal(parseApiKey(text), undefined, JSON.stringify(text.slice(0, 70)));
+  t.end();
+});
+
+t.test('whatever is made of keys, only keys are taken for keys', (t) => {
+  const seed = randomInt(2 ** 31);
+  const random = seededRandom(seed);
+  const alphabet = 'abcdefghijklmnopqrstuvwxyz0123456789_-. ,;%\0\n\r\tABCéß日\u{1f511}\ud800';
+  const characters = Array.from(alphabet);
+  const edits: ((key: string, at: number) => string)[] = [
+    (key, at) => key.slice(0, at) + random.pick(characters) + key.slice(at + 1),
+    (key, at) => key.slice(0, at) + random.pick(characters) + key.slice(at),
+    (key, at) => key.slice(0, at) + key.slice(at + 1),
+    (key, at) => key.slice(at) + key.slice(0, at),
+    (key, at) => key.slice(0, at) + key.slice(at).toUpperCase(),
+    (key, at) => key.slice(0, at) + generateApiKey().key.slice(at),
+    (key, at) => key.slice(0, at) + (key[at + 1] ?? '') + (key[at] ?? '') + key.slice(at + 2),
+  ];
+  for (let round = 0; round < 20_000; round++) {
+    const { key } = generateApiKey();
+    let text = key;
+    for (let edit = random.between(1, 3); edit > 0; edit--)
+      text = random.pick(edits)(text, random.between(0, text.length));
+    const parsed = parseApiKey(text);
+    if (text === key ? !parsed : parsed && (!apiKeyPattern.test(text) || parsed.handle !== text.slice(4, 12))) {
+      t.fail(`seed ${seed}: ${JSON.stringify(text)}`);
+    }
+    // A chance of one in two thousand million for each text that has the shape.
+    if (parsed && text !== key && text.slice(4, 12) === key.slice(4, 12)) t.fail(`seed ${seed}: ${text}`);
+  }
+  t.pass(`seed ${seed}`);
   t.end();
 });
 

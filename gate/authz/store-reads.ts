@@ -1,0 +1,163 @@
+import type { ClientBase, QueryResultRow } from 'pg';
+import type { Id } from '../../runtime/domain/ids.ts';
+import {
+  continues,
+  type AppRow,
+  type Changes,
+  type ChangesQuestion,
+  type Head,
+  type KeyRow,
+  type LoadSink,
+  type OthersRow,
+  type PlanRow,
+  type ReplicaState,
+  type UsageQuestion,
+  type ViewPosition,
+} from './gate-store.ts';
+import { allOthers, readOthers } from './store-usage.ts';
+
+type Entity = 'plan' | 'key' | 'workload';
+
+const planColumns = `id, requests_per_second AS "requestsPerSecond", burst, quota_limit::float8 AS "quotaLimit",
+  quota_period AS "quotaPeriod"`;
+const keyColumns = `id, environment_id AS "environmentId", handle, digest, name, plan_id AS "planId", scope, enabled,
+  (extract(epoch FROM expires_at) * 1000)::float8 AS "expiresAt", allowed_cidrs::text[] AS "allowedCidrs"`;
+const appColumns = 'id, environment_id AS "environmentId", namespace, name';
+const isLivingApp = `kind = 'App' AND deleted_at IS NULL`;
+
+/** More changes than this at once are slower to apply than a reload. */
+const changesMax = 10_000;
+/** Rows of one piece of a load: a few milliseconds of work, after which requests have their turn. */
+const pieceRows = 500;
+
+/** One statement, so one moment. */
+export async function readHead(
+  client: ClientBase,
+  since: ViewPosition | undefined,
+  incarnation: Id | null,
+): Promise<Head> {
+  const { rows } = await client.query<{
+    standby: boolean;
+    feedId: Id;
+    feedVersion: number;
+    feedToken: string | null;
+    feedTokenThere: string | null;
+    usageVersion: number;
+    usageToken: string | null;
+    usageTokenThere: string | null;
+    replica: ReplicaState;
+  }>(
+    `SELECT pg_is_in_recovery() AS standby, feed_id AS "feedId", feed_head.version::float8 AS "feedVersion",
+       (SELECT token FROM changes WHERE changes.version = feed_head.version) AS "feedToken",
+       (SELECT token FROM changes WHERE changes.version = $1) AS "feedTokenThere",
+       usage_head.version::float8 AS "usageVersion",
+       (SELECT token FROM usage_marks WHERE usage_marks.version = usage_head.version) AS "usageToken",
+       (SELECT token FROM usage_marks WHERE usage_marks.version = $2) AS "usageTokenThere",
+       coalesce((SELECT CASE WHEN closed_at IS NULL THEN 'open' ELSE 'closed' END
+         FROM gate_replicas WHERE incarnation = $3), 'missing') AS replica
+     FROM feed_head CROSS JOIN usage_head`,
+    [since?.feed.version ?? 0, since?.usage.version ?? 0, incarnation],
+  );
+  const row = rows[0];
+  if (!row) throw new Error('feed_head or usage_head is empty');
+  return {
+    primary: !row.standby,
+    position: {
+      feed: { feedId: row.feedId, version: row.feedVersion, token: row.feedToken },
+      usage: { version: row.usageVersion, token: row.usageToken },
+    },
+    tokensThere: { feed: row.feedTokenThere, usage: row.usageTokenThere },
+    replica: row.replica,
+  };
+}
+
+/** Runs `read` in one snapshot of the database. A failure leaves the connection in its transaction: drop it then. */
+async function atOneMoment<T>(client: ClientBase, read: () => Promise<T>): Promise<T> {
+  await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+  const result = await read();
+  await client.query('COMMIT');
+  return result;
+}
+
+/** The rows of a query, piece by piece. Within a transaction only, one at a time. */
+async function* pieces(
+  client: ClientBase,
+  query: { text: string; values?: unknown[] },
+): AsyncGenerator<QueryResultRow[], void> {
+  await client.query({ ...query, text: `DECLARE piece NO SCROLL CURSOR FOR ${query.text}` });
+  for (;;) {
+    const { rows } = await client.query(`FETCH ${pieceRows} FROM piece`);
+    yield rows;
+    if (rows.length < pieceRows) break;
+  }
+  await client.query('CLOSE piece');
+}
+
+/** Everything, with the position that it belongs to. */
+export async function readEverything(
+  client: ClientBase,
+  question: UsageQuestion,
+  sink: LoadSink,
+): Promise<{ primary: boolean; position: ViewPosition }> {
+  return atOneMoment(client, async () => {
+    const { primary, position } = await readHead(client, undefined, null);
+    const rowsOf = (columns: string, table: string) => pieces(client, { text: `SELECT ${columns} FROM ${table}` });
+    for await (const rows of rowsOf(planColumns, 'plans')) sink.plans(rows as PlanRow[]);
+    for await (const rows of rowsOf(appColumns, `workloads WHERE ${isLivingApp}`)) sink.apps(rows as AppRow[]);
+    for await (const rows of rowsOf(keyColumns, 'api_keys')) sink.keys(rows as KeyRow[]);
+    for await (const rows of pieces(client, allOthers(question))) sink.others(rows as OthersRow[]);
+    return { primary, position };
+  });
+}
+
+/**
+ * What changed after a position, or undefined when that cannot be told: the feed's history is another one, is shorter,
+ * has a gap (cut off before), or there are too many. A history of usage that is another one is no reason: then the usage
+ * of all keys is read.
+ */
+export async function readChanges(client: ClientBase, question: ChangesQuestion): Promise<Changes | undefined> {
+  const { since, incarnation } = question;
+  return atOneMoment(client, async () => {
+    const head = await readHead(client, since, incarnation);
+    const known = continues(head, since);
+    const { primary, position } = head;
+    const behind = position.feed.version - since.feed.version;
+    if (!known.feed || behind > changesMax) return undefined;
+    const changes = await client.query<{ entity: Entity; id: Id }>(
+      'SELECT entity, entity_id AS id FROM changes WHERE version > $1',
+      [since.feed.version],
+    );
+    if (changes.rows.length !== behind) return undefined;
+    const idsOf = (entity: Entity) => [
+      ...new Set(changes.rows.filter((row) => row.entity === entity).map(({ id }) => id)),
+    ];
+    const ids = { plans: idsOf('plan'), keys: idsOf('key'), apps: idsOf('workload') };
+    const rowsOf = async <Row extends QueryResultRow>(columns: string, table: string, wanted: Id[]) =>
+      wanted.length === 0
+        ? []
+        : (await client.query<Row>(`SELECT ${columns} FROM ${table} AND id = ANY($1)`, [wanted])).rows;
+    const plans = await rowsOf<PlanRow>(planColumns, 'plans WHERE true', ids.plans);
+    const keys = await rowsOf<KeyRow>(keyColumns, 'api_keys WHERE true', ids.keys);
+    const apps = await rowsOf<AppRow>(appColumns, `workloads WHERE ${isLivingApp}`, ids.apps);
+    const gone = {
+      plans: without(ids.plans, plans),
+      keys: without(ids.keys, keys),
+      apps: without(ids.apps, apps),
+    };
+    const allUsage = question.allUsage || !known.usage;
+    const others: OthersRow[] = [];
+    if (allUsage) {
+      for await (const rows of pieces(client, allOthers(question))) others.push(...(rows as OthersRow[]));
+    } else {
+      const otherPeriod = plans.filter(({ id, quotaPeriod }) => quotaPeriod && quotaPeriod !== question.periodOf(id));
+      const concerned = { version: since.usage.version, keys: ids.keys, plans: otherPeriod.map(({ id }) => id) };
+      others.push(...(await readOthers(client, question, concerned)));
+    }
+    return { primary, position, plans, keys, apps, gone, others, allUsage };
+  });
+}
+
+function without(ids: Id[], rows: { id: Id }[]): Id[] {
+  const found = new Set(rows.map(({ id }) => id));
+  return ids.filter((id) => !found.has(id));
+}

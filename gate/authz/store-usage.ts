@@ -1,0 +1,56 @@
+import type { ClientBase } from 'pg';
+import type { Id } from '../../runtime/domain/ids.ts';
+import { utcDay } from '../../runtime/domain/period.ts';
+import type { OthersRow, UsageColumns, UsageQuestion } from './gate-store.ts';
+
+/** The parameters of {@link othersOf}. */
+function othersValues({ incarnation, calendar: { start, end } }: UsageQuestion): string[] {
+  const moments = [start.day, start.week, start.month, end.day, end.week, end.month];
+  return [incarnation, ...moments.map((moment) => utcDay(new Date(moment)))];
+}
+
+/** What all but one incarnation have allowed each key in the current period of its plan's quota. */
+const othersOf = (keys: string, join: 'JOIN' | 'LEFT JOIN') => `
+  SELECT api_keys.id AS "keyId", coalesce(sum(usage.allowed), 0)::float8 AS allowed
+  FROM api_keys JOIN plans ON plans.id = plan_id AND quota_limit IS NOT NULL
+  ${join} usage ON usage.key_id = api_keys.id AND usage.incarnation <> $1
+    AND usage.day >= CASE quota_period WHEN 'day' THEN $2::date WHEN 'week' THEN $3::date ELSE $4::date END
+    AND usage.day < CASE quota_period WHEN 'day' THEN $5::date WHEN 'week' THEN $6::date ELSE $7::date END
+  WHERE ${keys} GROUP BY api_keys.id`;
+
+/** Of all keys of which there is anything to tell; for a cursor. */
+export function allOthers(question: UsageQuestion): { text: string; values: unknown[] } {
+  return { text: othersOf('true', 'JOIN'), values: othersValues(question) };
+}
+
+/** Of the keys with usage after `version`, and of those that are named or whose plan is. */
+export async function readOthers(
+  client: ClientBase,
+  question: UsageQuestion,
+  concerned: { version: number; keys: Id[]; plans: Id[] },
+): Promise<OthersRow[]> {
+  const { rows } = await client.query<OthersRow>(
+    // A union, where an OR would look at every key.
+    othersOf(
+      `api_keys.id IN (
+         SELECT key_id FROM usage WHERE version > $8 AND incarnation <> $1
+         UNION SELECT unnest($9::uuid[]) UNION SELECT id FROM api_keys WHERE plan_id = ANY($10))`,
+      'LEFT JOIN',
+    ),
+    [...othersValues(question), concerned.version, concerned.keys, concerned.plans],
+  );
+  return rows;
+}
+
+/** See `flush_usage` in the migrations: one statement, one transaction. */
+export async function flushUsage(
+  client: ClientBase,
+  incarnation: Id,
+  batch: number,
+  { keyIds, days, allowed, rateDenied, quotaDenied }: UsageColumns,
+): Promise<boolean> {
+  const { rows } = await client.query<{ open: boolean }>('SELECT flush_usage($1, $2, $3, $4, $5, $6, $7) AS open', [
+    ...[incarnation, batch, keyIds, days, allowed, rateDenied, quotaDenied],
+  ]);
+  return rows[0]?.open === true;
+}

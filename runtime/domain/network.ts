@@ -1,0 +1,52 @@
+import { isIP } from 'node:net';
+
+/** A network as it was understood, or what is wrong with the text, in words for whoever wrote it. */
+export type ParsedNetwork = { network: string } | { fault: string };
+
+/**
+ * Reads a network in CIDR notation, or a single address, into the one form in which it is kept: `10.0.0.0/8`,
+ * `2001:db8::/32`, `192.0.2.7/32`. A network with host bits is a mistake more often than not: it is refused, and the
+ * fault names the network that was probably meant.
+ */
+export function parseNetwork(text: string): ParsedNetwork {
+  const [, address = '', length] = /^([0-9a-fA-F.:]+)(?:\/(0|[1-9]\d{0,2}))?$/.exec(text) ?? [];
+  const family = isIP(address);
+  const bits = family === 4 ? 32 : 128;
+  const prefix = length === undefined ? bits : Number(length);
+  if (family === 0 || prefix > bits) return { fault: `"${text}" is no address and no network such as 192.0.2.0/24` };
+  const value = family === 4 ? ipv4Value(address) : ipv6Value(address);
+  // The gate sees such clients by their IPv4 address.
+  if (family === 6 && value >> 32n === 0xffffn) {
+    return { fault: `"${text}" is an IPv4 address in IPv6; write it as IPv4` };
+  }
+  const host = (1n << BigInt(bits - prefix)) - 1n;
+  const network = `${(family === 4 ? ipv4Text : ipv6Text)(value & ~host)}/${prefix}`;
+  if ((value & host) !== 0n) return { fault: `"${text}" has host bits set; the network is ${network}` };
+  return { network };
+}
+
+function ipv4Value(address: string): bigint {
+  return address.split('.').reduce((value, part) => value * 256n + BigInt(part), 0n);
+}
+
+function ipv4Text(value: bigint): string {
+  return [24n, 16n, 8n, 0n].map((shift) => (value >> shift) & 255n).join('.');
+}
+
+/** The WHATWG URL parser writes IPv6 addresses as RFC 5952 has them. */
+function canonicalIpv6(address: string): string {
+  return new URL(`http://[${address}]`).hostname.slice(1, -1);
+}
+
+function ipv6Value(address: string): bigint {
+  const [head, tail] = canonicalIpv6(address).split('::');
+  const groups = (text: string | undefined) => (text ? text.split(':') : []);
+  const [before, after] = [groups(head), groups(tail)];
+  const zeros = Array.from({ length: 8 - before.length - after.length }, () => '0');
+  return [...before, ...zeros, ...after].reduce((value, group) => value * 65_536n + BigInt(`0x${group}`), 0n);
+}
+
+function ipv6Text(value: bigint): string {
+  const groups = Array.from({ length: 8 }, (_, index) => ((value >> BigInt(112 - 16 * index)) & 0xffffn).toString(16));
+  return canonicalIpv6(groups.join(':'));
+}

@@ -1,0 +1,109 @@
+import t, { type Test } from 'tap';
+import { createDecisionLog } from '../../../gate/authz/decision-log.ts';
+import type { KeyFault, Verdict } from '../../../gate/authz/verdict.ts';
+import { newId } from '../../../runtime/domain/ids.ts';
+import { fakeClock } from '../../support/clock.ts';
+
+const app = { environmentId: newId(), namespace: 'shop-prod', name: 'api' };
+const request = { headers: { 'x-forwarded-for': '203.0.113.7' }, socket: { remoteAddress: '10.0.0.1' } };
+const deny = (fault: KeyFault = 'unknown'): Verdict => ({ decision: 'deny_key', app, fault, handle: 'abcd1234' });
+
+interface Entry {
+  level: string;
+  msg: string;
+  reason?: string;
+  fault?: string;
+  count?: number;
+  client_ip?: string;
+}
+
+function rig(t: Test) {
+  const clock = fakeClock();
+  const entries: Entry[] = [];
+  const output = { full: false };
+  const log = createDecisionLog(
+    'svc-authz',
+    {
+      write(line) {
+        if (output.full) return false;
+        entries.push(JSON.parse(line) as Entry);
+        return true;
+      },
+    },
+    clock,
+  );
+  t.teardown(() => log.close());
+  return {
+    ...{ clock, log, output },
+    /** What was written since the last call. */
+    written: () => entries.splice(0),
+    many: (count: number, verdict: Verdict) => {
+      for (let index = 0; index < count; index++) log.record(verdict, request);
+    },
+  };
+}
+
+t.test('a thousand denials a second have their own entries; the rest is one entry a second and reason', async (t) => {
+  const { clock, log, written, many } = rig(t);
+  many(5_000, deny());
+  many(70, deny('expired'));
+  many(30, { decision: 'unavailable' });
+  const own = written();
+  t.equal(own.length, 1_000);
+  t.ok(own.every(({ msg, client_ip: ip, count }) => msg === 'authorize deny' && ip === '203.0.113.7' && !count));
+
+  await clock.advance(1_000);
+  const sums = written().map(({ msg, reason, fault, count }) => ({ msg, reason, fault, count }));
+  const msg = 'authorize deny';
+  t.same(sums, [
+    { msg, reason: 'deny_key', fault: 'unknown', count: 4_000 },
+    { msg, reason: 'deny_key', fault: 'expired', count: 70 },
+    { msg, reason: 'unavailable', fault: undefined, count: 30 },
+  ]);
+
+  many(1, deny());
+  t.equal(written().length, 1, 'a second later there is room again');
+  await clock.advance(5_000);
+  t.same(written(), [], 'nothing to sum up, nothing said');
+  t.equal(clock.sleepers(), 0);
+
+  many(1_500, deny());
+  t.equal(written().length, 1_000, 'what was not used does not add up');
+  log.close();
+  t.match(written(), [{ reason: 'deny_key', fault: 'unknown', count: 500 }], 'the end does not wait for its second');
+});
+
+t.test('allows do not use up the denials, and are never summed up', async (t) => {
+  const { clock, written, many, output } = rig(t);
+  many(200_000, { decision: 'allow', app, key: { handle: 'abcd1234' } } as Verdict);
+  const allows = written();
+  t.equal(allows.length, 2_000, 'one in a hundred');
+  t.ok(allows.every(({ msg, reason }) => msg === 'authorize allow' && !reason));
+  many(1_000, { decision: 'preflight', app });
+  many(1_001, deny('disabled'));
+  t.equal(written().length, 1_000);
+  output.full = true;
+  many(1, { decision: 'misconfigured' });
+  output.full = false;
+  await clock.advance(1_000);
+  t.match(
+    written().map(({ reason, count }) => [reason, count]),
+    [
+      ['deny_key', 1],
+      ['misconfigured', 1],
+    ],
+  );
+});
+
+t.test('what the output does not take is summed up, until it takes that', async (t) => {
+  const { clock, written, many, output } = rig(t);
+  output.full = true;
+  many(10, deny());
+  await clock.advance(3_000);
+  t.same(written(), []);
+  many(5, deny());
+  output.full = false;
+  await clock.advance(1_000);
+  t.match(written(), [{ level: 'warn', reason: 'deny_key', fault: 'unknown', count: 15 }]);
+  t.equal(clock.sleepers(), 0);
+});

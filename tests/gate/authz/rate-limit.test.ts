@@ -1,0 +1,75 @@
+import t from 'tap';
+import {
+  createBucket,
+  createRateBuckets,
+  secondsToFull,
+  takeToken,
+  tokensLeft,
+} from '../../../gate/authz/rate-limit.ts';
+
+t.test('admits the burst at once, then the rate', (t) => {
+  const bucket = createBucket();
+  const plan = { requestsPerSecond: 10, burst: 5 };
+  let admitted = 0;
+  for (let now = 1_000; now < 11_000; now += 1) if (takeToken(bucket, plan, now) === 0) admitted++;
+  t.equal(admitted, 5 + 99);
+  t.end();
+});
+
+t.test('fills up to the burst and no further', (t) => {
+  const bucket = createBucket();
+  const plan = { requestsPerSecond: 1, burst: 2 };
+  t.same(
+    [0, 0, 0, 3_600_000, 3_600_000, 3_600_000].map((now) => takeToken(bucket, plan, now)),
+    [0, 0, 1, 0, 0, 1],
+  );
+  t.end();
+});
+
+t.test('tells when there is a token again, in whole seconds', (t) => {
+  const bucket = createBucket();
+  const slow = { requestsPerSecond: 0.1, burst: 1 };
+  t.equal(takeToken(bucket, slow, 0), 0);
+  t.equal(takeToken(bucket, slow, 1), 10);
+  t.equal(takeToken(bucket, slow, 9_500), 1);
+  t.equal(takeToken(bucket, slow, 10_000), 0, 'and then there is');
+  t.end();
+});
+
+t.test('does not refill when time stands still or goes back', (t) => {
+  const bucket = createBucket();
+  const plan = { requestsPerSecond: 1000, burst: 1 };
+  t.equal(takeToken(bucket, plan, 5_000), 0);
+  t.equal(takeToken(bucket, plan, 4_000), 1);
+  t.end();
+});
+
+t.test('tells how many tokens are left, and when it is full', (t) => {
+  const bucket = createBucket();
+  const plan = { requestsPerSecond: 2, burst: 4 };
+  t.same([tokensLeft(undefined, plan, 0), secondsToFull(undefined, plan, 0)], [4, 1]);
+  for (let round = 0; round < 3; round++) takeToken(bucket, plan, 0);
+  t.same([tokensLeft(bucket, plan, 0), secondsToFull(bucket, plan, 0)], [1, 2]);
+  t.same([tokensLeft(bucket, plan, 600), secondsToFull(bucket, plan, 600)], [2, 1]);
+  t.same([tokensLeft(bucket, { ...plan, burst: 1 }, 0)], [0], 'a smaller burst');
+  t.end();
+});
+
+t.test('buckets that are full again, or whose key is gone, are forgotten', (t) => {
+  const buckets = createRateBuckets();
+  const plan = { requestsPerSecond: 1, burst: 10 };
+  const limitOf = (id: string) => (id === 'gone' ? undefined : plan);
+  for (const id of ['idle', 'busy', 'gone']) takeToken(buckets.open(id), plan, 0);
+  takeToken(buckets.open('busy'), plan, 0);
+  buckets.sweep(limitOf, 999);
+  t.equal(buckets.size(), 2);
+  // The first of these comes to the end.
+  buckets.sweep(limitOf, 1_000);
+  buckets.sweep(limitOf, 1_000);
+  t.ok(buckets.get('busy'));
+  t.notOk(buckets.get('idle'));
+  for (let index = 0; index < 25_000; index++) takeToken(buckets.open(`key ${index}`), plan, 5_000);
+  for (let round = 0; round < 5; round++) buckets.sweep(limitOf, 60_000);
+  t.equal(buckets.size(), 0, 'many, piece by piece');
+  t.end();
+});

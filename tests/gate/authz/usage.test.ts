@@ -1,0 +1,215 @@
+import t from 'tap';
+import { createUsage, type UsageBatch } from '../../../gate/authz/usage.ts';
+import { newId } from '../../../runtime/domain/ids.ts';
+import { calendarDay } from '../../../runtime/domain/period.ts';
+
+const [first, second, key, other] = [newId(), newId(), newId(), newId()];
+const monday = Date.parse('2026-03-02T12:00:00Z');
+const dayMs = 86_400_000;
+
+/** A batch as rows: key, day, allowed, rate-denied, quota-denied. */
+function rows(batch: UsageBatch | undefined) {
+  if (!batch) return undefined;
+  const { keyIds, days, allowed, rateDenied, quotaDenied } = batch.columns;
+  return keyIds.map((id, row) => [
+    ...[id === key ? 'key' : 'other', days[row]?.slice(5)],
+    ...[allowed[row], rateDenied[row], quotaDenied[row]],
+  ]);
+}
+
+function counter(wall = monday) {
+  const usage = createUsage(first);
+  const at = (ms: number) => usage.calendar(ms);
+  const allow = (times: number, ms = wall, id = key) => {
+    for (let turn = 0; turn < times; turn++) usage.countAllowed(id, at(ms));
+  };
+  /** Writes what there is, as rows. */
+  const write = () => {
+    const batch = usage.batch(100);
+    if (batch) usage.written(batch);
+    return rows(batch);
+  };
+  return { usage, at, allow, write };
+}
+
+t.test('counts are written as absolute numbers, once for each change', (t) => {
+  const { usage, at, allow, write } = counter();
+  t.equal(usage.batch(100), undefined);
+  allow(2);
+  usage.countRateDenied(key, at(monday));
+  usage.countQuotaDenied(other, at(monday));
+  t.same(write(), [
+    ['key', '03-02', 2, 1, 0],
+    ['other', '03-02', 0, 0, 1],
+  ]);
+  t.equal(write(), undefined);
+  t.notOk(usage.pending());
+  allow(1);
+  t.same(write(), [['key', '03-02', 3, 1, 0]]);
+  allow(1, monday, other);
+  allow(1);
+  t.same(rows(usage.batch(1)), [['other', '03-02', 1, 0, 1]], 'no more than asked for');
+  t.end();
+});
+
+t.test('a batch is repeated as it is until its end is known', (t) => {
+  const { usage, allow, write } = counter();
+  allow(1);
+  const batch = usage.batch(100);
+  t.match(batch, { incarnation: first, number: 1 });
+  allow(1);
+  t.equal(usage.batch(100), batch, 'the same');
+  t.same(rows(batch), [['key', '03-02', 1, 0, 0]]);
+  t.ok(usage.pending());
+  t.same(write(), [['key', '03-02', 1, 0, 0]]);
+  t.match(usage.batch(100), { number: 2 });
+  t.same(write(), [['key', '03-02', 2, 0, 0]]);
+  t.end();
+});
+
+t.test('a new day begins at zero, and the old one is still written', (t) => {
+  const { usage, at, allow, write } = counter();
+  allow(2);
+  allow(3, monday + dayMs);
+  t.same(write(), [
+    ['key', '03-02', 2, 0, 0],
+    ['key', '03-03', 3, 0, 0],
+  ]);
+  const sums = (ms: number) => {
+    const calendar = at(ms);
+    return (['day', 'week', 'month'] as const).map((period) => usage.allowed(key, period, calendar));
+  };
+  t.same(sums(monday + dayMs), [3, 5, 5]);
+  t.same(sums(monday + 7 * dayMs), [0, 0, 5], 'next week');
+  allow(1, monday + 7 * dayMs);
+  t.same(sums(monday + 7 * dayMs), [1, 1, 6]);
+  t.same(sums(Date.parse('2026-04-01T00:00:00Z')), [0, 0, 0], 'next month');
+  const week = counter(Date.parse('2026-03-31T12:00:00Z'));
+  week.allow(4);
+  week.allow(1, Date.parse('2026-04-01T12:00:00Z'));
+  const calendar = week.at(Date.parse('2026-04-01T12:00:00Z'));
+  t.equal(week.usage.allowed(key, 'week', calendar), 5, 'a week goes across the end of a month');
+  t.equal(week.usage.allowed(key, 'month', calendar), 1);
+  t.end();
+});
+
+t.test('what the others allowed is of the period that it was read for', (t) => {
+  const { usage, at, allow } = counter();
+  allow(1);
+  usage.replaceOthers([[key, 10]], at(monday));
+  t.equal(usage.allowed(key, 'week', at(monday)), 11);
+  t.equal(usage.allowed(key, 'week', at(monday + dayMs)), 11);
+  t.equal(usage.allowed(key, 'day', at(monday + dayMs)), 0, 'another day');
+  usage.updateOthers([{ keyId: key, allowed: 99 }], at(monday + dayMs));
+  t.equal(usage.allowed(key, 'week', at(monday + dayMs)), 11, 'an answer for another day is not mixed in');
+  usage.replaceOthers([[key, 12]], at(monday + dayMs));
+  usage.updateOthers([{ keyId: other, allowed: 3 }], at(monday + dayMs));
+  t.equal(usage.allowed(key, 'day', at(monday + dayMs)), 12);
+  t.equal(usage.allowed(other, 'day', at(monday + dayMs)), 3);
+  usage.updateOthers([{ keyId: other, allowed: 0 }], at(monday + dayMs));
+  t.equal(usage.allowed(other, 'day', at(monday + dayMs)), 0);
+  t.end();
+});
+
+t.test('another process life takes over what was not written, and nothing else', (t) => {
+  const renewed = (lastBatch: number) => {
+    const { usage, at, allow, write } = counter();
+    allow(5);
+    write();
+    allow(2);
+    usage.batch(100);
+    allow(1);
+    usage.renew(second, lastBatch, at(monday));
+    const batch = usage.batch(100);
+    t.match(batch, { incarnation: second, number: 1 });
+    return { written: rows(batch), own: usage.allowed(key, 'month', at(monday)) };
+  };
+  t.same(renewed(1), { written: [['key', '03-02', 3, 0, 0]], own: 3 }, 'the batch under way was not written');
+  t.same(renewed(2), { written: [['key', '03-02', 1, 0, 0]], own: 1 }, 'it was');
+
+  const { usage, at, allow, write } = counter();
+  allow(2);
+  write();
+  usage.renew(second, 1, at(monday));
+  t.equal(usage.batch(100), undefined);
+  t.equal(usage.size(), 0);
+  allow(1);
+  t.same(write(), [['key', '03-02', 1, 0, 0]]);
+  t.end();
+});
+
+t.test('an answer to a batch of an earlier process life changes nothing', (t) => {
+  const { usage, at, allow } = counter();
+  allow(1);
+  const late = usage.batch(100);
+  usage.renew(second, 0, at(monday));
+  if (late) usage.written(late);
+  t.same(rows(usage.batch(100)), [['key', '03-02', 1, 0, 0]]);
+  t.end();
+});
+
+t.test('yesterday’s counts move to another process life as yesterday’s', (t) => {
+  const { usage, at, allow, write } = counter();
+  allow(2);
+  allow(3, monday + dayMs);
+  usage.renew(second, 0, at(monday + dayMs));
+  t.equal(usage.allowed(key, 'week', at(monday + dayMs)), 5);
+  t.equal(usage.allowed(key, 'day', at(monday + dayMs)), 3);
+  t.same(
+    new Set(write()),
+    new Set([
+      ['key', '03-02', 2, 0, 0],
+      ['key', '03-03', 3, 0, 0],
+    ]),
+  );
+  t.end();
+});
+
+t.test('days do not go back with the wall clock before the process life is renewed', (t) => {
+  const { usage, at, allow, write } = counter();
+  allow(1);
+  write();
+  const ahead = monday + 40 * dayMs;
+  allow(2, ahead);
+  t.notOk(usage.outrun(ahead));
+  t.notOk(usage.outrun(Date.parse('2026-04-11T00:00:00Z') - 30_000), 'a slip at midnight');
+  t.ok(usage.outrun(monday));
+  t.equal(at(monday).day, '2026-04-11');
+  allow(4, monday);
+  t.same(write(), [['key', '04-11', 6, 0, 0]]);
+  allow(1, monday);
+  usage.renew(second, 2, calendarDay(monday));
+  t.notOk(usage.outrun(monday));
+  t.equal(at(monday).day, '2026-03-02');
+  allow(1, monday);
+  t.same(write(), [['key', '03-02', 2, 0, 0]], 'what was not written counts for the day that it is');
+  allow(1, ahead);
+  t.same(write(), [['key', '04-11', 1, 0, 0]], 'that day again, in the other process life');
+  t.end();
+});
+
+t.test('after the store went back to an older copy, today is written again', (t) => {
+  const { usage, allow, write } = counter();
+  allow(2);
+  allow(1, monday, other);
+  write();
+  usage.rewrite();
+  t.same(write(), [
+    ['key', '03-02', 2, 0, 0],
+    ['other', '03-02', 1, 0, 0],
+  ]);
+  t.end();
+});
+
+t.test('keys without counts in the current periods are forgotten, once they are written', (t) => {
+  const { usage, at, allow, write } = counter();
+  allow(1);
+  const april = Date.parse('2026-04-20T00:00:00Z');
+  t.equal(usage.forget(at(monday + dayMs)), 0);
+  t.equal(usage.forget(at(april)), 0, 'not written');
+  write();
+  allow(1, april, other);
+  t.equal(usage.forget(at(april)), 1);
+  t.equal(usage.size(), 1);
+  t.end();
+});

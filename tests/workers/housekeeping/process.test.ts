@@ -1,0 +1,146 @@
+import t from 'tap';
+import type { Pool } from 'pg';
+import type { Attempt } from '../../../runtime/bus/runner.ts';
+import { newId, type Id } from '../../../runtime/domain/ids.ts';
+import { housekeepingId } from '../../../runtime/queues/catalogue.ts';
+import { foldedIncarnation, registerReplica } from '../../../runtime/records/gate-replicas.ts';
+import { createHousekeepingProcessor } from '../../../workers/housekeeping/process.ts';
+import { ensureHousekeeping, foldUsage } from '../../../workers/housekeeping/store.ts';
+import { fakeClock } from '../../support/clock.ts';
+import { silentLog } from '../../support/log.ts';
+import { testDatabase } from '../../support/postgres.ts';
+import { insertGateRecords } from '../../gate/authz/gate-records.ts';
+
+const attempt = (signal = new AbortController().signal): Attempt => ({
+  ...{ recordId: housekeepingId, attempt: 1, last: false, signal, log: silentLog },
+});
+
+async function usage(pool: Pool) {
+  const { rows } = await pool.query<{ incarnation: Id; allowed: number; rate: number; quota: number; keys: number }>(
+    `SELECT incarnation, sum(allowed)::integer AS allowed, sum(rate_denied)::integer AS rate,
+       sum(quota_denied)::integer AS quota, count(*)::integer AS keys FROM usage GROUP BY incarnation ORDER BY incarnation`,
+  );
+  return rows;
+}
+
+/** Usage of `keys` for some days of one process life. */
+async function insertUsage(pool: Pool, incarnation: Id, keys: readonly Id[], days: readonly string[]): Promise<void> {
+  await pool.query(
+    `INSERT INTO usage (key_id, day, incarnation, allowed, rate_denied, quota_denied, version)
+     SELECT key, day, $1, 10, 2, 1, next_usage_version() FROM unnest($2::uuid[]) AS key, unnest($3::date[]) AS day`,
+    [incarnation, keys, days],
+  );
+}
+
+t.test('usage of ended checkers is folded piece by piece, and the sums stay', async (t) => {
+  const { pool } = await testDatabase(t);
+  const records = await insertGateRecords(pool);
+  const keys = [(await records.key()).id, (await records.key()).id, (await records.key()).id];
+  const [ended, silent, alive] = [newId(), newId(), newId()];
+  for (const incarnation of [ended, silent, alive]) {
+    await registerReplica(pool, incarnation, 'a');
+    await insertUsage(pool, incarnation, keys, ['2026-03-01', '2026-03-02']);
+  }
+  await pool.query('UPDATE gate_replicas SET closed_at = now() WHERE incarnation = $1', [ended]);
+  await pool.query(`UPDATE gate_replicas SET seen_at = now() - interval '11 minutes' WHERE incarnation = $1`, [silent]);
+  await pool.query(`UPDATE gate_replicas SET seen_at = now() - interval '9 minutes' WHERE incarnation = $1`, [alive]);
+
+  t.equal(await foldUsage(pool, ended, 4), 4);
+  const total = (rows: { allowed: number }[]) => rows.reduce((sum, { allowed }) => sum + allowed, 0);
+  t.equal(total(await usage(pool)), 180, 'in the middle of it');
+  t.equal(await foldUsage(pool, alive, 4), 0, 'one that lives is left alone');
+
+  const clock = fakeClock(new Date('2026-03-02T12:00:00Z'));
+  const process = createHousekeepingProcessor({ pool, clock, batch: 4 });
+  t.same(await process(attempt()), { again: new Date('2026-03-02T13:00:00Z') });
+  t.same(await usage(pool), [
+    { incarnation: foldedIncarnation, allowed: 120, rate: 24, quota: 12, keys: 6 },
+    { incarnation: alive, allowed: 60, rate: 12, quota: 6, keys: 6 },
+  ]);
+  const versions = await pool.query<{ read: boolean }>(
+    `SELECT bool_and(usage.version > 9) AS read FROM usage WHERE incarnation = $1`,
+    [foldedIncarnation],
+  );
+  t.same(versions.rows, [{ read: true }], 'whoever follows usage reads them again');
+  t.same(await process(attempt()), { again: new Date('2026-03-02T13:00:00Z') }, 'again: nothing to do');
+  t.equal(total(await usage(pool)), 180);
+});
+
+t.test('what is old goes, and nothing else', async (t) => {
+  const { pool } = await testDatabase(t);
+  const records = await insertGateRecords(pool);
+  const { id } = await records.key();
+  const clock = fakeClock(new Date('2026-05-31T00:00:00Z'));
+  await insertUsage(pool, newId(), [id], ['2026-02-27', '2026-02-28', '2026-03-01', '2026-05-31', '2026-06-01']);
+  const [old, recent, pending] = [newId(), newId(), newId()];
+  for (const [record, done] of [
+    [old, '2026-05-23'],
+    [recent, '2026-05-30'],
+    [pending, null],
+  ] as const) {
+    await pool.query(`INSERT INTO work (id, kind, record_id, state, done_at) VALUES ($1, 'rollouts', $1, $2, $3)`, [
+      record,
+      done ? 'done' : 'pending',
+      done,
+    ]);
+  }
+  await pool.query(`INSERT INTO users (id, email, password_hash, role) VALUES ($1, 'a@b.c', '', 'admin')`, [newId()]);
+  for (const expiry of ['2026-05-30T23:59:59Z', '2026-05-31T00:00:01Z']) {
+    await pool.query(`INSERT INTO sessions (id, user_id, token_digest, expires_at) SELECT $1, id, $2, $3 FROM users`, [
+      newId(),
+      Buffer.from(expiry),
+      expiry,
+    ]);
+  }
+  const [gone, kept] = [newId(), newId()];
+  for (const [incarnation, folded] of [
+    [gone, '2026-02-01'],
+    [kept, '2026-03-10'],
+  ] as const) {
+    await registerReplica(pool, incarnation, 'a');
+    await pool.query('UPDATE gate_replicas SET closed_at = $2, folded_at = $2 WHERE incarnation = $1', [
+      ...[incarnation, folded],
+    ]);
+  }
+  await createHousekeepingProcessor({ pool, clock, batch: 1 })(attempt());
+  const column = async (text: string) => (await pool.query<{ value: string }>(text)).rows.map(({ value }) => value);
+  t.same(
+    await column('SELECT day::text AS value FROM usage ORDER BY day'),
+    ['2026-03-01', '2026-05-31', '2026-06-01'],
+    '92 days with today',
+  );
+  t.same(await column('SELECT id AS value FROM work ORDER BY id'), [recent, pending].sort());
+  t.same(await column(`SELECT expires_at::date::text AS value FROM sessions`), ['2026-05-31']);
+  t.same(await column('SELECT incarnation AS value FROM gate_replicas'), [kept]);
+});
+
+t.test('what does not fit into one attempt is left for the next one, which is due at once', async (t) => {
+  const { pool } = await testDatabase(t);
+  const records = await insertGateRecords(pool);
+  const ended = newId();
+  await registerReplica(pool, ended, 'a');
+  await pool.query('UPDATE gate_replicas SET closed_at = now()');
+  await insertUsage(pool, ended, [(await records.key()).id], ['2026-03-01']);
+  const clock = fakeClock(new Date('2026-03-01T00:00:00Z'));
+  const process = createHousekeepingProcessor({ pool, clock, batch: 1 });
+  const cut = new AbortController();
+  cut.abort();
+  t.same(await process(attempt(cut.signal)), { again: clock.now() });
+  t.match(await usage(pool), [{ incarnation: ended }]);
+  t.same(await process(attempt()), { again: new Date('2026-03-01T01:00:00Z') });
+  t.match(await usage(pool), [{ incarnation: foldedIncarnation }]);
+});
+
+t.test('its one row of work is there after every start, and due', async (t) => {
+  const { pool } = await testDatabase(t);
+  const rows = async () =>
+    (await pool.query(`SELECT kind, record_id, state, due_at <= now() AS due FROM work`)).rows as unknown[];
+  const expected = [{ kind: 'housekeeping', record_id: housekeepingId, state: 'pending', due: true }];
+  await ensureHousekeeping(pool);
+  t.same(await rows(), expected);
+  await ensureHousekeeping(pool);
+  t.same(await rows(), expected);
+  await pool.query(`UPDATE work SET state = 'done', done_at = now()`);
+  await ensureHousekeeping(pool);
+  t.same(await rows(), expected);
+});

@@ -1,0 +1,104 @@
+import type { Pool } from 'pg';
+import { transaction } from '../../runtime/db/pool.ts';
+import { newId, type Id } from '../../runtime/domain/ids.ts';
+import { housekeepingId } from '../../runtime/queues/catalogue.ts';
+import { foldedIncarnation } from '../../runtime/records/gate-replicas.ts';
+
+/** Puts housekeeping's one row into the work table, if it is not there. */
+export async function ensureHousekeeping(pool: Pool): Promise<void> {
+  await pool.query(
+    `INSERT INTO work (id, kind, record_id) VALUES ($1, 'housekeeping', $2)
+     ON CONFLICT (kind, record_id) DO UPDATE SET state = 'pending', done_at = NULL WHERE work.state = 'done'`,
+    [newId(), housekeepingId],
+  );
+}
+
+/** Ends the process lives of checkers that have said nothing for so long. @returns which */
+export async function closeSilentReplicas(pool: Pool, silentMs: number): Promise<{ incarnation: Id; name: string }[]> {
+  const { rows } = await pool.query<{ incarnation: Id; name: string }>(
+    `UPDATE gate_replicas SET closed_at = now()
+     WHERE closed_at IS NULL AND seen_at < now() - $1 * interval '1 ms' RETURNING incarnation, name`,
+    [silentMs],
+  );
+  return rows;
+}
+
+/** A process life that has ended and whose usage still stands in its own name. */
+export async function findUnfolded(pool: Pool): Promise<Id | undefined> {
+  const { rows } = await pool.query<{ incarnation: Id }>(
+    `SELECT incarnation FROM gate_replicas WHERE closed_at IS NOT NULL AND folded_at IS NULL ORDER BY closed_at LIMIT 1`,
+  );
+  return rows[0]?.incarnation;
+}
+
+/**
+ * Adds up to `limit` rows of usage of an ended process life to those of the nil UUID. The sum of a key's usage is the
+ * same at every moment for whoever reads it.
+ * @returns how many rows; fewer than `limit` means that all of it is folded, which is recorded then
+ */
+export async function foldUsage(pool: Pool, incarnation: Id, limit: number): Promise<number> {
+  return transaction(pool, async (client) => {
+    // Shorter than deadlock_timeout: whoever deletes keys at the same moment wins, and this is repeated.
+    await client.query(`SET LOCAL lock_timeout = '800ms'`);
+    // Nobody else folds it meanwhile, and it cannot be written by its own process, since it is closed.
+    const { rowCount } = await client.query(
+      `SELECT FROM gate_replicas WHERE incarnation = $1 AND closed_at IS NOT NULL AND folded_at IS NULL FOR UPDATE`,
+      [incarnation],
+    );
+    if (rowCount === 0) return 0;
+    const { rows } = await client.query<{ moved: number }>(
+      `WITH moved AS (
+         DELETE FROM usage WHERE incarnation = $1 AND (key_id, day) IN (
+           SELECT key_id, day FROM usage WHERE incarnation = $1 ORDER BY key_id, day LIMIT $3)
+         RETURNING key_id, day, allowed, rate_denied, quota_denied),
+       added AS (
+         INSERT INTO usage (key_id, day, incarnation, allowed, rate_denied, quota_denied, version)
+           SELECT key_id, day, $2, allowed, rate_denied, quota_denied, (SELECT next_usage_version()) FROM moved
+           ORDER BY key_id, day
+         ON CONFLICT (key_id, day, incarnation) DO UPDATE SET allowed = usage.allowed + excluded.allowed,
+           rate_denied = usage.rate_denied + excluded.rate_denied,
+           quota_denied = usage.quota_denied + excluded.quota_denied, version = excluded.version)
+       SELECT count(*)::integer AS moved FROM moved`,
+      [incarnation, foldedIncarnation, limit],
+    );
+    const moved = rows[0]?.moved ?? 0;
+    if (moved < limit) {
+      await client.query('UPDATE gate_replicas SET folded_at = now() WHERE incarnation = $1', [incarnation]);
+    }
+    return moved;
+  });
+}
+
+/** Deletes up to `limit` rows of usage of days before `day`. @returns how many */
+export async function purgeUsage(pool: Pool, day: string, limit: number): Promise<number> {
+  const { rowCount } = await pool.query(
+    `DELETE FROM usage WHERE (key_id, day, incarnation) IN (
+       SELECT key_id, day, incarnation FROM usage WHERE day < $1::date LIMIT $2)`,
+    [day, limit],
+  );
+  return rowCount ?? 0;
+}
+
+/** Deletes up to `limit` rows of work that was done before a moment. @returns how many */
+export async function purgeWork(pool: Pool, before: Date, limit: number): Promise<number> {
+  const { rowCount } = await pool.query(
+    `DELETE FROM work WHERE id IN (SELECT id FROM work WHERE state = 'done' AND done_at < $1 LIMIT $2)`,
+    [before, limit],
+  );
+  return rowCount ?? 0;
+}
+
+/** Deletes sessions that have ended. @returns how many */
+export async function purgeSessions(pool: Pool, now: Date): Promise<number> {
+  const { rowCount } = await pool.query('DELETE FROM sessions WHERE expires_at <= $1', [now]);
+  return rowCount ?? 0;
+}
+
+/**
+ * Deletes the records of process lives that ended before a moment and are folded. While there may be one that does not
+ * know of its end, its record has to stay: it would begin anew, and count twice. @returns how many
+ */
+export async function purgeReplicas(pool: Pool, before: Date): Promise<number> {
+  const { rowCount } = await pool.query('DELETE FROM gate_replicas WHERE folded_at < $1', [before]);
+  return rowCount ?? 0;
+}
