@@ -1,4 +1,5 @@
 import { stringify } from 'yaml';
+import { plain, type Paint, type Tone } from './colour.ts';
 
 /** How data is printed: for people, or for programs. */
 export const outputFormats = ['table', 'json', 'yaml', 'name'] as const;
@@ -9,11 +10,13 @@ export type OutputFormat = (typeof outputFormats)[number];
 export interface Column<Row> {
   title: string;
   value: (row: Row) => string | number | undefined;
+  /** Where people should look. */
+  tone?: (row: Row) => Tone | undefined;
 }
 
 /** What a command has to show, in every format. */
 export interface Shown {
-  /** For json and yaml: as the management API answered. */
+  /** For json and yaml: as the management API answered; of a list, its items alone. */
   data: unknown;
   /** For people. */
   table: string;
@@ -30,23 +33,37 @@ export function render(shown: Shown, format: OutputFormat): string {
 }
 
 /** A table with a heading and aligned columns. */
-export function table<Row>(rows: readonly Row[], definition: readonly Column<Row>[]): string {
+export function table<Row>(rows: readonly Row[], definition: readonly Column<Row>[], paint: Paint = plain): string {
   const cells = rows.map((row) => definition.map(({ value }) => cell(value(row))));
-  return columns([definition.map(({ title }) => title), ...cells], '   ');
+  const lines = [definition.map(({ title }) => title), ...cells];
+  return columns(lines, '   ', (text, line, column) => {
+    const row = rows[line - 1];
+    return row === undefined ? text : paint(text, definition[column]?.tone?.(row));
+  });
 }
+
+/** One field of a record: its name, its value, and where people should look. */
+export type Field = readonly [name: string, value: string | number | undefined, tone?: Tone | undefined];
 
 /** One record, a field a line; absent fields are left out. */
-export function fields(record: readonly (readonly [string, string | number | undefined])[]): string {
+export function fields(record: readonly Field[], paint: Paint = plain): string {
   const present = record.filter(([, value]) => value !== undefined);
-  return columns(present.map(([name, value]) => [`${name}:`, cell(value)]));
+  const lines = present.map(([name, value]) => [`${name}:`, cell(value)]);
+  return columns(lines, '  ', (text, line, column) => (column === 1 ? paint(text, present[line]?.[2]) : text));
 }
 
-/** Lines whose cells begin in the same places. */
-export function columns(lines: readonly (readonly string[])[], gap = '  '): string {
+/** Lines whose cells begin in the same places. @param dress may colour a cell, which changes nothing of its width */
+export function columns(
+  lines: readonly (readonly string[])[],
+  gap = '  ',
+  dress: (text: string, line: number, column: number) => string = (text) => text,
+): string {
   const widths: number[] = [];
   for (const line of lines) line.forEach((text, index) => (widths[index] = Math.max(widths[index] ?? 0, width(text))));
   return lines
-    .map((line) => line.map((text, index) => text + ' '.repeat((widths[index] ?? 0) - width(text))).join(gap))
+    .map((line, at) =>
+      line.map((text, index) => dress(text, at, index) + ' '.repeat((widths[index] ?? 0) - width(text))).join(gap),
+    )
     .map((line) => line.trimEnd())
     .join('\n');
 }
@@ -71,8 +88,12 @@ const units: readonly [number, string][] = [
 /** How long ago: `just now`, `3 minutes ago`. */
 export function ago(time: string, now: Date): string {
   const seconds = Math.floor((now.getTime() - Date.parse(time)) / 1000);
-  const unit = units.find(([size]) => seconds >= size);
-  if (!unit || seconds < 2) return 'just now';
-  const count = Math.floor(seconds / unit[0]);
-  return `${count} ${unit[1]}${count === 1 ? '' : 's'} ago`;
+  return seconds < 2 ? 'just now' : `${span(seconds)} ago`;
+}
+
+/** A length of time in its largest whole unit: `3 minutes`. */
+export function span(seconds: number): string {
+  const [size, name] = units.find(([least]) => seconds >= least) ?? [1, 'second'];
+  const count = Math.floor(seconds / size);
+  return `${count} ${name}${count === 1 ? '' : 's'}`;
 }

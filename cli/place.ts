@@ -8,7 +8,11 @@ export interface Place {
   project: string;
   query: { environment: string | undefined };
   /** The path of the collection, or of something below one item of it. */
-  path(collection: 'apps' | 'functions' | 'plans' | 'api-keys' | 'deployments', item?: string, below?: string): string;
+  path(
+    collection: 'apps' | 'functions' | 'jobs' | 'volumes' | 'plans' | 'api-keys' | 'deployments' | 'members',
+    item?: string,
+    below?: string,
+  ): string;
   /** For commands that are advised: `--project shop --environment prod`. */
   flags: string;
 }

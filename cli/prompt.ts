@@ -50,3 +50,15 @@ export async function confirm(context: Context, flags: { yes: boolean }, what: s
   const answer = await ask(context, `${what} [y/N]`, 'give --yes to go on without a question');
   if (!/^y(es)?$/i.test(answer.trim())) throw new Failure('Nothing was changed.', { code: 'not_confirmed' });
 }
+
+/** Goes on only when a person types the name of what is lost, or `--yes` was given. @throws Failure */
+export async function confirmName(
+  context: Context,
+  flags: { yes: boolean },
+  what: string,
+  name: string,
+): Promise<void> {
+  if (flags.yes) return;
+  const answer = await ask(context, `${what}. Type ${name} to go on`, 'give --yes to go on without a question');
+  if (answer.trim() !== name) throw new Failure('Nothing was changed.', { code: 'not_confirmed' });
+}

@@ -1,13 +1,16 @@
 import { z } from 'zod';
 import { environmentQuery, page } from '../../runtime/contracts/api/common.ts';
 import {
+  keyChanged,
   keyCreate,
   keyCreated,
-  keyPageQuery,
+  keyRevoked,
+  keyRotate,
+  keyRotated,
   keyUpdate,
   keyView,
-  reference,
 } from '../../runtime/contracts/api/keys.ts';
+import { keyPageQuery, reference } from '../../runtime/contracts/api/plans.ts';
 
 const project = z.object({ project: z.string().max(100) });
 /** A key's id or its handle. */
@@ -36,11 +39,18 @@ export const updateKeySchema = {
   params: key,
   query: environmentQuery,
   body: keyUpdate,
-  replies: { 200: keyView },
+  replies: { 200: keyChanged },
+} as const;
+
+export const rotateKeySchema = {
+  params: key,
+  query: environmentQuery,
+  body: keyRotate,
+  replies: { 201: keyRotated },
 } as const;
 
 export const revokeKeySchema = {
   params: key,
   query: environmentQuery,
-  replies: { 204: null },
+  replies: { 200: keyRevoked },
 } as const;

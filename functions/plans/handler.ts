@@ -1,11 +1,23 @@
 import type { Pool } from 'pg';
 import { z } from 'zod';
-import type { PlanView } from '../../runtime/contracts/api/keys.ts';
+import type { PlanUpdate, PlanView } from '../../runtime/contracts/api/plans.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
-import { route, sessionOf, type Route, type RouteRequest } from '../../runtime/host/route.ts';
-import { deletePlan, findPlan, findPlanByName, insertPlan, listPlans, type Plan } from '../../runtime/records/plans.ts';
-import { createPlanSchema, deletePlanSchema, getPlanSchema, listPlansSchema } from './schema.ts';
+import { transaction } from '../../runtime/db/pool.ts';
+import { auditKeys, differences } from '../../runtime/host/key-audit.ts';
+import { route, type Route } from '../../runtime/host/route.ts';
+import { readFeedVersion } from '../../runtime/records/gate.ts';
+import {
+  deletePlan,
+  findPlan,
+  findPlanByName,
+  insertPlan,
+  listPlans,
+  updatePlan,
+  type Plan,
+  type PlanChanges,
+} from '../../runtime/records/plans.ts';
+import { createPlanSchema, deletePlanSchema, getPlanSchema, listPlansSchema, updatePlanSchema } from './schema.ts';
 
 /** What plans know of an environment. */
 interface Environment {
@@ -29,30 +41,32 @@ interface Located {
   environment: Environment;
 }
 
-function toView({ id, name, requestsPerSecond, burst, createdAt }: Plan, { environment }: Environment): PlanView {
-  return { id, name, environment, requestsPerSecond, burst, createdAt: createdAt.toISOString() };
+function toView({ id, name, requestsPerSecond, burst, quota, keys, createdAt }: Plan, { environment }: Environment) {
+  return {
+    ...{ id, name, environment, requestsPerSecond, burst, keys, createdAt: createdAt.toISOString() },
+    ...(quota && { quota }),
+  } satisfies PlanView;
 }
 
-/** The entry of spec.md §6.3: who did what to which plan; the log adds when. */
-function audit(
-  request: RouteRequest<{ project: string }, unknown, unknown>,
-  action: 'plan.create' | 'plan.delete',
-  { plan, environment }: Located,
-): void {
-  const { id, name, requestsPerSecond, burst } = plan;
-  request.log.info(
-    {
-      action,
-      actor: sessionOf(request).email,
-      project: request.params.project,
-      environment: environment.environment,
-      plan: { id, name, requestsPerSecond, burst },
-    },
-    'apikey audit',
-  );
+/** What the audit shows of a plan. */
+function audited({ id, name, requestsPerSecond, burst, quota }: Plan) {
+  return { id, name, requestsPerSecond, burst, quota };
 }
 
-/** Usage plans of an environment (spec.md §2.1): create, list, read, delete. */
+function changesOf({ name, requestsPerSecond, burst, quota }: PlanUpdate): PlanChanges {
+  return {
+    ...(name !== undefined && { name }),
+    ...(requestsPerSecond !== undefined && { requestsPerSecond }),
+    ...(burst !== undefined && { burst }),
+    ...(quota !== undefined && { quota }),
+  };
+}
+
+function notFound(project: string, idOrName: string): Problem {
+  return new Problem('not_found', `The project "${project}" has no plan "${idOrName}"; list its plans to see them.`);
+}
+
+/** Usage plans of an environment (spec.md §2.1): create, list, read, update, delete. */
 export function createPlanRoutes({ pool, resolveEnvironment, projectEnvironments }: PlanDependencies): Route[] {
   /** By id anywhere in the project, or by name in the environment that is named or the only one. */
   const locate = async (project: string, idOrName: string, environmentName?: string): Promise<Located> => {
@@ -64,32 +78,35 @@ export function createPlanRoutes({ pool, resolveEnvironment, projectEnvironments
     const ids = environments.map(({ environmentId }) => environmentId);
     const plan = byId ? await findPlan(pool, ids, idOrName) : await findPlanByName(pool, ids[0] ?? '', idOrName);
     const environment = environments.find(({ environmentId }) => environmentId === plan?.environmentId);
-    if (!plan || !environment) {
-      throw new Problem('not_found', `The project "${project}" has no plan "${idOrName}"; list its plans to see them.`);
-    }
+    if (!plan || !environment) throw notFound(project, idOrName);
     return { plan, environment };
   };
 
   const create = route({
     method: 'POST',
     path: '/projects/:project/plans',
-    access: 'session',
-    summary: 'Creates a usage plan: a rate and a burst for each key that is on it.',
+    access: { project: 'admin' },
+    summary: 'Creates a usage plan: a rate, a burst and perhaps a quota for each key that is on it.',
     tag: 'plans',
     ...createPlanSchema,
     async handle(request) {
       const { params, query, body } = request;
       const environment = await resolveEnvironment(params.project, query.environment);
-      const plan = await insertPlan(pool, { environmentId: environment.environmentId, ...body });
-      audit(request, 'plan.create', { plan, environment });
-      return { status: 201, body: toView(plan, environment) };
+      const { environmentId } = environment;
+      const { plan, version } = await transaction(pool, async (client) => ({
+        plan: await insertPlan(client, { ...body, environmentId, quota: body.quota ?? null }),
+        version: await readFeedVersion(client),
+      }));
+      const subject = { plan: audited(plan) };
+      auditKeys(request, { action: 'plan.create', environment: environment.environment, subject, version });
+      return { status: 201, body: { ...toView(plan, environment), change: { version } } };
     },
   });
 
   const list = route({
     method: 'GET',
     path: '/projects/:project/plans',
-    access: 'session',
+    access: { project: 'viewer' },
     summary: 'Lists the usage plans of an environment, newest first.',
     tag: 'plans',
     ...listPlansSchema,
@@ -106,7 +123,7 @@ export function createPlanRoutes({ pool, resolveEnvironment, projectEnvironments
   const read = route({
     method: 'GET',
     path: '/projects/:project/plans/:plan',
-    access: 'session',
+    access: { project: 'viewer' },
     summary: 'Reads a usage plan by its id, or by its name in one environment.',
     tag: 'plans',
     ...getPlanSchema,
@@ -116,20 +133,46 @@ export function createPlanRoutes({ pool, resolveEnvironment, projectEnvironments
     },
   });
 
+  const update = route({
+    method: 'PATCH',
+    path: '/projects/:project/plans/:plan',
+    access: { project: 'admin' },
+    summary: 'Changes a usage plan; the gate follows within seconds, for every key on it.',
+    tag: 'plans',
+    ...updatePlanSchema,
+    async handle(request) {
+      const { params, query, body } = request;
+      const { plan, environment } = await locate(params.project, params.plan, query.environment);
+      const updated = await updatePlan(pool, plan.id, changesOf(body));
+      if (!updated) throw notFound(params.project, params.plan);
+      const { before, after, version } = updated;
+      if (version === undefined) return { status: 200, body: toView(after, environment) };
+      auditKeys(request, {
+        ...{ action: 'plan.update', environment: environment.environment, version },
+        subject: { plan: audited(after) },
+        changes: differences(audited(before), audited(after)),
+      });
+      return { status: 200, body: { ...toView(after, environment), change: { version } } };
+    },
+  });
+
   const remove = route({
     method: 'DELETE',
     path: '/projects/:project/plans/:plan',
-    access: 'session',
+    access: { project: 'admin' },
     summary: 'Deletes a usage plan that no key is on.',
     tag: 'plans',
     ...deletePlanSchema,
     async handle(request) {
       const { params, query } = request;
-      const located = await locate(params.project, params.plan, query.environment);
-      if (await deletePlan(pool, located.plan.id)) audit(request, 'plan.delete', located);
-      return { status: 204 };
+      const { plan, environment } = await locate(params.project, params.plan, query.environment);
+      const version = await deletePlan(pool, plan.id);
+      if (version === undefined) throw notFound(params.project, params.plan);
+      const subject = { plan: audited(plan) };
+      auditKeys(request, { action: 'plan.delete', environment: environment.environment, subject, version });
+      return { status: 200, body: { id: plan.id, name: plan.name, change: { version } } };
     },
   });
 
-  return [create, list, read, remove];
+  return [create, list, read, update, remove];
 }

@@ -1,6 +1,14 @@
 import { z } from 'zod';
 import { environmentQuery, page } from '../../runtime/contracts/api/common.ts';
-import { keyPageQuery, planCreate, planView, reference } from '../../runtime/contracts/api/keys.ts';
+import {
+  keyPageQuery,
+  planChanged,
+  planCreate,
+  planDeleted,
+  planUpdate,
+  planView,
+  reference,
+} from '../../runtime/contracts/api/plans.ts';
 
 const project = z.object({ project: z.string().max(100) });
 /** A plan's id, or its name, which is unique within one environment only. */
@@ -10,7 +18,7 @@ export const createPlanSchema = {
   params: project,
   query: environmentQuery,
   body: planCreate,
-  replies: { 201: planView },
+  replies: { 201: planChanged },
 } as const;
 
 export const listPlansSchema = {
@@ -25,8 +33,15 @@ export const getPlanSchema = {
   replies: { 200: planView },
 } as const;
 
+export const updatePlanSchema = {
+  params: plan,
+  query: environmentQuery,
+  body: planUpdate,
+  replies: { 200: planChanged },
+} as const;
+
 export const deletePlanSchema = {
   params: plan,
   query: environmentQuery,
-  replies: { 204: null },
+  replies: { 200: planDeleted },
 } as const;

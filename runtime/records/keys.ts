@@ -1,3 +1,4 @@
+import type { ClientBase } from 'pg';
 import { z } from 'zod';
 import type { Database } from '../db/pool.ts';
 import { apiKeyDigest, generateApiKey } from '../domain/api-key.ts';
@@ -15,8 +16,14 @@ export interface ApiKey {
   planName: string;
   /** Names of the living apps that the key opens; null for every app of its environment. */
   apps: string[] | null;
+  /** Ids of the workloads that it opens, deleted ones too; null for every app. */
+  scope: Id[] | null;
+  /** Networks of the clients that may use it, such as `192.0.2.0/24`; null for all. */
+  allowedCidrs: string[] | null;
   enabled: boolean;
   expiresAt: Date | null;
+  /** The handle of the key that took its place when it was rotated. */
+  replacedBy: string | null;
   createdAt: Date;
   createdBy: string;
 }
@@ -27,20 +34,32 @@ export interface NewKey {
   planId: Id;
   /** Workload ids; null for every app of the environment. */
   scope: readonly Id[] | null;
+  /** Networks as `parseNetwork` writes them; null, the default, for every client. */
+  allowedCidrs?: readonly string[] | null;
   expiresAt: Date | null;
   createdBy: string;
 }
 
+/** What a change may set. */
+export type KeyChanges = Partial<Omit<NewKey, 'environmentId' | 'createdBy'> & { enabled: boolean }>;
+
 const columns = `api_keys.id, api_keys.environment_id AS "environmentId", handle, api_keys.name,
-  plan_id AS "planId", plans.name AS "planName",
+  plan_id AS "planId", plans.name AS "planName", scope, allowed_cidrs::text[] AS "allowedCidrs",
   CASE WHEN scope IS NOT NULL THEN ARRAY(
     SELECT workloads.name FROM workloads WHERE workloads.id = ANY(scope) AND deleted_at IS NULL ORDER BY 1) END AS apps,
+  (SELECT successors.handle FROM api_keys successors WHERE successors.id = api_keys.replaced_by) AS "replacedBy",
   enabled, expires_at AS "expiresAt", api_keys.created_at AS "createdAt", created_by AS "createdBy"`;
 
 const source = 'api_keys JOIN plans ON plans.id = plan_id';
 
 /** Handles are random and unique in the whole installation: with a billion keys one in 2,800 first tries collides. */
 const handleTries = 5;
+
+function planGone(): Problem {
+  return new Problem('invalid_value', 'The plan was deleted a moment ago; choose another one.', {
+    details: { field: 'plan' },
+  });
+}
 
 /**
  * Creates a key. Only its digest is stored: the full key in the answer exists nowhere else.
@@ -56,20 +75,18 @@ export async function insertKey(
     const id = newId();
     try {
       const { rowCount } = await database.query(
-        `INSERT INTO api_keys (id, environment_id, handle, digest, name, plan_id, scope, expires_at, created_by)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (handle) DO NOTHING`,
+        `INSERT INTO api_keys
+           (id, environment_id, handle, digest, name, plan_id, scope, allowed_cidrs, expires_at, created_by)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (handle) DO NOTHING`,
         [
           ...[id, record.environmentId, handle, apiKeyDigest(key), record.name, record.planId, record.scope],
-          ...[record.expiresAt, record.createdBy],
+          ...[record.allowedCidrs, record.expiresAt, record.createdBy],
         ],
       );
       const created = rowCount === 1 ? await findKey(database, [record.environmentId], id) : undefined;
       if (created) return { key, record: created };
     } catch (error) {
-      if (!isDatabaseError(error, '23503')) throw error;
-      throw new Problem('invalid_value', 'The plan was deleted a moment ago; choose another one.', {
-        details: { field: 'plan' },
-      });
+      throw isDatabaseError(error, '23503') ? planGone() : error;
     }
     if (attempt === handleTries) throw new Error(`no free handle after ${handleTries} tries`);
   }
@@ -102,13 +119,59 @@ export async function listKeys(
   return rows;
 }
 
+/**
+ * Locks a key until the transaction ends, and reads it as it is then; undefined when it is gone. (A lock together with the
+ * join would lose a row whose plan changes meanwhile.)
+ */
+export async function lockKey(client: ClientBase, id: Id): Promise<ApiKey | undefined> {
+  const { rows } = await client.query<{ environmentId: Id }>(
+    'SELECT environment_id AS "environmentId" FROM api_keys WHERE id = $1 FOR NO KEY UPDATE',
+    [id],
+  );
+  return rows[0] && findKey(client, [rows[0].environmentId], id);
+}
+
+/**
+ * Sets the fields that `changes` has; false when they were so already, or the key is gone.
+ * @throws Problem `invalid_value` when the plan is gone
+ */
+export async function updateKey(database: Database, id: Id, changes: KeyChanges): Promise<boolean> {
+  const fields = updatable.filter(([field]) => changes[field] !== undefined);
+  if (fields.length === 0) return false;
+  const names = fields.map(([, column]) => column);
+  const values = fields.map((_, index) => `$${index + 2}`);
+  try {
+    const { rowCount } = await database.query(
+      `UPDATE api_keys SET ${names.map((name, index) => `${name} = ${values[index]}`).join(', ')}
+       WHERE id = $1 AND (${names.join(', ')}) IS DISTINCT FROM (${values.join(', ')})`,
+      [id, ...fields.map(([field]) => changes[field])],
+    );
+    return rowCount === 1;
+  } catch (error) {
+    throw isDatabaseError(error, '23503') ? planGone() : error;
+  }
+}
+
+/** Column by field; in the statement go these names only. */
+const updatable: readonly (readonly [keyof KeyChanges, string])[] = [
+  ['enabled', 'enabled'],
+  ['name', 'name'],
+  ['planId', 'plan_id'],
+  ['scope', 'scope'],
+  ['allowedCidrs', 'allowed_cidrs'],
+  ['expiresAt', 'expires_at'],
+];
+
 /** Enables or disables a key; false when it was so already, or is gone. */
 export async function setKeyEnabled(database: Database, id: Id, enabled: boolean): Promise<boolean> {
-  const { rowCount } = await database.query('UPDATE api_keys SET enabled = $2 WHERE id = $1 AND enabled <> $2', [
-    id,
-    enabled,
+  return updateKey(database, id, { enabled });
+}
+
+/** Records that a key was rotated: its successor, and its end, which is never later than it was. */
+export async function replaceKey(database: Database, id: Id, by: { successor: Id; endsAt: Date }): Promise<void> {
+  await database.query('UPDATE api_keys SET replaced_by = $2, expires_at = least(expires_at, $3) WHERE id = $1', [
+    ...[id, by.successor, by.endsAt],
   ]);
-  return rowCount === 1;
 }
 
 /** Revokes a key for good; false when it is gone already. */

@@ -1,7 +1,9 @@
 import type { Pool } from 'pg';
-import type { Database } from '../db/pool.ts';
+import { transaction, type Database } from '../db/pool.ts';
+import type { Quota } from '../contracts/api/plans.ts';
 import { newId, type Id } from '../domain/ids.ts';
 import { Problem } from '../domain/problem.ts';
+import { readFeedVersion } from './gate.ts';
 
 /** A usage plan (spec.md §2.1). */
 export interface Plan {
@@ -10,8 +12,15 @@ export interface Plan {
   name: string;
   requestsPerSecond: number;
   burst: number;
+  /** Allowed requests of one key per UTC calendar period; null for no quota. */
+  quota: Quota | null;
+  /** How many keys are on it. */
+  keys: number;
   createdAt: Date;
 }
+
+/** What a change may set. */
+export type PlanChanges = Partial<Pick<Plan, 'name' | 'requestsPerSecond' | 'burst' | 'quota'>>;
 
 /** A page of a list: newest first (ids are ordered by time, to the millisecond), up to `limit`, those before the id `before`. */
 export interface PageRequest {
@@ -20,7 +29,8 @@ export interface PageRequest {
 }
 
 const columns = `id, environment_id AS "environmentId", name, requests_per_second AS "requestsPerSecond", burst,
-  created_at AS "createdAt"`;
+  CASE WHEN quota_limit IS NOT NULL THEN jsonb_build_object('limit', quota_limit, 'period', quota_period) END AS quota,
+  (SELECT count(*)::integer FROM api_keys WHERE plan_id = plans.id) AS keys, created_at AS "createdAt"`;
 
 /** How many keys a refusal names. */
 const namedKeysMax = 10;
@@ -30,19 +40,55 @@ export function isDatabaseError(error: unknown, state: string): boolean {
   return error instanceof Error && (error as { code?: unknown }).code === state;
 }
 
+function nameTaken(name: string | undefined): Problem {
+  return new Problem('already_exists', `There is a plan "${name}" in this environment already.`, { details: { name } });
+}
+
 /** Creates a plan. @throws Problem `already_exists` when the environment has one of this name */
 export async function insertPlan(
   database: Database,
-  plan: Pick<Plan, 'environmentId' | 'name' | 'requestsPerSecond' | 'burst'>,
+  plan: Pick<Plan, 'environmentId' | 'name' | 'requestsPerSecond' | 'burst'> & Partial<Pick<Plan, 'quota'>>,
 ): Promise<Plan> {
   const { rows } = await database.query<Plan>(
-    `INSERT INTO plans (id, environment_id, name, requests_per_second, burst) VALUES ($1, $2, $3, $4, $5)
-     ON CONFLICT (environment_id, name) DO NOTHING RETURNING ${columns}`,
-    [newId(), plan.environmentId, plan.name, plan.requestsPerSecond, plan.burst],
+    `INSERT INTO plans (id, environment_id, name, requests_per_second, burst, quota_limit, quota_period)
+     VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (environment_id, name) DO NOTHING RETURNING ${columns}`,
+    [
+      ...[newId(), plan.environmentId, plan.name, plan.requestsPerSecond, plan.burst],
+      ...[plan.quota?.limit, plan.quota?.period],
+    ],
   );
   if (rows[0]) return rows[0];
-  throw new Problem('already_exists', `There is a plan "${plan.name}" in this environment already.`, {
-    details: { name: plan.name },
+  throw nameTaken(plan.name);
+}
+
+/**
+ * Changes a plan; all keys on it follow. `version` is the change's in the feed, absent when nothing changed.
+ * Undefined when there is no such plan. @throws Problem `already_exists` for another plan's name
+ */
+export async function updatePlan(
+  pool: Pool,
+  id: Id,
+  changes: PlanChanges,
+): Promise<{ before: Plan; after: Plan; version?: number } | undefined> {
+  return transaction(pool, async (client) => {
+    const locked = await client.query('SELECT FROM plans WHERE id = $1 FOR NO KEY UPDATE', [id]);
+    const { rows } = await client.query<Plan>(`SELECT ${columns} FROM plans WHERE id = $1`, [id]);
+    const before = rows[0];
+    if (locked.rowCount === 0 || !before) return undefined;
+    const { name, requestsPerSecond, burst, quota } = { ...before, ...changes };
+    try {
+      const updated = await client.query<Plan>(
+        `UPDATE plans SET name = $2, requests_per_second = $3, burst = $4, quota_limit = $5, quota_period = $6
+         WHERE id = $1 AND (name, requests_per_second, burst, quota_limit, quota_period)
+           IS DISTINCT FROM ($2, $3, $4, $5, $6)
+         RETURNING ${columns}`,
+        [id, name, requestsPerSecond, burst, quota?.limit, quota?.period],
+      );
+      const after = updated.rows[0];
+      return after ? { before, after, version: await readFeedVersion(client) } : { before, after: before };
+    } catch (error) {
+      throw isDatabaseError(error, '23505') ? nameTaken(name) : error;
+    }
   });
 }
 
@@ -76,14 +122,19 @@ export async function listPlans(
   return rows;
 }
 
-/** Deletes a plan; false when there was none. @throws Problem `in_use` that names the keys on it */
-export async function deletePlan(database: Pool, id: Id): Promise<boolean> {
+/**
+ * Deletes a plan; resolves to the change's version in the feed, or undefined when there was none.
+ * @throws Problem `in_use` that names the keys on it
+ */
+export async function deletePlan(pool: Pool, id: Id): Promise<number | undefined> {
   try {
-    const { rowCount } = await database.query('DELETE FROM plans WHERE id = $1', [id]);
-    return rowCount === 1;
+    return await transaction(pool, async (client) => {
+      const { rowCount } = await client.query('DELETE FROM plans WHERE id = $1', [id]);
+      return rowCount === 1 ? await readFeedVersion(client) : undefined;
+    });
   } catch (error) {
     if (!isDatabaseError(error, '23503')) throw error;
-    throw await planInUse(database, id);
+    throw await planInUse(pool, id);
   }
 }
 

@@ -81,7 +81,7 @@ a-longer-name   running   3/10    gated   r.example.com/api:1   -               
 `,
   );
   t.equal((await run(['app', 'list', '-o', 'name'])).stdout, 'api\na-longer-name\n');
-  t.match(JSON.parse((await run(['app', 'list', '-o', 'json'])).stdout), { items: [app, { name: 'a-longer-name' }] });
+  t.match(JSON.parse((await run(['app', 'list', '-o', 'json'])).stdout), [app, { name: 'a-longer-name' }]);
   t.same(JSON.parse((await run(['app', 'show', 'api', '--output=json'])).stdout), app);
   t.match((await run(['app', 'show', 'api', '-o', 'yaml'])).stdout, /^name: api$/m);
 });
@@ -271,69 +271,49 @@ t.test('projects and environments', async (t) => {
   t.match(await run(['project', 'delete', 'shop', '--yes', '--no-wait']), { code: 0, stderr: /is being deleted/ });
 });
 
-t.test('key create prints the key alone; with -o json the whole record; it is shown once', async (t) => {
-  const key = {
-    id,
-    handle: 'k3x9q2ab',
-    name: 'Ä',
-    environment: 'prod',
-    plan: 'small',
-    enabled: true,
-    createdAt,
-    createdBy: 'a@b.c',
-  };
-  const keys = '/api/v1/projects/shop/api-keys';
+t.test('environments are bounded, and deleted only by their name', async (t) => {
+  const limits = { cpu: '16', memory: '32Gi', storage: '200Gi', pods: 200, containerMemory: '512Mi' };
+  const staging = { name: 'staging', namespace: 'shop-staging', ready: true, limits };
+  const path = '/api/v1/projects/shop';
   const { run, seen, routes } = await world(t, {
-    [`POST ${keys}`]: { status: 201, body: { ...key, key: 'svc_k3x9q2ab_secret' } },
-    [`PATCH ${keys}/k3x9q2ab`]: { body: { ...key, enabled: false } },
-    [`DELETE ${keys}/k3x9q2ab`]: { status: 204 },
-    [`GET ${keys}`]: {
-      body: {
-        items: [key, { ...key, handle: 'expired1', apps: ['api', 'web'], expiresAt: '2026-11-20T23:59:59.999Z' }],
-      },
-    },
+    [`GET ${path}/environments`]: { body: { items: [staging] } },
+    [`PATCH ${path}/environments/staging`]: { body: { ...staging, limits: { ...limits, pods: 7 } } },
+    [`DELETE ${path}/environments/staging`]: { status: 202, body: { ...staging, ready: false, deleting: true } },
+    [`GET ${path}`]: { body: { name: 'shop', status: 'ready', environments: [], createdAt: '2026-01-01T00:00:00Z' } },
   });
-  const create = ['key', 'create', '--plan', 'small', '--name', 'Ä', '--app', 'api', '--app', 'web'];
-  const created = await run([...create, '--expires', '2027-01-31']);
-  t.equal(created.stdout, 'svc_k3x9q2ab_secret\n');
-  t.match(created.stderr, /only time.*k3x9q2ab/);
-  t.notMatch(created.stderr, 'secret');
-  t.same(seen[0]?.body, { plan: 'small', name: 'Ä', apps: ['api', 'web'], expiresAt: '2027-01-31T23:59:59.999Z' });
-  await run([...create, '--expires', '30d']);
-  t.match(seen.at(-1)?.body, { expiresAt: '2026-12-21T12:00:00.000Z' });
-  await run([...create, '--expires', '2027-01-31T10:00:00+02:00']);
-  t.match(seen.at(-1)?.body, { expiresAt: '2027-01-31T10:00:00+02:00' });
-  t.match(JSON.parse((await run([...create, '-o', 'json'])).stdout), {
-    handle: 'k3x9q2ab',
-    key: 'svc_k3x9q2ab_secret',
-  });
-
-  t.match(await run(['key', 'disable', 'k3x9q2ab']), { code: 0, stdout: /Status: +disabled/ });
-  t.same(seen.at(-1)?.body, { enabled: false });
-  const { stdout } = await run(['key', 'list']);
-  t.match(stdout, /^k3x9q2ab +Ä +small +all +enabled +- +1 hour ago$/m);
-  t.match(stdout, /^expired1 +Ä +small +api, web +expired /m);
-  t.equal((await run(['key', 'revoke', 'k3x9q2ab'])).code, 2);
-  t.equal((await run(['key', 'revoke', 'k3x9q2ab', '--yes'])).code, 0);
-  routes[`POST ${keys}`] = { status: 422, body: { code: 'invalid_value', message: 'In the past.' } };
-  t.match(await run(create), { code: 1, stdout: '', stderr: 'error: In the past. (invalid_value)\n' });
+  t.match((await run(['environment', 'show', 'staging'])).stdout, /Memory: +32Gi/);
+  t.match(await run(['environment', 'show', 'prod']), { code: 1, stderr: /no environment "prod".*it has staging/s });
+  const updated = await run(['environment', 'update', 'staging', '--pods', '7', '--container-memory', 'default']);
+  t.match(updated, { code: 0, stdout: /Pods: +7/ });
+  t.same(seen.at(-1)?.body, { limits: { pods: 7, containerMemory: null } });
+  t.match(await run(['environment', 'update', 'staging']), { code: 2, stderr: /nothing to change/ });
+  const asked = seen.length;
+  t.match(await run(['environment', 'delete', 'staging']), { code: 2, stderr: /Type staging to go on/ });
+  t.equal(seen.length, asked, 'nobody to ask, and nothing is sent');
+  t.match(await run(['environment', 'delete', 'staging', '--yes']), { code: 0, stderr: /staging is deleted/ });
+  delete routes[`GET ${path}`];
 });
 
-t.test('plans', async (t) => {
-  const plan = { id, name: 'small', environment: 'prod', requestsPerSecond: 2.5, burst: 3, createdAt };
-  const plans = '/api/v1/projects/shop/plans';
-  const { run, seen } = await world(t, {
-    [`POST ${plans}`]: { status: 201, body: plan },
-    [`GET ${plans}`]: { body: { items: [plan] } },
-    [`DELETE ${plans}/a%20plan`]: { status: 204 },
-  });
-  t.match(await run(['plan', 'create', 'small', '--rate', '2.5', '--burst', '3']), {
-    code: 0,
-    stdout: /small +2\.5 +3/,
-  });
-  t.match((await run(['plan', 'list', '-o', 'yaml'])).stdout, 'requestsPerSecond: 2.5');
-  t.equal((await run(['plan', 'delete', 'a plan', '--yes'])).code, 0);
-  t.equal(seen.at(-1)?.path, `${plans}/a%20plan`);
+t.test('every list is a bare array for programs, also when it is empty', async (t) => {
+  const project = '/api/v1/projects/shop';
+  const lists: [string[], string][] = [
+    [['project', 'list'], '/api/v1/projects'],
+    [['environment', 'list'], `${project}/environments`],
+    [['app', 'list'], apps],
+    [['app', 'history', 'api'], `${apps}/api/history`],
+    [['function', 'list'], `${project}/functions`],
+    [['plan', 'list'], `${project}/plans`],
+    [['key', 'list'], `${project}/api-keys`],
+  ];
+  const { run } = await world(t, Object.fromEntries(lists.map(([, path]) => [`GET ${path}`, { body: { items: [] } }])));
+  for (const [command] of lists) {
+    const typed = command.join(' ');
+    const expected = { json: '[]\n', yaml: '[]\n', name: '' };
+    for (const [format, stdout] of Object.entries(expected)) {
+      t.same(await run([...command, '-o', format]), { code: 0, stdout, stderr: '' }, `${typed} -o ${format}`);
+    }
+    t.match(await run(command), { code: 0, stdout: /^[A-Z][A-Z/ ]+\n$/ }, `${typed}: its heading`);
+  }
 });
 
 t.test('functions', async (t) => {

@@ -46,6 +46,8 @@ export interface RunOptions {
   stdin?: string;
   /** What a person types, an answer after each question. */
   typed?: string[];
+  /** Whether standard output is a terminal. */
+  terminal?: boolean;
 }
 
 export interface Ran {
@@ -125,7 +127,7 @@ export async function world(t: Test, routes: Routes = {}): Promise<World> {
     seen,
     routes,
     configuration: join(home, 'svc', 'config.json'),
-    async run(args, { env = {}, stdin = '', typed }: RunOptions = {}) {
+    async run(args, { env = {}, stdin = '', typed, terminal = false }: RunOptions = {}) {
       const stdout = sink();
       const keyboard = Object.assign(new PassThrough(), { isTTY: true });
       const answers = [...(typed ?? [])];
@@ -136,7 +138,7 @@ export async function world(t: Test, routes: Routes = {}): Promise<World> {
       const code = await runProgram(rootGroup, args, {
         env: { XDG_CONFIG_HOME: home, SVC_API: api, SVC_TOKEN: 'svcs_token', SVC_PROJECT: 'shop', ...env },
         stdin: typed ? keyboard : Readable.from([stdin]),
-        stdout: stdout.stream,
+        stdout: Object.assign(stdout.stream, { isTTY: terminal }),
         stderr: stderr.stream,
         clock: quickClock(),
         version: '1.2.3',

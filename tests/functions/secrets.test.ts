@@ -9,6 +9,7 @@ import { ensureFirstAdmin } from '../../functions/sessions/first-admin.ts';
 import { createSessionRoutes } from '../../functions/sessions/handler.ts';
 import { createLoginLimit } from '../../functions/sessions/login-limit.ts';
 import { createPasswords } from '../../functions/sessions/password.ts';
+import { createUsageRoutes } from '../../functions/usage/handler.ts';
 import { createWebhookRoutes } from '../../functions/webhooks/handler.ts';
 import { createTokenStore } from '../../functions/webhooks/token-store.ts';
 import { createVerifyWebhook } from '../../functions/webhooks/verify.ts';
@@ -59,12 +60,13 @@ t.test('no generated secret is in any log line, metric or refusal', async (t) =>
     registry,
     authenticate: createAuthenticate({ pool, clock, baseUrl }),
     routes: [
-      ...createSessionRoutes({ pool, clock, passwords, loginLimit: createLoginLimit(clock), baseUrl }),
+      ...createSessionRoutes({ pool, clock, passwords, loginLimit: createLoginLimit({ pool, clock }), baseUrl }),
       ...createAppRoutes({ kube, pool, baseUrl }),
       ...createWebhookRoutes({ kube, pool, tokens, verify, baseUrl }),
       ...createHistoryRoutes({ kube, pool, verifyToken: verify, baseUrl }),
       ...createPlanRoutes(gate),
       ...createKeyRoutes({ ...gate, clock, findApp: (namespace, name) => findWorkload(pool, namespace, name) }),
+      ...createUsageRoutes({ ...gate, clock }),
     ],
   });
   const refusals: string[] = [];
@@ -89,7 +91,9 @@ t.test('no generated secret is in any log line, metric or refusal', async (t) =>
   const plan = { name: 'basic', requestsPerSecond: 5, burst: 5 };
   t.equal((await call('POST', `${project}/plans`, { headers, body: plan })).status, 201);
   const apiKey: string = (await call('POST', `${project}/api-keys`, { headers, body: { plan: 'basic' } })).body.key;
-  t.match([token, first, second, apiKey], [/^svcs_/, /^svcwh_/, /^svcwh_/, /^svc_/]);
+  const handle = apiKey.slice('svc_'.length, 'svc_'.length + 8);
+  const rotated: string = (await call('POST', `${project}/api-keys/${handle}/rotate`, { headers })).body.key;
+  t.match([token, first, second, apiKey, rotated], [/^svcs_/, /^svcwh_/, /^svcwh_/, /^svc_/, /^svc_/]);
 
   // Every way to be refused with a secret in hand.
   const hook = '/api/v1/webhook/shop-prod/api';
@@ -105,6 +109,11 @@ t.test('no generated secret is in any log line, metric or refusal', async (t) =>
     ['POST', `${project}/apps/${second}/rollback`, { headers }],
     ['GET', `${project}/deployments/${second}`, { headers }],
     ['GET', `${project}/api-keys/${apiKey}`, { headers }],
+    ['PATCH', `${project}/api-keys/${apiKey}`, { headers, body: { enabled: false } }],
+    ['POST', `${project}/api-keys/${rotated}/rotate`, { headers }],
+    ['POST', `${project}/api-keys/${handle}/rotate`, { headers }],
+    ['GET', `${project}/api-keys/${rotated}/usage`, { headers }],
+    ['DELETE', `${project}/api-keys/${rotated}`, { headers }],
     ['PATCH', `${project}/apps/api`, { headers, body: { image: second } }],
     ['POST', hook, { headers: { 'x-svc-token': first }, body: { image } }],
     ['POST', hook, { headers: { 'x-svc-token': second }, body: `{"image": ${second}` }],
@@ -139,7 +148,7 @@ t.test('no generated secret is in any log line, metric or refusal', async (t) =>
 
   const said = [recorded.text(), await registry.metrics(), ...refusals].join('\n');
   t.match(said, 'a webhook token cannot be opened', 'the failures were logged');
-  const secrets = { password, token, first, second, apiKey, ring: ringKey.toString('base64') };
+  const secrets = { password, token, first, second, apiKey, rotated, ring: ringKey.toString('base64') };
   const asked = refused.map(([, path]) => path).join('\n');
   for (const [name, value] of Object.entries(secrets)) {
     const found = said.split('\n').filter((line) => line.includes(value));

@@ -1,57 +1,73 @@
 import { z } from 'zod';
-import { environmentQuery, pageQuery, timestamp } from './common.ts';
+import { apiKeyPattern } from '../../domain/api-key.ts';
+import { timestamp } from './common.ts';
+import { change } from './gate.ts';
+import { displayName, reference } from './plans.ts';
+import { usageSummary } from './usage.ts';
 
-/** Text without control characters: lists and headers have no use for them, and PostgreSQL cannot keep a NUL. */
-const plainText = z.string().regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must not contain control characters');
+const apps = z.array(reference).min(1).max(100);
+/** Networks in CIDR notation, or single addresses. */
+const allowedCidrs = z.array(reference).min(1).max(100);
+const expiresAt = z.iso.datetime({ offset: true });
 
-/** What people read in lists, and apps in a header. */
-const displayName = plainText.trim().min(1).max(100);
-
-/** The id, the name or the handle of something that may exist. */
-export const reference = plainText.min(1).max(100);
-
-/** `POST /api/v1/projects/{p}/plans`. The limits hold per replica of the checker (spec.md §8). */
-export const planCreate = z.strictObject({
-  name: displayName,
-  /** 0.001 is one request in about 17 minutes. */
-  requestsPerSecond: z.number().min(0.001).max(1_000_000),
-  burst: z.int().min(1).max(1_000_000),
-});
-
-export const planView = z.object({
-  id: z.uuid(),
-  name: z.string(),
-  environment: z.string(),
-  requestsPerSecond: z.number(),
-  burst: z.int(),
-  createdAt: timestamp,
-});
-
-export type PlanView = z.infer<typeof planView>;
-
-/** `POST /api/v1/projects/{p}/api-keys`: `plan` is a plan's name or id; `apps` are app names, absent for all apps. */
+/**
+ * `POST /api/v1/projects/{p}/api-keys`: `plan` is a plan's name or id; `apps` are app names, absent for all apps;
+ * `allowedCidrs` are the client addresses that may use the key, absent for all.
+ */
 export const keyCreate = z.strictObject({
   name: displayName.optional(),
   plan: reference,
-  apps: z.array(reference).min(1).max(100).optional(),
-  expiresAt: z.iso.datetime({ offset: true }).optional(),
+  apps: apps.optional(),
+  allowedCidrs: allowedCidrs.optional(),
+  expiresAt: expiresAt.optional(),
 });
 
-/** `PATCH /api/v1/projects/{p}/api-keys/{id}` */
-export const keyUpdate = z.strictObject({ enabled: z.boolean() });
+/** `PATCH /api/v1/projects/{p}/api-keys/{id}`: what is absent stays; null removes the name, the limit or the expiry. */
+export const keyUpdate = z.strictObject({
+  enabled: z.boolean().optional(),
+  name: displayName.nullable().optional(),
+  plan: reference.optional(),
+  apps: apps.nullable().optional(),
+  allowedCidrs: allowedCidrs.nullable().optional(),
+  expiresAt: expiresAt.nullable().optional(),
+});
+
+export type KeyUpdate = z.infer<typeof keyUpdate>;
+
+/** One day, so that whoever holds the key has time to change it; 0 ends the old key at once. */
+export const defaultGraceSeconds = 86_400;
+
+/** `POST /api/v1/projects/{p}/api-keys/{id}/rotate`: `expiresAt` of the new key, by default that of the old one. */
+export const keyRotate = z.strictObject({
+  graceSeconds: z
+    .int()
+    .min(0)
+    .max(90 * 86_400)
+    .default(defaultGraceSeconds),
+  expiresAt: expiresAt.optional(),
+});
+
+/** The public part of a key: the consumer's identifier in logs and usage URLs. */
+const handle = z.string().regex(/^[a-z0-9]{8}$/);
 
 export const keyView = z.object({
   id: z.uuid(),
-  /** The key's public part: the consumer's identifier in logs and usage URLs. */
-  handle: z.string(),
+  handle,
   name: z.string().optional(),
   environment: z.string(),
   /** The plan's name. */
   plan: z.string(),
   /** Absent: every app of the environment. Apps that were deleted are left out, so an empty list opens nothing. */
   apps: z.array(z.string()).optional(),
+  /** Absent: every address. */
+  allowedCidrs: z.array(z.string()).optional(),
   enabled: z.boolean(),
   expiresAt: timestamp.optional(),
+  /** In the last two weeks before the expiry, and after it. */
+  expiryWarning: z.enum(['soon', 'expired']).optional(),
+  /** The handle of the key that took its place when it was rotated. */
+  replacedBy: handle.optional(),
+  usage: usageSummary,
   createdAt: timestamp,
   /** Who created it. */
   createdBy: z.string(),
@@ -59,10 +75,15 @@ export const keyView = z.object({
 
 export type KeyView = z.infer<typeof keyView>;
 
+/** The answer to a change of a key. */
+export const keyChanged = keyView.extend({ change: change.optional() });
+
 /** 201: the only time that the full key is shown. */
-export const keyCreated = keyView.extend({ key: z.string() });
+export const keyCreated = keyView.extend({ key: z.string().regex(apiKeyPattern), change });
 
 export type KeyCreated = z.infer<typeof keyCreated>;
 
-/** Query of the lists of plans and keys, newest first; `cursor` is the `nextCursor` of the page before. */
-export const keyPageQuery = environmentQuery.extend({ ...pageQuery.shape, cursor: z.uuid().optional() });
+/** 201: the new key, and until when the old one still opens. */
+export const keyRotated = keyCreated.extend({ replaces: z.object({ handle, expiresAt: timestamp }) });
+
+export const keyRevoked = z.object({ id: z.uuid(), handle, change });

@@ -1,64 +1,21 @@
-import t, { type Test } from 'tap';
-import { createKeyRoutes } from '../../../functions/keys/handler.ts';
+import t from 'tap';
 import { apiKeyDigest, parseApiKey } from '../../../runtime/domain/api-key.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
-import { insertPlan } from '../../../runtime/records/plans.ts';
-import { testApi } from '../../support/api.ts';
-import { fakeClock } from '../../support/clock.ts';
-import { recordingLog } from '../../support/log.ts';
-import { testDatabase } from '../../support/postgres.ts';
-import { testEnvironments } from '../environments.ts';
-
-const shop = '/api/v1/projects/shop/api-keys';
-const wide = '/api/v1/projects/wide/api-keys';
-
-async function rig(t: Test) {
-  const { pool } = await testDatabase(t);
-  const environments = testEnvironments();
-  const clock = fakeClock(new Date('2026-03-01T12:00:00Z'));
-  const log = recordingLog();
-  const findApp = async (namespace: string, name: string) => {
-    const { rows } = await pool.query<{ id: string }>(
-      'SELECT id FROM workloads WHERE namespace = $1 AND name = $2 AND deleted_at IS NULL',
-      [namespace, name],
-    );
-    return rows[0];
-  };
-  const api = await testApi(t, {
-    routes: createKeyRoutes({ pool, clock, findApp, ...environments }),
-    log: log.log,
-  });
-  const plans = new Map<string, string>();
-  for (const { namespace, environmentId, project, environment } of environments.all) {
-    const plan = await insertPlan(pool, { environmentId, name: 'small', requestsPerSecond: 5, burst: 5 });
-    plans.set(namespace, plan.id);
-    for (const app of ['api', 'web']) {
-      await pool.query(
-        `INSERT INTO workloads (id, kind, environment_id, project, environment, namespace, name)
-         VALUES ($1, 'App', $2, $3, $4, $5, $6)`,
-        [newId(), environmentId, project, environment, namespace, app],
-      );
-    }
-  }
-  return {
-    ...{ pool, clock, log, plans },
-    call: (...request: Parameters<typeof api.call>) => api.call(...request),
-    audits: () => log.entries.filter(({ msg }) => msg === 'apikey audit'),
-    rows: async () => (await pool.query('SELECT * FROM api_keys')).rows as Record<string, unknown>[],
-  };
-}
+import { keyRig, shop, wide } from './rig.ts';
 
 t.test('201: the key is shown once, and only its digest is kept', async (t) => {
-  const { call, audits, rows, log, pool } = await rig(t);
+  const { call, audits, rows, log, pool, head } = await keyRig(t);
   const created = await call('POST', shop, {
     body: { name: 'Zürich', plan: 'small', apps: ['web', 'api', 'web'], expiresAt: '2026-12-31T23:59:59+02:00' },
   });
   t.equal(created.status, 201);
-  const { key, ...view } = created.body;
+  const { key, change, ...view } = created.body;
   t.same(parseApiKey(key), { handle: view.handle });
+  t.same(change, { version: await head() });
   t.match(view, {
     ...{ name: 'Zürich', plan: 'small', environment: 'prod', apps: ['api', 'web'], enabled: true },
     ...{ expiresAt: '2026-12-31T21:59:59.000Z', createdBy: 'admin@svc.local' },
+    usage: { allowed: 0, rateDenied: 0, quotaDenied: 0 },
   });
   t.same((await call('GET', `${shop}/${view.id}`)).body, view);
 
@@ -67,6 +24,7 @@ t.test('201: the key is shown once, and only its digest is kept', async (t) => {
   t.match(audits(), [
     {
       ...{ action: 'key.create', actor: 'admin@svc.local', project: 'shop', environment: 'prod' },
+      version: change.version,
       apiKey: { id: view.id, handle: view.handle, name: 'Zürich', plan: 'small', apps: ['api', 'web'] },
     },
   ]);
@@ -80,14 +38,15 @@ t.test('201: the key is shown once, and only its digest is kept', async (t) => {
 });
 
 t.test('201: a key with nothing but a plan opens every app and never expires', async (t) => {
-  const { call, plans } = await rig(t);
+  const { call, plans } = await keyRig(t);
   const { body } = await call('POST', shop, { body: { plan: plans.get('shop-prod') } });
-  for (const field of ['name', 'apps', 'expiresAt']) t.notOk(field in body, field);
+  for (const field of ['name', 'apps', 'allowedCidrs', 'expiresAt', 'expiryWarning', 'replacedBy'])
+    t.notOk(field in body, field);
   t.equal(body.plan, 'small');
 });
 
 t.test('400: what is no key', async (t) => {
-  const { call, rows } = await rig(t);
+  const { call, rows } = await keyRig(t);
   const bodies = [
     {},
     { plan: '' },
@@ -100,6 +59,9 @@ t.test('400: what is no key', async (t) => {
     { plan: 'small', key: 'svc_mine' },
     { plan: 'small\0' },
     { plan: 'small', apps: ['\0'] },
+    { plan: 'small', allowedCidrs: [] },
+    { plan: 'small', allowedCidrs: '10.0.0.0/8' },
+    { plan: 'small', enabled: false },
   ];
   for (const body of bodies) {
     const refused = await call('POST', shop, { body });
@@ -113,7 +75,7 @@ t.test('400: what is no key', async (t) => {
 });
 
 t.test('401: without a session', async (t) => {
-  const { call } = await rig(t);
+  const { call } = await keyRig(t);
   const headers = { authorization: '' };
   t.equal((await call('POST', shop, { body: { plan: 'small' }, headers })).status, 401);
   t.equal((await call('PATCH', `${shop}/x`, { body: { enabled: true }, headers })).status, 401);
@@ -127,7 +89,7 @@ t.test('401: without a session', async (t) => {
 });
 
 t.test('404: a project, an environment or a key that is not there', async (t) => {
-  const { call } = await rig(t);
+  const { call } = await keyRig(t);
   t.equal((await call('POST', '/api/v1/projects/none/api-keys', { body: { plan: 'small' } })).status, 404);
   t.equal((await call('POST', `${wide}?environment=none`, { body: { plan: 'small' } })).status, 404);
   const { body: key } = await call('POST', `${wide}?environment=test`, { body: { plan: 'small' } });
@@ -147,7 +109,7 @@ t.test('404: a project, an environment or a key that is not there', async (t) =>
 });
 
 t.test('422: an expiry in the past, a plan or an app that does not exist', async (t) => {
-  const { call, rows, audits, plans, clock } = await rig(t);
+  const { call, rows, audits, plans, clock } = await keyRig(t);
   const refusals: [Record<string, unknown>, string, RegExp][] = [
     [{ expiresAt: clock.now().toISOString() }, 'expiresAt', /past/],
     [{ expiresAt: '2020-01-01T00:00:00Z' }, 'expiresAt', /past/],
@@ -155,6 +117,9 @@ t.test('422: an expiry in the past, a plan or an app that does not exist', async
     [{ plan: newId() }, 'plan', /no plan/],
     [{ plan: plans.get('wide-prod') }, 'plan', /no plan/],
     [{ apps: ['api', 'none', 'nope'] }, 'apps', /"none", "nope"/],
+    [{ allowedCidrs: ['10.0.0.0/8', '192.0.2.7/24'] }, 'allowedCidrs', /192\.0\.2\.0\/24/],
+    [{ allowedCidrs: ['2001:db8::1/32'] }, 'allowedCidrs', /2001:db8::\/32/],
+    [{ allowedCidrs: ['example.com'] }, 'allowedCidrs', /"example\.com"/],
   ];
   for (const [change, field, message] of refusals) {
     const refused = await call('POST', shop, { body: { plan: 'small', ...change } });
@@ -167,7 +132,7 @@ t.test('422: an expiry in the past, a plan or an app that does not exist', async
 });
 
 t.test('a scope means the app, not its name', async (t) => {
-  const { pool, call } = await rig(t);
+  const { pool, call } = await keyRig(t);
   const { body: key } = await call('POST', shop, { body: { plan: 'small', apps: ['api'] } });
   await pool.query(`UPDATE workloads SET deleted_at = now() WHERE namespace = 'shop-prod' AND name = 'api'`);
   t.same((await call('GET', `${shop}/${key.id}`)).body.apps, [], 'a deleted app is left out');
@@ -176,7 +141,7 @@ t.test('a scope means the app, not its name', async (t) => {
 });
 
 t.test('lists come newest first, page by page, and show no key', async (t) => {
-  const { call } = await rig(t);
+  const { call } = await keyRig(t);
   t.same((await call('GET', shop)).body, { items: [] });
   for (let n = 1; n <= 3; n++) await call('POST', shop, { body: { plan: 'small', name: `key ${n}` } });
   const first = await call('GET', `${shop}?limit=2`);
@@ -192,23 +157,76 @@ t.test('lists come newest first, page by page, and show no key', async (t) => {
   t.same((await call('GET', `${wide}?environment=prod`)).body, { items: [] });
 });
 
-t.test('200: disabled and enabled again, by id or handle; 204: revoked', async (t) => {
-  const { call, audits } = await rig(t);
-  const { body: created } = await call('POST', `${wide}?environment=test`, { body: { plan: 'small', name: 'Acme' } });
-  const { key: _, ...view } = created;
-  const disabled = await call('PATCH', `${wide}/${view.id}`, { body: { enabled: false } });
-  t.same(disabled, { ...disabled, status: 200, body: { ...view, enabled: false } });
-  t.equal((await call('PATCH', `${wide}/${view.handle}`, { body: { enabled: false } })).status, 200, 'again');
-  t.equal((await call('GET', `${wide}/${view.handle}`)).body.enabled, false);
-  t.same((await call('PATCH', `${wide}/${view.handle}`, { body: { enabled: true } })).body, view);
-  t.equal((await call('PATCH', `${wide}/${view.id}`, { body: {} })).status, 400);
-  t.match(await call('DELETE', `${wide}/${view.handle}`), { status: 204, text: '' });
+t.test('an allow-list is kept as networks, each once', async (t) => {
+  const { call, create } = await keyRig(t);
+  const { view } = await create({
+    allowedCidrs: ['192.0.2.7', '10.0.0.0/8', '192.0.2.7/32', '2001:DB8:0::/32', '::1'],
+  });
+  t.same(view.allowedCidrs, ['192.0.2.7/32', '10.0.0.0/8', '2001:db8::/32', '::1/128']);
+  t.same((await call('GET', `${shop}/${view.handle}`)).body, view);
+});
+
+t.test('the expiry warns in the last two weeks, and after it', async (t) => {
+  const { call, create, clock } = await keyRig(t);
+  const { view } = await create({ expiresAt: '2026-03-20T12:00:00Z' });
+  const warning = async () => (await call('GET', `${shop}/${view.id}`)).body.expiryWarning;
+  t.equal(await warning(), undefined);
+  clock.jump(5 * 86_400_000 - 1);
+  t.equal(await warning(), undefined);
+  clock.jump(1);
+  t.equal(await warning(), 'soon');
+  clock.jump(14 * 86_400_000 - 1);
+  t.equal(await warning(), 'soon');
+  clock.jump(1);
+  t.equal(await warning(), 'expired');
+  t.equal((await call('GET', shop)).body.items[0].expiryWarning, 'expired');
+});
+
+t.test('200: revoked, with the version of the change; then it is gone', async (t) => {
+  const { call, audits, head } = await keyRig(t);
+  const { body: view } = await call('POST', `${wide}?environment=test`, { body: { plan: 'small', name: 'Acme' } });
+  const revoked = await call('DELETE', `${wide}/${view.handle}`);
+  t.equal(revoked.status, 200);
+  t.same(revoked.body, { id: view.id, handle: view.handle, change: { version: await head() } });
   t.equal((await call('DELETE', `${wide}/${view.id}`)).status, 404);
   t.equal((await call('PATCH', `${wide}/${view.id}`, { body: { enabled: true } })).status, 404);
-  t.same(
-    audits().map(({ action }) => action),
-    ['key.create', 'key.disable', 'key.enable', 'key.revoke'],
-    'one entry for each change, none where nothing changed',
-  );
-  for (const entry of audits()) t.match(entry, { actor: 'admin@svc.local', apiKey: { handle: view.handle } });
+  t.match(audits(), [
+    { action: 'key.create' },
+    { action: 'key.revoke', actor: 'admin@svc.local', version: Number, apiKey: { handle: view.handle, name: 'Acme' } },
+  ]);
+});
+
+t.test('totals of 90 days and the last day seen, of lists and of one key', async (t) => {
+  const { call, create, pool } = await keyRig(t);
+  const used = await create();
+  const unused = await create();
+  const days: [string, number, number, number][] = [
+    // 90 days ago, which no longer counts, and 89 days ago, which does.
+    ['2025-12-01', 1000, 1000, 1000],
+    ['2025-12-02', 1, 2, 3],
+    ['2026-02-28', 10, 20, 30],
+    ['2026-03-01', 0, 0, 0],
+  ];
+  for (const [day, ...counts] of days) {
+    for (const incarnation of [newId(), newId()]) {
+      await pool.query('INSERT INTO usage VALUES ($1, $2, $3, $4, $5, $6, 1)', [
+        ...[used.view.id, day, incarnation, ...counts],
+      ]);
+    }
+  }
+  const usage = { allowed: 22, rateDenied: 44, quotaDenied: 66, lastSeen: '2026-02-28' };
+  t.same((await call('GET', `${shop}/${used.view.id}`)).body.usage, usage);
+  const { items } = (await call('GET', shop)).body as { items: { id: string; usage: object }[] };
+  t.same(items.find(({ id }) => id === used.view.id)?.usage, usage);
+  const none = { allowed: 0, rateDenied: 0, quotaDenied: 0 };
+  t.same(items.find(({ id }) => id === unused.view.id)?.usage, none);
+});
+
+t.test('the OpenAPI document publishes what a key looks like', async (t) => {
+  const { call, create } = await keyRig(t);
+  const { body } = await call('GET', '/api/v1/openapi.json');
+  const created = body.paths['/projects/{project}/api-keys'].post.responses[201].content['application/json'].schema;
+  const pattern = new RegExp(created.properties.key.pattern);
+  t.match((await create()).key, pattern);
+  t.notMatch('svc_short', pattern);
 });

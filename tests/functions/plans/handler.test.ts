@@ -18,22 +18,51 @@ async function rig(t: Test) {
   const api = await testApi(t, { routes: createPlanRoutes({ pool, ...environments }), log: log.log });
   return {
     ...{ pool, environments },
+    head: async () => {
+      const { rows } = await pool.query<{ version: number }>('SELECT version::integer AS version FROM feed_head');
+      return rows[0]?.version;
+    },
+    /** Puts keys on a plan of shop's only environment; the first has a name. */
+    addKeys: async (planId: string, count: number) => {
+      const handles: string[] = [];
+      const environmentId = environments.all[0]?.environmentId ?? '';
+      for (let n = 1; n <= count; n++) {
+        const { record } = await insertKey(pool, {
+          ...{ environmentId, planId, scope: null, expiresAt: null, createdBy: 'a' },
+          name: n === 1 ? 'Acme' : null,
+        });
+        handles.push(record.handle);
+      }
+      return handles;
+    },
     call: (...request: Parameters<typeof api.call>) => api.call(...request),
     audits: () => log.entries.filter(({ msg }) => msg === 'apikey audit'),
   };
 }
 
 t.test('201: a plan is created, and recorded with who and what', async (t) => {
-  const { call, audits } = await rig(t);
+  const { call, audits, head } = await rig(t);
   const created = await call('POST', shop, { body: { ...small, name: ' Grün & 小 ' } });
   t.equal(created.status, 201);
+  t.same(created.body.change, { version: await head() });
+  t.equal(created.body.keys, 0);
+  t.notOk('quota' in created.body);
   t.match(created.body, { ...small, name: 'Grün & 小', environment: 'prod', id: String, createdAt: /Z$/ });
   t.match(audits(), [
     {
       ...{ action: 'plan.create', actor: 'admin@svc.local', project: 'shop', environment: 'prod' },
+      version: created.body.change.version,
       plan: { id: created.body.id, name: 'Grün & 小', requestsPerSecond: 5, burst: 10 },
     },
   ]);
+  for (const quota of [
+    { limit: 1, period: 'day' },
+    { limit: 1_000_000_000_000, period: 'month' },
+  ]) {
+    const { body } = await call('POST', shop, { body: { ...small, name: quota.period, quota } });
+    t.same(body.quota, quota);
+    t.same((await call('GET', `${shop}/${body.id}`)).body.quota, quota);
+  }
   t.equal((await call('POST', shop, { body: { ...small, requestsPerSecond: 0.5 } })).body.requestsPerSecond, 0.5);
 });
 
@@ -53,6 +82,11 @@ t.test('400: what is no plan', async (t) => {
     { ...small, burst: 0 },
     { ...small, burst: 1.5 },
     { ...small, quota: 5 },
+    { ...small, quota: null },
+    { ...small, quota: { limit: 0, period: 'day' } },
+    { ...small, quota: { limit: 10, period: 'year' } },
+    { ...small, quota: { limit: 1.5, period: 'day' } },
+    { ...small, quota: { limit: 10 } },
   ];
   for (const body of bodies) {
     const refused = await call('POST', shop, { body });
@@ -112,7 +146,7 @@ t.test('lists come newest first, page by page', async (t) => {
 
 t.test('a plan is found by id in its project, by name in its environment, and nowhere else', async (t) => {
   const { call } = await rig(t);
-  const { body: plan } = await call('POST', `${wide}?environment=test`, { body: small });
+  const { change: _, ...plan } = (await call('POST', `${wide}?environment=test`, { body: small })).body;
   t.same((await call('GET', `${wide}/${plan.id}`)).body, plan);
   t.same((await call('GET', `${wide}/small?environment=test`)).body, plan);
   t.match(await call('GET', `${wide}/small`), { status: 400, body: { code: 'environment_required' } });
@@ -121,25 +155,73 @@ t.test('a plan is found by id in its project, by name in its environment, and no
     ...[`${wide}/${newId()}`, `/api/v1/projects/none/plans/${plan.id}`],
   ];
   for (const path of elsewhere) {
-    for (const method of ['GET', 'DELETE']) {
-      t.match(await call(method, path), { status: 404, body: { code: 'not_found' } }, `${method} ${path}`);
+    for (const [method, body] of [['GET'], ['DELETE'], ['PATCH', { burst: 1 }]] as const) {
+      t.match(
+        await call(method, path, body && { body }),
+        { status: 404, body: { code: 'not_found' } },
+        `${method} ${path}`,
+      );
     }
   }
   t.equal((await call('GET', `${wide}/${plan.id}`)).status, 200);
 });
 
-t.test('204: a plan is deleted; 409 while keys are on it, which are named', async (t) => {
-  const { pool, call, audits, environments } = await rig(t);
-  const { body: plan } = await call('POST', shop, { body: small });
-  const environmentId = environments.all[0]?.environmentId ?? '';
-  const handles: string[] = [];
-  for (let n = 1; n <= 12; n++) {
-    const { record } = await insertKey(pool, {
-      ...{ environmentId, planId: plan.id, scope: null, expiresAt: null, createdBy: 'a' },
-      name: n === 1 ? 'Acme' : null,
-    });
-    handles.push(record.handle);
+t.test('200: every field of a plan changes; a quota of null is removed', async (t) => {
+  const { call, audits, head, addKeys } = await rig(t);
+  const { change: _, ...plan } = (await call('POST', shop, { body: small })).body;
+  await addKeys(plan.id, 2);
+  const quota = { limit: 1000, period: 'week' };
+  const changed = { name: 'medium', requestsPerSecond: 50.5, burst: 100, quota };
+  const updated = await call('PATCH', `${shop}/small`, { body: changed });
+  t.equal(updated.status, 200, updated.text);
+  t.same(updated.body, { ...plan, ...changed, keys: 2, change: { version: await head() } });
+  t.match(audits().at(-1), {
+    ...{ action: 'plan.update', actor: 'admin@svc.local', project: 'shop', environment: 'prod' },
+    ...{ version: await head(), plan: { id: plan.id, name: 'medium' } },
+    changes: {
+      name: { from: 'small', to: 'medium' },
+      requestsPerSecond: { from: 5, to: 50.5 },
+      burst: { from: 10, to: 100 },
+      quota: { from: null, to: quota },
+    },
+  });
+  const fewer = await call('PATCH', `${shop}/${plan.id}`, { body: { quota: { limit: 10, period: 'week' } } });
+  t.same(fewer.body.quota, { limit: 10, period: 'week' });
+  t.same(Object.keys(Object(audits().at(-1)?.['changes'])), ['quota'], 'only what changed');
+  const removed = await call('PATCH', `${shop}/${plan.id}`, { body: { quota: null } });
+  t.notOk('quota' in removed.body);
+  t.equal(removed.body.burst, 100, 'what is absent stays');
+
+  const [version, entries] = [await head(), audits().length];
+  for (const body of [{}, { quota: null }, { name: 'medium', burst: 100, requestsPerSecond: 50.5 }]) {
+    const same = await call('PATCH', `${shop}/${plan.id}`, { body });
+    t.equal(same.status, 200);
+    t.notOk('change' in same.body, JSON.stringify(body));
   }
+  t.equal(await head(), version, 'the gate hears nothing where nothing changed');
+  t.equal(audits().length, entries);
+});
+
+t.test('400, 401 and 409 leave a plan as it was', async (t) => {
+  const { call, audits } = await rig(t);
+  const { change: _, ...plan } = (await call('POST', shop, { body: small })).body;
+  await call('POST', shop, { body: { ...small, name: 'large' } });
+  for (const body of [{ burst: 0 }, { name: null }, { quota: {} }, { quota: { limit: 1 } }, { id: newId() }]) {
+    t.equal((await call('PATCH', `${shop}/small`, { body })).status, 400, JSON.stringify(body));
+  }
+  const headers = { authorization: '' };
+  t.equal((await call('PATCH', `${shop}/small`, { body: { burst: 1 }, headers })).status, 401);
+  const taken = await call('PATCH', `${shop}/small`, { body: { name: 'large', burst: 1 } });
+  t.match(taken, { status: 409, body: { code: 'already_exists', message: /large/, details: { name: 'large' } } });
+  t.same((await call('GET', `${shop}/small`)).body, plan);
+  t.equal(audits().length, 2);
+});
+
+t.test('200: a plan is deleted; 409 while keys are on it, which are named', async (t) => {
+  const { pool, call, audits, addKeys, head } = await rig(t);
+  const { body: plan } = await call('POST', shop, { body: small });
+  const handles = await addKeys(plan.id, 12);
+  t.equal((await call('GET', shop)).body.items[0].keys, 12);
   const refused = await call('DELETE', `${shop}/${plan.id}`);
   t.match(refused, { status: 409, body: { code: 'in_use', details: { keys: handles.slice(0, 10), total: 12 } } });
   t.match(refused.body.message, `${handles[0]} (Acme), ${handles[1]}`);
@@ -148,7 +230,8 @@ t.test('204: a plan is deleted; 409 while keys are on it, which are named', asyn
 
   await pool.query('DELETE FROM api_keys');
   const deleted = await call('DELETE', `${shop}/small`);
-  t.match(deleted, { status: 204, text: '' });
+  t.equal(deleted.status, 200);
+  t.same(deleted.body, { id: plan.id, name: 'small', change: { version: await head() } });
   t.equal((await call('GET', `${shop}/${plan.id}`)).status, 404);
   t.equal((await call('DELETE', `${shop}/${plan.id}`)).status, 404);
   t.match(audits(), [{ action: 'plan.create' }, { action: 'plan.delete', plan: { id: plan.id } }]);

@@ -1,0 +1,110 @@
+import t from 'tap';
+import { newId } from '../../../runtime/domain/ids.ts';
+import { insertPlan } from '../../../runtime/records/plans.ts';
+import { keyRig, shop, wide } from './rig.ts';
+
+t.test('disabled and enabled again, by id or handle; nothing is recorded where nothing changed', async (t) => {
+  const { call, create, audits, head } = await keyRig(t);
+  const { view } = await create({ name: 'Acme' });
+  const disabled = await call('PATCH', `${shop}/${view.id}`, { body: { enabled: false } });
+  t.equal(disabled.status, 200);
+  t.same(disabled.body, { ...view, enabled: false, change: { version: await head() } });
+  const version = await head();
+  for (const body of [{ enabled: false }, {}, { name: 'Acme', plan: 'small', apps: null, expiresAt: null }]) {
+    const again = await call('PATCH', `${shop}/${view.handle}`, { body });
+    t.same([again.status, again.body], [200, { ...view, enabled: false }], JSON.stringify(body));
+  }
+  t.equal(await head(), version, 'the gate hears nothing');
+  t.same((await call('PATCH', `${shop}/${view.handle}`, { body: { enabled: true } })).body, {
+    ...view,
+    change: { version: version === undefined ? 0 : version + 1 },
+  });
+  t.match(audits(), [
+    { action: 'key.create' },
+    { action: 'key.disable', changes: { enabled: { from: true, to: false } }, version },
+    { action: 'key.enable', changes: { enabled: { from: false, to: true } } },
+  ]);
+  t.equal(audits().length, 3);
+  for (const entry of audits()) t.match(entry, { actor: 'admin@svc.local', apiKey: { handle: view.handle } });
+});
+
+t.test('every field changes, and null takes limits away', async (t) => {
+  const { call, create, audits, pool, environments } = await keyRig(t);
+  const environmentId = environments.all[0]?.environmentId ?? '';
+  await insertPlan(pool, { environmentId, name: 'large', requestsPerSecond: 50, burst: 50 });
+  const { view } = await create({ name: 'Acme', apps: ['api'] });
+  const set = await call('PATCH', `${shop}/${view.id}`, {
+    body: {
+      ...{ name: 'Acme & Co', plan: 'large', apps: ['web', 'api'], allowedCidrs: ['192.0.2.1'] },
+      expiresAt: '2026-04-01T00:00:00Z',
+    },
+  });
+  const { change, ...changed } = set.body;
+  t.match(changed, {
+    ...{ id: view.id, handle: view.handle, name: 'Acme & Co', plan: 'large', apps: ['api', 'web'], enabled: true },
+    ...{ allowedCidrs: ['192.0.2.1/32'], expiresAt: '2026-04-01T00:00:00.000Z' },
+  });
+  t.match(audits().at(-1), {
+    action: 'key.update',
+    version: change.version,
+    changes: {
+      name: { from: 'Acme', to: 'Acme & Co' },
+      plan: { from: 'small', to: 'large' },
+      apps: { from: ['api'], to: ['api', 'web'] },
+      allowedCidrs: { from: null, to: ['192.0.2.1/32'] },
+      expiresAt: { from: null },
+    },
+  });
+  t.notOk('enabled' in Object(audits().at(-1)?.['changes']), 'only what changed');
+  t.same((await call('GET', `${shop}/${view.id}`)).body, changed);
+
+  const nothing = { name: null, apps: null, allowedCidrs: null, expiresAt: null };
+  const { body: cleared } = await call('PATCH', `${shop}/${view.id}`, { body: nothing });
+  for (const field of Object.keys(nothing)) t.notOk(field in cleared, field);
+  t.equal(cleared.plan, 'large', 'what is absent stays');
+});
+
+t.test('400, 404 and 422 leave the key as it was', async (t) => {
+  const { call, create, audits, plans, head } = await keyRig(t);
+  const { view } = await create();
+  const version = await head();
+  for (const body of [{ enabled: null }, { plan: null }, { name: '' }, { apps: [] }, { handle: 'x' }, { digest: '' }]) {
+    t.match(await call('PATCH', `${shop}/${view.id}`, { body }), { status: 400 }, JSON.stringify(body));
+  }
+  const refusals: [Record<string, unknown>, string][] = [
+    [{ enabled: false, plan: 'none' }, 'plan'],
+    [{ plan: plans.get('wide-prod') }, 'plan'],
+    [{ apps: ['none'] }, 'apps'],
+    [{ allowedCidrs: ['10.1.0.0/8'] }, 'allowedCidrs'],
+    [{ expiresAt: '2026-03-01T12:00:00Z' }, 'expiresAt'],
+  ];
+  for (const [body, field] of refusals) {
+    const refused = await call('PATCH', `${shop}/${view.id}`, { body });
+    t.match(refused, { status: 422, body: { code: 'invalid_value', details: { field } } }, JSON.stringify(body));
+  }
+  t.equal((await call('PATCH', `${wide}/${view.id}`, { body: { enabled: false } })).status, 404);
+  t.equal((await call('PATCH', `${shop}/${newId()}`, { body: { enabled: false } })).status, 404);
+  t.same((await call('GET', `${shop}/${view.id}`)).body, view);
+  t.equal(await head(), version);
+  t.equal(audits().length, 1);
+});
+
+t.test('changes that race are made one after the other, each with its own version', async (t) => {
+  const { call, create, audits } = await keyRig(t);
+  const { view } = await create();
+  const names = Array.from({ length: 12 }, (_, index) => `name ${index}`);
+  const answers = await Promise.all(names.map((name) => call('PATCH', `${shop}/${view.id}`, { body: { name } })));
+  const versions = answers.map(({ body }) => body.change.version as number);
+  t.equal(new Set(versions).size, names.length);
+  const last = answers[versions.indexOf(Math.max(...versions))]?.body.name;
+  t.equal((await call('GET', `${shop}/${view.id}`)).body.name, last, 'the last version is what stays');
+  // Each entry starts where the one before it ended.
+  const changes = audits()
+    .slice(1)
+    .sort((a, b) => Number(a['version']) - Number(b['version']))
+    .map(({ changes: made }) => (made as { name: { from: string | null; to: string } }).name);
+  changes.reduce<string | null>((before, { from, to }) => {
+    t.equal(from, before);
+    return to;
+  }, null);
+});
