@@ -9,6 +9,12 @@ const flags = {
   scheme: choice(['http', 'https'], 'how clients reach the ingress (default https)'),
   publicPort: amount('<port>', "ingress port as clients see it (default: the scheme's own)", { min: 1, max: 65_535 }),
   entryPoint: texts('<name>', 'entry point of Traefik that serves public routes (default websecure; web for http)'),
+  ingressAddress: text('<address>', "ingress inside the cluster (default: found by Traefik's Service)"),
+  trustedProxy: texts(
+    '<network>',
+    'proxy before the ingress whose X-Forwarded-For counts; trustedIPs of the entry point must name it, too',
+  ),
+  scrape: toggle("have a Prometheus operator collect the gate's metrics (makes a PodMonitor)"),
   registry: text('<registry>', 'where the images are: <registry>/svc/<name>:<version>'),
   imagePlatform: text('<image>', "image of the platform's processes"),
   imageFunctionNode: text('<image>', 'image of the Node runtime of functions'),

@@ -7,10 +7,11 @@ import { InstallError } from '../../infra/install/install-error.ts';
 import { installManifests, installPlatform } from '../../infra/install/install.ts';
 import { systemSecrets } from '../../infra/manifests/platform/secrets.ts';
 import { consoleHost, type PlatformImages, type PlatformSettings } from '../../infra/manifests/platform/settings.ts';
-import { publicUrl } from '../../runtime/contracts/resources/platform-config.ts';
+import { ingressAddressPattern, publicUrl } from '../../runtime/contracts/resources/platform-config.ts';
 import { checkImage } from '../../runtime/domain/image.ts';
 import { systemNamespace } from '../../runtime/domain/labels.ts';
 import { checkHost } from '../../runtime/domain/names.ts';
+import { parseNetwork } from '../../runtime/domain/network.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { ChildError } from '../../runtime/kube/children.ts';
 import { createKubeClient, loadKubeConfig } from '../../runtime/kube/client.ts';
@@ -30,6 +31,11 @@ const routeSeconds = 30;
 export async function install(context: Context, flags: InstallFlags): Promise<void> {
   const settings = settingsOf(flags, context.version);
   if (flags.dryRun) {
+    if (settings.ingressAddress === undefined) {
+      context.say(
+        'warning: without --ingress-address these manifests leave gates of apps "applying": no cluster is asked',
+      );
+    }
     printManifests(context, settings, flags.output);
     return;
   }
@@ -59,6 +65,7 @@ export async function install(context: Context, flags: InstallFlags): Promise<vo
       },
       flags.output,
     );
+    if (settings.trustedProxies.length > 0) context.say(trustHint(settings));
     if (file === undefined) context.say(`the admin's password: ${passwordCommand}`);
     context.say(`sign in: svc login --api ${console} --email ${settings.adminEmail}`);
   } catch (error) {
@@ -69,6 +76,12 @@ export async function install(context: Context, flags: InstallFlags): Promise<vo
 }
 
 const passwordCommand = `kubectl -n ${systemNamespace} get secret ${systemSecrets.admin.name} -o 'go-template={{.data.${systemSecrets.admin.key} | base64decode}}'`;
+
+/** What the checkers get to see is what Traefik passes on, and it drops what comes from an address that it does not trust. */
+function trustHint({ trustedProxies, entryPoints }: PlatformSettings): string {
+  const flags = entryPoints.map((name) => `--entryPoints.${name}.forwardedHeaders.trustedIPs=${trustedProxies.join()}`);
+  return `Traefik must trust the proxies, too: ${flags.join(' ')}`;
+}
 
 /** The same error with what to do about it, where that is known. */
 function explained(error: unknown): unknown {
@@ -99,6 +112,7 @@ function kubeconfigOf({ env }: Context, flags: InstallFlags): string {
 
 function settingsOf(flags: InstallFlags, version: string): PlatformSettings {
   const { publicPort } = flags;
+  const ingressAddress = ingressAddressOf(flags);
   try {
     const appsDomain = checkHost(flags.appsDomain, 'apps-domain');
     checkHost(`fn-x--${flags.cluster}.${appsDomain}`, 'cluster');
@@ -109,6 +123,9 @@ function settingsOf(flags: InstallFlags, version: string): PlatformSettings {
       ...(publicPort !== undefined && { publicPort }),
       entryPoints:
         flags.entryPoint.length > 0 ? [...flags.entryPoint] : [flags.scheme === 'http' ? 'web' : 'websecure'],
+      ...(ingressAddress !== undefined && { ingressAddress }),
+      trustedProxies: trustedProxiesOf(flags),
+      scrape: flags.scrape,
       images: imagesOf(flags, version),
       adminEmail: flags.adminEmail ?? 'admin@svc.local',
       failpoints: flags.failpoints,
@@ -118,6 +135,25 @@ function settingsOf(flags: InstallFlags, version: string): PlatformSettings {
     if (error instanceof Problem) throw usageFailure(error.message);
     throw error;
   }
+}
+
+function ingressAddressOf({ ingressAddress }: InstallFlags): string | undefined {
+  const address = ingressAddress?.replace(/\/$/, '');
+  if (address === undefined || ingressAddressPattern.test(address)) return address;
+  throw usageFailure(
+    `--ingress-address takes the address of the ingress inside the cluster; not "${ingressAddress}".`,
+    'such as http://traefik.kube-system.svc:80',
+  );
+}
+
+/** Each network once, in its usual spelling. */
+function trustedProxiesOf({ trustedProxy }: InstallFlags): string[] {
+  const networks = trustedProxy.map((text) => {
+    const parsed = parseNetwork(text);
+    if ('fault' in parsed) throw usageFailure(`--trusted-proxy ${text}: ${parsed.fault}`);
+    return parsed.network;
+  });
+  return [...new Set(networks)];
 }
 
 function imagesOf(flags: InstallFlags, version: string): PlatformImages {

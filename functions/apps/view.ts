@@ -1,16 +1,27 @@
-import type { AppView } from '../../runtime/contracts/api/apps.ts';
+import type { AppView, GateView } from '../../runtime/contracts/api/apps.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
-import type { App } from '../../runtime/contracts/resources/app.ts';
+import { gatedCondition, type App } from '../../runtime/contracts/resources/app.ts';
 import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
+import { findCondition } from '../../runtime/kube/conditions.ts';
 import type { Environment } from '../../runtime/kube/environments.ts';
 
 /**
- * The gate as it is, not as it is wished: a wish to protect shows as `applying` until the route is protected, and a wish
- * to open leaves it `gated` until the route is open (spec.md §3.2).
+ * The gate as it is, not as it is wished: a wish to protect shows as `applying` until the ingress was seen to demand a
+ * key, and a wish to open as `lifting` until it was seen to demand none (spec.md §3.2).
  */
 export function gateOf({ spec, status }: App): AppView['gate'] {
-  const observed = status?.gate ?? 'off';
-  return spec.gate?.enabled && observed === 'off' ? 'applying' : observed;
+  const { gate: observed = 'off' } = status ?? {};
+  if (spec.gate?.enabled) return observed === 'gated' ? observed : 'applying';
+  return observed === 'off' ? observed : 'lifting';
+}
+
+/** The gate with what the controller says of it, as far as that is about the wish as it is now. */
+export function gateToView(app: App): GateView {
+  const { status } = app;
+  const gate = gateOf(app);
+  if (gate !== status?.gate || status.gateSince === undefined) return { gate };
+  const message = findCondition(status.conditions, gatedCondition)?.message;
+  return { gate, since: status.gateSince, ...(message !== undefined && { message }) };
 }
 
 /** An app as the API shows it. `url` fills in before the controller has reported one. */

@@ -1,14 +1,17 @@
 import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
+import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
-import { systemNamespace } from '../../runtime/domain/labels.ts';
-import { applyObject, ForeignObjectError, NotYetError } from '../../runtime/kube/children.ts';
+import { managedByLabel, managedByValue, systemNamespace } from '../../runtime/domain/labels.ts';
+import { applyObject, deleteChild, ForeignObjectError, NotYetError, refOf } from '../../runtime/kube/children.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { customResourceDefinitions } from '../crds/custom-resources.ts';
 import { installation } from '../manifests/platform/installation.ts';
+import { gateScrape } from '../manifests/platform/scrape.ts';
 import { systemSecrets, type SecretName } from '../manifests/platform/secrets.ts';
 import type { PlatformSettings } from '../manifests/platform/settings.ts';
+import { findIngressAddress } from './ingress-address.ts';
 import { InstallError } from './install-error.ts';
-import { checkPrerequisites } from './prerequisites.ts';
+import { checkPrerequisites, isKnown } from './prerequisites.ts';
 import { pauseMs, untilEstablished, untilReady, type Waiting } from './readiness.ts';
 import { ensureSecret } from './secrets.ts';
 
@@ -31,7 +34,7 @@ export type InstallReport = Record<Applied, string[]>;
  * @throws InstallError that says what to do, when the cluster lacks something, holds a foreign object where one of the
  * platform's belongs, or does not come up in time
  */
-export async function installPlatform(settings: PlatformSettings, options: InstallOptions): Promise<InstallReport> {
+export async function installPlatform(asked: PlatformSettings, options: InstallOptions): Promise<InstallReport> {
   const { kube, clock, log } = options;
   const deadline = clock.monotonic() + options.timeoutMs;
   const waiting = { kube, clock, deadline, log };
@@ -42,7 +45,8 @@ export async function installPlatform(settings: PlatformSettings, options: Insta
   };
   const apply = async (object: KubeObject) => note(nameOf(object), await applyOwn(object, waiting));
 
-  await checkPrerequisites(kube);
+  await checkPrerequisites(kube, asked);
+  const settings = await withIngress(asked, kube, log);
   for (const definition of customResourceDefinitions) await apply(definition);
   await untilEstablished(
     customResourceDefinitions.map(({ metadata }) => metadata.name),
@@ -54,12 +58,38 @@ export async function installPlatform(settings: PlatformSettings, options: Insta
     note(`Secret ${systemNamespace}/${systemSecrets[secret].name}`, await ensureSecret(kube, secret));
   }
   for (const object of [...access, ...stores, ...platform]) await apply(object);
+  if (!settings.scrape) await removeScrape(kube, log);
   if (report.created.length + report.updated.length === 0) log('unchanged');
   await untilReady(
     [...stores, ...platform].filter(({ kind }) => /^(Deployment|StatefulSet)$/.test(kind)).map((o) => o.metadata.name),
     waiting,
   );
   return report;
+}
+
+/** The settings with the ingress's address, if it was not given and can be found. */
+async function withIngress(
+  settings: PlatformSettings,
+  kube: KubeClient,
+  log: InstallOptions['log'],
+): Promise<PlatformSettings> {
+  if (settings.ingressAddress !== undefined) return settings;
+  const ingressAddress = await findIngressAddress(kube, settings.entryPoints);
+  if (ingressAddress !== undefined) return { ...settings, ingressAddress };
+  log(
+    `warning: no Service of Traefik with the port ${settings.entryPoints.join(' or ')} was found: gates of apps will stay "applying" until --ingress-address tells where the ingress answers inside the cluster`,
+  );
+  return settings;
+}
+
+/** Takes away what an installation with `scrape` made. */
+async function removeScrape(kube: KubeClient, log: InstallOptions['log']): Promise<void> {
+  const scrape = gateScrape();
+  const { name, namespace } = scrape.metadata;
+  const live = (await isKnown(kube, kinds.PodMonitor)) && (await kube.get(kinds.PodMonitor, name, namespace));
+  if (!live || live.metadata.labels?.[managedByLabel] !== managedByValue) return;
+  await deleteChild(kube, undefined, refOf(scrape));
+  log(`deleted ${nameOf(scrape)}`);
 }
 
 /** Everything that {@link installPlatform} applies but the Secrets, whose values exist in the cluster only. Pure. */

@@ -1,51 +1,132 @@
-import type { App } from '../../runtime/contracts/resources/app.ts';
+import { gatedCondition, type App, type GatePhase } from '../../runtime/contracts/resources/app.ts';
 import { findCondition, type ConditionState } from '../../runtime/kube/conditions.ts';
-
-/** Whether the route demands a key; its last change tells when the gate was taken away. */
-export const gatedCondition = 'Gated';
+import { gateMessage } from './gate-message.ts';
+import type { GateAnswer } from './gate-probe.ts';
 
 /**
- * The ingress asks the checker for a while after the route was changed (Traefik gathers changes for 2 s), and a checker
- * that no longer knew the app would refuse everybody.
+ * Once the ingress was seen to ask the checkers no longer, something that it asked before may still be under way, and a
+ * replica of it may be behind; a checker that no longer knew the app would refuse.
  */
 const lingerMs = 15_000;
+/**
+ * A route that is to open counts as open after this long, whatever is answered: an app may answer as the gate does, and
+ * an ingress that still asked would only refuse. A route that is to be protected has no such limit.
+ */
+export const liftingMaxMs = 60_000;
+/** After this long in `applying` a Warning tells about it. */
+const slowMs = 60_000;
+/** The ingress is asked again after a tenth of the time that it has been asked for already, within these limits. */
+const againMs = { min: 500, max: 30_000 };
 
-/** Where an app's gate stands. */
+/** Where an app's gate stands before its route is written. */
 export interface GateStep {
+  /** Where the last pass left it. */
+  phase: GatePhase;
+  /** For how long, in ms; 0 for an app that never had a gate. */
+  forMs: number;
   /** Whether the checkers are to know the app as gated. Always before the route asks them, and longer than it does. */
   known: boolean;
   /** Whether the route demands a key. */
   demanded: boolean;
   /** Whether the middlewares may go. */
   dismantle: boolean;
-  /** When a step is due that only time brings. */
-  againInMs?: number;
 }
 
 /**
  * The gate's step that is due (spec.md §3.2). On: checkers first, then the route. Off: the route first, then, when the
- * ingress has surely noticed, the checkers. Pure.
+ * ingress was seen to follow and some time has passed, the checkers. Pure.
  */
 export function gateStep({ spec, status }: Pick<App, 'spec' | 'status'>, now: Date): GateStep {
-  if (spec.gate?.enabled) return { known: true, demanded: true, dismantle: false };
-  const condition = findCondition(status?.conditions, gatedCondition);
-  if (!condition) return { known: false, demanded: false, dismantle: true };
-  if (condition.status === 'True') return { known: true, demanded: false, dismantle: false, againInMs: lingerMs };
-  const leftMs = Date.parse(condition.lastTransitionTime) + lingerMs - now.getTime();
-  return leftMs > 0
-    ? { known: true, demanded: false, dismantle: false, againInMs: leftMs }
-    : { known: false, demanded: false, dismantle: true };
+  const { gate: phase = 'off', gateSince } = status ?? {};
+  // A wall clock that was set back makes it begin anew, never earlier.
+  const forMs = gateSince === undefined ? 0 : Math.max(0, now.getTime() - Date.parse(gateSince));
+  if (spec.gate?.enabled) return { phase, forMs, known: true, demanded: true, dismantle: false };
+  const lingering = phase !== 'off' || (gateSince !== undefined && forMs < lingerMs);
+  return { phase, forMs, known: lingering, demanded: false, dismantle: !lingering };
 }
 
-/** The condition once the route is as the step demands; undefined for an app that never had a gate. Pure. */
-export function gatedState(app: Pick<App, 'status' | 'metadata'>, { demanded }: GateStep): ConditionState | undefined {
-  if (!demanded && !findCondition(app.status?.conditions, gatedCondition)) return undefined;
+/** What a pass saw of the gate, once it had written the route. */
+export interface GateSight {
+  /** Whether there is a route at all: before the first release there is none. */
+  routed: boolean;
+  /** Whether this pass had to change the route: an answer would still be about the former one. */
+  changed: boolean;
+  /** The ingress inside the cluster, where it is known. */
+  ingress: string | undefined;
+  /** What the ingress answered; undefined when it was not asked. */
+  answer?: GateAnswer | undefined;
+}
+
+/** Whether it takes the ingress's answer to go on, now that the route is as the step demands. Pure. */
+export function mustAsk({ phase, demanded }: GateStep, { routed, changed }: GateSight): boolean {
+  return routed && !changed && phase !== (demanded ? 'gated' : 'off');
+}
+
+/** Where the gate stands after a pass. */
+export interface GateOutcome {
+  phase: GatePhase;
+  /** As `status.gateSince`. */
+  since: string | undefined;
+  /** Undefined for an app that never had a gate. */
+  state: ConditionState | undefined;
+  /** When a step is due that only time brings. */
+  againInMs?: number;
+  /** What is to be told about the app. */
+  event?: { type: 'Normal' | 'Warning'; reason: string; message: string };
+}
+
+/** The reason and the status of the condition in each phase. */
+const reasons = { off: 'GateLifted', applying: 'Applying', gated: 'GateApplied', lifting: 'Lifting' } as const;
+const statuses = { off: 'False', applying: 'Unknown', gated: 'True', lifting: 'Unknown' } as const;
+
+/** The gate after a pass: `gated` and, but for the time limit, `off` only once the ingress was seen to follow. Pure. */
+export function gateOutcome(
+  app: Pick<App, 'status' | 'metadata'>,
+  step: GateStep,
+  sight: GateSight,
+  now: Date,
+): GateOutcome {
+  const phase = phaseAfter(step, sight);
+  const before = findCondition(app.status?.conditions, gatedCondition);
+  if (phase === 'off' && !before) return { phase, since: undefined, state: undefined };
+  const same = phase === step.phase && app.status?.gateSince !== undefined;
+  const forMs = same ? step.forMs : 0;
+  const since = same ? app.status?.gateSince : now.toISOString();
+  // Not asked although it could be, or nothing left to ask: what was seen last still counts.
+  const seenBefore = same && sight.answer === undefined && sight.ingress !== undefined && sight.routed;
+  const message = seenBefore && before ? before.message : gateMessage(phase, sight);
   const { generation } = app.metadata;
-  return {
+  const state: ConditionState = {
     type: gatedCondition,
-    status: demanded ? 'True' : 'False',
-    reason: demanded ? 'MiddlewareApplied' : 'GateDisabled',
-    message: demanded ? 'The route demands an API key.' : 'The route is open.',
+    status: statuses[phase],
+    reason: reasons[phase],
+    message,
     ...(generation !== undefined && { observedGeneration: generation }),
   };
+  return { phase, since, state, ...nextLook(phase, forMs, sight), ...eventOf(step, phase, forMs, message) };
+}
+
+function phaseAfter(step: GateStep, sight: GateSight): GatePhase {
+  const { answer, routed, changed } = sight;
+  if (step.demanded) {
+    const seen = !changed && (step.phase === 'gated' || answer?.kind === 'refused');
+    return routed && seen ? 'gated' : 'applying';
+  }
+  if (!routed || step.phase === 'off' || answer?.kind === 'open') return 'off';
+  return step.phase === 'lifting' && step.forMs >= liftingMaxMs ? 'off' : 'lifting';
+}
+
+function nextLook(phase: GatePhase, forMs: number, { routed, ingress }: GateSight): { againInMs?: number } {
+  if (phase === 'off') return forMs < lingerMs ? { againInMs: lingerMs - forMs } : {};
+  if (phase === 'gated' || !routed) return {};
+  // Other settings bring every app by themselves.
+  if (phase === 'applying' && ingress === undefined) return {};
+  return { againInMs: Math.min(againMs.max, Math.max(againMs.min, forMs / 10)) };
+}
+
+function eventOf(step: GateStep, phase: GatePhase, forMs: number, message: string): Pick<GateOutcome, 'event'> {
+  if (phase === 'gated' && step.phase !== 'gated') return { event: { type: 'Normal', reason: reasons.gated, message } };
+  if (phase === 'off' && step.phase !== 'off') return { event: { type: 'Normal', reason: reasons.off, message } };
+  if (phase === 'applying' && forMs >= slowMs) return { event: { type: 'Warning', reason: 'GateNotApplied', message } };
+  return {};
 }

@@ -3,14 +3,14 @@ import type { Pod } from '../../runtime/contracts/pod.ts';
 import type { App, AppStatus, ReleaseStatus } from '../../runtime/contracts/resources/app.ts';
 import { publicUrl, type PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import { childrenAdoptedState, mergeConditions } from '../../runtime/kube/conditions.ts';
-import { gatedState, type GateStep } from './app-gate.ts';
+import type { GateOutcome } from './app-gate.ts';
 import { faultText, podsOf, releaseStatus, type Deployment } from './app-release.ts';
 
 export interface AppObservation {
   app: Stored<App>;
   host: string;
   config: PlatformConfigSpec;
-  gate: GateStep;
+  gate: GateOutcome;
   /** As it is after the pass; undefined before the first release. */
   deployment: Stored<Deployment> | undefined;
   /** The app's serving pods; needed only while its release is not available or something is not ready. */
@@ -24,9 +24,7 @@ export function observedStatus({ app, host, config, gate, deployment, pods, now 
   const release = releaseStatus(app, deployment, pods, now);
   const readyReplicas = deployment?.status?.readyReplicas ?? 0;
   const { phase, message } = phaseOf(app, release, readyReplicas, pods);
-  // Before the first release there is no route that a gate could be on.
-  const gated = release && gatedState(app, gate);
-  const states = [childrenAdoptedState(generation), ...(gated ? [gated] : [])];
+  const states = [childrenAdoptedState(generation), ...(gate.state ? [gate.state] : [])];
   return {
     ...(generation !== undefined && { observedGeneration: generation }),
     phase,
@@ -36,7 +34,8 @@ export function observedStatus({ app, host, config, gate, deployment, pods, now 
     replicas: deployment?.status?.replicas ?? 0,
     readyReplicas,
     ...(release && { release }),
-    gate: gatePhase(gate, release),
+    gate: gate.phase,
+    ...(gate.since !== undefined && { gateSince: gate.since }),
     conditions: mergeConditions(app.status?.conditions, states, now),
   };
 }
@@ -49,15 +48,8 @@ export function stoppedStatus(app: Stored<App>, reason: string, now: Date): AppS
     ...(generation !== undefined && { observedGeneration: generation }),
     phase: 'failed',
     message: reason,
-    // A gate that was to go on is not on yet; one that was to go off still is.
-    gate: app.status?.gate === 'gated' ? 'gated' : app.spec.gate?.enabled ? 'applying' : 'off',
     conditions: mergeConditions(app.status?.conditions, [childrenAdoptedState(generation, reason)], now),
   };
-}
-
-function gatePhase({ demanded }: GateStep, release: ReleaseStatus | undefined): NonNullable<AppStatus['gate']> {
-  if (!demanded) return 'off';
-  return release ? 'gated' : 'applying';
 }
 
 interface Phase {

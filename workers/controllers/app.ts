@@ -8,8 +8,9 @@ import {
 import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../runtime/contracts/pod.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
+import type { HostName } from '../../runtime/contracts/resources/claims.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
-import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
+import { publicUrl, type PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { checkImage } from '../../runtime/domain/image.ts';
@@ -25,10 +26,14 @@ import { removeFinalizer } from '../../runtime/kube/finalizers.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
 import type { WorkloadProjection } from '../../runtime/records/workloads.ts';
-import { gateStep, type GateStep } from './app-gate.ts';
+import { gateOutcome, gateStep, mustAsk, type GateSight, type GateStep } from './app-gate.ts';
 import { othersGoneInMs, type Deployment } from './app-release.ts';
 import { observedStatus, stoppedStatus } from './app-status.ts';
+import type { ProbeGate } from './gate-probe.ts';
 import { ensureIdentity, holdClaims, identityOf, type WorkloadIdentity } from './workload.ts';
+
+/** A status that changes brings another pass at once; the ingress is not asked more often than this, per app. */
+const probePauseMs = 400;
 
 /** Without the installation's settings nothing can be done; a change of them brings every app anyway. */
 const configRetryMs = 5_000;
@@ -45,6 +50,8 @@ export interface AppControllerOptions {
     markDeleted(id: Id): Promise<void>;
   };
   events: Pick<EventRecorder, 'record'>;
+  /** Asks the ingress whether a route demands a key. */
+  probeGate: ProbeGate;
   clock: Clock;
 }
 
@@ -53,9 +60,10 @@ export interface AppControllerOptions {
  * objects of its release as they should be, and reports how far the release has come.
  */
 export function appController(options: AppControllerOptions): ControllerDefinition<App> {
-  const { kube, platformConfig, records, events, clock } = options;
+  const { kube, platformConfig, records, events, probeGate, clock } = options;
+  const probedAt = new Map<string, number>();
 
-  const bringAbout = async (object: Stored<App>, config: PlatformConfigSpec) => {
+  const bringAbout = async (object: Stored<App>, config: PlatformConfigSpec, signal: AbortSignal) => {
     const { workload: app, identity } = await ensureIdentity(kube, object);
     const { spec } = app;
     const host =
@@ -63,33 +71,57 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
         ? appHost(identity.name, identity.namespace, config.appsDomain)
         : checkHost(spec.hostname);
     await holdClaims(kube, app, host);
-    const gate = gateStep(app, clock.now());
+    const step = gateStep(app, clock.now());
     // The checkers know of the gate before any route asks them (spec.md §3.2).
-    await records.project({ ...identity, kind: 'App', gated: gate.known });
+    await records.project({ ...identity, kind: 'App', gated: step.known });
     const { release } = spec;
+    let changed = false;
     if (release) {
-      const input = { ...identity, spec, release, host, entryPoints: config.entryPoints, gated: gate.demanded };
-      await ensureObjects(app, input, gate);
+      const input = { ...identity, spec, release, host, entryPoints: config.entryPoints, gated: step.demanded };
+      changed = await ensureObjects(app, input, step);
     } else {
       await records.deployFirst(identity.id, checkImage(spec.image));
     }
     // The host that the app had before serves until the route has moved.
     await releaseHosts(kube, identity.id, host);
     const seen = release ? await observe(app, identity) : { deployment: undefined, pods: [] };
+    const ingress = config.ingressAddress;
+    const sight: GateSight = { routed: release !== undefined, changed, ingress };
+    if (mustAsk(step, sight)) sight.answer = await ask(app, ingress, new URL(publicUrl(config, host)).host, signal);
+    else probedAt.delete(app.metadata.uid);
     const now = clock.now();
-    await writeStatus<App>(kube, app, observedStatus({ app, host, config, gate, ...seen, now }));
+    const gate = gateOutcome(app, step, sight, now);
+    const after = await writeStatus<App>(kube, app, observedStatus({ app, host, config, gate, ...seen, now }));
+    if (gate.event) await events.record(after, gate.event);
     const othersGoneMs = release && seen.deployment ? othersGoneInMs(seen.pods, release.generation, now) : 0;
     const waits = [gate.againInMs ?? 0, othersGoneMs].filter((ms) => ms > 0);
     return waits.length === 0 ? undefined : { requeueAfterMs: Math.min(...waits) };
   };
 
-  const ensureObjects = async (app: Stored<App>, input: AppManifestInput, gate: GateStep): Promise<void> => {
+  /** @returns whether the route was not as it should be */
+  const ensureObjects = async (app: Stored<App>, input: AppManifestInput, gate: GateStep): Promise<boolean> => {
     if (gate.demanded) for (const middleware of appMiddlewares(input)) await ensureChild(kube, app, middleware);
     await ensureChild(kube, app, appDeployment(input));
     await ensureChild(kube, app, appService(input));
-    await ensureChild(kube, app, appRoute(input));
+    const route = await ensureChild(kube, app, appRoute(input));
     // The route no longer names them.
     if (gate.dismantle) for (const middleware of appMiddlewares(input)) await deleteChild(kube, app, refOf(middleware));
+    return route !== 'unchanged';
+  };
+
+  /** What the ingress answers for the app; undefined when nobody can be asked, or was a moment ago. */
+  const ask = async (
+    { metadata: { uid } }: Stored<App>,
+    address: string | undefined,
+    host: string,
+    signal: AbortSignal,
+  ) => {
+    if (address === undefined) return undefined;
+    const before = probedAt.get(uid);
+    if (before !== undefined && clock.monotonic() - before < probePauseMs) return undefined;
+    const answer = await probeGate({ address, host, signal });
+    probedAt.set(uid, clock.monotonic());
+    return answer;
   };
 
   const observe = async ({ spec, status }: Stored<App>, { id, name, namespace }: WorkloadIdentity) => {
@@ -125,6 +157,7 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
       await records.markDeleted(identity.id);
       await releaseName(kube, app);
     }
+    probedAt.delete(app.metadata.uid);
     await removeFinalizer(kube, app, workloadFinalizer);
   };
 
@@ -137,16 +170,20 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
       { kind: kinds.WorkloadName, keysOf: ({ metadata }) => [keyOf(metadata)] },
       {
         kind: kinds.HostName,
-        keysOf: (_host, apps) => (apps() as Stored<App>[]).filter(hasFailed).map(({ metadata }) => keyOf(metadata)),
+        // A claim that is taken away from its holder is made again.
+        keysOf: (host, apps) => [
+          ...holderOf(host as Stored<HostName>),
+          ...(apps() as Stored<App>[]).filter(hasFailed).map(({ metadata }) => keyOf(metadata)),
+        ],
       },
     ],
-    async reconcile({ object: app }) {
+    async reconcile({ object: app, signal }) {
       if (!app) return undefined;
       if (app.metadata.deletionTimestamp !== undefined) return finalize(app);
       const config = platformConfig();
       if (!config) return { requeueAfterMs: configRetryMs };
       try {
-        return await bringAbout(app, config);
+        return await bringAbout(app, config, signal);
       } catch (error) {
         if (error instanceof Problem || error instanceof ChildError) await reportStop(app, error.message);
         throw error;
@@ -167,6 +204,10 @@ function childRefs({ name, namespace }: WorkloadIdentity) {
     ref(kinds.Service),
     ref(kinds.Deployment),
   ];
+}
+
+function holderOf({ spec: { kind, namespace, name } }: Stored<HostName>): Key[] {
+  return kind === 'App' ? [{ namespace, name }] : [];
 }
 
 function hasFailed({ status }: Stored<App>): boolean {

@@ -6,6 +6,7 @@ import { systemNamespaceManifest } from './namespace.ts';
 import { consoleRoute, disruptionBudget, processService } from './network.ts';
 import { systemObject, type Manifest } from './object.ts';
 import { platformProcesses, processNames } from './processes.ts';
+import { gateScrape } from './scrape.ts';
 import type { PlatformSettings } from './settings.ts';
 import { postgresManifests, redisManifests } from './stores.ts';
 
@@ -35,19 +36,21 @@ export function installation(settings: PlatformSettings): Installation {
       ...all.filter(({ replicas }) => replicas > 1).map(disruptionBudget),
       ...all.map((each) => processDeployment(each, settings.images.platform)),
       consoleRoute(settings),
+      ...(settings.scrape ? [gateScrape()] : []),
     ],
   };
 }
 
 /** The settings as the platform itself reads them. */
 export function platformConfigOf(settings: PlatformSettings): PlatformConfigSpec {
-  const { appsDomain, cluster, scheme, publicPort, entryPoints, images } = settings;
+  const { appsDomain, cluster, scheme, publicPort, entryPoints, ingressAddress, images } = settings;
   return {
     appsDomain,
     cluster,
     scheme,
     ...(publicPort !== undefined && { publicPort }),
     entryPoints,
+    ...(ingressAddress !== undefined && { ingressAddress }),
     runtimeImages: { node: images.functionNode },
   };
 }

@@ -12,6 +12,12 @@ export interface PlatformSettings {
   publicPort?: number;
   /** Traefik's entry points that serve public routes. */
   entryPoints: string[];
+  /** Where the ingress answers inside the cluster; absent: nobody can be asked whether a route demands a key. */
+  ingressAddress?: string;
+  /** Networks and addresses of proxies in front of the ingress, whose word on the client's address counts. */
+  trustedProxies: readonly string[];
+  /** Whether a Prometheus operator is to collect the gate's metrics (spec.md §6.2: not unless asked for). */
+  scrape: boolean;
   images: PlatformImages;
   /** The first admin's e-mail address. */
   adminEmail: string;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { gatePhases } from '../resources/app.ts';
 import { deploymentState, deploymentTrigger, timestamp } from './common.ts';
 
 /** `POST /api/v1/projects/{p}/apps` */
@@ -32,7 +33,7 @@ export const appView = z.object({
   status: z.enum(['pending', 'deploying', 'running', 'failed', 'deleting']),
   message: z.string().optional(),
   url: z.string().optional(),
-  gate: z.enum(['off', 'applying', 'gated']),
+  gate: z.enum(gatePhases),
   createdAt: timestamp,
 });
 
@@ -40,7 +41,16 @@ export type AppView = z.infer<typeof appView>;
 
 /** `PUT /api/v1/projects/{p}/apps/{a}/gate` */
 export const gateUpdate = z.strictObject({ enabled: z.boolean() });
-export const gateView = z.object({ gate: z.enum(['off', 'applying', 'gated']) });
+/** `PUT` and `GET …/gate` */
+export const gateView = z.object({
+  gate: z.enum(gatePhases),
+  /** When the phase began; absent for an app that never had a gate, and until the controller has seen the wish. */
+  since: timestamp.optional(),
+  /** What the platform last saw, and for one that gets no further what to do. */
+  message: z.string().optional(),
+});
+
+export type GateView = z.infer<typeof gateView>;
 
 /** `PUT /api/v1/projects/{p}/apps/{a}/webhook` and `GET`: the token is shown on both (spec.md §4.7). */
 export const webhookView = z.object({

@@ -29,6 +29,12 @@ export const appSpec = z.object({
 
 export type AppSpec = z.infer<typeof appSpec>;
 
+/**
+ * The condition that tells about the gate: `True` gated, `False` off, `Unknown` with the reason `Applying` or `Lifting`
+ * while the ingress was not yet seen to follow.
+ */
+export const gatedCondition = 'Gated';
+
 /** How far the release in `spec.release` has come, as the App controller sees the pods. */
 export interface ReleaseStatus {
   generation: number;
@@ -38,6 +44,14 @@ export interface ReleaseStatus {
   /** For `failed`: the reason that a person needs. */
   message?: string;
 }
+
+/**
+ * Where an app's gate stands (spec.md §3.2): `applying` until the ingress was seen to demand a key, `lifting` until it
+ * was seen to demand none.
+ */
+export const gatePhases = ['off', 'applying', 'gated', 'lifting'] as const;
+
+export type GatePhase = (typeof gatePhases)[number];
 
 export interface AppStatus {
   observedGeneration?: number;
@@ -49,8 +63,10 @@ export interface AppStatus {
   replicas?: number;
   readyReplicas?: number;
   release?: ReleaseStatus;
-  /** `applying` until the middleware is in the route (spec.md §3.2). */
-  gate?: 'off' | 'applying' | 'gated';
+  /** What was last seen, and why it is so, is said by the condition {@link gatedCondition}. */
+  gate?: GatePhase;
+  /** When that phase began; absent for an app that never had a gate. */
+  gateSince?: string;
   conditions?: Condition[];
 }
 

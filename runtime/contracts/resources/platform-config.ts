@@ -4,6 +4,9 @@ import type { Condition, KubeObject } from '../kubernetes.ts';
 /** The installation's settings; there is one, named `platform`. */
 export const platformConfigName = 'platform';
 
+/** Scheme, host and perhaps a port; no user, path or query, and no slash at the end. */
+export const ingressAddressPattern = /^https?:\/\/[A-Za-z0-9.-]+(:[0-9]{1,5})?$/;
+
 export const platformConfigSpec = z.object({
   /** The domain under which public app and function URLs are served. */
   appsDomain: z.string(),
@@ -15,6 +18,11 @@ export const platformConfigSpec = z.object({
   publicPort: z.int().min(1).max(65_535).optional(),
   /** Traefik's entry points that serve public routes. */
   entryPoints: z.array(z.string()).min(1).default(['websecure']),
+  /**
+   * Where the ingress answers inside the cluster, such as `http://traefik.kube-system.svc:80`: there the platform asks
+   * whether a route demands a key. Absent: nobody can be asked, and a gate stays `applying`.
+   */
+  ingressAddress: z.string().max(300).regex(ingressAddressPattern).optional(),
   /** The image of each function runtime. */
   runtimeImages: z.object({ node: z.string() }),
 });

@@ -4,6 +4,7 @@ import { readAdminPassword } from '../../../infra/install/secrets.ts';
 import type { PlatformSettings } from '../../../infra/manifests/platform/settings.ts';
 import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import type { PlatformConfig } from '../../../runtime/contracts/resources/platform-config.ts';
 import { parseKeyRing } from '../../../runtime/domain/sealed.ts';
 import { fakeClock } from '../../support/clock.ts';
 import { fakeKube, type FakeKube } from '../../support/fake-kube.ts';
@@ -13,6 +14,8 @@ const settings: PlatformSettings = {
   cluster: 'home',
   scheme: 'https',
   entryPoints: ['websecure'],
+  trustedProxies: [],
+  scrape: false,
   images: {
     platform: 'r.example.com/p:1',
     functionNode: 'r.example.com/f:1',
@@ -29,12 +32,24 @@ const definition = (name: string): KubeObject => ({
   metadata: { name },
 });
 
+/** Traefik's Service as its chart and k3s make it. */
+const traefik = (namespace = 'kube-system', ports: object[] = [{ name: 'websecure', port: 443 }]): KubeObject[] => [
+  {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: 'traefik', namespace, labels: { 'app.kubernetes.io/name': 'traefik' } },
+    spec: { type: 'LoadBalancer', ports },
+  },
+];
+
 /** A cluster with Traefik, in which whatever is asked for comes up at once. */
-function cluster(): FakeKube {
+function cluster(ingress: KubeObject[] = traefik()): FakeKube {
   const kube = fakeKube({ checkNamespaces: true });
-  kube.seed(definition('ingressroutes.traefik.io'), definition('middlewares.traefik.io'));
+  kube.seed(definition('ingressroutes.traefik.io'), definition('middlewares.traefik.io'), ...ingress);
   return bringUp(kube);
 }
+
+const ingressAddress = (kube: FakeKube) => kube.all<PlatformConfig>(kinds.PlatformConfig)[0]?.spec.ingressAddress;
 
 /** Plays the API server's and the kubelet's part before every look. */
 function bringUp(kube: FakeKube, works: (name: string) => boolean = () => true): FakeKube {
@@ -177,6 +192,78 @@ t.test('without Traefik nothing is written, and it says how to get it', async (t
   const kube = fakeKube();
   await t.rejects(install(kube).done, { name: 'InstallError', message: /Traefik/, hint: /helm install/ });
   t.same(writes(kube), []);
+});
+
+t.test('the ingress is found inside the cluster by the port of an entry point', async (t) => {
+  const found = async (ingress: KubeObject[], changes: Partial<PlatformSettings> = {}) => {
+    const kube = cluster(ingress);
+    await install(kube, changes).done;
+    return ingressAddress(kube);
+  };
+  t.equal(await found(traefik()), 'https://traefik.kube-system.svc:443');
+  const both = [
+    { name: 'web', port: 80, protocol: 'TCP' },
+    { name: 'websecure', port: 443, protocol: 'TCP' },
+  ];
+  t.equal(await found(traefik('traefik', both), { entryPoints: ['web'] }), 'http://traefik.traefik.svc:80');
+  t.equal(
+    await found(traefik('traefik', both), { entryPoints: ['websecure', 'web'] }),
+    'https://traefik.traefik.svc:443',
+  );
+  t.equal(await found(traefik('t', both), { entryPoints: ['inner', 'web'] }), 'http://traefik.t.svc:80');
+  const quic = traefik('udp', [{ name: 'websecure', port: 443, protocol: 'UDP' }]);
+  t.equal(
+    await found([...traefik(), ...quic]),
+    'https://traefik.kube-system.svc:443',
+    'HTTP/3 has a Service of its own',
+  );
+  const given = 'http://10.0.0.7:8000';
+  t.equal(await found([...traefik(), ...traefik('other')], { ingressAddress: given }), given, 'what is given counts');
+});
+
+t.test('an ingress that cannot be found is warned of, and of several none is guessed', async (t) => {
+  const none = cluster(traefik('kube-system', [{ name: 'metrics', port: 9100 }]));
+  const { done, log } = install(none);
+  await done;
+  t.equal(ingressAddress(none), undefined);
+  t.match(log[0], /^warning: .*port websecure.*--ingress-address/);
+
+  const several = cluster([...traefik(), ...traefik('edge')]);
+  await t.rejects(install(several).done, {
+    name: 'InstallError',
+    message: /https:\/\/traefik.edge.svc:443, https:\/\/traefik.kube-system.svc:443/,
+    hint: /--ingress-address/,
+  });
+  t.same(writes(several), [], 'before anything was changed');
+});
+
+t.test(
+  'the gate is scraped where it is asked for and an operator is there, and no longer when it is not',
+  async (t) => {
+    const kube = cluster();
+    await t.rejects(install(kube, { scrape: true }).done, { name: 'InstallError', message: /no Prometheus operator/ });
+    t.same(writes(kube), []);
+    kube.seed(definition('podmonitors.monitoring.coreos.com'));
+    t.ok((await install(kube, { scrape: true }).done).created.includes('PodMonitor svc-system/svc-authz'));
+    const again = install(kube, { scrape: true });
+    await again.done;
+    t.same(again.log, ['unchanged']);
+    const without = install(kube);
+    await without.done;
+    t.same(without.log, ['deleted PodMonitor svc-system/svc-authz', 'unchanged']);
+    t.same(kube.all(kinds.PodMonitor), []);
+    const metadata = { name: 'svc-authz', namespace: 'svc-system' };
+    kube.seed({ apiVersion: kinds.PodMonitor.apiVersion, kind: 'PodMonitor', metadata });
+    await install(kube).done;
+    t.equal(kube.all(kinds.PodMonitor).length, 1, 'a foreign one is left alone');
+  },
+);
+
+t.test('trusted proxies restart the checkers with them, and nothing else', async (t) => {
+  const kube = cluster();
+  await install(kube).done;
+  const report = await install(kube, { trustedProxies: ['10.0.0.0/8', '192.0.2.7/32'] }).done;
+  t.same(report.updated, ['Deployment svc-system/svc-authz']);
 });
 
 t.test('what does not come up in time is named with its reason', async (t) => {

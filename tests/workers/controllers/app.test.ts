@@ -17,6 +17,7 @@ import { createEventRecorder } from '../../../runtime/kube/events.ts';
 import { acceptDeployment, listDeployments } from '../../../runtime/records/deployments.ts';
 import { findWorkload, markWorkloadDeleted, projectWorkload } from '../../../runtime/records/workloads.ts';
 import { appController } from '../../../workers/controllers/app.ts';
+import type { GateAnswer, GateQuestion } from '../../../workers/controllers/gate-probe.ts';
 import { fakeClock } from '../../support/clock.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
 import { silentLog } from '../../support/log.ts';
@@ -31,6 +32,7 @@ const settings: PlatformConfigSpec = {
   scheme: 'http',
   publicPort: 18080,
   entryPoints: ['web'],
+  ingressAddress: 'http://traefik.test:80',
   runtimeImages: { node: 'registry.test/node:1' },
 };
 
@@ -51,6 +53,9 @@ async function setUp(t: Teardown) {
     order,
     settings: settings as PlatformConfigSpec | undefined,
     projectionFails: false,
+    /** What the ingress answers to a request without a key; as Traefik with the route that is there, unless told. */
+    answer: undefined as GateAnswer | undefined,
+    asked: [] as GateQuestion[],
   };
   kube.seed({
     apiVersion: 'v1',
@@ -65,6 +70,12 @@ async function setUp(t: Teardown) {
     clock,
     platformConfig: () => world.settings,
     events: createEventRecorder({ kube, component: 'svc-controllers', clock, log: silentLog }),
+    async probeGate(question) {
+      world.asked.push(question);
+      if (world.answer) return world.answer;
+      const route = JSON.stringify(kube.all(kinds.IngressRoute)[0]?.spec ?? '');
+      return route.includes('middlewares') ? { kind: 'refused' } : { kind: 'open', status: 404 };
+    },
     records: {
       async project(workload) {
         if (world.projectionFails) throw new Error('the database is away');
@@ -235,17 +246,19 @@ t.test('a release that is stuck fails with what the pods say, and what ran befor
 });
 
 t.test('the gate goes on from the checkers to the route, and off the other way, with time to notice', async (t) => {
-  const { create, pass, release, change, order, clock, kube, pool } = await setUp(t);
+  const { create, pass, release, change, order, clock, kube, pool, world } = await setUp(t);
   await create();
   await pass();
   await release(1);
   await pass();
   const route = () => JSON.stringify(kube.all(kinds.IngressRoute)[0]?.spec);
   const gated = async () => (await findWorkload(pool, namespace, 'api'))?.gated;
+  t.same(world.asked, [], 'nobody is asked about an app without a gate');
 
   order.length = 0;
   await change({ gate: { enabled: true } });
-  t.equal((await pass()).app?.status?.gate, 'gated');
+  const on = await pass();
+  t.same([on.app?.status?.gate, on.outcome], ['applying', { requeueAfterMs: 500 }]);
   t.same(order, [
     'project gated=true',
     'create Middleware api-gate-strip',
@@ -254,14 +267,21 @@ t.test('the gate goes on from the checkers to the route, and off the other way, 
   ]);
   t.match(route(), /"middlewares":\[{"name":"api-gate-strip"},{"name":"api-gate"}\]/);
   t.equal(await gated(), true);
+  t.same(world.asked, [], 'what is answered in the same pass would be about the route before');
+  await clock.advance(500);
+  const done = await pass();
+  t.same([done.app?.status?.gate, done.outcome], ['gated', undefined]);
+  t.match(world.asked, [{ address: 'http://traefik.test:80', host: 'api--shop-prod.apps.test:18080' }]);
 
   order.length = 0;
   await change({ gate: { enabled: false } });
   const off = await pass();
   t.same(order, ['project gated=true', 'replace IngressRoute api']);
-  t.equal(off.app?.status?.gate, 'off');
-  t.match(off.outcome, { requeueAfterMs: 15_000 });
+  t.same([off.app?.status?.gate, off.outcome], ['lifting', { requeueAfterMs: 500 }]);
   t.notMatch(route(), /middlewares/);
+  await clock.advance(500);
+  const lifted = await pass();
+  t.same([lifted.app?.status?.gate, lifted.outcome], ['off', { requeueAfterMs: 15_000 }]);
   await clock.advance(10_000);
   t.match((await pass()).outcome, { requeueAfterMs: 5_000 });
   t.equal(await gated(), true, 'the checkers still know it while the ingress may ask');
@@ -271,6 +291,173 @@ t.test('the gate goes on from the checkers to the route, and off the other way, 
   t.same(order, ['project gated=false', 'delete Middleware api-gate-strip', 'delete Middleware api-gate']);
   t.equal(await gated(), false);
   t.same(kube.all(kinds.Middleware), []);
+  t.equal((await pass()).app?.status?.gate, 'off', 'and stays off');
+});
+
+t.test('each way is told once, in the condition and in an event', async (t) => {
+  const { create, pass, release, change, clock, kube, world } = await setUp(t);
+  await create();
+  await pass();
+  await release(1);
+  await pass();
+  const condition = async () => {
+    const { status } = (await pass()).app ?? {};
+    const found = status?.conditions?.find(({ type }) => type === 'Gated');
+    return { phase: status?.gate, since: status?.gateSince, ...found };
+  };
+  const events = () =>
+    kube.all<KubeObject & { reason: string; type: string }>(kinds.Event).map(({ type, reason }) => `${type} ${reason}`);
+  t.notHas(await condition(), 'status', 'an app without a gate has no such condition');
+  await change({ gate: { enabled: true } });
+  const begun = clock.now().toISOString();
+  world.answer = { kind: 'open', status: 404 };
+  t.match(await condition(), { phase: 'applying', since: begun, status: 'Unknown', reason: 'Applying' });
+  await clock.advance(1_000);
+  t.match(await condition(), { phase: 'applying', since: begun, message: /not yet protected.*through \(status 404\)/ });
+  const { resourceVersion } = (await pass()).app?.metadata ?? {};
+  await clock.advance(1_000);
+  t.equal((await pass()).app?.metadata.resourceVersion, resourceVersion, 'the same sight is not written again');
+  world.answer = undefined;
+  await clock.advance(1_000);
+  const gatedAt = clock.now().toISOString();
+  t.match(await condition(), { phase: 'gated', since: gatedAt, status: 'True', reason: 'GateApplied' });
+  t.same(events(), ['Normal GateApplied']);
+  await change({ gate: { enabled: false } });
+  t.match(await condition(), { phase: 'lifting', since: gatedAt, status: 'Unknown', reason: 'Lifting' });
+  await clock.advance(1_000);
+  t.match(await condition(), { phase: 'off', status: 'False', reason: 'GateLifted', message: 'The route is open.' });
+  await clock.advance(70_000);
+  await pass();
+  t.same(events(), ['Normal GateApplied', 'Normal GateLifted']);
+  t.same(
+    kube.all<KubeObject & { count: number }>(kinds.Event).map(({ count }) => count),
+    [1, 1],
+  );
+});
+
+t.test(
+  'an ingress that is not asked, cannot be asked or does not ask leaves the gate applying, and says so',
+  async (t) => {
+    const { create, pass, release, change, clock, world, kube } = await setUp(t);
+    await create();
+    await pass();
+    await release(1);
+    await pass();
+    await change({ gate: { enabled: true } });
+    const { ingressAddress: _address, ...unknown } = settings;
+    world.settings = unknown;
+    await pass();
+    await clock.advance(1_000);
+    const blind = await pass();
+    t.equal(blind.app?.status?.gate, 'applying');
+    t.equal(blind.outcome, undefined, 'only other settings change that');
+    const said = (app: typeof blind.app) => app?.status?.conditions?.find(({ type }) => type === 'Gated')?.message;
+    t.match(said(blind.app), /svc install. again with --ingress-address/);
+    world.settings = settings;
+    const cases: [GateAnswer, RegExp][] = [
+      [{ kind: 'unreachable', reason: 'ECONNREFUSED' }, /traefik.test:80 cannot be asked \(ECONNREFUSED\)/],
+      [{ kind: 'silent' }, /does not answer in time/],
+      [{ kind: 'unclear' }, /cannot reach svc-authz/],
+      [{ kind: 'denied', code: 'gate_unavailable' }, /cannot verify keys/],
+      [{ kind: 'denied', code: 'misconfigured' }, /do not know the app/],
+      [{ kind: 'open', status: 200 }, /status 200\).$/],
+      [{ kind: 'open', status: 308 }, /status 308\). If .* only redirects/],
+    ];
+    for (const [answer, message] of cases) {
+      world.answer = answer;
+      await clock.advance(1_000);
+      const { app, outcome } = await pass();
+      t.equal(app?.status?.gate, 'applying');
+      t.match(said(app), message);
+      t.match(outcome, { requeueAfterMs: Number });
+    }
+    await clock.advance(300_000);
+    t.match((await pass()).outcome, { requeueAfterMs: 30_000 }, 'it is asked less and less often');
+    t.match(kube.all(kinds.Event), [{ type: 'Warning', reason: 'GateNotApplied' }]);
+    world.answer = undefined;
+    await clock.advance(30_000);
+    t.equal((await pass()).app?.status?.gate, 'gated', 'and it resumes by itself');
+  },
+);
+
+t.test('a status that changes brings a pass at once, which does not ask again', async (t) => {
+  const { create, pass, release, change, clock, world } = await setUp(t);
+  await create();
+  await pass();
+  await release(1);
+  await pass();
+  await change({ gate: { enabled: true } });
+  await pass();
+  world.answer = { kind: 'open', status: 404 };
+  await pass();
+  world.answer = { kind: 'unclear' };
+  const { app } = await pass();
+  t.equal(world.asked.length, 1);
+  t.match(app?.status?.conditions?.find(({ type }) => type === 'Gated')?.message, /status 404/, 'what was seen stays');
+  await clock.advance(500);
+  await pass();
+  t.equal(world.asked.length, 2);
+});
+
+t.test('a route that opens counts as open after a minute, whatever is answered', async (t) => {
+  const { create, pass, release, change, clock, kube, pool, world } = await setUp(t);
+  await create();
+  await pass();
+  await release(1);
+  await change({ gate: { enabled: true } });
+  await pass();
+  await clock.advance(1_000);
+  t.equal((await pass()).app?.status?.gate, 'gated');
+  await change({ gate: { enabled: false } });
+  world.answer = { kind: 'refused' };
+  await pass();
+  await clock.advance(59_000);
+  t.equal((await pass()).app?.status?.gate, 'lifting');
+  t.equal((await findWorkload(pool, namespace, 'api'))?.gated, true, 'until then the checkers know it');
+  t.equal(kube.all(kinds.Middleware).length, 2, 'and what the ingress may still use is there');
+  await clock.advance(1_000);
+  const { app } = await pass();
+  t.equal(app?.status?.gate, 'off');
+  t.match(app?.status?.conditions?.find(({ type }) => type === 'Gated')?.message, /still refuses/);
+});
+
+t.test('a gated route that somebody changed is proven anew', async (t) => {
+  const { create, pass, release, change, clock, kube, world } = await setUp(t);
+  await create();
+  await pass();
+  await release(1);
+  await change({ gate: { enabled: true } });
+  await pass();
+  await clock.advance(1_000);
+  await pass();
+  const route = await kube.get<KubeObject>(kinds.IngressRoute, 'api', namespace);
+  if (route) await kube.replace({ ...route, spec: { entryPoints: ['web'], routes: [] } });
+  t.equal((await pass()).app?.status?.gate, 'applying');
+  world.answer = { kind: 'open', status: 200 };
+  await clock.advance(1_000);
+  t.equal((await pass()).app?.status?.gate, 'applying');
+  world.answer = undefined;
+  await clock.advance(1_000);
+  t.equal((await pass()).app?.status?.gate, 'gated');
+});
+
+t.test('an app that has no route yet waits with its gate, and asks nobody', async (t) => {
+  const { create, pass, release, clock, world, change } = await setUp(t);
+  await create('api', { gate: { enabled: true } });
+  await pass();
+  const { app, outcome } = await pass();
+  t.match(app?.status, { gate: 'applying', conditions: [{}, { type: 'Gated', message: /no route before/ }] });
+  t.equal(outcome, undefined);
+  t.same(world.asked, []);
+  await release(1);
+  await pass();
+  await clock.advance(1_000);
+  t.equal((await pass()).app?.status?.gate, 'gated');
+
+  await create('web', { gate: { enabled: true } });
+  await pass('web');
+  await change({ gate: { enabled: false } }, 'web');
+  t.equal((await pass('web')).app?.status?.gate, 'off');
 });
 
 t.test('a gate that the checkers cannot be told of is not put into the route', async (t) => {
@@ -390,8 +577,8 @@ t.test('an app whose name or host is held fails, names the holder, and does noth
   const watch = controller.watches?.find(({ kind }) => kind === kinds.HostName);
   t.same(
     host && watch?.keysOf(host, () => kube.all(kinds.App)).map(({ name }) => name),
-    ['api', 'web'],
-    'who waits is woken',
+    ['front', 'api', 'web'],
+    'who waits is woken, and so is the holder',
   );
   await kube.delete({ apiVersion: 'platform.svc/v1', kind: 'WorkloadName', namespace, name: 'api' });
   t.equal((await pass()).app?.status?.phase, 'pending');

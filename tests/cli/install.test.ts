@@ -1,0 +1,51 @@
+import t from 'tap';
+import { world } from './world.ts';
+
+interface Manifest {
+  kind: string;
+  metadata: { name: string };
+  spec: { ingressAddress?: string; template: { spec: { containers: { command: string[] }[] } } };
+}
+
+const install = [
+  ...['install', '--apps-domain', 'apps.example.com', '--cluster', 'home', '--registry', 'r.example.com'],
+  '--dry-run',
+];
+
+t.test('what is said about the ingress and the proxies before it stands in the manifests', async (t) => {
+  const { run } = await world(t);
+  const made = async (...flags: string[]) => {
+    const { code, stdout, stderr } = await run([...install, '-o', 'json', ...flags]);
+    t.equal(code, 0, stderr);
+    const { items } = JSON.parse(stdout) as { items: Manifest[] };
+    const find = (kind: string, name: string) =>
+      items.find((item) => item.kind === kind && item.metadata.name === name);
+    return {
+      address: find('PlatformConfig', 'platform')?.spec.ingressAddress,
+      command: find('Deployment', 'svc-authz')?.spec.template.spec.containers[0]?.command.slice(4),
+      scraped: find('PodMonitor', 'svc-authz') !== undefined,
+      stderr,
+    };
+  };
+  t.match(await made(), { address: undefined, command: [], scraped: false, stderr: /--ingress-address/ });
+  const said = await made(
+    ...['--ingress-address', 'http://traefik.traefik.svc:80/', '--scrape'],
+    ...['--trusted-proxy', '10.0.0.0/8', '--trusted-proxy', '2001:DB8::7', '--trusted-proxy', '10.0.0.0/8'],
+  );
+  t.match(said, { address: 'http://traefik.traefik.svc:80', scraped: true, stderr: '' });
+  t.same(said.command, ['--trusted-proxy', '10.0.0.0/8', '--trusted-proxy', '2001:db8::7/128']);
+});
+
+t.test('what cannot be meant is refused before anything is done', async (t) => {
+  const { run } = await world(t);
+  const cases: [string[], RegExp][] = [
+    [['--ingress-address', 'traefik.traefik.svc'], /--ingress-address takes the address .*\nhint: such as http:/],
+    [['--ingress-address', 'http://traefik/path'], /--ingress-address takes/],
+    [['--ingress-address', 'ftp://traefik'], /--ingress-address takes/],
+    [['--trusted-proxy', '10.0.0.1/8'], /--trusted-proxy 10.0.0.1\/8: .*the network is 10.0.0.0\/8/],
+    [['--trusted-proxy', 'proxy.example.com'], /is no address/],
+  ];
+  for (const [flags, stderr] of cases) {
+    t.match(await run([...install, ...flags]), { code: 2, stdout: '', stderr }, flags.join(' '));
+  }
+});

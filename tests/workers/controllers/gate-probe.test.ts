@@ -1,0 +1,154 @@
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingHttpHeaders, type RequestListener, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import { createServer as createTcpServer, type Server as TcpServer } from 'node:net';
+import { join } from 'node:path';
+import type { TLSSocket } from 'node:tls';
+import t from 'tap';
+import { invalidKeyBody } from '../../../runtime/contracts/gate-denials.ts';
+import { judge, probeGate, probePath } from '../../../workers/controllers/gate-probe.ts';
+import { freePort } from '../../support/servers.ts';
+
+interface Teardown {
+  teardown(end: () => unknown): void;
+}
+
+async function listen(t: Teardown, server: Server | TcpServer): Promise<number> {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => {
+    if ('closeAllConnections' in server) server.closeAllConnections();
+    server.close();
+  });
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}
+
+const host = 'api--shop-prod.apps.test:18080';
+const never = new AbortController().signal;
+const refuse: RequestListener = (_request, response) => void response.writeHead(401).end(invalidKeyBody);
+const serve: RequestListener = (_request, response) => void response.writeHead(200).end('hello');
+
+/** An ingress that answers each request as told, and what it saw. */
+async function ingress(t: Teardown, answer: (nth: number) => RequestListener) {
+  const seen: { url: string | undefined; method: string | undefined; headers: IncomingHttpHeaders }[] = [];
+  let connections = 0;
+  const server = createServer((request, response) => {
+    const { url, method, headers } = request;
+    seen.push({ url, method, headers });
+    answer(seen.length)(request, response);
+  });
+  server.on('connection', () => connections++);
+  const address = `http://127.0.0.1:${await listen(t, server)}`;
+  return { seen, connections: () => connections, probe: (signal = never) => probeGate({ address, host, signal }) };
+}
+
+t.test('the gate counts as answering only when each of several connections gets its refusal', async (t) => {
+  const always = await ingress(t, () => refuse);
+  t.same(await always.probe(), { kind: 'refused' });
+  t.equal(always.seen.length, 10);
+  t.equal(always.connections(), 10, 'each over a connection of its own');
+  for (const { url, method, headers } of always.seen) {
+    t.same([method, url, headers.host], ['GET', probePath, host]);
+    t.notHas(headers, 'x-api-key');
+  }
+  const one = await ingress(t, (nth) => (nth === 7 ? serve : refuse));
+  t.same(await one.probe(), { kind: 'open', status: 200 }, 'one replica of the ingress is behind');
+});
+
+t.test('an open route counts as open only when every connection finds it open', async (t) => {
+  const open = await ingress(t, () => serve);
+  t.same(await open.probe(), { kind: 'open', status: 200 });
+  t.equal(open.seen.length, 10);
+  const one = await ingress(t, (nth) => (nth === 10 ? refuse : serve));
+  t.same(await one.probe(), { kind: 'refused' });
+});
+
+t.test('what is neither is asked once', async (t) => {
+  const cases: [RequestListener, object][] = [
+    [(_request, response) => response.writeHead(500).end(), { kind: 'unclear' }],
+    [
+      (_request, response) => response.writeHead(503).end('{"code":"gate_unavailable","message":"…"}'),
+      { kind: 'denied', code: 'gate_unavailable' },
+    ],
+    [() => undefined, { kind: 'silent' }],
+    [(request) => request.socket.destroy(), { kind: 'silent' }],
+    // A body that never ends.
+    [(_request, response) => response.writeHead(401).write('{'), { kind: 'silent' }],
+  ];
+  for (const [answer, expected] of cases) {
+    const { probe, seen } = await ingress(t, () => answer);
+    t.same(await probe(), expected);
+    t.equal(seen.length, 1);
+  }
+});
+
+t.test('where nobody listens, or nobody accepts, nobody can be asked', async (t) => {
+  const refused = await probeGate({ address: `http://127.0.0.1:${await freePort()}`, host, signal: never });
+  t.same(refused, { kind: 'unreachable', reason: 'ECONNREFUSED' });
+  const unknown = await probeGate({ address: 'http://ingress.invalid', host, signal: never });
+  t.match(unknown, { kind: 'unreachable', reason: /^E/ });
+});
+
+t.test('a controller that stops does not wait for the answer', async (t) => {
+  const stopping = new AbortController();
+  const { probe } = await ingress(t, () => () => stopping.abort());
+  t.same(await probe(stopping.signal), { kind: 'silent' });
+  const before = await ingress(t, () => refuse);
+  t.match(await before.probe(stopping.signal), { kind: 'unreachable' });
+});
+
+t.test('an answer that cannot be the gate’s is not read, and a long one not to its end', async (t) => {
+  const stream = await ingress(t, () => (_request, response) => void response.writeHead(200).write('data: …'));
+  t.same(await stream.probe(), { kind: 'open', status: 200 });
+  const { probe } = await ingress(t, () => (_request, response) => {
+    response.writeHead(500);
+    const more = () => {
+      while (response.write('x'.repeat(65_536)));
+    };
+    response.on('drain', more);
+    more();
+  });
+  t.same(await probe(), { kind: 'open', status: 500 });
+});
+
+t.test('over TLS the app’s host chooses the route, and the certificate proves nothing', async (t) => {
+  const folder = t.testdir();
+  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+  execFileSync(
+    'openssl',
+    [
+      ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'],
+      ...['-subj', '/CN=another', '-days', '1', '-keyout', key, '-out', cert],
+    ],
+    { stdio: 'ignore' },
+  );
+  const names = new Set<unknown>();
+  const server = createTlsServer({ key: readFileSync(key), cert: readFileSync(cert) }, (request, response) => {
+    names.add((request.socket as TLSSocket).servername);
+    refuse(request, response);
+  });
+  const address = `https://127.0.0.1:${await listen(t, server)}`;
+  t.same(await probeGate({ address, host, signal: never }), { kind: 'refused' });
+  t.same([...names], ['api--shop-prod.apps.test']);
+  const silent = createTcpServer();
+  const mute = `https://127.0.0.1:${await listen(t, silent)}`;
+  silent.on('connection', (socket) => t.teardown(() => socket.destroy()));
+  t.same(await probeGate({ address: mute, host, signal: never }), { kind: 'silent' });
+});
+
+t.test('only the very bytes of the gate are the gate', (t) => {
+  t.same(judge(401, invalidKeyBody), { kind: 'refused' });
+  t.same(judge(401, `${invalidKeyBody}\n`), { kind: 'open', status: 401 });
+  t.same(judge(200, invalidKeyBody), { kind: 'open', status: 200 });
+  t.same(judge(401, '{"code":"invalid_key","message":"No."}'), { kind: 'open', status: 401 });
+  t.same(judge(500, '{"code":"misconfigured"}'), { kind: 'denied', code: 'misconfigured' });
+  t.same(judge(503, '{"code":"misconfigured"}'), { kind: 'open', status: 503 });
+  t.same(judge(500, 'null'), { kind: 'open', status: 500 });
+  t.same(judge(502, 'Bad Gateway'), { kind: 'open', status: 502 });
+  t.same(judge(404, '404 page not found\n'), { kind: 'open', status: 404 });
+  t.end();
+});
