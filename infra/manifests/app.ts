@@ -8,7 +8,7 @@ import {
   systemNamespace,
   workloadLabels,
 } from '../../runtime/domain/labels.ts';
-import { aliasSpellings } from './header-spellings.ts';
+import { spellingsPattern } from './header-spellings.ts';
 
 /** Everything that an app's objects are made of. */
 export interface AppManifestInput {
@@ -34,6 +34,17 @@ const portName = 'http';
 
 const keyHeader = 'X-API-Key';
 const consumerHeaders = ['X-Svc-Key-Prefix', 'X-Svc-Key-Name'];
+/** What the plan's limits leave, for the app (IETF draft-ietf-httpapi-ratelimit-headers). */
+const limitHeaders = ['RateLimit', 'RateLimit-Policy'];
+/** Set by the checker or by nobody; the key itself by nobody, so that no app sees key material. */
+const checkedHeaders = [...consumerHeaders, ...limitHeaders, keyHeader];
+/**
+ * Traefik tells the checker the method and the path in these. Behind a trusted proxy it would believe what the client
+ * wrote there, and a client could pass for a preflight.
+ */
+const claimedHeaders = ['X-Forwarded-Method', 'X-Forwarded-Uri'];
+/** An app that speaks HTTP/2 without TLS needs it to turn a request into a tunnel for requests that nobody checks. */
+const tunnelHeader = 'HTTP2-Settings';
 
 function metadata({ id, name, namespace }: AppManifestInput, objectName = name): ObjectMeta {
   return { name: objectName, namespace, labels: workloadLabels({ kind: 'App', name, id }) };
@@ -137,14 +148,13 @@ export function appRoute(input: AppManifestInput): KubeObject {
 }
 
 /**
- * The gate of the route: first it removes what only the checker may say, then it asks the checker. They lie beside the
- * IngressRoute and call the checker by its address, so that Traefik needs no cross-namespace references. Pure.
+ * The gate of the route: first it removes what only the checker and Traefik may say, then it asks the checker. They lie
+ * beside the IngressRoute and call the checker by its address, so that Traefik needs no cross-namespace references. Pure.
  */
 export function appMiddlewares(input: AppManifestInput): KubeObject[] {
   const { id, name } = input;
   const { apiVersion, kind } = { apiVersion: 'traefik.io/v1alpha1', kind: 'Middleware' };
-  // The checker needs X-API-Key itself; its other spellings would only reach the app.
-  const removed = [...consumerHeaders, ...[...consumerHeaders, keyHeader].flatMap(aliasSpellings)];
+  const removed = [...consumerHeaders, ...limitHeaders, ...claimedHeaders, tunnelHeader];
   return [
     {
       apiVersion,
@@ -160,10 +170,14 @@ export function appMiddlewares(input: AppManifestInput): KubeObject[] {
       spec: {
         forwardAuth: {
           address: `http://svc-authz.${systemNamespace}.svc/authorize?app=${id}`,
+          // X-Forwarded-For as the entry point vouches for it (it empties what an untrusted client sent), and not only
+          // its last hop: keys may be limited to addresses.
+          trustForwardHeader: true,
           // The client's cookies and bodies are not the checker's business.
           authRequestHeaders: [keyHeader, 'Origin', 'Access-Control-Request-Method'],
-          // Named here and never sent by the checker: so Traefik removes the key from what the app gets.
-          authResponseHeaders: [...consumerHeaders, keyHeader],
+          authResponseHeaders: checkedHeaders,
+          // Of the request every spelling is removed, then the checker's own are added.
+          authResponseHeadersRegex: spellingsPattern(checkedHeaders),
         },
       },
     },

@@ -1,15 +1,9 @@
-/** What servers and gateway interfaces are known to read as a hyphen in a header's name. */
-const separators = ['-', '_', '.', '~'];
-
 /**
- * Every other spelling of a header that an app may take for it, such as `X_Svc-Key.Name`. HTTP does not tell cases apart,
- * so none is listed twice for that. Pure.
+ * A regular expression (Go's syntax, which Traefik takes) for these headers in every spelling that a server or gateway
+ * interface may read as the same name, such as `x_svc-key.name`: some turn every character that is no letter and no digit
+ * into an underscore. HTTP does not tell cases apart, so the expression does not either. Pure.
  */
-export function aliasSpellings(header: string): string[] {
-  const [first = '', ...rest] = header.split('-');
-  const all = rest.reduce<string[]>(
-    (spellings, part) => spellings.flatMap((start) => separators.map((separator) => start + separator + part)),
-    [first],
-  );
-  return all.filter((spelling) => spelling !== header);
+export function spellingsPattern(headers: readonly string[]): string {
+  const names = headers.map((header) => header.toLowerCase().replaceAll('-', '[^a-z0-9]'));
+  return `(?i)^(${names.join('|')})$`;
 }

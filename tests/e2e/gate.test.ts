@@ -4,6 +4,18 @@ import { eventually, runningPlatform, testProject } from '../support/platform.ts
 const platform = await runningPlatform();
 const image = 'localhost:5000/svc/hello:v1';
 
+/** The URL of a new app `api` whose gate is closed. */
+async function gatedApp(flags: string[]): Promise<string> {
+  await platform.ok(['app', 'create', 'api', '--image', image, ...flags]);
+  await platform.ok(['app', 'gate', 'enable', 'api', ...flags]);
+  const { url } = await platform.json<{ url: string }>(['app', 'show', 'api', ...flags]);
+  await eventually(
+    () => platform.request(url),
+    ({ status }) => status === 401,
+  );
+  return url;
+}
+
 t.test('a gated app serves only requests with a valid key', async (t) => {
   const { flags } = await testProject(t, platform);
   await platform.ok(['app', 'create', 'api', '--image', image, ...flags]);
@@ -63,6 +75,16 @@ t.test('a gated app serves only requests with a valid key', async (t) => {
     t.ok(answers.some((answer) => answer.status === 200));
     t.equal(limited[0]?.json()['code'], 'rate_limited');
     t.equal(limited[0]?.headers['retry-after'], '1');
+    t.match(limited[0]?.headers, {
+      ratelimit: /^"rate";r=0;t=1$/,
+      'ratelimit-policy': '"rate";q=5;w=1',
+      'access-control-expose-headers': /RateLimit-Policy/,
+    });
+    const served = answers.find((answer) => answer.status === 200);
+    const seen = served?.json()['headers'] as Record<string, string>;
+    t.match(seen['ratelimit'], /^"rate";r=\d;t=\d+$/, 'the app hears what is left');
+    t.equal(seen['ratelimit-policy'], '"rate";q=5;w=1');
+    t.equal(served?.headers['ratelimit'], undefined, 'the client of an allowed request hears only what the app says');
   });
 
   await t.test('an unknown key, a garbled key and a key of another app read the same', async (t) => {
@@ -104,6 +126,86 @@ t.test('a gated app serves only requests with a valid key', async (t) => {
   });
 });
 
+t.test('a quota ends what a key may do until its period ends', async (t) => {
+  const { flags } = await testProject(t, platform);
+  const url = await gatedApp(flags);
+  const limit = 4;
+  await platform.ok(['plan', 'create', 'few', '--rate', '100', '--burst', '100', '--quota', `${limit}/day`, ...flags]);
+  const key = await platform.ok(['key', 'create', '--plan', 'few', ...flags]);
+  const handle = key.split('_')[1] ?? '';
+  const ask = () => platform.request(url, { headers: { 'X-API-Key': key } });
+
+  let allowed = 0;
+  const exhausted = await eventually(ask, ({ status }) => {
+    if (status === 200) allowed++;
+    return status === 429;
+  });
+  t.equal(exhausted.json()['code'], 'quota_exhausted');
+  t.match(exhausted.headers['ratelimit-policy'], new RegExp(`, "quota";q=${limit};w=86400$`));
+  const reset = Number(exhausted.headers['retry-after']);
+  t.ok(reset >= 1 && reset <= 86_400, String(reset));
+  // Each checker may pass the limit by what the other let through since its last flush, and no further.
+  t.ok(allowed >= limit && allowed <= 2 * limit, `${allowed} allowed`);
+
+  await t.test('use is told, denials among it', async (t) => {
+    const usage = await eventually(
+      () => platform.json<{ totals: Record<string, number> }>(['key', 'usage', handle, ...flags]),
+      ({ totals }) => (totals['quotaDenied'] ?? 0) > 0 && (totals['allowed'] ?? 0) >= allowed,
+    );
+    t.match(usage.totals, { allowed, rateDenied: 0 });
+  });
+
+  await t.test('a larger quota opens again', async (t) => {
+    await platform.ok(['plan', 'update', 'few', '--quota', '1000/day', ...flags]);
+    const opened = await eventually(ask, ({ status }) => status === 200);
+    t.equal(opened.status, 200);
+  });
+});
+
+t.test('a rotated key gives way to its successor', async (t) => {
+  const { flags } = await testProject(t, platform);
+  const url = await gatedApp(flags);
+  await platform.ok(['plan', 'create', 'wide', '--rate', '100', '--burst', '100', ...flags]);
+  const old = await platform.ok(['key', 'create', '--plan', 'wide', ...flags]);
+  const statusOf = async (key: string) => (await platform.request(url, { headers: { 'X-API-Key': key } })).status;
+
+  await eventually(
+    () => statusOf(old),
+    (status) => status === 200,
+  );
+  const successor = await platform.ok(['key', 'rotate', old.split('_')[1] ?? '', '--grace', '1h', ...flags]);
+  await eventually(
+    () => statusOf(successor),
+    (status) => status === 200,
+  );
+  t.equal(await statusOf(old), 200, 'until the grace period ends');
+
+  const last = await platform.ok(['key', 'rotate', successor.split('_')[1] ?? '', '--grace', '0', ...flags]);
+  await eventually(
+    () => statusOf(last),
+    (status) => status === 200,
+  );
+  const ended = await eventually(
+    () => statusOf(successor),
+    (status) => status !== 200,
+  );
+  t.equal(ended, 401);
+});
+
+t.test('revoking tells when the checkers have heard of it, and from then on no request passes', async (t) => {
+  const { flags } = await testProject(t, platform);
+  const url = await gatedApp(flags);
+  await platform.ok(['plan', 'create', 'wide', '--rate', '1000', '--burst', '1000', ...flags]);
+  const key = await platform.ok(['key', 'create', '--plan', 'wide', ...flags]);
+  const ask = () => platform.request(url, { headers: { 'X-API-Key': key } });
+  await eventually(ask, ({ status }) => status === 200);
+  const revoked = await platform.svc(['key', 'revoke', key.split('_')[1] ?? '', '--yes', ...flags]);
+  t.equal(revoked.code, 0);
+  t.match(revoked.stderr, /revoked on 2 of 2 replicas after \d+(\.\d+)? s/);
+  const after = await Promise.all(Array.from({ length: 40 }, ask));
+  t.same([...new Set(after.map(({ status }) => status))], [401]);
+});
+
 t.test('a key of one environment opens nothing in another', async (t) => {
   const one = await testProject(t, platform);
   const two = await testProject(t, platform);
@@ -126,4 +228,41 @@ t.test('a key of one environment opens nothing in another', async (t) => {
     (answer) => answer.status !== 200,
   );
   t.equal(denied.status, 401);
+});
+
+t.test('a gate is called gated once the ingress demands a key, and off once it demands none', async (t) => {
+  const { namespace, flags } = await testProject(t, platform);
+  await platform.ok(['app', 'create', 'api', '--image', image, ...flags]);
+  const { url } = await platform.json<{ url: string }>(['app', 'show', 'api', ...flags]);
+  await eventually(
+    () => platform.request(url),
+    ({ status }) => status === 200,
+  );
+  const statuses = async () => {
+    const answers = await Promise.all(Array.from({ length: 20 }, () => platform.request(url)));
+    return [...new Set(answers.map(({ status }) => status))];
+  };
+  const gate = () =>
+    platform.json<{ gate: string; since?: string; message?: string }>(['app', 'gate', 'status', 'api', ...flags]);
+
+  t.equal(await platform.ok(['app', 'gate', 'enable', 'api', '--no-wait', ...flags]), 'applying');
+  const gated = await eventually(gate, ({ gate: phase }) => phase !== 'applying');
+  t.same(await statuses(), [401], 'every request, from the moment on in which it is said');
+  t.match(gated, { gate: 'gated', since: /^\d{4}-.*Z$/, message: /refuses requests without an API key/ });
+
+  t.equal(await platform.ok(['app', 'gate', 'disable', 'api', '--no-wait', ...flags]), 'lifting');
+  t.equal((await eventually(gate, ({ gate: phase }) => phase !== 'lifting')).gate, 'off');
+  t.same(await statuses(), [200]);
+
+  const events = await platform.kubectl('-n', namespace, 'get', 'events', '-o', 'jsonpath={.items[*].reason}');
+  for (const reason of ['GateApplied', 'GateLifted']) t.match(events.stdout, reason);
+  const audited = await platform.kubectl('-n', 'svc-system', 'logs', 'deploy/console-api', '--tail=2000');
+  const entries = audited.stdout
+    .split('\n')
+    .filter((line) => line.includes('apikey audit') && line.includes(namespace.replace(/-prod$/, '')))
+    .map((line) => JSON.parse(line) as { action: string; actor: string });
+  t.match(entries, [
+    { action: 'gate.enable', actor: platform.info.adminEmail },
+    { action: 'gate.disable', actor: platform.info.adminEmail },
+  ]);
 });

@@ -21,6 +21,8 @@ export interface Platform {
   /** As {@link ok} with `-o json`. */
   json<T>(args: string[]): Promise<T>;
   kubectl(...args: string[]): Promise<Ended>;
+  /** As {@link kubectl}, with something on its standard input. */
+  kubectlInput(input: string, ...args: string[]): Promise<Ended>;
   /** A request through the ingress to a public URL (its host is sent, its address is loopback). */
   request(url: string, options?: IngressRequest): Promise<Answer>;
   /** Every body of an answer with a status of 400 and more, for the search for secrets. */
@@ -48,6 +50,10 @@ export async function runningPlatform(): Promise<Platform> {
     if (ended.code !== 0) throw new Error(`svc ${args.join(' ')} ended with ${ended.code}: ${ended.stderr}`);
     return ended.stdout.trim();
   };
+  const kubectl = (args: string[], input?: string) => {
+    const kubeconfig = ['--kubeconfig', info.kubeconfig];
+    return run(join(paths().binDir, 'kubectl'), [...kubeconfig, ...args], { input, limitMs: kubectlLimitMs });
+  };
   await ok(
     ['login', '--api', info.api, '--email', info.adminEmail, '--password-stdin'],
     readFileSync(info.adminPasswordFile, 'utf8'),
@@ -58,8 +64,8 @@ export async function runningPlatform(): Promise<Platform> {
     ok,
     errorBodies,
     json: async <T>(args: string[]) => JSON.parse(await ok([...args, '-o', 'json'])) as T,
-    kubectl: (...args) =>
-      run(join(paths().binDir, 'kubectl'), ['--kubeconfig', info.kubeconfig, ...args], { limitMs: kubectlLimitMs }),
+    kubectl: (...args) => kubectl(args),
+    kubectlInput: (input, ...args) => kubectl(args, input),
     request: async (url, options = {}) => {
       const answer = await requestThroughIngress(info.ingress, url, options);
       if (answer.status >= 400) errorBodies.push(answer.body);

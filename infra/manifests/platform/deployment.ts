@@ -36,7 +36,7 @@ function update({ serves }: PlatformProcess): object {
 }
 
 function podSpec(platformProcess: PlatformProcess, image: string): object {
-  const { name, main, before, replicas, kubernetes, secrets, failpoints } = platformProcess;
+  const { name, main, args, before, replicas, kubernetes, secrets, failpoints } = platformProcess;
   const container = {
     image,
     env: environment(platformProcess),
@@ -61,7 +61,7 @@ function podSpec(platformProcess: PlatformProcess, image: string): object {
     ...(before && {
       initContainers: [{ name: before.name, ...container, command: command(before.main) }],
     }),
-    containers: [{ name, ...container, command: command(main), ports: ports(platformProcess), ...probes }],
+    containers: [{ name, ...container, command: command(main, args), ports: ports(platformProcess), ...probes }],
     volumes: [
       { name: temporary.name, emptyDir: {} },
       ...secretVolumes(secrets),
@@ -72,8 +72,8 @@ function podSpec(platformProcess: PlatformProcess, image: string): object {
 }
 
 /** PID 1 does not feel every signal; tini is there for that (infra/images/platform). */
-function command(main: string): string[] {
-  return ['tini', '--', 'node', main];
+function command(main: string, args: readonly string[] = []): string[] {
+  return ['tini', '--', 'node', main, ...args];
 }
 
 function ofPod(name: string, fieldPath: string): object {
@@ -99,7 +99,14 @@ const health = { path: '/health', port: 'admin' };
 const probes = {
   // A minute to come up on a busy machine, before the liveness probe begins to count.
   startupProbe: { httpGet: health, periodSeconds: 1, failureThreshold: 60 },
-  livenessProbe: { httpGet: health, periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 3 },
+  livenessProbe: {
+    httpGet: health,
+    periodSeconds: 5,
+    timeoutSeconds: 5,
+    failureThreshold: 3,
+    // Whoever hangs has nothing to drain, and the ingress waits for a checker that hangs as long as it lives.
+    terminationGracePeriodSeconds: 5,
+  },
   readinessProbe: { httpGet: { path: '/ready', port: 'admin' }, periodSeconds: 2, timeoutSeconds: 2 },
 };
 

@@ -1,4 +1,5 @@
 import t from 'tap';
+import { parseAuthzArguments } from '../../../../gate/authz/arguments.ts';
 import { installation } from '../../../../infra/manifests/platform/installation.ts';
 import type { Manifest } from '../../../../infra/manifests/platform/object.ts';
 import type { PlatformSettings } from '../../../../infra/manifests/platform/settings.ts';
@@ -8,6 +9,8 @@ const settings: PlatformSettings = {
   cluster: 'home',
   scheme: 'https',
   entryPoints: ['websecure'],
+  trustedProxies: [],
+  scrape: false,
   images: {
     platform: 'registry.example.com/svc/platform:1',
     functionNode: 'registry.example.com/svc/function-node:1',
@@ -173,7 +176,10 @@ t.test('console-api', (t) => {
                 { name: 'admin', containerPort: 8081, protocol: 'TCP' },
               ],
               startupProbe: { httpGet: health, periodSeconds: 1, failureThreshold: 60 },
-              livenessProbe: { httpGet: health, periodSeconds: 10, timeoutSeconds: 5, failureThreshold: 3 },
+              livenessProbe: {
+                httpGet: health,
+                ...{ periodSeconds: 5, timeoutSeconds: 5, failureThreshold: 3, terminationGracePeriodSeconds: 5 },
+              },
               readinessProbe: { httpGet: { path: '/ready', port: 'admin' }, periodSeconds: 2, timeoutSeconds: 2 },
             },
           ],
@@ -308,6 +314,37 @@ t.test('secrets come as files: only who needs one mounts it, and none stands in 
   t.end();
 });
 
+t.test('the checkers are told the trusted proxies as arguments', (t) => {
+  const container = (trustedProxies: string[]) =>
+    (find('Deployment', 'svc-authz', { trustedProxies }).spec as Workload).template.spec.containers[0];
+  const plain = ['tini', '--', 'node', 'gate/authz/main.ts'];
+  t.same(container([])?.command, plain);
+  const trusted = ['10.0.0.0/8', '192.0.2.7/32'];
+  const command = container(trusted)?.command ?? [];
+  t.same(command, [...plain, ...['--trusted-proxy', '10.0.0.0/8', '--trusted-proxy', '192.0.2.7/32']]);
+  const { trustedProxies: isTrusted } = parseAuthzArguments(command.slice(plain.length));
+  t.same(['10.1.2.3', '192.0.2.7', '192.0.2.8'].map(isTrusted), [true, true, false], 'as they read them');
+  t.end();
+});
+
+t.test('the gate’s metrics are scraped only where it is asked for', (t) => {
+  t.notMatch(JSON.stringify(objects()), /PodMonitor/);
+  t.same(find('PodMonitor', 'svc-authz', { scrape: true }), {
+    apiVersion: 'monitoring.coreos.com/v1',
+    kind: 'PodMonitor',
+    metadata: {
+      name: 'svc-authz',
+      namespace: 'svc-system',
+      labels: { 'app.kubernetes.io/managed-by': 'kipper', app: 'svc-authz' },
+    },
+    spec: {
+      selector: { matchLabels: { app: 'svc-authz' } },
+      podMetricsEndpoints: [{ port: 'admin', path: '/metrics', interval: '15s' }],
+    },
+  });
+  t.end();
+});
+
 t.test('failpoints exist only where they are asked for', (t) => {
   t.notMatch(JSON.stringify(objects()), /failpoints/i);
   const { template } = find('Deployment', 'svc-workers', { failpoints: true }).spec as Workload;
@@ -320,14 +357,16 @@ t.test('failpoints exist only where they are asked for', (t) => {
 });
 
 t.test('the settings reach the processes through PlatformConfig, and the console through its address', (t) => {
+  const ingressAddress = 'http://traefik.traefik.svc:80';
   const local = { scheme: 'http', publicPort: 18_080, entryPoints: ['web'], appsDomain: 'apps.localhost' } as const;
-  const changes = { ...local, entryPoints: [...local.entryPoints] };
+  const changes = { ...local, entryPoints: [...local.entryPoints], ingressAddress };
   t.same(find('PlatformConfig', 'platform', changes).spec, {
     appsDomain: 'apps.localhost',
     cluster: 'home',
     scheme: 'http',
     publicPort: 18_080,
     entryPoints: ['web'],
+    ingressAddress,
     runtimeImages: { node: 'registry.example.com/svc/function-node:1' },
   });
   const { template } = find('Deployment', 'console-api', changes).spec as Workload;

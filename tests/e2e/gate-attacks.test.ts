@@ -1,0 +1,244 @@
+import { once } from 'node:events';
+import { connect as connectHttp2 } from 'node:http2';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import t from 'tap';
+import { requestThroughIngress } from '../../infra/demo/ingress.ts';
+import { allHold } from '../support/checkers.ts';
+import { trustingIngress } from '../support/ingress.ts';
+import { eventually, runningPlatform, testProject, type Answer } from '../support/platform.ts';
+
+/** Attacks on the gate through the real ingress. What must happen is said by the tests' names. */
+const platform = await runningPlatform();
+const image = 'localhost:5000/svc/hello:v1';
+const ingress = new URL(platform.info.ingress);
+/** RFC 9110: what a header's name may hold beside letters and digits. */
+const separators = "!#$%&'*+-.^_`|~".split('');
+const forged = 'forged';
+
+const { flags } = await testProject(t, platform);
+for (const app of ['api', 'other']) {
+  await platform.ok(['app', 'create', app, '--image', image, ...flags]);
+  await platform.ok(['app', 'gate', 'enable', app, ...flags]);
+}
+await platform.ok(['plan', 'create', 'wide', '--rate', '1000', '--burst', '1000', ...flags]);
+const newKey = (...more: string[]) => platform.ok(['key', 'create', '--plan', 'wide', ...more, ...flags]);
+const handleOf = (key: string) => key.split('_')[1] ?? '';
+const { url } = await platform.json<{ url: string }>(['app', 'show', 'api', ...flags]);
+const other = await platform.json<{ url: string; id: string }>(['app', 'show', 'other', ...flags]);
+const host = new URL(url).host;
+const key = await newKey();
+const ask = (headers: Record<string, string | string[]> = {}, method = 'GET') =>
+  platform.request(url, { method, headers });
+const seenBy = (answer: Answer) => answer.json()['headers'] as Record<string, string>;
+
+await eventually(
+  () => ask(),
+  ({ status }) => status === 401,
+);
+const known = (sent: string, address = url) =>
+  allHold(
+    () => platform.request(address, { headers: { 'X-API-Key': sent } }),
+    ({ status }) => status === 200,
+  );
+await known(key);
+
+/** Sends these bytes, the last request among which asks for the end of the connection; answers come without their time. */
+async function exchange(bytes: string): Promise<string> {
+  const socket = connect(Number(ingress.port), ingress.hostname);
+  await once(socket, 'connect');
+  // Not ended: to the ingress that would be a client that has gone.
+  socket.write(bytes);
+  return (await text(socket)).replace(/^Date: .*\r\n/gm, '');
+}
+
+t.test('1: no spelling of a header that the gate sets reaches the app from the client', async (t) => {
+  const names = ['X-Svc-Key-Prefix', 'X-Svc-Key-Name', 'X-API-Key', 'RateLimit-Policy'];
+  const spellings = separators.flatMap((separator) => [
+    ...names.map((name) => name.replaceAll('-', separator)),
+    ...names.map((name) => name.toLowerCase().replace('-', separator)),
+    ...names.map((name) => name.toUpperCase().replace(/-(?=[^-]*$)/, separator)),
+  ]);
+  const forgeries = Object.fromEntries(
+    [...spellings, 'RateLimit'].filter((name) => name.toLowerCase() !== 'x-api-key').map((name) => [name, forged]),
+  );
+  const answer = await ask({ ...forgeries, 'X-API-Key': key });
+  t.equal(answer.status, 200);
+  t.notMatch(answer.body, forged);
+  t.notMatch(answer.body, key);
+  const seen = seenBy(answer);
+  t.equal(seen['x-svc-key-prefix'], handleOf(key));
+  t.equal(seen['x-svc-key-name'], undefined, 'a key without a name');
+
+  await t.test('nor with a preflight, which passes without a key', async (t) => {
+    const preflight = await ask({ ...forgeries, 'Access-Control-Request-Method': 'GET' }, 'OPTIONS');
+    t.equal(preflight.status, 200);
+    t.notMatch(preflight.body, forged);
+    t.equal(seenBy(preflight)['x-svc-key-prefix'], undefined);
+  });
+
+  await t.test('nor by HTTP/2', async (t) => {
+    const session = connectHttp2(platform.info.ingress);
+    t.teardown(() => session.close());
+    const lower = Object.entries(forgeries).map(([name, value]) => [name.toLowerCase(), value]);
+    const stream = session.request({ ':authority': host, 'x-api-key': key, ...Object.fromEntries(lower) });
+    const [head] = (await once(stream, 'response')) as [{ ':status': number }];
+    const body = await text(stream);
+    t.equal(head[':status'], 200);
+    t.notMatch(body, forged);
+    t.match(body, `"x-svc-key-prefix":"${handleOf(key)}"`);
+  });
+
+  await t.test('nor in trailers', async (t) => {
+    const head = `POST / HTTP/1.1\r\nHost: ${host}\r\nX-API-Key: ${key}\r\nConnection: close\r\n`;
+    const chunked = 'Transfer-Encoding: chunked\r\nTrailer: X-Svc-Key-Name\r\n\r\n1\r\na\r\n0\r\n';
+    const reply = await exchange(`${head}${chunked}X-Svc-Key-Name: ${forged}\r\n\r\n`);
+    t.match(reply, /^HTTP\/1\.1 200 /);
+    t.notMatch(reply, forged);
+  });
+});
+
+t.test("2: Connection takes no header away that the gate sets, and the key's own removal denies", async (t) => {
+  for (const listed of ['X-Svc-Key-Prefix', 'close, x-svc-key-prefix, X-Svc-Key-Name', 'X-Forwarded-For']) {
+    const answer = await ask({ 'X-API-Key': key, Connection: listed });
+    t.equal(answer.status, 200, listed);
+    t.equal(seenBy(answer)['x-svc-key-prefix'], handleOf(key), listed);
+  }
+  t.equal((await ask({ 'X-API-Key': key, Connection: 'X-API-Key' })).status, 401);
+});
+
+t.test('3: what a client forwards changes no decision', async (t) => {
+  const claims = {
+    'X-Forwarded-Method': 'OPTIONS',
+    'X-Forwarded-Uri': `/authorize?app=${other.id}`,
+    'X-Forwarded-Host': new URL(other.url).host,
+    'X-Forwarded-Proto': 'https',
+    'X-HTTP-Method-Override': 'OPTIONS',
+    'Access-Control-Request-Method': 'GET',
+    Origin: 'https://example.com',
+  };
+  const scoped = await newKey('--app', 'other');
+  await known(scoped, other.url);
+  for (const method of ['GET', 'POST', 'DELETE']) {
+    t.equal((await ask(claims, method)).status, 401, method);
+    t.equal((await ask({ ...claims, 'X-API-Key': scoped }, method)).status, 401, `${method} with another app's key`);
+    t.equal((await ask({ ...claims, 'X-API-Key': key }, method)).status, 200, `${method} with a key`);
+  }
+
+  const near = await newKey('--allow', '127.0.0.0/8');
+  const far = await newKey('--allow', '203.0.113.0/24');
+  await t.test('nor the address that a key is limited to', async (t) => {
+    const chains = ['203.0.113.7', '203.0.113.7, 127.0.0.1', '127.0.0.1, 203.0.113.7'];
+    await known(near);
+    t.equal((await ask({ 'X-API-Key': near, 'X-Forwarded-For': '203.0.113.7' })).status, 200);
+    for (const chain of [...chains, chains]) {
+      const spoofed = { 'X-API-Key': far, 'X-Forwarded-For': chain, 'X-Real-Ip': '203.0.113.7' };
+      t.equal((await ask(spoofed)).status, 401, String(chain));
+    }
+  });
+
+  await t.test('nor behind a proxy that the ingress trusts', { timeout: 120_000 }, async (t) => {
+    const trusting = await trustingIngress(t, platform);
+    const through = (headers: Record<string, string>) => requestThroughIngress(trusting, url, { headers });
+    await eventually(
+      () => through({}).catch(() => ({ status: 0 })),
+      ({ status }) => status === 401,
+    );
+    t.equal((await through(claims)).status, 401);
+    t.equal((await through({ ...claims, 'X-API-Key': scoped })).status, 401);
+    // The checkers know no trusted proxy here: the client is whoever spoke to the ingress.
+    t.equal((await through({ 'X-Forwarded-For': '203.0.113.7', 'X-API-Key': far })).status, 401);
+    t.equal((await through({ 'X-Forwarded-For': '203.0.113.7', 'X-API-Key': near })).status, 200);
+    const answer = await through({ ...claims, 'X-Forwarded-For': '203.0.113.7', 'X-API-Key': key });
+    t.equal(answer.status, 200);
+    const { headers } = JSON.parse(answer.body) as { headers: Record<string, string> };
+    t.match(headers['x-forwarded-for'], /^203\.0\.113\.7, /, 'which it would not pass on from anyone else');
+    t.equal(headers['x-forwarded-host'], claims['X-Forwarded-Host'], 'which is for the app to know');
+  });
+});
+
+t.test('4: every key that does not open the app is refused with the same bytes', async (t) => {
+  const foreign = await testProject(t, platform);
+  await platform.ok(['app', 'create', 'api', '--image', image, ...foreign.flags]);
+  await platform.ok(['app', 'gate', 'enable', 'api', ...foreign.flags]);
+  await platform.ok(['plan', 'create', 'wide', '--rate', '1000', '--burst', '1000', ...foreign.flags]);
+  const keys = new Map([
+    ['of another environment', await platform.ok(['key', 'create', '--plan', 'wide', ...foreign.flags])],
+    ['of another app', await newKey('--app', 'other')],
+    ['disabled', await newKey()],
+    ['revoked', await newKey()],
+    ['expired', await newKey('--expires', new Date(Date.now() + 3000).toISOString())],
+    ['with one letter changed', `${key.slice(0, 20)}${key[20] === 'a' ? 'b' : 'a'}${key.slice(21)}`],
+    ['of no shape', 'nonsense'],
+    ['empty', ''],
+    ['of the shape, unknown', `svc_${'a'.repeat(8)}_${'b'.repeat(46)}`],
+  ]);
+  await platform.ok(['key', 'disable', handleOf(keys.get('disabled') ?? ''), ...flags]);
+  await platform.ok(['key', 'revoke', handleOf(keys.get('revoked') ?? ''), '--yes', ...flags]);
+  const bytesFor = (attempt: string) =>
+    exchange(`GET / HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\nX-API-Key: ${attempt}\r\n\r\n`);
+  const expected = await exchange(`GET / HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+  t.match(expected, /^HTTP\/1\.1 401 Unauthorized\r\n/);
+  t.match(expected, '"code":"invalid_key"');
+  for (const [name, attempt] of keys) {
+    const refused = await eventually(
+      () => bytesFor(attempt),
+      (bytes) => !bytes.startsWith('HTTP/1.1 200'),
+    );
+    t.equal(refused, expected, name);
+  }
+});
+
+t.test('5: only a preflight passes without a key', async (t) => {
+  const preflight = { Origin: 'https://example.com', 'Access-Control-Request-Method': 'GET' };
+  t.equal((await ask(preflight, 'OPTIONS')).status, 200);
+  t.equal((await ask({ Origin: 'https://example.com' }, 'OPTIONS')).status, 401);
+  t.equal((await ask({ 'Access-Control-Request-Method': '' }, 'OPTIONS')).status, 401);
+  t.equal((await ask({ Access_Control_Request_Method: 'GET' }, 'OPTIONS')).status, 401);
+  for (const method of ['GET', 'HEAD', 'POST']) t.equal((await ask(preflight, method)).status, 401, method);
+});
+
+t.test('6: a key header that comes twice or is huge is refused, and the gate goes on', async (t) => {
+  t.equal((await ask({ 'X-API-Key': [key, key] })).status, 401);
+  t.equal((await ask({ 'X-API-Key': [key, 'nonsense'] })).status, 401);
+  t.equal((await ask({ 'X-API-Key': `${key}, ${key}` })).status, 401);
+  t.equal((await ask({ 'X-API-Key': key.repeat(16_000) })).status, 401, '0.9 MB');
+  const line = `GET / HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\nX-API-Key: ${'k'.repeat(1024 * 1024 + 8192)}`;
+  t.match(await exchange(`${line}\r\n\r\n`), /^HTTP\/1\.1 431 /);
+  t.equal((await ask({ 'X-API-Key': key })).status, 200);
+});
+
+t.test('a key in any other place than its header opens nothing', async (t) => {
+  for (const name of ['X_API_Key', 'X.API.Key', 'Authorization', 'Cookie']) {
+    t.equal((await ask({ [name]: key })).status, 401, name);
+  }
+  t.equal((await platform.request(`${url}/?X-API-Key=${key}&app=${other.id}`)).status, 401);
+});
+
+t.test('no way to name the host or to frame the request goes around the gate', async (t) => {
+  const { hostname } = new URL(url);
+  const hosts = [`${host}.`, host.toUpperCase(), hostname, `${hostname}:1`, `${hostname}.`];
+  for (const name of hosts) {
+    const reply = await exchange(`GET / HTTP/1.1\r\nHost: ${name}\r\nConnection: close\r\n\r\n`);
+    t.notMatch(reply, /^HTTP\/1\.1 2/, name);
+  }
+  const absolute = `GET ${url}/ HTTP/1.1\r\nHost: ${new URL(other.url).host}\r\nConnection: close\r\n`;
+  t.match(await exchange(`${absolute}\r\n`), /^HTTP\/1\.1 401 /);
+  const hidden = `GET / HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`;
+  const both = `Content-Length: ${hidden.length + 5}\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`;
+  const smuggled = await exchange(`POST / HTTP/1.1\r\nHost: ${host}\r\nX-API-Key: ${key}\r\n${both}`);
+  const answers = smuggled.match(/HTTP\/1\.1 (\d+)/g) ?? [];
+  t.ok(answers.length > 0);
+  t.ok(answers.slice(1).every((line) => line.endsWith('401')));
+});
+
+t.test('a request that would become an HTTP/2 tunnel past the gate arrives without what it takes', async (t) => {
+  const answer = await ask({
+    'X-API-Key': key,
+    Connection: 'Upgrade',
+    Upgrade: 'h2c',
+    'HTTP2-Settings': 'AAMAAABkAARAAAAAAAIAAAAA',
+  });
+  t.equal(answer.status, 200);
+  t.equal(seenBy(answer)['http2-settings'], undefined);
+});
