@@ -1,0 +1,59 @@
+import { spawn, spawnSync, type ChildProcess, type StdioOptions } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { availableParallelism, cpus } from 'node:os';
+
+/** The server under load has the first core for itself; everything else is on the second. */
+export const serverCore = 0;
+const otherCore = 1;
+
+/** Moves this process, and with it every one that it starts later, to the second core. @throws Error without two */
+export function leaveServerCore(): void {
+  if (availableParallelism() < 2) throw new Error('this bench needs two cores: one for the server, one for the load');
+  const { status, stderr } = spawnSync('taskset', ['-a', '-c', '-p', String(otherCore), String(process.pid)], {
+    encoding: 'utf8',
+  });
+  if (status !== 0) throw new Error(`taskset failed: ${stderr}`);
+}
+
+/** Runs a TypeScript program of this bench or of the platform on one core; without `core`, on that of this process. */
+export function startProgram(
+  file: string,
+  options: { core?: number; env?: NodeJS.ProcessEnv; stdio: StdioOptions },
+): ChildProcess {
+  const { core, env, stdio } = options;
+  const command = [process.execPath, file];
+  const pinned = core === undefined ? command : ['taskset', '-c', String(core), ...command];
+  const [program = '', ...args] = pinned;
+  return spawn(program, args, { stdio, env: { PATH: process.env['PATH'], ...env } });
+}
+
+/** Resident memory of a process in bytes: now, and the most that it ever was. */
+export function residentMemory(pid: number): { now: number; peak: number } {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const bytes = (field: string) => Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) * 1024;
+  return { now: bytes('VmRSS'), peak: bytes('VmHWM') };
+}
+
+/** User and system time of a process so far, in seconds; a hundredth is the finest step. */
+export function processorSeconds(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  // The second field, the program's name, may hold spaces and parentheses; utime and stime are the 14th and 15th.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / 100;
+}
+
+/** The share of the machine that others use, measured over a second while this bench does nothing. */
+export async function othersShare(): Promise<number> {
+  const total = () => {
+    const times = cpus().map((cpu) => cpu.times);
+    const sum = (pick: (time: (typeof times)[number]) => number) => times.reduce((all, time) => all + pick(time), 0);
+    return {
+      idle: sum(({ idle }) => idle),
+      all: sum(({ user, nice, sys, idle, irq }) => user + nice + sys + idle + irq),
+    };
+  };
+  const before = total();
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  const after = total();
+  return 1 - (after.idle - before.idle) / (after.all - before.all);
+}

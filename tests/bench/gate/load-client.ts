@@ -1,0 +1,39 @@
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { startProgram } from './cores.ts';
+import type { LoadOptions, LoadResult, LoadTarget } from './load.ts';
+import type { LoadOrder, LoadReply } from './load-process.ts';
+
+const program = join(import.meta.dirname, 'load-process.ts');
+
+/** The generator of load in a process of its own, for any number of targets, one at a time. */
+export interface LoadClient {
+  /** Makes the requests for a target that later runs name. */
+  prepare(target: string, prepared: LoadTarget): Promise<void>;
+  run(target: string, options: LoadOptions): Promise<LoadResult>;
+  stop(): void;
+}
+
+/** Starts the process on this process's core. */
+export function startLoad(): LoadClient {
+  const child = startProgram(program, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  const ask = async (order: LoadOrder): Promise<LoadResult | undefined> => {
+    child.send(order);
+    const [reply] = (await once(child, 'message')) as [LoadReply];
+    if ('error' in reply) throw new Error(reply.error);
+    return reply.result;
+  };
+  return {
+    async prepare(target, prepared) {
+      await ask({ target, prepare: prepared });
+    },
+    async run(target, options) {
+      const result = await ask({ target, run: options });
+      if (!result) throw new Error('a run without a result');
+      return result;
+    },
+    stop() {
+      child.kill('SIGKILL');
+    },
+  };
+}

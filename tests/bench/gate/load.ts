@@ -1,0 +1,163 @@
+import { createLatencyRecord } from './latency.ts';
+import { openConnection, type Connection } from './connection.ts';
+
+/** One server and what to ask it. */
+export interface LoadTarget {
+  host: string;
+  port: number;
+  /** Path and query of the checker's address. */
+  path: string;
+  /** Sent in rotation, one a request. */
+  keys: string[];
+}
+
+export interface LoadOptions {
+  connections: number;
+  /** Not counted, at the beginning. */
+  warmUpSeconds: number;
+  seconds: number;
+  /** Requests a second, evenly spaced and sent whether or not answers have come; absent: as fast as answers come. */
+  rate?: number;
+}
+
+export interface LoadResult {
+  /** Answers in all, those of the warm-up among them. */
+  answers: number;
+  requestsPerSecond: number;
+  p50: number;
+  p99: number;
+  /** Answers by status. */
+  statuses: Record<string, number>;
+  /** The share of its core that the generator itself used (0 to 1); near 1 it is what limits. */
+  busy: number;
+}
+
+/** A request as Traefik's forwardAuth makes it, for one API key. */
+function forwardAuthRequest(target: LoadTarget, key: string): Buffer {
+  const lines = [
+    `GET ${target.path} HTTP/1.1`,
+    'Host: svc-authz.svc-system.svc',
+    'User-Agent: Go-http-client/1.1',
+    `X-Api-Key: ${key}`,
+    'X-Forwarded-For: 203.0.113.7',
+    'X-Forwarded-Host: api--shop-prod.apps.example.com',
+    'X-Forwarded-Method: GET',
+    'X-Forwarded-Proto: https',
+    'X-Forwarded-Uri: /v1/orders?limit=20',
+    'Accept-Encoding: gzip',
+  ];
+  return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
+}
+
+/** Puts load on servers from this process, which should have a core of its own. */
+export interface LoadGenerator {
+  prepare(target: LoadTarget): void;
+  /** @throws Error when a connection breaks */
+  run(options: LoadOptions): Promise<LoadResult>;
+}
+
+/** A generator of load for one target at a time. */
+export function createLoadGenerator(): LoadGenerator {
+  let target: LoadTarget | undefined;
+  let requests: Buffer[] = [];
+  let next = 0;
+
+  const request = (): Buffer => {
+    const chosen = requests[next];
+    if (!chosen) throw new Error('no target');
+    next = next + 1 === requests.length ? 0 : next + 1;
+    return chosen;
+  };
+
+  const run = async ({ host, port }: LoadTarget, options: LoadOptions): Promise<LoadResult> => {
+    const latency = createLatencyRecord();
+    const statuses = new Map<number, number>();
+    const sentAt = new Map<Connection, number>();
+    const idle: Connection[] = [];
+    const { rate } = options;
+    const opened: Connection[] = [];
+    let ended = false;
+    let counting = false;
+    let counted = 0;
+    let answers = 0;
+    let fail: (error: Error) => void = () => undefined;
+    const failure = new Promise<never>((_, reject) => (fail = reject));
+    failure.catch(() => undefined);
+
+    const send = (connection: Connection, dueAt: number) => {
+      sentAt.set(connection, dueAt);
+      connection.send(request());
+    };
+    const answered = (connection: Connection, status: number) => {
+      const now = performance.now();
+      answers++;
+      if (counting) {
+        counted++;
+        latency.add(now - (sentAt.get(connection) ?? now));
+        statuses.set(status, (statuses.get(status) ?? 0) + 1);
+      }
+      if (ended) return;
+      if (rate === undefined) send(connection, now);
+      else idle.push(connection);
+    };
+    for (let index = 0; index < options.connections; index++) {
+      opened.push(await openConnection(host, port, { answered, failed: fail }));
+    }
+
+    /** Sends what is due at the given rate. A request that finds no free connection waits, and its latency with it. */
+    const pace = (perSecond: number) => {
+      const begun = performance.now();
+      let sent = 0;
+      idle.push(...opened);
+      const step = () => {
+        if (ended) return;
+        const due = ((performance.now() - begun) / 1000) * perSecond;
+        while (sent < due) {
+          const connection = idle.pop();
+          if (!connection) break;
+          send(connection, begun + (sent / perSecond) * 1000);
+          sent++;
+        }
+        setImmediate(step);
+      };
+      step();
+    };
+    if (rate === undefined) for (const connection of opened) send(connection, performance.now());
+    else pace(rate);
+
+    const pause = (seconds: number) =>
+      Promise.race([new Promise((resolve) => setTimeout(resolve, seconds * 1000)), failure]);
+    try {
+      await pause(options.warmUpSeconds);
+      counting = true;
+      const [begun, cpu] = [performance.now(), process.cpuUsage()];
+      await pause(options.seconds);
+      counting = false;
+      const seconds = (performance.now() - begun) / 1000;
+      const { user, system } = process.cpuUsage(cpu);
+      return {
+        answers,
+        requestsPerSecond: counted / seconds,
+        p50: latency.percentile(0.5),
+        p99: latency.percentile(0.99),
+        statuses: Object.fromEntries(statuses),
+        busy: (user + system) / 1e6 / seconds,
+      };
+    } finally {
+      ended = true;
+      for (const connection of opened) connection.close();
+    }
+  };
+
+  return {
+    prepare(prepared) {
+      target = prepared;
+      requests = prepared.keys.map((key) => forwardAuthRequest(prepared, key));
+      next = 0;
+    },
+    async run(options) {
+      if (!target) throw new Error('no target');
+      return run(target, options);
+    },
+  };
+}

@@ -1,0 +1,46 @@
+import { printFigure } from '../figure.ts';
+import { residentMemory } from './cores.ts';
+import type { LoadClient } from './load-client.ts';
+
+const megabyte = 1024 * 1024;
+const sampleMs = 100;
+const stepSeconds = 10;
+/** The heap takes its shape in the first part; growth counts from there to the last part. */
+const parts = 5;
+
+/**
+ * Resident memory while this many requests are served. Judged is the lowest reading of the last fifth beside that of the
+ * second: what a collector gives back is no growth.
+ */
+export async function measureMemory(
+  load: LoadClient,
+  { pid, requests, connections }: { pid: number; requests: number; connections: number },
+): Promise<void> {
+  const lowest = Array.from({ length: parts }, () => Number.POSITIVE_INFINITY);
+  let served = 0;
+  let highest = 0;
+  const sampler = setInterval(() => {
+    const { now } = residentMemory(pid);
+    const part = Math.min(parts - 1, Math.floor((served / requests) * parts));
+    lowest[part] = Math.min(lowest[part] ?? now, now);
+    highest = Math.max(highest, now);
+  }, sampleMs);
+  try {
+    while (served < requests) {
+      const { answers } = await load.run('gate', { connections, warmUpSeconds: 0, seconds: stepSeconds });
+      served += answers;
+    }
+  } finally {
+    clearInterval(sampler);
+  }
+  const [, early = Number.NaN] = lowest;
+  const late = lowest.at(-1) ?? Number.NaN;
+  printFigure({ name: 'gate.memory.requests', value: served, unit: 'requests' });
+  printFigure({ name: 'gate.memory.early', value: early / megabyte, unit: 'MiB' });
+  printFigure({ name: 'gate.memory.late', value: late / megabyte, unit: 'MiB' });
+  printFigure({ name: 'gate.memory.highest', value: highest / megabyte, unit: 'MiB' });
+  printFigure({
+    ...{ name: 'gate.memory.growth', value: late / early, unit: 'ratio' },
+    target: { operator: '<=', value: 1.05 },
+  });
+}

@@ -1,0 +1,43 @@
+import type { Pool } from 'pg';
+import { apiKeyDigest, generateApiKey } from '../../../runtime/domain/api-key.ts';
+import { newId, type Id } from '../../../runtime/domain/ids.ts';
+
+/** What a plan of the bench allows: more than any machine asks for, so that every verdict is made in full. */
+const plentiful = { rate: 1e9, burst: 1e9, quota: 1e15 };
+
+export interface BenchKey {
+  id: Id;
+  key: string;
+}
+
+/** An app with keys on one plan, which has a rate, a burst and a monthly quota. */
+export interface BenchRecords {
+  appId: Id;
+  keys: BenchKey[];
+}
+
+/** Writes an environment with an app and this many keys. */
+export async function insertBenchRecords(pool: Pool, keyCount: number): Promise<BenchRecords> {
+  const [environmentId, planId, appId] = [newId(), newId(), newId()];
+  await pool.query(
+    `INSERT INTO plans (id, environment_id, name, requests_per_second, burst, quota_limit, quota_period)
+     VALUES ($1, $2, 'bench', $3, $4, $5, 'month')`,
+    [planId, environmentId, plentiful.rate, plentiful.burst, plentiful.quota],
+  );
+  await pool.query(
+    `INSERT INTO workloads (id, kind, environment_id, project, environment, namespace, name, gated)
+     VALUES ($1, 'App', $2, 'shop', 'prod', 'shop-prod', 'api', true)`,
+    [appId, environmentId],
+  );
+  const keys = Array.from({ length: keyCount }, () => ({ id: newId(), ...generateApiKey() }));
+  await pool.query(
+    `INSERT INTO api_keys (id, environment_id, handle, digest, name, plan_id, created_by)
+     SELECT id, $1, handle, digest, 'Customer ' || handle, $2, 'bench@example.com'
+     FROM unnest($3::uuid[], $4::text[], $5::bytea[]) AS created (id, handle, digest)`,
+    [
+      ...[environmentId, planId, keys.map(({ id }) => id), keys.map(({ handle }) => handle)],
+      keys.map(({ key }) => apiKeyDigest(key)),
+    ],
+  );
+  return { appId, keys };
+}

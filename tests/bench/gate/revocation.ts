@@ -1,0 +1,63 @@
+import { Agent, request as httpRequest } from 'node:http';
+import type { Pool } from 'pg';
+import { deleteKey } from '../../../runtime/records/keys.ts';
+import { printFigure } from '../figure.ts';
+import { createLatencyRecord } from './latency.ts';
+import type { LoadClient } from './load-client.ts';
+import type { BenchKey } from './records.ts';
+import type { MeasuredServer } from './servers.ts';
+
+/** Traffic of others meanwhile. */
+const offeredRate = 5_000;
+
+export interface RevocationOptions {
+  server: MeasuredServer;
+  appId: string;
+  /** Each is revoked once. */
+  keys: readonly BenchKey[];
+  pool: Pool;
+  connections: number;
+}
+
+/** From the moment a revocation is asked for until its key is first denied, while others are served. */
+export async function measureRevocation(load: LoadClient, options: RevocationOptions): Promise<void> {
+  const { server, appId, keys, pool, connections } = options;
+  const agent = new Agent({ keepAlive: true });
+  const status = (key: string): Promise<number> =>
+    new Promise((resolve, reject) => {
+      const asked = httpRequest({
+        ...{ host: server.host, port: server.port, path: `/authorize?app=${appId}`, agent },
+        headers: { 'X-Api-Key': key, 'X-Forwarded-For': '203.0.113.7', 'X-Forwarded-Method': 'GET' },
+      });
+      asked.once('error', reject);
+      asked.once('response', (response) => {
+        response.resume().once('end', () => resolve(response.statusCode ?? 0));
+      });
+      asked.end();
+    });
+  const latency = createLatencyRecord();
+  const ended = new AbortController();
+  const traffic = (async () => {
+    while (!ended.signal.aborted)
+      await load.run('gate', { connections, warmUpSeconds: 0, seconds: 0.5, rate: offeredRate });
+  })();
+  try {
+    for (const { id, key } of keys) {
+      if ((await status(key)) !== 200) throw new Error('a key that was not revoked is denied');
+      const begun = performance.now();
+      const revoked = deleteKey(pool, id);
+      while ((await status(key)) === 200);
+      latency.add(performance.now() - begun);
+      await revoked;
+    }
+  } finally {
+    ended.abort();
+    await traffic;
+    agent.destroy();
+  }
+  printFigure({ name: 'gate.revocation.p50', value: latency.percentile(0.5), unit: 'ms' });
+  printFigure({
+    ...{ name: 'gate.revocation.p99', value: latency.percentile(0.99), unit: 'ms' },
+    target: { operator: '<', value: 1_000 },
+  });
+}

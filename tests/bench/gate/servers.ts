@@ -1,0 +1,72 @@
+import { once } from 'node:events';
+import { join } from 'node:path';
+import type { ChildProcess } from 'node:child_process';
+import { authzMemory } from '../../../infra/manifests/platform/processes.ts';
+import { freePort, untilListening } from '../../support/servers.ts';
+import { serverCore, startProgram } from './cores.ts';
+
+const bareServer = join(import.meta.dirname, 'bare-server.ts');
+const authz = join(import.meta.dirname, '../../../gate/authz/main.ts');
+const host = '127.0.0.1';
+const readyLimitMs = 60_000;
+
+/** A server under measurement, alone on its core while it is asked. */
+export interface MeasuredServer {
+  host: string;
+  port: number;
+  pid: number;
+  /** From its start until it said that it was ready, in ms. */
+  readyMs: number;
+  stop(): Promise<void>;
+}
+
+async function measured(child: ChildProcess, port: number, ready: () => Promise<void>): Promise<MeasuredServer> {
+  const begun = performance.now();
+  try {
+    await ready();
+  } catch (error) {
+    child.kill('SIGKILL');
+    throw error;
+  }
+  return {
+    ...{ host, port, pid: child.pid ?? 0, readyMs: performance.now() - begun },
+    async stop() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      const exited = once(child, 'exit');
+      child.kill('SIGKILL');
+      await exited;
+    },
+  };
+}
+
+/** The bare server, with the same settings of its runtime as the checker. */
+export async function startBareServer(): Promise<MeasuredServer> {
+  const port = await freePort();
+  const child = startProgram(bareServer, {
+    ...{ core: serverCore, env: { ...authzMemory, PORT: String(port) } },
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  return measured(child, port, () => untilListening(port, child));
+}
+
+/** The checker as it is deployed: its whole process, on a store, with its log read from a pipe and thrown away. */
+export async function startGate(databaseUrl: string): Promise<MeasuredServer> {
+  const [port, adminPort] = [await freePort(), await freePort()];
+  const child = startProgram(authz, {
+    core: serverCore,
+    env: { ...authzMemory, DATABASE_URL: databaseUrl, PORT: String(port), ADMIN_PORT: String(adminPort) },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  child.stdout?.resume();
+  return measured(child, port, async () => {
+    const limit = AbortSignal.timeout(readyLimitMs);
+    for (;;) {
+      if (child.exitCode !== null) throw new Error(`the checker ended with code ${child.exitCode}`);
+      const answer = await fetch(`http://${host}:${adminPort}/ready`, { signal: limit }).catch(() => undefined);
+      await answer?.arrayBuffer();
+      if (answer?.status === 200) return;
+      limit.throwIfAborted();
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  });
+}
