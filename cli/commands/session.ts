@@ -43,6 +43,7 @@ export const loginCommand = command({
       ...(moved && { project: undefined, environment: undefined }),
     });
     context.say(`signed in to ${api} as ${session.email}`);
+    if (session.passwordChangeRequired) context.say('choose a password of your own now: svc user password');
   },
 });
 

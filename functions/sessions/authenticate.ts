@@ -19,7 +19,7 @@ type Headers = Parameters<Authenticate>[0]['headers'];
 
 /**
  * Finds the session of a bearer token (command line) or of the console's cookie. A browser sends the cookie on requests
- * that another site started, too, so such a request may only change something when its Origin is our own.
+ * that another site started, too, so such a request may only change something when it comes from our own origin.
  */
 export function createAuthenticate({ pool, clock, baseUrl }: AuthenticateOptions): Authenticate {
   const ownOrigin = new URL(baseUrl).origin;
@@ -30,7 +30,7 @@ export function createAuthenticate({ pool, clock, baseUrl }: AuthenticateOptions
       throw new Problem('unauthenticated', 'Sign in first: run `svc login`, or send Authorization: Bearer <token>.');
     }
     if (bearer === undefined && !safeMethods.includes(method) && !isSameOrigin(headers, ownOrigin)) {
-      throw new Problem('forbidden', 'This request comes from another site; send it from the console itself.');
+      throw new Problem('cross_site', 'This request comes from another site; send it from the console itself.');
     }
     const session = await findSession(pool, sessionTokenDigest(token), clock.now());
     if (!session) throw new Problem('unauthenticated', 'The session has ended; sign in again with `svc login`.');
@@ -50,9 +50,15 @@ function cookieOf(headers: Headers): string | undefined {
   return pairs.find((pair) => pair.startsWith(`${sessionCookie}=`))?.slice(sessionCookie.length + 1);
 }
 
-/** The Host header counts as well: through a port-forward the console has another address than the public one. */
+/**
+ * By what only the browser itself can write: `Sec-Fetch-Site`, or `Origin` in older ones; where both are there, both.
+ * The Host header counts as well: through a port-forward the console has another address than the public one.
+ */
 function isSameOrigin(headers: Headers, ownOrigin: string): boolean {
+  const site = headers['sec-fetch-site'];
   const origin = headers['origin'];
+  if (site !== undefined && site !== 'same-origin') return false;
+  if (origin === undefined) return site === 'same-origin';
   if (typeof origin !== 'string') return false;
   return origin === ownOrigin || URL.parse(origin)?.host === headers['host'];
 }

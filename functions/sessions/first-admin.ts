@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import type { Pool } from 'pg';
 import { newId } from '../../runtime/domain/ids.ts';
+import { passwordMin } from '../../runtime/domain/password.ts';
 import { createFirstAdmin, hasAdmin } from '../../runtime/records/users.ts';
 import type { Passwords } from './password.ts';
 
@@ -31,7 +32,7 @@ export async function ensureFirstAdmin({
     return;
   }
   const password = (await readFile(passwordFile, 'utf8')).replace(/\r?\n$/, '');
-  if (password.length < 12) throw new Error('the first admin’s password file holds fewer than 12 characters');
+  if (password.length < passwordMin) throw new Error('the first admin’s password file holds fewer than 12 characters');
   const created = await createFirstAdmin(pool, { id: newId(), email, passwordHash: await passwords.hash(password) });
   if (created) log.info({ email }, 'first admin created');
 }

@@ -30,7 +30,7 @@ export function createSessionRoutes({ pool, clock, passwords, loginLimit, baseUr
       `Max-Age=${maxAgeSeconds}`,
       'Path=/',
       'HttpOnly',
-      'SameSite=Lax',
+      'SameSite=Strict',
       ...(baseUrl.startsWith('https:') ? ['Secure'] : []),
     ].join('; ');
 
@@ -45,49 +45,66 @@ export function createSessionRoutes({ pool, clock, passwords, loginLimit, baseUr
       replies: { 201: sessionCreated },
       async handle({ body, clientAddress, log }) {
         const account = normaliseEmail(body.email);
-        const wait = loginLimit.take(account, clientAddress);
+        const wait = await loginLimit.take(account, clientAddress);
         if (wait > 0) {
           log.warn({ clientAddress }, 'login refused: too many attempts');
           throw new Problem('too_many_requests', `Too many attempts; try again in ${Math.ceil(wait / 60)} minutes.`, {
             details: { retryAfterSeconds: wait },
           });
         }
+        const now = clock.now();
         const user = await findUserByEmail(pool, account);
         const proven = await passwords.verify(body.password, user?.passwordHash);
-        if (!user || !proven) {
+        const token = generateSessionToken();
+        const expiresAt = new Date(now.getTime() + lifetimeMs);
+        const id = newId();
+        const signedIn =
+          user && proven && (user.oneTimeUntil === null || user.oneTimeUntil > now)
+            ? await insertSession(
+                pool,
+                {
+                  id,
+                  userId: user.id,
+                  provenHash: user.passwordHash,
+                  tokenDigest: sessionTokenDigest(token),
+                  expiresAt,
+                },
+                now,
+              )
+            : false;
+        if (!user || !signedIn) {
           log.warn({ clientAddress }, 'login failed');
           throw new Problem('invalid_credentials', 'E-mail address or password is wrong.');
         }
-        loginLimit.clear(account, clientAddress);
-        const token = generateSessionToken();
-        const now = clock.now();
-        const expiresAt = new Date(now.getTime() + lifetimeMs);
-        const session = { id: newId(), userId: user.id, tokenDigest: sessionTokenDigest(token), expiresAt };
-        await insertSession(pool, session, now);
-        log.info({ email: user.email, sessionId: session.id }, 'login');
+        await loginLimit.clear(account, clientAddress);
+        log.info({ email: user.email, sessionId: id }, 'login');
         return {
           status: 201,
           headers: { 'Set-Cookie': cookie(token, lifetimeMs / 1000) },
-          body: { token, email: user.email, expiresAt: expiresAt.toISOString() },
+          body: {
+            ...{ token, email: user.email, expiresAt: expiresAt.toISOString() },
+            ...(user.oneTimeUntil && { passwordChangeRequired: true }),
+          },
         };
       },
     }),
     route({
       method: 'GET',
       path: '/session',
-      access: 'session',
+      access: 'account',
       summary: 'Tells who is signed in.',
       tag: 'sessions',
       replies: { 200: sessionView },
       handle(request) {
-        const { email, role } = sessionOf(request);
-        return Promise.resolve({ status: 200, body: { email, role } });
+        const { email, role, passwordChangeRequired } = sessionOf(request);
+        const body = { email, role, ...(passwordChangeRequired && { passwordChangeRequired }) };
+        return Promise.resolve({ status: 200, body });
       },
     }),
     route({
       method: 'DELETE',
       path: '/session',
-      access: 'session',
+      access: 'account',
       summary: 'Signs out: the token stops working.',
       tag: 'sessions',
       replies: { 204: null },

@@ -1,42 +1,129 @@
+import { hash } from 'node:crypto';
+import { isIPv6 } from 'node:net';
+import type { Pool } from 'pg';
 import type { Clock } from '../../runtime/domain/clock.ts';
 
-/** Attempts that one client has for one account within {@link windowMs}. */
-const attempts = 10;
+/** Attempts within {@link windowMs}: of one client for one account, of one client, and of strangers for one account. */
+const limits = { pair: 10, client: 100, account: 100 };
 const windowMs = 15 * 60_000;
-/** Bounds the memory that strangers can take; the oldest go first. */
-const maxEntries = 10_000;
+/** A client from which somebody has signed in is no stranger to the account for so long. */
+const knownMs = 30 * 24 * 3_600_000;
+/** Bounds what strangers can make the platform keep; what was tried least goes first. */
+const maxRows = 100_000;
+/** Attempts between two looks at that bound. */
+const trimEvery = 500;
 
-/** Slows down guessing of passwords. */
+/**
+ * Slows down guessing of passwords, in PostgreSQL: for all replicas together, and over restarts. Nobody can lock others
+ * out: refused attempts count for nobody else, and who has signed in from a client before is held up there by the
+ * attempts of that client for that account only.
+ */
 export interface LoginLimit {
   /** Counts an attempt before it is made, so that parallel ones count too. Seconds to wait, or 0 to go ahead. */
-  take(account: string, client: string): number;
-  /** A successful login clears the account's count for this client. */
-  clear(account: string, client: string): void;
+  take(account: string, client: string): Promise<number>;
+  /** A successful login takes its attempt back, and makes the client known to the account. */
+  clear(account: string, client: string): Promise<void>;
 }
 
-const keyOf = (account: string, client: string) => `${client}\n${account}`;
+/** @param maximum rows that are kept at most; default 100,000 */
+export function createLoginLimit({
+  pool,
+  clock,
+  maximum = maxRows,
+}: {
+  pool: Pool;
+  clock: Clock;
+  maximum?: number;
+}): LoginLimit {
+  let takes = 0;
 
-/** Counts in memory: each replica of console-api has its own count, and a restart forgets. */
-export function createLoginLimit(clock: Clock): LoginLimit {
-  const counts = new Map<string, { taken: number; endsAt: number }>();
+  const takeOne = async (key: Buffer, limit: number, now: Date): Promise<number> => {
+    const { taken, endsAt } = await count(pool, key, limit, now, new Date(now.getTime() + windowMs));
+    return taken > limit ? Math.max(1, Math.ceil((endsAt.getTime() - now.getTime()) / 1000)) : 0;
+  };
+
   return {
-    take(account, client) {
-      const key = keyOf(account, client);
-      const now = clock.monotonic();
-      const found = counts.get(key);
-      if (found && found.endsAt > now) {
-        if (found.taken >= attempts) return Math.ceil((found.endsAt - now) / 1000);
-        found.taken += 1;
-        return 0;
-      }
-      counts.delete(key);
-      counts.set(key, { taken: 1, endsAt: now + windowMs });
-      const [oldest] = counts.keys();
-      if (counts.size > maxEntries && oldest !== undefined) counts.delete(oldest);
-      return 0;
+    async take(account, client) {
+      const now = clock.now();
+      const keys = keysOf(account, client);
+      if (takes++ % trimEvery === 0) await trim(pool, now, maximum);
+      const ofPair = await takeOne(keys.pair, limits.pair, now);
+      if (ofPair > 0 || (await isKnown(pool, keys.known, now))) return ofPair;
+      return (await takeOne(keys.client, limits.client, now)) || takeOne(keys.account, limits.account, now);
     },
-    clear(account, client) {
-      counts.delete(keyOf(account, client));
+    async clear(account, client) {
+      const now = clock.now();
+      const keys = keysOf(account, client);
+      if (!(await isKnown(pool, keys.known, now))) await giveBack(pool, [keys.client, keys.account]);
+      await makeKnown(pool, keys, new Date(now.getTime() + knownMs));
     },
   };
+}
+
+type Keys = Record<'pair' | 'client' | 'account' | 'known', Buffer>;
+
+function keysOf(account: string, address: string): Keys {
+  const client = networkOf(address);
+  const key = (...parts: string[]) => hash('sha256', parts.join('\n'), 'buffer');
+  return {
+    pair: key('pair', client, account),
+    client: key('client', client),
+    account: key('account', account),
+    known: key('known', client, account),
+  };
+}
+
+/** An IPv6 client has a whole /64 to choose from. */
+function networkOf(address: string): string {
+  if (!isIPv6(address) || address.includes('.')) return address;
+  const [head = '', tail] = address.toLowerCase().split('::');
+  const groups = head === '' ? [] : head.split(':');
+  const after = tail ? tail.split(':') : [];
+  const zeros = tail === undefined ? 0 : 8 - groups.length - after.length;
+  const all = [...groups, ...Array.from({ length: zeros }, () => '0'), ...after];
+  return all
+    .slice(0, 4)
+    .map((group) => group.replace(/^0+(?=.)/, ''))
+    .join(':');
+}
+
+async function count(pool: Pool, key: Buffer, limit: number, now: Date, endsAt: Date) {
+  const { rows } = await pool.query<{ taken: number; endsAt: Date }>(
+    `INSERT INTO login_attempts AS a (key, taken, ends_at) VALUES ($1, 1, $4)
+     ON CONFLICT (key) DO UPDATE SET
+       taken = CASE WHEN a.ends_at > $3 THEN least(a.taken, $2) + 1 ELSE 1 END,
+       ends_at = CASE WHEN a.ends_at > $3 THEN a.ends_at ELSE excluded.ends_at END
+     RETURNING taken, ends_at AS "endsAt"`,
+    [key, limit, now, endsAt],
+  );
+  return rows[0] ?? { taken: 1, endsAt };
+}
+
+async function isKnown(pool: Pool, key: Buffer, now: Date): Promise<boolean> {
+  const { rowCount } = await pool.query('SELECT 1 FROM login_attempts WHERE key = $1 AND ends_at > $2', [key, now]);
+  return rowCount === 1;
+}
+
+async function giveBack(pool: Pool, keys: Buffer[]): Promise<void> {
+  for (const key of keys)
+    await pool.query('UPDATE login_attempts SET taken = taken - 1 WHERE key = $1 AND taken > 0', [key]);
+}
+
+async function makeKnown(pool: Pool, { known, pair }: Keys, endsAt: Date): Promise<void> {
+  await pool.query('DELETE FROM login_attempts WHERE key = $1', [pair]);
+  // As if it had been tried often: it goes last when there are too many.
+  await pool.query(
+    `INSERT INTO login_attempts (key, taken, ends_at) VALUES ($1, $2, $3)
+     ON CONFLICT (key) DO UPDATE SET ends_at = excluded.ends_at`,
+    [known, limits.account + 1, endsAt],
+  );
+}
+
+async function trim(pool: Pool, now: Date, maximum: number): Promise<void> {
+  await pool.query('DELETE FROM login_attempts WHERE ends_at <= $1', [now]);
+  await pool.query(
+    `DELETE FROM login_attempts WHERE key IN
+       (SELECT key FROM login_attempts ORDER BY taken DESC, ends_at DESC, key OFFSET $1)`,
+    [maximum],
+  );
 }

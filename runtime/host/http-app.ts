@@ -7,7 +7,15 @@ import { Problem } from '../domain/problem.ts';
 import { parseJson, parseShape, readBody } from './http-body.ts';
 import { problemBodyOf, problemOf } from './http-errors.ts';
 import { openApiDocument } from './openapi.ts';
-import type { Authenticate, Route, RouteReply, RouteRequest } from './route.ts';
+import type {
+  Authenticate,
+  AuthorizeProject,
+  ProjectGrant,
+  Route,
+  RouteReply,
+  RouteRequest,
+  Session,
+} from './route.ts';
 
 /** The prefix of every path of the management API (spec.md §9). */
 export const apiPrefix = '/api/v1';
@@ -18,6 +26,7 @@ export interface HttpAppOptions {
   /** Mounted at their own paths, such as `/health`. */
   rootRoutes?: readonly Route[];
   authenticate: Authenticate;
+  authorize: AuthorizeProject;
   log: Logger;
   registry: Registry;
   /** The public address of the management API, without a trailing slash. */
@@ -47,6 +56,10 @@ export function createHttpApp(options: HttpAppOptions): Koa<State> {
   const mount = (route: Route, pattern: string) => {
     if (router.stack.some(({ path, methods }) => path === pattern && methods.includes(route.method))) {
       throw new Error(`${route.method} ${pattern} is declared twice`);
+    }
+    // The types say so, too; they do not see a path that is put together at run time.
+    if (/\/:project(\/|$)/.test(pattern) !== (typeof route.access === 'object')) {
+      throw new Error(`${route.method} ${pattern} does not declare the role that it needs in its project`);
     }
     router.register(pattern, [route.method], async (context: Context) => {
       context.state.pattern = pattern;
@@ -133,12 +146,7 @@ async function serve(route: Route, context: Context, options: HttpAppOptions): P
   res.once('close', () => {
     if (!res.writableFinished) gone.abort(new Error('the client went away'));
   });
-  const byToken =
-    route.access === 'webhook' || (route.access === 'session-or-webhook' && req.headers['x-svc-token'] !== undefined);
-  const session =
-    route.access === 'public' || byToken
-      ? undefined
-      : await options.authenticate({ method: route.method, headers: req.headers });
+  const { session, grant } = await admit(route, context, options);
   const rawBody = route.body || route.lateBody ? await readBody(req) : Buffer.alloc(0);
   const request: RouteRequest<unknown, unknown, unknown> = {
     params: route.params ? parseShape(route.params, { ...context['params'] }, 'params') : {},
@@ -147,6 +155,7 @@ async function serve(route: Route, context: Context, options: HttpAppOptions): P
     rawBody,
     headers: req.headers,
     session,
+    grant,
     clientAddress: context.get('X-Forwarded-For').split(',').at(-1)?.trim() || (req.socket.remoteAddress ?? 'unknown'),
     requestId: state.requestId,
     log: state.log,
@@ -159,6 +168,29 @@ async function serve(route: Route, context: Context, options: HttpAppOptions): P
   context.body = reply.body ?? null;
   // Koa makes a missing body 204.
   context.status = reply.status;
+}
+
+/** The one place where it is decided who may call a route: before its body is read. */
+async function admit(
+  { access, method }: Route,
+  context: Context,
+  { authenticate, authorize }: HttpAppOptions,
+): Promise<{ session?: Session; grant?: ProjectGrant }> {
+  const { headers } = context.req;
+  if (access === 'public' || access === 'webhook') return {};
+  if (typeof access === 'object' && access.orWebhook && headers['x-svc-token'] !== undefined) return {};
+  const session = await authenticate({ method, headers });
+  if (access === 'account') return { session };
+  if (session.passwordChangeRequired) {
+    throw new Problem('password_change_required', 'Choose a password of your own first: run `svc user password`.');
+  }
+  if (access === 'session') return { session };
+  if (access === 'platform-admin') {
+    if (session.role === 'admin') return { session };
+    throw new Problem('forbidden', 'Only an admin of the platform may do this.', { details: { needs: access } });
+  }
+  const { project = '' } = context['params'] as { project?: string };
+  return { session, grant: await authorize(session, project, access.project) };
 }
 
 function checkReply(route: Route, { status, body }: RouteReply): void {

@@ -14,12 +14,20 @@ export interface OpenApiOptions {
 
 type Json = Record<string, unknown>;
 
-const security: Readonly<Record<Access, Json[]>> = {
-  public: [],
-  session: [{ bearer: [] }, { cookie: [] }],
-  webhook: [{ webhookToken: [] }, { webhookSignature: [] }],
-  'session-or-webhook': [{ bearer: [] }, { cookie: [] }, { webhookToken: [] }],
-};
+const bySession: Json[] = [{ bearer: [] }, { cookie: [] }];
+const byToken = { webhookToken: [] };
+
+function securityOf(access: Access): Json[] {
+  if (access === 'public') return [];
+  if (access === 'webhook') return [byToken, { webhookSignature: [] }];
+  return typeof access === 'object' && access.orWebhook ? [...bySession, byToken] : bySession;
+}
+
+/** What a person has to be, in words; undefined when being signed in is enough, or not needed. */
+function needsOf(access: Access): string | undefined {
+  if (typeof access === 'object') return `Needs the role ${access.project} in the project.`;
+  return access === 'platform-admin' ? 'Needs an admin of the platform.' : undefined;
+}
 
 /** The OpenAPI 3.1 document of the routes, made of the very schemas that validate (design.md §9). */
 export function openApiDocument({ routes, baseUrl, version, prefix }: OpenApiOptions): Json {
@@ -47,11 +55,13 @@ export function openApiDocument({ routes, baseUrl, version, prefix }: OpenApiOpt
 
 function operation(route: Route): Json {
   const body = route.body ?? route.lateBody;
+  const description = needsOf(route.access);
   return {
     operationId: operationId(route),
     summary: route.summary,
+    ...(description !== undefined && { description }),
     tags: [route.tag],
-    security: security[route.access],
+    security: securityOf(route.access),
     parameters: [...pathParameters(route), ...queryParameters(route)],
     ...(body && { requestBody: { required: true, content: json(jsonSchema(body, 'input')) } }),
     responses: {

@@ -1,13 +1,16 @@
 import { hash } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { Id } from '../domain/ids.ts';
+import type { PlatformRole } from '../domain/roles.ts';
 
 /** A session with the person whose it is. */
 export interface SessionRecord {
   sessionId: Id;
   userId: Id;
   email: string;
-  role: 'admin' | 'member';
+  role: PlatformRole;
+  /** Signed in with a one-time password, which has to be replaced first of all. */
+  passwordChangeRequired: boolean;
 }
 
 /** What is stored of a bearer token: its SHA-256 (32 bytes); 206 bits of randomness need no salt. */
@@ -15,25 +18,32 @@ export function sessionTokenDigest(token: string): Buffer {
   return hash('sha256', token, 'buffer');
 }
 
-/** Stores a session, and forgets those that ended before `now`. */
+/**
+ * Stores a session, and forgets those that ended before `now`.
+ * @returns false when the person is disabled or gone, or has another password than the one that was proven, by now
+ */
 export async function insertSession(
   pool: Pool,
-  session: { id: Id; userId: Id; tokenDigest: Buffer; expiresAt: Date },
+  session: { id: Id; userId: Id; provenHash: string; tokenDigest: Buffer; expiresAt: Date },
   now: Date,
-): Promise<void> {
+): Promise<boolean> {
   await pool.query(`DELETE FROM sessions WHERE expires_at <= $1`, [now]);
-  await pool.query(
-    `INSERT INTO sessions (id, user_id, token_digest, created_at, expires_at) VALUES ($1, $2, $3, $4, $5)`,
-    [session.id, session.userId, session.tokenDigest, now, session.expiresAt],
+  // The lock: a reset of the password at the same moment ends this session, or comes before it.
+  const { rowCount } = await pool.query(
+    `INSERT INTO sessions (id, user_id, token_digest, created_at, expires_at)
+     SELECT $1, id, $3, $4, $5 FROM users WHERE id = $2 AND disabled_at IS NULL AND password_hash = $6 FOR SHARE`,
+    [session.id, session.userId, session.tokenDigest, now, session.expiresAt, session.provenHash],
   );
+  return rowCount === 1;
 }
 
 /** The session of a token, or undefined when there is none or it ended before `now`. */
 export async function findSession(pool: Pool, tokenDigest: Buffer, now: Date): Promise<SessionRecord | undefined> {
   const { rows } = await pool.query<SessionRecord>(
-    `SELECT sessions.id AS "sessionId", users.id AS "userId", users.email, users.role
+    `SELECT sessions.id AS "sessionId", users.id AS "userId", users.email, users.role,
+       users.one_time_until IS NOT NULL AS "passwordChangeRequired"
      FROM sessions JOIN users ON users.id = sessions.user_id
-     WHERE token_digest = $1 AND expires_at > $2`,
+     WHERE token_digest = $1 AND expires_at > $2 AND disabled_at IS NULL`,
     [tokenDigest, now],
   );
   return rows[0];

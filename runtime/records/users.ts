@@ -1,5 +1,8 @@
-import type { Pool } from 'pg';
+import type { Pool, PoolClient } from 'pg';
+import { transaction } from '../db/pool.ts';
 import type { Id } from '../domain/ids.ts';
+import { Problem } from '../domain/problem.ts';
+import type { PlatformRole } from '../domain/roles.ts';
 
 /** A person who may sign in. */
 export interface User {
@@ -8,8 +11,16 @@ export interface User {
   email: string;
   /** scrypt in the PHC string format. */
   passwordHash: string;
-  role: 'admin' | 'member';
+  role: PlatformRole;
+  /** When it was disabled: since then nobody signs in with it. */
+  disabledAt: Date | null;
+  /** Set: the password was made by an admin, works until then, and has to be replaced first of all. */
+  oneTimeUntil: Date | null;
+  createdAt: Date;
 }
+
+const columns = `id, email, password_hash AS "passwordHash", role, disabled_at AS "disabledAt",
+  one_time_until AS "oneTimeUntil", created_at AS "createdAt"`;
 
 /** The one spelling of an address under which a user is stored and looked up. */
 export function normaliseEmail(email: string): string {
@@ -18,11 +29,26 @@ export function normaliseEmail(email: string): string {
 
 /** The user with this address, or undefined. */
 export async function findUserByEmail(pool: Pool, email: string): Promise<User | undefined> {
-  const { rows } = await pool.query<User>(
-    `SELECT id, email, password_hash AS "passwordHash", role FROM users WHERE email = $1`,
-    [normaliseEmail(email)],
-  );
+  const { rows } = await pool.query<User>(`SELECT ${columns} FROM users WHERE email = $1`, [normaliseEmail(email)]);
   return rows[0];
+}
+
+/** The user with this id, or undefined. */
+export async function findUserById(pool: Pool, id: Id): Promise<User | undefined> {
+  const { rows } = await pool.query<User>(`SELECT ${columns} FROM users WHERE id = $1`, [id]);
+  return rows[0];
+}
+
+/** Up to `limit` users by address, those after `after` when it is given. */
+export async function listUsers(
+  pool: Pool,
+  { limit, after }: { limit: number; after?: string | undefined },
+): Promise<User[]> {
+  const { rows } = await pool.query<User>(
+    `SELECT ${columns} FROM users WHERE $1::text IS NULL OR email > $1 ORDER BY email LIMIT $2`,
+    [after ?? null, limit],
+  );
+  return rows;
 }
 
 /** Whether anybody may administer the installation. */
@@ -46,4 +72,89 @@ export async function createFirstAdmin(
     [user.id, normaliseEmail(user.email), user.passwordHash],
   );
   return rowCount === 1;
+}
+
+/** Creates a user. @returns undefined when there is one of this address */
+export async function insertUser(
+  pool: Pool,
+  user: Pick<User, 'id' | 'email' | 'passwordHash' | 'role' | 'oneTimeUntil'>,
+): Promise<User | undefined> {
+  const { rows } = await pool.query<User>(
+    `INSERT INTO users (id, email, password_hash, role, one_time_until) VALUES ($1, $2, $3, $4, $5)
+     ON CONFLICT (email) DO NOTHING RETURNING ${columns}`,
+    [user.id, normaliseEmail(user.email), user.passwordHash, user.role, user.oneTimeUntil],
+  );
+  return rows[0];
+}
+
+/**
+ * Changes a user; a role holds from the next request on, and one that is disabled loses its sessions.
+ * @returns before and after, or undefined when there is none @throws Problem `last_admin`
+ */
+export async function updateUser(
+  pool: Pool,
+  id: Id,
+  changes: { role?: PlatformRole | undefined; disabled?: boolean | undefined },
+  now: Date,
+): Promise<{ before: User; after: User } | undefined> {
+  return transaction(pool, async (client) => {
+    const keepsAdmin = changes.role !== 'member' && changes.disabled !== true;
+    const before = await lockUser(client, id, keepsAdmin);
+    if (!before) return undefined;
+    const disabled = changes.disabled ?? before.disabledAt !== null;
+    const { rows } = await client.query<User>(
+      `UPDATE users SET role = $2, disabled_at = CASE WHEN $3 THEN coalesce(disabled_at, $4) END
+       WHERE id = $1 RETURNING ${columns}`,
+      [id, changes.role ?? before.role, disabled, now],
+    );
+    if (disabled) await client.query('DELETE FROM sessions WHERE user_id = $1', [id]);
+    return rows[0] && { before, after: rows[0] };
+  });
+}
+
+/**
+ * Replaces a password and ends the sessions, but for `keepSession`. @param given `provenHash`: only while the password is
+ * still the one that was proven @returns whether it did
+ */
+export async function setPassword(
+  pool: Pool,
+  id: Id,
+  passwordHash: string,
+  given: { oneTimeUntil?: Date | null; provenHash?: string; keepSession?: Id },
+): Promise<boolean> {
+  return transaction(pool, async (client) => {
+    const { rowCount } = await client.query(
+      `UPDATE users SET password_hash = $2, one_time_until = $3
+       WHERE id = $1 AND ($4::text IS NULL OR password_hash = $4)`,
+      [id, passwordHash, given.oneTimeUntil ?? null, given.provenHash ?? null],
+    );
+    if (rowCount === 0) return false;
+    await client.query('DELETE FROM sessions WHERE user_id = $1 AND ($2::uuid IS NULL OR id <> $2)', [
+      id,
+      given.keepSession ?? null,
+    ]);
+    return true;
+  });
+}
+
+/** Deletes a user with sessions and roles. @returns whether there was one @throws Problem `last_admin` */
+export async function deleteUser(pool: Pool, id: Id): Promise<boolean> {
+  return transaction(pool, async (client) => {
+    await lockUser(client, id, false);
+    const { rowCount } = await client.query('DELETE FROM users WHERE id = $1', [id]);
+    return rowCount === 1;
+  });
+}
+
+/** Locks the platform's admins and one user, so that two changes at once cannot take the last two admins. */
+async function lockUser(client: PoolClient, id: Id, keepsAdmin: boolean): Promise<User | undefined> {
+  const { rows } = await client.query<User>(
+    `SELECT ${columns} FROM users WHERE id = $1 OR (role = 'admin' AND disabled_at IS NULL) ORDER BY id FOR UPDATE`,
+    [id],
+  );
+  const admins = rows.filter((user) => user.role === 'admin' && user.disabledAt === null);
+  if (!keepsAdmin && admins.length === 1 && admins[0]?.id === id) {
+    throw new Problem('last_admin', 'This is the platform’s last admin; make somebody else an admin first.');
+  }
+  return rows.find((user) => user.id === id);
 }

@@ -31,7 +31,10 @@ async function signInService(t: Tap, pool: pg.Pool, baseUrl = 'http://console.te
   const recorded = recordingLog();
   const api = await testApi(t, {
     authenticate: createAuthenticate({ pool, clock, baseUrl }),
-    routes: [...createSessionRoutes({ pool, clock, passwords, loginLimit: createLoginLimit(clock), baseUrl }), change],
+    routes: [
+      ...createSessionRoutes({ pool, clock, passwords, loginLimit: createLoginLimit({ pool, clock }), baseUrl }),
+      change,
+    ],
     log: recorded.log,
   });
   const login = (body: unknown = { email, password }, headers: Record<string, string> = {}) =>
@@ -63,7 +66,7 @@ t.test('sessions', async (t) => {
     t.equal(answer.status, 201);
     t.match(answer.body, { token: /^svcs_[a-z0-9]{40}$/, email, expiresAt: /Z$/ });
     const cookie = answer.headers.get('set-cookie') ?? '';
-    t.match(cookie, /^svc_session=svcs_[a-z0-9]{40}; Max-Age=2592000; Path=\/; HttpOnly; SameSite=Lax$/);
+    t.match(cookie, /^svc_session=svcs_[a-z0-9]{40}; Max-Age=2592000; Path=\/; HttpOnly; SameSite=Strict$/);
     const bearer = { authorization: `Bearer ${answer.body.token}` };
     t.same((await api.call('GET', path, { headers: bearer })).body, { email, role: 'admin' });
     const byCookie = { authorization: '', cookie: `other=1; svc_session=${answer.body.token}` };
@@ -100,8 +103,16 @@ t.test('sessions', async (t) => {
     const { api, login } = await signInService(t, pool);
     const { token } = (await login()).body;
     const cookie = { authorization: '', cookie: `svc_session=${token}` };
-    const post = async (headers: Record<string, string>) =>
-      (await api.call('POST', '/api/v1/change', { headers: { ...cookie, ...headers } })).status;
+    const send = (headers: Record<string, string>) =>
+      api.call('POST', '/api/v1/change', { headers: { ...cookie, ...headers } });
+    const post = async (headers: Record<string, string>) => (await send(headers)).status;
+    t.match((await send({})).body, { code: 'cross_site' });
+    for (const site of ['cross-site', 'same-site', 'none']) {
+      t.equal(await post({ 'sec-fetch-site': site }), 403, site);
+      t.equal(await post({ 'sec-fetch-site': site, origin: 'http://console.test' }), 403, site);
+    }
+    t.equal(await post({ 'sec-fetch-site': 'same-origin' }), 204);
+    t.equal(await post({ 'sec-fetch-site': 'same-origin', origin: 'http://evil.test' }), 403);
     t.equal(await post({}), 403);
     t.equal(await post({ origin: 'http://evil.test' }), 403);
     t.equal(await post({ origin: 'null' }), 403);
@@ -132,6 +143,14 @@ t.test('sessions', async (t) => {
     t.equal((await from('8.8.8.8', password)).status, 201, 'another client is not held up');
     await clock.advance(15 * 60_000 + 1);
     t.equal((await from('9.9.9.9', password)).status, 201);
+  });
+
+  t.test('a form of another site cannot sign anybody in', async (t) => {
+    const { api } = await signInService(t, pool);
+    const headers = { authorization: '', 'content-type': 'text/plain', origin: 'http://evil.test' };
+    const answer = await api.call('POST', path, { body: JSON.stringify({ email, password }), headers });
+    t.equal(answer.status, 415);
+    t.equal(answer.headers.get('set-cookie'), null);
   });
 
   t.test('400: a login needs both fields', async (t) => {

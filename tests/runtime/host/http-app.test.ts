@@ -197,6 +197,7 @@ t.test('an operation can be declared once only', (t) => {
       createHttpApp({
         routes: [echo, echo],
         authenticate: () => Promise.reject(new Error('unused')),
+        authorize: () => Promise.reject(new Error('unused')),
         log: silentLog,
         registry: new Registry(),
         baseUrl: 'http://x',

@@ -1,0 +1,17 @@
+import { z } from 'zod';
+import { projectRoles } from '../../domain/roles.ts';
+import { timestamp } from './common.ts';
+
+/** `PUT /api/v1/projects/{p}/members/{u}` */
+export const memberSet = z.strictObject({ role: z.enum(projectRoles) });
+
+export const memberView = z.object({
+  userId: z.uuid(),
+  email: z.string(),
+  role: z.enum(projectRoles),
+  /** Cannot sign in right now. */
+  disabled: z.boolean().optional(),
+  since: timestamp,
+});
+
+export type MemberView = z.infer<typeof memberView>;

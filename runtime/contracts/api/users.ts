@@ -1,0 +1,37 @@
+import { z } from 'zod';
+import { passwordMax } from '../../domain/password.ts';
+import { platformRoles } from '../../domain/roles.ts';
+import { timestamp } from './common.ts';
+
+const password = z.string().min(1).max(passwordMax);
+
+/** `POST /api/v1/users`: without a password a one-time one is made and answered. */
+export const userCreate = z.strictObject({
+  email: z.string().max(320),
+  role: z.enum(platformRoles).default('member'),
+  password: password.optional(),
+});
+
+/** `PATCH /api/v1/users/{u}` */
+export const userUpdate = z.strictObject({ role: z.enum(platformRoles), disabled: z.boolean() }).partial();
+
+/** `POST /api/v1/users/{u}/password`: without a password a one-time one is made and answered. */
+export const passwordReset = z.strictObject({ password: password.optional() });
+
+/** `PUT /api/v1/users/me/password` */
+export const passwordChange = z.strictObject({ currentPassword: password, newPassword: password });
+
+export const userView = z.object({
+  id: z.uuid(),
+  email: z.string(),
+  role: z.enum(platformRoles),
+  status: z.enum(['active', 'invited', 'disabled']),
+  /** Of an invited one: how long its one-time password works. */
+  passwordExpiresAt: timestamp.optional(),
+  createdAt: timestamp,
+});
+
+/** 201 and 200 where a password may have been made: it is shown this once. */
+export const userWithPassword = userView.extend({ oneTimePassword: z.string().optional() });
+
+export type UserView = z.infer<typeof userView>;

@@ -1,0 +1,138 @@
+import type { Pool, PoolClient } from 'pg';
+import { transaction, type Database } from '../db/pool.ts';
+import type { Id } from '../domain/ids.ts';
+import { Problem } from '../domain/problem.ts';
+import type { ProjectRole } from '../domain/roles.ts';
+
+/** A person's role in one project. */
+export interface Member {
+  userId: Id;
+  email: string;
+  role: ProjectRole;
+  /** Whether the person may sign in. */
+  enabled: boolean;
+  createdAt: Date;
+}
+
+const columns = `users.id AS "userId", users.email, project_members.role,
+  users.disabled_at IS NULL AS enabled, project_members.created_at AS "createdAt"`;
+const joined = 'project_members JOIN users ON users.id = project_members.user_id';
+
+/** The role of a person in a project, or undefined. */
+export async function findRole(pool: Pool, projectId: Id, userId: Id): Promise<ProjectRole | undefined> {
+  const { rows } = await pool.query<{ role: ProjectRole }>(
+    `SELECT role FROM project_members WHERE project_id = $1 AND user_id = $2`,
+    [projectId, userId],
+  );
+  return rows[0]?.role;
+}
+
+/** Every project in which a person has a role. */
+export async function listRoles(pool: Pool, userId: Id): Promise<Map<Id, ProjectRole>> {
+  const { rows } = await pool.query<{ projectId: Id; role: ProjectRole }>(
+    `SELECT project_id AS "projectId", role FROM project_members WHERE user_id = $1`,
+    [userId],
+  );
+  return new Map(rows.map(({ projectId, role }) => [projectId, role]));
+}
+
+/** The addresses of up to `limit` admins of a project who may sign in, in their order. */
+export async function listAdmins(pool: Pool, projectId: Id, limit: number): Promise<string[]> {
+  const { rows } = await pool.query<{ email: string }>(
+    `SELECT users.email FROM ${joined}
+     WHERE project_id = $1 AND project_members.role = 'admin' AND disabled_at IS NULL ORDER BY email LIMIT $2`,
+    [projectId, limit],
+  );
+  return rows.map(({ email }) => email);
+}
+
+/** Up to `limit` members of a project by address, those after `after` when it is given. */
+export async function listMembers(
+  pool: Pool,
+  projectId: Id,
+  { limit, after }: { limit: number; after?: string | undefined },
+): Promise<Member[]> {
+  const { rows } = await pool.query<Member>(
+    `SELECT ${columns} FROM ${joined}
+     WHERE project_id = $1 AND ($2::text IS NULL OR users.email > $2) ORDER BY users.email LIMIT $3`,
+    [projectId, after ?? null, limit],
+  );
+  return rows;
+}
+
+/** Makes a person the admin of a project that is about to be created. */
+export async function insertFounder(pool: Pool, projectId: Id, userId: Id): Promise<void> {
+  await pool.query(`INSERT INTO project_members (project_id, user_id, role) VALUES ($1, $2, 'admin')`, [
+    projectId,
+    userId,
+  ]);
+}
+
+/**
+ * Gives a person a role. @returns the role before, if any, and the member after; undefined when there is no such person
+ * @throws Problem `last_admin`
+ */
+export async function setMember(
+  pool: Pool,
+  projectId: Id,
+  userId: Id,
+  role: ProjectRole,
+): Promise<{ before: ProjectRole | undefined; member: Member } | undefined> {
+  return transaction(pool, async (client) => {
+    // Before the members, as whoever deletes the person does it.
+    const { rowCount } = await client.query('SELECT 1 FROM users WHERE id = $1 FOR KEY SHARE', [userId]);
+    if (rowCount === 0) return undefined;
+    const before = await lockMember(client, projectId, userId, role);
+    await client.query(
+      `INSERT INTO project_members (project_id, user_id, role) VALUES ($1, $2, $3)
+       ON CONFLICT (project_id, user_id) DO UPDATE SET role = excluded.role`,
+      [projectId, userId, role],
+    );
+    const member = await findMember(client, projectId, userId);
+    return member && { before, member };
+  });
+}
+
+/** Takes a person's role. @returns the role that it was, or undefined for none @throws Problem `last_admin` */
+export async function removeMember(pool: Pool, projectId: Id, userId: Id): Promise<ProjectRole | undefined> {
+  return transaction(pool, async (client) => {
+    const before = await lockMember(client, projectId, userId, undefined);
+    await client.query(`DELETE FROM project_members WHERE project_id = $1 AND user_id = $2`, [projectId, userId]);
+    return before;
+  });
+}
+
+/** Forgets everybody's role in a project that is gone. Repeating it is free. */
+export async function deleteProjectMembers(pool: Pool, projectId: Id): Promise<void> {
+  await pool.query(`DELETE FROM project_members WHERE project_id = $1`, [projectId]);
+}
+
+async function findMember(db: Database, projectId: Id, userId: Id): Promise<Member | undefined> {
+  const { rows } = await db.query<Member>(`SELECT ${columns} FROM ${joined} WHERE project_id = $1 AND user_id = $2`, [
+    projectId,
+    userId,
+  ]);
+  return rows[0];
+}
+
+/**
+ * Locks the members of a project, so that two changes at once cannot take its last two admins, and judges one of them.
+ * @returns the role that the person has now @throws Problem `last_admin`
+ */
+async function lockMember(
+  client: PoolClient,
+  projectId: Id,
+  userId: Id,
+  role: ProjectRole | undefined,
+): Promise<ProjectRole | undefined> {
+  const { rows } = await client.query<Pick<Member, 'userId' | 'role' | 'enabled'>>(
+    `SELECT users.id AS "userId", project_members.role, disabled_at IS NULL AS enabled FROM ${joined}
+     WHERE project_id = $1 ORDER BY user_id FOR UPDATE OF project_members`,
+    [projectId],
+  );
+  const admins = rows.filter((row) => row.role === 'admin' && row.enabled);
+  if (role !== 'admin' && admins.length === 1 && admins[0]?.userId === userId) {
+    throw new Problem('last_admin', 'This is the project’s last admin; make somebody else an admin of it first.');
+  }
+  return rows.find((row) => row.userId === userId)?.role;
+}

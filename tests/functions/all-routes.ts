@@ -1,0 +1,25 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { Registry } from 'prom-client';
+import type { Route } from '../../runtime/host/route.ts';
+
+const folder = join(import.meta.dirname, '../../functions');
+
+/**
+ * Every route that any folder of functions/ declares; `root` are those outside the prefix. Their handlers have nothing to
+ * work with.
+ */
+export async function declaredRoutes(): Promise<{ routes: Route[]; root: Route[] }> {
+  const found: { routes: Route[]; root: Route[] } = { routes: [], root: [] };
+  const names = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  for (const { name } of names) {
+    const module = (await import(join(folder, name, 'handler.ts'))) as Record<string, unknown>;
+    const [create, ...others] = Object.entries(module).filter(([key]) => /^create\w+Routes$/.test(key));
+    if (!create || others.length > 0) throw new Error(`functions/${name} does not have one function for its routes`);
+    const routes = (create[1] as (dependencies: unknown) => Route[])({
+      ...{ baseUrl: 'http://console.test', registry: new Registry(), components: {} },
+    });
+    (name === 'health' ? found.root : found.routes).push(...routes);
+  }
+  return found;
+}

@@ -1,0 +1,106 @@
+import t from 'tap';
+import { createMemberRoutes } from '../../../functions/members/handler.ts';
+import { createAuthenticate } from '../../../functions/sessions/authenticate.ts';
+import { systemClock } from '../../../runtime/domain/clock.ts';
+import { newId } from '../../../runtime/domain/ids.ts';
+import { createProjectAccess } from '../../../runtime/host/project-access.ts';
+import { testApi } from '../../support/api.ts';
+import { fakeKube } from '../../support/fake-kube.ts';
+import { recordingLog } from '../../support/log.ts';
+import { readyProject } from '../../support/objects.ts';
+import { signedIn } from '../../support/people.ts';
+import { testDatabase } from '../../support/postgres.ts';
+
+const path = '/api/v1/projects/shop/members';
+
+async function service(t: { teardown(end: () => unknown): void }) {
+  const { pool } = await testDatabase(t);
+  const kube = fakeKube();
+  const projectId = newId();
+  for (const [name, id] of [
+    ['shop', projectId],
+    ['blog', newId()],
+  ] as const) {
+    const [project] = readyProject(name);
+    if (project) kube.seed({ ...project, metadata: { ...project.metadata, labels: { 'platform.svc/id': id } } });
+  }
+  const recorded = recordingLog();
+  const api = await testApi(t, {
+    log: recorded.log,
+    routes: createMemberRoutes({ pool }),
+    authenticate: createAuthenticate({ pool, clock: systemClock, baseUrl: 'http://console.test' }),
+    authorize: createProjectAccess({ kube, pool }).authorize,
+  });
+  const boss = await signedIn(pool, 'boss', { projects: { [projectId]: 'admin' } });
+  const call = (method: string, at: string, body?: unknown, headers: Record<string, string> = boss.headers) =>
+    api.call(method, at, { headers, ...(body !== undefined && { body }) });
+  return { pool, kube, projectId, recorded, boss, call };
+}
+
+t.test('members are added, changed, listed in pages and removed; each change is in the audit', async (t) => {
+  const { pool, boss, call, recorded } = await service(t);
+  const [dana, eve] = [await signedIn(pool, 'dana'), await signedIn(pool, 'eve')];
+  t.equal((await call('GET', path, undefined, dana.headers)).status, 404);
+  const added = await call('PUT', `${path}/Dana@svc.local`, { role: 'viewer' });
+  t.equal(added.status, 200);
+  t.match(added.body, { userId: dana.id, email: dana.email, role: 'viewer', since: /Z$/, disabled: undefined });
+  t.equal((await call('GET', path, undefined, dana.headers)).status, 200, 'from the next request on');
+  await call('PUT', `${path}/${dana.id}`, { role: 'deployer' });
+  await call('PUT', `${path}/${dana.id}`, { role: 'deployer' });
+  await call('PUT', `${path}/eve@svc.local`, { role: 'admin' });
+  await pool.query('UPDATE users SET disabled_at = now() WHERE id = $1', [eve.id]);
+  const first = (await call('GET', `${path}?limit=2`)).body;
+  t.match(first.items, [
+    { email: boss.email, role: 'admin' },
+    { email: dana.email, role: 'deployer' },
+  ]);
+  t.match((await call('GET', `${path}?limit=2&cursor=${first.nextCursor}`)).body, {
+    items: [{ email: eve.email, role: 'admin', disabled: true }],
+    nextCursor: undefined,
+  });
+  t.equal((await call('DELETE', `${path}/dana@svc.local`)).status, 204);
+  t.equal((await call('DELETE', `${path}/dana@svc.local`)).status, 404);
+  t.equal((await call('GET', path, undefined, dana.headers)).status, 404);
+  t.equal((await call('PUT', `${path}/nobody@svc.local`, { role: 'viewer' })).status, 404);
+  t.equal((await call('PUT', `${path}/${newId()}`, { role: 'viewer' })).status, 404);
+  t.equal((await call('PUT', `${path}/dana@svc.local`, { role: 'owner' })).status, 400);
+  const audit = recorded.entries.filter(({ msg }) => msg === 'member audit');
+  t.match(audit, [
+    { action: 'member.set', actor: boss.email, project: { name: 'shop' }, changes: { before: null, after: 'viewer' } },
+    { action: 'member.set', user: { email: dana.email }, changes: { before: 'viewer', after: 'deployer' } },
+    { action: 'member.set', user: { email: eve.email } },
+    { action: 'member.remove', changes: { before: 'deployer', after: null } },
+  ]);
+  t.equal(audit.length, 4, 'what changed nothing is not there');
+});
+
+t.test('the last admin of a project stays, however many try at once', async (t) => {
+  const { pool, projectId, boss, call } = await service(t);
+  const platform = await signedIn(pool, 'platform', { role: 'admin' });
+  const as = (method: string, email: string, body?: unknown) =>
+    call(method, `${path}/${email}`, body, platform.headers);
+  const refused = { status: 409, body: { code: 'last_admin' } };
+  t.match(await as('DELETE', boss.email), refused);
+  t.match(await as('PUT', boss.email, { role: 'deployer' }), refused);
+  t.equal((await as('PUT', boss.email, { role: 'admin' })).status, 200);
+  const gone = await signedIn(pool, 'gone', { projects: { [projectId]: 'admin' } });
+  await pool.query('UPDATE users SET disabled_at = now() WHERE id = $1', [gone.id]);
+  t.match(await as('DELETE', boss.email), refused, 'a disabled admin cannot help');
+  t.equal((await as('DELETE', gone.email)).status, 204);
+  for (let round = 0; round < 5; round++) {
+    await signedIn(pool, `other-${round}`, { projects: { [projectId]: 'admin' } });
+    const answers = await Promise.all([
+      as('DELETE', `other-${round}@svc.local`),
+      as('PUT', boss.email, { role: 'viewer' }),
+    ]);
+    t.same(answers.map(({ status }) => `${Math.trunc(status / 100)}xx`).sort(), ['2xx', '4xx']);
+    await as('PUT', boss.email, { role: 'admin' });
+    await as('DELETE', `other-${round}@svc.local`);
+  }
+});
+
+t.test('an admin of one project is nobody in another', async (t) => {
+  const { call } = await service(t);
+  t.equal((await call('GET', '/api/v1/projects/blog/members')).status, 404);
+  t.equal((await call('PUT', '/api/v1/projects/blog/members/boss@svc.local', { role: 'admin' })).status, 404);
+});
