@@ -2,13 +2,16 @@ import { hostNameDefinition, workloadNameDefinition } from './claims.ts';
 import type { CustomResourceDefinition } from './definition.ts';
 import { platformConfigDefinition } from './platform-config.ts';
 import { projectDefinition } from './project.ts';
-import { appDefinition, functionDefinition } from './workloads.ts';
+import { volumeDefinition } from './volume.ts';
+import { appDefinition, functionDefinition, jobDefinition } from './workloads.ts';
 
 /** Every custom resource of the platform (decision 0001). */
 export const customResourceDefinitions: readonly CustomResourceDefinition[] = [
   projectDefinition,
   appDefinition,
   functionDefinition,
+  jobDefinition,
+  volumeDefinition,
   workloadNameDefinition,
   hostNameDefinition,
   platformConfigDefinition,

@@ -28,6 +28,9 @@ export const projectDefinition = customResource({
     name.maxLength = 20;
     name.pattern = '^[a-z][a-z0-9]*$';
     schemaAt(schema, 'spec.environments[].id').maxLength = 36;
+    for (const field of ['cpu', 'memory', 'storage', 'containerMemory']) {
+      schemaAt(schema, `spec.environments[].limits.${field}`).pattern = '^[0-9]+(\\.[0-9]+)?(m|[kMGTP]|[KMGTP]i)?$';
+    }
     const environments = schemaAt(schema, 'spec.environments');
     environments['x-kubernetes-list-type'] = 'map';
     environments['x-kubernetes-list-map-keys'] = ['name'];
@@ -36,6 +39,14 @@ export const projectDefinition = customResource({
       {
         rule: 'oldSelf.all(before, self.all(after, after.name != before.name || after.id == before.id))',
         message: "an environment's id never changes",
+      },
+      {
+        rule: 'oldSelf.all(before, (has(before.deleting) && before.deleting) || self.exists(after, after.name == before.name))',
+        message: 'an environment is removed by `deleting: true`; its entry goes when everything in it is gone',
+      },
+      {
+        rule: 'oldSelf.all(before, !(has(before.deleting) && before.deleting) || self.all(after, after.name != before.name || (has(after.deleting) && after.deleting)))',
+        message: 'an environment that is being deleted does not come back',
       },
     ];
   },

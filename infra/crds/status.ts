@@ -1,9 +1,11 @@
 import { z } from 'zod';
 import type { Condition } from '../../runtime/contracts/kubernetes.ts';
-import type { AppStatus, ReleaseStatus } from '../../runtime/contracts/resources/app.ts';
+import { gatePhases, type AppStatus, type ReleaseStatus } from '../../runtime/contracts/resources/app.ts';
 import type { FunctionStatus } from '../../runtime/contracts/resources/function.ts';
+import { runStates, runTriggers, type JobRun, type JobStatus } from '../../runtime/contracts/resources/job.ts';
 import type { PlatformConfig } from '../../runtime/contracts/resources/platform-config.ts';
 import type { ProjectStatus } from '../../runtime/contracts/resources/project.ts';
+import type { VolumeStatus } from '../../runtime/contracts/resources/volume.ts';
 
 /** An object schema with exactly the fields of `T`: a missing one would be pruned by the API server without a word. */
 function shapeOf<T>() {
@@ -41,7 +43,8 @@ export const appStatus = shapeOf<AppStatus>()({
     phase: z.enum(['progressing', 'available', 'failed']),
     message: text,
   }).exactOptional(),
-  gate: z.enum(['off', 'applying', 'gated']).exactOptional(),
+  gate: z.enum(gatePhases).exactOptional(),
+  gateSince: z.iso.datetime().exactOptional(),
 });
 
 /** What the Function controller reports. */
@@ -53,6 +56,37 @@ export const functionStatus = shapeOf<FunctionStatus>()({
   url: text,
   replicas: count,
   readyReplicas: count,
+});
+
+/** What the Job controller reports. */
+export const jobStatus = shapeOf<JobStatus>()({
+  ...common,
+  phase: z.enum(['pending', 'ready', 'scheduled', 'suspended', 'running', 'failed', 'deleting']).exactOptional(),
+  message: text,
+  active: count,
+  runs: z
+    .array(
+      shapeOf<JobRun>()({
+        name: z.string(),
+        trigger: z.enum(runTriggers),
+        state: z.enum(runStates),
+        by: text,
+        createdAt: z.iso.datetime(),
+        startedAt: z.iso.datetime().exactOptional(),
+        endedAt: z.iso.datetime().exactOptional(),
+        message: text,
+      }),
+    )
+    .exactOptional(),
+});
+
+/** What the Volume controller reports. */
+export const volumeStatus = shapeOf<VolumeStatus>()({
+  ...common,
+  phase: z.enum(['pending', 'waiting', 'ready', 'resizing', 'failed', 'deleting']).exactOptional(),
+  message: text,
+  capacity: text,
+  storageClass: text,
 });
 
 /** What the Project controller reports. */

@@ -1,13 +1,14 @@
 import { appSpec } from '../../runtime/contracts/resources/app.ts';
 import { codeMaxBytes, functionSpec } from '../../runtime/contracts/resources/function.ts';
+import { jobSpec } from '../../runtime/contracts/resources/job.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { dnsNameMax, workloadNameMax } from '../../runtime/domain/names.ts';
 import { customResource } from './definition.ts';
-import { appStatus, functionStatus } from './status.ts';
+import { appStatus, functionStatus, jobStatus } from './status.ts';
 import { schemaAt, type Validation } from './structural-schema.ts';
 
 /** The rule of `checkWorkloadName`, for objects that do not come through the management API. */
-const workloadName: Validation = {
+export const workloadName: Validation = {
   rule: `self.metadata.name.size() <= ${workloadNameMax} && self.metadata.name.matches('^[a-z]([a-z0-9-]*[a-z0-9])?$') && !self.metadata.name.contains('--')`,
   message: `a name has at most ${workloadNameMax} characters: lower-case letters, digits and single hyphens, starting with a letter`,
 };
@@ -62,5 +63,31 @@ export const functionDefinition = customResource({
     { name: 'Runtime', type: 'string', jsonPath: '.spec.runtime' },
     { name: 'Ready', type: 'integer', jsonPath: '.status.readyReplicas' },
     { name: 'URL', type: 'string', jsonPath: '.status.url', priority: 1 },
+  ],
+});
+
+/** `kubectl get sjob` */
+export const jobDefinition = customResource({
+  kind: kinds.Job,
+  description: 'A program that runs to its end, when asked to or on a schedule.',
+  shortNames: ['sjob'],
+  spec: jobSpec,
+  status: jobStatus,
+  validations: [workloadName],
+  refine: (schema) => {
+    schemaAt(schema, 'spec.image').maxLength = 512;
+    schemaAt(schema, 'spec.schedule').maxLength = 200;
+    // The end of the run's name, which no run of a schedule can have.
+    schemaAt(schema, 'spec.runRequests[].id').pattern = '^[0-9a-f]{10}$';
+    for (const list of ['env', 'runRequests']) {
+      schemaAt(schema, `spec.${list}`)['x-kubernetes-list-type'] = 'map';
+      schemaAt(schema, `spec.${list}`)['x-kubernetes-list-map-keys'] = [list === 'env' ? 'name' : 'id'];
+    }
+  },
+  columns: [
+    { name: 'Status', type: 'string', jsonPath: '.status.phase' },
+    { name: 'Schedule', type: 'string', jsonPath: '.spec.schedule' },
+    { name: 'Active', type: 'integer', jsonPath: '.status.active' },
+    { name: 'Image', type: 'string', jsonPath: '.spec.image', priority: 1 },
   ],
 });

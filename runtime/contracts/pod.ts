@@ -4,7 +4,7 @@ import type { KubeObject, ObjectMeta } from './kubernetes.ts';
 export interface ContainerState {
   waiting?: { reason?: string; message?: string };
   running?: { startedAt?: string };
-  terminated?: { exitCode: number; reason?: string; message?: string };
+  terminated?: { exitCode: number; reason?: string; message?: string; finishedAt?: string };
 }
 
 export interface ContainerStatus {
@@ -15,14 +15,21 @@ export interface ContainerStatus {
   lastState?: ContainerState;
 }
 
+interface PodContainer {
+  name: string;
+  ports?: { name?: string; containerPort: number }[];
+  resources?: { limits?: Record<string, string> };
+}
+
 /** What the platform reads of a pod. */
 export interface Pod extends KubeObject {
   apiVersion: 'v1';
   kind: 'Pod';
   metadata: ObjectMeta;
   spec: {
-    containers: { name: string; ports?: { name?: string; containerPort: number }[] }[];
-    volumes?: { name: string; configMap?: { name?: string } }[];
+    containers: PodContainer[];
+    initContainers?: PodContainer[];
+    volumes?: { name: string; configMap?: { name?: string }; persistentVolumeClaim?: { claimName: string } }[];
   };
   status?: {
     phase?: 'Pending' | 'Running' | 'Succeeded' | 'Failed' | 'Unknown';
@@ -81,8 +88,12 @@ export function isPodReady(pod: Pod): boolean {
   return pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false;
 }
 
+/** Whether all its containers have ended for good. */
+export function isPodEnded({ status }: Pod): boolean {
+  return status?.phase === 'Failed' || status?.phase === 'Succeeded';
+}
+
 /** Whether the pod can still get traffic: neither going nor ended. */
 export function isPodLive(pod: Pod): boolean {
-  const phase = pod.status?.phase;
-  return pod.metadata.deletionTimestamp === undefined && phase !== 'Failed' && phase !== 'Succeeded';
+  return pod.metadata.deletionTimestamp === undefined && !isPodEnded(pod);
 }

@@ -4,6 +4,7 @@ import { customResourceDefinitions } from '../../../infra/crds/custom-resources.
 import { untilEstablished } from '../../../infra/install/readiness.ts';
 import type { KubeObject, Stored } from '../../../runtime/contracts/kubernetes.ts';
 import type { App } from '../../../runtime/contracts/resources/app.ts';
+import type { JobStatus } from '../../../runtime/contracts/resources/job.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { systemClock } from '../../../runtime/domain/clock.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
@@ -84,6 +85,7 @@ t.test('the API server takes the CRDs and checks by them', { skip: noCluster }, 
       replicas: 1,
       readyReplicas: 1,
       gate: 'gated',
+      gateSince: new Date().toISOString(),
       release: { generation: 1, deploymentId: newId(), phase: 'available' },
       conditions: [
         { type: 'Ready', status: 'True', reason: 'Ok', message: '', lastTransitionTime: new Date().toISOString() },
@@ -135,6 +137,60 @@ t.test('the API server takes the CRDs and checks by them', { skip: noCluster }, 
       ...refused,
       message: /never changes/,
     });
+  });
+
+  await t.test(
+    'jobs get their defaults; a wish for a run ends as no run of a schedule does, and stands there once',
+    async (t) => {
+      const job = (name: string, spec: object) =>
+        create<KubeObject>({ apiVersion, kind: 'Job', metadata: { name, namespace }, spec });
+      const created = await job('report', { image, env: [{ name: 'A', value: '' }], schedule: '0 2 * * *' });
+      t.match(created.spec, {
+        ...{ timeZone: 'Etc/UTC', overlap: 'Forbid', suspended: false, retries: 0, historyLimit: 5 },
+        retentionSeconds: 604_800,
+      });
+      const wish = { id: '00c0ffee00', at: new Date().toISOString() };
+      for (const spec of [
+        { image, runRequests: [{ ...wish, id: '29384750' }] },
+        { image, runRequests: [wish, wish] },
+        {
+          image,
+          env: [
+            { name: 'A', value: '1' },
+            { name: 'A', value: '2' },
+          ],
+        },
+        { image, historyLimit: 0 },
+        {},
+      ]) {
+        await t.rejects(job('other', spec), refused, JSON.stringify(spec));
+      }
+      const status: JobStatus = {
+        ...{ observedGeneration: 1, phase: 'running', active: 1, message: 'x', conditions: [] },
+        runs: [{ name: 'report-00c0ffee00', trigger: 'manual', state: 'running', by: 'ada', createdAt: wish.at }],
+      };
+      // Controllers may be at work on the same object.
+      const report = async (): Promise<unknown> => {
+        const live = (await kube.get(kinds.Job, 'report', namespace)) ?? created;
+        return kube.replaceStatus({ ...live, status }).then(
+          (written) => written.status,
+          (error: { status?: number }) => (error.status === 409 ? report() : Promise.reject(error as Error)),
+        );
+      };
+      t.same(await report(), status);
+    },
+  );
+
+  await t.test('a volume only grows, and keeps its class', async (t) => {
+    const volume = (name: string, spec: object) =>
+      create<KubeObject>({ apiVersion, kind: 'Volume', metadata: { name, namespace }, spec });
+    await volume('data', { size: '1Gi' });
+    const change = (spec: object) => kube.mergePatch({ apiVersion, kind: 'Volume', namespace, name: 'data' }, { spec });
+    await t.rejects(change({ size: '1000Mi' }), { ...refused, message: /cannot shrink/ });
+    await t.rejects(change({ storageClass: 'fast' }), { ...refused, message: /storageClass never changes/ });
+    await t.rejects(change({ accessMode: 'ReadWriteMany' }), { ...refused, message: /accessMode never changes/ });
+    t.match((await change({ size: '1.5Gi' })).spec, { size: '1.5Gi', accessMode: 'ReadWriteOnce' });
+    for (const size of ['big', '-1Gi', '']) await t.rejects(volume('other', { size }), refused, size);
   });
 
   await t.test('there is one PlatformConfig', async (t) => {

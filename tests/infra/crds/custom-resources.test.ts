@@ -5,8 +5,10 @@ import { structuralSchema, type StructuralSchema } from '../../../infra/crds/str
 import { appSpec } from '../../../runtime/contracts/resources/app.ts';
 import { hostNameSpec, workloadNameSpec } from '../../../runtime/contracts/resources/claims.ts';
 import { functionSpec } from '../../../runtime/contracts/resources/function.ts';
+import { jobSpec } from '../../../runtime/contracts/resources/job.ts';
 import { platformConfigSpec } from '../../../runtime/contracts/resources/platform-config.ts';
 import { projectSpec } from '../../../runtime/contracts/resources/project.ts';
+import { volumeSpec } from '../../../runtime/contracts/resources/volume.ts';
 
 t.test('a zod schema becomes a structural schema with its defaults and limits', (t) => {
   const schema = z.object({
@@ -59,6 +61,8 @@ t.test('kinds, scopes and short names are the pinned ones', (t) => {
     ['projects.platform.svc', 'Project', 'Cluster', ['sproj'], [['v1', true]]],
     ['apps.platform.svc', 'App', 'Namespaced', ['sapp'], [['v1', true]]],
     ['functions.platform.svc', 'Function', 'Namespaced', ['sfn'], [['v1', true]]],
+    ['jobs.platform.svc', 'Job', 'Namespaced', ['sjob'], [['v1', true]]],
+    ['volumes.platform.svc', 'Volume', 'Namespaced', ['svol'], [['v1', true]]],
     ['workloadnames.platform.svc', 'WorkloadName', 'Namespaced', [], [['v1', false]]],
     ['hostnames.platform.svc', 'HostName', 'Cluster', [], [['v1', false]]],
     ['platformconfigs.platform.svc', 'PlatformConfig', 'Cluster', [], [['v1', true]]],
@@ -89,6 +93,8 @@ t.test('every field, default and limit of the contracts stands in its CRD', (t) 
     Project: projectSpec,
     App: appSpec,
     Function: functionSpec,
+    Job: jobSpec,
+    Volume: volumeSpec,
     WorkloadName: workloadNameSpec,
     HostName: hostNameSpec,
     PlatformConfig: platformConfigSpec,

@@ -1,0 +1,86 @@
+import { z } from 'zod';
+import type { Condition, KubeObject } from '../kubernetes.ts';
+import { volumeMount } from './volume.ts';
+
+/** Runs that were asked for and are not made yet. */
+export const runRequestsMax = 20;
+
+/** What happens to a scheduled run while the one before still goes on. */
+export const jobOverlaps = ['Forbid', 'Allow', 'Replace'] as const;
+
+/** One wish for a run. The controller makes the run and takes the wish away, in this order. */
+export const runRequest = z.object({
+  /** Ten hexadecimal digits: the end of the run's name. */
+  id: z.string(),
+  at: z.iso.datetime(),
+  by: z.string().optional(),
+});
+
+export type RunRequest = z.infer<typeof runRequest>;
+
+export const jobSpec = z.object({
+  image: z.string(),
+  /** Program and arguments instead of the image's own. */
+  command: z.array(z.string()).max(100).optional(),
+  env: z
+    .array(z.object({ name: z.string(), value: z.string() }))
+    .max(200)
+    .optional(),
+  volumes: z.array(volumeMount).max(20).optional(),
+  /** The container's limits, as Kubernetes quantities; the environment's defaults when absent. */
+  memory: z.string().optional(),
+  cpu: z.string().optional(),
+  /** A cron expression of five fields; without it the job runs only when asked to. */
+  schedule: z.string().optional(),
+  /** The IANA time zone of the schedule. */
+  timeZone: z.string().default('Etc/UTC'),
+  overlap: z.enum(jobOverlaps).default('Forbid'),
+  /** Whether the schedule rests; runs that are asked for are made all the same. */
+  suspended: z.boolean().default(false),
+  /** Further attempts of a run that fails. */
+  retries: z.int().min(0).max(10).default(0),
+  /** Seconds after which a run is ended as failed. */
+  timeoutSeconds: z.int().min(1).max(2_592_000).optional(),
+  /** Ended runs that are kept: so many succeeded and so many failed, of the schedule's and of the others each. */
+  historyLimit: z.int().min(1).max(20).default(5),
+  /** Seconds that an ended run is kept at most; default seven days. */
+  retentionSeconds: z.int().min(60).max(31_536_000).default(604_800),
+  runRequests: z.array(runRequest).max(runRequestsMax).optional(),
+});
+
+export type JobSpec = z.infer<typeof jobSpec>;
+
+export const runStates = ['pending', 'running', 'succeeded', 'failed'] as const;
+export const runTriggers = ['manual', 'schedule'] as const;
+
+/** One run, as its batch Job tells. */
+export interface JobRun {
+  name: string;
+  trigger: (typeof runTriggers)[number];
+  state: (typeof runStates)[number];
+  by?: string;
+  createdAt: string;
+  startedAt?: string;
+  endedAt?: string;
+  /** Why it failed or does not start. */
+  message?: string;
+}
+
+export interface JobStatus {
+  observedGeneration?: number;
+  /** `ready`: waits to be asked; `scheduled`: waits for its time. */
+  phase?: 'pending' | 'ready' | 'scheduled' | 'suspended' | 'running' | 'failed' | 'deleting';
+  message?: string;
+  /** Runs that have not ended. */
+  active?: number;
+  /** Newest first. */
+  runs?: JobRun[];
+  conditions?: Condition[];
+}
+
+export interface JobResource extends KubeObject {
+  apiVersion: 'platform.svc/v1';
+  kind: 'Job';
+  spec: JobSpec;
+  status?: JobStatus;
+}

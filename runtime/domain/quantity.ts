@@ -1,0 +1,81 @@
+import { Problem } from './problem.ts';
+
+const factors: Readonly<Record<string, number>> = {
+  '': 1,
+  k: 1e3,
+  M: 1e6,
+  G: 1e9,
+  T: 1e12,
+  P: 1e15,
+  Ki: 2 ** 10,
+  Mi: 2 ** 20,
+  Gi: 2 ** 30,
+  Ti: 2 ** 40,
+  Pi: 2 ** 50,
+};
+
+/**
+ * Bytes of a Kubernetes quantity of memory or storage, such as `512Mi`, `1.5Gi` or `10G`; undefined for anything else.
+ * https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
+ */
+export function parseBytes(quantity: string): number | undefined {
+  const match = /^(\d{1,15}(?:\.\d{1,6})?)([kMGTP]|[KMGTP]i)?$/.exec(quantity);
+  const bytes = Number(match?.[1]) * (factors[match?.[2] ?? ''] ?? Number.NaN);
+  return Number.isFinite(bytes) ? Math.ceil(bytes) : undefined;
+}
+
+/** Bytes, rounded up to whole KiB, in the largest binary unit that is exact: 402653184 is `384Mi`. */
+export function formatBytes(bytes: number): string {
+  const whole = Math.max(1, Math.ceil(bytes / 1024)) * 1024;
+  const unit = ['Pi', 'Ti', 'Gi', 'Mi'].find((name) => whole % (factors[name] ?? 1) === 0) ?? 'Ki';
+  return `${whole / (factors[unit] ?? 1)}${unit}`;
+}
+
+/**
+ * The quantity as the API server gives it back (`1024Mi` as `1Gi`), so that what is stored equals what was asked for.
+ * What is none stays as it is, for the API server to refuse.
+ */
+export function canonicalBytes(quantity: string): string {
+  const bytes = parseBytes(quantity);
+  return bytes === undefined ? quantity : formatBytes(bytes);
+}
+
+/** As {@link canonicalBytes} for CPU: `0.5` as `500m`, `1000m` as `1`. */
+export function canonicalCpu(quantity: string): string {
+  const millicores = parseMillicores(quantity);
+  if (millicores === undefined) return quantity;
+  return millicores % 1000 === 0 ? String(millicores / 1000) : `${millicores}m`;
+}
+
+/**
+ * Checks a quantity of memory or storage.
+ * @returns its bytes @throws Problem `invalid_value`
+ */
+export function checkBytes(quantity: string, field: string, { min }: { min: string }): number {
+  const bytes = parseBytes(quantity);
+  if (bytes === undefined || bytes < (parseBytes(min) ?? 0)) {
+    throw new Problem(
+      'invalid_value',
+      `"${quantity}" is not a usable ${field}: give ${min} or more, such as 512Mi or 10Gi.`,
+      {
+        details: { field },
+      },
+    );
+  }
+  return bytes;
+}
+
+/** Checks a quantity of CPU. @throws Problem `invalid_value` */
+export function checkCpu(quantity: string, field = 'cpu'): void {
+  if ((parseMillicores(quantity) ?? 0) > 0) return;
+  throw new Problem('invalid_value', `"${quantity}" is not a usable ${field}: give cores, such as 250m or 1.5.`, {
+    details: { field },
+  });
+}
+
+/** Thousandths of a CPU of a Kubernetes quantity, such as `250m` or `1.5`; undefined for anything else. */
+export function parseMillicores(quantity: string): number | undefined {
+  const match = /^(?:(\d{1,6})m|(\d{1,3}(?:\.\d{1,3})?))$/.exec(quantity);
+  if (!match) return undefined;
+  return match[1] === undefined ? Math.round(Number(match[2]) * 1000) : Number(match[1]);
+}

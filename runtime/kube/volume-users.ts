@@ -1,0 +1,56 @@
+import type { KubeObject, Stored } from '../contracts/kubernetes.ts';
+import { isPodEnded, type Pod } from '../contracts/pod.ts';
+import { kinds, workloadResources } from '../contracts/resources/kinds.ts';
+import type { VolumeMount } from '../contracts/resources/volume.ts';
+import { appLabel, kindLabel } from '../domain/labels.ts';
+import type { KubeClient } from './kube-client.ts';
+
+/** Who has a volume mounted, or will once it runs. */
+export interface VolumeUser {
+  /** A workload's kind, or `Pod` for one that is no workload's. */
+  kind: string;
+  name: string;
+}
+
+/**
+ * Volume → who uses it, in one namespace: the workloads whose spec names it, but for those that are being deleted, and
+ * the pods that still have it, each under its workload's name.
+ */
+export async function volumeUsers(
+  kube: Pick<KubeClient, 'list'>,
+  namespace: string,
+): Promise<(volume: string) => VolumeUser[]> {
+  const found = new Map<string, Map<string, VolumeUser>>();
+  const add = (volume: string, user: VolumeUser) => {
+    const users = found.get(volume) ?? new Map<string, VolumeUser>();
+    found.set(volume, users.set(`${user.kind}/${user.name}`, user));
+  };
+  const workloads = await Promise.all(Object.values(workloadResources).map((kind) => kube.list(kind, { namespace })));
+  for (const workload of workloads.flatMap(({ items }) => items)) {
+    if (workload.metadata.deletionTimestamp !== undefined) continue;
+    for (const { name } of mountsOf(workload)) add(name, { kind: workload.kind, name: workload.metadata.name });
+  }
+  const { items: pods } = await kube.list<Pod>(kinds.Pod, { namespace });
+  for (const pod of pods) {
+    if (isPodEnded(pod)) continue;
+    for (const { persistentVolumeClaim: claim } of pod.spec.volumes ?? [])
+      if (claim) add(claim.claimName, ownerOf(pod));
+  }
+  return (volume) => [...(found.get(volume)?.values() ?? [])].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** How a person says them: `the job "report" and the app "api"`. */
+export function usersPhrase(users: readonly VolumeUser[]): string {
+  const names = users.map(({ kind, name }) => `the ${kind.toLowerCase()} "${name}"`);
+  return new Intl.ListFormat('en', { type: 'conjunction' }).format(names);
+}
+
+function mountsOf({ spec }: Stored<KubeObject>): readonly Pick<VolumeMount, 'name'>[] {
+  return (spec as { volumes?: readonly Pick<VolumeMount, 'name'>[] } | undefined)?.volumes ?? [];
+}
+
+function ownerOf({ metadata: { name, labels } }: Stored<Pod>): VolumeUser {
+  const kind = labels?.[kindLabel];
+  const workload = labels?.[appLabel];
+  return kind === undefined || workload === undefined ? { kind: 'Pod', name } : { kind, name: workload };
+}

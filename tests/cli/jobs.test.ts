@@ -1,0 +1,154 @@
+import t from 'tap';
+import { createdAt, id, sequence, world } from './world.ts';
+
+const jobs = '/api/v1/projects/shop/jobs';
+const run = { name: 'report-00c0ffee00', trigger: 'manual', status: 'succeeded', actor: 'ada@svc.test', createdAt };
+const job = {
+  ...{ id, name: 'report', project: 'shop', environment: 'prod', image: 'r.example.com/report:7' },
+  ...{ command: ['npm', 'run', 'report'], env: { MODE: 'full' }, volumes: [{ name: 'data', path: '/data' }] },
+  ...{ schedule: '0 2 * * *', timeZone: 'Etc/UTC', overlap: 'Forbid', suspended: false, retries: 0, historyLimit: 5 },
+  ...{ status: 'scheduled', nextRunAt: '2026-11-22T02:00:00.000Z', lastRun: run, createdAt },
+};
+const query = ['-e', 'prod'];
+
+t.test('job create sends what was typed, and prints the job', async (t) => {
+  const { run, seen } = await world(t, { [`POST ${jobs}`]: { status: 201, body: job } });
+  const ran = await run([
+    ...['job', 'create', 'report', '--image', 'r.example.com/report:7', ...query],
+    ...['--command', 'sh', '--command', '-c', '--command', 'echo $A'],
+    ...['--env', 'MODE=full', '--env', 'URL=http://x?a=b', '--volume', 'data:/data', '--schedule', '0 2 * * *'],
+    ...['--retries', '2', '--run-timeout', '10m', '--memory', '256Mi', '--history', '3'],
+  ]);
+  t.equal(ran.code, 0, ran.stderr);
+  t.same(seen[0]?.query, { environment: 'prod' });
+  t.same(seen[0]?.body, {
+    ...{ name: 'report', image: 'r.example.com/report:7', command: ['sh', '-c', 'echo $A'] },
+    ...{ env: { MODE: 'full', URL: 'http://x?a=b' }, volumes: [{ name: 'data', path: '/data' }] },
+    ...{ schedule: '0 2 * * *', retries: 2, timeoutSeconds: 600, historyLimit: 3, memory: '256Mi' },
+  });
+  t.equal(
+    ran.stdout,
+    `Job:          report
+Project:      shop
+Environment:  prod
+Status:       scheduled
+Image:        r.example.com/report:7
+Command:      npm run report
+Schedule:     0 2 * * * (Etc/UTC)
+Next run:     2026-11-22T02:00:00.000Z
+Last run:     report-00c0ffee00 succeeded
+Variables:    MODE
+Volumes:      data:/data
+`,
+  );
+  await run(['job', 'create', 'report', '--image', 'r.example.com/report:7', '--shell', 'echo hi | wc']);
+  t.same(seen[1]?.body, {
+    ...{ name: 'report', image: 'r.example.com/report:7', command: ['/bin/sh', '-c', 'echo hi | wc'] },
+  });
+});
+
+t.test('what cannot be meant is a usage error, before anything is sent', async (t) => {
+  const { run, seen } = await world(t);
+  const create = ['job', 'create', 'report', '--image', 'r.example.com/report:7'];
+  for (const [args, said] of [
+    [[...create, '--env', 'MODE'], /--env takes NAME=value; not "MODE"/],
+    [[...create, '--volume', 'data'], /--volume takes name:\/path/],
+    [[...create, '--command', 'a', '--shell', 'b'], /not both/],
+    [['job', 'create', 'report'], /--image <image> is required/],
+    [['job', 'update', 'report'], /Give what to change/],
+    [['job', 'update', 'report', '--suspend', '--resume'], /not both/],
+    [['job', 'update', 'report', '--manual', '--schedule', '* * * * *'], /not both/],
+    [['volume', 'create', 'data'], /--size <quantity> is required/],
+  ] as const) {
+    t.match(await run([...args]), { code: 2, stderr: said }, args.join(' '));
+  }
+  t.same(seen, []);
+});
+
+t.test('job update sends only what is to change', async (t) => {
+  const { run, seen } = await world(t, { [`PATCH ${jobs}/report`]: { body: job } });
+  await run(['job', 'update', 'report', '--image', 'r.example.com/report:8', '--suspend']);
+  await run(['job', 'update', 'report', '--manual', '--resume']);
+  t.same(
+    seen.map(({ body }) => body),
+    [
+      { image: 'r.example.com/report:8', suspended: true },
+      { schedule: null, suspended: false },
+    ],
+  );
+});
+
+t.test('job run waits for the end, and ends with it', async (t) => {
+  const accepted = { id: run.name, status: 'pending', statusUrl: 'http://x/y' };
+  const at = `GET ${jobs}/report/runs/${run.name}`;
+  const ended = { ...run, startedAt: '2026-11-21T11:00:01Z', endedAt: '2026-11-21T11:00:13Z' };
+  const cli = await world(t, {
+    [`POST ${jobs}/report/runs`]: { status: 202, body: accepted },
+    [at]: sequence(
+      { body: { ...run, status: 'pending', message: 'The pod does not start (ImagePullBackOff).' } },
+      { body: { ...run, status: 'running' } },
+      { body: ended },
+    ),
+  });
+  const ran = await cli.run(['job', 'run', 'report', ...query]);
+  t.equal(ran.code, 0, ran.stderr);
+  t.equal(ran.stderr, `${run.name}: pending (The pod does not start (ImagePullBackOff))\n${run.name}: running\n`);
+  t.match(ran.stdout, /Status: +succeeded\nTrigger: +manual\nAsked by: +ada@svc.test\nTook: +12 s/);
+  cli.routes[at] = { body: { ...ended, status: 'failed', message: 'The program ended with 3: no such table' } };
+  t.match(await cli.run(['job', 'run', 'report', ...query]), {
+    code: 1,
+    stdout: '',
+    stderr:
+      /failed: The program ended with 3: no such table \(run_failed\)\nhint: svc job logs report --run report-00c0ffee00 --project shop --environment prod/,
+  });
+  t.same(JSON.parse((await cli.run(['job', 'run', 'report', '--no-wait', '-o', 'json'])).stdout), accepted);
+});
+
+t.test('job list, show and runs in every format', async (t) => {
+  const plain = { ...job, name: 'clean', schedule: undefined, lastRun: undefined, status: 'ready' };
+  const cli = await world(t, {
+    [`GET ${jobs}`]: { body: { items: [plain, job] } },
+    [`GET ${jobs}/report`]: { body: job },
+    [`GET ${jobs}/report/runs`]: { body: { items: [run] } },
+  });
+  t.equal(
+    (await cli.run(['job', 'list'])).stdout,
+    `JOB      STATUS      SCHEDULE    LAST RUN                IMAGE                    CREATED
+clean    ready       -           -                       r.example.com/report:7   1 hour ago
+report   scheduled   0 2 * * *   succeeded, 1 hour ago   r.example.com/report:7   1 hour ago
+`,
+  );
+  t.equal((await cli.run(['job', 'list', '-o', 'name'])).stdout, 'clean\nreport\n');
+  t.match(JSON.parse((await cli.run(['job', 'list', '-o', 'json'])).stdout), [{ name: 'clean' }, job]);
+  t.same(JSON.parse((await cli.run(['job', 'show', 'report', '-o', 'json'])).stdout), job);
+  t.match((await cli.run(['job', 'runs', 'report'])).stdout, /report-00c0ffee00 +succeeded +manual \(ada@svc.test\)/);
+  t.same(JSON.parse((await cli.run(['job', 'runs', 'report', '-o', 'json'])).stdout), [run]);
+});
+
+t.test('job logs prints the log alone; who wrote it goes to stderr', async (t) => {
+  const one = { run: run.name, pods: [{ name: 'a', log: 'one\ntwo\n' }] };
+  const cli = await world(t, { [`GET ${jobs}/report/logs`]: { body: one } });
+  t.match(await cli.run(['job', 'logs', 'report', '--run', run.name, '--tail', '5']), {
+    ...{ code: 0, stdout: 'one\ntwo\n', stderr: '' },
+  });
+  t.match(cli.seen[0]?.query, { run: run.name, tail: '5' });
+  cli.routes[`GET ${jobs}/report/logs`] = { body: { ...one, pods: [...one.pods, { name: 'b' }] } };
+  t.match(await cli.run(['job', 'logs', 'report']), {
+    stdout: 'one\ntwo\n',
+    stderr: 'attempt 1, pod a\nattempt 2, pod b\npod b has no log yet\n',
+  });
+  cli.routes[`GET ${jobs}/report/logs`] = { body: { ...one, pods: [] } };
+  t.match(await cli.run(['job', 'logs', 'report']), { stdout: '', stderr: /has no pods/ });
+});
+
+t.test('job delete asks, deletes all that are named, and waits until they are gone', async (t) => {
+  const gone = { status: 404, body: { code: 'not_found', message: 'There is none.' } };
+  const cli = await world(t, {
+    [`GET ${jobs}/report`]: sequence({ body: job }, { body: job }, gone),
+    [`DELETE ${jobs}/report`]: { status: 202, body: { ...job, status: 'deleting' } },
+  });
+  const ran = await cli.run(['job', 'delete', 'report', '--yes']);
+  t.match(ran, { code: 0, stderr: 'deleting job report\njob report is deleted\n' });
+  t.match(await cli.run(['job', 'delete', 'report', 'none', '--yes']), { code: 1, stderr: /not_found/ });
+  t.equal(cli.seen.filter(({ method }) => method === 'DELETE').length, 1, 'nothing goes when a name is wrong');
+});

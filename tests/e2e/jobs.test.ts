@@ -1,0 +1,125 @@
+import t from 'tap';
+import { eventually, runningPlatform, testProject, uniqueName } from '../support/platform.ts';
+
+const platform = await runningPlatform();
+const image = 'localhost:5000/svc/hello:v1';
+/** A program for `job create`, a word a flag. */
+const program = (code: string) => ['node', '-e', code].flatMap((word) => [`--command=${word}`]);
+
+interface Run {
+  name: string;
+  status: string;
+  trigger: string;
+  message?: string;
+}
+
+interface Job {
+  status: string;
+  nextRunAt?: string;
+  lastRun?: Run;
+}
+
+t.test('a job runs when asked to, keeps its runs and their logs, and leaves nothing', async (t) => {
+  const { namespace, flags } = await testProject(t, platform);
+  const name = uniqueName('report');
+  const code = 'console.log("hello " + process.env.WHO); process.exit(process.env.WHO === "nobody" ? 3 : 0)';
+  await platform.ok(['job', 'create', name, '--image', image, ...program(code), '--env', 'WHO=ada', ...flags]);
+  const run = () => platform.svc(['job', 'run', name, ...flags]);
+
+  await t.test('a run that succeeds', async (t) => {
+    const ended = await run();
+    t.equal(ended.code, 0, ended.stderr);
+    t.match(ended.stdout, /Status: +succeeded/);
+    t.equal(await platform.ok(['job', 'logs', name, ...flags]), 'hello ada');
+    const batch = await platform.kubectl('-n', namespace, 'get', 'jobs.batch', '-o', 'json');
+    t.match(JSON.parse(batch.stdout), {
+      items: [
+        {
+          metadata: {
+            labels: { app: name, 'platform.svc/kind': 'Job', 'platform.svc/role': 'run' },
+            ownerReferences: [{ apiVersion: 'platform.svc/v1', kind: 'Job', name }],
+          },
+        },
+      ],
+    });
+  });
+
+  await t.test('a run that fails ends the command with its reason', async (t) => {
+    await platform.ok(['job', 'update', name, '--env', 'WHO=nobody', ...flags]);
+    const ended = await run();
+    t.equal(ended.code, 1);
+    t.match(ended.stderr, /The program ended with 3: hello nobody.*run_failed/);
+    const runs = await platform.json<Run[]>(['job', 'runs', name, ...flags]);
+    t.match(runs, [
+      { status: 'failed', trigger: 'manual' },
+      { status: 'succeeded', trigger: 'manual' },
+    ]);
+  });
+
+  await t.test('its name is an app’s and a function’s no more', async (t) => {
+    const taken = await platform.svc(['app', 'create', name, '--image', image, ...flags]);
+    t.equal(taken.code, 1);
+    t.match(taken.stderr, /already used by a job in this environment.*name_taken/);
+  });
+
+  await t.test('deleting it leaves nothing', async (t) => {
+    await platform.ok(['job', 'delete', name, '--yes', ...flags]);
+    const left = await eventually(
+      () =>
+        platform.kubectl(
+          ...['-n', namespace, 'get', '-o', 'name'],
+          'jobs.platform.svc,workloadnames,jobs.batch,cronjobs,pods',
+        ),
+      ({ stdout }) => !/pod\/|job\.batch/.test(stdout),
+    );
+    t.equal(left.stdout, '');
+  });
+});
+
+t.test('a job on a schedule runs by itself', { timeout: 300_000 }, async (t) => {
+  const { namespace, flags } = await testProject(t, platform);
+  const create = ['job', 'create', 'tick', '--image', image, ...program('console.log("tick")')];
+  await platform.ok([...create, '--schedule', '* * * * *', ...flags]);
+  const show = () => platform.json<Job>(['job', 'show', 'tick', ...flags]);
+  const ran = await eventually(show, ({ lastRun }) => lastRun?.status === 'succeeded');
+  t.match(ran, { lastRun: { trigger: 'schedule' }, nextRunAt: String });
+  t.equal(await platform.ok(['job', 'logs', 'tick', ...flags]), 'tick');
+  const pods = await platform.kubectl(
+    '-n',
+    namespace,
+    'get',
+    'pods',
+    '-l',
+    'app=tick,platform.svc/role=cron',
+    '-o',
+    'name',
+  );
+  t.match(pods.stdout, /^pod\/tick-/);
+
+  await platform.ok(['job', 'update', 'tick', '--suspend', ...flags]);
+  const suspended = await eventually(show, ({ status }) => status === 'suspended');
+  t.notOk(suspended.nextRunAt);
+  const cron = await platform.kubectl('-n', namespace, 'get', 'cronjob', 'tick', '-o', 'jsonpath={.spec.suspend}');
+  t.equal(cron.stdout, 'true');
+});
+
+t.test('a program that is killed for memory is recorded, with its limit and the next to try', async (t) => {
+  const { namespace, flags } = await testProject(t, platform);
+  const hungry = 'const all = []; for (;;) all.push(Buffer.alloc(8_000_000, 1))';
+  await platform.ok(['job', 'create', 'hungry', '--image', image, ...program(hungry), '--memory', '64Mi', ...flags]);
+  const ended = await platform.svc(['job', 'run', 'hungry', ...flags]);
+  t.equal(ended.code, 1);
+  t.match(ended.stderr, /The program used more memory than its limit/);
+  const condition = 'jsonpath={.status.conditions[?(@.type=="OutOfMemory")].message}';
+  const recorded = await eventually(
+    () => platform.kubectl('-n', namespace, 'get', 'sjob', 'hungry', '-o', condition),
+    ({ stdout }) => stdout !== '',
+  );
+  t.match(recorded.stdout, /container "job" .* its limit of 64Mi; try 128Mi/);
+  const events = await platform.kubectl('-n', namespace, 'get', 'events', '-o', 'json');
+  const { items } = JSON.parse(events.stdout) as {
+    items: { reason: string; count: number; involvedObject: { kind: string } }[];
+  };
+  const told = items.filter(({ reason, involvedObject }) => reason === 'OOMKilled' && involvedObject.kind === 'Job');
+  t.match(told, [{ count: 1 }]);
+});

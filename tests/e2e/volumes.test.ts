@@ -1,0 +1,62 @@
+import t from 'tap';
+import { eventually, runningPlatform, testProject } from '../support/platform.ts';
+
+const platform = await runningPlatform();
+const image = 'localhost:5000/svc/hello:v1';
+
+interface Volume {
+  status: string;
+  capacity?: string;
+  storageClass?: string;
+  mountedBy: { kind: string; name: string }[];
+}
+
+t.test('a volume keeps what one run writes for the next, and goes only when nothing mounts it', async (t) => {
+  const { namespace, flags } = await testProject(t, platform);
+  await platform.ok(['volume', 'create', 'data', '--size', '64Mi', ...flags]);
+  const show = () => platform.json<Volume>(['volume', 'show', 'data', ...flags]);
+  const waiting = await eventually(show, ({ status }) => status === 'waiting');
+  t.match(waiting, { status: 'waiting', storageClass: 'local-path', mountedBy: [] });
+
+  // Each run adds a line and prints all.
+  const code = `const fs = require('node:fs'); fs.appendFileSync('/data/log', 'line\\n'); process.stdout.write(fs.readFileSync('/data/log'))`;
+  const words = ['node', '-e', code].map((word) => `--command=${word}`);
+  await platform.ok(['job', 'create', 'writer', '--image', image, ...words, '--volume', 'data:/data', ...flags]);
+  for (const printed of ['line', 'line\nline']) {
+    await platform.ok(['job', 'run', 'writer', ...flags]);
+    t.equal(await platform.ok(['job', 'logs', 'writer', ...flags]), printed);
+  }
+  t.match(await show(), { status: 'ready', capacity: '64Mi', mountedBy: [{ kind: 'Job', name: 'writer' }] });
+
+  for (const [args, said] of [
+    [['resize', 'data', '--size', '128Mi'], /class "local-path" cannot expand volumes.*volume_not_expandable/],
+    [['resize', 'data', '--size', '1Mi'], /cannot shrink.*invalid_value/],
+    [['delete', 'data', '--yes'], /mounted by the job "writer".*in_use/],
+    [['create', 'data', '--size', '1Gi'], /already_exists/],
+    [['create', 'other', '--size', '1Gi', '--class', 'none'], /no storage class "none"; it has local-path/],
+  ] as const) {
+    const refused = await platform.svc(['volume', ...args, ...flags]);
+    t.equal(refused.code, 1, args.join(' '));
+    t.match(refused.stderr, said);
+  }
+
+  // Past the API the controller refuses as well: the claim stays until the job goes.
+  await platform.kubectl('-n', namespace, 'delete', 'svol', 'data', '--wait=false');
+  await eventually(show, ({ status }) => status === 'deleting');
+  const claim = await platform.kubectl(
+    '-n',
+    namespace,
+    'get',
+    'pvc',
+    'data',
+    '-o',
+    'jsonpath={.metadata.deletionTimestamp}',
+  );
+  t.same([claim.code, claim.stdout], [0, '']);
+  await platform.ok(['job', 'delete', 'writer', '--yes', ...flags]);
+  const left = await eventually(
+    () => platform.kubectl('-n', namespace, 'get', 'svol,pvc', '-o', 'name'),
+    ({ stdout }) => stdout === '',
+  );
+  t.equal(left.stdout, '');
+});

@@ -1,0 +1,39 @@
+import t from 'tap';
+import {
+  canonicalBytes,
+  canonicalCpu,
+  checkBytes,
+  checkCpu,
+  formatBytes,
+  parseBytes,
+  parseMillicores,
+} from '../../../runtime/domain/quantity.ts';
+
+t.test('bytes are read in every unit, and written in the largest exact binary one', (t) => {
+  t.same(['1Ki', '1.5Gi', '10G', '64', '2Pi'].map(parseBytes), [1024, 1_610_612_736, 1e10, 64, 2 ** 51]);
+  t.same(
+    ['', 'Gi', '1gi', '-1Gi', '1e3', '1 Gi'].map(parseBytes),
+    Array.from({ length: 6 }, () => undefined),
+  );
+  t.same([384 * 2 ** 20, 2 ** 30, 1e10, 1, 0].map(formatBytes), ['384Mi', '1Gi', '9765625Ki', '1Ki', '1Ki']);
+  t.end();
+});
+
+t.test('the canonical form is the one in which the API server gives a quantity back', (t) => {
+  t.same(['1024Mi', '1.5Gi', '512Mi', 'lots'].map(canonicalBytes), ['1Gi', '1536Mi', '512Mi', 'lots']);
+  t.same(['0.5', '1000m', '250m', '2', 'fast'].map(canonicalCpu), ['500m', '1', '250m', '2', 'fast']);
+  t.same(['250m', '1.5', '0.001', '1e3', 'm'].map(parseMillicores), [250, 1500, 1, undefined, undefined]);
+  t.end();
+});
+
+t.test('what is refused is told with what would do', (t) => {
+  t.equal(checkBytes('1Gi', 'size', { min: '1Mi' }), 2 ** 30);
+  t.throws(() => checkBytes('1Ki', 'size', { min: '1Mi' }), {
+    code: 'invalid_value',
+    message: /usable size: give 1Mi/,
+  });
+  t.throws(() => checkBytes('big', 'memory', { min: '4Mi' }), { code: 'invalid_value', message: /usable memory/ });
+  checkCpu('500m');
+  t.throws(() => checkCpu('0'), { code: 'invalid_value' });
+  t.end();
+});

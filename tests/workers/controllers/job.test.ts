@@ -1,0 +1,368 @@
+import t from 'tap';
+import type { BatchJob } from '../../../infra/manifests/job.ts';
+import type { KubeObject, Stored } from '../../../runtime/contracts/kubernetes.ts';
+import type { Pod } from '../../../runtime/contracts/pod.ts';
+import { jobSpec, type JobResource } from '../../../runtime/contracts/resources/job.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { podLabels, workloadLabels } from '../../../runtime/domain/labels.ts';
+import { KubeError } from '../../../runtime/kube/kube-client.ts';
+import { jobController } from '../../../workers/controllers/job.ts';
+import { fakeClock } from '../../support/clock.ts';
+import { fakeKube } from '../../support/fake-kube.ts';
+import { silentLog } from '../../support/log.ts';
+import { environmentId } from '../../support/objects.ts';
+
+const namespace = 'shop-prod';
+const id = '019a0000-0000-7000-8000-0000000000a1';
+const ref = { apiVersion: 'platform.svc/v1', kind: 'Job', namespace, name: 'report' };
+const workload = { kind: 'Job' as const, name: 'report', id };
+const request = (end: number) => ({
+  id: String(end).padStart(10, '0'),
+  at: '2026-11-21T12:00:00Z',
+  by: 'ada@svc.test',
+});
+
+function createWorld(spec: object = {}) {
+  const clock = fakeClock();
+  const kube = fakeKube();
+  const home = {
+    'platform.svc/project': 'shop',
+    'platform.svc/environment': 'prod',
+    'platform.svc/environment-id': environmentId,
+  };
+  kube.seed({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels: home } });
+  kube.seed({
+    ...ref,
+    metadata: { name: 'report', namespace, labels: { 'platform.svc/id': id } },
+    spec: jobSpec.parse({ image: 'registry.test/report:7', ...spec }),
+  });
+  const projected: unknown[] = [];
+  const deleted: string[] = [];
+  const warnings: string[] = [];
+  const controller = jobController({
+    kube,
+    clock,
+    records: {
+      project: (row) => Promise.resolve(void projected.push(row)),
+      markDeleted: (row) => Promise.resolve(void deleted.push(row)),
+    },
+    events: { record: (_, { message }) => Promise.resolve(void warnings.push(message)) },
+  });
+  const job = () => {
+    const [found] = kube.all<JobResource>(kinds.Job);
+    if (!found) throw new Error('there is no job');
+    return found;
+  };
+  const reconcile = () =>
+    controller.reconcile({
+      ...{ namespace, name: 'report', object: kube.all<JobResource>(kinds.Job)[0], log: silentLog },
+      signal: new AbortController().signal,
+    });
+  const runs = () => kube.all<BatchJob>(kinds.BatchJob);
+  /** What the Job controller reports of a run. */
+  const settle = async (name: string, status: BatchJob['status']) => {
+    const run = runs().find(({ metadata }) => metadata.name === name);
+    if (run) await kube.replaceStatus<BatchJob>({ ...run, ...(status && { status }) });
+  };
+  const end = (name: string, type: 'Complete' | 'Failed', at: Date, more: object = {}) =>
+    settle(name, {
+      startTime: at.toISOString(),
+      ...(type === 'Complete' && { completionTime: at.toISOString() }),
+      conditions: [{ type, status: 'True', lastTransitionTime: at.toISOString(), ...more }],
+    });
+  const ask = (...ends: number[]) => kube.mergePatch(ref, { spec: { runRequests: ends.map(request) } });
+  const seedPod = (run: string, status: Pod['status']) =>
+    kube.seed({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: {
+        ...{ name: `${run}-x1`, namespace },
+        labels: { ...podLabels(workload, 'run'), 'batch.kubernetes.io/job-name': run },
+      },
+      spec: { containers: [{ name: 'job' }] },
+      ...(status && { status }),
+    });
+  const writes = () => kube.calls.filter(({ verb }) => verb !== 'get' && verb !== 'list').length;
+  return {
+    clock,
+    kube,
+    controller,
+    job,
+    reconcile,
+    runs,
+    settle,
+    end,
+    ask,
+    seedPod,
+    writes,
+    projected,
+    deleted,
+    warnings,
+  };
+}
+
+const namesOf = (objects: Stored<KubeObject>[]) => objects.map(({ metadata }) => metadata.name).sort();
+
+t.test('a new job holds its name, is projected, and waits to be asked', async (t) => {
+  const world = createWorld();
+  await world.reconcile();
+  t.match(world.kube.all(kinds.WorkloadName), [
+    { metadata: { name: 'report' }, spec: { kind: 'Job', workloadId: id } },
+  ]);
+  t.match(world.projected, [{ id, kind: 'Job', namespace, name: 'report', project: 'shop', gated: false }]);
+  t.match(world.job().status, {
+    ...{ phase: 'ready', active: 0, runs: [] },
+    conditions: [{ type: 'ChildrenAdopted', status: 'True' }],
+  });
+  t.same(world.kube.all(kinds.CronJob), []);
+  const before = world.writes();
+  await world.reconcile();
+  t.equal(world.writes(), before, 'a pass over an unchanged world writes nothing');
+});
+
+t.test('a request becomes one run and is taken away; the run is reported to its end', async (t) => {
+  const world = createWorld();
+  await world.ask(1, 2);
+  await world.reconcile();
+  t.same(namesOf(world.runs()), ['report-0000000001', 'report-0000000002']);
+  t.match(world.runs()[0]?.metadata.ownerReferences, [{ apiVersion: 'platform.svc/v1', kind: 'Job', name: 'report' }]);
+  t.notOk(world.job().spec.runRequests);
+  t.match(world.job().status, {
+    ...{ phase: 'running', active: 2 },
+    runs: [
+      { name: 'report-0000000001', trigger: 'manual', state: 'pending', by: 'ada@svc.test' },
+      { name: 'report-0000000002' },
+    ],
+  });
+  await world.settle('report-0000000001', { active: 1, ready: 1, startTime: '2026-11-21T12:00:01Z' });
+  await world.reconcile();
+  t.match(world.job().status?.runs?.[0], { state: 'running', startedAt: '2026-11-21T12:00:01Z' });
+  await world.end('report-0000000001', 'Complete', world.clock.now());
+  await world.end('report-0000000002', 'Complete', world.clock.now());
+  await world.reconcile();
+  t.match(world.job().status, { phase: 'ready', active: 0, runs: [{ state: 'succeeded' }, { state: 'succeeded' }] });
+  await world.reconcile();
+  t.equal(world.runs().length, 2, 'what was made is not made again');
+});
+
+t.test('no end of the process makes a run twice or not at all', async (t) => {
+  const cut = async (at: number) => {
+    const world = createWorld();
+    await world.ask(1);
+    const begun = world.writes();
+    world.kube.intercept = ({ verb }) => {
+      if (verb !== 'get' && verb !== 'list' && world.writes() - begun > at) throw new Error('the process has ended');
+    };
+    const ended = await world.reconcile().then(
+      () => true,
+      () => false,
+    );
+    world.kube.intercept = undefined;
+    // Meanwhile the job changes: the run is that which was asked for, and its template cannot be changed.
+    await world.kube.mergePatch(ref, { spec: { image: 'registry.test/report:8' } });
+    const made = world.runs();
+    await world.reconcile();
+    t.same(namesOf(world.runs()), ['report-0000000001'], `after write ${at}, with ${made.length} made before`);
+    if (made.length > 0) t.same(world.runs()[0]?.spec, made[0]?.spec, 'as it was made');
+    t.notOk(world.job().spec.runRequests);
+    return ended;
+  };
+  let at = 0;
+  while (!(await cut(at))) at += 1;
+  t.ok(at >= 4, `${at} places to end at`);
+});
+
+t.test('a lost answer to the creation makes no second run', async (t) => {
+  const world = createWorld();
+  await world.ask(1);
+  const create = world.kube.create.bind(world.kube);
+  world.kube.create = async (object) => {
+    const created = await create(object);
+    if (object.kind === 'Job') throw new KubeError(504, 'Timeout', 'no answer');
+    return created;
+  };
+  await t.rejects(world.reconcile());
+  world.kube.create = create;
+  await world.reconcile();
+  t.same(namesOf(world.runs()), ['report-0000000001']);
+});
+
+t.test('a schedule is kept, and goes when the job has none any more', async (t) => {
+  const world = createWorld({ schedule: '0 2 * * *' });
+  await world.reconcile();
+  t.match(world.kube.all(kinds.CronJob), [
+    {
+      metadata: { name: 'report', ownerReferences: [{ kind: 'Job' }] },
+      spec: { schedule: '0 2 * * *', suspend: false },
+    },
+  ]);
+  t.equal(world.job().status?.phase, 'scheduled');
+  const [cron] = world.kube.all(kinds.CronJob);
+  world.kube.seed({
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: {
+      ...{ name: 'report-29384750', namespace, labels: podLabels(workload, 'cron') },
+      ownerReferences: [
+        { apiVersion: 'batch/v1', kind: 'CronJob', name: 'report', uid: cron?.metadata.uid ?? '', controller: true },
+      ],
+    },
+    spec: {},
+  });
+  await world.reconcile();
+  t.match(world.job().status?.runs, [{ name: 'report-29384750', trigger: 'schedule', state: 'pending' }]);
+  await world.end('report-29384750', 'Complete', world.clock.now());
+  await world.kube.mergePatch(ref, { spec: { suspended: true } });
+  await world.reconcile();
+  t.equal(world.job().status?.phase, 'suspended');
+  t.match(world.kube.all(kinds.CronJob), [{ spec: { suspend: true } }]);
+  await world.kube.mergePatch(ref, { spec: { schedule: null } });
+  await world.reconcile();
+  t.same(world.kube.all(kinds.CronJob), []);
+  t.equal(world.job().status?.phase, 'ready');
+});
+
+t.test('so many ended runs are kept, and none for longer than it may be', async (t) => {
+  const world = createWorld({ historyLimit: 2, retentionSeconds: 600 });
+  await world.ask(1, 2, 3, 4, 5, 6);
+  await world.reconcile();
+  for (const end of [1, 2, 3, 4]) {
+    await world.clock.advance(1_000);
+    await world.end(`report-000000000${end}`, 'Complete', world.clock.now());
+  }
+  await world.end('report-0000000005', 'Failed', world.clock.now(), { reason: 'BackoffLimitExceeded' });
+  await world.clock.advance(50_000);
+  t.same(await world.reconcile(), { requeueAfterMs: 7_000 });
+  t.equal(world.runs().length, 6, 'whoever waits for an end gets to see it');
+  await world.clock.advance(9_000);
+  const answer = await world.reconcile();
+  t.same(
+    namesOf(world.runs()),
+    ['report-0000000003', 'report-0000000004', 'report-0000000005', 'report-0000000006'],
+    'the newest two that succeeded, the failed one, and the one that goes on',
+  );
+  t.same(answer, { requeueAfterMs: 540_000 });
+  await world.clock.advance(600_000);
+  await world.reconcile();
+  t.same(namesOf(world.runs()), ['report-0000000006']);
+  t.match(world.job().status?.runs, [{ name: 'report-0000000006' }]);
+});
+
+t.test('a run is always to be seen, in the wishes or in the status', async (t) => {
+  const world = createWorld();
+  await world.ask(1);
+  const seen: boolean[] = [];
+  world.kube.intercept = () => {
+    const { spec, status } = world.job();
+    seen.push(spec.runRequests !== undefined || (status?.runs ?? []).some(({ name }) => name === 'report-0000000001'));
+  };
+  await world.reconcile();
+  await world.reconcile();
+  world.kube.intercept = undefined;
+  t.notOk(seen.includes(false));
+  t.notOk(world.job().spec.runRequests);
+});
+
+t.test('a run that fails or does not start says why', async (t) => {
+  const world = createWorld();
+  await world.ask(1, 2, 3);
+  await world.reconcile();
+  const [first, second, third] = ['report-0000000001', 'report-0000000002', 'report-0000000003'] as const;
+  const message = () => Object.fromEntries((world.job().status?.runs ?? []).map((run) => [run.name, run.message]));
+  world.seedPod(first, {
+    phase: 'Failed',
+    containerStatuses: [
+      {
+        ...{ name: 'job', ready: false, restartCount: 0 },
+        state: { terminated: { exitCode: 3, reason: 'Error', message: 'begin\nno such table\n' } },
+      },
+    ],
+  });
+  world.seedPod(second, {
+    phase: 'Pending',
+    containerStatuses: [
+      {
+        ...{ name: 'job', ready: false, restartCount: 0 },
+        state: { waiting: { reason: 'ImagePullBackOff', message: 'not found' } },
+      },
+    ],
+  });
+  await world.end(first, 'Failed', world.clock.now(), { reason: 'BackoffLimitExceeded', message: 'too often' });
+  await world.end(third, 'Failed', world.clock.now(), { reason: 'DeadlineExceeded', message: 'too long' });
+  await world.reconcile();
+  t.same(message(), {
+    [first]: 'The program ended with 3: no such table',
+    [second]: 'The pod does not start (ImagePullBackOff): not found',
+    [third]: 'The run took longer than its time-out.',
+  });
+  await world.kube.delete({ apiVersion: 'v1', kind: 'Pod', namespace, name: `${first}-x1` });
+  await world.reconcile();
+  t.equal(message()[first], 'The program ended with 3: no such table', 'what is known stays known without the pod');
+});
+
+t.test('a name that another kind holds stops the pass before anything is made, and is reported', async (t) => {
+  const world = createWorld({ schedule: '0 2 * * *' });
+  const other = { kind: 'App' as const, name: 'report', id: '019a0000-0000-7000-8000-0000000000f1' };
+  world.kube.seed({
+    apiVersion: 'platform.svc/v1',
+    kind: 'WorkloadName',
+    metadata: { name: 'report', namespace, labels: workloadLabels(other) },
+    spec: { kind: 'App', workloadId: other.id },
+  });
+  await world.ask(1);
+  await t.rejects(world.reconcile(), { code: 'name_taken' });
+  t.match(world.job().status, {
+    ...{ phase: 'failed', message: /already used by an app in this environment/ },
+    conditions: [{ type: 'ChildrenAdopted', status: 'False', reason: 'ChildReconcileFailed' }],
+  });
+  t.same([world.runs(), world.kube.all(kinds.CronJob)], [[], []]);
+  t.equal(world.warnings.length, 1);
+});
+
+t.test('a foreign CronJob in the way is named and left alone, and everything after it is skipped', async (t) => {
+  const world = createWorld({ schedule: '0 2 * * *' });
+  const foreign = { schedule: '* * * * *' };
+  world.kube.seed({ apiVersion: 'batch/v1', kind: 'CronJob', metadata: { name: 'report', namespace }, spec: foreign });
+  await world.ask(1);
+  await t.rejects(world.reconcile(), { name: 'ForeignObjectError' });
+  t.match(world.job().status, { phase: 'failed', message: /CronJob "report" in shop-prod was not created by/ });
+  t.match(world.kube.all(kinds.CronJob), [{ spec: foreign }]);
+  t.same(world.runs(), []);
+  await world.kube.delete({ apiVersion: 'batch/v1', kind: 'CronJob', namespace, name: 'report' });
+  await world.reconcile();
+  t.match(world.job().status, { phase: 'running', conditions: [{ type: 'ChildrenAdopted', status: 'True' }] });
+  t.notOk(world.job().status?.message);
+});
+
+t.test('deleting ends everything that was made, then lets the name and the job go', async (t) => {
+  const world = createWorld({ schedule: '0 2 * * *' });
+  await world.ask(1);
+  await world.reconcile();
+  await world.kube.delete(ref);
+  await world.reconcile();
+  for (const kind of [kinds.Job, kinds.CronJob, kinds.BatchJob, kinds.WorkloadName]) {
+    t.same(world.kube.all(kind), [], kind.plural);
+  }
+  t.same(world.deleted, [id]);
+});
+
+t.test('changes of runs and pods bring their job', (t) => {
+  const { controller } = createWorld();
+  const keys = (controller.watches ?? []).map((watch) => [
+    watch.kind.kind,
+    watch.keysOf(
+      {
+        apiVersion: '',
+        kind: '',
+        metadata: { name: 'report', namespace, uid: '', resourceVersion: '', labels: { app: 'report' } },
+      },
+      () => [],
+    ),
+  ]);
+  t.same(keys, [
+    ['Job', [{ name: 'report', namespace }]],
+    ['Pod', [{ name: 'report', namespace }]],
+    ['WorkloadName', [{ name: 'report', namespace }]],
+  ]);
+  t.end();
+});

@@ -1,0 +1,146 @@
+import { jobSchedule, runJob, type BatchJob } from '../../infra/manifests/job.ts';
+import type { KubeObject, ObjectMeta, Stored } from '../../runtime/contracts/kubernetes.ts';
+import type { Pod } from '../../runtime/contracts/pod.ts';
+import type { JobResource } from '../../runtime/contracts/resources/job.ts';
+import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import type { Clock } from '../../runtime/domain/clock.ts';
+import type { Id } from '../../runtime/domain/ids.ts';
+import { appLabel, idLabel, kindLabel, roleLabel, workloadFinalizer } from '../../runtime/domain/labels.ts';
+import { nameTaken } from '../../runtime/domain/names.ts';
+import { controllerOf, deleteChild, ensureChild, NotYetError, refOf } from '../../runtime/kube/children.ts';
+import { releaseName, reserveName } from '../../runtime/kube/claims.ts';
+import type { ControllerDefinition, Key } from '../../runtime/kube/controller.ts';
+import type { EventRecorder } from '../../runtime/kube/events.ts';
+import { removeFinalizer } from '../../runtime/kube/finalizers.ts';
+import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { writeStatus } from '../../runtime/kube/status.ts';
+import type { WorkloadProjection } from '../../runtime/records/workloads.ts';
+import { pastRuns } from './job-history.ts';
+import { observedStatus } from './job-status.ts';
+import { createStopReport } from './stop-report.ts';
+import { ensureIdentity, identityOf, type WorkloadIdentity } from './workload.ts';
+
+/** Timers do not reach as far as the longest retention. */
+const lookAgainMs = 3_600_000;
+
+export interface JobControllerOptions {
+  kube: KubeClient;
+  /** What the controller writes into PostgreSQL; every call may be repeated. */
+  records: { project(workload: WorkloadProjection): Promise<void>; markDeleted(id: Id): Promise<void> };
+  events: Pick<EventRecorder, 'record'>;
+  clock: Clock;
+}
+
+/**
+ * Makes a Job real: holds its name, keeps its CronJob as the schedule says, makes each run that was asked for exactly
+ * once, keeps so many ended ones, and reports them.
+ *
+ * A wish for a run stands in `spec.runRequests` until its batch Job, whose name the wish determines, is there and
+ * reported. Only this controller removes such a batch Job, and never before the wish is gone: so no crash makes a run
+ * twice or not at all (decision 0007).
+ */
+export function jobController(options: JobControllerOptions): ControllerDefinition<JobResource> {
+  const { kube, records, clock } = options;
+  const reportStop = createStopReport(options);
+
+  const bringAbout = async (object: Stored<JobResource>) => {
+    const { workload, identity } = await ensureIdentity(kube, object);
+    const name = await reserveName(kube, workload);
+    if (name !== 'reserved') throw nameTaken(identity.name, name.holder);
+    await records.project({ ...identity, kind: 'Job', gated: false });
+    await ensureSchedule(workload, identity);
+    for (const request of workload.spec.runRequests ?? []) {
+      // A run that is there stays as it was made, whatever the job says by now: its template never changes.
+      await ensureChild(kube, workload, runJob(identity, workload.spec, request), { keep: (live) => live });
+    }
+    return report(workload, identity);
+  };
+
+  const report = async (job: Stored<JobResource>, identity: WorkloadIdentity) => {
+    const { runs, pods } = await observe(identity);
+    const now = clock.now();
+    const { runRequests = [], ...spec } = job.spec;
+    if (runRequests.length > 0) {
+      // In this order a run always stands in the wishes or in the status. The change of the job brings the next pass.
+      const reported = await writeStatus<JobResource>(kube, job, observedStatus({ job, runs, pods, now }));
+      await kube.replace({ ...reported, spec });
+      return undefined;
+    }
+    const { past, nextInMs } = pastRuns(job, runs, now);
+    for (const run of past) await deleteChild(kube, job, refOf(run));
+    const kept = runs.filter((run) => !past.includes(run));
+    await writeStatus<JobResource>(kube, job, observedStatus({ job, runs: kept, pods, now }));
+    return nextInMs === undefined ? undefined : { requeueAfterMs: Math.min(nextInMs, lookAgainMs) };
+  };
+
+  const ensureSchedule = async (job: Stored<JobResource>, identity: WorkloadIdentity): Promise<void> => {
+    const { schedule } = job.spec;
+    if (schedule !== undefined) await ensureChild(kube, job, jobSchedule(identity, { ...job.spec, schedule }));
+    else await deleteChild(kube, job, scheduleRef(identity));
+  };
+
+  const observe = async ({ id, namespace }: WorkloadIdentity) => {
+    const selection = { namespace, labelSelector: `${idLabel}=${id}` };
+    const [runs, pods] = await Promise.all([
+      kube.list<BatchJob>(kinds.BatchJob, selection),
+      kube.list<Pod>(kinds.Pod, selection),
+    ]);
+    return { runs: runs.items, pods: pods.items };
+  };
+
+  /** First nothing makes runs any more; runs that go on are ended. */
+  const finalize = async (job: Stored<JobResource>): Promise<void> => {
+    const identity = identityOf(job);
+    if (identity) {
+      const scheduleGone = await deleteChild(kube, job, scheduleRef(identity));
+      const { runs } = await observe(identity);
+      let runsGone = true;
+      for (const run of runs) {
+        // Those of the schedule go with it.
+        if (controllerOf(run)?.uid === job.metadata.uid)
+          runsGone = (await deleteChild(kube, job, refOf(run))) && runsGone;
+      }
+      if (!scheduleGone || !runsGone) throw new NotYetError('objects of the job are still being deleted');
+      await records.markDeleted(identity.id);
+      await releaseName(kube, job);
+    }
+    await removeFinalizer(kube, job, workloadFinalizer);
+  };
+
+  return {
+    name: 'Job',
+    kind: kinds.Job,
+    owns: [kinds.CronJob],
+    watches: [
+      // The schedule's runs belong to the CronJob, and a run's pods to the run.
+      { kind: kinds.BatchJob, selection: { labelSelector: `${kindLabel}=Job` }, keysOf: workloadKey },
+      { kind: kinds.Pod, selection: { labelSelector: `${kindLabel}=Job,${roleLabel}` }, keysOf: workloadKey },
+      // A name that is given back may be one that a job waits for.
+      { kind: kinds.WorkloadName, keysOf: ({ metadata }) => [keyOf(metadata)] },
+    ],
+    async reconcile({ object: job }) {
+      if (!job) return undefined;
+      if (job.metadata.deletionTimestamp !== undefined) return finalize(job);
+      try {
+        return await bringAbout(job);
+      } catch (error) {
+        await reportStop(kinds.Job, job, error);
+        throw error;
+      }
+    },
+  };
+}
+
+function scheduleRef({ name, namespace }: WorkloadIdentity) {
+  const { apiVersion, kind } = kinds.CronJob;
+  return refOf({ apiVersion, kind, metadata: { name, namespace } });
+}
+
+function workloadKey({ metadata: { labels, namespace } }: Stored<KubeObject>): Key[] {
+  const name = labels?.[appLabel];
+  return name === undefined || namespace === undefined ? [] : [{ name, namespace }];
+}
+
+function keyOf({ name, namespace }: ObjectMeta): Key {
+  return { name, ...(namespace !== undefined && { namespace }) };
+}

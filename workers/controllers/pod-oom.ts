@@ -1,0 +1,118 @@
+import type { Condition, KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
+import type { Pod } from '../../runtime/contracts/pod.ts';
+import { kinds, workloadResources } from '../../runtime/contracts/resources/kinds.ts';
+import { appLabel, idLabel, kindLabel } from '../../runtime/domain/labels.ts';
+import { formatBytes, parseBytes } from '../../runtime/domain/quantity.ts';
+import { findCondition } from '../../runtime/kube/conditions.ts';
+import type { ControllerDefinition } from '../../runtime/kube/controller.ts';
+import type { EventRecorder } from '../../runtime/kube/events.ts';
+import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { writeStatus } from '../../runtime/kube/status.ts';
+
+/** The condition of a workload that lost a container to a lack of memory; its time is that of the last kill. */
+export const outOfMemory = 'OutOfMemory';
+/** The kubelet's word for it, and the reason of condition and Event. */
+const oomKilled = 'OOMKilled';
+const stepBytes = 64 * 2 ** 20;
+
+interface Kill {
+  pod: string;
+  container: string;
+  /** When it happened, in whole seconds. */
+  at: string;
+  limit?: string;
+}
+
+/**
+ * Watches the platform's pods for containers that were killed for memory, and records each kill once: as an Event, and as
+ * the condition `OutOfMemory` of its workload, with the limit it had and the next one to try.
+ */
+export function podOomController(options: {
+  kube: Pick<KubeClient, 'get' | 'list' | 'replaceStatus'>;
+  events: Pick<EventRecorder, 'record'>;
+}): ControllerDefinition<Pod> {
+  const { kube, events } = options;
+  return {
+    name: 'PodOOM',
+    kind: kinds.Pod,
+    selection: { labelSelector: kindLabel },
+    async reconcile({ object: changed, namespace = '' }) {
+      if (!changed || killsOf(changed).length === 0) return;
+      const workload = await workloadOf(kube, changed);
+      if (!workload) return;
+      // All pods of the workload in one pass, so that kills are recorded in their order.
+      const labelSelector = `${idLabel}=${workload.metadata.labels?.[idLabel] ?? ''}`;
+      const { items } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector });
+      const { conditions } = (workload.status ?? {}) as { conditions?: Condition[] };
+      const recorded = findCondition(conditions, outOfMemory);
+      const fresh = items
+        .flatMap(killsOf)
+        .map((kill) => ({ at: kill.at, message: messageOf(kill) }))
+        .sort((a, b) => a.at.localeCompare(b.at) || a.message.localeCompare(b.message))
+        .filter(({ at, message }) => !recorded || isAfter({ at, message }, recorded));
+      const last = fresh.at(-1);
+      if (!last) return;
+      const { generation } = workload.metadata;
+      const condition: Condition = {
+        type: outOfMemory,
+        status: 'True',
+        reason: oomKilled,
+        message: last.message,
+        lastTransitionTime: last.at,
+        ...(generation !== undefined && { observedGeneration: generation }),
+      };
+      const others = (conditions ?? []).filter(({ type }) => type !== outOfMemory);
+      // First, since an Event that is told again is still one, and an end in between would leave none.
+      for (const { message } of fresh) await events.record(workload, { type: 'Warning', reason: oomKilled, message });
+      await writeStatus<KubeObject>(kube, workload, {
+        ...(workload.status as object | undefined),
+        conditions: [...others, condition],
+      });
+    },
+  };
+}
+
+/** The next limit to try: half as much again, in whole steps of 64Mi. */
+export function nextLimit(limit: string): string | undefined {
+  const bytes = parseBytes(limit);
+  return bytes === undefined ? undefined : formatBytes(Math.ceil((bytes * 1.5) / stepBytes) * stepBytes);
+}
+
+function killsOf({ metadata, spec, status }: Stored<Pod>): Kill[] {
+  const containers = [...(spec.initContainers ?? []), ...spec.containers];
+  const statuses = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+  return statuses.flatMap(({ name, state, lastState }) =>
+    [lastState, state].flatMap((life) => {
+      const { reason, finishedAt } = life?.terminated ?? {};
+      if (reason !== oomKilled || finishedAt === undefined) return [];
+      const limit = containers.find((container) => container.name === name)?.resources?.limits?.['memory'];
+      return [{ pod: metadata.name, container: name, at: finishedAt, ...(limit !== undefined && { limit }) }];
+    }),
+  );
+}
+
+function messageOf({ pod, container, at, limit }: Kill): string {
+  const killed = `The container "${container}" of pod ${pod} was killed at ${at}: `;
+  if (limit === undefined) return `${killed}it has no memory limit, and the node ran out of memory.`;
+  const next = nextLimit(limit);
+  return `${killed}it used more memory than its limit of ${limit}${next === undefined ? '' : `; try ${next}`}.`;
+}
+
+/** Two kills of the same second are told apart by their messages. */
+function isAfter({ at, message }: { at: string; message: string }, recorded: Condition): boolean {
+  if (at !== recorded.lastTransitionTime) return at > recorded.lastTransitionTime;
+  return message > recorded.message;
+}
+
+/** The very workload that the pod was made for: one of the same name that came later has nothing to do with it. */
+async function workloadOf(
+  kube: Pick<KubeClient, 'get'>,
+  { metadata: { labels = {}, namespace } }: Stored<Pod>,
+): Promise<Stored<KubeObject> | undefined> {
+  const resource = Object.values(workloadResources).find(({ kind }) => kind === labels[kindLabel]);
+  const name = labels[appLabel];
+  if (!resource || name === undefined) return undefined;
+  const workload = await kube.get(resource, name, namespace);
+  const gone = workload?.metadata.deletionTimestamp !== undefined;
+  return workload?.metadata.labels?.[idLabel] === labels[idLabel] && !gone ? workload : undefined;
+}

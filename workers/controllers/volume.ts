@@ -1,0 +1,124 @@
+import { volumeClaim, type VolumeClaim } from '../../infra/manifests/volume.ts';
+import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
+import { kinds, workloadResources } from '../../runtime/contracts/resources/kinds.ts';
+import type { Volume } from '../../runtime/contracts/resources/volume.ts';
+import type { Clock } from '../../runtime/domain/clock.ts';
+import { kindLabel, workloadFinalizer } from '../../runtime/domain/labels.ts';
+import { parseBytes } from '../../runtime/domain/quantity.ts';
+import { ChildError, deleteChild, ensureChild, NotYetError, refOf } from '../../runtime/kube/children.ts';
+import type { ControllerDefinition, Key } from '../../runtime/kube/controller.ts';
+import type { EventRecorder } from '../../runtime/kube/events.ts';
+import { removeFinalizer } from '../../runtime/kube/finalizers.ts';
+import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
+import { writeStatus } from '../../runtime/kube/status.ts';
+import { usersPhrase, volumeUsers } from '../../runtime/kube/volume-users.ts';
+import { createStopReport } from './stop-report.ts';
+import { observedStatus, type StorageClass } from './volume-status.ts';
+import { ensureIdentity } from './workload.ts';
+
+export interface VolumeControllerOptions {
+  kube: KubeClient;
+  events: Pick<EventRecorder, 'record'>;
+  clock: Clock;
+}
+
+/**
+ * Makes a Volume real: one PersistentVolumeClaim of its name, which grows when the Volume does. A Volume that is deleted
+ * keeps its claim, and so the data, for as long as anything mounts it.
+ */
+export function volumeController(options: VolumeControllerOptions): ControllerDefinition<Volume> {
+  const { kube, events, clock } = options;
+  const reportStop = createStopReport(options);
+
+  const bringAbout = async (object: Stored<Volume>): Promise<void> => {
+    const { workload: volume, identity } = await ensureIdentity(kube, object);
+    const { name, namespace } = identity;
+    const before = await kube.get<VolumeClaim>(kinds.PersistentVolumeClaim, name, namespace);
+    const className = before?.spec.storageClassName ?? volume.spec.storageClass;
+    const storageClass =
+      className === undefined ? undefined : await kube.get<StorageClass>(kinds.StorageClass, className);
+    try {
+      await ensureChild(kube, volume, volumeClaim(identity, volume.spec), { keep: grown });
+    } catch (error) {
+      throw explained(error, volume, storageClass);
+    }
+    const claim = await kube.get<VolumeClaim>(kinds.PersistentVolumeClaim, name, namespace);
+    await writeStatus<Volume>(kube, volume, observedStatus(volume, claim, storageClass, clock.now()));
+  };
+
+  /** Read at this moment, since what is deleted here cannot be had again. */
+  const finalize = async (volume: Stored<Volume>): Promise<void> => {
+    const { name, namespace = '' } = volume.metadata;
+    const users = (await volumeUsers(kube, namespace))(name);
+    if (users.length > 0) {
+      const message = `The volume is mounted by ${usersPhrase(users)}; it is deleted once nothing mounts it.`;
+      await writeStatus<Volume>(kube, volume, { ...volume.status, phase: 'deleting', message });
+      if (volume.status?.message !== message) {
+        await events.record(volume, { type: 'Warning', reason: 'VolumeInUse', message });
+      }
+      return;
+    }
+    const { apiVersion, kind } = kinds.PersistentVolumeClaim;
+    const gone = await deleteChild(kube, volume, refOf({ apiVersion, kind, metadata: { name, namespace } }));
+    if (!gone) throw new NotYetError('the storage of the volume is still being deleted');
+    await removeFinalizer(kube, volume, workloadFinalizer);
+  };
+
+  return {
+    name: 'Volume',
+    kind: kinds.Volume,
+    owns: [kinds.PersistentVolumeClaim],
+    watches: [
+      // Whoever stops using a volume may be what its deletion waits for.
+      { kind: kinds.Pod, selection: { labelSelector: kindLabel }, keysOf: deletingVolumes },
+      ...Object.values(workloadResources).map((kind) => ({ kind, ignoreStatus: true, keysOf: deletingVolumes })),
+      { kind: kinds.StorageClass, keysOf: (_class, volumes) => keysWhere(volumes, isWaiting) },
+    ],
+    async reconcile({ object: volume }) {
+      if (!volume) return;
+      if (volume.metadata.deletionTimestamp !== undefined) return finalize(volume);
+      try {
+        await bringAbout(volume);
+      } catch (error) {
+        await reportStop(kinds.Volume, volume, error);
+        throw error;
+      }
+    },
+  };
+}
+
+/** Of a claim that is there only its size may change, and only upwards: what the API server filled in stays. */
+function grown({ spec }: Stored<VolumeClaim>, desired: VolumeClaim): VolumeClaim {
+  const sizes = [spec, desired.spec].map(({ resources }) => resources.requests.storage);
+  const [live = '', wanted = ''] = sizes;
+  const storage = (parseBytes(wanted) ?? 0) > (parseBytes(live) ?? 0) ? wanted : live;
+  return { ...desired, spec: { ...spec, resources: { ...spec.resources, requests: { storage } } } };
+}
+
+/** The API server's refusal to grow a claim, in words that say what to do. */
+function explained(error: unknown, { spec }: Stored<Volume>, storageClass: Stored<StorageClass> | undefined): unknown {
+  if (!(error instanceof ChildError) || !isKubeError(error.cause) || !storageClass) return error;
+  if (storageClass.allowVolumeExpansion === true) return error;
+  return new ChildError(
+    error.ref,
+    `The storage class "${storageClass.metadata.name}" cannot expand volumes, so this one does not grow to ${spec.size}; make a larger volume and copy the data.`,
+    { cause: error.cause },
+  );
+}
+
+function deletingVolumes(user: Stored<KubeObject>, volumes: () => Stored<KubeObject>[]): Key[] {
+  return keysWhere(
+    volumes,
+    ({ metadata }) => metadata.deletionTimestamp !== undefined && metadata.namespace === user.metadata.namespace,
+  );
+}
+
+function isWaiting({ status }: Stored<KubeObject>): boolean {
+  return (status as Volume['status'])?.phase === 'waiting';
+}
+
+function keysWhere(objects: () => Stored<KubeObject>[], wanted: (object: Stored<KubeObject>) => boolean): Key[] {
+  return objects()
+    .filter(wanted)
+    .map(({ metadata: { name, namespace } }) => ({ name, ...(namespace !== undefined && { namespace }) }));
+}
