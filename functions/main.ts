@@ -15,14 +15,19 @@ import { runProcess } from '../runtime/host/lifecycle.ts';
 import { createLogger } from '../runtime/host/log.ts';
 import { createMetrics } from '../runtime/host/metrics.ts';
 import { readPlatformConfig } from '../runtime/host/platform-config.ts';
+import { createProjectAccess } from '../runtime/host/project-access.ts';
 import { createKubeClient, loadKubeConfig } from '../runtime/kube/client.ts';
 import { environmentsOf, resolveEnvironment } from '../runtime/kube/environments.ts';
+import { deleteProjectMembers, insertFounder } from '../runtime/records/members.ts';
 import { findWorkload } from '../runtime/records/workloads.ts';
 import { createAppRoutes } from './apps/handler.ts';
 import { createFunctionRoutes } from './functions/handler.ts';
+import { createGateRoutes } from './gate/handler.ts';
 import { createHealthRoutes, readControllerHealth } from './health/handler.ts';
 import { createHistoryRoutes } from './history/handler.ts';
+import { createJobRoutes } from './jobs/handler.ts';
 import { createKeyRoutes } from './keys/handler.ts';
+import { createMemberRoutes } from './members/handler.ts';
 import { createPlanRoutes } from './plans/handler.ts';
 import { createPlatformRoutes } from './platform/handler.ts';
 import { createProjectRoutes } from './projects/handler.ts';
@@ -31,6 +36,9 @@ import { ensureFirstAdmin } from './sessions/first-admin.ts';
 import { createSessionRoutes } from './sessions/handler.ts';
 import { createLoginLimit } from './sessions/login-limit.ts';
 import { createPasswords } from './sessions/password.ts';
+import { createUsageRoutes } from './usage/handler.ts';
+import { createUserRoutes } from './users/handler.ts';
+import { createVolumeRoutes } from './volumes/handler.ts';
 import { createWebhookRoutes } from './webhooks/handler.ts';
 import { createTokenStore } from './webhooks/token-store.ts';
 import { createVerifyWebhook } from './webhooks/verify.ts';
@@ -83,10 +91,21 @@ await runProcess({
         return environmentsOf(project);
       },
     };
+    const { authorize, visibleProjects } = createProjectAccess({ kube, pool });
+    const loginLimit = createLoginLimit({ pool, clock });
     const app = createHttpApp({
       routes: [
-        ...createSessionRoutes({ pool, clock, passwords, loginLimit: createLoginLimit(clock), baseUrl }),
-        ...createProjectRoutes({ kube }),
+        ...createSessionRoutes({ pool, clock, passwords, loginLimit, baseUrl }),
+        ...createUserRoutes({ pool, clock, passwords, loginLimit }),
+        ...createProjectRoutes({
+          kube,
+          visibleProjects,
+          members: {
+            found: (projectId, userId) => insertFounder(pool, projectId, userId),
+            forget: (projectId) => deleteProjectMembers(pool, projectId),
+          },
+        }),
+        ...createMemberRoutes({ pool }),
         ...createAppRoutes({ kube, pool, baseUrl }),
         ...createWebhookRoutes({ kube, pool, tokens, verify, baseUrl }),
         ...createHistoryRoutes({ kube, pool, verifyToken: verify, baseUrl }),
@@ -99,7 +118,11 @@ await runProcess({
             return found?.kind === 'App' ? found : undefined;
           },
         }),
-        ...createFunctionRoutes({ kube }),
+        ...createUsageRoutes({ ...gateRecords, clock }),
+        ...createGateRoutes({ pool, clock }),
+        ...createFunctionRoutes({ kube, visibleProjects }),
+        ...createJobRoutes({ kube, clock, baseUrl }),
+        ...createVolumeRoutes({ kube }),
         ...createPlatformRoutes({
           version,
           platformConfig: () => readPlatformConfig(kube),
@@ -111,6 +134,7 @@ await runProcess({
       ],
       rootRoutes: createHealthRoutes({ pool, registry }),
       authenticate: createAuthenticate({ pool, clock, baseUrl }),
+      authorize,
       log,
       registry,
       baseUrl,

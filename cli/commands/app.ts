@@ -112,7 +112,7 @@ const list = command({
     const now = context.clock.now();
     context.print(
       {
-        data: { items },
+        data: items,
         table: table(items, [
           { title: 'APP', value: ({ name }) => name },
           { title: 'STATUS', value: ({ status }) => status },

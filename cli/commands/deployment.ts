@@ -99,7 +99,7 @@ export const historyCommand = command({
     const now = context.clock.now();
     context.print(
       {
-        data: { items },
+        data: items,
         table: table(items, [
           { title: 'REVISION', value: ({ revision, current }) => `${revision}${current ? ' *' : ''}` },
           { title: 'IMAGE', value: ({ image }) => image },

@@ -8,8 +8,8 @@ import { Failure, usageFailure } from '../failure.ts';
 import { amount, choice, duration, requiredText, text } from '../flags.ts';
 import { ago, fields, table, type Shown } from '../output.ts';
 import { placeOf, type Place } from '../place.ts';
-import { confirm } from '../prompt.ts';
-import { waitFlags, waitFor, waitForRemoval, type WaitFlags } from '../wait.ts';
+import { removeAll } from '../removal.ts';
+import { waitFlags, waitFor, type WaitFlags } from '../wait.ts';
 
 function shown(found: FunctionView): Shown {
   return {
@@ -113,7 +113,7 @@ const list = command({
     const now = context.clock.now();
     context.print(
       {
-        data: { items },
+        data: items,
         table: table(items, [
           { title: 'FUNCTION', value: ({ name }) => name },
           ...(place
@@ -156,16 +156,8 @@ const remove = command({
   examples: ['svc function delete hello', 'svc function delete hello goodbye --yes'],
   async run({ context, args, flags }) {
     const place = placeOf(context, flags);
-    // A typing error in the last name must not be found after the first is gone.
-    for (const name of args.functions) await readFunction(place, name);
-    await confirm(context, flags, `Delete ${args.functions.join(', ')} of ${place.project}?`);
-    for (const name of args.functions) {
-      await place.api.send('DELETE', place.path('functions', name), { query: place.query });
-    }
-    for (const name of args.functions) {
-      if (flags.wait) await waitForRemoval(context, flags, `function ${name}`, () => readFunction(place, name));
-      context.say(`function ${name} ${flags.wait ? 'is deleted' : 'is being deleted'}`);
-    }
+    const look = (name: string) => readFunction(place, name);
+    await removeAll(context, flags, place, { what: 'function', collection: 'functions', names: args.functions, look });
   },
 });
 

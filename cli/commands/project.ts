@@ -1,15 +1,12 @@
-import { environmentView, projectView, type ProjectView } from '../../runtime/contracts/api/projects.ts';
-import { segment } from '../client.ts';
+import { projectView, type ProjectView } from '../../runtime/contracts/api/projects.ts';
 import { command, type Group } from '../command.ts';
-import { apiFlags, scopeFlags, yesFlag } from '../common-flags.ts';
-import type { Context } from '../context.ts';
+import { apiFlags, yesFlag } from '../common-flags.ts';
 import { Failure } from '../failure.ts';
 import { text, texts } from '../flags.ts';
 import { ago, fields, table, type Shown } from '../output.ts';
-import { confirm } from '../prompt.ts';
-import { waitFlags, waitFor, waitForRemoval, type WaitFlags } from '../wait.ts';
-
-const pathOf = (project: string) => `/projects/${segment(project)}`;
+import { environmentTable, projectPath, untilReady } from '../project-view.ts';
+import { confirmName } from '../prompt.ts';
+import { waitFlags, waitForRemoval } from '../wait.ts';
 
 function shown(project: ProjectView): Shown {
   return {
@@ -24,38 +21,6 @@ function shown(project: ProjectView): Shown {
     ].join('\n\n'),
     names: [project.name],
   };
-}
-
-function environmentTable(environments: ProjectView['environments']): string {
-  return table(environments, [
-    { title: 'ENVIRONMENT', value: ({ name }) => name },
-    { title: 'NAMESPACE', value: ({ namespace }) => namespace },
-    { title: 'STATUS', value: ({ ready, message }) => (ready ? 'ready' : (message ?? 'creating')) },
-  ]);
-}
-
-/** Waits until the project is ready, and the named environment with it. */
-function untilReady(
-  context: Context,
-  flags: WaitFlags & { api: string | undefined },
-  name: string,
-): Promise<ProjectView> {
-  const api = context.api(flags);
-  return waitFor(
-    context,
-    flags,
-    async () => {
-      const project = await api.call('GET', pathOf(name), projectView);
-      const failed = project.environments.find(({ ready, message }) => !ready && message !== undefined);
-      if (project.status === 'failed') {
-        throw new Failure(`Project "${name}" failed: ${failed?.message ?? 'see its status'}`, { code: 'failed' });
-      }
-      const pending = project.environments.filter(({ ready }) => !ready).map((environment) => environment.name);
-      if (project.status === 'ready' && pending.length === 0) return { done: project };
-      return { progress: `creating environment ${pending.join(', ')} of ${name}` };
-    },
-    `it goes on: svc project show ${name}`,
-  );
 }
 
 const create = command({
@@ -91,7 +56,7 @@ const list = command({
     const now = context.clock.now();
     context.print(
       {
-        data: { items },
+        data: items,
         table: table(items, [
           { title: 'PROJECT', value: ({ name }) => name },
           { title: 'STATUS', value: ({ status }) => status },
@@ -112,7 +77,7 @@ const show = command({
   flags: apiFlags,
   examples: ['svc project show shop'],
   async run({ context, args, flags }) {
-    context.print(shown(await context.api(flags).call('GET', pathOf(args.project), projectView)), flags.output);
+    context.print(shown(await context.api(flags).call('GET', projectPath(args.project), projectView)), flags.output);
   },
 });
 
@@ -123,7 +88,7 @@ const use = command({
   flags: { environment: text('<environment>', 'environment', { short: 'e' }), api: apiFlags.api },
   examples: ['svc project use shop', 'svc project use shop --environment prod'],
   async run({ context, args, flags }) {
-    const project = await context.api(flags).call('GET', pathOf(args.project), projectView);
+    const project = await context.api(flags).call('GET', projectPath(args.project), projectView);
     const names = project.environments.map(({ name }) => name);
     if (flags.environment !== undefined && !names.includes(flags.environment)) {
       throw new Failure(`Project "${project.name}" has no environment "${flags.environment}".`, {
@@ -144,10 +109,10 @@ const remove = command({
   examples: ['svc project delete shop', 'svc project delete shop --yes --no-wait'],
   async run({ context, args, flags }) {
     const api = context.api(flags);
-    const path = pathOf(args.project);
+    const path = projectPath(args.project);
     const project = await api.call('GET', path, projectView);
     const names = project.environments.map(({ name }) => name).join(', ');
-    await confirm(context, flags, `Delete project ${project.name} with everything in ${names}?`);
+    await confirmName(context, flags, `This deletes everything in ${names || 'it'}`, project.name);
     await api.send('DELETE', path);
     if (flags.wait) await waitForRemoval(context, flags, `project ${project.name}`, () => api.send('GET', path));
     if (context.configuration.project === project.name)
@@ -160,47 +125,4 @@ export const projectGroup: Group = {
   name: 'project',
   description: 'Projects: groups of environments.',
   commands: [create, list, show, use, remove],
-};
-
-const createEnvironment = command({
-  name: 'create',
-  args: ['environment'],
-  description: 'Add an environment to a project.',
-  flags: { project: scopeFlags.project, ...waitFlags, ...apiFlags },
-  examples: ['svc environment create staging --project shop'],
-  async run({ context, args, flags }) {
-    const { project } = context.scope({ project: flags.project, environment: undefined });
-    const path = `${pathOf(project)}/environments`;
-    const body = { name: args.environment };
-    const created = await context.api(flags).call('POST', path, environmentView, { body });
-    const ready = flags.wait
-      ? (await untilReady(context, flags, project)).environments.find(({ name }) => name === created.name)
-      : undefined;
-    const environment = ready ?? created;
-    context.print(
-      { data: environment, table: environmentTable([environment]), names: [environment.name] },
-      flags.output,
-    );
-  },
-});
-
-const listEnvironments = command({
-  name: 'list',
-  description: 'List the environments of a project.',
-  flags: { project: scopeFlags.project, ...apiFlags },
-  examples: ['svc environment list --project shop'],
-  async run({ context, flags }) {
-    const { project } = context.scope({ project: flags.project, environment: undefined });
-    const items = await context.api(flags).list(`${pathOf(project)}/environments`, environmentView);
-    context.print(
-      { data: { items }, table: environmentTable(items), names: items.map(({ name }) => name) },
-      flags.output,
-    );
-  },
-});
-
-export const environmentGroup: Group = {
-  name: 'environment',
-  description: 'Environments of a project, such as staging and prod.',
-  commands: [createEnvironment, listEnvironments],
 };

@@ -1,17 +1,25 @@
 import type { Group } from '../command.ts';
 import { appGroup } from './app.ts';
+import { environmentGroup } from './environment.ts';
 import { functionGroup } from './function.ts';
 import { installCommand } from './install-command.ts';
+import { jobGroup } from './job.ts';
 import { keyGroup } from './key.ts';
+import { memberGroup } from './member.ts';
 import { planGroup } from './plan.ts';
-import { environmentGroup, projectGroup } from './project.ts';
+import { projectGroup } from './project.ts';
 import { loginCommand, logoutCommand, whoamiCommand } from './session.ts';
 import { statusCommand } from './status.ts';
+import { userGroup } from './user.ts';
+import { volumeGroup } from './volume.ts';
 
 /** Every command of `svc`. */
 export const rootGroup: Group = {
   name: 'svc',
   description: 'Deploy apps and functions without knowing Kubernetes.',
   commands: [installCommand, loginCommand, logoutCommand, whoamiCommand, statusCommand],
-  groups: [projectGroup, environmentGroup, appGroup, planGroup, keyGroup, functionGroup],
+  groups: [
+    ...[projectGroup, environmentGroup, memberGroup, appGroup, planGroup, keyGroup],
+    ...[functionGroup, jobGroup, volumeGroup, userGroup],
+  ],
 };

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { publicUrl } from '../../runtime/contracts/resources/platform-config.ts';
@@ -8,10 +9,10 @@ import { Problem } from '../../runtime/domain/problem.ts';
 import { accept } from '../../runtime/host/accept.ts';
 import { pageOf } from '../../runtime/host/page.ts';
 import { checkHostFree, readPlatformConfig } from '../../runtime/host/platform-config.ts';
-import { route, sessionOf, type Route } from '../../runtime/host/route.ts';
+import { route, sessionOf, type Route, type RouteRequest } from '../../runtime/host/route.ts';
 import { createWorkload, newWorkloadMetadata } from '../../runtime/host/workload-create.ts';
 import { deleteWorkload, getLivingWorkload, getWorkload, workloadIdOf } from '../../runtime/host/workload-objects.ts';
-import { resolveEnvironment } from '../../runtime/kube/environments.ts';
+import { resolveEnvironment, type Environment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import {
   createAppSchema,
@@ -23,7 +24,7 @@ import {
   updateAppSchema,
 } from './schema.ts';
 import { patchApp } from './store.ts';
-import { appToView, gateOf } from './view.ts';
+import { appToView, gateToView } from './view.ts';
 
 export interface AppDependencies {
   kube: KubeClient;
@@ -33,8 +34,26 @@ export interface AppDependencies {
 }
 
 const tag = 'apps';
-const access = 'session';
 const path = '/projects/:project/apps/:app';
+
+/** The entry of spec.md §6.3 for a gate that is switched: from then on keys decide over the app's route, or no longer. */
+function auditGate(
+  request: Pick<RouteRequest<unknown, unknown, unknown>, 'session' | 'log'>,
+  { project, environment }: Environment,
+  app: Stored<App>,
+): void {
+  const enabled = app.spec.gate?.enabled ?? false;
+  request.log.info(
+    {
+      action: enabled ? 'gate.enable' : 'gate.disable',
+      environment,
+      actor: sessionOf(request).email,
+      project,
+      app: { id: workloadIdOf(app), name: app.metadata.name },
+    },
+    'apikey audit',
+  );
+}
 
 /** `/projects/{p}/apps`: App objects, whose controller does the rest; a new image goes through the history. */
 export function createAppRoutes({ kube, pool, baseUrl }: AppDependencies): Route[] {
@@ -43,7 +62,7 @@ export function createAppRoutes({ kube, pool, baseUrl }: AppDependencies): Route
       ...createAppSchema,
       method: 'POST',
       path: '/projects/:project/apps',
-      access,
+      access: { project: 'deployer' },
       tag,
       summary: 'Creates an app; its first deployment follows.',
       async handle(request) {
@@ -68,7 +87,7 @@ export function createAppRoutes({ kube, pool, baseUrl }: AppDependencies): Route
       ...listAppsSchema,
       method: 'GET',
       path: '/projects/:project/apps',
-      access,
+      access: { project: 'viewer' },
       tag,
       summary: 'Lists the apps of an environment by name.',
       async handle({ params, query }) {
@@ -82,7 +101,7 @@ export function createAppRoutes({ kube, pool, baseUrl }: AppDependencies): Route
       ...getAppSchema,
       method: 'GET',
       path,
-      access,
+      access: { project: 'viewer' },
       tag,
       summary: 'Shows an app.',
       async handle({ params, query }) {
@@ -97,7 +116,7 @@ export function createAppRoutes({ kube, pool, baseUrl }: AppDependencies): Route
       ...updateAppSchema,
       method: 'PATCH',
       path,
-      access,
+      access: { project: 'deployer' },
       tag,
       summary: 'Changes an app; a new image is a deployment, whose status the answer names.',
       async handle(request) {
@@ -124,7 +143,7 @@ export function createAppRoutes({ kube, pool, baseUrl }: AppDependencies): Route
       ...deleteAppSchema,
       method: 'DELETE',
       path,
-      access,
+      access: { project: 'deployer' },
       tag,
       summary: 'Deletes an app and everything that was made for it; 202 while that goes on.',
       async handle(request) {
@@ -140,32 +159,29 @@ export function createAppRoutes({ kube, pool, baseUrl }: AppDependencies): Route
       ...setGateSchema,
       method: 'PUT',
       path: `${path}/gate`,
-      access,
+      access: { project: 'admin' },
       tag,
-      summary: 'Requires an API key on the public route, or no longer; `applying` until the route is protected.',
+      summary:
+        'Requires an API key on the public route, or no longer; `applying` and `lifting` until the ingress was seen to follow.',
       async handle(request) {
-        const { params, query, body, log } = request;
+        const { params, query, body } = request;
         const environment = await resolveEnvironment(kube, params.project, query.environment);
-        const app = await patchApp(kube, await getLivingWorkload<App>(kube, 'App', environment, params.app), {
-          gate: { enabled: body.enabled },
-        });
-        log.info(
-          { app: params.app, namespace: environment.namespace, ...body, actor: sessionOf(request).email },
-          'gate changed',
-        );
-        return { status: 200, body: { gate: gateOf(app) } };
+        const before = await getLivingWorkload<App>(kube, 'App', environment, params.app);
+        const app = await patchApp(kube, before, { gate: { enabled: body.enabled } });
+        if ((before.spec.gate?.enabled ?? false) !== body.enabled) auditGate(request, environment, app);
+        return { status: 200, body: gateToView(app) };
       },
     }),
     route({
       ...getGateSchema,
       method: 'GET',
       path: `${path}/gate`,
-      access,
+      access: { project: 'viewer' },
       tag,
-      summary: 'Tells whether the public route requires an API key.',
+      summary: 'Tells whether the public route requires an API key, since when, and what was last seen of it.',
       async handle({ params, query }) {
         const environment = await resolveEnvironment(kube, params.project, query.environment);
-        return { status: 200, body: { gate: gateOf(await getWorkload<App>(kube, 'App', environment, params.app)) } };
+        return { status: 200, body: gateToView(await getWorkload<App>(kube, 'App', environment, params.app)) };
       },
     }),
   ];

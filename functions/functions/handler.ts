@@ -2,13 +2,14 @@ import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { publicUrl } from '../../runtime/contracts/resources/platform-config.ts';
+import type { Project } from '../../runtime/contracts/resources/project.ts';
 import { checkHost, checkWorkloadName, functionHost } from '../../runtime/domain/names.ts';
 import { pageOf } from '../../runtime/host/page.ts';
 import { checkHostFree, readPlatformConfig } from '../../runtime/host/platform-config.ts';
-import { route, sessionOf, type Route } from '../../runtime/host/route.ts';
+import { route, sessionOf, type Route, type Session } from '../../runtime/host/route.ts';
 import { createWorkload, newWorkloadMetadata } from '../../runtime/host/workload-create.ts';
 import { deleteWorkload, getWorkload } from '../../runtime/host/workload-objects.ts';
-import { resolveEnvironment, type Environment } from '../../runtime/kube/environments.ts';
+import { environmentsOf, resolveEnvironment, type Environment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import {
   createFunctionSchema,
@@ -21,14 +22,15 @@ import { functionToView } from './view.ts';
 
 export interface FunctionDependencies {
   kube: KubeClient;
+  /** The projects in which a caller has any role. */
+  visibleProjects: (session: Session) => Promise<Stored<Project>[]>;
 }
 
 const tag = 'functions';
-const access = 'session';
 const path = '/projects/:project/functions/:function';
 
 /** `/projects/{p}/functions` and `/functions`: Function objects, whose controller does the rest. */
-export function createFunctionRoutes({ kube }: FunctionDependencies): Route[] {
+export function createFunctionRoutes({ kube, visibleProjects }: FunctionDependencies): Route[] {
   const find = (environment: Environment, name: string) =>
     getWorkload<FunctionResource>(kube, 'Function', environment, name);
   const list = async (namespace: string | undefined): Promise<Stored<FunctionResource>[]> =>
@@ -39,7 +41,7 @@ export function createFunctionRoutes({ kube }: FunctionDependencies): Route[] {
       ...createFunctionSchema,
       method: 'POST',
       path: '/projects/:project/functions',
-      access,
+      access: { project: 'deployer' },
       tag,
       summary: 'Creates a function; it has no pods until its first request.',
       async handle(request) {
@@ -68,7 +70,7 @@ export function createFunctionRoutes({ kube }: FunctionDependencies): Route[] {
       ...listFunctionsSchema,
       method: 'GET',
       path: '/projects/:project/functions',
-      access,
+      access: { project: 'viewer' },
       tag,
       summary: 'Lists the functions of an environment by name.',
       async handle({ params, query }) {
@@ -81,11 +83,15 @@ export function createFunctionRoutes({ kube }: FunctionDependencies): Route[] {
       ...listAllFunctionsSchema,
       method: 'GET',
       path: '/functions',
-      access,
+      access: 'session',
       tag,
       summary: 'Lists all functions that the caller may see.',
-      async handle({ query }) {
-        const page = pageOf(await list(undefined), ({ metadata }) => `${metadata.namespace}/${metadata.name}`, query);
+      async handle(request) {
+        const { query } = request;
+        const projects = await visibleProjects(sessionOf(request));
+        const namespaces = new Set(projects.flatMap(environmentsOf).map(({ namespace }) => namespace));
+        const visible = (await list(undefined)).filter(({ metadata }) => namespaces.has(metadata.namespace ?? ''));
+        const page = pageOf(visible, ({ metadata }) => `${metadata.namespace}/${metadata.name}`, query);
         return { status: 200, body: { ...page, items: page.items.map((item) => functionToView(item)) } };
       },
     }),
@@ -93,7 +99,7 @@ export function createFunctionRoutes({ kube }: FunctionDependencies): Route[] {
       ...getFunctionSchema,
       method: 'GET',
       path,
-      access,
+      access: { project: 'viewer' },
       tag,
       summary: 'Shows a function.',
       async handle({ params, query }) {
@@ -105,7 +111,7 @@ export function createFunctionRoutes({ kube }: FunctionDependencies): Route[] {
       ...deleteFunctionSchema,
       method: 'DELETE',
       path,
-      access,
+      access: { project: 'deployer' },
       tag,
       summary: 'Deletes a function and everything that was made for it; 202 while that goes on.',
       async handle(request) {

@@ -68,7 +68,7 @@ export function createHistoryRoutes(dependencies: HistoryDependencies): Route[] 
       ...historySchema,
       method: 'GET',
       path: `${path}/history`,
-      access: 'session',
+      access: { project: 'viewer' },
       tag,
       summary: 'Lists the deployments of an app, the newest first.',
       async handle({ params, query: { environment: name, limit, cursor } }) {
@@ -90,7 +90,7 @@ export function createHistoryRoutes(dependencies: HistoryDependencies): Route[] 
       ...rollbackSchema,
       method: 'POST',
       path: `${path}/rollback`,
-      access: 'session',
+      access: { project: 'deployer' },
       tag,
       summary: 'Deploys the image of an earlier revision again, as a new revision.',
       async handle(request) {
@@ -123,7 +123,7 @@ export function createHistoryRoutes(dependencies: HistoryDependencies): Route[] 
       ...deploymentSchema,
       method: 'GET',
       path: '/projects/:project/deployments/:id',
-      access: 'session-or-webhook',
+      access: { project: 'viewer', orWebhook: true },
       tag,
       summary: 'Shows a deployment; the webhook token of its app may read it, too.',
       async handle({ params: { project, id }, session, headers, rawBody }) {

@@ -1,8 +1,8 @@
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
-import type { Project, ProjectSpec } from '../../runtime/contracts/resources/project.ts';
+import type { EnvironmentSpec, Project, ProjectSpec } from '../../runtime/contracts/resources/project.ts';
 import { idLabel, managedLabels, workloadFinalizer } from '../../runtime/domain/labels.ts';
-import { newId } from '../../runtime/domain/ids.ts';
+import type { Id } from '../../runtime/domain/ids.ts';
 import { namespaceOf } from '../../runtime/domain/names.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
@@ -18,9 +18,12 @@ export async function getProject(kube: KubeClient, name: string): Promise<Stored
 }
 
 /** @throws Problem `already_exists`, or `not_ready` while one of this name is being deleted */
-export async function createProject(kube: KubeClient, name: string, spec: ProjectSpec): Promise<Stored<Project>> {
+export async function createProject(
+  kube: KubeClient,
+  { id, name, spec }: { id: Id; name: string; spec: ProjectSpec },
+): Promise<Stored<Project>> {
   const { apiVersion, kind } = kinds.Project;
-  const labels = { ...managedLabels(), [idLabel]: newId() };
+  const labels = { ...managedLabels(), [idLabel]: id };
   const project = { apiVersion, kind, metadata: { name, labels, finalizers: [workloadFinalizer] }, spec } as Project;
   try {
     return await kube.create(project);
@@ -34,14 +37,67 @@ export async function createProject(kube: KubeClient, name: string, spec: Projec
 }
 
 /**
- * Adds an environment. @throws Problem `not_found`, `not_ready` while the project is being deleted, `already_exists`,
- * and `conflict` when others keep changing the project
+ * Adds an environment. @throws Problem `not_found`, `not_ready` while the project or one of this name is being deleted,
+ * `already_exists`, and `conflict` when others keep changing the project
  */
 export async function addEnvironment(
   kube: KubeClient,
   projectName: string,
-  environment: { name: string; id: string },
+  environment: EnvironmentSpec,
   max: number,
+): Promise<Stored<Project>> {
+  return changeEnvironments(kube, projectName, (environments) => {
+    const known = environments.find(({ name }) => name === environment.name);
+    if (known?.deleting) throw stillDeleted(projectName, environment.name);
+    if (known) {
+      throw new Problem(
+        'already_exists',
+        `The project "${projectName}" has an environment "${environment.name}" already.`,
+      );
+    }
+    if (environments.length >= max) {
+      throw new Problem('invalid_value', `A project has at most ${max} environments.`, { details: { field: 'name' } });
+    }
+    return [...environments, environment];
+  });
+}
+
+/**
+ * Changes one environment. @throws Problem `not_found`, `not_ready` while it or the project is being deleted, and
+ * `conflict` when others keep changing the project
+ */
+export async function changeEnvironment(
+  kube: KubeClient,
+  projectName: string,
+  environmentName: string,
+  change: (environment: EnvironmentSpec) => EnvironmentSpec,
+): Promise<Stored<Project>> {
+  return changeEnvironments(kube, projectName, (environments) => {
+    const known = environments.find(({ name }) => name === environmentName);
+    if (!known) {
+      const names = environments.map(({ name }) => name).join(', ');
+      throw new Problem(
+        'not_found',
+        `The project "${projectName}" has no environment "${environmentName}"; it has ${names || 'none'}.`,
+      );
+    }
+    const changed = change(known);
+    if (known.deleting && changed !== known) throw stillDeleted(projectName, environmentName);
+    return environments.map((environment) => (environment === known ? changed : environment));
+  });
+}
+
+function stillDeleted(project: string, environment: string): Problem {
+  return new Problem(
+    'not_ready',
+    `The environment "${environment}" of the project "${project}" is still being deleted; try again in a moment.`,
+  );
+}
+
+async function changeEnvironments(
+  kube: KubeClient,
+  projectName: string,
+  change: (environments: EnvironmentSpec[]) => EnvironmentSpec[],
 ): Promise<Stored<Project>> {
   const { apiVersion, kind } = kinds.Project;
   for (let attempt = 1; ; attempt++) {
@@ -49,23 +105,12 @@ export async function addEnvironment(
     if (metadata.deletionTimestamp !== undefined) {
       throw new Problem('not_ready', `The project "${projectName}" is being deleted.`);
     }
-    if (spec.environments.some(({ name }) => name === environment.name)) {
-      throw new Problem(
-        'already_exists',
-        `The project "${projectName}" has an environment "${environment.name}" already.`,
-      );
-    }
-    if (spec.environments.length >= max) {
-      throw new Problem('invalid_value', `A project has at most ${max} environments.`, { details: { field: 'name' } });
-    }
+    const environments = change(spec.environments);
     try {
       // A merge patch replaces a list as a whole, so it needs the version that was read.
       return await kube.mergePatch<Project>(
         { apiVersion, kind, name: projectName },
-        {
-          metadata: { resourceVersion: metadata.resourceVersion },
-          spec: { environments: [...spec.environments, environment] },
-        },
+        { metadata: { resourceVersion: metadata.resourceVersion }, spec: { environments } },
       );
     } catch (error) {
       if (!isKubeError(error, 409) || attempt === maxTries) throw error;

@@ -1,17 +1,20 @@
 import type { EnvironmentView, ProjectView } from '../../runtime/contracts/api/projects.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
-import type { Project } from '../../runtime/contracts/resources/project.ts';
+import { effectiveLimits, type Project } from '../../runtime/contracts/resources/project.ts';
 import { namespaceOf } from '../../runtime/domain/names.ts';
 
 /** The environments of a project; one that the controller has not seen yet is not ready. */
 export function environmentViews({ metadata, spec, status }: Project): EnvironmentView[] {
-  return spec.environments.map(({ name }) => {
-    const observed = status?.environments?.find((environment) => environment.name === name);
+  return spec.environments.map(({ name, id, limits, deleting = false }) => {
+    // Another one of this name may have been there before.
+    const observed = status?.environments?.find((environment) => environment.id === id);
     return {
       name,
       namespace: namespaceOf(metadata.name, name),
-      ready: observed?.ready ?? false,
+      ready: !deleting && (observed?.ready ?? false),
+      ...(deleting && { deleting }),
       ...(observed?.message !== undefined && { message: observed.message }),
+      limits: effectiveLimits(limits),
     };
   });
 }

@@ -58,7 +58,7 @@ export function createWebhookRoutes(dependencies: WebhookDependencies): Route[] 
       ...enableWebhookSchema,
       method: 'PUT',
       path,
-      access: 'session',
+      access: { project: 'admin' },
       tag,
       summary: 'Enables the webhook with a new token; an older token stops working.',
       async handle(request) {
@@ -83,7 +83,7 @@ export function createWebhookRoutes(dependencies: WebhookDependencies): Route[] 
       ...getWebhookSchema,
       method: 'GET',
       path,
-      access: 'session',
+      access: { project: 'admin' },
       tag,
       summary: 'Shows whether the webhook is enabled, with its URL and token.',
       async handle({ params, query }) {
@@ -101,7 +101,7 @@ export function createWebhookRoutes(dependencies: WebhookDependencies): Route[] 
       ...disableWebhookSchema,
       method: 'DELETE',
       path,
-      access: 'session',
+      access: { project: 'admin' },
       tag,
       summary: 'Disables the webhook; its token stops working.',
       async handle(request) {

@@ -25,11 +25,8 @@ async function signIn(transcript: Transcript, info: RunInfo): Promise<void> {
     input: readFileSync(info.adminPasswordFile, 'utf8'),
     show: `svc login --api ${info.api} --email ${info.adminEmail} --password-stdin < admin-password`,
   });
-  const projects = JSON.parse(await transcript.quiet(['project', 'list', '-o', 'json'])) as {
-    items: { name: string }[];
-  };
-  if (projects.items.some(({ name }) => name === 'shop'))
-    await transcript.quiet(['project', 'delete', 'shop', '--yes']);
+  const projects = JSON.parse(await transcript.quiet(['project', 'list', '-o', 'json'])) as { name: string }[];
+  if (projects.some(({ name }) => name === 'shop')) await transcript.quiet(['project', 'delete', 'shop', '--yes']);
 }
 
 async function app(transcript: Transcript): Promise<string> {

@@ -25,8 +25,9 @@ export const workloadFinalizer = 'platform.svc/records';
 
 /**
  * What a pod is there for. Serving selectors use it, since test and cron pods carry the same `app` (design.md §7).
+ * `run` is a job's run that somebody asked for; those of its schedule are `cron`.
  */
-export type PodRole = 'serve' | 'cron' | 'test' | 'build';
+export type PodRole = 'serve' | 'cron' | 'run' | 'test' | 'build';
 
 /** The labels of every object that the platform creates. */
 export function managedLabels(): Record<string, string> {

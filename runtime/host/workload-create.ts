@@ -1,5 +1,5 @@
-import type { ObjectMeta, Stored } from '../contracts/kubernetes.ts';
-import { workloadResources } from '../contracts/resources/kinds.ts';
+import type { KubeObject, ObjectMeta, Stored } from '../contracts/kubernetes.ts';
+import type { workloadResources } from '../contracts/resources/kinds.ts';
 import { newId } from '../domain/ids.ts';
 import {
   environmentIdLabel,
@@ -13,6 +13,7 @@ import { Problem } from '../domain/problem.ts';
 import { claimHost, reserveName, type HostHolder } from '../kube/claims.ts';
 import type { Environment } from '../kube/environments.ts';
 import { isKubeError, type KubeClient } from '../kube/kube-client.ts';
+import { resourceOf } from '../kube/resource-paths.ts';
 import type { WorkloadObject } from './workload-objects.ts';
 
 /** The metadata of a new workload: its identity is made here, once. */
@@ -31,19 +32,20 @@ export function newWorkloadMetadata(kind: keyof typeof workloadResources, name: 
 }
 
 /**
- * Creates a workload's object, then claims its name and its host; one that loses a claim is deleted again, so that
+ * Creates a workload's object, then claims its name and, if it has one, its host; one that loses a claim is deleted again, so that
  * nothing stays behind a refusal. @throws Problem `name_taken`, `host_taken`, `not_ready`
  */
 export async function createWorkload<T extends WorkloadObject>(
   kube: KubeClient,
   object: T,
-  { host, environment }: { host: string; environment: Environment },
+  { host, environment }: { host?: string; environment: Environment },
 ): Promise<Stored<T>> {
-  if (!environment.ready) throw environmentNotReady(environment);
-  const created = await createObject(kube, object, environment);
+  const { kind, metadata } = object;
+  const created = await createInEnvironment(kube, object, { environment, taken: () => nameTaken(metadata.name, kind) });
   try {
     const name = await reserveName(kube, created);
     if (name !== 'reserved') throw nameTaken(object.metadata.name, name.holder);
+    if (host === undefined) return created;
     const claim = await claimHost(kube, created, host);
     if (claim !== 'claimed') throw hostTaken(host, claim.holder);
     return created;
@@ -72,18 +74,23 @@ function environmentNotReady({ environment, project, message }: Environment, cau
   });
 }
 
-async function createObject<T extends WorkloadObject>(
-  kube: KubeClient,
+/**
+ * Creates an object in an environment. @throws Problem `not_ready` while the environment or a former object of this name
+ * is not ready for it; what `taken` makes when there is one
+ */
+export async function createInEnvironment<T extends KubeObject>(
+  kube: Pick<KubeClient, 'create' | 'get'>,
   object: T,
-  environment: Environment,
+  { environment, taken }: { environment: Environment; taken: () => Problem },
 ): Promise<Stored<T>> {
+  if (!environment.ready) throw environmentNotReady(environment);
   const { name, namespace } = object.metadata;
   try {
     return await kube.create(object);
   } catch (error) {
     if (isKubeError(error, 409)) {
-      const held = await kube.get(workloadResources[object.kind], name, namespace);
-      if (held?.metadata.deletionTimestamp === undefined) throw nameTaken(name, object.kind);
+      const held = await kube.get(resourceOf(object), name, namespace);
+      if (held?.metadata.deletionTimestamp === undefined) throw taken();
       throw new Problem(
         'not_ready',
         `The ${object.kind.toLowerCase()} "${name}" is still being deleted; try again in a moment.`,

@@ -1,6 +1,7 @@
 import type { Stored } from '../contracts/kubernetes.ts';
 import type { App } from '../contracts/resources/app.ts';
 import type { FunctionResource } from '../contracts/resources/function.ts';
+import type { JobResource } from '../contracts/resources/job.ts';
 import { workloadResources } from '../contracts/resources/kinds.ts';
 import type { Id } from '../domain/ids.ts';
 import { idLabel } from '../domain/labels.ts';
@@ -8,7 +9,7 @@ import { Problem } from '../domain/problem.ts';
 import type { Environment } from '../kube/environments.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 
-export type WorkloadObject = App | FunctionResource;
+export type WorkloadObject = App | FunctionResource | JobResource;
 
 /** A workload's identity, which records refer to. */
 export function workloadIdOf({ kind, metadata }: WorkloadObject): Id {

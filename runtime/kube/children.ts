@@ -4,6 +4,7 @@ import { apiGroup, managedByLabel, managedByValue, managedLabels } from '../doma
 import { ownerReference } from './claims.ts';
 import { covers } from './covers.ts';
 import { isKubeError, namespaceTerminating, type KubeClient } from './kube-client.ts';
+import { obstacleOf, type Obstacle } from './obstacle.ts';
 import { resourceOf } from './resource-paths.ts';
 
 /** On every child: the digest of what was last asked for, so that a field that is no longer wanted is noticed. */
@@ -25,13 +26,18 @@ export class ChildError extends Error {
 
 /** An object of the wanted kind and name that the platform did not create, or that another object controls. */
 export class ForeignObjectError extends ChildError {
-  constructor(ref: ObjectRef, why: string) {
+  /** What was seen in the way; the pass may succeed once that has changed. */
+  readonly obstacle: Obstacle;
+
+  constructor(live: Stored<KubeObject>, why: string, lost = `label ${managedByLabel}=${managedByValue}`) {
+    const ref = refOf(live);
     const place = ref.namespace === undefined ? '' : ` in ${ref.namespace}`;
     super(
       ref,
-      `${ref.kind} "${ref.name}"${place} ${why}; it is left alone. Delete or rename it, or give it back the label ${managedByLabel}=${managedByValue} if the platform created it.`,
+      `${ref.kind} "${ref.name}"${place} ${why}; it is left alone. Delete it, rename it, or, if the platform created it, give it back the ${lost}.`,
     );
     this.name = 'ForeignObjectError';
+    this.obstacle = obstacleOf(live);
   }
 }
 
@@ -40,11 +46,16 @@ export class NotYetError extends Error {
   override readonly name = 'NotYetError';
 }
 
-type Writer = Pick<KubeClient, 'get' | 'create' | 'replace'>;
+type Writer = Pick<KubeClient, 'get' | 'create' | 'replace' | 'cache'>;
 
 export interface ChildOptions<T extends KubeObject> {
   /** Takes over what others decide, such as a replica count, from the live object into what is written. Pure. */
   keep?: (live: Stored<T>, desired: T) => T;
+  /**
+   * An object that is as it should be by what the watches have brought is not read. For kinds of which every change
+   * brings another pass.
+   */
+  cached?: boolean;
 }
 
 /**
@@ -58,22 +69,26 @@ export async function ensureChild<T extends KubeObject>(
   kube: Writer,
   owner: Stored<KubeObject> | undefined,
   desired: T,
-  { keep }: ChildOptions<T> = {},
+  { keep, cached = false }: ChildOptions<T> = {},
 ): Promise<'created' | 'updated' | 'unchanged'> {
   const ref = refOf(desired);
   const wanted = withMarks(owner, desired);
+  const asWanted = (live: Stored<T>) => covers(live, merged(live, keep ? keep(live, wanted) : wanted));
+  const seen = cached ? kube.cache?.get<T>(resourceOf(ref), ref.name, ref.namespace) : undefined;
+  if (seen && isUsable(seen, owner) && asWanted(seen)) return 'unchanged';
+  // What no watch has brought is most likely not there: a look before would be a request more for every new object.
+  let unseen = cached && kube.cache !== undefined && seen === undefined;
   for (let round = 1; ; round++) {
-    const live = await kube.get<T>(resourceOf(ref), ref.name, ref.namespace);
     try {
+      const live = unseen ? undefined : await kube.get<T>(resourceOf(ref), ref.name, ref.namespace);
+      unseen = false;
       if (!live) {
         await kube.create(wanted);
         return 'created';
       }
-      refuseForeign(live, owner, ref);
-      const next = keep ? keep(live, wanted) : wanted;
-      const write = merged(live, next);
-      if (covers(live, write)) return 'unchanged';
-      await kube.replace(write);
+      refuseForeign(live, owner);
+      if (asWanted(live)) return 'unchanged';
+      await kube.replace(merged(live, keep ? keep(live, wanted) : wanted));
       return 'updated';
     } catch (error) {
       if (isKubeError(error, 409) && round < maxRounds) continue;
@@ -122,7 +137,14 @@ function isOurs({ metadata }: KubeObject): boolean {
   return metadata.labels?.[managedByLabel] === managedByValue;
 }
 
-function refuseForeign(live: Stored<KubeObject>, owner: Stored<KubeObject> | undefined, ref: ObjectRef): void {
+/** Whether {@link refuseForeign} lets it pass. */
+function isUsable(live: Stored<KubeObject>, owner: Stored<KubeObject> | undefined): boolean {
+  if (live.metadata.deletionTimestamp !== undefined || !isOurs(live)) return false;
+  return controllerOf(live)?.uid === owner?.metadata.uid;
+}
+
+/** Only what has our label and our owner reference is changed (spec.md §3.3); what has no owner needs the label only. */
+function refuseForeign(live: Stored<KubeObject>, owner: Stored<KubeObject> | undefined): void {
   const controller = controllerOf(live);
   const former =
     controller?.kind === owner?.kind &&
@@ -130,11 +152,16 @@ function refuseForeign(live: Stored<KubeObject>, owner: Stored<KubeObject> | und
     controller?.uid !== owner?.metadata.uid;
   // Garbage collection takes away what an object of the same name owned before.
   if (live.metadata.deletionTimestamp !== undefined || (isOurs(live) && former)) {
-    throw new NotYetError(`${ref.kind} "${ref.name}" is still being deleted`);
+    throw new NotYetError(`${live.kind} "${live.metadata.name}" is still being deleted`);
   }
-  if (!isOurs(live)) throw new ForeignObjectError(ref, 'was not created by the platform');
+  if (!isOurs(live)) throw new ForeignObjectError(live, 'was not created by the platform');
   if (controller && controller.uid !== owner?.metadata.uid) {
-    throw new ForeignObjectError(ref, `belongs to ${controller.kind} "${controller.name}"`);
+    throw new ForeignObjectError(live, `belongs to ${controller.kind} "${controller.name}"`);
+  }
+  if (owner && !controller) {
+    const { kind, metadata } = owner;
+    const why = `has the platform's label but does not belong to ${kind} "${metadata.name}"`;
+    throw new ForeignObjectError(live, why, 'owner reference');
   }
 }
 

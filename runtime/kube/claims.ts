@@ -1,6 +1,6 @@
 import type { KubeObject, OwnerReference, Stored } from '../contracts/kubernetes.ts';
 import type { HostName, WorkloadName } from '../contracts/resources/claims.ts';
-import { kinds } from '../contracts/resources/kinds.ts';
+import { kinds, workloadResources, type ResourceKind } from '../contracts/resources/kinds.ts';
 import type { Id } from '../domain/ids.ts';
 import { apiVersion, idLabel, workloadLabels } from '../domain/labels.ts';
 import { kindPhrase, type WorkloadKind } from '../domain/names.ts';
@@ -49,13 +49,16 @@ export function ownerReference(owner: Stored<KubeObject>): OwnerReference {
 
 /**
  * Reserves the workload's name in its environment (spec.md §2.7): of any number of racers exactly one is told
- * `reserved`, and is told so again whenever it asks. The others learn which kind holds the name.
+ * `reserved`, and is told so again whenever it asks. The others learn which kind holds the name. Where workloads of one
+ * name are older than the reservation, the oldest keeps it (spec.md §3.3).
  */
 export async function reserveName(
-  kube: Pick<KubeClient, 'create' | 'get'>,
+  kube: Pick<KubeClient, 'create' | 'get' | 'cache'>,
   workload: Claimant,
 ): Promise<'reserved' | { holder: WorkloadKind }> {
   const { kind, id, name, namespace } = identityOf(workload);
+  // Nobody but its holder gives a claim back; one that is taken away otherwise brings another pass.
+  if (kube.cache?.get<WorkloadName>(kinds.WorkloadName, name, namespace)?.spec.workloadId === id) return 'reserved';
   const claim: WorkloadName = {
     apiVersion,
     kind: 'WorkloadName',
@@ -67,8 +70,37 @@ export async function reserveName(
     },
     spec: { kind, workloadId: id },
   };
-  const held = await createOrRead(kube, claim);
+  const known = kube.cache
+    ? kube.cache.get<WorkloadName>(kinds.WorkloadName, name, namespace)
+    : await kube.get<WorkloadName>(kinds.WorkloadName, name, namespace);
+  const older = known ? undefined : await olderNamesake(kube, workload);
+  if (older) return { holder: older };
+  const held = await createOrRead(kube, claim, known !== undefined);
   return held.spec.workloadId === id ? 'reserved' : { holder: held.spec.kind };
+}
+
+/** The kind of a workload of this name that is there for longer: nobody has reserved the name yet, and it will. */
+async function olderNamesake(
+  kube: Pick<KubeClient, 'get' | 'cache'>,
+  workload: Claimant,
+): Promise<WorkloadKind | undefined> {
+  const { kind, name, namespace } = identityOf(workload);
+  for (const [other, resource] of Object.entries(workloadResources) as [WorkloadKind, ResourceKind][]) {
+    if (other === kind) continue;
+    // A full copy shows whatever is older by a second.
+    const copies = kube.cache?.list(resource, {}, namespace);
+    const namesake = copies
+      ? copies.find(({ metadata }) => metadata.name === name)
+      : await kube.get(resource, name, namespace);
+    if (namesake && namesake.metadata.deletionTimestamp === undefined && isOlder(namesake, workload)) return other;
+  }
+  return undefined;
+}
+
+/** In whole seconds, as Kubernetes keeps them: two of the same second race. */
+function isOlder({ metadata }: Stored<KubeObject>, than: Claimant): boolean {
+  const created = Date.parse(metadata.creationTimestamp ?? '');
+  return created < Date.parse(than.metadata.creationTimestamp ?? '');
 }
 
 /** Gives the name back, if the workload holds it: when nothing of the workload is left that another could collide with. */
@@ -84,44 +116,53 @@ export async function releaseName(kube: Pick<KubeClient, 'get' | 'delete'>, work
  * is told so again whenever it asks.
  */
 export async function claimHost(
-  kube: Pick<KubeClient, 'create' | 'get'>,
+  kube: Pick<KubeClient, 'create' | 'get' | 'cache'>,
   workload: Claimant,
   host: string,
 ): Promise<'claimed' | { holder: HostHolder }> {
   const { kind, id, name, namespace } = identityOf(workload);
+  if (kube.cache?.get<HostName>(kinds.HostName, host)?.spec.workloadId === id) return 'claimed';
   const claim: HostName = {
     apiVersion,
     kind: 'HostName',
     metadata: { name: host, labels: workloadLabels({ kind, name, id }) },
     spec: { kind, namespace, name, workloadId: id },
   };
-  const { spec } = await createOrRead(kube, claim);
+  const known = kube.cache ? kube.cache.get<HostName>(kinds.HostName, host) !== undefined : true;
+  const { spec } = await createOrRead(kube, claim, known);
   if (spec.workloadId === id) return 'claimed';
   return { holder: { kind: spec.kind, namespace: spec.namespace, name: spec.name } };
 }
 
 /** Gives back every host that the workload holds, but for `except`. */
 export async function releaseHosts(
-  kube: Pick<KubeClient, 'list' | 'delete'>,
+  kube: Pick<KubeClient, 'list' | 'delete' | 'cache'>,
   workloadId: Id,
   except?: string,
 ): Promise<void> {
+  const known = kube.cache?.list<HostName>(kinds.HostName, { [idLabel]: workloadId });
+  // One that is to be kept is the ordinary case; to keep none is the end of the workload, and needs a live look.
+  if (except !== undefined && known?.every(({ metadata }) => metadata.name === except)) return;
   const { items } = await kube.list<HostName>(kinds.HostName, { labelSelector: `${idLabel}=${workloadId}` });
   for (const held of items) {
     if (held.spec.workloadId === workloadId && held.metadata.name !== except) await deleteClaim(kube, held);
   }
 }
 
-async function createOrRead<T extends KubeObject>(kube: Pick<KubeClient, 'create' | 'get'>, claim: T) {
+/** @param look whether a claim of this name may well be there: then it is looked for first */
+async function createOrRead<T extends KubeObject>(kube: Pick<KubeClient, 'create' | 'get'>, claim: T, look: boolean) {
   const { name, namespace } = claim.metadata;
+  let looking = look;
   for (let round = 1; ; round++) {
-    const held = await kube.get<T>(claim.kind === 'HostName' ? kinds.HostName : kinds.WorkloadName, name, namespace);
+    const kind = claim.kind === 'HostName' ? kinds.HostName : kinds.WorkloadName;
+    const held = looking ? await kube.get<T>(kind, name, namespace) : undefined;
     if (held) return held;
     try {
       return await kube.create(claim);
     } catch (error) {
       // Lost the race; the next round reads who won.
       if (!isKubeError(error, 409) || round === maxRounds) throw error;
+      looking = true;
     }
   }
 }

@@ -1,4 +1,5 @@
 import { KubeConfig } from '@kubernetes/client-node';
+import type { Registry } from 'prom-client';
 import type { KubeObject, ObjectRef, Stored } from '../contracts/kubernetes.ts';
 import { kinds, type ResourceKind } from '../contracts/resources/kinds.ts';
 import {
@@ -11,6 +12,7 @@ import {
 } from './kube-client.ts';
 import { createCredentials } from './credentials.ts';
 import { collectionPath, objectPath, resourceOf } from './resource-paths.ts';
+import { createRequestMetrics } from './request-metrics.ts';
 import { createTransport, kubeErrorOf, type Query } from './transport.ts';
 import { jsonLines } from './json-lines.ts';
 
@@ -54,10 +56,13 @@ function received<T extends KubeObject>(object: unknown): Stored<T> {
   return stored;
 }
 
-/** A {@link KubeClient} over HTTP with the authentication of a kubeconfig. Connects on first use. */
-export function createKubeClient(config: KubeConfig): ConnectedKubeClient {
+/**
+ * A {@link KubeClient} over HTTP with the authentication of a kubeconfig. Connects on first use.
+ * @param options.registry where its requests are counted
+ */
+export function createKubeClient(config: KubeConfig, options: { registry?: Registry } = {}): ConnectedKubeClient {
   const credentials = createCredentials(config);
-  const transport = createTransport(credentials);
+  const transport = createTransport(credentials, options.registry && createRequestMetrics(options.registry));
 
   const listPages = async <T extends KubeObject>(
     kind: ResourceKind,

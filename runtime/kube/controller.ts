@@ -1,17 +1,24 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
 import type { KubeObject, Stored } from '../contracts/kubernetes.ts';
 import type { ResourceKind } from '../contracts/resources/kinds.ts';
 import type { Clock } from '../domain/clock.ts';
 import { managedByLabel, managedByValue } from '../domain/labels.ts';
-import { controllerOf, NotYetError } from './children.ts';
+import { controllerOf, ForeignObjectError, NotYetError } from './children.ts';
 import type { ControllerMetrics, ReconcileResult } from './controller-metrics.ts';
 import type { Informers } from './informers.ts';
 import { isKubeError, namespaceTerminating, type KubeClient, type Selection } from './kube-client.ts';
 import { createKeyQueue } from './key-queue.ts';
+import { createObstacleWatch } from './obstacle-watch.ts';
+import type { Obstacle } from './obstacle.ts';
 
-/** Every key comes again after about this long, whatever the watches said. */
-const defaultResyncMs = 600_000;
-const defaultWorkers = 4;
+/**
+ * Every key comes again about this often, whatever the watches said: for what no watch tells, such as a row that was lost.
+ * A thousand workloads then cost less than a read per second.
+ */
+const defaultResyncMs = 3_600_000;
+/** A pass mostly waits for the API server. */
+const defaultWorkers = 16;
 /** What the platform made, as a selection. */
 export const managedSelection: Selection = { labelSelector: `${managedByLabel}=${managedByValue}` };
 
@@ -35,6 +42,8 @@ export interface ReconcileRequest<T extends KubeObject> extends Key {
 export interface WatchDefinition {
   kind: ResourceKind;
   selection?: Selection;
+  /** Only changes of spec, labels, owners and deletion count, and not what others report in the status. */
+  ignoreStatus?: boolean;
   /**
    * Called with the state after a change and with the one before it.
    * @param objects every object of the controller's own kind
@@ -42,17 +51,29 @@ export interface WatchDefinition {
   keysOf(object: Stored<KubeObject>, objects: () => Stored<KubeObject>[]): Key[];
 }
 
+/** What a pass asks for. */
+export interface ReconcileOutcome {
+  requeueAfterMs?: number;
+  /** What others have in the way of a part of it: the key comes again as soon as one of them changes. */
+  obstacles?: readonly Obstacle[];
+}
+
 /** What one controller does. A pass may run at any time, any number of times, and never twice at once for one key. */
 export interface ControllerDefinition<T extends KubeObject = KubeObject> {
   name: string;
   kind: ResourceKind;
+  /** Which objects of the kind; default all. */
+  selection?: Selection;
   /** Kinds of children: a change of one brings its owner. Only those with the platform's label are seen. */
   owns?: readonly ResourceKind[];
   watches?: readonly WatchDefinition[];
-  /** Keys worked on at the same time; default 4. */
+  /** Keys worked on at the same time; default 16. */
   workers?: number;
-  /** Brings the world to what the object asks for. What it throws makes the key come again after its back-off. */
-  reconcile(request: ReconcileRequest<T>): Promise<{ requeueAfterMs?: number } | void>;
+  /**
+   * Brings the world to what the object asks for. What it throws makes the key come again after its back-off; a
+   * {@link ForeignObjectError} also as soon as the object in the way changes.
+   */
+  reconcile(request: ReconcileRequest<T>): Promise<ReconcileOutcome | void>;
 }
 
 export interface Controller {
@@ -69,20 +90,20 @@ export interface Controller {
 }
 
 export interface ControllerOptions {
-  kube: Pick<KubeClient, 'get'>;
+  kube: Pick<KubeClient, 'get' | 'list' | 'watch'>;
   definition: ControllerDefinition;
   informers: Informers;
   metrics: ControllerMetrics;
   clock: Clock;
   log: Logger;
-  /** Default 600,000, with jitter. */
+  /** Default 3,600,000, with jitter. */
   resyncMs?: number;
 }
 
 /** The machine around a {@link ControllerDefinition}: watches, queue, workers, back-off, resync, metrics. */
 export function createController(options: ControllerOptions): Controller {
   const { kube, definition, informers, metrics, clock, resyncMs = defaultResyncMs } = options;
-  const { name, kind, owns = [], watches = [], workers = defaultWorkers } = definition;
+  const { name, kind, selection, owns = [], watches = [], workers = defaultWorkers } = definition;
   const log = options.log.child({ controller: name });
   const queue = createKeyQueue(clock);
   const stopping = new AbortController();
@@ -90,8 +111,13 @@ export function createController(options: ControllerOptions): Controller {
   let registered = false;
 
   const enqueue = (key: Key) => queue.add(textOf(key));
+  /** One that is not there yet comes by itself, and one that is gone came when it went. */
+  const enqueueKnown = (key: Key) => {
+    if (informers.of(kind, selection).get(key.name, key.namespace)) enqueue(key);
+  };
+  const obstacles = createObstacleWatch({ kube, clock, log, onCleared: (text) => queue.add(text) });
 
-  const objects = () => informers.of(kind).list();
+  const objects = () => informers.of(kind, selection).list();
   const enqueueAll = () => {
     for (const { metadata } of objects()) enqueue(metadata);
   };
@@ -105,12 +131,14 @@ export function createController(options: ControllerOptions): Controller {
       const object = await kube.get(kind, key.name, key.namespace);
       const outcome = await definition.reconcile({ ...key, object, signal: stopping.signal, log: requestLog });
       queue.forget(text);
+      obstacles.set(text, outcome?.obstacles ?? []);
       if (outcome?.requeueAfterMs !== undefined) {
         result = 'requeue_after';
         queue.addAfter(text, outcome.requeueAfterMs);
       }
     } catch (error) {
       const inMs = Math.round(queue.retry(text));
+      obstacles.set(text, error instanceof ForeignObjectError ? [error.obstacle] : []);
       // Somebody else wrote first, or something is on its way: the order of things, and no fault.
       result = isPassing(error) ? 'requeue' : 'error';
       if (stopping.signal.aborted) requestLog.debug({ err: error }, 'reconcile interrupted');
@@ -131,13 +159,14 @@ export function createController(options: ControllerOptions): Controller {
 
   const resync = async () => {
     while (!stopping.signal.aborted) {
-      const slept = await clock.sleep(resyncMs * (0.8 + 0.4 * Math.random()), stopping.signal).then(
+      const slept = await clock.sleep(resyncMs, stopping.signal).then(
         () => true,
         () => false,
       );
       if (!slept) return;
       for (const { metadata } of objects()) {
-        queue.addAfter(textOf(metadata), Math.random() * resyncMs * 0.1);
+        // Over the whole time, so that many never come at once.
+        queue.addAfter(textOf(metadata), Math.random() * resyncMs);
       }
     }
   };
@@ -145,21 +174,26 @@ export function createController(options: ControllerOptions): Controller {
   return {
     name,
     register() {
-      informers.of(kind).onChange(({ object }) => enqueue(object.metadata));
+      informers.of(kind, selection).onChange(({ object, previous }) => {
+        // Somebody asked for something else: what failed before says nothing about it.
+        if (!previous || !isStatusOnly(object, previous)) queue.forget(textOf(object.metadata));
+        enqueue(object.metadata);
+      });
       for (const owned of owns) {
         informers.of(owned, managedSelection).onChange(({ object, previous }) => {
           for (const state of [object, previous]) {
             const owner = state && controllerOf(state);
             if (!owner || owner.kind !== kind.kind || owner.apiVersion !== kind.apiVersion) continue;
             const { namespace } = state.metadata;
-            enqueue({ name: owner.name, ...(kind.namespaced && namespace !== undefined && { namespace }) });
+            enqueueKnown({ name: owner.name, ...(kind.namespaced && namespace !== undefined && { namespace }) });
           }
         });
       }
       for (const watch of watches) {
-        informers.of(watch.kind, watch.selection).onChange(({ object, previous }) => {
+        informers.of(watch.kind, watch.selection).onChange(({ type, object, previous }) => {
+          if (watch.ignoreStatus && type === 'modified' && previous && isStatusOnly(object, previous)) return;
           const keys = [object, previous].flatMap((state) => (state ? watch.keysOf(state, objects) : []));
-          for (const key of keys) enqueue(key);
+          for (const key of keys) enqueueKnown(key);
         });
       }
       metrics.register(name, queue);
@@ -177,9 +211,22 @@ export function createController(options: ControllerOptions): Controller {
       stopping.abort(new Error(`controller ${name} was stopped`));
       queue.close();
       await Promise.all(tasks);
+      await obstacles.stop();
     },
     enqueueAll,
   };
+}
+
+/** Whether two states of one object differ in nothing that somebody asks for. */
+function isStatusOnly(object: Stored<KubeObject>, previous: Stored<KubeObject>): boolean {
+  const { generation, labels, annotations, ownerReferences, finalizers, deletionTimestamp, uid } = object.metadata;
+  const asked = { uid, generation, labels, annotations, ownerReferences, finalizers, deletionTimestamp };
+  const before = previous.metadata;
+  const same = Object.entries(asked).every(([field, value]) =>
+    isDeepStrictEqual(value, before[field as keyof typeof asked]),
+  );
+  // Some kinds of Kubernetes count no generations.
+  return same && isDeepStrictEqual(object.spec, previous.spec);
 }
 
 function isPassing(error: unknown): boolean {

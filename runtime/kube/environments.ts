@@ -57,10 +57,11 @@ export async function listEnvironments(kube: Pick<KubeClient, 'list'>): Promise<
 
 /** The environments of one project, in the order of its spec. */
 export function environmentsOf({ metadata, spec, status }: Stored<Project>): Environment[] {
-  return spec.environments.map(({ name, id }) => {
+  return spec.environments.map(({ name, id, deleting: going = false }) => {
     const observed = status?.environments?.find((environment) => environment.id === id);
-    const deleting = metadata.deletionTimestamp !== undefined;
-    const message = deleting ? `the project "${metadata.name}" is being deleted` : observed?.message;
+    const deleting = going || metadata.deletionTimestamp !== undefined;
+    const what = going ? 'it' : `the project "${metadata.name}"`;
+    const message = deleting ? `${what} is being deleted` : observed?.message;
     return {
       project: metadata.name,
       environment: name,

@@ -7,6 +7,8 @@ import { KubeError, type KubeClient, type Selection } from './kube-client.ts';
 
 /** Bookmarks come about once a minute; a watch without a sign of life for this long counts as dead. */
 const defaultSilenceMs = 150_000;
+/** A watch that ends after this long is followed by a list instead of another watch: an event may be lost without a sign. */
+const defaultRelistMs = 1_800_000;
 /** Wait before the n-th try in a row. */
 const retry = { baseMs: 200, maxMs: 30_000 };
 /** A watch that lived this long was a working one, even if nothing happened meanwhile. */
@@ -23,7 +25,7 @@ export interface Change<T extends KubeObject> {
 
 /**
  * A local copy of the objects of one kind and selection, kept current by a watch. It survives cuts, versions that are too
- * old, refusals and silence: it lists again when it must, and tells the difference as changes. Objects are shared: readers
+ * old, refusals, silence and lost events: it lists again when it must, and tells the difference as changes. Objects are shared: readers
  * must not alter them.
  */
 export interface Informer<T extends KubeObject> {
@@ -52,6 +54,8 @@ export interface InformerOptions {
   log: Logger;
   /** Default 150,000. */
   silenceMs?: number;
+  /** Default 1,800,000. */
+  relistMs?: number;
 }
 
 class SilentWatchError extends Error {
@@ -60,7 +64,7 @@ class SilentWatchError extends Error {
 
 /** Constructs an informer; {@link Informer.start} makes it work. */
 export function createInformer<T extends KubeObject>(options: InformerOptions): Informer<T> {
-  const { kube, kind, selection = {}, clock, silenceMs = defaultSilenceMs } = options;
+  const { kube, kind, selection = {}, clock, silenceMs = defaultSilenceMs, relistMs = defaultRelistMs } = options;
   const log = options.log.child({ informer: kind.kind });
   const objects = new Map<string, Stored<T>>();
   const listeners = new Set<(change: Change<T>) => void>();
@@ -71,6 +75,7 @@ export function createInformer<T extends KubeObject>(options: InformerOptions): 
   let running: Promise<void> | undefined;
   let synced = false;
   let seenAt = Number.NEGATIVE_INFINITY;
+  let listedAt = Number.NEGATIVE_INFINITY;
   let version: string | undefined;
   let failures = 0;
 
@@ -111,6 +116,7 @@ export function createInformer<T extends KubeObject>(options: InformerOptions): 
     for (const [key, object] of objects) if (!present.has(key)) remove(object);
     for (const object of items) put(object);
     version = resourceVersion;
+    listedAt = seenAt;
     synced = true;
     firstList.resolve();
   };
@@ -155,7 +161,7 @@ export function createInformer<T extends KubeObject>(options: InformerOptions): 
   const run = async () => {
     while (!stopping.signal.aborted) {
       try {
-        if (version === undefined) await relist();
+        if (version === undefined || clock.monotonic() - listedAt >= relistMs) await relist();
         if (version !== undefined) await follow(version);
       } catch (error) {
         if (stopping.signal.aborted) break;

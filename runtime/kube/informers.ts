@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
-import type { KubeObject } from '../contracts/kubernetes.ts';
+import type { KubeObject, Stored } from '../contracts/kubernetes.ts';
 import type { ResourceKind } from '../contracts/resources/kinds.ts';
 import type { Clock } from '../domain/clock.ts';
 import { createInformer, type Informer } from './informer.ts';
-import type { KubeClient, Selection } from './kube-client.ts';
+import type { KubeCache, KubeClient, Selection } from './kube-client.ts';
 
 /** A watch without a sign of life for longer than this no longer proves that its copy is current. */
 const freshMs = 300_000;
@@ -17,16 +17,44 @@ export interface Informers {
   /** Whether every informer has its first list and saw a sign of life within five minutes. */
   synced(): boolean;
   whenSynced(): Promise<void>;
+  /** Reads from all of them. */
+  readonly cache: KubeCache;
 }
 
 export function createInformers(options: {
   kube: Pick<KubeClient, 'list' | 'watch'>;
   clock: Clock;
   log: Logger;
+  /** Default 1,800,000; see {@link createInformer}. */
+  relistMs?: number;
 }): Informers {
   const informers = new Map<string, Informer<KubeObject>>();
   let started = false;
+  const ofKind = ({ apiVersion, kind }: ResourceKind) =>
+    [...informers.values()].filter(
+      (informer) => informer.kind.kind === kind && informer.kind.apiVersion === apiVersion && informer.synced(),
+    );
+
+  const cache: KubeCache = {
+    get<T extends KubeObject>(kind: ResourceKind, name: string, namespace?: string) {
+      for (const informer of ofKind(kind)) {
+        const found = informer.get(name, namespace);
+        if (found) return found as Stored<T>;
+      }
+      return undefined;
+    },
+    list<T extends KubeObject>(kind: ResourceKind, labels: Readonly<Record<string, string>>, namespace?: string) {
+      const informer = ofKind(kind).find(({ selection }) => includes(selection, labels, namespace));
+      const wanted = Object.entries(labels);
+      return informer?.list().filter(({ metadata }) => {
+        if (namespace !== undefined && metadata.namespace !== namespace) return false;
+        return wanted.every(([label, value]) => metadata.labels?.[label] === value);
+      }) as Stored<T>[] | undefined;
+    },
+  };
+
   return {
+    cache,
     of<T extends KubeObject>(kind: ResourceKind, selection: Selection = {}) {
       const { namespace = '', labelSelector = '', fieldSelector = '' } = selection;
       const key = [kind.apiVersion, kind.kind, namespace, labelSelector, fieldSelector].join('\n');
@@ -48,4 +76,18 @@ export function createInformers(options: {
       await Promise.all([...informers.values()].map((informer) => informer.whenSynced()));
     },
   };
+}
+
+/** Whether everything with these labels is in the selection. */
+function includes(
+  { namespace: only, labelSelector, fieldSelector }: Selection,
+  labels: Readonly<Record<string, string>>,
+  namespace: string | undefined,
+): boolean {
+  if (fieldSelector !== undefined || (only !== undefined && only !== namespace)) return false;
+  const terms = labelSelector?.split(',') ?? [];
+  return terms.every((term) => {
+    const [label = '', value] = term.split('=');
+    return labels[label] !== undefined && (value === undefined || labels[label] === value);
+  });
 }

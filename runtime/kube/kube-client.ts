@@ -82,6 +82,23 @@ export interface KubeClient {
   ): AsyncIterable<WatchEvent<T>>;
   /** A GET of a text resource, such as a pod's log (`/api/v1/namespaces/…/pods/…/log`). */
   text(path: string): Promise<string>;
+  /** What watches have brought already, where there are some. */
+  readonly cache?: KubeCache;
+}
+
+/**
+ * Reads that cost no request and may be a moment old. Good enough to find that nothing is to do, since whatever changes
+ * brings another pass; never enough to delete something.
+ */
+export interface KubeCache {
+  /** The object as it was last seen; undefined proves nothing. */
+  get<T extends KubeObject>(kind: ResourceKind, name: string, namespace?: string): Stored<T> | undefined;
+  /** All objects with these labels; undefined where no copy has them all. */
+  list<T extends KubeObject>(
+    kind: ResourceKind,
+    labels: Readonly<Record<string, string>>,
+    namespace?: string,
+  ): Stored<T>[] | undefined;
 }
 
 /** https://kubernetes.io/docs/reference/kubernetes-api/autoscaling-resources/scale-v1/ */

@@ -23,7 +23,7 @@ export interface ManagerOptions {
   registry: Registry;
   /** Leadership is lost and everything is being stopped: the process should end. */
   onLost: () => void;
-  /** Default 600,000; see {@link createController}. */
+  /** Default 3,600,000; see {@link createController}. */
   resyncMs?: number;
 }
 
@@ -61,7 +61,7 @@ export function createManager(options: ManagerOptions): Manager {
   const startWork = async () => {
     await informers.whenSynced();
     if (stopping) return;
-    for (const controller of controllers) {
+    for (const controller of controllers.filter((each) => each.registered())) {
       controller.start();
       started.push(controller);
     }
@@ -119,7 +119,14 @@ export function createManager(options: ManagerOptions): Manager {
       parts.push(part);
     },
     start() {
-      for (const controller of controllers) controller.register();
+      for (const controller of controllers) {
+        try {
+          controller.register();
+        } catch (error) {
+          // The others work; the report names it (spec.md §2.8).
+          log.error({ err: error, controller: controller.name }, 'controller not registered');
+        }
+      }
       informers.start();
       lease.start();
     },

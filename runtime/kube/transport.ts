@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import { request, type Dispatcher } from 'undici';
 import type { Credentials } from './credentials.ts';
 import { KubeError, namespaceTerminating } from './kube-client.ts';
+import type { RequestMetrics } from './request-metrics.ts';
 
 /** A call without an answer after this long has failed. For a watch it holds until the answer begins. */
 const callTimeoutMs = 30_000;
@@ -42,8 +43,19 @@ export function kubeErrorOf(httpStatus: number, body: unknown): KubeError {
   return new KubeError(status, named, message ?? `${status} ${phrase}`);
 }
 
-export function createTransport(credentials: Credentials): Transport {
-  const attempt = async (method: Method, path: string, signal: AbortSignal, { query, body, contentType }: Call) => {
+export function createTransport(credentials: Credentials, metrics?: RequestMetrics): Transport {
+  const attempt = async (method: Method, path: string, signal: AbortSignal, call: Call) => {
+    try {
+      const response = await exchange(method, path, signal, call);
+      metrics?.count(method, path, response.statusCode);
+      return response;
+    } catch (error) {
+      metrics?.count(method, path, 0);
+      throw error;
+    }
+  };
+
+  const exchange = async (method: Method, path: string, signal: AbortSignal, { query, body, contentType }: Call) => {
     const { server, headers, dispatcher } = await credentials.access();
     const url = new URL(server + path);
     for (const [name, value] of Object.entries(query ?? {})) {

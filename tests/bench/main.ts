@@ -1,6 +1,8 @@
 /** `npm run bench -- <name>`: each bench prints its figures (figure.ts) and needs what its own file says. */
 const benches: Readonly<Record<string, () => Promise<{ run(args: string[]): Promise<void> }>>> = {
   'cold-start': () => import('./cold-start.ts'),
+  controllers: () => import('./controllers.ts'),
+  gate: () => import('./gate.ts'),
 };
 
 const [name = '', ...args] = process.argv.slice(2);

@@ -53,7 +53,7 @@ t.test(
   async (t) => {
     const { flags } = await testProject(t, platform);
     await platform.ok(['app', 'create', 'api', '--image', hello('v1'), ...flags]);
-    const history = async () => (await platform.json<{ items: Entry[] }>(['app', 'history', 'api', ...flags])).items;
+    const history = () => platform.json<Entry[]>(['app', 'history', 'api', ...flags]);
 
     for (const [index, failpoint] of failpoints.entries()) {
       await t.test(failpoint, async (t) => {
@@ -95,7 +95,7 @@ t.test('Redis is flushed while a rollout is under way, and it still ends, once',
   );
   t.match(flushed.stdout, 'OK', flushed.stderr);
   const entries = await eventually(
-    async () => (await platform.json<{ items: Entry[] }>(['app', 'history', 'api', ...flags])).items,
+    () => platform.json<Entry[]>(['app', 'history', 'api', ...flags]),
     (items) => items[0]?.status !== 'accepted' && items[0]?.status !== 'rolling_out',
   );
   t.match(entries, [

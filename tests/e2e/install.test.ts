@@ -80,7 +80,9 @@ t.test('health, controllers and metrics answer from the start', async (t) => {
   t.equal(controllers.status, 200);
   t.match(controllers.json(), { healthy: true, managerStarted: true, cacheSynced: true });
   const names = (controllers.json()['controllers'] as { name: string; registered: boolean }[]).map(({ name }) => name);
-  for (const name of ['App', 'Function', 'PlatformConfig', 'Project']) t.ok(names.includes(name), name);
+  for (const name of ['App', 'Function', 'Job', 'PlatformConfig', 'PodOOM', 'Project', 'Volume']) {
+    t.ok(names.includes(name), name);
+  }
   const openapi = await platform.request(`${platform.info.api}/api/v1/openapi.json`);
   t.equal(openapi.json()['openapi'], '3.1.0');
 });

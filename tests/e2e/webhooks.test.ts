@@ -28,7 +28,7 @@ t.test('a webhook rolls out, is recorded, and can be rolled back', async (t) => 
       headers: { 'content-type': 'application/json', ...headers },
       body: typeof body === 'string' ? body : JSON.stringify(body),
     });
-  const history = async () => (await platform.json<{ items: Entry[] }>(['app', 'history', 'api', ...flags])).items;
+  const history = () => platform.json<Entry[]>(['app', 'history', 'api', ...flags]);
   const untilEnded = (statusUrl: string) =>
     eventually(
       () => platform.request(statusUrl, { headers: { 'X-Svc-Token': webhook.token } }),
@@ -116,7 +116,7 @@ t.test('a newer deployment supersedes one that has not ended', async (t) => {
     await platform.ok(['app', 'update', 'api', '--image', hello(version), '--no-wait', ...flags]);
   }
   const ended = await eventually(
-    async () => (await platform.json<{ items: Entry[] }>(['app', 'history', 'api', ...flags])).items,
+    () => platform.json<Entry[]>(['app', 'history', 'api', ...flags]),
     (items) => items.every((entry) => !['accepted', 'rolling_out'].includes(entry.status)),
   );
   t.same(

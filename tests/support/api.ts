@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { createHttpApp } from '../../runtime/host/http-app.ts';
 import { createHttpServer } from '../../runtime/host/http-server.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
-import type { Authenticate, Route, Session } from '../../runtime/host/route.ts';
+import type { Authenticate, AuthorizeProject, Route, Session } from '../../runtime/host/route.ts';
 import { silentLog } from './log.ts';
 
 interface Teardown {
@@ -22,6 +22,12 @@ const acceptGood: Authenticate = async ({ headers }) => {
   if (headers['authorization'] === 'Bearer good') return testSession;
   throw new Problem('unauthenticated', 'Log in.');
 };
+
+/** Everybody who is signed in administers every project. */
+const allowAll: AuthorizeProject = async () => ({
+  projectId: '019a0000-0000-7000-8000-000000000003',
+  role: 'admin',
+});
 
 /** An answer as a test looks at it. `body` is parsed JSON, or the text when it is none. */
 export interface Answer {
@@ -45,12 +51,15 @@ export async function testApi(
     routes: readonly Route[];
     rootRoutes?: readonly Route[];
     authenticate?: Authenticate;
+    authorize?: AuthorizeProject;
+    checkReplies?: boolean;
     log?: Logger;
     registry?: Registry;
   },
 ): Promise<TestApi> {
   const app = createHttpApp({
     authenticate: acceptGood,
+    authorize: allowAll,
     log: silentLog,
     registry: new Registry(),
     baseUrl: 'http://console.test',

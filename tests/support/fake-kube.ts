@@ -2,7 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { KubeObject, ObjectMeta, ObjectRef, Stored } from '../../runtime/contracts/kubernetes.ts';
 import { kinds, type ResourceKind } from '../../runtime/contracts/resources/kinds.ts';
-import { KubeError, type KubeClient, type Selection, type WatchEvent } from '../../runtime/kube/kube-client.ts';
+import {
+  KubeError,
+  namespaceTerminating,
+  type KubeClient,
+  type Selection,
+  type WatchEvent,
+} from '../../runtime/kube/kube-client.ts';
 
 /** One call as an interceptor sees it, before it takes effect. */
 export interface FakeCall {
@@ -30,8 +36,12 @@ const notFound = (kind: string, name: string) => new KubeError(404, 'NotFound', 
 const conflict = (kind: string, name: string, why: string) =>
   new KubeError(409, 'Conflict', `Operation cannot be fulfilled on ${kind} "${name}": ${why}`);
 
-const address = (kind: string, name: string, namespace?: string) => `${kind}/${namespace ?? ''}/${name}`;
-const keyOf = ({ kind, metadata }: KubeObject) => address(kind, metadata.name, metadata.namespace);
+/** With the group, since batch has Jobs as well. */
+const address = ({ apiVersion, kind }: { apiVersion: string; kind: string }, name: string, namespace?: string) =>
+  `${apiVersion}/${kind}/${namespace ?? ''}/${name}`;
+const keyOf = (object: KubeObject) => address(object, object.metadata.name, object.metadata.namespace);
+const isOf = (object: KubeObject, kind: ResourceKind) =>
+  object.kind === kind.kind && object.apiVersion === kind.apiVersion;
 const copy = <T extends KubeObject>(object: KubeObject) => structuredClone(object) as Stored<T>;
 
 /** RFC 7386. */
@@ -67,15 +77,22 @@ function selects({ namespace, labelSelector, fieldSelector }: Selection, { metad
 /**
  * A KubeClient over objects in memory that behaves as the API server does where the platform relies on it: conflicts of
  * create and replace, generations, the status subresource, preconditions, finalizers, merge patches, deletion of what
- * a deleted object owned, and watches. With `checkNamespaces`, namespaced objects need their Namespace.
+ * a deleted object owned, deletion of a namespace with its contents, and watches. With `checkNamespaces`, namespaced
+ * objects need their Namespace. `now` gives the times of creation and deletion, the machine's by default.
  */
-export function fakeKube(options: { checkNamespaces?: boolean } = {}): FakeKube {
+export function fakeKube(options: { checkNamespaces?: boolean; now?: () => Date } = {}): FakeKube {
+  const { now = () => new Date() } = options;
   const store = new Map<string, Stored<KubeObject>>();
   const log: { version: number; type: 'ADDED' | 'MODIFIED' | 'DELETED'; object: Stored<KubeObject> }[] = [];
   const waiting = new Set<() => void>();
   const calls: FakeCall[] = [];
   let version = 1;
 
+  /** metav1.Time carries whole seconds. */
+  const stamp = () =>
+    now()
+      .toISOString()
+      .replace(/\.\d{3}Z$/, 'Z');
   const emit = (type: 'ADDED' | 'MODIFIED' | 'DELETED', object: Stored<KubeObject>) => {
     log.push({ version, type, object: copy(object) });
     for (const wake of waiting) wake();
@@ -102,13 +119,24 @@ export function fakeKube(options: { checkNamespaces?: boolean } = {}): FakeKube 
       const rest = child.metadata.ownerReferences?.filter(({ uid }) => uid !== object.metadata.uid) ?? [];
       if (rest.length === 0) terminate(child);
     }
+    const home = store.get(address(kinds.Namespace, object.metadata.namespace ?? ''));
+    if (home?.metadata.deletionTimestamp !== undefined) terminate(home);
   };
+  const contents = ({ kind, metadata }: Stored<KubeObject>) =>
+    kind === kinds.Namespace.kind
+      ? [...store.values()].filter((held) => held.metadata.namespace === metadata.name)
+      : [];
   const terminate = (object: Stored<KubeObject>) => {
-    if (!object.metadata.finalizers?.length) remove(object);
-    else if (!object.metadata.deletionTimestamp) {
-      const metadata = { ...object.metadata, deletionTimestamp: new Date().toISOString() };
-      put('MODIFIED', { ...object, metadata });
+    const live = store.get(keyOf(object));
+    if (!live) return;
+    const held = contents(live);
+    if (!live.metadata.finalizers?.length && held.length === 0) {
+      remove(live);
+      return;
     }
+    if (live.metadata.deletionTimestamp !== undefined) return;
+    put('MODIFIED', { ...live, metadata: { ...live.metadata, deletionTimestamp: stamp() } });
+    for (const inside of held) terminate(inside);
   };
   /** Writes one part of an object; what the caller may not change stays as it is. */
   const write = (live: Stored<KubeObject>, next: KubeObject, part: 'main' | 'status'): Stored<KubeObject> => {
@@ -126,7 +154,7 @@ export function fakeKube(options: { checkNamespaces?: boolean } = {}): FakeKube 
     if (isDeepStrictEqual(written, live)) return live;
     if (part === 'main' && !isDeepStrictEqual(written.spec, live.spec)) kept.generation = generation + 1;
     const stored = put('MODIFIED', written);
-    if (deletionTimestamp !== undefined && !stored.metadata.finalizers?.length) remove(stored);
+    if (deletionTimestamp !== undefined) terminate(stored);
     return stored;
   };
   const replacePart = async (object: Stored<KubeObject>, part: 'main' | 'status') => {
@@ -151,18 +179,18 @@ export function fakeKube(options: { checkNamespaces?: boolean } = {}): FakeKube 
         const metadata = {
           uid: randomUUID(),
           generation: 1,
-          creationTimestamp: new Date().toISOString(),
+          creationTimestamp: stamp(),
           ...object.metadata,
         };
         put('ADDED', { ...object, metadata });
       }
     },
     all<T extends KubeObject>(kind: ResourceKind) {
-      return [...store.values()].filter((object) => object.kind === kind.kind).map((object) => copy<T>(object));
+      return [...store.values()].filter((object) => isOf(object, kind)).map((object) => copy<T>(object));
     },
     async get<T extends KubeObject>(kind: ResourceKind, name: string, namespace?: string) {
       await enter({ verb: 'get', kind: kind.kind, namespace, name });
-      const live = store.get(address(kind.kind, name, namespace));
+      const live = store.get(address(kind, name, namespace));
       return live && copy<T>(live);
     },
     async list<T extends KubeObject>(kind: ResourceKind, selection: Selection = {}) {
@@ -178,10 +206,10 @@ export function fakeKube(options: { checkNamespaces?: boolean } = {}): FakeKube 
       const { name, namespace } = object.metadata;
       await enter({ verb: 'create', kind, namespace, name });
       if (options.checkNamespaces && namespace !== undefined) {
-        const home = store.get(address(kinds.Namespace.kind, namespace));
+        const home = store.get(address(kinds.Namespace, namespace));
         if (!home) throw notFound('namespaces', namespace);
         if (home.metadata.deletionTimestamp) {
-          throw new KubeError(403, 'Forbidden', `namespace ${namespace} is being terminated`);
+          throw new KubeError(403, namespaceTerminating, `namespace ${namespace} is being terminated`);
         }
       }
       if (store.has(keyOf(object))) throw new KubeError(409, 'AlreadyExists', `${kind} "${name}" already exists`);
@@ -190,7 +218,7 @@ export function fakeKube(options: { checkNamespaces?: boolean } = {}): FakeKube 
         ...object.metadata,
         uid: randomUUID(),
         generation: 1,
-        creationTimestamp: new Date().toISOString(),
+        creationTimestamp: stamp(),
       };
       const statusless = builtinStatusless.has(kind);
       return copy<T>(put('ADDED', { ...rest, metadata, ...(statusless && status !== undefined && { status }) }));
@@ -203,7 +231,7 @@ export function fakeKube(options: { checkNamespaces?: boolean } = {}): FakeKube 
     },
     async mergePatch<T extends KubeObject>(ref: ObjectRef, patch: object, subresource?: 'status') {
       await enter({ verb: 'mergePatch', kind: ref.kind, namespace: ref.namespace, name: ref.name });
-      const live = store.get(address(ref.kind, ref.name, ref.namespace));
+      const live = store.get(address(ref, ref.name, ref.namespace));
       if (!live) throw notFound(ref.kind, ref.name);
       const patched = merge(live, structuredClone(patch)) as Stored<KubeObject>;
       if (patched.metadata.resourceVersion !== live.metadata.resourceVersion) {
@@ -213,7 +241,7 @@ export function fakeKube(options: { checkNamespaces?: boolean } = {}): FakeKube 
     },
     async delete(ref, { preconditions = {} } = {}) {
       await enter({ verb: 'delete', kind: ref.kind, namespace: ref.namespace, name: ref.name });
-      const live = store.get(address(ref.kind, ref.name, ref.namespace));
+      const live = store.get(address(ref, ref.name, ref.namespace));
       if (!live) return false;
       if (preconditions.uid !== undefined && preconditions.uid !== live.metadata.uid) {
         throw conflict(ref.kind, ref.name, 'the UID in the precondition does not match');
@@ -228,7 +256,7 @@ export function fakeKube(options: { checkNamespaces?: boolean } = {}): FakeKube 
     },
     async getScale(namespace, name) {
       await enter({ verb: 'scale', kind: 'Deployment', namespace, name });
-      const live = store.get(address('Deployment', name, namespace));
+      const live = store.get(address(kinds.Deployment, name, namespace));
       if (!live) return undefined;
       const replicas = (live.spec as { replicas?: number } | undefined)?.replicas ?? 1;
       const currentReplicas = (live.status as { replicas?: number } | undefined)?.replicas ?? 0;
@@ -236,7 +264,7 @@ export function fakeKube(options: { checkNamespaces?: boolean } = {}): FakeKube 
     },
     async replaceScale({ namespace, name, resourceVersion }, replicas) {
       await enter({ verb: 'scale', kind: 'Deployment', namespace, name });
-      const live = store.get(address('Deployment', name, namespace));
+      const live = store.get(address(kinds.Deployment, name, namespace));
       if (!live) throw notFound('Deployment', name);
       if (resourceVersion !== live.metadata.resourceVersion) {
         throw conflict('Deployment', name, 'the object has been modified');
@@ -253,7 +281,7 @@ export function fakeKube(options: { checkNamespaces?: boolean } = {}): FakeKube 
         const due = log.filter((entry) => entry.version > seen);
         for (const { type, object, version: at } of due) {
           seen = at;
-          if (object.kind === kind.kind && selects(selection, object)) yield { type, object: copy<T>(object) };
+          if (isOf(object, kind) && selects(selection, object)) yield { type, object: copy<T>(object) };
         }
         if (log.some((entry) => entry.version > seen)) continue;
         await new Promise<void>((resolve) => {

@@ -1,20 +1,26 @@
-import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
+import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
+import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
+import type { Project } from '../../runtime/contracts/resources/project.ts';
 import type { FakeKube } from './fake-kube.ts';
 
 export const environmentId = '019a0000-0000-7000-8000-0000000000e1';
 
 /** The installation's settings as tests have them: `*.apps.test` on plain HTTP. */
+export const settings: PlatformConfigSpec = {
+  appsDomain: 'apps.test',
+  cluster: 'c1',
+  scheme: 'http',
+  entryPoints: ['web'],
+  runtimeImages: { node: 'registry.test/node:1' },
+};
+
+/** The object that holds {@link settings}. */
 export const platformConfigObject: KubeObject = {
   apiVersion: 'platform.svc/v1',
   kind: 'PlatformConfig',
   metadata: { name: 'platform' },
-  spec: {
-    appsDomain: 'apps.test',
-    cluster: 'c1',
-    scheme: 'http',
-    entryPoints: ['web'],
-    runtimeImages: { node: 'registry.test/node:1' },
-  },
+  spec: settings,
 };
 
 /** A project whose environments are ready (the first has {@link environmentId}), with their namespaces. */
@@ -45,4 +51,9 @@ export function readyProject(name: string, environments: string[] = ['prod']): K
 /** Puts the settings and the project `shop` with the environment `prod` there. */
 export function seedShop(kube: FakeKube): void {
   kube.seed(platformConfigObject, ...readyProject('shop'));
+}
+
+/** What an admin of the platform sees: every project. */
+export function allProjects(kube: FakeKube): () => Promise<Stored<Project>[]> {
+  return async () => (await kube.list<Project>(kinds.Project)).items;
 }

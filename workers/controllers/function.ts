@@ -11,6 +11,7 @@ import {
 } from '../../infra/manifests/function.ts';
 import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../runtime/contracts/pod.ts';
+import type { HostName } from '../../runtime/contracts/resources/claims.ts';
 import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
@@ -20,6 +21,7 @@ import {
   appLabel,
   idLabel,
   kindLabel,
+  managedLabels,
   roleLabel,
   systemNamespace,
   workloadFinalizer,
@@ -67,26 +69,34 @@ export function functionController(options: FunctionControllerOptions): Controll
         : checkHost(spec.hostname);
     await holdClaims(kube, resource, host);
     await records.project({ ...identity, kind: 'Function', gated: false });
-    await ensureChild(kube, resource, codeConfigMap(identity, spec));
-    await ensureChild(kube, resource, functionDeployment(identity, spec, config.runtimeImages[spec.runtime]), {
+    await ensureChild(kube, resource, codeConfigMap(identity, spec), { cached: true });
+    const wanted = functionDeployment(identity, spec, config.runtimeImages[spec.runtime]);
+    const written = await ensureChild(kube, resource, wanted, {
       keep: (live, desired) => ({ ...desired, spec: { ...desired.spec, replicas: live.spec.replicas } }),
+      cached: true,
     });
-    const { deployment, pods } = await observe(identity);
+    const { deployment, pods } = await observe(identity, written === 'unchanged');
     // Before the route: the interceptors know the host by the status, and so before the first request comes.
     await writeStatus<FunctionResource>(
       kube,
       resource,
-      observedStatus({ resource, host, config, deployment, pods: pods.filter(isServing), now: clock.now() }),
+      observedStatus({ resource, host, config, deployment, pods, now: clock.now() }),
     );
-    await ensureChild(kube, undefined, functionRoute(identity, host, config));
+    await ensureChild(kube, undefined, functionRoute(identity, host, config), { cached: true });
     // The host that the function had before serves until the route has moved.
     await releaseHosts(kube, identity.id, host);
-    if (deployment) await collectCode(resource, identity, deployment, pods);
+    if (deployment) await collectCode(resource, identity, deployment);
   };
 
-  const observe = async ({ id, name, namespace }: WorkloadIdentity) => {
-    const deployment = await kube.get<FunctionDeployment>(kinds.Deployment, name, namespace);
-    const { items } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector: `${idLabel}=${id}` });
+  /** @param cached whether what the watches have brought will do: whatever is newer brings another pass */
+  const observe = async ({ id, name, namespace }: WorkloadIdentity, cached: boolean) => {
+    const seen = cached ? kube.cache?.get<FunctionDeployment>(kinds.Deployment, name, namespace) : undefined;
+    const deployment = seen ?? (await kube.get<FunctionDeployment>(kinds.Deployment, name, namespace));
+    const labels = { [kindLabel]: 'Function', [roleLabel]: 'serve', [idLabel]: id };
+    const known = kube.cache?.list<Pod>(kinds.Pod, labels, namespace);
+    if (known) return { deployment, pods: known };
+    const labelSelector = Object.entries(labels).map(([label, value]) => `${label}=${value}`);
+    const { items } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector: labelSelector.join(',') });
     return { deployment, pods: items };
   };
 
@@ -95,16 +105,21 @@ export function functionController(options: FunctionControllerOptions): Controll
     resource: Stored<FunctionResource>,
     { id, namespace, name }: WorkloadIdentity,
     deployment: Stored<FunctionDeployment>,
-    pods: readonly Stored<Pod>[],
   ): Promise<void> => {
     const { observedGeneration, replicas = 0, updatedReplicas = 0 } = deployment.status ?? {};
     if (observedGeneration !== deployment.metadata.generation || replicas !== updatedReplicas) return;
+    const labels = { ...managedLabels(), [idLabel]: id, [partLabel]: 'code' };
+    const current = codeConfigMapName(name, resource.spec.code);
+    const known = kube.cache?.list<CodeConfigMap>(kinds.ConfigMap, labels, namespace);
+    if (known?.every(({ metadata }) => metadata.name === current)) return;
     const { items } = await kube.list<CodeConfigMap>(kinds.ConfigMap, {
       namespace,
       labelSelector: `${idLabel}=${id},${partLabel}=code`,
     });
+    // Those of test runs too.
+    const { items: pods } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector: `${idLabel}=${id}` });
     const used = new Set(pods.flatMap(({ spec }) => spec.volumes?.map(({ configMap }) => configMap?.name) ?? []));
-    used.add(codeConfigMapName(name, resource.spec.code));
+    used.add(current);
     for (const { metadata } of items) {
       if (!used.has(metadata.name)) await deleteChild(kube, resource, refIn(namespace, kinds.ConfigMap, metadata.name));
     }
@@ -156,7 +171,10 @@ export function functionController(options: FunctionControllerOptions): Controll
       },
       // A name or host that is given back may be one that a function waits for.
       { kind: kinds.WorkloadName, keysOf: (claim) => [keyOf(claim)] },
-      { kind: kinds.HostName, keysOf: (_host, functions) => functions().filter(hasFailed).map(keyOf) },
+      {
+        kind: kinds.HostName,
+        keysOf: (host, functions) => [...holderOf(host), ...functions().filter(hasFailed).map(keyOf)],
+      },
     ],
     async reconcile({ object: resource }) {
       if (!resource) return undefined;
@@ -173,8 +191,10 @@ export function functionController(options: FunctionControllerOptions): Controll
   };
 }
 
-function isServing({ metadata }: Stored<Pod>): boolean {
-  return metadata.labels?.[roleLabel] === 'serve';
+/** A claim that is taken away from its holder is made again. */
+function holderOf(host: Stored<KubeObject>): Key[] {
+  const { kind, namespace, name } = (host as Stored<HostName>).spec;
+  return kind === 'Function' ? [{ namespace, name }] : [];
 }
 
 function hasFailed({ status }: Stored<KubeObject>): boolean {

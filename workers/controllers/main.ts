@@ -16,15 +16,20 @@ import { createEventRecorder } from '../../runtime/kube/events.ts';
 import { createManager } from '../../runtime/kube/manager.ts';
 import { writeControllerReport } from '../../runtime/records/controller-reports.ts';
 import { acceptDeployment } from '../../runtime/records/deployments.ts';
-import { deleteEnvironmentRecords } from '../../runtime/records/environments.ts';
+import { closeEnvironmentRecords, deleteEnvironmentRecords } from '../../runtime/records/environments.ts';
+import { deleteProjectMembers } from '../../runtime/records/members.ts';
 import { markWorkloadDeleted, projectWorkload } from '../../runtime/records/workloads.ts';
 import { fetchReport } from '../scaler/reports.ts';
 import { createScaler, type ScaledDeployment } from '../scaler/scaler.ts';
 import { appController } from './app.ts';
 import { functionController } from './function.ts';
+import { probeGate } from './gate-probe.ts';
+import { jobController } from './job.ts';
 import { platformConfigController } from './platform-config.ts';
+import { podOomController } from './pod-oom.ts';
 import { projectController } from './project.ts';
 import { createReporter } from './reporter.ts';
+import { volumeController } from './volume.ts';
 
 const name = 'svc-controllers';
 const config = loadControllersConfig(process.env);
@@ -39,11 +44,11 @@ await runProcess({
     const pool = createPool({ ...config.database, name, log });
     lifecycle.add({ name: 'database', stop: () => pool.end() });
     await waitForSchema(pool, { clock, log, signal: lifecycle.signal });
-    const kube = createKubeClient(loadKubeConfig(config.kubernetes.kubeconfig));
-    lifecycle.add({ name: 'kubernetes', stop: () => kube.close() });
+    const connection = createKubeClient(loadKubeConfig(config.kubernetes.kubeconfig), { registry });
+    lifecycle.add({ name: 'kubernetes', stop: () => connection.close() });
 
     const manager = createManager({
-      kube,
+      kube: connection,
       lease: { namespace: config.pod.namespace, name, identity: config.pod.name },
       clock,
       log,
@@ -51,6 +56,7 @@ await runProcess({
       // The kubelet starts the process again, as a candidate.
       onLost: () => lifecycle.end(),
     });
+    const kube = { ...connection, cache: manager.informers.cache };
     const events = createEventRecorder({ kube, component: name, clock, log });
     const workloadRecords = {
       project: (workload: Parameters<typeof projectWorkload>[1]) => projectWorkload(pool, workload),
@@ -67,14 +73,12 @@ await runProcess({
     });
     const platformConfig = () => settings.current();
     manager.add(settings.definition);
-    manager.add(
-      projectController({
-        kube,
-        events,
-        clock,
-        records: { deleteEnvironment: (id) => deleteEnvironmentRecords(pool, id) },
-      }),
-    );
+    const projectRecords = {
+      closeEnvironment: (id: string) => closeEnvironmentRecords(pool, id),
+      deleteEnvironment: (id: string) => deleteEnvironmentRecords(pool, id),
+      deleteProject: (id: string) => deleteProjectMembers(pool, id),
+    };
+    dependent.push(manager.add(projectController({ kube, platformConfig, records: projectRecords, events, clock })));
     const records = {
       ...workloadRecords,
       async deployFirst(workloadId: string, image: string) {
@@ -84,9 +88,13 @@ await runProcess({
       },
     };
     dependent.push(
-      manager.add(appController({ kube, platformConfig, records, events, clock })),
+      manager.add(appController({ kube, platformConfig, records, events, probeGate, clock })),
       manager.add(functionController({ kube, platformConfig, records: workloadRecords, events, clock })),
     );
+
+    manager.add(jobController({ kube, records: workloadRecords, events, clock }));
+    manager.add(volumeController({ kube, events, clock }));
+    manager.add(podOomController({ kube, events }));
 
     const { informers } = manager;
     const scaler = createScaler({

@@ -1,9 +1,8 @@
-import { environmentNamespace } from '../../infra/manifests/environment.ts';
 import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
-import type { Project, ProjectStatus } from '../../runtime/contracts/resources/project.ts';
+import type { Project } from '../../runtime/contracts/resources/project.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
-import { newId, type Id } from '../../runtime/domain/ids.ts';
+import { newId } from '../../runtime/domain/ids.ts';
 import {
   environmentIdLabel,
   idLabel,
@@ -11,93 +10,89 @@ import {
   projectLabel,
   workloadFinalizer,
 } from '../../runtime/domain/labels.ts';
-import { checkEnvironmentName, checkProjectName, namespaceOf } from '../../runtime/domain/names.ts';
-import { Problem } from '../../runtime/domain/problem.ts';
-import { applyObject, ChildError, NotYetError } from '../../runtime/kube/children.ts';
 import { childrenAdoptedState, mergeConditions, reconcileFailed } from '../../runtime/kube/conditions.ts';
-import type { ControllerDefinition } from '../../runtime/kube/controller.ts';
+import type { ControllerDefinition, ReconcileOutcome } from '../../runtime/kube/controller.ts';
 import type { EventRecorder } from '../../runtime/kube/events.ts';
 import { ensureMarks, removeFinalizer } from '../../runtime/kube/finalizers.ts';
-import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
+import {
+  createEnvironments,
+  type EnvironmentOptions,
+  type EnvironmentOutcome,
+  type ProjectRecords,
+} from './environment.ts';
 
-/** A namespace that is in the way is no object of ours, so no watch tells when it goes. */
+/** A namespace that is going away tells so by its watch; this is for what no watch tells. */
 const lookAgainMs = 15_000;
 
-type EnvironmentStatus = NonNullable<ProjectStatus['environments']>[number];
+/** The API server's own addresses. https://kubernetes.io/docs/concepts/services-networking/service/#default-hosted-service */
+const apiServerEndpoints = { namespace: 'default', labelSelector: 'kubernetes.io/service-name=kubernetes' };
 
-/** What became of one environment's namespace. `pending` settles by itself, `refused` does not. */
-type Outcome = EnvironmentStatus & { outcome: 'ready' | 'pending' | 'refused' };
+interface EndpointSlice extends KubeObject {
+  endpoints?: { addresses: string[] }[];
+}
 
-export interface ProjectControllerOptions {
-  kube: KubeClient;
-  /** Removes an environment's plans and keys; may be repeated. */
-  records: { deleteEnvironment(environmentId: Id): Promise<void> };
+export interface ProjectControllerOptions extends EnvironmentOptions {
+  records: ProjectRecords;
   events: Pick<EventRecorder, 'record'>;
   clock: Clock;
 }
 
 /**
- * Makes a Project real: one namespace per environment, created and never taken over (decision 0001). When the project is
- * deleted its namespaces go with everything in them, and then its records.
+ * Makes a Project real: one namespace per environment, created and never taken over (decision 0001), with its limits and
+ * network policy. An environment that is removed goes with everything in it and its records; so does a deleted project.
  */
 export function projectController(options: ProjectControllerOptions): ControllerDefinition<Project> {
   const { kube, records, events, clock } = options;
+  const environments = createEnvironments(options);
 
-  const ensureEnvironment = async (
-    project: Stored<Project>,
-    { name, id }: Project['spec']['environments'][number],
-  ): Promise<Outcome> => {
-    const projectId = project.metadata.labels?.[idLabel] ?? '';
-    let namespace = `${project.metadata.name}-${name}`;
-    const result = (outcome: Outcome['outcome'], message?: string): Outcome => ({
-      ...{ name, id, namespace, ready: outcome === 'ready', outcome },
-      ...(message !== undefined && { message }),
-    });
-    try {
-      namespace = namespaceOf(checkProjectName(project.metadata.name), checkEnvironmentName(name));
-      const live = await kube.get(kinds.Namespace, namespace);
-      if (live?.metadata.deletionTimestamp !== undefined) {
-        return result('pending', `The namespace "${namespace}" is still being deleted.`);
-      }
-      if (live && live.metadata.labels?.[environmentIdLabel] !== id) {
-        return result(
-          'refused',
-          `The namespace "${namespace}" exists already and is not taken over; delete it or choose another name.`,
-        );
-      }
-      await applyObject(kube, environmentNamespace({ namespace, project: project.metadata.name, projectId, name, id }));
-      return result('ready');
-    } catch (error) {
-      if (error instanceof Problem || error instanceof ChildError) return result('refused', error.message);
-      if (error instanceof NotYetError || isKubeError(error, 409)) return result('pending', error.message);
-      throw error;
-    }
+  const apiServers = async (): Promise<string[]> => {
+    const { items } = await kube.list<EndpointSlice>(kinds.EndpointSlice, apiServerEndpoints);
+    const addresses = items.flatMap(({ endpoints = [] }) => endpoints.flatMap((endpoint) => endpoint.addresses));
+    return [...new Set(addresses)].sort();
   };
 
-  const bringAbout = async (object: Stored<Project>): Promise<{ requeueAfterMs: number } | undefined> => {
+  const bringAbout = async (object: Stored<Project>): Promise<ReconcileOutcome> => {
     const project = await ensureMarks(kube, object, workloadFinalizer, {
       ...managedLabels(),
       [idLabel]: object.metadata.labels?.[idLabel] ?? newId(),
     });
-    const outcomes: Outcome[] = [];
+    const addresses = await apiServers();
+    const outcomes: EnvironmentOutcome[] = [];
     for (const environment of project.spec.environments) {
-      outcomes.push(await ensureEnvironment(project, environment));
+      outcomes.push(
+        environment.deleting
+          ? await environments.remove(project, environment)
+          : await environments.ensure(project, environment, addresses),
+      );
     }
-    const refused = outcomes.find(({ outcome }) => outcome === 'refused');
+    const left = outcomes.filter(({ outcome }) => outcome !== 'gone');
+    if (left.length < outcomes.length) {
+      // The next pass, which this brings, says what is there now.
+      await forget(project, outcomes);
+      return {};
+    }
+    const refused = outcomes.find(({ outcome }) => outcome === 'refused')?.status.message;
     const settled = outcomes.every(({ outcome }) => outcome === 'ready');
     const { generation } = project.metadata;
-    const states = [childrenAdoptedState(generation, refused?.message)];
     await writeStatus<Project>(kube, project, {
       ...(generation !== undefined && { observedGeneration: generation }),
-      phase: refused ? 'failed' : settled ? 'ready' : 'creating',
-      environments: outcomes.map(({ outcome: _outcome, ...environment }) => environment),
-      conditions: mergeConditions(project.status?.conditions, states, clock.now()),
+      phase: refused !== undefined ? 'failed' : settled ? 'ready' : 'creating',
+      environments: outcomes.map(({ status }) => status),
+      conditions: mergeConditions(project.status?.conditions, [childrenAdoptedState(generation, refused)], clock.now()),
     });
-    if (refused?.message !== undefined) {
-      await events.record(project, { type: 'Warning', reason: reconcileFailed, message: refused.message });
+    if (refused !== undefined) {
+      await events.record(project, { type: 'Warning', reason: reconcileFailed, message: refused });
     }
-    return settled ? undefined : { requeueAfterMs: lookAgainMs };
+    const obstacles = outcomes.flatMap(({ obstacle }) => obstacle ?? []);
+    return settled ? {} : { requeueAfterMs: lookAgainMs, obstacles };
+  };
+
+  /** The entry of an environment is what remembers its removal, so it goes last. */
+  const forget = async (project: Stored<Project>, outcomes: readonly EnvironmentOutcome[]): Promise<void> => {
+    const gone = new Set(outcomes.filter(({ outcome }) => outcome === 'gone').map(({ status }) => status.id));
+    const left = project.spec.environments.filter(({ id }) => !gone.has(id));
+    await kube.replace<Project>({ ...project, spec: { ...project.spec, environments: left } });
   };
 
   /** Ours by both ids: a namespace that somebody labelled by hand with one of them stays. */
@@ -112,12 +107,13 @@ export function projectController(options: ProjectControllerOptions): Controller
     return items.filter((item) => item.metadata.labels?.[environmentIdLabel] !== undefined);
   };
 
-  const finalize = async (project: Stored<Project>): Promise<{ requeueAfterMs: number } | undefined> => {
+  const finalize = async (project: Stored<Project>): Promise<ReconcileOutcome> => {
     const namespaces = await namespacesOf(project);
+    const ids = new Set(project.spec.environments.map(({ id }) => id));
+    for (const { metadata } of namespaces) ids.add(metadata.labels?.[environmentIdLabel] ?? '');
+    // Before anything goes: from now on no key opens anything, however long the rest takes.
+    for (const id of ids) await records.closeEnvironment(id);
     for (const { apiVersion, kind, metadata } of namespaces) {
-      // The plans and keys go first: once the namespace is gone nothing would lead to those of a removed environment.
-      const environmentId = metadata.labels?.[environmentIdLabel];
-      if (environmentId !== undefined) await records.deleteEnvironment(environmentId);
       if (metadata.deletionTimestamp !== undefined) continue;
       await kube.delete({ apiVersion, kind, name: metadata.name }, { preconditions: { uid: metadata.uid } });
     }
@@ -125,14 +121,17 @@ export function projectController(options: ProjectControllerOptions): Controller
       await writeStatus<Project>(kube, project, { ...project.status, phase: 'deleting' });
       return { requeueAfterMs: lookAgainMs };
     }
-    for (const { id } of project.spec.environments) await records.deleteEnvironment(id);
+    for (const id of ids) await records.deleteEnvironment(id);
+    const projectId = project.metadata.labels?.[idLabel];
+    if (projectId !== undefined) await records.deleteProject(projectId);
     await removeFinalizer(kube, project, workloadFinalizer);
-    return undefined;
+    return {};
   };
 
   return {
     name: 'Project',
     kind: kinds.Project,
+    owns: [kinds.NetworkPolicy, kinds.LimitRange, kinds.ResourceQuota],
     watches: [
       {
         kind: kinds.Namespace,
@@ -141,6 +140,11 @@ export function projectController(options: ProjectControllerOptions): Controller
           const name = metadata.labels?.[projectLabel];
           return name === undefined ? [] : [{ name }];
         },
+      },
+      {
+        kind: kinds.EndpointSlice,
+        selection: apiServerEndpoints,
+        keysOf: (_slice, projects) => projects().map(({ metadata: { name } }) => ({ name })),
       },
     ],
     async reconcile({ object: project }) {

@@ -43,11 +43,13 @@ export function identityOf({ metadata }: KubeObject): WorkloadIdentity | undefin
  * @throws Problem `invalid_value` for a namespace that is no environment, NotYetError for one that is being deleted
  */
 export async function ensureIdentity<T extends KubeObject>(
-  kube: Pick<KubeClient, 'get' | 'replace'>,
+  kube: Pick<KubeClient, 'get' | 'replace' | 'cache'>,
   workload: Stored<T>,
 ): Promise<{ workload: Stored<T>; identity: WorkloadIdentity }> {
   const { namespace = '' } = workload.metadata;
-  const home = await kube.get(kinds.Namespace, namespace);
+  const seen = kube.cache?.get(kinds.Namespace, namespace);
+  // What an environment's namespace says of it never changes; that it goes, the API server says at every write.
+  const home = seen?.metadata.labels?.[environmentIdLabel] ? seen : await kube.get(kinds.Namespace, namespace);
   if (home?.metadata.deletionTimestamp !== undefined)
     throw new NotYetError(`the namespace "${namespace}" is going away`);
   const labels = home?.metadata.labels ?? {};

@@ -18,7 +18,7 @@ const change = ['get', 'update', 'patch'];
 function rule(
   kind: ResourceKind,
   verbs: readonly string[],
-  subresource?: 'status' | 'scale' | 'finalizers',
+  subresource?: 'status' | 'scale' | 'finalizers' | 'log',
 ): PolicyRule {
   const group = kind.apiVersion.includes('/') ? (kind.apiVersion.split('/')[0] ?? '') : '';
   const resource = subresource ? `${kind.plural}/${subresource}` : kind.plural;
@@ -32,6 +32,8 @@ function rule(
 const ownReferences: PolicyRule[] = [
   rule(kinds.App, ['update'], 'finalizers'),
   rule(kinds.Function, ['update'], 'finalizers'),
+  rule(kinds.Job, ['update'], 'finalizers'),
+  rule(kinds.Volume, ['update'], 'finalizers'),
 ];
 
 /**
@@ -47,16 +49,22 @@ export const clusterRules: Readonly<Record<ProcessName, readonly PolicyRule[]>> 
     rule(kinds.Project, own),
     rule(kinds.App, own),
     rule(kinds.Function, own),
+    rule(kinds.Job, own),
+    rule(kinds.Volume, own),
     ...ownReferences,
     rule(kinds.WorkloadName, [...watch, 'create', 'delete']),
     rule(kinds.HostName, [...watch, 'create', 'delete']),
     rule(kinds.PlatformConfig, watch),
     rule(kinds.Namespace, watch),
     rule(kinds.Secret, ['get', 'create', 'update']),
+    rule(kinds.StorageClass, watch),
+    // Who mounts a volume, and the logs of a job's runs.
+    rule(kinds.Pod, ['get', 'list']),
+    rule(kinds.Pod, ['get'], 'log'),
   ],
   'svc-workers': [rule(kinds.App, [...watch, 'update']), rule(kinds.PlatformConfig, watch)],
   'svc-controllers': [
-    ...[kinds.Project, kinds.App, kinds.Function].flatMap((kind) => [
+    ...[kinds.Project, kinds.App, kinds.Function, kinds.Job, kinds.Volume].flatMap((kind) => [
       rule(kind, [...watch, 'update', 'patch']),
       rule(kind, change, 'status'),
     ]),
@@ -67,9 +75,17 @@ export const clusterRules: Readonly<Record<ProcessName, readonly PolicyRule[]>> 
     rule(kinds.WorkloadName, [...watch, 'create', 'delete']),
     rule(kinds.HostName, [...watch, 'create', 'delete']),
     rule(kinds.Namespace, own),
+    rule(kinds.NetworkPolicy, own),
+    rule(kinds.ResourceQuota, own),
+    rule(kinds.LimitRange, own),
+    rule(kinds.EndpointSlice, watch),
     rule(kinds.Deployment, own),
     rule(kinds.Deployment, change, 'scale'),
     rule(kinds.ReplicaSet, watch),
+    rule(kinds.CronJob, own),
+    rule(kinds.BatchJob, own),
+    rule(kinds.PersistentVolumeClaim, own),
+    rule(kinds.StorageClass, watch),
     rule(kinds.Pod, watch),
     rule(kinds.Service, own),
     rule(kinds.ConfigMap, own),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { environmentLimits } from '../resources/project.ts';
 import { timestamp } from './common.ts';
 
 /** Environments of one project. */
@@ -12,13 +13,41 @@ export const projectCreate = z.strictObject({
 });
 
 /** `POST /api/v1/projects/{p}/environments` */
-export const environmentCreate = z.strictObject({ name: z.string() });
+export const environmentCreate = z.strictObject({
+  name: z.string(),
+  limits: z.strictObject(environmentLimits.shape).exactOptional(),
+});
+
+/** `PATCH /api/v1/projects/{p}/environments/{e}`: what is named is set, and null goes back to the default. */
+export const environmentUpdate = z.strictObject({
+  limits: z.strictObject({
+    cpu: environmentLimits.shape.cpu.nullable(),
+    memory: environmentLimits.shape.memory.nullable(),
+    storage: environmentLimits.shape.storage.nullable(),
+    pods: environmentLimits.shape.pods.nullable(),
+    containerMemory: environmentLimits.shape.containerMemory.nullable(),
+  }),
+});
+
+export type EnvironmentUpdate = z.infer<typeof environmentUpdate>;
 
 export const environmentView = z.object({
   name: z.string(),
   namespace: z.string(),
   ready: z.boolean(),
+  /** Being removed with everything in it. */
+  deleting: z.boolean().optional(),
   message: z.string().optional(),
+  /** In force: what was set, and the defaults for the rest. */
+  limits: z
+    .object({
+      cpu: z.string(),
+      memory: z.string(),
+      storage: z.string(),
+      pods: z.int(),
+      containerMemory: z.string(),
+    })
+    .optional(),
 });
 
 export const projectView = z.object({

@@ -28,6 +28,8 @@ export const kinds = {
   HostName: platform('HostName', 'hostnames', false),
   App: platform('App', 'apps', true),
   Function: platform('Function', 'functions', true),
+  Job: platform('Job', 'jobs', true),
+  Volume: platform('Volume', 'volumes', true),
   WorkloadName: platform('WorkloadName', 'workloadnames', true),
   Namespace: builtin('v1', 'Namespace', 'namespaces', false),
   Pod: builtin('v1', 'Pod', 'pods'),
@@ -40,8 +42,14 @@ export const kinds = {
   Deployment: builtin('apps/v1', 'Deployment', 'deployments'),
   StatefulSet: builtin('apps/v1', 'StatefulSet', 'statefulsets'),
   ReplicaSet: builtin('apps/v1', 'ReplicaSet', 'replicasets'),
+  BatchJob: builtin('batch/v1', 'Job', 'jobs'),
+  CronJob: builtin('batch/v1', 'CronJob', 'cronjobs'),
+  StorageClass: builtin('storage.k8s.io/v1', 'StorageClass', 'storageclasses', false),
   Lease: builtin('coordination.k8s.io/v1', 'Lease', 'leases'),
   EndpointSlice: builtin('discovery.k8s.io/v1', 'EndpointSlice', 'endpointslices'),
+  NetworkPolicy: builtin('networking.k8s.io/v1', 'NetworkPolicy', 'networkpolicies'),
+  ResourceQuota: builtin('v1', 'ResourceQuota', 'resourcequotas'),
+  LimitRange: builtin('v1', 'LimitRange', 'limitranges'),
   PodDisruptionBudget: builtin('policy/v1', 'PodDisruptionBudget', 'poddisruptionbudgets'),
   Role: builtin('rbac.authorization.k8s.io/v1', 'Role', 'roles'),
   RoleBinding: builtin('rbac.authorization.k8s.io/v1', 'RoleBinding', 'rolebindings'),
@@ -55,11 +63,13 @@ export const kinds = {
   ),
   IngressRoute: builtin('traefik.io/v1alpha1', 'IngressRoute', 'ingressroutes'),
   Middleware: builtin('traefik.io/v1alpha1', 'Middleware', 'middlewares'),
+  PodMonitor: builtin('monitoring.coreos.com/v1', 'PodMonitor', 'podmonitors'),
 } as const satisfies Record<string, ResourceKind>;
 
 export type KindName = keyof typeof kinds;
 
-/** The resource of a workload kind that exists so far. */
-export const workloadResources = { App: kinds.App, Function: kinds.Function } as const satisfies Partial<
-  Record<WorkloadKind, ResourceKind>
+/** The resource of each workload kind. */
+export const workloadResources = { App: kinds.App, Function: kinds.Function, Job: kinds.Job } as const satisfies Record<
+  WorkloadKind,
+  ResourceKind
 >;

@@ -6,17 +6,18 @@ import { KubeError } from '../../../runtime/kube/kube-client.ts';
 import { projectWorkload } from '../../../runtime/records/workloads.ts';
 import { testApi } from '../../support/api.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
+import { recordingLog, silentLog } from '../../support/log.ts';
 import { environmentId, readyProject, seedShop } from '../../support/objects.ts';
 import { testDatabase } from '../../support/postgres.ts';
 
 const path = '/api/v1/projects/shop/apps';
 const image = 'registry.test/shop/api:v1';
 
-async function service(t: { teardown(end: () => unknown): void }) {
+async function service(t: { teardown(end: () => unknown): void }, log = silentLog) {
   const kube = fakeKube({ checkNamespaces: true });
   seedShop(kube);
   const { pool } = await testDatabase(t);
-  const api = await testApi(t, { routes: createAppRoutes({ kube, pool, baseUrl: 'http://console.test' }) });
+  const api = await testApi(t, { routes: createAppRoutes({ kube, pool, baseUrl: 'http://console.test' }), log });
   const create = (body: object = {}, at = path) => api.call('POST', at, { body: { name: 'api', image, ...body } });
   const status = (patch: object) =>
     kube.mergePatch(
@@ -220,20 +221,49 @@ t.test('202: a new image is a deployment; other changes are made at once', async
   t.equal((await pool.query('SELECT 1 FROM deployments')).rowCount, 1);
 });
 
-t.test('the gate shows as applying until the route is protected', async (t) => {
+t.test('the gate shows as applying until the route is protected, and as lifting until it is open', async (t) => {
   const { api, create, status } = await service(t);
   await create();
-  const gate = async () => (await api.call('GET', `${path}/api/gate`)).body.gate;
-  const put = async (enabled: boolean) => (await api.call('PUT', `${path}/api/gate`, { body: { enabled } })).body.gate;
-  t.equal(await gate(), 'off');
-  t.equal(await put(true), 'applying');
+  const gate = async () => (await api.call('GET', `${path}/api/gate`)).body;
+  const put = async (enabled: boolean) => (await api.call('PUT', `${path}/api/gate`, { body: { enabled } })).body;
+  const since = '2026-01-01T00:00:00.000Z';
+  const observe = (phase: string, message: string) => {
+    const condition = { type: 'Gated', status: 'Unknown', reason: 'Any', message, lastTransitionTime: since };
+    return status({ gate: phase, gateSince: since, conditions: [condition] });
+  };
+  t.same(await gate(), { gate: 'off' });
+  t.same(await put(true), { gate: 'applying' }, 'the controller has not seen it yet');
   t.equal((await api.call('GET', `${path}/api`)).body.gate, 'applying');
-  await status({ gate: 'gated' });
-  t.equal(await gate(), 'gated');
-  t.equal(await put(false), 'gated', 'until the route is open');
-  await status({ gate: 'off' });
-  t.equal(await gate(), 'off');
+  await observe('applying', 'Not yet.');
+  t.same(await gate(), { gate: 'applying', since, message: 'Not yet.' });
+  await observe('gated', 'It refuses.');
+  t.same(await gate(), { gate: 'gated', since, message: 'It refuses.' });
+  t.same(await put(false), { gate: 'lifting' }, 'what was seen is about the wish before');
+  await observe('lifting', 'Still refuses.');
+  t.same(await gate(), { gate: 'lifting', since, message: 'Still refuses.' });
+  t.same(await put(true), { gate: 'applying' }, 'a wish that changes while it is under way');
+  await put(false);
+  await observe('off', 'Open.');
+  t.same(await gate(), { gate: 'off', since, message: 'Open.' });
   t.equal((await api.call('PUT', `${path}/none/gate`, { body: { enabled: true } })).status, 404);
+  t.equal((await api.call('PUT', `${path}/api/gate`, { body: {} })).status, 400);
+});
+
+t.test('who switches a gate is written down, once', async (t) => {
+  const recorded = recordingLog();
+  const { api, create } = await service(t, recorded.log);
+  const { id } = (await create()).body;
+  const put = (enabled: boolean) => api.call('PUT', `${path}/api/gate`, { body: { enabled } });
+  for (const enabled of [false, true, true, false]) await put(enabled);
+  const subject = { actor: 'admin@svc.local', project: 'shop', environment: 'prod', app: { id, name: 'api' } };
+  t.match(
+    recorded.entries.filter(({ msg }) => msg === 'apikey audit'),
+    [
+      { action: 'gate.enable', ...subject },
+      { action: 'gate.disable', ...subject },
+    ],
+  );
+  t.equal(recorded.entries.filter(({ msg }) => msg === 'apikey audit').length, 2);
 });
 
 t.test('202 and 204: a deleted app shows `deleting` until its controller is done', async (t) => {

@@ -4,7 +4,7 @@ import type { FunctionResource } from '../../../runtime/contracts/resources/func
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { testApi } from '../../support/api.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
-import { readyProject, seedShop } from '../../support/objects.ts';
+import { allProjects, readyProject, seedShop } from '../../support/objects.ts';
 
 const path = '/api/v1/projects/shop/functions';
 const code = 'export const handler = () => ({ statusCode: 200, body: "hello" });';
@@ -15,7 +15,7 @@ const names = (body: { items: { name: string; project: string }[] }) =>
 async function service(t: { teardown(end: () => unknown): void }) {
   const kube = fakeKube({ checkNamespaces: true });
   seedShop(kube);
-  const api = await testApi(t, { routes: createFunctionRoutes({ kube }) });
+  const api = await testApi(t, { routes: createFunctionRoutes({ kube, visibleProjects: allProjects(kube) }) });
   const create = (body: object = {}, at = path) =>
     api.call('POST', at, { body: { name: 'hello', runtime: 'node', code, ...body } });
   return { kube, api, create };

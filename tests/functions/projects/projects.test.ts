@@ -2,15 +2,22 @@ import t from 'tap';
 import { createProjectRoutes } from '../../../functions/projects/handler.ts';
 import type { Project } from '../../../runtime/contracts/resources/project.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
-import { testApi } from '../../support/api.ts';
+import { KubeError } from '../../../runtime/kube/kube-client.ts';
+import { testApi, testSession } from '../../support/api.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
+import { allProjects } from '../../support/objects.ts';
 
 const path = '/api/v1/projects';
 
 async function service(t: { teardown(end: () => unknown): void }) {
   const kube = fakeKube();
-  const api = await testApi(t, { routes: createProjectRoutes({ kube }) });
-  return { kube, api, create: (body: unknown) => api.call('POST', path, { body }) };
+  const founders = new Map<string, string>();
+  const members = {
+    found: async (projectId: string, userId: string) => void founders.set(projectId, userId),
+    forget: async (projectId: string) => void founders.delete(projectId),
+  };
+  const api = await testApi(t, { routes: createProjectRoutes({ kube, visibleProjects: allProjects(kube), members }) });
+  return { kube, api, founders, create: (body: unknown) => api.call('POST', path, { body }) };
 }
 
 t.test('201: a project is created with its environments, each with an identity', async (t) => {
@@ -63,14 +70,13 @@ t.test('200: lists go in pages, by name', async (t) => {
 t.test('the state that the controller reports is shown', async (t) => {
   const { kube, api, create } = await service(t);
   await create({ name: 'shop', environments: ['prod', 'test'] });
+  const id = kube.all<Project>(kinds.Project)[0]?.spec.environments[0]?.id;
   await kube.mergePatch(
     { apiVersion: 'platform.svc/v1', kind: 'Project', name: 'shop' },
     {
       status: {
         phase: 'failed',
-        environments: [
-          { name: 'prod', id: 'x', namespace: 'shop-prod', ready: false, message: 'the namespace exists' },
-        ],
+        environments: [{ name: 'prod', id, namespace: 'shop-prod', ready: false, message: 'the namespace exists' }],
       },
     },
     'status',
@@ -102,6 +108,22 @@ t.test('422: names that would not work are refused, and nothing is made', async 
   t.same(kube.all(kinds.Project), []);
 });
 
+t.test('whoever creates a project is its admin, by its identity; a refusal leaves nothing', async (t) => {
+  const { kube, founders, create } = await service(t);
+  await create({ name: 'shop' });
+  const id = kube.all<Project>(kinds.Project)[0]?.metadata.labels?.['platform.svc/id'];
+  t.same([...founders], [[id, testSession.userId]]);
+  t.equal((await create({ name: 'shop' })).status, 409);
+  t.equal(founders.size, 1);
+  kube.intercept = ({ verb, kind }) => {
+    if (verb !== 'create' || kind !== 'Project') return;
+    t.equal(founders.size, 2, 'a project is never there before its admin');
+    throw new KubeError(500, 'InternalError', 'the answer was lost');
+  };
+  t.equal((await create({ name: 'blog' })).status, 503);
+  t.equal(founders.size, 2, 'it may be there');
+});
+
 t.test('409: a name or a namespace that is there already', async (t) => {
   const { kube, create } = await service(t);
   await create({ name: 'shop' });
@@ -128,6 +150,37 @@ t.test('environments are added once, even by two at the same moment', async (t) 
   t.match((await api.call('GET', `${path}/shop/environments`)).body.items.length, 3);
   t.equal((await add('pre-prod')).status, 422);
   t.equal((await api.call('POST', `${path}/none/environments`, { body: { name: 'x' } })).status, 404);
+});
+
+t.test('200: the limits of an environment are set, kept and taken back one by one', async (t) => {
+  const { kube, api, create } = await service(t);
+  await create({ name: 'shop' });
+  const environments = `${path}/shop/environments`;
+  const change = (limits: object) => api.call('PATCH', `${environments}/prod`, { body: { limits } });
+  t.match(await change({ cpu: '4', pods: 10 }), {
+    status: 200,
+    body: { name: 'prod', limits: { cpu: '4', pods: 10, memory: '32Gi' } },
+  });
+  t.match((await change({ cpu: null, memory: '8Gi' })).body.limits, { cpu: '16', pods: 10, memory: '8Gi' });
+  t.same(kube.all<Project>(kinds.Project)[0]?.spec.environments[0]?.limits, { pods: 10, memory: '8Gi' });
+  const bad = [{ cpu: 'many' }, { memory: '1' }, { storage: '-1Gi' }, { containerMemory: '1Mi' }];
+  for (const limits of bad) t.equal((await change(limits)).status, 422, JSON.stringify(limits));
+  t.equal((await api.call('PATCH', `${environments}/test`, { body: { limits: {} } })).status, 404);
+  const made = await api.call('POST', environments, { body: { name: 'test', limits: { cpu: '1' } } });
+  t.match(made, { status: 201, body: { limits: { cpu: '1' } } });
+});
+
+t.test('202: a deleted environment shows `deleting`, and comes back only when it is gone', async (t) => {
+  const { kube, api, create } = await service(t);
+  await create({ name: 'shop', environments: ['prod', 'test'] });
+  const environments = `${path}/shop/environments`;
+  const remove = () => api.call('DELETE', `${environments}/test`);
+  t.match(await remove(), { status: 202, body: { name: 'test', ready: false, deleting: true } });
+  t.equal((await remove()).status, 202, 'asking again changes nothing');
+  t.match(kube.all<Project>(kinds.Project)[0]?.spec.environments, [{ name: 'prod' }, { name: 'test', deleting: true }]);
+  t.match((await api.call('POST', environments, { body: { name: 'test' } })).body, { code: 'not_ready' });
+  t.match((await api.call('PATCH', `${environments}/test`, { body: { limits: {} } })).body, { code: 'not_ready' });
+  t.equal((await api.call('DELETE', `${environments}/none`)).status, 404);
 });
 
 t.test('202 and 204: a deleted project shows `deleting` until it is gone', async (t) => {

@@ -48,6 +48,30 @@ t.test('of fifty racers exactly one gets the name, and one the host', async (t) 
   await race(t, fakeKube(), racers, 'api.example.com');
 });
 
+t.test('of two that were there before the reservation the older keeps the name', async (t) => {
+  const kube = fakeKube();
+  const created = (object: Stored<KubeObject>, creationTimestamp: string, more: object = {}): Stored<KubeObject> => ({
+    ...object,
+    metadata: { ...object.metadata, creationTimestamp, ...more },
+  });
+  const [first, second] = ['2026-01-01T00:00:00Z', '2026-01-01T00:00:01Z'];
+  const [older, younger] = [created(workload('App', 'api'), first), created(workload('Function', 'api'), second)];
+  const going = created(workload('App', 'old'), first, { deletionTimestamp: second, finalizers: ['x'] });
+  const [left, right] = [created(workload('App', 'twin'), first), created(workload('Function', 'twin'), first)];
+  kube.seed(older, younger, going, left, right);
+  t.same(await reserveName(kube, younger), { holder: 'App' });
+  t.equal(kube.all(kinds.WorkloadName).length, 0, 'and nobody takes it in its stead');
+  t.equal(await reserveName(kube, older), 'reserved');
+  t.same(await reserveName(kube, younger), { holder: 'App' });
+  t.equal(
+    await reserveName(kube, created(workload('Function', 'old'), second)),
+    'reserved',
+    'one that goes keeps none',
+  );
+  t.equal(await reserveName(kube, right), 'reserved', 'two of the same second race');
+  t.same(await reserveName(kube, left), { holder: 'Function' });
+});
+
 t.test('a claim carries its workload, and the name goes with its owner', async (t) => {
   const kube = fakeKube();
   const app = workload('App', 'api');

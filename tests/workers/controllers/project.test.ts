@@ -5,7 +5,7 @@ import type { Project } from '../../../runtime/contracts/resources/project.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { managedLabels, workloadFinalizer } from '../../../runtime/domain/labels.ts';
 import { createEventRecorder } from '../../../runtime/kube/events.ts';
-import { deleteEnvironmentRecords } from '../../../runtime/records/environments.ts';
+import { closeEnvironmentRecords, deleteEnvironmentRecords } from '../../../runtime/records/environments.ts';
 import { readControllerReport, writeControllerReport } from '../../../runtime/records/controller-reports.ts';
 import { platformConfigController } from '../../../workers/controllers/platform-config.ts';
 import { projectController } from '../../../workers/controllers/project.ts';
@@ -21,12 +21,20 @@ const signal = new AbortController().signal;
 function setUp() {
   const kube = fakeKube();
   const clock = fakeClock();
+  const closed: string[] = [];
   const deleted: string[] = [];
+  const forgotten: string[] = [];
+  const world = { ingressAddress: 'http://traefik.kube-system.svc:80' as string | undefined };
   const controller = projectController({
     kube,
     clock,
+    platformConfig: () => (world.ingressAddress === undefined ? {} : { ingressAddress: world.ingressAddress }),
     events: createEventRecorder({ kube, component: 'svc-controllers', clock, log: silentLog }),
-    records: { deleteEnvironment: async (id) => void deleted.push(id) },
+    records: {
+      closeEnvironment: async (id) => void closed.push(id),
+      deleteEnvironment: async (id) => void deleted.push(id),
+      deleteProject: async (id) => void forgotten.push(id),
+    },
   });
   const read = () => kube.get<Project>(kinds.Project, 'shop');
   const pass = async () => {
@@ -46,14 +54,14 @@ function setUp() {
       .all(kinds.Namespace)
       .map(({ metadata }) => metadata.name)
       .sort();
-  return { kube, deleted, pass, create, remove, namespaces, read };
+  return { kube, world, closed, deleted, forgotten, pass, create, remove, namespaces, read };
 }
 
 t.test('every environment gets a namespace of its own', async (t) => {
   const { create, pass, kube, namespaces } = setUp();
   const { spec } = await create('prod', 'test');
   const { outcome, project } = await pass();
-  t.notOk(outcome);
+  t.same(outcome, {});
   t.same(namespaces(), ['shop-prod', 'shop-test']);
   t.match(kube.all(kinds.Namespace)[0]?.metadata.labels, {
     'app.kubernetes.io/managed-by': 'kipper',
@@ -76,7 +84,7 @@ t.test('every environment gets a namespace of its own', async (t) => {
   const before = kube.calls.length;
   await pass();
   t.ok(
-    kube.calls.slice(before).every(({ verb }) => verb === 'get'),
+    kube.calls.slice(before).every(({ verb }) => verb === 'get' || verb === 'list'),
     'a pass over nothing new writes nothing',
   );
 });
@@ -100,7 +108,7 @@ t.test('a namespace that exists is not taken over, whatever labels it has', asyn
       ],
       conditions: [{ type: 'ChildrenAdopted', status: 'False', reason: 'ChildReconcileFailed' }],
     });
-    t.match(outcome, { requeueAfterMs: 15_000 });
+    t.match(outcome, { requeueAfterMs: 15_000, obstacles: [{ ref: { kind: 'Namespace', name: 'shop-prod' } }] });
     t.same(await kube.get(kinds.Namespace, 'shop-prod'), before);
     await kube.delete({ apiVersion: 'v1', kind: 'Namespace', name: 'shop-prod' });
   }
@@ -124,7 +132,7 @@ t.test('a name that belongs to others is refused without a look', async (t) => {
 });
 
 t.test('a deleted project takes its own namespaces with it, waits for them, then removes its records', async (t) => {
-  const { create, pass, remove, kube, namespaces, deleted, read } = setUp();
+  const { create, pass, remove, kube, namespaces, closed, deleted, forgotten, read } = setUp();
   const { spec } = await create('prod', 'test');
   kube.seed({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop-test' } });
   kube.seed({
@@ -149,16 +157,108 @@ t.test('a deleted project takes its own namespaces with it, waits for them, then
   const going = await kube.get(kinds.Namespace, 'shop-prod');
   t.ok(going?.metadata.deletionTimestamp);
   if (going) await kube.replace({ ...going, metadata: { ...going.metadata, finalizers: [] } });
+  const ids = spec.environments.map(({ id }) => id).sort();
+  t.same([...new Set(closed)].sort(), ids, 'its keys open nothing from the beginning');
+  t.same([deleted, forgotten], [[], []]);
   await pass();
   t.equal(await read(), undefined);
   t.same(namespaces(), ['else', 'former', 'shop-test'], 'what was not ours stays');
-  t.same([...new Set(deleted)].sort(), spec.environments.map(({ id }) => id).sort());
+  t.same([...new Set(deleted)].sort(), ids);
+  t.match(forgotten, [/^[0-9a-f-]{36}$/]);
 });
 
-t.test('an environment that is gone takes its plans and keys, and no others', async (t) => {
+t.test('an environment has limits of its own, and a policy about who may talk with it', async (t) => {
+  const { create, pass, kube, world } = setUp();
+  kube.seed({
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: { name: 'kubernetes', namespace: 'default', labels: { 'kubernetes.io/service-name': 'kubernetes' } },
+    endpoints: [{ addresses: ['203.0.113.7'] }],
+  } as KubeObject);
+  const { metadata, spec } = await create('prod');
+  await pass();
+  const [quota] = kube.all<KubeObject>(kinds.ResourceQuota);
+  t.match(quota, {
+    metadata: { name: 'svc-environment', namespace: 'shop-prod', ownerReferences: [{ kind: 'Project', name: 'shop' }] },
+    spec: { hard: { pods: '200', 'limits.memory': '32Gi', 'services.loadbalancers': '0', 'services.nodeports': '0' } },
+  });
+  t.match(kube.all(kinds.LimitRange)[0]?.spec, { limits: [{ type: 'Container', default: { memory: '512Mi' } }] });
+  const policy = () => JSON.stringify(kube.all(kinds.NetworkPolicy)[0]?.spec);
+  t.match(policy(), '203.0.113.7/32');
+  t.match(policy(), '"kubernetes.io/metadata.name":"kube-system"');
+  t.notMatch(policy(), 'DoesNotExist');
+
+  world.ingressAddress = undefined;
+  const live = await kube.get<Project>(kinds.Project, 'shop');
+  const [environment] = spec.environments;
+  if (!live || !environment) throw new Error('no project');
+  const limits = { cpu: '0.5', memory: '1024Mi', pods: 7, containerMemory: '1Gi' };
+  await kube.replace<Project>({ ...live, spec: { environments: [{ ...environment, limits }] } });
+  await pass();
+  t.match(kube.all(kinds.ResourceQuota)[0]?.spec, {
+    hard: { pods: '7', 'requests.cpu': '500m', 'limits.memory': '1Gi', 'requests.storage': '200Gi' },
+  });
+  t.match(kube.all(kinds.LimitRange)[0]?.spec, { limits: [{ default: { memory: '1Gi' } }] });
+  t.match(policy(), 'DoesNotExist');
+
+  if (quota) await kube.delete({ ...quota, name: 'svc-environment', namespace: 'shop-prod' });
+  kube.seed({ ...quota, metadata: { name: 'svc-environment', namespace: 'shop-prod' } } as KubeObject);
+  const { project } = await pass();
+  t.match(project?.status, {
+    phase: 'failed',
+    environments: [{ ready: false, message: /ResourceQuota "svc-environment" in shop-prod was not created/ }],
+  });
+  t.equal(project?.metadata.uid, metadata.uid);
+});
+
+t.test('an environment that is removed goes with everything in it, and its entry last', async (t) => {
+  const { create, pass, kube, namespaces, closed, deleted } = setUp();
+  const { spec } = await create('prod', 'test');
+  await pass();
+  kube.seed({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'held', namespace: 'shop-test', finalizers: ['example.test/hold'] },
+  });
+  const live = await kube.get<Project>(kinds.Project, 'shop');
+  const [prod, test] = spec.environments;
+  if (!live || !prod || !test) throw new Error('no project');
+  await kube.replace<Project>({ ...live, spec: { environments: [prod, { ...test, deleting: true }] } });
+  const going = await pass();
+  t.match(going, {
+    outcome: { requeueAfterMs: 15_000 },
+    project: {
+      status: { phase: 'creating', environments: [{ ready: true }, { ready: false, message: /is being deleted/ }] },
+    },
+  });
+  t.same([closed, deleted], [[test.id], []], 'its keys open nothing at once; its history goes with its namespace');
+  const held = await kube.get(kinds.ConfigMap, 'held', 'shop-test');
+  if (held) await kube.replace({ ...held, metadata: { ...held.metadata, finalizers: [] } });
+  t.same(namespaces(), ['shop-prod']);
+  await pass();
+  t.same(deleted, [test.id]);
+  const { project } = await pass();
+  t.same(project?.spec.environments, [prod]);
+  t.match(project?.status, { phase: 'ready', environments: [{ name: 'prod', ready: true }] });
+});
+
+t.test('an environment that is gone takes its plans, keys and history, and no others', async (t) => {
   const { pool } = await testDatabase(t);
   const [gone, kept] = [newId(), newId()];
   for (const environment of [gone, kept]) {
+    const workload = newId();
+    const deployment = newId();
+    await pool.query(
+      `INSERT INTO workloads (id, kind, environment_id, project, environment, namespace, name)
+       VALUES ($1, 'App', $2, 'shop', 'prod', $3, 'api')`,
+      [workload, environment, environment],
+    );
+    await pool.query(
+      `INSERT INTO deployments (id, workload_id, revision, trigger, state, image)
+       VALUES ($1, $2, 1, 'manual', 'accepted', 'x')`,
+      [deployment, workload],
+    );
+    await pool.query(`INSERT INTO work (id, kind, record_id) VALUES ($1, 'rollout', $2)`, [newId(), deployment]);
     const plan = newId();
     await pool.query(
       `INSERT INTO plans (id, environment_id, name, requests_per_second, burst) VALUES ($1, $2, 'p', 1, 1)`,
@@ -170,10 +270,17 @@ t.test('an environment that is gone takes its plans and keys, and no others', as
       [newId(), environment, environment.slice(-8), plan],
     );
   }
+  await closeEnvironmentRecords(pool, gone);
+  const open = await pool.query('SELECT environment_id AS id FROM api_keys');
+  t.same(open.rows, [{ id: kept }]);
+  t.equal((await pool.query('SELECT FROM deployments')).rowCount, 2, 'closing it keeps the history');
   await deleteEnvironmentRecords(pool, gone);
   await deleteEnvironmentRecords(pool, gone);
   const left = await pool.query('SELECT environment_id AS id FROM plans UNION ALL SELECT environment_id FROM api_keys');
   t.same(left.rows, [{ id: kept }, { id: kept }]);
+  for (const table of ['workloads', 'deployments', 'work']) {
+    t.equal((await pool.query(`SELECT FROM ${table}`)).rowCount, 1, table);
+  }
 });
 
 t.test('bad settings change nothing but the condition; other ones tell everybody', async (t) => {

@@ -1,0 +1,115 @@
+import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
+import { appLabel, environmentIdLabel, systemNamespace } from '../../runtime/domain/labels.ts';
+import { environmentObjectName } from './environment.ts';
+
+/** https://kubernetes.io/docs/reference/kubernetes-api/policy-resources/network-policy-v1/ */
+export interface NetworkPolicy extends KubeObject {
+  apiVersion: 'networking.k8s.io/v1';
+  kind: 'NetworkPolicy';
+  spec: {
+    podSelector: Selector;
+    policyTypes: ('Ingress' | 'Egress')[];
+    ingress: { from: Peer[]; ports?: Port[] }[];
+    egress: { to: Peer[]; ports?: Port[] }[];
+  };
+}
+
+export interface Selector {
+  matchLabels?: Record<string, string>;
+  matchExpressions?: { key: string; operator: 'In' | 'Exists' | 'DoesNotExist'; values?: string[] }[];
+}
+
+export interface Peer {
+  namespaceSelector?: Selector;
+  podSelector?: Selector;
+  ipBlock?: { cidr: string; except?: string[] };
+}
+
+export interface Port {
+  protocol: 'TCP' | 'UDP';
+  port: number;
+}
+
+const dnsPorts: Port[] = [
+  { protocol: 'UDP', port: 53 },
+  { protocol: 'TCP', port: 53 },
+];
+
+/**
+ * Addresses that are not the internet: private networks, where nodes, pods, Services and the platform's stores live, and
+ * link-local ones, where clouds keep their machines' credentials.
+ * https://www.iana.org/assignments/iana-ipv4-special-registry https://www.iana.org/assignments/iana-ipv6-special-registry
+ */
+const notInternet = {
+  v4: ['10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.168.0.0/16'],
+  v6: ['::1/128', 'fc00::/7', 'fe80::/10'],
+};
+
+/** Where the cluster's DNS cache listens on each node, if it has one. https://kubernetes.io/docs/tasks/administer-cluster/nodelocaldns/ */
+const nodeDns = '169.254.20.10/32';
+
+export interface EnvironmentNetwork {
+  namespace: string;
+  /** Where the ingress runs; undefined when nobody has said: then every namespace that is no environment may come in. */
+  ingressNamespace: string | undefined;
+  /** Addresses of the Kubernetes API, which may be public ones. */
+  apiServers: readonly string[];
+}
+
+/**
+ * Who may talk with the pods of an environment: themselves with each other, the ingress and the platform's own processes
+ * with them, and they with DNS, the ingress and the internet. So they reach neither other environments nor the Kubernetes
+ * API nor the platform's stores. Effective where the cluster's network enforces policies (k3s does). Pure.
+ */
+export function environmentPolicy({ namespace, ingressNamespace, apiServers }: EnvironmentNetwork): NetworkPolicy {
+  const own: Peer = { podSelector: {} };
+  const platform: Peer = {
+    namespaceSelector: named(systemNamespace),
+    podSelector: {
+      matchExpressions: [{ key: appLabel, operator: 'In', values: ['svc-controllers', 'svc-interceptor'] }],
+    },
+  };
+  const ingress: Selector =
+    ingressNamespace === undefined
+      ? { matchExpressions: [{ key: environmentIdLabel, operator: 'DoesNotExist' }] }
+      : named(ingressNamespace);
+  const traefik: Selector = { matchLabels: { 'app.kubernetes.io/name': 'traefik' } };
+  const [v6, v4] = [apiServers.filter((address) => address.includes(':')), apiServers.filter((a) => !a.includes(':'))];
+  return {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'NetworkPolicy',
+    metadata: { name: environmentObjectName, namespace },
+    spec: {
+      podSelector: {},
+      policyTypes: ['Ingress', 'Egress'],
+      ingress: [{ from: [own, platform, { namespaceSelector: ingress }] }],
+      egress: [
+        { to: [own] },
+        { to: [{ namespaceSelector: named('kube-system') }, { ipBlock: { cidr: nodeDns } }], ports: dnsPorts },
+        // Calls of public hosts of the platform itself, where these lead back into the cluster.
+        { to: [{ namespaceSelector: ingress, podSelector: traefik }] },
+        {
+          to: [
+            {
+              ipBlock: {
+                cidr: '0.0.0.0/0',
+                except: [...notInternet.v4, ...v4.map((address) => `${address}/32`)].sort(),
+              },
+            },
+            { ipBlock: { cidr: '::/0', except: [...notInternet.v6, ...v6.map((address) => `${address}/128`)].sort() } },
+          ],
+        },
+      ],
+    },
+  };
+}
+
+/** The namespace in an in-cluster address such as `http://traefik.kube-system.svc:80`; undefined where there is none. Pure. */
+export function namespaceInAddress(address: string | undefined): string | undefined {
+  const host = address === undefined || !URL.canParse(address) ? '' : new URL(address).hostname;
+  return /^[a-z0-9-]+\.([a-z0-9-]+)\.svc(\.|$)/.exec(host)?.[1];
+}
+
+function named(namespace: string): Selector {
+  return { matchLabels: { 'kubernetes.io/metadata.name': namespace } };
+}

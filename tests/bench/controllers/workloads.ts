@@ -1,0 +1,126 @@
+import type { KubeObject, Stored } from '../../../runtime/contracts/kubernetes.ts';
+import { kinds, type ResourceKind } from '../../../runtime/contracts/resources/kinds.ts';
+import type { Project } from '../../../runtime/contracts/resources/project.ts';
+import { systemClock } from '../../../runtime/domain/clock.ts';
+import { newId } from '../../../runtime/domain/ids.ts';
+import { systemNamespace } from '../../../runtime/domain/labels.ts';
+import { newWorkloadMetadata } from '../../../runtime/host/workload-create.ts';
+import { environmentsOf } from '../../../runtime/kube/environments.ts';
+import { createInformer, type Informer } from '../../../runtime/kube/informer.ts';
+import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
+import { silentLog } from '../../support/log.ts';
+
+/** Creates under way at the same time. */
+const together = 40;
+
+export interface Counts {
+  functions: number;
+  apps: number;
+}
+
+/** The objects that the platform makes for the workloads of one namespace, as they appear. */
+export interface Watched {
+  /** Which kinds are not complete yet, such as `Deployment 3 of 1200`. */
+  missing(counts: Counts): string[];
+  /** Resolves at the next change of any of them. */
+  deployments: Informer<KubeObject>;
+  stop(): Promise<void>;
+}
+
+/** Creates a project with the environment `prod`, and waits until that is ready. */
+export async function createProject(kube: KubeClient, name: string): Promise<void> {
+  const { apiVersion, kind } = kinds.Project;
+  await kube.create({ apiVersion, kind, metadata: { name }, spec: { environments: [{ name: 'prod', id: newId() }] } });
+  for (;;) {
+    const project = await kube.get<Project>(kinds.Project, name);
+    if (project?.status?.phase === 'ready') return;
+    await systemClock.sleep(200);
+  }
+}
+
+/** Deletes the project, and waits until it is gone. */
+export async function removeProject(kube: KubeClient, name: string): Promise<void> {
+  const { apiVersion, kind } = kinds.Project;
+  await kube.delete({ apiVersion, kind, name });
+  while (await kube.get(kinds.Project, name)) await systemClock.sleep(1_000);
+}
+
+/** Creates the workloads as the management API would, all at once; none of them has a pod. */
+export async function createWorkloads(kube: KubeClient, project: string, { functions, apps }: Counts): Promise<void> {
+  const found = await kube.get<Project>(kinds.Project, project);
+  const environment = found && environmentsOf(found)[0];
+  if (!environment) throw new Error('the project has no environment');
+  const function_ = (number: number): KubeObject => ({
+    ...{ apiVersion: 'platform.svc/v1', kind: 'Function' },
+    metadata: newWorkloadMetadata('Function', `${project}-f${number}`, environment),
+    spec: { runtime: 'node', code: `export const handler = () => ${number};`, trigger: 'http', port: 8080 },
+  });
+  const app = (number: number): KubeObject => ({
+    ...{ apiVersion: 'platform.svc/v1', kind: 'App' },
+    metadata: newWorkloadMetadata('App', `a${number}`, environment),
+    spec: { image: 'localhost:5000/svc/hello:v1', port: 8080, replicas: 0 },
+  });
+  const waiting = [
+    ...Array.from({ length: functions }, (_, number) => () => kube.create(function_(number))),
+    ...Array.from({ length: apps }, (_, number) => () => kube.create(app(number))),
+  ];
+  const work = async () => {
+    for (let next = waiting.shift(); next; next = waiting.shift()) await next();
+  };
+  await Promise.all(Array.from({ length: together }, work));
+}
+
+/** Follows what the platform makes of them. */
+export async function watchObjects(kube: KubeClient, namespace: string): Promise<Watched> {
+  const follow = (kind: ResourceKind, selection: object = { namespace }) =>
+    createInformer<KubeObject>({ kube, kind, selection, clock: systemClock, log: silentLog });
+  const here = {
+    Function: follow(kinds.Function),
+    App: follow(kinds.App),
+    Deployment: follow(kinds.Deployment),
+    ConfigMap: follow(kinds.ConfigMap, { namespace, labelSelector: 'platform.svc/kind=Function' }),
+    Service: follow(kinds.Service),
+    WorkloadName: follow(kinds.WorkloadName),
+    IngressRoute: follow(kinds.IngressRoute),
+    HostName: follow(kinds.HostName, {}),
+    FunctionRoute: follow(kinds.IngressRoute, {
+      namespace: systemNamespace,
+      labelSelector: 'platform.svc/kind=Function',
+    }),
+  };
+  for (const informer of Object.values(here)) informer.start();
+  await Promise.all(Object.values(here).map((informer) => informer.whenSynced()));
+  const before = { HostName: here.HostName.list().length, FunctionRoute: here.FunctionRoute.list().length };
+  return {
+    deployments: here.Deployment,
+    missing({ functions, apps }) {
+      const all = functions + apps;
+      const found: [string, number, number][] = [
+        ['Deployment', here.Deployment.list().length, all],
+        ['ConfigMap', here.ConfigMap.list().length, functions],
+        ['Service', here.Service.list().length, apps],
+        ['WorkloadName', here.WorkloadName.list().length, all],
+        ['IngressRoute', here.IngressRoute.list().length, apps],
+        ['HostName', here.HostName.list().length - before.HostName, all],
+        ['IngressRoute of functions', here.FunctionRoute.list().length - before.FunctionRoute, functions],
+        ['status of functions', here.Function.list().filter(isReported).length, functions],
+        ['status of apps', here.App.list().filter(isReported).length, apps],
+      ];
+      return found
+        .filter(([, count, wanted]) => count < wanted)
+        .map(([kind, count, of]) => `${kind} ${count} of ${of}`);
+    },
+    async stop() {
+      await Promise.all(Object.values(here).map((informer) => informer.stop()));
+    },
+  };
+}
+
+/**
+ * Whether the controller has said about the object as it is now that all of its objects are there. How soon an app's
+ * pods, of which there are none, count as available is the cluster's own controllers' affair.
+ */
+function isReported({ metadata, status }: Stored<KubeObject>): boolean {
+  const { observedGeneration, phase = '' } = (status ?? {}) as { observedGeneration?: number; phase?: string };
+  return observedGeneration === metadata.generation && ['idle', 'deploying', 'running'].includes(phase);
+}

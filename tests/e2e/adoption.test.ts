@@ -1,0 +1,70 @@
+import t from 'tap';
+import { eventually, runningPlatform, testProject } from '../support/platform.ts';
+
+const platform = await runningPlatform();
+const hello = 'localhost:5000/svc/hello:v1';
+
+interface Shown {
+  status: string;
+  message?: string;
+  url: string;
+}
+
+interface Condition {
+  type: string;
+  status: string;
+  reason: string;
+  message: string;
+}
+
+async function adopted(namespace: string, name: string): Promise<Condition | undefined> {
+  const { stdout } = await platform.kubectl('-n', namespace, 'get', 'apps.platform.svc', name, '-o', 'json');
+  const { status } = JSON.parse(stdout) as { status?: { conditions?: Condition[] } };
+  return status?.conditions?.find(({ type }) => type === 'ChildrenAdopted');
+}
+
+t.test('an object that the platform did not create stops the pass there, until it is gone', async (t) => {
+  const { namespace, flags } = await testProject(t, platform);
+  const show = () => platform.json<Shown>(['app', 'show', 'api', ...flags]);
+  await platform.kubectl('-n', namespace, 'create', 'service', 'clusterip', 'api', '--tcp=1:1');
+  await platform.ok(['app', 'create', 'api', '--image', hello, '--port', '8080', '--no-wait', ...flags]);
+  const failed = await eventually(show, ({ status }) => status === 'failed');
+  t.match(
+    failed.message,
+    /Service "api".*was not created by the platform.*Delete it, rename it, or.*managed-by=kipper/,
+  );
+  t.match(await adopted(namespace, 'api'), {
+    status: 'False',
+    reason: 'ChildReconcileFailed',
+    message: /Service "api"/,
+  });
+  const routes = await platform.kubectl('-n', namespace, 'get', 'ingressroute', '-o', 'name');
+  t.equal(routes.stdout, '', 'what comes after it is skipped');
+  const events = await platform.kubectl(
+    ...['-n', namespace, 'get', 'events', '-o', 'json', '--field-selector', 'reason=ReconcileFailed'],
+  );
+  const { items } = JSON.parse(events.stdout) as { items: { type: string; involvedObject: { name: string } }[] };
+  t.equal(items.length, 1, 'one Event, however often it failed');
+  t.match(items, [{ type: 'Warning', involvedObject: { kind: 'App', name: 'api' } }]);
+
+  await platform.kubectl('-n', namespace, 'delete', 'service', 'api');
+  await eventually(show, ({ status }) => status === 'running');
+  t.match(await adopted(namespace, 'api'), { status: 'True' });
+});
+
+t.test('a label that is taken away stops changes and not the app; given back, all goes on', async (t) => {
+  const { namespace, flags } = await testProject(t, platform);
+  const show = () => platform.json<Shown>(['app', 'show', 'api', ...flags]);
+  await platform.ok(['app', 'create', 'api', '--image', hello, '--port', '8080', ...flags]);
+  const { url } = await show();
+  const serves = async () => (await platform.request(url)).status === 200;
+  await eventually(serves, (answer) => answer);
+
+  await platform.kubectl('-n', namespace, 'label', 'service', 'api', 'app.kubernetes.io/managed-by-');
+  const failed = await eventually(show, ({ status }) => status === 'failed');
+  t.match(failed.message, /Service "api"/);
+  t.ok(await serves(), 'what runs keeps serving');
+  await platform.kubectl('-n', namespace, 'label', 'service', 'api', 'app.kubernetes.io/managed-by=kipper');
+  await eventually(show, ({ status }) => status === 'running');
+  t.match(await adopted(namespace, 'api'), { status: 'True', reason: 'AllReconciled' });
+});

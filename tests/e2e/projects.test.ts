@@ -1,0 +1,99 @@
+import t from 'tap';
+import { eventually, runningPlatform, testProject, uniqueName } from '../support/platform.ts';
+
+const platform = await runningPlatform();
+const hello = 'localhost:5000/svc/hello:v1';
+
+interface Environment {
+  name: string;
+  ready: boolean;
+  limits: { pods: number };
+}
+
+t.test('an environment is bounded: limits, a network policy and pod security', async (t) => {
+  const { namespace, flags } = await testProject(t, platform);
+  const project = flags[1] ?? '';
+  const bounds = async () => {
+    const { stdout } = await platform.kubectl('-n', namespace, 'get', 'resourcequota,limitrange,netpol', '-o', 'json');
+    return JSON.parse(stdout) as { items: { kind: string; metadata: { name: string }; spec: { hard?: object } }[] };
+  };
+  t.same((await bounds()).items.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort(), [
+    'LimitRange svc-environment',
+    'NetworkPolicy svc-environment',
+    'ResourceQuota svc-environment',
+  ]);
+  const changed = await platform.json<Environment>(['environment', 'update', 'prod', '--pods', '3', '-p', project]);
+  t.match(changed, { name: 'prod', limits: { pods: 3, memory: '32Gi' } });
+  await eventually(bounds, ({ items }) => JSON.stringify(items).includes('"pods":"3"'));
+  // Somebody who takes a bound away gets it back at once.
+  await platform.kubectl('-n', namespace, 'delete', 'netpol', 'svc-environment');
+  await eventually(bounds, ({ items }) => items.length === 3);
+
+  const pod = (more: object) =>
+    JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'probe', namespace },
+      spec: { containers: [{ name: 'probe', image: hello, ...more }] },
+    });
+  const dryRun = (body: string) => platform.kubectlInput(body, 'create', '--dry-run=server', '-o', 'name', '-f', '-');
+  t.match(await dryRun(pod({ securityContext: { privileged: true } })), { code: 1, stderr: /violates PodSecurity/ });
+  t.match(await dryRun(pod({})), { code: 0, stderr: /would violate PodSecurity "restricted/ }, 'told, not refused');
+});
+
+t.test('function pods satisfy what the namespace only warns of', async (t) => {
+  const { namespace, flags } = await testProject(t, platform);
+  const file = `${t.testdir({ 'hello.js': 'export const handler = () => ({ statusCode: 200, body: "ok" });\n' })}/hello.js`;
+  await platform.ok(['function', 'create', 'hello', '--runtime', 'node', '--code-file', file, ...flags]);
+  const { url } = await platform.json<{ url: string }>(['function', 'show', 'hello', ...flags]);
+  await eventually(
+    () => platform.request(url),
+    ({ status }) => status === 200,
+  );
+  const enforced = await platform.kubectl(
+    ...['label', '--dry-run=server', '--overwrite', 'namespace', namespace],
+    'pod-security.kubernetes.io/enforce=restricted',
+  );
+  t.equal(enforced.code, 0);
+  t.equal(enforced.stderr, '', 'no pod that runs now would violate it');
+});
+
+t.test('an environment that is deleted goes with everything in it, and nothing is inherited', async (t) => {
+  const { flags } = await testProject(t, platform);
+  const project = flags[1] ?? '';
+  const staging = ['--project', project, '--environment', 'staging'];
+  await platform.ok(['environment', 'create', 'staging', '--project', project]);
+  await platform.ok(['app', 'create', 'api', '--image', hello, '--port', '8080', ...staging]);
+  await platform.ok(['app', 'create', 'api', '--image', hello, '--port', '8080', ...flags]);
+  await platform.ok(['plan', 'create', 'free', '--rate', '5', '--burst', '5', ...staging]);
+  await platform.ok(['key', 'create', '--plan', 'free', ...staging]);
+
+  const unasked = await platform.svc(['environment', 'delete', 'staging', '--project', project]);
+  t.not(unasked.code, 0);
+  t.match(unasked.stderr, /Type staging to go on/);
+  await platform.ok(['environment', 'delete', 'staging', '--project', project, '--yes']);
+  t.match(await platform.kubectl('get', 'namespace', `${project}-staging`), { code: 1, stderr: /not found/ });
+  const left = await platform.json<Environment[]>(['environment', 'list', '--project', project]);
+  t.match(left, [{ name: 'prod', ready: true }]);
+  t.equal(left.length, 1);
+  t.equal((await platform.json<{ status: string }>(['app', 'show', 'api', ...flags])).status, 'running');
+
+  await platform.ok(['environment', 'create', 'staging', '--project', project]);
+  t.same(await platform.json(['key', 'list', ...staging]), []);
+  t.same(await platform.json(['plan', 'list', ...staging]), []);
+  t.same(await platform.json(['app', 'list', ...staging]), []);
+});
+
+t.test('a project is deleted only by its name, with everything in it', async (t) => {
+  const project = uniqueName('e2e');
+  await platform.ok(['project', 'create', project, '--environment', 'prod', '--environment', 'test']);
+  t.teardown(() => platform.svc(['project', 'delete', project, '--yes']));
+  await platform.ok(['app', 'create', 'api', '--image', hello, '--port', '8080', '-p', project, '-e', 'test']);
+  const unasked = await platform.svc(['project', 'delete', project]);
+  t.not(unasked.code, 0);
+  t.match(unasked.stderr, new RegExp(`Type ${project} to go on`));
+  await platform.ok(['project', 'delete', project, '--yes']);
+  const { stdout } = await platform.kubectl('get', 'namespaces,hostnames', '-o', 'name');
+  t.notMatch(stdout, project);
+  t.match(await platform.svc(['project', 'show', project]), { stderr: /not_found|no project/ });
+});

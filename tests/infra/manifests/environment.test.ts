@@ -1,0 +1,113 @@
+import t from 'tap';
+import {
+  environmentPolicy,
+  namespaceInAddress,
+  type EnvironmentNetwork,
+} from '../../../infra/manifests/environment-network.ts';
+import { functionDeployment } from '../../../infra/manifests/function.ts';
+import { podLabels } from '../../../runtime/domain/labels.ts';
+import { passes, type End } from '../../support/network-policy.ts';
+import { environmentId } from '../../support/objects.ts';
+
+const namespace = (name: string, labels: Record<string, string> = {}) => ({
+  name,
+  labels: { 'kubernetes.io/metadata.name': name, ...labels },
+});
+const environment = (name: string) => namespace(name, { 'platform.svc/environment-id': environmentId });
+const workload = { kind: 'Function' as const, name: 'hello', id: environmentId };
+const hello: End = { namespace: environment('shop-prod'), labels: podLabels(workload, 'serve') };
+const neighbour: End = { namespace: environment('shop-prod'), labels: { app: 'api' } };
+const stranger: End = { namespace: environment('blog-prod'), labels: { app: 'api' } };
+/** Labels that its owner chose to look like somebody else. */
+const disguised: End = {
+  namespace: environment('blog-prod'),
+  labels: { app: 'svc-interceptor', 'app.kubernetes.io/name': 'traefik', 'k8s-app': 'kube-dns' },
+};
+const system = (app: string): End => ({ namespace: namespace('svc-system'), labels: { app } });
+const traefik: End = { namespace: namespace('kube-system'), labels: { 'app.kubernetes.io/name': 'traefik' } };
+const dns: End = { namespace: namespace('kube-system'), labels: { 'k8s-app': 'kube-dns' } };
+const apiServers = ['203.0.113.7', '2001:db8::7'];
+
+const flows: [what: string, from: End, to: End, port: number, passes: boolean][] = [
+  ['the ingress reaches an app', traefik, neighbour, 8080, true],
+  ['an interceptor reaches a function', system('svc-interceptor'), hello, 8080, true],
+  ['the gate’s probe reaches an app', system('svc-controllers'), neighbour, 8080, true],
+  ['a store of the platform does not', system('svc-postgres'), neighbour, 8080, false],
+  ['pods of one environment reach each other', hello, neighbour, 8080, true],
+  ['another environment is not reached', hello, stranger, 8080, false],
+  ['another environment does not reach this one', stranger, hello, 8080, false],
+  ['labels of the platform’s pods help nobody elsewhere', disguised, hello, 8080, false],
+  ['nor is such a pod taken for DNS or the ingress', hello, disguised, 53, false],
+  ['names are resolved', hello, dns, 53, true],
+  ['nothing else of the system’s namespace is reached', hello, dns, 9153, false],
+  ['the ingress is reached, for public hosts that lead back', hello, traefik, 8443, true],
+  ['the platform’s database is not reached', hello, system('svc-postgres'), 5432, false],
+  ['the platform’s queue is not reached', hello, system('svc-redis'), 6379, false],
+  ['the management API’s pods are not reached', hello, system('console-api'), 8080, false],
+  ['the internet is reached', hello, { address: '198.51.100.20' }, 443, true],
+  ['the internet is reached over IPv6', hello, { address: '2001:db8:ffff::1' }, 443, true],
+  ['the Kubernetes API is not reached by its Service', hello, { address: '10.43.0.1' }, 443, false],
+  ['the Kubernetes API is not reached at its public address', hello, { address: '203.0.113.7' }, 6443, false],
+  ['the Kubernetes API is not reached at its public IPv6 address', hello, { address: '2001:db8::7' }, 6443, false],
+  ['the credentials of a cloud’s machine are not reached', hello, { address: '169.254.169.254' }, 80, false],
+  ['the node’s own DNS cache is reached', hello, { address: '169.254.20.10' }, 53, true],
+  ['nodes and private networks are not reached', hello, { address: '192.168.1.10' }, 10_250, false],
+  ['nor over IPv6', hello, { address: 'fd00::1' }, 10_250, false],
+];
+
+const networks: [string, EnvironmentNetwork['ingressNamespace']][] = [
+  ['with the ingress known', 'kube-system'],
+  ['with the ingress unknown', undefined],
+];
+
+for (const [name, ingressNamespace] of networks) {
+  t.test(`who reaches whom, ${name}`, async (t) => {
+    const policies = ['shop-prod', 'blog-prod'].map((home) =>
+      environmentPolicy({ namespace: home, ingressNamespace, apiServers }),
+    );
+    for (const [what, from, to, port, wanted] of flows) {
+      // Without a known ingress everything that is no environment may come in, the platform's stores too.
+      if (ingressNamespace === undefined && from === flows[3]?.[1]) continue;
+      const protocol = port === 53 ? 'UDP' : 'TCP';
+      t.equal(passes(policies, { from, to, port, protocol }), wanted, what);
+    }
+    const monitoring: End = { namespace: namespace('monitoring'), labels: {} };
+    t.equal(
+      passes(policies, { from: monitoring, to: hello, port: 8080 }),
+      ingressNamespace === undefined,
+      'only the ingress’s namespace may come in, where it is known',
+    );
+  });
+}
+
+t.test('the namespace of an address inside the cluster', async (t) => {
+  t.equal(namespaceInAddress('http://traefik.kube-system.svc:80'), 'kube-system');
+  t.equal(namespaceInAddress('https://traefik.edge.svc.cluster.local'), 'edge');
+  for (const other of [undefined, 'http://10.0.0.1', 'https://example.com', 'http://traefik.edge.svcs', 'traefik']) {
+    t.equal(namespaceInAddress(other), undefined, String(other));
+  }
+});
+
+t.test('the pods of a function need nothing that `restricted` refuses', async (t) => {
+  // https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
+  const identity = { ...workload, namespace: 'shop-prod', project: 'shop', environment: 'prod', environmentId };
+  const { spec } = functionDeployment(identity, { code: 'x', port: 8080 }, 'registry.test/node:1').spec.template as {
+    spec: {
+      securityContext: object;
+      containers: { securityContext: object }[];
+      initContainers?: { securityContext: object }[];
+      volumes: object[];
+    };
+  };
+  t.match(spec.securityContext, { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
+  for (const { securityContext } of [...spec.containers, ...(spec.initContainers ?? [])]) {
+    t.match(securityContext, { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } });
+  }
+  const kinds = new Set(spec.volumes.flatMap((volume) => Object.keys(volume).filter((key) => key !== 'name')));
+  const allowed = ['configMap', 'emptyDir', 'secret', 'projected', 'persistentVolumeClaim', 'downwardAPI', 'csi'];
+  t.same(
+    [...kinds].filter((kind) => !allowed.includes(kind)),
+    [],
+  );
+  for (const field of ['hostNetwork', 'hostPID', 'hostIPC']) t.notHas(spec, field);
+});

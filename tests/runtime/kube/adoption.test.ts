@@ -1,0 +1,138 @@
+import { Registry } from 'prom-client';
+import t from 'tap';
+import type { KubeObject, ObjectMeta } from '../../../runtime/contracts/kubernetes.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { managedLabels } from '../../../runtime/domain/labels.ts';
+import { ensureChild } from '../../../runtime/kube/children.ts';
+import { createManager } from '../../../runtime/kube/manager.ts';
+import { obstacleOf } from '../../../runtime/kube/obstacle.ts';
+import { fakeClock, settle } from '../../support/clock.ts';
+import { fakeKube } from '../../support/fake-kube.ts';
+import { silentLog } from '../../support/log.ts';
+
+const app = { apiVersion: 'platform.svc/v1', kind: 'App', namespace: 'shop-prod', name: 'api' };
+const child = { apiVersion: 'v1', kind: 'Service', namespace: 'shop-prod', name: 'api' };
+const place = { name: 'api', namespace: 'shop-prod' };
+
+/** A controller that wants one Service, started and stopped by a foreign one for long enough to be in a long back-off. */
+async function stuck(
+  t: { teardown(end: () => unknown): void },
+  foreign: Partial<ObjectMeta> = {},
+  { viaOutcome = false, goneAtList = 0 } = {},
+) {
+  const kube = fakeKube();
+  const clock = fakeClock();
+  const passes: string[] = [];
+  let lists = 0;
+  kube.intercept = async ({ verb, kind }) => {
+    if (verb === 'list' && kind === 'Service' && ++lists === goneAtList) await kube.delete(child);
+  };
+  const watches = new Set<string>();
+  const watch = kube.watch.bind(kube);
+  kube.watch = (kind, selection, signal) => {
+    const name = selection.fieldSelector;
+    if (name !== undefined) {
+      watches.add(name);
+      signal.addEventListener('abort', () => watches.delete(name));
+    }
+    return watch(kind, selection, signal);
+  };
+  const manager = createManager({
+    ...{ kube, clock, registry: new Registry(), log: silentLog, onLost: () => undefined },
+    lease: { namespace: 'svc-system', name: 'svc-controllers', identity: 'a' },
+  });
+  manager.add({
+    name: 'App',
+    kind: kinds.App,
+    owns: [kinds.Service],
+    async reconcile({ object }) {
+      if (!object) return undefined;
+      if (viaOutcome) {
+        const live = await kube.get(kinds.Service, 'api', 'shop-prod');
+        passes.push(live ? 'stopped' : 'done');
+        return live ? { obstacles: [obstacleOf(live)] } : undefined;
+      }
+      passes.push('stopped');
+      await ensureChild(kube, object, { apiVersion: 'v1', kind: 'Service', metadata: place, spec: { ports: [80] } });
+      passes[passes.length - 1] = 'done';
+      return undefined;
+    },
+  });
+  t.teardown(() => manager.stop());
+  kube.seed({ ...app, metadata: { ...place, uid: 'app-uid' }, spec: {} });
+  kube.seed({ ...child, metadata: { ...place, ...foreign }, spec: { ports: [1] } });
+  manager.start();
+  await clock.advance(60_000);
+  const live = async () => {
+    const found = await kube.get<KubeObject>(kinds.Service, 'api', 'shop-prod');
+    if (!found) throw new Error('no service');
+    return found;
+  };
+  const before = passes.length;
+  return { kube, clock, watches, live, since: () => passes.slice(before), passes };
+}
+
+const owner = { apiVersion: 'platform.svc/v1', kind: 'App', name: 'api', uid: 'app-uid', controller: true };
+
+t.test('a deleted obstacle brings the pass at once, long before its back-off', async (t) => {
+  const { kube, since, watches } = await stuck(t);
+  t.same(since(), []);
+  await kube.delete(child);
+  await settle();
+  t.equal(since().at(-1), 'done');
+  t.match(await kube.get(kinds.Service, 'api', 'shop-prod'), { spec: { ports: [80] } });
+  await settle();
+  t.same([...watches], [], 'and nothing is watched any longer');
+});
+
+t.test('a label that is given back brings the pass at once', async (t) => {
+  const { kube, since, live } = await stuck(t, { ownerReferences: [owner] });
+  const object = await live();
+  await kube.replace({ ...object, metadata: { ...object.metadata, labels: managedLabels() } });
+  await settle();
+  t.equal(since().at(-1), 'done');
+});
+
+t.test('our label alone makes nothing ours: the owner reference must be ours as well', async (t) => {
+  const { kube, since, live } = await stuck(t, { labels: managedLabels() });
+  t.same((await live()).spec, { ports: [1] }, 'it is left alone');
+  const object = await live();
+  await kube.replace({ ...object, metadata: { ...object.metadata, ownerReferences: [owner] } });
+  await settle();
+  t.equal(since().at(-1), 'done');
+});
+
+t.test('what the obstacle’s own controller writes brings nobody', async (t) => {
+  const { kube, since, live } = await stuck(t);
+  for (const port of [2, 3, 4]) {
+    const object = await live();
+    await kube.replace({ ...object, spec: { ports: [port] } });
+    await kube.replaceStatus({ ...(await live()), status: { port } });
+    await settle();
+  }
+  t.same(since(), []);
+});
+
+t.test('a change of the object itself begins a new back-off, and one of its status does not', async (t) => {
+  const { kube, clock, since } = await stuck(t);
+  await kube.mergePatch(app, { status: { phase: 'failed' } }, 'status');
+  await clock.advance(1_000);
+  t.equal(since().length, 1, 'a pass, and then the long wait again');
+  await kube.mergePatch(app, { spec: { port: 1 } });
+  await clock.advance(1_000);
+  t.ok(since().length >= 7, `${since().length} passes`);
+});
+
+t.test('what is in the way of a part of a pass is watched as well', async (t) => {
+  const { kube, since } = await stuck(t, {}, { viaOutcome: true });
+  t.same(since(), []);
+  await kube.delete(child);
+  await settle();
+  t.same(since(), ['done']);
+});
+
+t.test('one that goes between the pass and its watch is noticed by the watch’s first list', async (t) => {
+  // The first list is of what the platform made.
+  const { passes } = await stuck(t, {}, { goneAtList: 2 });
+  t.same(passes, ['stopped', 'done', 'done'], 'no back-off, and one pass for the new child');
+});

@@ -1,0 +1,76 @@
+import { BlockList, isIPv6 } from 'node:net';
+import type { NetworkPolicy, Peer, Port, Selector } from '../../infra/manifests/environment-network.ts';
+
+/** One end of a connection: a pod with its namespace, or an address outside the cluster's pods. */
+export type End =
+  { namespace: { name: string; labels: Record<string, string> }; labels: Record<string, string> } | { address: string };
+
+export interface Flow {
+  from: End;
+  to: End;
+  port: number;
+  protocol?: 'TCP' | 'UDP';
+}
+
+/**
+ * Whether policies let a connection pass, as a cluster's network that enforces them would
+ * (https://kubernetes.io/docs/concepts/services-networking/network-policies/): a pod that no policy selects takes part
+ * in everything; one that some select takes part in what one of them allows. Both ends must agree.
+ */
+export function passes(policies: readonly NetworkPolicy[], { from, to, port, protocol = 'TCP' }: Flow): boolean {
+  const allowed = (end: End, other: End, type: 'Ingress' | 'Egress') => {
+    const selecting = policies.filter(
+      ({ metadata, spec }) =>
+        'labels' in end &&
+        metadata.namespace === end.namespace.name &&
+        spec.policyTypes.includes(type) &&
+        selects(spec.podSelector, end.labels),
+    );
+    if (selecting.length === 0) return true;
+    return selecting.some(({ metadata, spec }) => {
+      const rules =
+        type === 'Ingress'
+          ? spec.ingress.map((rule) => ({ peers: rule.from, ports: rule.ports }))
+          : spec.egress.map((rule) => ({ peers: rule.to, ports: rule.ports }));
+      return rules.some(
+        ({ peers, ports }) =>
+          hasPort(ports, port, protocol) && peers.some((peer) => isPeer(peer, other, metadata.namespace)),
+      );
+    });
+  };
+  return allowed(from, to, 'Egress') && allowed(to, from, 'Ingress');
+}
+
+function hasPort(ports: readonly Port[] | undefined, port: number, protocol: string): boolean {
+  return ports === undefined || ports.some((allowed) => allowed.port === port && allowed.protocol === protocol);
+}
+
+function isPeer(peer: Peer, end: End, ownNamespace: string | undefined): boolean {
+  if (peer.ipBlock) {
+    if (!('address' in end)) return false;
+    const inside = (range: string) => {
+      const [network = '', bits = ''] = range.split('/');
+      const list = new BlockList();
+      const family = isIPv6(network) ? 'ipv6' : 'ipv4';
+      list.addSubnet(network, Number(bits), family);
+      return isIPv6(end.address) === (family === 'ipv6') && list.check(end.address, family);
+    };
+    return inside(peer.ipBlock.cidr) && !(peer.ipBlock.except ?? []).some(inside);
+  }
+  if (!('labels' in end)) return false;
+  const home = peer.namespaceSelector
+    ? selects(peer.namespaceSelector, end.namespace.labels)
+    : end.namespace.name === ownNamespace;
+  return home && (peer.podSelector === undefined || selects(peer.podSelector, end.labels));
+}
+
+function selects({ matchLabels = {}, matchExpressions = [] }: Selector, labels: Record<string, string>): boolean {
+  return (
+    Object.entries(matchLabels).every(([key, value]) => labels[key] === value) &&
+    matchExpressions.every(({ key, operator, values = [] }) => {
+      if (operator === 'Exists') return key in labels;
+      if (operator === 'DoesNotExist') return !(key in labels);
+      return values.includes(labels[key] ?? '');
+    })
+  );
+}

@@ -1,0 +1,130 @@
+import { Registry } from 'prom-client';
+import t from 'tap';
+import { controllerNames } from '../../../runtime/contracts/api/health.ts';
+import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
+import type { App } from '../../../runtime/contracts/resources/app.ts';
+import { jobSpec } from '../../../runtime/contracts/resources/job.ts';
+import type { Project } from '../../../runtime/contracts/resources/project.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import type { PlatformConfigSpec } from '../../../runtime/contracts/resources/platform-config.ts';
+import { createEventRecorder } from '../../../runtime/kube/events.ts';
+import { createManager } from '../../../runtime/kube/manager.ts';
+import { appController } from '../../../workers/controllers/app.ts';
+import { functionController } from '../../../workers/controllers/function.ts';
+import { jobController } from '../../../workers/controllers/job.ts';
+import { platformConfigController } from '../../../workers/controllers/platform-config.ts';
+import { podOomController } from '../../../workers/controllers/pod-oom.ts';
+import { projectController } from '../../../workers/controllers/project.ts';
+import { volumeController } from '../../../workers/controllers/volume.ts';
+import { fakeClock } from '../../support/clock.ts';
+import { settleDeployments } from '../../support/cluster.ts';
+import { fakeKube } from '../../support/fake-kube.ts';
+import { silentLog } from '../../support/log.ts';
+import { platformConfigObject, settings as platformSettings } from '../../support/objects.ts';
+import { fixedId } from '../../support/state-space.ts';
+
+const reading = new Set(['get', 'list']);
+const minute = 60_000;
+
+/** Every controller that there is, led by one process, with records that do nothing. */
+function everything(identity = 'a') {
+  const clock = fakeClock();
+  const kube = fakeKube({ checkNamespaces: true, now: () => clock.now() });
+  const manager = createManager({
+    ...{ kube, clock, log: silentLog, registry: new Registry(), onLost: () => undefined },
+    lease: { namespace: 'svc-system', name: 'svc-controllers', identity },
+  });
+  const shared = {
+    kube: { ...kube, cache: manager.informers.cache },
+    clock,
+    events: createEventRecorder({ kube, component: 'svc-controllers', clock, log: silentLog }),
+  };
+  const nothing = async () => undefined;
+  const records = { project: nothing, markDeleted: nothing, deployFirst: nothing };
+  let dependent: { enqueueAll(): void }[] = [];
+  const settings = platformConfigController({
+    ...shared,
+    onChange: () => dependent.forEach((controller) => controller.enqueueAll()),
+  });
+  const platformConfig = (): PlatformConfigSpec | undefined => settings.current();
+  manager.add(settings.definition);
+  const environmentRecords = { closeEnvironment: nothing, deleteEnvironment: nothing, deleteProject: nothing };
+  dependent = [
+    manager.add(projectController({ ...shared, platformConfig, records: environmentRecords })),
+    manager.add(functionController({ ...shared, platformConfig, records })),
+    manager.add(appController({ ...shared, platformConfig, records, probeGate: async () => ({ kind: 'refused' }) })),
+  ];
+  manager.add(jobController({ ...shared, records }));
+  manager.add(volumeController(shared));
+  manager.add(podOomController(shared));
+  return { clock, kube, manager };
+}
+
+t.test('a settled cluster gets no write but the Lease’s in ten minutes, and hardly a read', async (t) => {
+  const { clock, kube, manager } = everything();
+  kube.seed(
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'svc-system' } },
+    { ...platformConfigObject, spec: { ...platformSettings, ingressAddress: 'http://traefik.edge.svc' } },
+    {
+      apiVersion: 'platform.svc/v1',
+      kind: 'Project',
+      metadata: { name: 'shop' },
+      spec: { environments: [{ name: 'prod', id: fixedId(1) }] },
+    },
+  );
+  t.teardown(() => manager.stop());
+  manager.start();
+  await clock.advance(5_000);
+  t.match(kube.all<Project>(kinds.Project)[0]?.status, { phase: 'ready' });
+  const place = (name: string) => ({ name, namespace: 'shop-prod' });
+  const release = { generation: 1, deploymentId: fixedId(9), image: 'registry.test/api:1' };
+  const workloads: KubeObject[] = [
+    ...Array.from({ length: 20 }, (_, number) => ({
+      ...{ apiVersion: 'platform.svc/v1', kind: 'Function', metadata: place(`f${number}`) },
+      spec: { runtime: 'node', code: 'x', trigger: 'http', port: 8080, idleTimeoutSeconds: 300 },
+    })),
+    {
+      ...{ apiVersion: 'platform.svc/v1', kind: 'App', metadata: place('api') },
+      spec: { image: 'registry.test/api:1', port: 8080, replicas: 1, gate: { enabled: true }, release },
+    },
+    {
+      ...{ apiVersion: 'platform.svc/v1', kind: 'Job', metadata: place('report') },
+      spec: jobSpec.parse({ image: 'registry.test/report:7', schedule: '0 2 * * *' }),
+    },
+  ];
+  for (const workload of workloads) await kube.create(workload);
+  for (let second = 0; second < 30; second++) {
+    await clock.advance(1_000);
+    await settleDeployments(kube);
+  }
+  t.match(kube.all<App>(kinds.App)[0]?.status, { phase: 'running' });
+  t.equal(kube.all(kinds.IngressRoute).length, 21);
+
+  // A claim that somebody takes away is made again at once, and not at the next resync.
+  const host = { apiVersion: 'platform.svc/v1', kind: 'HostName' };
+  for (const name of ['fn-f0--c1.apps.test', 'api--shop-prod.apps.test']) {
+    await kube.delete({ ...host, name });
+    await clock.advance(1_000);
+    t.ok(await kube.get(kinds.HostName, name), name);
+  }
+
+  // Past everything that only time brings.
+  await clock.advance(30 * minute);
+  const before = kube.calls.length;
+  await clock.advance(10 * minute);
+  const calls = kube.calls.slice(before).filter(({ kind }) => kind !== 'Lease');
+  t.same(
+    calls.filter(({ verb }) => !reading.has(verb)).map(({ verb, kind, name }) => `${verb} ${kind} ${name}`),
+    [],
+  );
+  // The watches of this API server bring no bookmarks, so that every one of them is listed again now and then.
+  const gets = calls.filter(({ verb }) => verb === 'get').length;
+  t.ok(gets <= 0.5 * 600, `${gets} reads of single objects in ten minutes`);
+});
+
+t.test('every controller of the platform is in its report', async (t) => {
+  const { manager } = everything();
+  const names = manager.report().controllers.map(({ name }) => name);
+  const later = ['Build', 'Service'];
+  t.same(names.sort(), controllerNames.filter((name) => !later.includes(name)).sort());
+});
