@@ -12,11 +12,9 @@ import { openDecisionOutput } from './decision-output.ts';
 import { createFeed } from './feed.ts';
 import { createAuthorizeHandler } from './handler.ts';
 import { createGateMetrics } from './metrics.ts';
-import { createRateBuckets } from './rate-limit.ts';
 import { createReadiness } from './readiness.ts';
 import { createAuthzServer } from './server.ts';
 import { createPostgresStore } from './store.ts';
-import { createSweeper } from './sweeper.ts';
 import { createUsage } from './usage.ts';
 import { createUsageWriter } from './usage-writer.ts';
 import { createJudge } from './verdict.ts';
@@ -77,12 +75,7 @@ await runProcess({
     feed.start();
     lifecycle.add({ name: 'feed', stop: () => feed.stop() });
 
-    const buckets = createRateBuckets();
-    const sweeper = createSweeper({ buckets, view, clock });
-    sweeper.start();
-    lifecycle.add({ name: 'sweeper', stop: () => sweeper.stop() });
-
-    const judge = createJudge({ view, usage, buckets, trustedProxies });
+    const judge = createJudge({ view, usage, trustedProxies });
     const authorize = createAuthorizeHandler({ judge, clock, decisions, metrics, log });
     const server = createAuthzServer({ port: config.http.port, authorize, registry, ready, clock, drainMs });
     await server.start();

@@ -1,4 +1,4 @@
-import type { CalendarDay, Period } from '../../runtime/domain/period.ts';
+import { periods, type CalendarDay, type Period } from '../../runtime/domain/period.ts';
 import type { PlanRow } from './gate-store.ts';
 import type { RateLimit } from './rate-limit.ts';
 
@@ -43,5 +43,8 @@ export function policyField(plan: GatePlan, calendar: CalendarDay): string {
 }
 
 function quotaOf({ quotaLimit, quotaPeriod }: PlanRow): GatePlan['quota'] {
-  return quotaLimit === null || quotaPeriod === null ? undefined : { limit: quotaLimit, period: quotaPeriod };
+  // The name as a constant of this program: V8 compiles what looks things up by it for that one string, and over and
+  // over again for an equal one that came from the store.
+  const period = periods.find((name) => name === quotaPeriod);
+  return quotaLimit === null || period === undefined ? undefined : { limit: quotaLimit, period };
 }

@@ -1,5 +1,3 @@
-import type { Id } from '../../runtime/domain/ids.ts';
-
 /** What a plan allows to each of its keys, per replica (spec.md §2.1). */
 export interface RateLimit {
   requestsPerSecond: number;
@@ -52,49 +50,4 @@ export function tokensLeft(bucket: Bucket | undefined, limit: RateLimit, now: nu
 /** Whole seconds until the bucket is full, at least 1. */
 export function secondsToFull(bucket: Bucket | undefined, limit: RateLimit, now: number): number {
   return bucket ? Math.max(1, Math.ceil(takenAt(bucket, limit, now) / limit.requestsPerSecond - rounding)) : 1;
-}
-
-/** The buckets of the keys that have traffic. */
-export interface RateBuckets {
-  get(keyId: Id): Bucket | undefined;
-  /** The key's bucket; a full one when it has none. */
-  open(keyId: Id): Bucket;
-  size(): number;
-  /**
-   * Looks through some of them and forgets those that are full again or whose key is gone: nobody can tell them from new
-   * ones. Call it now and then; it goes on where it stopped.
-   */
-  sweep(limitOf: (keyId: Id) => RateLimit | undefined, now: number): void;
-}
-
-/** A sweep looks at this many: a few milliseconds. */
-const sweepSize = 10_000;
-
-export function createRateBuckets(): RateBuckets {
-  const buckets = new Map<Id, Bucket>();
-  let cursor = buckets.entries();
-  return {
-    get: (keyId) => buckets.get(keyId),
-    open(keyId) {
-      let bucket = buckets.get(keyId);
-      if (!bucket) {
-        bucket = createBucket();
-        buckets.set(keyId, bucket);
-      }
-      return bucket;
-    },
-    size: () => buckets.size,
-    sweep(limitOf, now) {
-      for (let looked = 0; looked < sweepSize; looked++) {
-        const next = cursor.next();
-        if (next.done) {
-          cursor = buckets.entries();
-          return;
-        }
-        const [keyId, bucket] = next.value;
-        const limit = limitOf(keyId);
-        if (!limit || takenAt(bucket, limit, now) === 0) buckets.delete(keyId);
-      }
-    },
-  };
 }

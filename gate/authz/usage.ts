@@ -16,13 +16,22 @@ interface DayCounts {
 }
 
 /** One key's counts of this incarnation: those of its last day with traffic, and what was allowed in its periods. */
-interface OwnCounts {
+export interface OwnCounts {
   today: DayCounts;
   /** The starts of the week and month that the sums are of. */
   week: number;
   month: number;
   allowedInWeek: number;
   allowedInMonth: number;
+  /** Whether they are still the key's; false for those of an earlier incarnation, and those that were forgotten. */
+  kept: boolean;
+}
+
+/** A key whose counts are asked for at every request: it holds them, so that they need not be looked up. */
+export interface CountedKey {
+  readonly id: Id;
+  /** {@link Usage}'s own; undefined at first. */
+  counts: OwnCounts | undefined;
 }
 
 /** A batch to write. It is repeated as it is until it is known whether it was written. */
@@ -48,10 +57,10 @@ export interface Usage {
   /** The day that requests count for. @param wall milliseconds since the epoch */
   calendar(wall: number): CalendarDay;
   /** What was allowed in the current period, by this replica and the others. */
-  allowed(keyId: Id, period: Period, calendar: CalendarDay): number;
-  countAllowed(keyId: Id, calendar: CalendarDay): void;
-  countRateDenied(keyId: Id, calendar: CalendarDay): void;
-  countQuotaDenied(keyId: Id, calendar: CalendarDay): void;
+  allowed(key: CountedKey, period: Period, calendar: CalendarDay): number;
+  countAllowed(key: CountedKey, calendar: CalendarDay): void;
+  countRateDenied(key: CountedKey, calendar: CalendarDay): void;
+  countQuotaDenied(key: CountedKey, calendar: CalendarDay): void;
 
   /** The batch to write now, at most `maxRows` long; the last one again until its end is told. Undefined for none. */
   batch(maxRows: number): UsageBatch | undefined;
@@ -110,15 +119,22 @@ export function createUsage(firstIncarnation: Id): Usage {
     dirty.push(day);
   };
 
-  const countsOf = (keyId: Id, calendar: CalendarDay): OwnCounts => {
+  const find = (key: CountedKey): OwnCounts | undefined => {
+    if (!key.counts?.kept) key.counts = own.get(key.id);
+    return key.counts;
+  };
+
+  const countsOf = (key: CountedKey, calendar: CalendarDay): OwnCounts => {
     const { week, month } = calendar.start;
-    let counts = own.get(keyId);
+    let counts = find(key);
     if (!counts) {
-      counts = { today: emptyDay(keyId, calendar.day), week, month, allowedInWeek: 0, allowedInMonth: 0 };
-      own.set(keyId, counts);
+      const today = emptyDay(key.id, calendar.day);
+      counts = { today, week, month, allowedInWeek: 0, allowedInMonth: 0, kept: true };
+      own.set(key.id, counts);
+      key.counts = counts;
     } else if (counts.today.day !== calendar.day) {
       // The day that is over stays among the dirty ones until it is written.
-      counts.today = emptyDay(keyId, calendar.day);
+      counts.today = emptyDay(key.id, calendar.day);
       if (counts.week !== week) counts.allowedInWeek = 0;
       if (counts.month !== month) counts.allowedInMonth = 0;
       counts.week = week;
@@ -127,8 +143,8 @@ export function createUsage(firstIncarnation: Id): Usage {
     return counts;
   };
 
-  const ownAllowed = (keyId: Id, period: Period, { day, start }: CalendarDay): number => {
-    const counts = own.get(keyId);
+  const ownAllowed = (key: CountedKey, period: Period, { day, start }: CalendarDay): number => {
+    const counts = find(key);
     if (!counts) return 0;
     if (period === 'day') return counts.today.day === day ? counts.today.allowed : 0;
     if (period === 'week') return counts.week === start.week ? counts.allowedInWeek : 0;
@@ -150,25 +166,25 @@ export function createUsage(firstIncarnation: Id): Usage {
       if (!today || wall >= today.end.day) today = calendarDay(wall);
       return today;
     },
-    allowed(keyId, period, calendar) {
+    allowed(key, period, calendar) {
       // What was read of another period says nothing of this one, which has only just begun.
       const current = othersCalendar?.start[period] === calendar.start[period];
-      return ownAllowed(keyId, period, calendar) + (current ? (others.get(keyId) ?? 0) : 0);
+      return ownAllowed(key, period, calendar) + (current ? (others.get(key.id) ?? 0) : 0);
     },
-    countAllowed(keyId, calendar) {
-      const counts = countsOf(keyId, calendar);
+    countAllowed(key, calendar) {
+      const counts = countsOf(key, calendar);
       counts.today.allowed++;
       counts.allowedInWeek++;
       counts.allowedInMonth++;
       mark(counts.today);
     },
-    countRateDenied(keyId, calendar) {
-      const { today: day } = countsOf(keyId, calendar);
+    countRateDenied(key, calendar) {
+      const { today: day } = countsOf(key, calendar);
       day.rateDenied++;
       mark(day);
     },
-    countQuotaDenied(keyId, calendar) {
-      const { today: day } = countsOf(keyId, calendar);
+    countQuotaDenied(key, calendar) {
+      const { today: day } = countsOf(key, calendar);
       day.quotaDenied++;
       mark(day);
     },
@@ -217,7 +233,10 @@ export function createUsage(firstIncarnation: Id): Usage {
     renew(next, lastBatch, calendar) {
       if (outstanding && lastBatch >= outstanding.batch.number) confirm(outstanding);
       const days = new Set([...dirty, ...(outstanding?.days ?? [])]);
-      for (const counts of own.values()) days.add(counts.today);
+      for (const counts of own.values()) {
+        days.add(counts.today);
+        counts.kept = false;
+      }
       incarnation = next;
       batches = 0;
       outstanding = undefined;
@@ -236,7 +255,9 @@ export function createUsage(firstIncarnation: Id): Usage {
       const before = own.size;
       for (const [keyId, counts] of own) {
         const over = counts.month !== calendar.start.month && counts.week !== calendar.start.week;
-        if (over && !counts.today.dirty) own.delete(keyId);
+        if (!over || counts.today.dirty) continue;
+        own.delete(keyId);
+        counts.kept = false;
       }
       return before - own.size;
     },
@@ -245,7 +266,7 @@ export function createUsage(firstIncarnation: Id): Usage {
   /** Counts what another incarnation left, for the periods that it still belongs to. */
   function take(moved: DayCounts, calendar: CalendarDay): void {
     const started = Date.parse(moved.day);
-    const counts = countsOf(moved.keyId, calendar);
+    const counts = countsOf({ id: moved.keyId, counts: undefined }, calendar);
     if (moved.day === calendar.day) {
       counts.today.allowed += moved.allowed;
       counts.today.rateDenied += moved.rateDenied;

@@ -1,7 +1,7 @@
 import { clientAddress, createAddressMatcher, type AddressMatcher } from '../../runtime/domain/address.ts';
 import { apiKeyDigest, parseApiKey } from '../../runtime/domain/api-key.ts';
 import type { CalendarDay } from '../../runtime/domain/period.ts';
-import { secondsToFull, takeToken, tokensLeft, type RateBuckets } from './rate-limit.ts';
+import { createBucket, secondsToFull, takeToken, tokensLeft } from './rate-limit.ts';
 import type { Usage } from './usage.ts';
 import type { GateApp, GateKey, GateView } from './view.ts';
 
@@ -56,7 +56,6 @@ export interface Moment {
 export interface JudgeDependencies {
   view: GateView;
   usage: Usage;
-  buckets: RateBuckets;
   /** Proxies whose word on the hop before them counts. */
   trustedProxies: AddressMatcher;
 }
@@ -72,38 +71,37 @@ const someAddresses = createAddressMatcher(['192.0.2.0/24', '2001:db8::/32']);
  * secret, the key's state, quota, rate. Only an allowed request takes a token or counts against the quota. A refused key
  * costs the same work whatever it was refused for, so that the time of an answer tells no more than the answer.
  */
-export function createJudge({ view, usage, buckets, trustedProxies }: JudgeDependencies): Judge {
+export function createJudge({ view, usage, trustedProxies }: JudgeDependencies): Judge {
   const refuse = (app: GateApp, fault: KeyFault, handle: string | undefined): Verdict => {
     return { decision: 'deny_key', app, fault, handle };
   };
 
   /** Judges quota and rate of a key that may open the app. */
   const limit = (app: GateApp, key: GateKey, { monotonic, wall }: Moment): Verdict => {
-    const { plan, id } = key;
+    const { plan } = key;
     const calendar = usage.calendar(wall);
     const limits: Limits = { rateLeft: 0, rateReset: 0, quota: undefined, calendar };
     if (plan.quota) {
       const { limit, period } = plan.quota;
       const reset = Math.max(1, Math.ceil((calendar.end[period] - wall) / 1000));
-      const left = limit - usage.allowed(id, period, calendar);
+      const left = limit - usage.allowed(key, period, calendar);
       limits.quota = { left: Math.max(0, left - 1), reset };
       if (left <= 0) {
-        usage.countQuotaDenied(id, calendar);
-        const bucket = buckets.get(id);
-        limits.rateLeft = tokensLeft(bucket, plan, monotonic);
-        limits.rateReset = secondsToFull(bucket, plan, monotonic);
+        usage.countQuotaDenied(key, calendar);
+        limits.rateLeft = tokensLeft(key.bucket, plan, monotonic);
+        limits.rateReset = secondsToFull(key.bucket, plan, monotonic);
         return { decision: 'deny_quota', app, key, limits, retryAfterSeconds: reset };
       }
     }
-    const bucket = buckets.open(id);
+    const bucket = (key.bucket ??= createBucket());
     const retryAfterSeconds = takeToken(bucket, plan, monotonic);
     if (retryAfterSeconds > 0) {
-      usage.countRateDenied(id, calendar);
+      usage.countRateDenied(key, calendar);
       limits.rateReset = retryAfterSeconds;
       if (limits.quota) limits.quota.left++;
       return { decision: 'deny_rate', app, key, limits, retryAfterSeconds };
     }
-    usage.countAllowed(id, calendar);
+    usage.countAllowed(key, calendar);
     limits.rateLeft = tokensLeft(bucket, plan, monotonic);
     limits.rateReset = secondsToFull(bucket, plan, monotonic);
     return { decision: 'allow', app, key, limits };

@@ -3,7 +3,10 @@ import { createAddressMatcher, type AddressMatcher } from '../../runtime/domain/
 import type { Id } from '../../runtime/domain/ids.ts';
 import { createDigestSlab, type DigestSlab } from './digest-slab.ts';
 import type { AppRow, Changes, KeyRow, LoadSink, PlanRow, ViewPosition } from './gate-store.ts';
+import { createHandleIndex, type HandleIndex } from './handle-index.ts';
 import { createPlan, updatePlan, type GatePlan } from './plan.ts';
+import type { Bucket } from './rate-limit.ts';
+import type { CountedKey, OwnCounts } from './usage.ts';
 
 /** Keys, plans and usage older than this deny everything (spec.md §8). */
 export const freshnessCeilingMs = 90_000;
@@ -12,7 +15,7 @@ export const freshnessCeilingMs = 90_000;
  * A key as the verdict needs it. There may be 100,000: no field that few keys need costs the others more than a pointer,
  * and what several keys share is shared.
  */
-export interface GateKey {
+export interface GateKey extends CountedKey {
   id: Id;
   handle: string;
   /** Where its digest is in the view's slab. */
@@ -29,6 +32,9 @@ export interface GateKey {
   expiresAt: number;
   /** The display name as a header's value; undefined without one. */
   nameHeader: string | undefined;
+  /** Undefined, which is full, before the first request. A key whose row changes keeps it. */
+  bucket: Bucket | undefined;
+  counts: OwnCounts | undefined;
 }
 
 /** An app that exists, gated or not: whoever asks for it through a gate gets the key checked. */
@@ -47,7 +53,6 @@ export interface ViewLoad extends Omit<LoadSink, 'others'> {
 /** What one replica knows of plans, keys and apps, and how fresh it is. */
 export interface GateView {
   key(handle: string): GateKey | undefined;
-  keyById(id: Id): GateKey | undefined;
   plan(id: Id): GatePlan | undefined;
   app(id: string): GateApp | undefined;
   /** Whether the digest is the key's; without a key, false after the same work. */
@@ -80,7 +85,7 @@ interface Tables {
   plans: Map<Id, GatePlan>;
   apps: Map<Id, GateApp>;
   keysById: Map<Id, GateKey>;
-  keysByHandle: Map<string, GateKey>;
+  keysByHandle: HandleIndex<GateKey>;
   digests: DigestSlab;
   /** A digest that no key has; an unknown handle is compared with it, so that it takes as long as a known one. */
   nobody: number;
@@ -92,7 +97,7 @@ function emptyTables(): Tables {
   const digests = createDigestSlab();
   const nobody = digests.add(randomBytes(32));
   return {
-    ...{ plans: new Map(), apps: new Map(), keysById: new Map(), keysByHandle: new Map() },
+    ...{ plans: new Map(), apps: new Map(), keysById: new Map(), keysByHandle: createHandleIndex() },
     ...{ digests, nobody, environments: new Map() },
   };
 }
@@ -120,6 +125,7 @@ function putKey(tables: Tables, row: KeyRow): void {
   const plan = plans.get(row.planId);
   // The foreign key forbids it; a view that does not hold together is loaded anew.
   if (!plan) throw new Error(`the plan ${row.planId} of a key is missing`);
+  const before = keysById.get(row.id);
   dropKey(tables, row.id);
   const environmentId = environments.get(row.environmentId) ?? row.environmentId;
   environments.set(environmentId, environmentId);
@@ -134,9 +140,19 @@ function putKey(tables: Tables, row: KeyRow): void {
     enabled: row.enabled,
     expiresAt: row.expiresAt ?? Infinity,
     nameHeader: row.name === null || row.name === '' ? undefined : encodeHeaderText(row.name),
+    bucket: before?.bucket,
+    counts: before?.counts,
   };
   keysById.set(key.id, key);
   keysByHandle.set(key.handle, key);
+}
+
+/** A load refills no bucket. */
+function keepBuckets(from: Tables, to: Tables): void {
+  for (const { id, bucket } of from.keysById.values()) {
+    const key = bucket && to.keysById.get(id);
+    if (key) key.bucket = bucket;
+  }
 }
 
 /** An empty view: it knows nothing and is not fresh. */
@@ -147,7 +163,6 @@ export function createGateView(): GateView {
 
   return {
     key: (handle) => tables.keysByHandle.get(handle),
-    keyById: (id) => tables.keysById.get(id),
     plan: (id) => tables.plans.get(id),
     app: (id) => tables.apps.get(id),
     matches: (key, digest) => tables.digests.equals(key ? key.slot : tables.nobody, digest),
@@ -159,6 +174,7 @@ export function createGateView(): GateView {
         apps: (rows) => rows.forEach((row) => putApp(loading, row)),
         keys: (rows) => rows.forEach((row) => putKey(loading, row)),
         commit(reached) {
+          keepBuckets(tables, loading);
           tables = loading;
           position = reached;
         },

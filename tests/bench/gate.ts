@@ -15,14 +15,14 @@ import { startLoad, type LoadClient } from './gate/load-client.ts';
 import { measureMemory } from './gate/memory.ts';
 import { insertBenchRecords, type BenchRecords } from './gate/records.ts';
 import { measureRevocation } from './gate/revocation.ts';
-import { measureRatios } from './gate/rounds.ts';
+import { measureAllKeys, measureLatency, measureThroughput } from './gate/rounds.ts';
 import { startBareServer, startGate, type MeasuredServer } from './gate/servers.ts';
 
 const rotation = 1_000;
 const manyKeys = 100_000;
 const revocations = 200;
 const connections = 32;
-const megabyte = 1024 * 1024;
+const megabyte = 1e6;
 
 interface Settings {
   rounds: number;
@@ -93,19 +93,22 @@ export async function run(args: string[]): Promise<void> {
     const load = startLoad();
     ends.unshift(() => load.stop());
     await prepare(load, chosen, { bare, gate, large, few: few.records, many: many.records });
-    const pids = {
-      bare: bare.pid,
-      gate: gate.pid,
-      flood: gate.pid,
-      'many-keys': large.pid,
-      'many-keys-all': large.pid,
-    };
-    await measureRatios(load, { ...chosen, connections, pids });
-    printMemory(large.pid);
+    const pids = { bare: bare.pid, gate: gate.pid, flood: gate.pid, 'many-keys': large.pid, 'all-keys': large.pid };
+    const options = { ...chosen, connections, pids };
+    const saturation = await measureThroughput(load, options);
+    const resident = residentMemory(large.pid);
+    printFigure({
+      ...{ name: 'gate.resident.many-keys', value: resident.now / megabyte, unit: 'MB' },
+      target: { operator: '<', value: 200 },
+    });
+    printFigure({ name: 'gate.resident.many-keys-peak', value: resident.peak / megabyte, unit: 'MB' });
+    await measureLatency(load, Math.round(saturation / 2), options);
     await measureRevocation(load, {
       ...{ server: gate, appId: few.records.appId, keys: few.records.keys.slice(rotation), pool: few.pool },
       ...{ connections },
     });
+    await measureAllKeys(load, options);
+    printFigure({ name: 'gate.resident.all-keys', value: residentMemory(large.pid).now / megabyte, unit: 'MB' });
     if (chosen.requests > 0) await measureMemory(load, { pid: gate.pid, requests: chosen.requests, connections });
   } finally {
     for (const end of ends) await end();
@@ -127,7 +130,7 @@ async function createStore(
   return { url, pool, records: await insertBenchRecords(pool, keys) };
 }
 
-/** Names the targets of {@link measureRatios}. */
+/** Names the targets of the rounds. */
 async function prepare(
   load: LoadClient,
   { peer }: Settings,
@@ -145,17 +148,8 @@ async function prepare(
   // Spread over the table, not the first ones of it.
   const spread = manyKeysList.filter((_, index) => index % (manyKeys / rotation) === 0);
   await load.prepare('many-keys', { ...address(large), path: path(many), keys: spread });
-  await load.prepare('many-keys-all', { ...address(large), path: path(many), keys: manyKeysList });
+  await load.prepare('all-keys', { ...address(large), path: path(many), keys: manyKeysList });
   if (!peer) return;
   const { hostname, port, pathname, search } = peer.url;
   await load.prepare('peer', { host: hostname, port: Number(port), path: pathname + search, keys: peer.keys });
-}
-
-function printMemory(pid: number): void {
-  const { now, peak } = residentMemory(pid);
-  printFigure({
-    ...{ name: 'gate.resident.many-keys', value: now / megabyte, unit: 'MiB' },
-    target: { operator: '<', value: (200 * 1000 * 1000) / megabyte },
-  });
-  printFigure({ name: 'gate.resident.many-keys-peak', value: peak / megabyte, unit: 'MiB' });
 }

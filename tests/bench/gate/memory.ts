@@ -2,7 +2,7 @@ import { printFigure } from '../figure.ts';
 import { residentMemory } from './cores.ts';
 import type { LoadClient } from './load-client.ts';
 
-const megabyte = 1024 * 1024;
+const megabyte = 1e6;
 const sampleMs = 100;
 const stepSeconds = 10;
 /** The heap takes its shape in the first part; growth counts from there to the last part. */
@@ -36,9 +36,9 @@ export async function measureMemory(
   const [, early = Number.NaN] = lowest;
   const late = lowest.at(-1) ?? Number.NaN;
   printFigure({ name: 'gate.memory.requests', value: served, unit: 'requests' });
-  printFigure({ name: 'gate.memory.early', value: early / megabyte, unit: 'MiB' });
-  printFigure({ name: 'gate.memory.late', value: late / megabyte, unit: 'MiB' });
-  printFigure({ name: 'gate.memory.highest', value: highest / megabyte, unit: 'MiB' });
+  printFigure({ name: 'gate.memory.early', value: early / megabyte, unit: 'MB' });
+  printFigure({ name: 'gate.memory.late', value: late / megabyte, unit: 'MB' });
+  printFigure({ name: 'gate.memory.highest', value: highest / megabyte, unit: 'MB' });
   printFigure({
     ...{ name: 'gate.memory.growth', value: late / early, unit: 'ratio' },
     target: { operator: '<=', value: 1.05 },

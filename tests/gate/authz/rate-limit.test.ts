@@ -1,11 +1,5 @@
 import t from 'tap';
-import {
-  createBucket,
-  createRateBuckets,
-  secondsToFull,
-  takeToken,
-  tokensLeft,
-} from '../../../gate/authz/rate-limit.ts';
+import { createBucket, secondsToFull, takeToken, tokensLeft } from '../../../gate/authz/rate-limit.ts';
 
 t.test('admits the burst at once, then the rate', (t) => {
   const bucket = createBucket();
@@ -52,24 +46,5 @@ t.test('tells how many tokens are left, and when it is full', (t) => {
   t.same([tokensLeft(bucket, plan, 0), secondsToFull(bucket, plan, 0)], [1, 2]);
   t.same([tokensLeft(bucket, plan, 600), secondsToFull(bucket, plan, 600)], [2, 1]);
   t.same([tokensLeft(bucket, { ...plan, burst: 1 }, 0)], [0], 'a smaller burst');
-  t.end();
-});
-
-t.test('buckets that are full again, or whose key is gone, are forgotten', (t) => {
-  const buckets = createRateBuckets();
-  const plan = { requestsPerSecond: 1, burst: 10 };
-  const limitOf = (id: string) => (id === 'gone' ? undefined : plan);
-  for (const id of ['idle', 'busy', 'gone']) takeToken(buckets.open(id), plan, 0);
-  takeToken(buckets.open('busy'), plan, 0);
-  buckets.sweep(limitOf, 999);
-  t.equal(buckets.size(), 2);
-  // The first of these comes to the end.
-  buckets.sweep(limitOf, 1_000);
-  buckets.sweep(limitOf, 1_000);
-  t.ok(buckets.get('busy'));
-  t.notOk(buckets.get('idle'));
-  for (let index = 0; index < 25_000; index++) takeToken(buckets.open(`key ${index}`), plan, 5_000);
-  for (let round = 0; round < 5; round++) buckets.sweep(limitOf, 60_000);
-  t.equal(buckets.size(), 0, 'many, piece by piece');
   t.end();
 });

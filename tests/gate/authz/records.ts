@@ -1,5 +1,4 @@
 import type { Changes, KeyRow, OthersRow, PlanRow, ViewPosition } from '../../../gate/authz/gate-store.ts';
-import { createRateBuckets } from '../../../gate/authz/rate-limit.ts';
 import { createUsage } from '../../../gate/authz/usage.ts';
 import { createJudge, type GateRequest, type Verdict } from '../../../gate/authz/verdict.ts';
 import { createGateView } from '../../../gate/authz/view.ts';
@@ -51,10 +50,10 @@ export function changeOf(rows: Partial<Changes>): Changes {
 
 /** A judge over a view that a test fills: not fresh before it is loaded and proven. */
 export function bench({ trustedProxies = [] as string[] } = {}) {
-  const [view, usage, buckets] = [createGateView(), createUsage(newId()), createRateBuckets()];
-  const judge = createJudge({ view, usage, buckets, trustedProxies: createAddressMatcher(trustedProxies) });
+  const [view, usage] = [createGateView(), createUsage(newId())];
+  const judge = createJudge({ view, usage, trustedProxies: createAddressMatcher(trustedProxies) });
   return {
-    ...{ view, usage, buckets, judge },
+    ...{ view, usage, judge },
     /** Makes the view hold these rows, instead of one key on a plan of one request per second. */
     load(change: Partial<Rows> = {}, wall = 0) {
       const rows: Rows = {

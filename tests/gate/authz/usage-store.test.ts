@@ -92,7 +92,8 @@ t.test('two replicas keep one quota together, and both write what they counted',
   await Promise.all([a.loaded(), b.loaded()]);
   t.same(new Set(a.decide(records.appId, key, 6)), new Set(['allow']));
   t.same(b.decide(records.appId, key), ['allow'], 'not known yet');
-  const known = (gate: typeof a) => gate.usage.allowed(id, 'week', gate.usage.calendar(clock.now().getTime()));
+  const known = (gate: typeof a) =>
+    gate.usage.allowed({ id, counts: undefined }, 'week', gate.usage.calendar(clock.now().getTime()));
   await a.until(() => known(a) === 7 && known(b) === 7);
   t.same(b.decide(records.appId, key, 4), ['allow', 'allow', 'allow', 'deny_quota']);
   await a.until(() => known(a) === 10);
@@ -125,7 +126,7 @@ t.test('two replicas keep one quota together, and both write what they counted',
     await a.written();
     const { rows } = await pool.query<{ version: number }>('SELECT version::integer FROM usage_head');
     await a.until(() => (a.view.position()?.usage.version ?? 0) >= (rows[0]?.version ?? Infinity));
-    const inMonth = () => a.usage.allowed(id, 'month', a.usage.calendar(clock.now().getTime()));
+    const inMonth = () => a.usage.allowed({ id, counts: undefined }, 'month', a.usage.calendar(clock.now().getTime()));
     await setQuota(pool, records.planId, 54, 'month');
     await a.until(() => inMonth() === 53);
     t.same(a.decide(records.appId, key, 2), ['allow', 'deny_quota'], 'what was last week counts for the month');
@@ -227,7 +228,7 @@ t.test('a replica that was closed while it lives goes on as another, and nothing
   await a.until(() => a.usage.incarnation() !== first);
   await a.written();
   t.equal(await sumOf(pool, id), 7);
-  t.equal(a.usage.allowed(id, 'month', a.usage.calendar(clock.now().getTime())), 7);
+  t.equal(a.usage.allowed({ id, counts: undefined }, 'month', a.usage.calendar(clock.now().getTime())), 7);
   t.same(
     (await rowsOf(pool, id)).map(({ allowed }) => allowed).sort((x, y) => x - y),
     [2, 5],
@@ -258,7 +259,9 @@ t.test('an older copy of the store is noticed by its usage alone, and today is w
     [...[id, newId()]],
   );
   await a.until(async () => (await sumOf(pool, id)) === 8);
-  await a.until(() => a.usage.allowed(id, 'month', a.usage.calendar(clock.now().getTime())) === 8);
+  await a.until(
+    () => a.usage.allowed({ id, counts: undefined }, 'month', a.usage.calendar(clock.now().getTime())) === 8,
+  );
 
   await pool.query('DELETE FROM gate_replicas');
   a.decide(records.appId, key, 1);

@@ -1,7 +1,7 @@
 import t from 'tap';
-import { createUsage, type UsageBatch } from '../../../gate/authz/usage.ts';
-import { newId } from '../../../runtime/domain/ids.ts';
-import { calendarDay } from '../../../runtime/domain/period.ts';
+import { createUsage, type CountedKey, type UsageBatch } from '../../../gate/authz/usage.ts';
+import { newId, type Id } from '../../../runtime/domain/ids.ts';
+import { calendarDay, type CalendarDay, type Period } from '../../../runtime/domain/period.ts';
 
 const [first, second, key, other] = [newId(), newId(), newId(), newId()];
 const monday = Date.parse('2026-03-02T12:00:00Z');
@@ -18,7 +18,17 @@ function rows(batch: UsageBatch | undefined) {
 }
 
 function counter(wall = monday) {
-  const usage = createUsage(first);
+  const counted = new Map<Id, CountedKey>([key, other].map((id) => [id, { id, counts: undefined }]));
+  const keyOf = (id: Id) => counted.get(id) ?? { id, counts: undefined };
+  const real = createUsage(first);
+  // Each key stays one object, as it does in a view, whatever happens to its counts.
+  const usage = {
+    ...real,
+    allowed: (id: Id, period: Period, calendar: CalendarDay) => real.allowed(keyOf(id), period, calendar),
+    countAllowed: (id: Id, calendar: CalendarDay) => real.countAllowed(keyOf(id), calendar),
+    countRateDenied: (id: Id, calendar: CalendarDay) => real.countRateDenied(keyOf(id), calendar),
+    countQuotaDenied: (id: Id, calendar: CalendarDay) => real.countQuotaDenied(keyOf(id), calendar),
+  };
   const at = (ms: number) => usage.calendar(ms);
   const allow = (times: number, ms = wall, id = key) => {
     for (let turn = 0; turn < times; turn++) usage.countAllowed(id, at(ms));
@@ -211,5 +221,9 @@ t.test('keys without counts in the current periods are forgotten, once they are 
   allow(1, april, other);
   t.equal(usage.forget(at(april)), 1);
   t.equal(usage.size(), 1);
+  write();
+  allow(2, april);
+  t.same(write(), [['key', '04-20', 2, 0, 0]], 'a forgotten key begins anew');
+  t.equal(usage.size(), 2);
   t.end();
 });

@@ -17,6 +17,7 @@ import {
   otherApp,
   planId,
   planRow,
+  position,
   request,
 } from './records.ts';
 
@@ -305,6 +306,19 @@ t.test('a view that is being loaded changes nothing before it is whole', (t) => 
   t.throws(() => loading.keys([keyRow({ planId: newId() })]), /plan .* is missing/);
   t.equal(gate.judge(request(), at(1)).decision, 'allow');
   t.same(gate.view.size(), { keys: 1, plans: 1, apps: 3 });
+
+  const row = keyRow();
+  gate.load({ keys: [row] });
+  const whole = gate.view.beginLoad();
+  whole.plans([planRow()]);
+  whole.apps([app]);
+  whole.keys([row]);
+  t.same(
+    [1, 1].map(() => gate.judge(request(), at(1)).decision),
+    ['allow', 'allow'],
+  );
+  whole.commit(position());
+  t.equal(gate.judge(request(), at(1)).decision, 'deny_rate', 'the tokens taken meanwhile are out');
   t.end();
 });
 
