@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { startProgram } from './cores.ts';
+import { setForemost, startProgram } from './cores.ts';
 import type { LoadOptions, LoadResult, LoadTarget } from './load.ts';
 import type { LoadOrder, LoadReply } from './load-process.ts';
 
@@ -10,6 +10,7 @@ const program = join(import.meta.dirname, 'load-process.ts');
 export interface LoadClient {
   /** Makes the requests for a target that later runs name. */
   prepare(target: string, prepared: LoadTarget): Promise<void>;
+  /** At a given rate the generator goes before all others on its core. */
   run(target: string, options: LoadOptions): Promise<LoadResult>;
   stop(): void;
 }
@@ -28,7 +29,10 @@ export function startLoad(): LoadClient {
       await ask({ target, prepare: prepared });
     },
     async run(target, options) {
-      const result = await ask({ target, run: options });
+      const { pid } = child;
+      const paced = options.rate !== undefined && pid !== undefined;
+      if (paced) setForemost(pid, true);
+      const result = await ask({ target, run: options }).finally(() => paced && setForemost(pid, false));
       if (!result) throw new Error('a run without a result');
       return result;
     },
