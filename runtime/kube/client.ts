@@ -118,12 +118,13 @@ export function createKubeClient(config: KubeConfig, options: { registry?: Regis
       const contentType = 'application/merge-patch+json';
       return received<T>(await transport.json('PATCH', path, { body: patch, contentType }));
     },
-    async delete(ref, { preconditions, propagationPolicy = 'Background' } = {}) {
+    async delete(ref, { preconditions, propagationPolicy = 'Background', gracePeriodSeconds } = {}) {
       const body = {
         apiVersion: 'v1',
         kind: 'DeleteOptions',
         propagationPolicy,
         ...(preconditions && { preconditions }),
+        ...(gracePeriodSeconds !== undefined && { gracePeriodSeconds }),
       };
       try {
         await transport.json('DELETE', refPath(ref), { body });

@@ -19,6 +19,8 @@ export interface DeleteOptions {
   preconditions?: { uid?: string; resourceVersion?: string };
   /** Default `Background`. */
   propagationPolicy?: 'Background' | 'Foreground' | 'Orphan';
+  /** Of pods: seconds that they may take to end; 0 removes the object at once. Default: the pod's own. */
+  gracePeriodSeconds?: number;
 }
 
 /** One event of a watch. A bookmark carries only `metadata.resourceVersion`. */

@@ -1,0 +1,77 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { ApiError, badRequest, unsupportedMediaType } from './api-error.ts';
+import type { User } from './authentication.ts';
+
+/** Larger bodies are refused, as etcd's limit does it with the real server (1.5 MiB an object). */
+const bodyMax = 3 * 1024 * 1024;
+
+/** One request and its answer. */
+export interface Exchange {
+  request: IncomingMessage;
+  response: ServerResponse;
+  method: string;
+  path: string;
+  query: URLSearchParams;
+  user: User;
+  /** Lines for the client to show to its user. */
+  warnings: string[];
+}
+
+/** Reads a JSON body; undefined for none. @throws ApiError 400, 413, 415 */
+export async function readJson(request: IncomingMessage, accepted = ['application/json']): Promise<unknown> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > bodyMax) {
+      throw new ApiError(413, 'RequestEntityTooLarge', `Request entity too large: limit is ${bodyMax}`);
+    }
+    chunks.push(chunk);
+  }
+  if (size === 0) return undefined;
+  const type = (request.headers['content-type'] ?? 'application/json').split(';')[0]?.trim() ?? '';
+  if (!accepted.includes(type)) throw unsupportedMediaType(accepted);
+  try {
+    return JSON.parse(Buffer.concat(chunks).toString()) as unknown;
+  } catch (error) {
+    throw badRequest(`the body is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+/** Ends an exchange with JSON; text is sent as it is. */
+export function sendJson(
+  { response, warnings }: Pick<Exchange, 'response' | 'warnings'>,
+  code: number,
+  body: unknown,
+): void {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  if (warnings.length > 0) {
+    response.setHeader(
+      'warning',
+      warnings.map((line) => `299 - ${JSON.stringify(line)}`),
+    );
+  }
+  response.writeHead(code, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(text),
+    'cache-control': 'no-cache, private',
+  });
+  response.end(text);
+}
+
+/** Ends an exchange that failed. Once an answer has begun, it can only be cut off. */
+export function sendError(exchange: Pick<Exchange, 'response' | 'warnings'>, error: unknown): void {
+  if (exchange.response.headersSent) {
+    exchange.response.destroy();
+    return;
+  }
+  const refusal =
+    error instanceof ApiError
+      ? error
+      : new ApiError(
+          500,
+          'InternalError',
+          `Internal error occurred: ${error instanceof Error ? error.message : String(error)}`,
+        );
+  sendJson(exchange, refusal.code, refusal.toStatus());
+}

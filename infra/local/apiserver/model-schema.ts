@@ -1,0 +1,56 @@
+import * as client from '@kubernetes/client-node';
+import type { Schema } from './structural.ts';
+
+interface Model {
+  attributeTypeMap: readonly { baseName: string; type: string; format: string }[];
+}
+
+const models = client as unknown as Readonly<Record<string, Partial<Model>>>;
+const schemas = new Map<string, Schema>();
+
+/**
+ * The schema of a built-in type, such as `V1Deployment`, after the client library's own description of it, which was
+ * generated from Kubernetes' OpenAPI: fields and their types, but neither bounds nor which are required.
+ * @throws Error for a type that the library does not know
+ */
+export function modelSchema(name: string): Schema {
+  let schema = schemas.get(name);
+  if (!schema) {
+    // Kept before it is filled: types may contain themselves.
+    schema = { type: 'object', properties: {} };
+    schemas.set(name, schema);
+    const attributes = models[name]?.attributeTypeMap;
+    if (!attributes) throw new Error(`the client library knows no type ${name}`);
+    schema.properties = Object.fromEntries(
+      attributes.map(({ baseName, type, format }) => [baseName, schemaOf(type, format)]),
+    );
+  }
+  return schema;
+}
+
+function schemaOf(type: string, format: string): Schema {
+  const list = /^Array<(.*)>$/.exec(type)?.[1];
+  if (list !== undefined) return { type: 'array', items: schemaOf(list, format) };
+  const map = /^\{ \[key: string\]: (.*); \}$/.exec(type)?.[1];
+  if (map !== undefined) return { type: 'object', additionalProperties: schemaOf(map, format) };
+  switch (type) {
+    case 'string':
+    case 'boolean':
+      return { type, ...(format && { format }) };
+    case 'number':
+      return { type: format.startsWith('int') ? 'integer' : 'number' };
+    case 'Date':
+    case 'V1MicroTime':
+      return { type: 'string', format: 'date-time' };
+    case 'IntOrString':
+      return { 'x-kubernetes-int-or-string': true };
+    case 'any':
+    case 'object':
+    // A definition's own schema is kept as it came.
+    // falls through
+    case 'V1JSONSchemaProps':
+      return { 'x-kubernetes-preserve-unknown-fields': true };
+    default:
+      return modelSchema(type);
+  }
+}

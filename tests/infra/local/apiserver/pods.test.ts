@@ -1,0 +1,173 @@
+import t from 'tap';
+import type { LogOptions } from '../../../../infra/local/apiserver/pod-logs.ts';
+import type { KubeObject } from '../../../../runtime/contracts/kubernetes.ts';
+import { kinds } from '../../../../runtime/contracts/resources/kinds.ts';
+import { startApi } from '../../../support/local-api.ts';
+
+interface Pod extends KubeObject {
+  // oxlint-disable-next-line typescript/no-explicit-any -- as the server gives it
+  spec: any;
+}
+
+const pod = (name: string, spec: object = {}, more: object = {}): Pod => ({
+  apiVersion: 'v1',
+  kind: 'Pod',
+  metadata: { name, namespace: 'default' },
+  spec: { containers: [{ name: 'main', image: 'x:1' }], ...spec },
+  ...more,
+});
+const ref = (name: string) => ({ apiVersion: 'v1', kind: 'Pod', namespace: 'default', name });
+
+t.test('a pod on a node stays until the node says that it has ended', async (t) => {
+  const { kube } = await startApi(t);
+  const created = await kube.create(pod('web', { terminationGracePeriodSeconds: 20 }));
+  await kube.replace<Pod>({ ...created, spec: { ...created.spec, nodeName: 'local' } });
+  t.equal(await kube.delete(ref('web')), true);
+  const going = await kube.get<Pod>(kinds.Pod, 'web', 'default');
+  t.equal(going?.metadata.deletionGracePeriodSeconds, 20);
+  const ahead = Date.parse(going?.metadata.deletionTimestamp ?? '') - Date.now();
+  t.ok(ahead > 10_000 && ahead <= 21_000, 'its time is when it must have ended');
+  t.equal(await kube.delete(ref('web'), { gracePeriodSeconds: 5 }), true);
+  t.equal((await kube.get(kinds.Pod, 'web', 'default'))?.metadata.deletionGracePeriodSeconds, 5, 'only ever sooner');
+  await kube.delete(ref('web'), { gracePeriodSeconds: 60 });
+  t.equal((await kube.get(kinds.Pod, 'web', 'default'))?.metadata.deletionGracePeriodSeconds, 5);
+  await kube.delete(ref('web'), { gracePeriodSeconds: 0, preconditions: { uid: created.metadata.uid } });
+  t.equal(await kube.get(kinds.Pod, 'web', 'default'), undefined);
+});
+
+t.test('a pod that nobody runs, or that has ended, goes at once', async (t) => {
+  const { kube } = await startApi(t);
+  await kube.create(pod('waiting'));
+  await kube.delete(ref('waiting'));
+  t.equal(await kube.get(kinds.Pod, 'waiting', 'default'), undefined);
+  await kube.create(pod('done', { nodeName: 'local' }));
+  await kube.mergePatch(ref('done'), { status: { phase: 'Succeeded' } }, 'status');
+  await kube.delete(ref('done'));
+  t.equal(await kube.get(kinds.Pod, 'done', 'default'), undefined);
+});
+
+t.test('of a pod only the image changes; the node writes the ports that it gave it', async (t) => {
+  const { kube } = await startApi(t);
+  await kube.create(pod('web', { containers: [{ name: 'main', image: 'x:1', ports: [{ containerPort: 80 }] }] }));
+  const ports = (containerPort: number) => ({
+    spec: { containers: [{ name: 'main', image: 'x:1', ports: [{ containerPort }] }] },
+  });
+  const refused = await kube.mergePatch(ref('web'), ports(20_000)).catch((error: unknown) => error);
+  t.match(refused, { status: 422, message: /pod updates may not change fields other than/ });
+  const annotations = { 'platform.svc/container-ports': '{"80":20000}' };
+  t.match(await kube.mergePatch(ref('web'), { metadata: { annotations }, ...ports(20_000) }), ports(20_000));
+});
+
+t.test('a log is what the node gives, for what was asked', async (t) => {
+  const asked: LogOptions[] = [];
+  const { kube, ask } = await startApi(t, {
+    logs: async (_pod, options) => {
+      asked.push(options);
+      return (async function* () {
+        yield 'one\n';
+        yield Buffer.from('two\n');
+      })();
+    },
+  });
+  await kube.create(pod('web', { containers: ['a', 'b'].map((name) => ({ name, image: 'x:1' })) }));
+  const path = '/api/v1/namespaces/default/pods/web/log';
+  t.equal(await kube.text(`${path}?container=b&tailLines=5&timestamps=true&previous=true&limitBytes=9`), 'one\ntwo\n');
+  const expected = { container: 'b', follow: false, previous: true, timestamps: true, tailLines: 5, limitBytes: 9 };
+  t.same(asked, [expected]);
+  await kube.text(`${path}?container=a&follow=true&sinceTime=2026-01-01T00:00:00Z`);
+  t.match(asked[1], { follow: true, since: new Date('2026-01-01T00:00:00Z') });
+  t.match(await ask('GET', path), { status: 400, body: { message: /a container name must be specified.*\[a b\]/ } });
+  t.match(await ask('GET', `${path}?container=c`), { status: 400 });
+  t.match(await ask('GET', `${path}?container=a&tailLines=-1`), { status: 400 });
+  t.match(await ask('GET', path.replace('web', 'none')), { status: 404 });
+});
+
+t.test('a followed log ends with its reader', async (t) => {
+  let ended: (() => void) | undefined;
+  const gone = new Promise<void>((resolve) => (ended = resolve));
+  const { kube, server, adminToken } = await startApi(t, {
+    logs: async (_pod, _options, signal) =>
+      (async function* () {
+        yield 'begun\n';
+        await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+        ended?.();
+      })(),
+  });
+  await kube.create(pod('web'));
+  const { request, Agent } = await import('undici');
+  const dispatcher = new Agent({ connect: { rejectUnauthorized: false } });
+  t.teardown(() => dispatcher.destroy());
+  const response = await request(`${server.url}/api/v1/namespaces/default/pods/web/log?follow=true`, {
+    dispatcher,
+    headers: { authorization: `Bearer ${adminToken}` },
+  });
+  for await (const chunk of response.body) {
+    t.equal(String(chunk), 'begun\n');
+    break;
+  }
+  await gone;
+});
+
+t.test('a quota counts what is there; a range of limits fills in what was not said', async (t) => {
+  const { kube } = await startApi(t);
+  const hard = { pods: '3', 'requests.cpu': '100m', 'limits.memory': '300Mi', persistentvolumeclaims: '1' };
+  const quota = {
+    apiVersion: 'v1',
+    kind: 'ResourceQuota',
+    metadata: { name: 'env', namespace: 'default' },
+    spec: { hard },
+  };
+  const silent = await kube.create(quota).then(() => kube.create(pod('a')).catch((error: unknown) => error));
+  t.match(silent, {
+    status: 403,
+    message: 'pods "a" is forbidden: failed quota: env: must specify limits.memory for: main; requests.cpu for: main',
+  });
+  const limits = [{ type: 'Container', default: { memory: '128Mi' }, defaultRequest: { cpu: '20m', memory: '32Mi' } }];
+  await kube.create({
+    apiVersion: 'v1',
+    kind: 'LimitRange',
+    metadata: { name: 'env', namespace: 'default' },
+    spec: { limits },
+  });
+  const first = await kube.create(pod('a'));
+  t.same(first.spec.containers[0].resources, { limits: { memory: '128Mi' }, requests: { cpu: '20m', memory: '32Mi' } });
+  const large = { containers: [{ name: 'main', image: 'x:1', resources: { limits: { cpu: '90m', memory: '64Mi' } } }] };
+  t.match(await kube.create(pod('b', large)).catch((error: unknown) => error), {
+    status: 403,
+    message:
+      'pods "b" is forbidden: exceeded quota: env, requested: requests.cpu=90m, used: requests.cpu=20m, limited: requests.cpu=100m',
+  });
+  await kube.create(pod('b'));
+  t.match(await kube.create(pod('c')).catch((error: unknown) => error), {
+    message: /exceeded quota: env, requested: limits.memory=128Mi/,
+  });
+  await kube.mergePatch(ref('b'), { status: { phase: 'Succeeded' } }, 'status');
+  t.ok(await kube.create(pod('c')), 'one that has ended takes nothing');
+  const claim = (name: string): KubeObject => ({
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name, namespace: 'default' },
+    spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+  });
+  await kube.create(claim('one'));
+  t.match(await kube.create(claim('two')).catch((error: unknown) => error), {
+    message: /persistentvolumeclaims=1, used: persistentvolumeclaims=1/,
+  });
+});
+
+t.test('a Service keeps its address when a replace leaves it out', async (t) => {
+  const { kube } = await startApi(t);
+  const service = {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: 'web', namespace: 'default' },
+    spec: { ports: [{ port: 80 }] },
+  };
+  const created = await kube.create(service);
+  const place = { apiVersion: 'v1', kind: 'Service', namespace: 'default', name: 'web' };
+  const given = await kube.mergePatch<KubeObject>(place, { spec: { clusterIP: '127.96.0.7' } });
+  t.match(given.spec, { clusterIP: '127.96.0.7', clusterIPs: ['127.96.0.7'] });
+  const { metadata } = given;
+  const replaced = await kube.replace<KubeObject>({ ...created, metadata });
+  t.match(replaced.spec, { clusterIP: '127.96.0.7', clusterIPs: ['127.96.0.7'] });
+});

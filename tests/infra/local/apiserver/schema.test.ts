@@ -1,0 +1,193 @@
+import t from 'tap';
+import { compileRule } from '../../../../infra/local/apiserver/cel.ts';
+import { duration } from '../../../../infra/local/apiserver/duration.ts';
+import { jsonPath } from '../../../../infra/local/apiserver/json-path.ts';
+import { mergePatch } from '../../../../infra/local/apiserver/merge-patch.ts';
+import { applyDefaults, prune, validate } from '../../../../infra/local/apiserver/schema.ts';
+import type { Schema } from '../../../../infra/local/apiserver/structural.ts';
+import { labelTest } from '../../../../infra/local/apiserver/selector.ts';
+import { customResourceDefinitions } from '../../../../infra/crds/custom-resources.ts';
+import type { KubeObject } from '../../../../runtime/contracts/kubernetes.ts';
+import { startApi } from '../../../support/local-api.ts';
+
+t.test('rules mean what CEL says', (t) => {
+  const scope = {
+    self: {
+      name: 'abc',
+      size: '2Gi',
+      count: 3,
+      list: [{ id: 'a', on: true }, { id: 'b' }],
+      map: { k: 'v' },
+      text: "it's",
+    },
+    oldSelf: { size: '1024Mi' },
+  };
+  const holding = [
+    'self.count > 2 && self.count <= 3',
+    'self.count + 1 == 4',
+    '!(self.count == 4) || false',
+    'self.count == 3 ? self.name == "abc" : false',
+    "self.name.matches('^a') && self.name.size() == 3 && size(self.list) == 2",
+    "self.name.startsWith('a') && self.name.endsWith('c') && self.name.contains('b')",
+    "self.list.all(x, x.id != 'c') && self.list.exists(x, has(x.on) && x.on)",
+    "self.list.exists_one(x, x.id == 'a') && self.list.map(x, x.id) == ['a', 'b']",
+    "self.list.filter(x, has(x.on))[0].id == 'a'",
+    'has(self.map.k) && !has(self.map.z) && "k" in self.map && self.map["k"] == "v"',
+    'quantity(self.size).compareTo(quantity(oldSelf.size)) > 0',
+    "self.name in ['abc', 'def']",
+    "self.text == 'it\\'s'",
+    '-1 < 0 && 1.5 > 1',
+  ];
+  for (const rule of holding) t.equal(compileRule(rule).holds(scope), true, rule);
+  const broken = ['self.none == 1', 'self.count', 'self.name > 1', 'self.list[9].id == "a"', 'self.name.all(x, true)'];
+  for (const rule of broken) t.equal(compileRule(rule).holds(scope), false, rule);
+  t.equal(compileRule('self == oldSelf').transition, true);
+  t.equal(compileRule('self.name == "oldSelf"').transition, false);
+  for (const rule of [
+    'self.',
+    'self.name ==',
+    'fetch("x")',
+    'self.name.split(",")',
+    '(self',
+    'a b',
+    '"open',
+    'self @ 1',
+  ]) {
+    t.throws(() => compileRule(rule), rule);
+  }
+  t.end();
+});
+
+t.test(
+  'every rule and column of the platform is understood, and one that is not is refused when it comes',
+  async (t) => {
+    const { kube } = await startApi(t);
+    for (const definition of customResourceDefinitions) t.ok(await kube.create(definition), definition.metadata.name);
+    const [first] = customResourceDefinitions;
+    const changed = structuredClone(first) as KubeObject & {
+      metadata: { name: string };
+      spec: { group: string; versions: { schema: { openAPIV3Schema: object } }[] };
+    };
+    changed.metadata.name = changed.metadata.name.replace('platform.svc', 'example.com');
+    changed.spec.group = 'example.com';
+    for (const version of changed.spec.versions) {
+      Object.assign(version.schema.openAPIV3Schema, { 'x-kubernetes-validations': [{ rule: 'self.a.fold(b)' }] });
+    }
+    t.match(await kube.create(changed).catch((error: unknown) => error), { status: 422, message: /self\.a\.fold/ });
+  },
+);
+
+const schema: Schema = {
+  type: 'object',
+  properties: {
+    port: { 'x-kubernetes-int-or-string': true },
+    labels: { type: 'object', additionalProperties: { type: 'string' } },
+    free: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true },
+    list: {
+      type: 'array',
+      'x-kubernetes-list-type': 'map',
+      'x-kubernetes-list-map-keys': ['id'],
+      items: {
+        type: 'object',
+        properties: { id: { type: 'string' }, size: { type: 'integer', default: 1, maximum: 5 } },
+      },
+    },
+    maybe: { type: 'string', nullable: true },
+  },
+};
+
+t.test('unknown fields go, except where they are welcome', (t) => {
+  const unknown: string[] = [];
+  const object = { port: 1, labels: { a: 'b' }, free: { x: { y: 1 } }, list: [{ id: 'a', no: 1 }], none: {} };
+  t.same(prune(object, schema, '', unknown), {
+    port: 1,
+    labels: { a: 'b' },
+    free: { x: { y: 1 } },
+    list: [{ id: 'a' }],
+  });
+  t.same(unknown, ['list[0].no', 'none']);
+  t.end();
+});
+
+t.test('what was accepted before is not judged again, whatever stands beside it', (t) => {
+  const old = { list: [{ id: 'a', size: 9 }] };
+  t.same(
+    validate(
+      {
+        list: [
+          { id: 'b', size: 2 },
+          { id: 'a', size: 9 },
+        ],
+      },
+      schema,
+      old,
+    ),
+    [],
+  );
+  t.match(validate({ list: [{ id: 'a', size: 8 }] }, schema, old), [{ field: 'list[0].size' }]);
+  t.match(validate({ list: [{ id: 'b', size: 9 }] }, schema, old), [{ field: 'list[0].size' }]);
+  t.same(validate({ port: 'http', maybe: null }, schema, undefined), []);
+  t.match(validate({ port: true }, schema, undefined), [{ reason: 'FieldValueTypeInvalid' }]);
+  const filled = { list: [{ id: 'a' }, { id: 'b', size: 3 }] };
+  applyDefaults(filled, schema);
+  t.same(filled, {
+    list: [
+      { id: 'a', size: 1 },
+      { id: 'b', size: 3 },
+    ],
+  });
+  t.end();
+});
+
+t.test('selectors, paths, patches and ages', (t) => {
+  const labels = { app: 'web', tier: 'a' };
+  const object = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'x', labels } };
+  const holding = [
+    '',
+    'app',
+    '!old',
+    'app=web',
+    'app==web',
+    'app!=db',
+    'other!=x',
+    'tier in (a, b),app',
+    'tier notin (c)',
+    'x notin (y)',
+  ];
+  for (const selector of holding) t.equal(labelTest(selector)(object), true, selector);
+  for (const selector of ['old', '!app', 'app=', 'app!=web', 'tier in (b)', 'tier notin (a,b)', 'other=x']) {
+    t.equal(labelTest(selector)(object), false, selector);
+  }
+  for (const selector of ['a=b=c', '=x', 'a in b', 'a b', '!a=b', ',']) t.throws(() => labelTest(selector), selector);
+  const thing = {
+    a: { 'b.c': 1 },
+    list: [
+      { t: 'x', v: 2 },
+      { t: 'y', v: 3 },
+    ],
+  };
+  t.same(jsonPath('.a.b\\.c')(thing), [1]);
+  t.same(jsonPath('.list[?(@.t=="y")].v')(thing), [3]);
+  t.same(jsonPath('.list[*].v')(thing), [2, 3]);
+  t.same(jsonPath('.list[0].none')(thing), []);
+  t.throws(() => jsonPath('list'));
+  t.same(mergePatch({ a: { b: 1, c: [1] }, d: 1 }, { a: { b: null, c: [2], e: { f: null } }, d: 2 }), {
+    a: { c: [2], e: {} },
+    d: 2,
+  });
+  const ages: [number, string][] = [
+    [-5, '<invalid>'],
+    [-1, '0s'],
+    [119, '119s'],
+    [120, '2m'],
+    [185, '3m5s'],
+    [700, '11m'],
+    [10_800, '3h'],
+    [11_000, '3h3m'],
+    [100_000, '27h'],
+    [200_000, '2d7h'],
+    [800_000, '9d'],
+  ];
+  for (const [seconds, text] of ages) t.equal(duration(seconds), text);
+  t.end();
+});

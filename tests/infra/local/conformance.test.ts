@@ -1,0 +1,55 @@
+import { randomBytes } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Registry } from 'prom-client';
+import t from 'tap';
+import { createApiServer } from '../../../infra/local/apiserver/server.ts';
+import { createControllerManager } from '../../../infra/local/controllers/controller-manager.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { systemClock } from '../../../runtime/domain/clock.ts';
+import { createKubeClient, loadKubeConfig } from '../../../runtime/kube/client.ts';
+import { noCluster } from '../../support/kubernetes.ts';
+import { silentLog } from '../../support/log.ts';
+import { comparableAnswers, drive } from './conformance/answers.ts';
+import { calls } from './conformance/calls.ts';
+
+/**
+ * What the real API server answered (Kubernetes 1.34), so that the embedded one is held to it on machines without a
+ * cluster too. With `SVC_RECORD_CONFORMANCE=1` and a cluster they are written anew;
+ * then `npm run format`.
+ */
+const recordedFile = join(import.meta.dirname, 'conformance/recorded.json');
+const recorded = (): Record<string, unknown> =>
+  JSON.parse(readFileSync(recordedFile, 'utf8')) as Record<string, unknown>;
+
+/** What the garbage collector looks at: what the calls make owners and dependents of. */
+const collected = [kinds.ConfigMap, kinds.Deployment, kinds.ReplicaSet, kinds.BatchJob, kinds.Pod];
+
+async function answersOf(kubeconfig: string): Promise<Record<string, unknown>> {
+  const namespace = `conf-${randomBytes(4).toString('hex')}`;
+  return comparableAnswers(await drive(loadKubeConfig(kubeconfig), namespace, calls), calls, namespace);
+}
+
+t.test('the real API server answers as was recorded', { skip: noCluster, timeout: 180_000 }, async (t) => {
+  const answers = await answersOf(process.env['SVC_TEST_KUBECONFIG'] ?? '');
+  if (process.env['SVC_RECORD_CONFORMANCE']) writeFileSync(recordedFile, `${JSON.stringify(answers, undefined, 1)}\n`);
+  const expected = recorded();
+  for (const { name } of calls) t.same(answers[name], expected[name], name);
+});
+
+t.test('the embedded API server answers as the real one', { timeout: 180_000 }, async (t) => {
+  const server = createApiServer({ dataDir: t.testdir(), clock: systemClock });
+  await server.start();
+  const kube = createKubeClient(loadKubeConfig(server.kubeconfig));
+  const options = { kube, clock: systemClock, log: silentLog, registry: new Registry(), collected };
+  const controllers = createControllerManager(options);
+  t.teardown(async () => {
+    await controllers.stop();
+    await kube.close();
+    await server.stop();
+  });
+  await controllers.start();
+  const answers = await answersOf(server.kubeconfig);
+  const expected = recorded();
+  for (const { name } of calls) t.same(answers[name], expected[name], name);
+});

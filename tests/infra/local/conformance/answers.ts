@@ -1,0 +1,161 @@
+import { isDeepStrictEqual } from 'node:util';
+import { request } from 'undici';
+import type { KubeConfig } from '@kubernetes/client-node';
+import { createCredentials } from '../../../../runtime/kube/credentials.ts';
+
+/** One call. `{ns}` in a path is the test's namespace. */
+export interface Call {
+  /** What it is about; the key of its recorded answer. */
+  name: string;
+  method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  path: string;
+  /** May be made of earlier answers, by their names. */
+  body?: object | ((answers: ReadonlyMap<string, Answer>) => object);
+  contentType?: string;
+  accept?: string;
+  /**
+   * How much of the answer is compared. `reason` where the words come from the inside of the real server (its language,
+   * its store), or tell what only one of the two can do: then the status, and why.
+   */
+  compared?: 'all' | 'reason';
+  /** Fields of the body that are left out of the comparison: what else serves them, or nobody. */
+  ignored?: readonly string[];
+  /** What happens outside the calls is waited for: until the answer is of this kind. */
+  until?: (answer: Answer) => boolean;
+}
+
+export interface Answer {
+  status: number;
+  // oxlint-disable-next-line typescript/no-explicit-any -- whatever a server says
+  body: any;
+}
+
+const pauseMs = 100;
+const patienceMs = 30_000;
+
+/** Drives one server through the calls, one after the other. */
+export async function drive(
+  config: KubeConfig,
+  namespace: string,
+  calls: readonly Call[],
+): Promise<Map<string, Answer>> {
+  const credentials = createCredentials(config);
+  const answers = new Map<string, Answer>();
+  const ask = async ({ method = 'GET', path, body, contentType, accept }: Call): Promise<Answer> => {
+    const { server, headers, dispatcher } = await credentials.access();
+    const made = typeof body === 'function' ? body(answers) : body;
+    const response = await request(server + path.replaceAll('{ns}', namespace), {
+      method,
+      dispatcher,
+      headers: {
+        ...headers,
+        accept: accept ?? 'application/json',
+        ...(made && {
+          'content-type': contentType ?? (method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'),
+        }),
+      },
+      body: made ? JSON.stringify(made).replaceAll('{ns}', namespace) : null,
+    });
+    const text = await response.body.text();
+    return { status: response.statusCode, body: parsed(text) };
+  };
+  try {
+    for (const call of calls) {
+      const end = Date.now() + patienceMs;
+      let answer = await ask(call);
+      while (call.until && !call.until(answer) && Date.now() < end) {
+        await new Promise((resolve) => setTimeout(resolve, pauseMs));
+        answer = await ask(call);
+      }
+      answers.set(call.name, answer);
+    }
+  } finally {
+    // The last calls delete it themselves; what was cut short is not to stay.
+    await ask({ name: '', method: 'DELETE', path: '/api/v1/namespaces/{ns}' }).catch(() => undefined);
+    await credentials.close();
+  }
+  return answers;
+}
+
+function parsed(text: string): unknown {
+  const lines = text.split('\n').filter(Boolean);
+  try {
+    return lines.length > 1 ? lines.map((line) => JSON.parse(line) as unknown) : JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+/** Fields that differ from server to server, or that nobody reads. */
+const dropped = new Set(['managedFields', 'selfLink', 'description', 'storageVersionHash']);
+const versions = new Set(['resourceVersion', 'continue']);
+
+/** A row of a table without how long ago something was. */
+function ageless(cells: unknown): unknown {
+  const age = /^(\d+[smhdy]){1,2}$/;
+  return Array.isArray(cells)
+    ? cells.map((cell: unknown) => (typeof cell === 'string' && age.test(cell) ? '{age}' : cell))
+    : cells;
+}
+
+/** The real server tells several faults in any order; their words stand in the causes. */
+function inOrder(value: Record<string, unknown>): Record<string, unknown> {
+  const causes = (value['details'] as { causes?: object[] } | undefined)?.causes;
+  if (!causes) return value;
+  const sorted = causes.map((cause) => JSON.stringify(cause, Object.keys(cause).sort())).sort();
+  const message = String(value['message']).replace(/ is invalid: \[.*/s, ' is invalid');
+  return {
+    ...value,
+    message,
+    details: { ...(value['details'] as object), causes: sorted.map((cause) => JSON.parse(cause) as unknown) },
+  };
+}
+
+/** Without what is different each time: versions, uids, times, the namespace's name. */
+function comparable(value: unknown, namespace: string): unknown {
+  if (Array.isArray(value)) {
+    const items = value.map((item) => comparable(item, namespace));
+    // The real server tells some faults twice.
+    return items.filter((item, index) => !items.slice(0, index).some((other) => isDeepStrictEqual(item, other)));
+  }
+  if (typeof value === 'string') {
+    return value
+      .replaceAll(namespace, '{ns}')
+      .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '{uid}')
+      .replaceAll(/\bweb-[a-z0-9]{8,10}\b/g, 'web-{hash}')
+      .replaceAll(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----\n/g, '{certificate}')
+      .replaceAll(/resource version: 1 \(\d+\)/g, 'resource version: 1 ({resourceVersion})')
+      .replaceAll(/(precondition|record) \(\d+\)/g, '$1 ({resourceVersion})')
+      .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g, '{time}');
+  }
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(inOrder(value as Record<string, unknown>))
+      .filter(([key]) => !dropped.has(key))
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, child]) => [key, key === 'cells' ? ageless(child) : child] as const)
+      .map(([key, child]) => [key, versions.has(key) && child ? `{${key}}` : comparable(child, namespace)]),
+  );
+}
+
+function without(value: unknown, [step = '', ...rest]: readonly string[]): void {
+  if (typeof value !== 'object' || value === null) return;
+  if (rest.length > 0) without((value as Record<string, unknown>)[step], rest);
+  else delete (value as Record<string, unknown>)[step];
+}
+
+/** The answers as they are compared, by the names of the calls. */
+export function comparableAnswers(
+  answers: ReadonlyMap<string, Answer>,
+  calls: readonly Call[],
+  namespace: string,
+): Record<string, unknown> {
+  return Object.fromEntries(
+    calls.map(({ name, compared = 'all', ignored = [] }) => {
+      const answer = answers.get(name);
+      for (const path of ignored) without(answer?.body, path.split('/'));
+      if (compared === 'all') return [name, comparable(answer, namespace)];
+      return [name, { status: answer?.status, reason: answer?.body?.reason }];
+    }),
+  );
+}

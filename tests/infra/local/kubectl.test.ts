@@ -1,0 +1,153 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import t from 'tap';
+import { noCluster } from '../../support/kubernetes.ts';
+import { startApi } from '../../support/local-api.ts';
+
+/** What kubectl said about the real API server (Kubernetes 1.34); see conformance.test.ts. */
+const recordedFile = join(import.meta.dirname, 'conformance/kubectl.json');
+
+/** Beside the cluster's kubeconfig lies the kubectl of its version; any other will do. */
+const ofCluster = join(dirname(process.env['SVC_TEST_KUBECONFIG'] ?? '/none'), 'bin/kubectl');
+const kubectl = existsSync(ofCluster) ? ofCluster : 'kubectl';
+const noKubectl = spawnSync(kubectl, ['version', '--client'], { stdio: 'ignore' }).error
+  ? 'there is no kubectl'
+  : false;
+
+const objects = {
+  apiVersion: 'v1',
+  kind: 'List',
+  items: [
+    {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'settings', labels: { app: 'web' } },
+      data: { colour: 'blue' },
+    },
+    { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'token' }, stringData: { a: 'x', b: 'yy' } },
+    {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'web', labels: { app: 'web' } },
+      spec: { clusterIP: 'None', selector: { app: 'web' }, ports: [{ name: 'http', port: 80, targetPort: 8080 }] },
+    },
+    {
+      apiVersion: 'batch/v1',
+      kind: 'CronJob',
+      metadata: { name: 'nightly' },
+      spec: {
+        schedule: '0 3 * * *',
+        suspend: true,
+        jobTemplate: {
+          spec: {
+            template: {
+              spec: { restartPolicy: 'Never', containers: [{ name: 'main', image: 'registry.example/x:1' }] },
+            },
+          },
+        },
+      },
+    },
+    {
+      apiVersion: 'apps/v1',
+      kind: 'ReplicaSet',
+      metadata: { name: 'web' },
+      spec: {
+        replicas: 0,
+        selector: { matchLabels: { app: 'web' } },
+        template: {
+          metadata: { labels: { app: 'web' } },
+          spec: { containers: [{ name: 'web', image: 'registry.example/web:1' }] },
+        },
+      },
+    },
+  ],
+};
+const changed = { ...objects.items[0], data: { colour: 'green' } };
+
+/** Command lines, with what is on their standard input. */
+const commands: readonly { args: string; input?: object }[] = [
+  { args: 'create -f -', input: objects },
+  { args: 'create -f -', input: objects.items[0] ?? {} },
+  { args: 'create -f -', input: { ...objects.items[0], metadata: { name: 'other' }, dat: { a: 'b' } } },
+  { args: 'get configmap settings -o yaml' },
+  { args: 'get configmaps,secrets -l app=web' },
+  { args: 'get services -o wide' },
+  { args: 'get cronjobs,replicasets -o wide' },
+  { args: 'get secret token -o jsonpath={.data}' },
+  { args: 'get configmap none' },
+  { args: 'get parrots' },
+  { args: 'describe configmap settings' },
+  { args: 'describe secret token' },
+  { args: 'describe service web' },
+  { args: 'describe cronjob nightly' },
+  { args: 'replace -f -', input: changed },
+  { args: 'label configmap settings tier=a' },
+  { args: 'label configmap settings tier=b' },
+  { args: 'label configmap settings tier=b --overwrite' },
+  { args: 'annotate configmap settings note=hello' },
+  { args: 'patch configmap settings --type=merge -p {"data":{"size":"1"}}' },
+  { args: 'get configmap settings -o json' },
+  { args: 'scale replicaset web --replicas=0' },
+  { args: 'scale replicaset web --current-replicas=4 --replicas=0' },
+  { args: 'wait configmap/settings --for=jsonpath={.data.size}=1 --timeout=10s' },
+  { args: 'wait configmap/settings --for=jsonpath={.data.size}=2 --timeout=1s' },
+  { args: 'events' },
+  { args: 'logs web' },
+  { args: 'delete configmap settings' },
+  { args: 'delete configmap settings' },
+  { args: 'delete configmap settings --ignore-not-found' },
+  { args: 'wait configmap/settings --for=delete --timeout=10s' },
+  { args: 'delete services,cronjobs,replicasets,secrets --all' },
+  { args: 'get all' },
+];
+
+/** Runs them all in a namespace of their own. */
+async function transcript(kubeconfig: string): Promise<string[]> {
+  const namespace = `kubectl-${randomBytes(4).toString('hex')}`;
+  const run = async (args: readonly string[], input?: object): Promise<string> => {
+    const child = spawn(kubectl, ['--kubeconfig', kubeconfig, '-n', namespace, ...args]);
+    child.stdin.end(input && JSON.stringify(input));
+    const [said, complained] = await Promise.all([text(child.stdout), text(child.stderr)]);
+    return plain(said + complained, namespace);
+  };
+  await run(['create', '-f', '-'], { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
+  const said: string[] = [];
+  for (const { args, input } of commands) said.push(`$ kubectl ${args}\n${await run(args.split(' '), input)}`);
+  await run(['delete', 'namespace', namespace, '--wait=false']);
+  return said;
+}
+
+/** Without what is different each time. Columns are as wide as what is in them, so space does not count. */
+function plain(text: string, namespace: string): string {
+  return (
+    text
+      .replaceAll(namespace, '{ns}')
+      .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '{uid}')
+      .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g, '{time}')
+      .replaceAll(/(resourceVersion"?: )"\d+"/g, '$1{version}')
+      .replaceAll(/\b\d+[smh](\d+s)?\b(?= |$)/gm, '{age}')
+      // Later kubectls say where from.
+      .replaceAll(/(deleted) from \{ns\} namespace/g, '$1')
+      // Whose slices there are is up to the controllers.
+      .replaceAll(/^Endpoints:.*$/gm, 'Endpoints:')
+      .replaceAll(/ {2,}/g, ' ')
+      .replaceAll(/ +$/gm, '')
+  );
+}
+
+const recorded = (): string[] => JSON.parse(readFileSync(recordedFile, 'utf8')) as string[];
+
+t.test('kubectl and the real API server', { skip: noKubectl || noCluster, timeout: 180_000 }, async (t) => {
+  const said = await transcript(process.env['SVC_TEST_KUBECONFIG'] ?? '');
+  if (process.env['SVC_RECORD_CONFORMANCE']) writeFileSync(recordedFile, `${JSON.stringify(said, undefined, 1)}\n`);
+  for (const [index, expected] of recorded().entries()) t.equal(said[index], expected, commands[index]?.args ?? '');
+});
+
+t.test('kubectl and the embedded one say the same', { skip: noKubectl, timeout: 180_000 }, async (t) => {
+  const { server } = await startApi(t);
+  const said = await transcript(server.kubeconfig);
+  for (const [index, expected] of recorded().entries()) t.equal(said[index], expected, commands[index]?.args ?? '');
+});
