@@ -105,7 +105,8 @@ async function prepare(layout: Layout, ingress: IngressPorts, parts: Parts): Pro
   }
 }
 
-async function startComponents(layout: Layout, names: readonly ComponentName[]): Promise<void> {
+/** Starts processes of the cluster, in the order in which they need each other. */
+export async function startComponents(layout: Layout, names: readonly ComponentName[]): Promise<void> {
   // Nothing of the caller's: a proxy that its environment names would get the cluster's own traffic.
   const environment = { PATH: [layout.bin, ...systemPath].join(':'), HOME: layout.data };
   for (const { name, program, parameters } of components(layout)) {

@@ -1,7 +1,8 @@
 import { readFileSync, readdirSync, rmdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { identify, stopAll } from './processes.ts';
+import { identify } from '../process-record.ts';
+import { stopAll } from './processes.ts';
 
 const root = '/sys/fs/cgroup';
 const podsGroup = 'kubepods';

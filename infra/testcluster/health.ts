@@ -1,7 +1,8 @@
 import { askApiServer, askServer } from './api-server.ts';
 import type { Answer } from './api-server.ts';
 import { components } from './components.ts';
-import { isAlive, readRecords } from './processes.ts';
+import { isAlive } from '../process-record.ts';
+import { readRecords } from './processes.ts';
 import type { IngressPorts, Layout } from './settings.ts';
 import { node, ports } from './settings.ts';
 

@@ -1,5 +1,6 @@
 import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { listeners } from '../listening-sockets.ts';
 import { ClusterProblem } from './problem.ts';
 
 /** A port that the cluster is going to listen at. */
@@ -31,12 +32,9 @@ export function isFree(port: number): Promise<boolean> {
 
 /** Inodes of the sockets that listen at a port, from the text of /proc/net/tcp or tcp6. Pure. */
 export function listenersAt(table: string, port: number): string[] {
-  const hexadecimal = port.toString(16).toUpperCase().padStart(4, '0');
-  const listening = '0A';
-  return table.split('\n').flatMap((line) => {
-    const [, local, , state, , , , , , inode] = line.trim().split(/\s+/);
-    return local?.endsWith(`:${hexadecimal}`) === true && state === listening && inode !== undefined ? [inode] : [];
-  });
+  return listeners(table)
+    .filter((socket) => socket.port === port)
+    .map(({ inode }) => inode);
 }
 
 function holderOf(port: number): string | undefined {

@@ -2,17 +2,8 @@ import { spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { identify, isAlive, type ProcessRecord } from '../process-record.ts';
 import { ClusterProblem } from './problem.ts';
-
-/** Names one process for good: a number alone may belong to another process later. */
-export interface ProcessRecord {
-  readonly name: string;
-  readonly pid: number;
-  /** When it started, in clock ticks since the machine did. */
-  readonly startTicks: string;
-  /** The kernel's id of this boot: ticks say nothing across a restart. */
-  readonly bootId: string;
-}
 
 /** A program to start, apart from where it is recorded. */
 export interface Program {
@@ -21,36 +12,6 @@ export interface Program {
   readonly parameters: readonly string[];
   readonly environment: NodeJS.ProcessEnv;
   readonly logFile: string;
-}
-
-/**
- * Reads the two fields of /proc/<pid>/stat that matter.
- * @returns undefined when the text is not of that form
- */
-export function parseStat(text: string): { state: string; startTicks: string } | undefined {
-  // The command's name is in parentheses and may hold anything, parentheses and spaces too.
-  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  const state = fields[0];
-  const startTicks = fields[19];
-  return state === undefined || startTicks === undefined ? undefined : { state, startTicks };
-}
-
-/** The record of a process that runs now, or undefined when there is none (or only a zombie). */
-export function identify(name: string, pid: number): ProcessRecord | undefined {
-  try {
-    const stat = parseStat(readFileSync(`/proc/${pid}/stat`, 'utf8'));
-    if (stat === undefined || stat.state === 'Z' || stat.state === 'X') return undefined;
-    const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
-    return { name, pid, startTicks: stat.startTicks, bootId };
-  } catch {
-    return undefined;
-  }
-}
-
-/** Whether the very process that was recorded still runs. */
-export function isAlive(record: ProcessRecord): boolean {
-  const current = identify(record.name, record.pid);
-  return current !== undefined && current.startTicks === record.startTicks && current.bootId === record.bootId;
 }
 
 /**

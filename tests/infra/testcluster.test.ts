@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { identify, isAlive, parseStat } from '../../infra/process-record.ts';
 import { buildDigest, buildParameters, tools } from '../../infra/testcluster/binaries.ts';
 import {
   certificateConfiguration,
@@ -20,14 +21,7 @@ import { ingressObjects, traefikParameters } from '../../infra/testcluster/manif
 import { mountsUnder } from '../../infra/testcluster/mounts.ts';
 import { contains, linkCommands } from '../../infra/testcluster/network.ts';
 import { listenersAt } from '../../infra/testcluster/ports.ts';
-import {
-  identify,
-  isAlive,
-  parseStat,
-  readRecords,
-  startDetached,
-  stopAll,
-} from '../../infra/testcluster/processes.ts';
+import { readRecords, startDetached, stopAll } from '../../infra/testcluster/processes.ts';
 import { lineProgress } from '../../infra/testcluster/progress.ts';
 import { defaultHome, defaultIngressPorts, layoutOf, network } from '../../infra/testcluster/settings.ts';
 
@@ -300,8 +294,14 @@ t.test('who listens at a port is read from the kernel', async (t) => {
 });
 
 t.test('a process is known by its start, whatever its name', async (t) => {
-  const fields = ['S', ...Array.from({ length: 18 }, (_, index) => String(index)), '987654', '0'];
-  t.strictSame(parseStat(`42 (a) odd (name) ${fields.join(' ')}`), { state: 'S', startTicks: '987654' });
+  const fields = ['S', ...Array.from({ length: 18 }, (_, index) => String(index)), '987654', '0', '12'];
+  t.strictSame(parseStat(`42 (a) odd (name) ${fields.join(' ')}`), {
+    state: 'S',
+    parent: 0,
+    group: 1,
+    startTicks: '987654',
+    residentPages: 12,
+  });
   t.equal(parseStat(''), undefined);
 });
 

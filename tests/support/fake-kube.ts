@@ -78,9 +78,12 @@ function selects({ namespace, labelSelector, fieldSelector }: Selection, { metad
  * A KubeClient over objects in memory that behaves as the API server does where the platform relies on it: conflicts of
  * create and replace, generations, the status subresource, preconditions, finalizers, merge patches, deletion of what
  * a deleted object owned, deletion of a namespace with its contents, and watches. With `checkNamespaces`, namespaced
- * objects need their Namespace. `now` gives the times of creation and deletion, the machine's by default.
+ * objects need their Namespace; with `gracefulPods`, a deleted pod that runs on a node stays until it is deleted with no
+ * grace; without `collectGarbage`, what a deleted object owned stays. `now` gives the times of creation and deletion, the machine's by default.
  */
-export function fakeKube(options: { checkNamespaces?: boolean; now?: () => Date } = {}): FakeKube {
+export function fakeKube(
+  options: { checkNamespaces?: boolean; gracefulPods?: boolean; collectGarbage?: boolean; now?: () => Date } = {},
+): FakeKube {
   const { now = () => new Date() } = options;
   const store = new Map<string, Stored<KubeObject>>();
   const log: { version: number; type: 'ADDED' | 'MODIFIED' | 'DELETED'; object: Stored<KubeObject> }[] = [];
@@ -112,7 +115,7 @@ export function fakeKube(options: { checkNamespaces?: boolean; now?: () => Date 
     version += 1;
     store.delete(keyOf(object));
     emit('DELETED', { ...object, metadata: { ...object.metadata, resourceVersion: String(version) } });
-    const owned = [...store.values()].filter(({ metadata }) =>
+    const owned = [...(options.collectGarbage === false ? [] : store.values())].filter(({ metadata }) =>
       metadata.ownerReferences?.some(({ uid }) => uid === object.metadata.uid),
     );
     for (const child of owned) {
@@ -239,7 +242,7 @@ export function fakeKube(options: { checkNamespaces?: boolean; now?: () => Date 
       }
       return copy<T>(write(live, patched, subresource ?? 'main'));
     },
-    async delete(ref, { preconditions = {} } = {}) {
+    async delete(ref, { preconditions = {}, gracePeriodSeconds } = {}) {
       await enter({ verb: 'delete', kind: ref.kind, namespace: ref.namespace, name: ref.name });
       const live = store.get(address(ref, ref.name, ref.namespace));
       if (!live) return false;
@@ -250,6 +253,14 @@ export function fakeKube(options: { checkNamespaces?: boolean; now?: () => Date 
         if (preconditions.resourceVersion !== live.metadata.resourceVersion) {
           throw conflict(ref.kind, ref.name, 'the ResourceVersion in the precondition does not match');
         }
+      }
+      const ended = ['Succeeded', 'Failed'].includes((live.status as { phase?: string } | undefined)?.phase ?? '');
+      const runs = (live.spec as { nodeName?: string } | undefined)?.nodeName !== undefined && !ended;
+      if (options.gracefulPods && live.kind === 'Pod' && runs && gracePeriodSeconds !== 0) {
+        const { terminationGracePeriodSeconds: grace = 30 } = live.spec as { terminationGracePeriodSeconds?: number };
+        const going = { deletionTimestamp: stamp(), deletionGracePeriodSeconds: gracePeriodSeconds ?? grace };
+        if (!live.metadata.deletionTimestamp) put('MODIFIED', { ...live, metadata: { ...live.metadata, ...going } });
+        return true;
       }
       terminate(live);
       return true;

@@ -6,8 +6,9 @@ import type { Clock } from '../../runtime/domain/clock.ts';
 
 /** A report older than this proves nothing (design.md §7). */
 const reportMaxAgeMs = 10_000;
-/** The admin port of every process. */
-const adminPort = 8081;
+/** The admin port of every process: where the pod says it is, or where it is by default. */
+const adminPort = ({ spec }: Pod) =>
+  spec.containers.flatMap(({ ports = [] }) => ports).find(({ name }) => name === 'admin')?.containerPort ?? 8081;
 const fetchTimeoutMs = 1_000;
 
 /** Asks one interceptor for its report; rejects when it does not answer within a second. */
@@ -15,7 +16,7 @@ export type FetchReport = (pod: Stored<Pod>) => Promise<unknown>;
 
 /** Over HTTP, at the pod's own address. */
 export const fetchReport: FetchReport = async (pod) => {
-  const response = await fetch(`http://${pod.status?.podIP}:${adminPort}/report`, {
+  const response = await fetch(`http://${pod.status?.podIP}:${adminPort(pod)}/report`, {
     signal: AbortSignal.timeout(fetchTimeoutMs),
   });
   if (!response.ok) throw new Error(`the report was answered with ${response.status}`);

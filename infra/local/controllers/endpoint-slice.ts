@@ -1,0 +1,110 @@
+import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
+import { isPodEnded, isPodReady, type Pod } from '../../../runtime/contracts/pod.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import type { ControllerDefinition } from '../../../runtime/kube/controller.ts';
+import { covers } from '../../../runtime/kube/covers.ts';
+import { isKubeError, type KubeClient } from '../../../runtime/kube/kube-client.ts';
+import { containerPortsAnnotation, serviceNameLabel, type EndpointSlice, type Service } from './objects.ts';
+import { contentHash, controlledBy, controlled, remove } from './pods.ts';
+
+/**
+ * Keeps a Service's EndpointSlices: one for each of its pods, since a slice's ports hold for all its endpoints and every
+ * pod has port numbers of its own (decision 0009). Pods that are not ready are listed as such.
+ */
+export function endpointSliceController(kube: KubeClient): ControllerDefinition<Service> {
+  return {
+    name: 'endpoint-slice',
+    kind: kinds.Service,
+    watches: [
+      {
+        kind: kinds.Pod,
+        keysOf: (pod, services) =>
+          services()
+            .filter((service) => selects(service as Stored<Service>, pod as Stored<Pod>))
+            .map(({ metadata }) => metadata),
+      },
+      {
+        kind: kinds.EndpointSlice,
+        keysOf: ({ metadata: { namespace, labels } }) => {
+          const name = labels?.[serviceNameLabel];
+          return name === undefined ? [] : [{ name, ...(namespace !== undefined && { namespace }) }];
+        },
+      },
+    ],
+    async reconcile({ object }) {
+      // What belonged to a Service that is gone is collected.
+      if (!object || object.metadata.deletionTimestamp !== undefined) return;
+      const selector = object.spec.selector;
+      if (!selector) return;
+      const { items: pods } = await kube.list<Pod>(kinds.Pod, {
+        ...(object.metadata.namespace !== undefined && { namespace: object.metadata.namespace }),
+        labelSelector: Object.entries(selector)
+          .map(([label, value]) => `${label}=${value}`)
+          .join(','),
+      });
+      const wanted = pods.flatMap((pod) => sliceOf(object, pod) ?? []);
+      const present = await controlled<EndpointSlice>(kube, kinds.EndpointSlice, object);
+      const names = new Set(wanted.map(({ metadata }) => metadata.name));
+      for (const slice of present) if (!names.has(slice.metadata.name)) await remove(kube, slice);
+      for (const slice of wanted) {
+        const live = present.find(({ metadata }) => metadata.name === slice.metadata.name);
+        try {
+          if (!live) await kube.create(slice);
+          else if (!covers(live, slice)) await kube.replace({ ...slice, metadata: { ...live.metadata } });
+        } catch (error) {
+          if (!isKubeError(error, 409)) throw error;
+        }
+      }
+    },
+  };
+}
+
+/** Whether a Service with a selector chooses a pod. Pure. */
+export function selects(service: Service, pod: Pod): boolean {
+  const { selector } = service.spec;
+  if (!selector || service.metadata.namespace !== pod.metadata.namespace) return false;
+  return Object.entries(selector).every(([label, value]) => pod.metadata.labels?.[label] === value);
+}
+
+function sliceOf(service: Stored<Service>, pod: Stored<Pod>): EndpointSlice | undefined {
+  const { name, namespace, uid } = pod.metadata;
+  const address = pod.status?.podIP;
+  if (address === undefined || namespace === undefined || isPodEnded(pod)) return undefined;
+  const ports = (service.spec.ports ?? []).flatMap(({ name: portName = '', port, targetPort = port, protocol }) => {
+    const number = portOf(pod, targetPort);
+    return number === undefined ? [] : [{ name: portName, port: number, protocol: protocol ?? 'TCP' }];
+  });
+  const terminating = pod.metadata.deletionTimestamp !== undefined;
+  const serving = isPodReady(pod);
+  const ready = (serving || service.spec.publishNotReadyAddresses === true) && !terminating;
+  return {
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata: {
+      name: `${service.metadata.name}-${contentHash(uid).slice(0, 5)}`,
+      namespace,
+      labels: {
+        [serviceNameLabel]: service.metadata.name,
+        'endpointslice.kubernetes.io/managed-by': 'endpointslice-controller.k8s.io',
+      },
+      ownerReferences: [controlledBy(service)],
+    },
+    addressType: 'IPv4',
+    endpoints: [
+      {
+        addresses: [address],
+        conditions: { ready, serving, terminating },
+        targetRef: { kind: 'Pod', namespace, name, uid },
+      },
+    ],
+    ports,
+  };
+}
+
+/** The port of a pod that a Service's `targetPort` means; undefined for a name that no container declares. */
+function portOf(pod: Pod, target: number | string): number | undefined {
+  const ports = pod.spec.containers.flatMap((container) => container.ports ?? []);
+  if (typeof target === 'string') return ports.find(({ name }) => name === target)?.containerPort;
+  const given = JSON.parse(pod.metadata.annotations?.[containerPortsAnnotation] ?? '{}') as Record<string, number>;
+  return given[target] ?? target;
+}

@@ -1,0 +1,149 @@
+import type { Condition, KubeObject, ObjectMeta } from '../../../runtime/contracts/kubernetes.ts';
+
+/** The fields of Kubernetes' workload kinds that the controllers read and write. */
+
+/** https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/label-selector/ */
+export interface LabelSelector {
+  matchLabels?: Record<string, string>;
+}
+
+/** https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-template-v1/ */
+export interface PodTemplate {
+  metadata?: Partial<ObjectMeta>;
+  spec: Record<string, unknown>;
+}
+
+export interface ReplicaSet extends KubeObject {
+  apiVersion: 'apps/v1';
+  kind: 'ReplicaSet';
+  spec: { replicas?: number; selector: LabelSelector; template: PodTemplate };
+  status?: {
+    replicas: number;
+    readyReplicas?: number;
+    availableReplicas?: number;
+    fullyLabeledReplicas?: number;
+    observedGeneration?: number;
+    conditions?: Condition[];
+  };
+}
+
+export interface Deployment extends KubeObject {
+  apiVersion: 'apps/v1';
+  kind: 'Deployment';
+  spec: {
+    replicas?: number;
+    selector: LabelSelector;
+    template: PodTemplate;
+    paused?: boolean;
+    revisionHistoryLimit?: number;
+    progressDeadlineSeconds?: number;
+    strategy?: {
+      type?: 'Recreate' | 'RollingUpdate';
+      rollingUpdate?: { maxSurge?: number | string; maxUnavailable?: number | string };
+    };
+  };
+  status?: {
+    observedGeneration?: number;
+    replicas?: number;
+    updatedReplicas?: number;
+    readyReplicas?: number;
+    availableReplicas?: number;
+    unavailableReplicas?: number;
+    conditions?: (Condition & { lastUpdateTime?: string })[];
+  };
+}
+
+export interface StatefulSet extends KubeObject {
+  apiVersion: 'apps/v1';
+  kind: 'StatefulSet';
+  spec: {
+    replicas?: number;
+    selector: LabelSelector;
+    serviceName?: string;
+    template: PodTemplate;
+    volumeClaimTemplates?: { metadata: Partial<ObjectMeta> & { name: string }; spec: unknown }[];
+  };
+  status?: Record<string, unknown>;
+}
+
+export interface BatchJob extends KubeObject {
+  apiVersion: 'batch/v1';
+  kind: 'Job';
+  spec: {
+    parallelism?: number;
+    completions?: number;
+    backoffLimit?: number;
+    activeDeadlineSeconds?: number;
+    ttlSecondsAfterFinished?: number;
+    suspend?: boolean;
+    template: PodTemplate;
+  };
+  status?: {
+    active?: number;
+    ready?: number;
+    succeeded?: number;
+    failed?: number;
+    startTime?: string;
+    completionTime?: string;
+    conditions?: Condition[];
+  };
+}
+
+export interface CronJob extends KubeObject {
+  apiVersion: 'batch/v1';
+  kind: 'CronJob';
+  spec: {
+    schedule: string;
+    timeZone?: string;
+    concurrencyPolicy?: 'Allow' | 'Forbid' | 'Replace';
+    suspend?: boolean;
+    startingDeadlineSeconds?: number;
+    successfulJobsHistoryLimit?: number;
+    failedJobsHistoryLimit?: number;
+    jobTemplate: { metadata?: Partial<ObjectMeta>; spec: BatchJob['spec'] };
+  };
+  status?: { active?: object[]; lastScheduleTime?: string; lastSuccessfulTime?: string };
+}
+
+/** https://kubernetes.io/docs/reference/kubernetes-api/service-resources/service-v1/ */
+export interface Service extends KubeObject {
+  apiVersion: 'v1';
+  kind: 'Service';
+  spec: {
+    type?: string;
+    clusterIP?: string;
+    selector?: Record<string, string>;
+    ports?: { name?: string; port: number; targetPort?: number | string; protocol?: string }[];
+    publishNotReadyAddresses?: boolean;
+  };
+}
+
+/** https://kubernetes.io/docs/reference/kubernetes-api/service-resources/endpoint-slice-v1/ */
+export interface EndpointSlice extends KubeObject {
+  apiVersion: 'discovery.k8s.io/v1';
+  kind: 'EndpointSlice';
+  addressType: 'IPv4';
+  endpoints: {
+    addresses: string[];
+    conditions: { ready: boolean; serving: boolean; terminating: boolean };
+    targetRef: { kind: 'Pod'; namespace: string; name: string; uid: string };
+  }[];
+  ports: { name: string; port: number; protocol: string }[];
+}
+
+export interface PersistentVolumeClaim extends KubeObject {
+  spec: { accessModes?: string[]; resources?: { requests?: { storage?: string } }; volumeName?: string };
+  status?: { phase?: string; accessModes?: string[]; capacity?: { storage?: string } };
+}
+
+/** The condition of a ReplicaSet, and of its Deployment, whose pods the API server refuses. */
+export const replicaFailure = 'ReplicaFailure';
+/** On Services' slices: the Service. */
+export const serviceNameLabel = 'kubernetes.io/service-name';
+/** On a pod: its declared port numbers and the ones that it got (decision 0009), such as `{"8080":20017}`. */
+export const containerPortsAnnotation = 'platform.svc/container-ports';
+
+/** metav1.Time carries whole seconds. */
+export function timestamp(time: Date): string {
+  return time.toISOString().replace(/\.\d{3}Z$/, 'Z');
+}

@@ -1,0 +1,111 @@
+import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
+import { isPodEnded, isPodReady, type Pod } from '../../../runtime/contracts/pod.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import type { ControllerDefinition } from '../../../runtime/kube/controller.ts';
+import { isKubeError, type KubeClient } from '../../../runtime/kube/kube-client.ts';
+import { writeStatus } from '../../../runtime/kube/status.ts';
+import type { PersistentVolumeClaim, StatefulSet } from './objects.ts';
+import { childrenOf, contentHash, controlled, podOf, remove } from './pods.ts';
+
+const revisionLabel = 'controller-revision-hash';
+const going = ({ metadata }: Pod) => metadata.deletionTimestamp !== undefined;
+
+/**
+ * Keeps a StatefulSet's numbered pods with a claim of each template for every number. In order: one is made or replaced
+ * once those before it serve, and the highest goes first. A claim is never removed (Kubernetes' default).
+ */
+export function statefulSetController(kube: KubeClient): ControllerDefinition<StatefulSet> {
+  const ensureClaims = async (set: Stored<StatefulSet>, index: number) => {
+    for (const template of set.spec.volumeClaimTemplates ?? []) {
+      const { namespace } = set.metadata;
+      const claim: PersistentVolumeClaim = {
+        apiVersion: 'v1',
+        kind: 'PersistentVolumeClaim',
+        metadata: {
+          ...(template.metadata.labels && { labels: template.metadata.labels }),
+          name: `${template.metadata.name}-${set.metadata.name}-${index}`,
+          ...(namespace !== undefined && { namespace }),
+        },
+        spec: template.spec as PersistentVolumeClaim['spec'],
+      };
+      await kube.create(claim).catch((error: unknown) => {
+        if (!isKubeError(error, 409)) throw error;
+      });
+    }
+  };
+
+  /** One step towards what is asked for; the pod it concerns brings the next one. */
+  const step = async (set: Stored<StatefulSet>, pods: readonly Stored<Pod>[], revision: string) => {
+    const wanted = set.spec.replicas ?? 1;
+    const at = (index: number) => pods.find(({ metadata }) => metadata.name === `${set.metadata.name}-${index}`);
+    for (let index = 0; index < wanted; index++) {
+      const pod = at(index);
+      if (!pod) {
+        await ensureClaims(set, index);
+        await kube.create(numberedPod(set, index, revision));
+        return;
+      }
+      if (isPodEnded(pod)) await remove(kube, pod);
+      // A pod of the old template that does not serve is not waited for: the new one may be its cure.
+      const stale = pod.metadata.labels?.[revisionLabel] !== revision;
+      if (going(pod) || isPodEnded(pod)) return;
+      if (!isPodReady(pod)) {
+        if (stale) await remove(kube, pod);
+        return;
+      }
+    }
+    const last = pods.toSorted((a, b) => indexOf(b) - indexOf(a));
+    const surplus = last.find((pod) => indexOf(pod) >= wanted);
+    const stale = last.find(({ metadata }) => metadata.labels?.[revisionLabel] !== revision);
+    const next = surplus ?? stale;
+    if (next && !last.some(going)) await remove(kube, next);
+  };
+
+  return {
+    name: 'stateful-set',
+    kind: kinds.StatefulSet,
+    watches: [childrenOf(kinds.Pod, kinds.StatefulSet)],
+    async reconcile({ object }) {
+      if (!object || object.metadata.deletionTimestamp !== undefined) return;
+      const revision = `${object.metadata.name}-${contentHash(object.spec.template)}`;
+      const pods = await controlled<Pod>(kube, kinds.Pod, object, object.spec.selector);
+      await step(object, pods, revision);
+      const live = (await controlled<Pod>(kube, kinds.Pod, object, object.spec.selector)).filter((pod) => !going(pod));
+      const updated = live.filter(({ metadata }) => metadata.labels?.[revisionLabel] === revision).length;
+      const ready = live.filter(isPodReady).length;
+      const done = updated === live.length && live.length === (object.spec.replicas ?? 1);
+      await writeStatus(kube, object, {
+        ...(object.metadata.generation !== undefined && { observedGeneration: object.metadata.generation }),
+        replicas: live.length,
+        readyReplicas: ready,
+        availableReplicas: ready,
+        updatedReplicas: updated,
+        updateRevision: revision,
+        currentRevision: done ? revision : (object.status?.['currentRevision'] ?? revision),
+      });
+    },
+  };
+}
+
+function indexOf({ metadata }: Pod): number {
+  return Number(metadata.name.slice(metadata.name.lastIndexOf('-') + 1));
+}
+
+function numberedPod(set: Stored<StatefulSet>, index: number, revision: string): Pod {
+  const name = `${set.metadata.name}-${index}`;
+  const pod = podOf(set, set.spec.template, name);
+  const claims = (set.spec.volumeClaimTemplates ?? []).map(({ metadata }) => ({
+    name: metadata.name,
+    persistentVolumeClaim: { claimName: `${metadata.name}-${name}` },
+  }));
+  const own = pod.spec.volumes?.filter((volume) => !claims.some((claim) => claim.name === volume.name)) ?? [];
+  const labels = {
+    ...pod.metadata.labels,
+    'statefulset.kubernetes.io/pod-name': name,
+    'apps.kubernetes.io/pod-index': String(index),
+    [revisionLabel]: revision,
+  };
+  // `hostname` is what the pod is called in its own eyes.
+  const spec = { ...pod.spec, hostname: name, subdomain: set.spec.serviceName, volumes: [...own, ...claims] };
+  return { ...pod, metadata: { ...pod.metadata, labels }, spec };
+}

@@ -1,0 +1,136 @@
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { containerPortsAnnotation } from '../controllers/objects.ts';
+import { allContainers, type Container, type NodePod, type Probe } from './pod-spec.ts';
+
+/** Below the numbers that the system gives to outgoing connections. */
+const range = { first: 20_000, last: 29_999 };
+
+/** Port numbers that nobody else on this machine listens at. */
+export interface PortPool {
+  /** A free number. @throws Error when there is none */
+  take(): Promise<number>;
+  /** Takes this very number if it is free. */
+  claim(port: number): Promise<boolean>;
+  release(ports: Iterable<number>): void;
+}
+
+export function createPortPool({ first, last } = range): PortPool {
+  const taken = new Set<number>();
+  let next = first;
+  const claim = async (port: number) => {
+    if (taken.has(port)) return false;
+    // Before the look, so that nobody else looks at it meanwhile.
+    taken.add(port);
+    const free = await isFree(port);
+    if (!free) taken.delete(port);
+    return free;
+  };
+  return {
+    claim,
+    async take() {
+      for (let tried = first; tried <= last; tried++) {
+        const port = next;
+        next = next === last ? first : next + 1;
+        if (await claim(port)) return port;
+      }
+      throw new Error(`no port from ${first} to ${last} is free`);
+    },
+    release(ports) {
+      for (const port of ports) taken.delete(port);
+    },
+  };
+}
+
+/** Whether one could listen at a port on every address. */
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer();
+  try {
+    server.listen({ port, exclusive: true });
+    await once(server, 'listening');
+    server.close();
+    await once(server, 'close');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** The ports that a pod's containers declare, by their true numbers where it has been bound before. */
+export function declaredPorts(pod: NodePod): number[] {
+  return allContainers(pod).flatMap(({ ports = [] }) => ports.map(({ containerPort }) => containerPort));
+}
+
+/** A pod's declared port numbers by true ones. */
+function givenPorts(pod: NodePod): Map<number, number> {
+  const text = pod.metadata.annotations?.[containerPortsAnnotation] ?? '{}';
+  const given = Object.entries(JSON.parse(text) as Record<string, number>);
+  return new Map(given.map(([declared, port]) => [port, Number(declared)]));
+}
+
+/**
+ * The pod on this node with a port of its own for each that its containers declare (decision 0009): in `containerPort`,
+ * in probes, and in the environment as `PORT` and `<NAME>_PORT`. Bound again, it keeps its numbers while they are free.
+ * @returns the same pod when there is nothing to change
+ */
+export async function bind<T extends NodePod>(pod: T, nodeName: string, pool: PortPool): Promise<T> {
+  const given = givenPorts(pod);
+  const numbers = new Map<number, number>();
+  for (const present of declaredPorts(pod)) {
+    if (numbers.has(present)) continue;
+    const keep = given.has(present) && (await pool.claim(present));
+    numbers.set(present, keep ? present : await pool.take());
+  }
+  const moved = [...numbers].some(([present, port]) => present !== port);
+  if (!moved && pod.spec.nodeName === nodeName) return pod;
+  const declared = [...numbers].map(([present, port]) => [String(given.get(present) ?? present), port]);
+  const annotations = {
+    ...pod.metadata.annotations,
+    ...(declared.length > 0 && { [containerPortsAnnotation]: JSON.stringify(Object.fromEntries(declared)) }),
+  };
+  const { initContainers, containers } = pod.spec;
+  return {
+    ...pod,
+    metadata: { ...pod.metadata, annotations },
+    spec: {
+      ...pod.spec,
+      nodeName,
+      ...(initContainers && { initContainers: initContainers.map((each) => withPorts(each, numbers)) }),
+      containers: containers.map((each) => withPorts(each, numbers)),
+    },
+  };
+}
+
+function withPorts(container: Container, numbers: ReadonlyMap<number, number>): Container {
+  const ports = container.ports?.map((port) => ({ ...port, containerPort: numberOf(port.containerPort, numbers) }));
+  const told = (ports ?? []).flatMap(({ name, containerPort }, index) => [
+    ...(index === 0 ? [{ name: 'PORT', value: String(containerPort) }] : []),
+    ...(name === undefined ? [] : [{ name: variableOf(name), value: String(containerPort) }]),
+  ]);
+  const env = (container.env ?? []).filter(({ name }) => !told.some((variable) => variable.name === name));
+  const probes = Object.fromEntries(
+    (['startupProbe', 'readinessProbe', 'livenessProbe'] as const).flatMap((name) => {
+      const probe = container[name];
+      return probe ? [[name, withPort(probe, numbers)]] : [];
+    }),
+  );
+  return { ...container, ...(ports && { ports, env: [...env, ...told] }), ...probes };
+}
+
+function withPort(probe: Probe, numbers: ReadonlyMap<number, number>): Probe {
+  const { httpGet, tcpSocket } = probe;
+  return {
+    ...probe,
+    ...(httpGet && { httpGet: { ...httpGet, port: numberOf(httpGet.port, numbers) } }),
+    ...(tcpSocket && { tcpSocket: { port: numberOf(tcpSocket.port, numbers) } }),
+  };
+}
+
+function numberOf<Port extends number | string>(port: Port, numbers: ReadonlyMap<number, number>): Port | number {
+  return typeof port === 'number' ? (numbers.get(port) ?? port) : port;
+}
+
+/** `admin` is told as `ADMIN_PORT`. */
+function variableOf(portName: string): string {
+  return `${portName.toUpperCase().replaceAll('-', '_')}_PORT`;
+}

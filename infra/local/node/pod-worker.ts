@@ -1,0 +1,343 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { refOf } from '../../../runtime/kube/children.ts';
+import type { EventRecorder } from '../../../runtime/kube/events.ts';
+import { isKubeError } from '../../../runtime/kube/kube-client.ts';
+import { timestamp } from '../controllers/objects.ts';
+import { bind, declaredPorts, type PortPool } from './binding.ts';
+import { ImageError, startContainer, type ContainerLife, type Ended } from './container.ts';
+import { ConfigError } from './environment.ts';
+import { allContainers, type NodePod } from './pod-spec.ts';
+import { StartError } from './process-group.ts';
+import { podAddress, userOf, type ContainerRuntime } from './program.ts';
+import { isRestarted, slotOf, type Role, type Running } from './slot.ts';
+import { phaseOf, sameStatus, statusOf } from './status.ts';
+import { mountVolumes, type VolumeSources } from './volumes.ts';
+
+/** Wait before the n-th restart of a container after the first, which is at once; a life of ten minutes begins anew. */
+const defaultBackOff = { baseMs: 10_000, maxMs: 300_000 };
+const provenMs = 600_000;
+/** Wait before another try when something that a pod needs is missing. */
+const missingMs = { baseMs: 500, maxMs: 10_000 };
+/** How often Secrets and the like are looked at for changes; Kubernetes takes about as long. */
+const refreshMs = 60_000;
+
+/** What pods of one node share. */
+export interface PodRuntime extends ContainerRuntime, VolumeSources {
+  kube: ContainerRuntime['kube'];
+  /** Folder of all pods, one for each uid. */
+  pods: string;
+  nodeName: string;
+  ports: PortPool;
+  events: EventRecorder;
+  log: Logger;
+  backOff?: { baseMs: number; maxMs: number };
+}
+
+/** The one who starts, watches, restarts and ends a pod's containers, and reports of them. */
+export interface PodWorker {
+  /** The pod as it is now: one that is to go is ended. */
+  update(pod: Stored<NodePod>): void;
+  /** Its object is gone: ends its containers at once and removes what they had. */
+  abandon(): Promise<void>;
+  /** Ends its containers because the node stops; the object stays, and the next node starts it again. */
+  stop(graceSeconds: number): Promise<void>;
+  /** Resolves when nothing of it runs any more and everything is reported. */
+  readonly done: Promise<void>;
+}
+
+/** Starts working on a pod at once. */
+export function createPodWorker(runtime: PodRuntime, first: Stored<NodePod>): PodWorker {
+  const { kube, clock, events, ports } = runtime;
+  const log = runtime.log.child({ pod: first.metadata.name, namespace: first.metadata.namespace });
+  const folder = join(runtime.pods, first.metadata.uid);
+  const { restartPolicy = 'Always', terminationGracePeriodSeconds = 30 } = first.spec;
+  const startTime = first.status?.startTime ?? timestamp(clock.now());
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let pod = first;
+  let slots = allContainers(first).map((container) => slotOf(first, container, restartPolicy, timestamp(clock.now())));
+  let ending: Promise<void> | undefined;
+  let reporting: Promise<void> | undefined;
+  let dirty = false;
+  let silent = false;
+  let volumes = new Map<string, string>();
+
+  const report = () => {
+    dirty = true;
+    reporting ??= write();
+  };
+  const write = async () => {
+    // What changes together is reported together.
+    await Promise.resolve();
+    try {
+      await writeStatus();
+    } finally {
+      reporting = undefined;
+    }
+  };
+  const writeStatus = async () => {
+    let failures = 0;
+    while (dirty) {
+      dirty = false;
+      if (silent) return;
+      for (const slot of slots) {
+        slot.ready = slot.life?.ready() ?? false;
+        slot.started = slot.life?.started() ?? false;
+        slot.remark = slot.life?.remark();
+      }
+      const now = timestamp(clock.now());
+      const status = statusOf(slots, { address: podAddress, startTime, now, before: pod.status });
+      if (sameStatus(pod.status, status)) continue;
+      try {
+        pod = await kube.mergePatch<NodePod>(refOf(pod), { metadata: { uid: pod.metadata.uid }, status }, 'status');
+        failures = 0;
+      } catch (error) {
+        // The object is gone, or another by now.
+        if (isKubeError(error, 404) || isKubeError(error, 409)) return;
+        log.warn({ err: error }, 'pod status not written');
+        dirty = true;
+        await clock.sleep(Math.min(5_000, 100 * 2 ** failures++));
+      }
+    }
+  };
+  const tell = (type: 'Normal' | 'Warning', reason: string, message: string) =>
+    void events.record(pod, { type, reason, message });
+  const sleep = (ms: number) => clock.sleep(ms, signal).catch(() => undefined);
+
+  /** Tries until it succeeds; what is missing may come. */
+  const insist = async <T>(attempt: () => Promise<T>, explain: (error: unknown) => void): Promise<T | undefined> => {
+    for (let failures = 0; !signal.aborted; failures++) {
+      try {
+        return await attempt();
+      } catch (error) {
+        if (isKubeError(error, 404) && (await gone())) return undefined;
+        explain(error);
+        await sleep(Math.min(missingMs.maxMs, missingMs.baseMs * 2 ** failures));
+      }
+    }
+    return undefined;
+  };
+  const gone = async () => (await kube.get(kinds.Pod, pod.metadata.name, pod.metadata.namespace)) === undefined;
+
+  const prepare = async (): Promise<boolean> => {
+    const bound = await insist(
+      async () => {
+        const live = await kube.get<NodePod>(kinds.Pod, pod.metadata.name, pod.metadata.namespace);
+        if (live?.metadata.uid !== pod.metadata.uid) return undefined;
+        const wanted = await bind(live, runtime.nodeName, ports);
+        if (wanted === live) return live;
+        return kube.replace(wanted).catch((error: unknown) => {
+          // Another try takes them again, or others.
+          ports.release(declaredPorts(wanted));
+          throw error;
+        });
+      },
+      (error) => {
+        if (!isKubeError(error, 409)) log.warn({ err: error }, 'pod not bound');
+      },
+    );
+    if (!bound) return false;
+    pod = bound;
+    slots = allContainers(bound).map((container) => slotOf(bound, container, restartPolicy, timestamp(clock.now())));
+    report();
+    const mounted = await insist(mount, (error) => {
+      tell('Warning', 'FailedMount', messageOf(error));
+    });
+    if (mounted) volumes = mounted;
+    return mounted !== undefined;
+  };
+  const mount = () => {
+    const [main] = pod.spec.containers;
+    const owner = runtime.switchUsers && main ? userOf(pod, main) : undefined;
+    return mountVolumes(runtime, pod, join(folder, 'volumes'), owner);
+  };
+  const refresh = async () => {
+    for (await sleep(refreshMs); !signal.aborted; await sleep(refreshMs)) {
+      await mount().catch((error: unknown) => log.debug({ err: error }, 'volumes not brought up to date'));
+    }
+  };
+
+  const start = (slot: Running): Promise<ContainerLife | undefined> =>
+    insist(
+      () =>
+        startContainer(
+          runtime,
+          {
+            pod,
+            container: slot.container,
+            folder: join(folder, 'containers', slot.name),
+            volumes,
+            life: slot.restarts,
+          },
+          () => {
+            const remark = slot.life?.remark();
+            if (remark !== undefined && remark !== slot.remark)
+              tell('Warning', 'PortIgnored', `${slot.name}: ${remark}`);
+            report();
+          },
+        ),
+      (error) => {
+        const reason = reasonOf(error);
+        slot.state = { waiting: { reason, message: messageOf(error) } };
+        tell('Warning', reason === 'ErrImagePull' ? 'Failed' : reason, messageOf(error));
+        report();
+      },
+    );
+
+  /** One life of a container, reported. */
+  const live = async (slot: Running): Promise<Ended | undefined> => {
+    const life = await start(slot);
+    if (!life) return undefined;
+    slot.life = life;
+    slot.state = { running: { startedAt: life.startedAt } };
+    // Ended while it was being started.
+    if (signal.aborted) void life.stop(0);
+    report();
+    const ended = await life.exited;
+    slot.life = undefined;
+    slot.state = { terminated: ended };
+    return ended;
+  };
+
+  /** All lives of a container; resolves when it has ended for good. */
+  const run = async (slot: Running): Promise<void> => {
+    let failures = 0;
+    while (!signal.aborted) {
+      const begun = clock.monotonic();
+      const ended = await live(slot);
+      if (!ended) return;
+      slot.again = !signal.aborted && isRestarted(slot.role, restartPolicy, ended.exitCode);
+      report();
+      if (!slot.again) return;
+      slot.lastState = slot.state;
+      failures = clock.monotonic() - begun >= provenMs ? 1 : failures + 1;
+      if (failures > 1) await backOff(slot, failures - 2);
+      slot.restarts += 1;
+    }
+  };
+  const backOff = async (slot: Running, power: number) => {
+    const { baseMs, maxMs } = runtime.backOff ?? defaultBackOff;
+    const ms = Math.min(maxMs, baseMs * 2 ** power);
+    const { name, namespace } = pod.metadata;
+    const message = `back-off ${ms / 1000}s restarting failed container=${slot.name} pod=${name}_${namespace}`;
+    slot.state = { waiting: { reason: 'CrashLoopBackOff', message } };
+    tell('Warning', 'BackOff', message);
+    report();
+    await sleep(ms);
+  };
+
+  /** Resolves when a sidecar may be counted on, or when it will never come to that. */
+  const startSidecar = async (slot: Running, running: Promise<void>[]) => {
+    const lives = run(slot);
+    running.push(lives);
+    while (!signal.aborted && !slot.life?.started()) await sleep(50);
+  };
+
+  const work = async (): Promise<void> => {
+    // Lost with the last node and not to be started again: only that is left to report.
+    if (slots.every(({ role, again }) => role !== 'main' || !again) || !(await prepare())) return;
+    const refreshing = refresh();
+    const sidecars: Promise<void>[] = [];
+    for (const slot of slots.filter(({ role }) => role !== 'main')) {
+      if (signal.aborted) break;
+      if (slot.role === 'sidecar') await startSidecar(slot, sidecars);
+      else await run(slot);
+      if (phaseOf(slots) === 'Failed') break;
+    }
+    if (!signal.aborted && phaseOf(slots) !== 'Failed') {
+      await Promise.all(slots.filter(({ role, again }) => role === 'main' && again).map(run));
+    }
+    // Sidecars end after what they serve, and are not started again from here on.
+    stopping.abort(new Error('the pod ended'));
+    await endContainers(['sidecar'], terminationGracePeriodSeconds);
+    await Promise.all([...sidecars, refreshing]);
+  };
+
+  const endContainers = async (roles: readonly Role[], graceSeconds: number) => {
+    for (const role of roles) {
+      const lives = slots.filter((slot) => slot.role === role).flatMap(({ life }) => life ?? []);
+      await Promise.all(lives.map((life) => life.stop(graceSeconds)));
+    }
+  };
+
+  const end = (graceSeconds: number): Promise<void> => {
+    stopping.abort(new Error('the pod is to end'));
+    return (ending ??= endContainers(['init', 'main', 'sidecar'], graceSeconds));
+  };
+
+  const finish = async (): Promise<void> => {
+    try {
+      await work();
+    } catch (error) {
+      log.error({ err: error }, 'pod failed');
+    }
+    await ending;
+    report();
+    await reporting;
+    ports.release(declaredPorts(pod));
+    if (pod.metadata.deletionTimestamp === undefined || silent) return;
+    await rm(folder, { recursive: true, force: true });
+    await removeObject();
+  };
+  const removeObject = async () => {
+    const { uid } = pod.metadata;
+    for (let failures = 0; !stopped(); failures++) {
+      try {
+        await kube.delete(refOf(pod), { gracePeriodSeconds: 0, preconditions: { uid } });
+        return;
+      } catch (error) {
+        // Another object by now.
+        if (isKubeError(error, 409)) return;
+        log.warn({ err: error }, 'pod not removed');
+        await clock.sleep(Math.min(5_000, 100 * 2 ** failures));
+      }
+    }
+  };
+  const stopped = () => silent;
+
+  const done = finish();
+  const update = (next: Stored<NodePod>) => {
+    // The status is written here only, so what is known of it is newer.
+    const { status = next.status } = pod;
+    pod = { ...next, ...(status && { status }) };
+    if (next.metadata.deletionTimestamp === undefined || ending) return;
+    void end(next.metadata.deletionGracePeriodSeconds ?? terminationGracePeriodSeconds);
+  };
+  update(first);
+  /** Ends it by then, whatever time it has been given before. */
+  const endWithin = async (graceSeconds: number) => {
+    silent = true;
+    void end(graceSeconds);
+    const late = new AbortController();
+    const killing = clock.sleep(graceSeconds * 1000, late.signal).then(
+      () => slots.forEach(({ life }) => life?.kill()),
+      () => undefined,
+    );
+    await done;
+    late.abort();
+    await killing;
+  };
+  return {
+    update,
+    async abandon() {
+      await endWithin(0);
+      await rm(folder, { recursive: true, force: true });
+    },
+    stop: (graceSeconds) => endWithin(Math.min(graceSeconds, terminationGracePeriodSeconds)),
+    done,
+  };
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof ImageError) return 'ErrImagePull';
+  if (error instanceof ConfigError) return 'CreateContainerConfigError';
+  return error instanceof StartError ? 'RunContainerError' : 'CreateContainerError';
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

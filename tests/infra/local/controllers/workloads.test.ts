@@ -1,0 +1,250 @@
+import t from 'tap';
+import { settle } from '../../../support/clock.ts';
+import type { BatchJob, Deployment, ReplicaSet, StatefulSet } from '../../../../infra/local/controllers/objects.ts';
+import { findCondition } from '../../../../runtime/kube/conditions.ts';
+import type { Pod } from '../../../../runtime/contracts/pod.ts';
+import type { Stored } from '../../../../runtime/contracts/kubernetes.ts';
+import { KubeError } from '../../../../runtime/kube/kube-client.ts';
+import { kinds } from '../../../../runtime/contracts/resources/kinds.ts';
+import { startControllers, template } from '../../../support/local-controllers.ts';
+
+const labels = { app: 'web' };
+const imageOf = (pod: Pod) => (pod.spec.containers[0] as { image?: string }).image;
+const live = (pods: Stored<Pod>[]) => pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
+
+const deployment = (spec: Partial<Deployment['spec']> = {}): Deployment => ({
+  apiVersion: 'apps/v1',
+  kind: 'Deployment',
+  metadata: { name: 'web', namespace: 'default' },
+  spec: { replicas: 2, selector: { matchLabels: labels }, template: template(labels), ...spec },
+});
+
+t.test('a Deployment rolls to a new template, keeps its history and returns to an old one', async (t) => {
+  const world = await startControllers(t);
+  const { kube, all, until } = world;
+  const rollTo = async (change: Partial<Deployment['spec']>) => {
+    const [stored] = all<Deployment>(kinds.Deployment);
+    if (!stored) throw new Error('no deployment');
+    await kube.replace({ ...stored, spec: { ...stored.spec, ...change } });
+  };
+  const complete = (image: string) =>
+    until(`all run ${image}`, () => {
+      const [stored] = all<Deployment>(kinds.Deployment);
+      const pods = all<Pod>(kinds.Pod);
+      const done =
+        findCondition(stored?.status?.conditions, 'Progressing')?.reason === 'NewReplicaSetAvailable' &&
+        stored?.status?.observedGeneration === stored?.metadata.generation;
+      return done && pods.length === 2 && pods.every((pod) => imageOf(pod) === image) && stored;
+    });
+  await world.create(deployment());
+  const first = await complete('app:1');
+  t.match(first.status, { replicas: 2, readyReplicas: 2, updatedReplicas: 2, unavailableReplicas: 0 });
+  const [set] = all<ReplicaSet>(kinds.ReplicaSet);
+
+  await rollTo({ template: template(labels, '2') });
+  await complete('app:2');
+  t.equal(all(kinds.ReplicaSet).length, 2);
+
+  await rollTo({ template: template(labels, '1'), revisionHistoryLimit: 1 });
+  await complete('app:1');
+  const again = all<ReplicaSet>(kinds.ReplicaSet).find(({ metadata }) => metadata.uid === set?.metadata.uid);
+  t.equal(again?.metadata.annotations?.['deployment.kubernetes.io/revision'], '3', 'the same set, newest again');
+
+  await rollTo({ template: template(labels, '3') });
+  await complete('app:3');
+  await until('old sets go', () => all(kinds.ReplicaSet).length === 2 && 'yes');
+});
+
+t.test('a rollout whose pods never serve leaves the old ones alone and is called failed', async (t) => {
+  const world = await startControllers(t);
+  const { kube, all, until } = world;
+  const rollingUpdate = { maxSurge: 1, maxUnavailable: 0 };
+  await world.create(deployment({ strategy: { type: 'RollingUpdate', rollingUpdate }, progressDeadlineSeconds: 1 }));
+  await until('two serve', () => all<Deployment>(kinds.Deployment)[0]?.status?.readyReplicas === 2 && 'yes');
+  world.fate = () => 'running';
+  const stored = await until('it is settled', () => all<Deployment>(kinds.Deployment)[0]);
+  await kube.replace({ ...stored, spec: { ...stored.spec, template: template(labels, 'bad') } });
+  const failed = await until('its deadline is over', () => {
+    const [now] = all<Deployment>(kinds.Deployment);
+    return findCondition(now?.status?.conditions, 'Progressing')?.reason === 'ProgressDeadlineExceeded' && now;
+  });
+  t.match(failed.status, { readyReplicas: 2, updatedReplicas: 1, replicas: 3 });
+  t.equal(findCondition(failed.status?.conditions, 'Available')?.status, 'True');
+  t.equal(all<Pod>(kinds.Pod).filter((pod) => imageOf(pod) === 'app:1').length, 2);
+});
+
+t.test('pods that the API server refuses are reported up to the Deployment, and made when they may be', async (t) => {
+  const world = await startControllers(t);
+  const { kube, all, until } = world;
+  kube.intercept = ({ verb, kind }) => {
+    if (verb === 'create' && kind === 'Pod') throw new KubeError(403, 'Forbidden', 'exceeded quota: pods');
+  };
+  await world.create(deployment());
+  const conditions = () => all<Deployment>(kinds.Deployment)[0]?.status?.conditions;
+  const refused = await until('it says so', () => findCondition(conditions(), 'ReplicaFailure'));
+  t.match(refused, { status: 'True', reason: 'FailedCreate', message: 'exceeded quota: pods' });
+  kube.intercept = undefined;
+  await until('both are there', () => all(kinds.Pod).length === 2 && 'yes');
+  await until('it is over', () => findCondition(conditions(), 'ReplicaFailure') === undefined && 'yes');
+});
+
+t.test('Recreate: the old pods are gone before a new one is made', async (t) => {
+  const world = await startControllers(t);
+  const { kube, all, until } = world;
+  // Something holds the old ones for a while.
+  const held = template(labels);
+  held.metadata = { labels, finalizers: ['test/hold'] };
+  await world.create(deployment({ strategy: { type: 'Recreate' }, template: held }));
+  await until('two serve', () => all<Deployment>(kinds.Deployment)[0]?.status?.readyReplicas === 2 && 'yes');
+  const images: Set<string | undefined>[] = [];
+  world.fate = () => {
+    images.push(new Set(all<Pod>(kinds.Pod).map(imageOf)));
+    return 'ready';
+  };
+  const stored = await until('it is settled', () => all<Deployment>(kinds.Deployment)[0]);
+  await kube.replace({ ...stored, spec: { ...stored.spec, template: template(labels, '2') } });
+  await until('all was looked at', () => {
+    const [now] = all<Deployment>(kinds.Deployment);
+    const seen = [...all<ReplicaSet>(kinds.ReplicaSet), ...(now ? [now] : [])].every(
+      ({ metadata, status }) => status?.observedGeneration === metadata.generation,
+    );
+    const going = all<Pod>(kinds.Pod).filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
+    return seen && now?.metadata.generation === 2 && going.length === 2 && 'yes';
+  });
+  for (const { metadata } of all(kinds.Pod)) {
+    await kube.mergePatch(
+      { ...kinds.Pod, namespace: 'default', name: metadata.name },
+      { metadata: { finalizers: [] } },
+    );
+  }
+  await until('two new ones', () => {
+    const pods = all<Pod>(kinds.Pod);
+    return pods.length === 2 && pods.every((pod) => imageOf(pod) === 'app:2') && 'yes';
+  });
+  t.ok(images.length > 0 && images.every((seen) => !seen.has('app:1')), 'never both');
+});
+
+t.test('a ReplicaSet replaces pods that end or are deleted, and gives up the useless ones first', async (t) => {
+  const world = await startControllers(t);
+  const { kube, all, until, set } = world;
+  await world.create(deployment({ replicas: 3 }));
+  const three = () => {
+    const pods = live(all<Pod>(kinds.Pod)).filter(({ status }) => status?.phase === 'Running');
+    return pods.length === 3 && pods;
+  };
+  const [first, second, third] = await until('three', three);
+  if (!first || !second || !third) throw new Error('three pods');
+  await kube.delete({ apiVersion: 'v1', kind: 'Pod', namespace: 'default', name: first.metadata.name });
+  await set(second, 'Failed');
+  const pods = await until('three again', three);
+  t.notOk(pods.some(({ metadata }) => [first, second].some((gone) => gone.metadata.uid === metadata.uid)));
+  await set(third, 'running');
+  await kube.mergePatch({ ...kinds.Deployment, namespace: 'default', name: 'web' }, { spec: { replicas: 2 } });
+  await until('the one that serves nobody goes', () => {
+    const left = all<Pod>(kinds.Pod).filter(({ status }) => status?.phase === 'Running');
+    return left.length === 2 && left.every(({ metadata }) => metadata.uid !== third.metadata.uid) && 'yes';
+  });
+});
+
+t.test('a StatefulSet makes its pods in order, each with its claim, and rolls from the last one', async (t) => {
+  const world = await startControllers(t);
+  const { kube, all, until } = world;
+  const made: string[] = [];
+  world.fate = ({ metadata }) => {
+    made.push(metadata.name);
+    return made.length === 1 ? undefined : 'ready';
+  };
+  const set: StatefulSet = {
+    apiVersion: 'apps/v1',
+    kind: 'StatefulSet',
+    metadata: { name: 'db', namespace: 'default' },
+    spec: {
+      replicas: 2,
+      selector: { matchLabels: labels },
+      template: template(labels),
+      volumeClaimTemplates: [{ metadata: { name: 'data' }, spec: { accessModes: ['ReadWriteOnce'] } }],
+    },
+  };
+  await world.create(set);
+  const waiting = await until('the first one is there', () => all<Pod>(kinds.Pod)[0]);
+  const passes = () => kube.calls.filter(({ verb, kind }) => verb === 'get' && kind === 'StatefulSet').length;
+  const before = passes();
+  await world.set(waiting, 'running');
+  while (passes() === before) await settle();
+  await settle();
+  t.same(made, ['db-0'], 'the second one waits until the first serves');
+  await world.set(waiting, 'ready');
+  const ready = (revision?: string) => () => {
+    const [now] = all<StatefulSet>(kinds.StatefulSet);
+    const status = now?.status ?? {};
+    const done = status['readyReplicas'] === 2 && status['updatedReplicas'] === 2;
+    return done && status['currentRevision'] !== revision && now;
+  };
+  const first = await until('both serve', ready());
+  t.same(made, ['db-0', 'db-1']);
+  t.same(
+    all(kinds.PersistentVolumeClaim).map(({ metadata }) => metadata.name),
+    ['data-db-0', 'data-db-1'],
+  );
+  const [zero] = all<Pod>(kinds.Pod);
+  t.match(zero?.spec.volumes, [{ name: 'data', persistentVolumeClaim: { claimName: 'data-db-0' } }]);
+  await kube.replace({ ...first, spec: { ...first.spec, template: template(labels, '2') } });
+  await until('both are new', ready(first.status?.['currentRevision'] as string));
+  t.same(made.slice(2), ['db-1', 'db-0']);
+  t.equal(all(kinds.PersistentVolumeClaim).length, 2);
+});
+
+const job = (spec: Partial<BatchJob['spec']>): BatchJob => ({
+  apiVersion: 'batch/v1',
+  kind: 'Job',
+  metadata: { name: 'run', namespace: 'default' },
+  spec: { template: template({ role: 'run' }, '1', { restartPolicy: 'Never' }), ...spec },
+});
+const ended = (jobs: Stored<BatchJob>[], type: 'Complete' | 'Failed') =>
+  jobs.find(({ status }) => findCondition(status?.conditions, type)?.status === 'True');
+
+t.test('a Job completes when as many pods as it wants have succeeded, a few at a time', async (t) => {
+  const world = await startControllers(t);
+  let most = 0;
+  world.fate = () => {
+    most = Math.max(most, world.all<Pod>(kinds.Pod).filter(({ status }) => status?.phase !== 'Succeeded').length);
+    return 'Succeeded';
+  };
+  await world.create(job({ completions: 5, parallelism: 2 }));
+  const done = await world.until('it completes', () => ended(world.all(kinds.BatchJob), 'Complete'));
+  t.match(done.status, { succeeded: 5, failed: 0, completionTime: String });
+  t.equal(world.all(kinds.Pod).length, 5);
+  t.ok(most <= 2);
+});
+
+t.test('a Job fails after as many failures as it allows, or when its time is over; what still runs goes', async (t) => {
+  const world = await startControllers(t);
+  world.fate = () => 'Failed';
+  await world.create(job({ backoffLimit: 2 }));
+  const failed = await world.until('it fails', () => ended(world.all(kinds.BatchJob), 'Failed'));
+  t.equal(findCondition(failed.status?.conditions, 'Failed')?.reason, 'BackoffLimitExceeded');
+  t.equal(failed.status?.failed, 3);
+  t.equal(world.all(kinds.Pod).length, 3, 'the log of every failure stays');
+
+  world.fate = () => 'running';
+  await world.create({ ...job({ activeDeadlineSeconds: 1 }), metadata: { name: 'slow', namespace: 'default' } });
+  const late = await world.until('it is late', () =>
+    ended(
+      world.all<BatchJob>(kinds.BatchJob).filter(({ metadata }) => metadata.name === 'slow'),
+      'Failed',
+    ),
+  );
+  t.equal(findCondition(late.status?.conditions, 'Failed')?.reason, 'DeadlineExceeded');
+  await world.until('its pod goes', () => world.all(kinds.Pod).length === 3 && 'yes');
+});
+
+t.test('a Job that has ended goes with its pods when its time to live is over', async (t) => {
+  const world = await startControllers(t);
+  world.fate = () => 'Succeeded';
+  await world.create(job({ ttlSecondsAfterFinished: 0 }));
+  await world.until(
+    'a pod has run',
+    () => world.kube.calls.some(({ verb, kind }) => verb === 'create' && kind === 'Pod') && 'yes',
+  );
+  await world.until('all is gone', () => world.all(kinds.BatchJob).length + world.all(kinds.Pod).length === 0 && 'yes');
+});

@@ -1,0 +1,132 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import type { KubeObject } from '../../../../runtime/contracts/kubernetes.ts';
+import type { NodePod } from '../../../../infra/local/node/pod-spec.ts';
+import { startNode } from '../../../support/local-node.ts';
+
+const phase = (wanted: string) => (pod: NodePod) => pod.status?.phase === wanted;
+const waitingFor = (reason: string) => (pod: NodePod) =>
+  pod.status?.containerStatuses?.some(({ state }) => state?.waiting?.reason === reason) ?? false;
+const base64 = (text: string) => Buffer.from(text).toString('base64');
+const inDefault = (kind: string, name: string, fields: object): KubeObject => ({
+  apiVersion: 'v1',
+  kind,
+  metadata: { name, namespace: 'default' },
+  ...fields,
+});
+const secret = inDefault('Secret', 'keys', { data: { TOKEN: base64('s3cret'), OTHER: base64('other') } });
+const settings = inDefault('ConfigMap', 'settings', { data: { 'app.json': '{"a":1}', LEVEL: 'debug' } });
+
+t.test('a container sees its variables as Kubernetes orders and expands them', async (t) => {
+  const { image, pod, until, log, kube } = await startNode(t);
+  kube.seed(secret, settings);
+  const source = `
+const names = ['PLAIN', 'BOTH', 'OTHER', 'TOKEN', 'X_LEVEL', 'NAME', 'IP', 'MEMORY', 'LITERAL', 'MISSING', 'FROM_IMAGE', 'SVC_HOME', 'HOME'];
+console.log(JSON.stringify(Object.fromEntries(names.map((name) => [name, process.env[name]]))));
+`;
+  await image('env:1', source, { env: { FROM_IMAGE: 'yes', PLAIN: 'image' } });
+  await pod('variables', {
+    restartPolicy: 'Never',
+    containers: [
+      {
+        name: 'main',
+        image: 'env:1',
+        resources: { limits: { memory: '64Mi' } },
+        envFrom: [{ secretRef: { name: 'keys' } }, { prefix: 'X_', configMapRef: { name: 'settings' } }],
+        env: [
+          { name: 'PLAIN', value: 'a' },
+          { name: 'BOTH', value: '$(PLAIN)-$(TOKEN)-$(NOBODY)' },
+          { name: 'LITERAL', value: '$$(PLAIN)' },
+          { name: 'OTHER', valueFrom: { secretKeyRef: { name: 'keys', key: 'TOKEN' } } },
+          { name: 'NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
+          { name: 'IP', valueFrom: { fieldRef: { fieldPath: 'status.podIP' } } },
+          { name: 'MEMORY', valueFrom: { resourceFieldRef: { resource: 'limits.memory' } } },
+          { name: 'MISSING', valueFrom: { secretKeyRef: { name: 'nobody', key: 'x', optional: true } } },
+        ],
+      },
+    ],
+  });
+  const ended = await until('variables', phase('Succeeded'));
+  const seen = JSON.parse(await log(ended, 'main')) as Record<string, string>;
+  const { HOME: home = '', ...rest } = seen;
+  t.same(rest, {
+    PLAIN: 'a',
+    BOTH: 'a-s3cret-$(NOBODY)',
+    LITERAL: '$(PLAIN)',
+    OTHER: 's3cret',
+    TOKEN: 's3cret',
+    X_LEVEL: 'debug',
+    NAME: 'variables',
+    IP: '127.0.0.1',
+    MEMORY: String(64 * 1024 * 1024),
+    FROM_IMAGE: 'yes',
+  });
+  t.match(home, ended.metadata.uid, 'nothing of the node itself');
+});
+
+t.test('a pod waits for the image, Secret or volume that it names, and says for which', async (t) => {
+  const { image, pod, until, kube } = await startNode(t);
+  const env = [{ name: 'TOKEN', valueFrom: { secretKeyRef: { name: 'keys', key: 'TOKEN' } } }];
+  await pod('waiting', {
+    restartPolicy: 'Never',
+    volumes: [{ name: 'settings', configMap: { name: 'settings' } }],
+    containers: [{ name: 'main', image: 'later:1', env }],
+  });
+  kube.seed(settings);
+  const imageless = await until('waiting', waitingFor('ErrImagePull'));
+  t.match(imageless.status?.containerStatuses?.[0]?.state?.waiting?.message, /svc image build DIR -t later:1/);
+  await image('later:1', 'process.exit(process.env.TOKEN === "s3cret" ? 0 : 1)');
+  const secretless = await until('waiting', waitingFor('CreateContainerConfigError'));
+  t.equal(secretless.status?.containerStatuses?.[0]?.state?.waiting?.message, 'secret "keys" not found');
+  kube.seed(secret);
+  await until('waiting', phase('Succeeded'));
+});
+
+t.test('volumes lie where the container is told, and a claim outlives its pod', async (t) => {
+  const { image, pod, until, log, kube, folder, untilGone } = await startNode(t);
+  kube.seed(secret, settings, inDefault('PersistentVolumeClaim', 'data', { spec: {} }));
+  const script = `
+set -e
+cat /etc/keys/TOKEN; cat $SETTINGS; cat token
+cat /var/run/secrets/kubernetes.io/serviceaccount/token
+echo; [ -f /data/kept ] && cat /data/kept || echo none
+echo kept >/data/kept; echo temporary >/tmp/x; cat /tmp/x
+`;
+  await image('tool:1', '');
+  const spec: Parameters<typeof pod>[1] = {
+    restartPolicy: 'Never',
+    serviceAccountName: 'runner',
+    volumes: [
+      { name: 'keys', secret: { secretName: 'keys', items: [{ key: 'TOKEN', path: 'TOKEN' }], defaultMode: 0o440 } },
+      { name: 'settings', configMap: { name: 'settings' } },
+      { name: 'data', persistentVolumeClaim: { claimName: 'data' } },
+      { name: 'token', projected: { sources: [{ serviceAccountToken: { path: 'poll', audience: 'poll' } }] } },
+    ],
+    containers: [
+      {
+        name: 'main',
+        image: 'tool:1',
+        command: ['sh', '-c', script.replace('cat token', 'cat /app/tokens/poll')],
+        env: [{ name: 'SETTINGS', value: '/etc/settings/app.json' }],
+        volumeMounts: [
+          { name: 'keys', mountPath: '/etc/keys' },
+          { name: 'settings', mountPath: '/etc/settings' },
+          { name: 'data', mountPath: '/data' },
+          { name: 'token', mountPath: '/app/tokens' },
+        ],
+      },
+    ],
+  };
+  const said = (kept: string) => `s3cret{"a":1}token of runner for polltoken of runner for api\n${kept}\ntemporary\n`;
+  await pod('first', spec);
+  const first = await until('first', phase('Succeeded'));
+  t.equal(await log(first, 'main'), said('none'));
+  const volumes = join(folder, 'node/pods', first.metadata.uid, 'volumes');
+  t.equal(readFileSync(join(volumes, 'keys/TOKEN'), 'utf8'), 's3cret');
+  t.match(readFileSync(join(volumes, 'service-account/kubeconfig'), 'utf8'), '"tokenFile"');
+  await kube.delete({ apiVersion: 'v1', kind: 'Pod', namespace: 'default', name: 'first' });
+  await untilGone('first');
+  await pod('second', spec);
+  t.equal(await log(await until('second', phase('Succeeded')), 'main'), said('kept'));
+});

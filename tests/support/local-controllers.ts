@@ -1,0 +1,114 @@
+import { Registry } from 'prom-client';
+import type { Test } from 'tap';
+import { createControllerManager } from '../../infra/local/controllers/controller-manager.ts';
+import type { PodTemplate } from '../../infra/local/controllers/objects.ts';
+import type { KubeObject, ObjectRef, Stored } from '../../runtime/contracts/kubernetes.ts';
+import type { Pod } from '../../runtime/contracts/pod.ts';
+import { kinds, type ResourceKind } from '../../runtime/contracts/resources/kinds.ts';
+import { systemClock } from '../../runtime/domain/clock.ts';
+import { refOf } from '../../runtime/kube/children.ts';
+import { fakeKube, type FakeKube } from './fake-kube.ts';
+import { silentLog } from './log.ts';
+
+/** The kinds that these tests have. */
+const collected = [
+  kinds.Deployment,
+  kinds.ReplicaSet,
+  kinds.StatefulSet,
+  kinds.BatchJob,
+  kinds.CronJob,
+  kinds.Pod,
+  kinds.Service,
+  kinds.EndpointSlice,
+  kinds.ConfigMap,
+];
+
+/** What a node would make of a new pod; undefined leaves it pending. */
+export type Fate = 'ready' | 'running' | 'Succeeded' | 'Failed' | undefined;
+
+/** The controllers over objects in memory, with pods that a test decides about. */
+export interface ControllersUnderTest {
+  kube: FakeKube;
+  /** What becomes of each pod from now on; by default `ready`. */
+  fate: (pod: Stored<Pod>) => Fate;
+  create: <T extends KubeObject>(object: T) => Promise<Stored<T>>;
+  /** Everything of a kind that is there. */
+  all: <T extends KubeObject = KubeObject>(kind: ResourceKind) => Stored<T>[];
+  /** Resolves to what `look` finds, looking again at every change. */
+  until: <T>(what: string, look: () => T | undefined | false) => Promise<T>;
+  set: (pod: Stored<Pod>, fate: Fate) => Promise<void>;
+}
+
+const ref = (object: KubeObject): ObjectRef => refOf(object);
+
+export async function startControllers(t: Test): Promise<ControllersUnderTest> {
+  const kube = fakeKube({ collectGarbage: false });
+  const manager = createControllerManager({
+    kube,
+    clock: systemClock,
+    log: silentLog,
+    registry: new Registry(),
+    collected,
+    jobRetry: { baseMs: 1, maxMs: 5 },
+  });
+  await manager.start();
+  const stopping = new AbortController();
+  const looks = new Set<() => void>();
+  const tests: ControllersUnderTest = {
+    kube,
+    fate: () => 'ready',
+    create: (object) => kube.create(object),
+    all: (kind) => kube.all(kind),
+    async until(what, look) {
+      const { promise, resolve, reject } = Promise.withResolvers<Exclude<ReturnType<typeof look>, undefined | false>>();
+      const timer = setTimeout(() => reject(new Error(`it never came to that: ${what}`)), 20_000);
+      const again = () => {
+        const found = look();
+        if (found !== undefined && found !== false)
+          resolve(found as Exclude<ReturnType<typeof look>, undefined | false>);
+      };
+      looks.add(again);
+      again();
+      try {
+        return await promise;
+      } finally {
+        clearTimeout(timer);
+        looks.delete(again);
+      }
+    },
+    async set(pod, fate) {
+      if (fate === undefined) return;
+      const ended = fate === 'Succeeded' || fate === 'Failed';
+      const at = new Date().toISOString();
+      const state = ended ? { terminated: { exitCode: fate === 'Failed' ? 1 : 0, finishedAt: at } } : { running: {} };
+      const status = {
+        phase: ended ? fate : 'Running',
+        podIP: '127.0.0.1',
+        conditions: [{ type: 'Ready', status: fate === 'ready' ? 'True' : 'False' }],
+        containerStatuses: [{ name: 'main', ready: fate === 'ready', restartCount: 0, state }],
+      };
+      await kube.mergePatch(ref(pod), { status }, 'status').catch(() => undefined);
+    },
+  };
+  const follow = async (kind: ResourceKind) => {
+    for await (const { type, object } of kube.watch(kind, { resourceVersion: '1' }, stopping.signal)) {
+      if (kind === kinds.Pod && type === 'ADDED') {
+        const pod = object as Stored<Pod>;
+        await tests.set(pod, tests.fate(pod));
+      }
+      for (const look of looks) look();
+    }
+  };
+  const following = collected.map(follow);
+  t.teardown(async () => {
+    stopping.abort();
+    await Promise.all(following);
+    await manager.stop();
+  });
+  return tests;
+}
+
+/** A template whose pods carry these labels; `version` is what a new one differs in. */
+export function template(labels: Record<string, string>, version = '1', spec: object = {}): PodTemplate {
+  return { metadata: { labels }, spec: { containers: [{ name: 'main', image: `app:${version}` }], ...spec } };
+}
