@@ -1,0 +1,321 @@
+import { once } from 'node:events';
+import { Agent, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import { hostname } from 'node:os';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import t from 'tap';
+import { createAddressMatcher } from '../../../../runtime/domain/address.ts';
+import { appHost, appObjects, createWorld, namespace, seenBy, type Test } from './world.ts';
+
+/** A world with an open app. */
+async function openApp(test: Test, listener?: (request: IncomingMessage, response: ServerResponse) => void) {
+  const world = await createWorld(test);
+  const pod = listener ? await world.serve('api', namespace, listener) : await world.serveEcho();
+  await world.put(...appObjects());
+  return { ...world, pod: pod.server };
+}
+
+/** A request whose body and answer the test handles itself. */
+function begin(port: number, options: { method?: string; headers?: Record<string, string>; path?: string } = {}) {
+  const { headers, ...rest } = options;
+  return httpRequest({ port, host: '127.0.0.1', agent: false, ...rest, headers: { host: appHost, ...headers } });
+}
+
+t.test('the X-Forwarded headers say what the ingress saw, and nothing that a client claims', async (t) => {
+  const world = await openApp(t);
+  const claims = Object.fromEntries(
+    [
+      'For',
+      'Host',
+      'Port',
+      'Proto',
+      'Server',
+      'Uri',
+      'Method',
+      'Prefix',
+      'Tls-Client-Cert',
+      'Tls-Client-Cert-Info',
+    ].map((name) => [`X-Forwarded-${name}`, 'forged']),
+  );
+  const seen = {
+    'x-forwarded-for': '127.0.0.1',
+    'x-forwarded-host': appHost,
+    'x-forwarded-port': '80',
+    'x-forwarded-proto': 'http',
+    'x-forwarded-server': hostname(),
+    'x-real-ip': '127.0.0.1',
+  };
+  const about = (headers: Record<string, string>) =>
+    Object.fromEntries(Object.entries(headers).filter(([name]) => /^x-(forwarded|real)/.test(name)));
+  t.same(about(seenBy(await world.ask()).headers), seen);
+  const spoofed = await world.ask({
+    headers: { ...claims, 'X-Real-IP': 'forged', 'x-forwarded-for': ['1.2.3.4', '::1'] },
+  });
+  t.same(about(seenBy(spoofed).headers), seen);
+  t.equal(seenBy(await world.ask({ host: `${appHost}:8080` })).headers['x-forwarded-port'], '8080');
+
+  await t.test('but for a proxy that is trusted', async (t) => {
+    const trusting = await createWorld(t, { trusted: createAddressMatcher(['127.0.0.0/8']) });
+    await trusting.serveEcho();
+    await trusting.put(...appObjects());
+    const given = {
+      ...{
+        'X-Forwarded-For': ['203.0.113.7', '198.51.100.1'],
+        'X-Forwarded-Proto': 'https',
+        'X-Real-Ip': '203.0.113.7',
+      },
+      ...{ 'X-Forwarded-Host': 'shop.example.com', 'X-Forwarded-Prefix': '/x' },
+    };
+    t.match(seenBy(await trusting.ask({ headers: given })).headers, {
+      'x-forwarded-for': '203.0.113.7, 198.51.100.1, 127.0.0.1',
+      'x-forwarded-proto': 'https',
+      'x-forwarded-port': '443',
+      'x-forwarded-host': 'shop.example.com',
+      'x-forwarded-prefix': '/x',
+      'x-real-ip': '203.0.113.7',
+    });
+  });
+});
+
+t.test('headers pass both ways, but for those of one connection', async (t) => {
+  const world = await openApp(t, (request, response) => {
+    response.writeHead(418, 'Short and stout', [
+      ...[
+        'Set-Cookie',
+        'a=1',
+        'Set-Cookie',
+        'b=2',
+        'X-Seen',
+        JSON.stringify(request.rawHeaders),
+        'Content-Length',
+        '2',
+      ],
+      ...['Connection', 'X-Gone', 'X-Gone', 'hop', 'Keep-Alive', 'timeout=77', 'Proxy-Authenticate', 'Basic'],
+    ]);
+    // With a string node:http would write the head in UTF-8.
+    response.end(Buffer.from('ok'));
+  });
+  const reply = await world.ask({
+    headers: {
+      ...{ accept: ['a/b', 'c/d'], 'x-custom': 'Ä', Connection: 'close, X-Drop', 'X-Drop': 'hop' },
+      ...{
+        TE: 'trailers, gzip',
+        'Proxy-Authorization': 'Basic x',
+        'Keep-Alive': '1',
+        'Proxy-Connection': 'x',
+      },
+    },
+  });
+  t.equal(reply.status, 418);
+  t.equal(reply.body, 'ok');
+  t.same(reply.headers['set-cookie'], ['a=1', 'b=2']);
+  for (const name of ['x-gone', 'proxy-authenticate']) t.equal(reply.headers[name], undefined, name);
+  t.not(reply.headers['keep-alive'], 'timeout=77');
+  const raw = JSON.parse(String(reply.headers['x-seen'])) as string[];
+  const values = (name: string) => raw.filter((_, index) => index % 2 === 1 && raw[index - 1] === name);
+  t.same(values('Accept'), ['a/b', 'c/d']);
+  t.same(values('X-Custom'), ['Ä']);
+  t.same(values('Te'), ['trailers']);
+  t.same(values('Host'), [appHost]);
+  for (const name of ['X-Drop', 'Proxy-Authorization', 'Keep-Alive', 'Proxy-Connection']) t.same(values(name), []);
+});
+
+t.test('bodies keep their framing, whatever the method', async (t) => {
+  const world = await openApp(t);
+  for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+    const empty = seenBy(await world.ask({ method }));
+    t.equal(empty.headers['transfer-encoding'], undefined, `${method} without a body`);
+    t.equal(empty.headers['content-length'], ['POST', 'PUT', 'PATCH'].includes(method) ? '0' : undefined, method);
+    const whole = seenBy(await world.ask({ method, headers: { 'Content-Length': '5' }, body: 'hello' }));
+    t.equal(whole.headers['content-length'], '5');
+    t.equal(whole.body, 'hello', method);
+    const chunked = seenBy(await world.ask({ method, headers: { 'Transfer-Encoding': 'chunked' }, body: 'hello' }));
+    t.equal(chunked.headers['transfer-encoding'], 'chunked');
+    t.equal(chunked.body, 'hello', `${method} in chunks`);
+  }
+  const head = await world.ask({ method: 'HEAD' });
+  t.equal(head.status, 200);
+  t.equal(head.body, '');
+});
+
+t.test('an answer is passed on as it comes, head first, with its trailers', async (t) => {
+  const pods: ServerResponse[] = [];
+  const asked = Promise.withResolvers<void>();
+  const world = await openApp(t, (_, response) => {
+    response.writeHead(200, { 'Content-Type': 'text/event-stream', Trailer: 'X-Sum' });
+    response.flushHeaders();
+    pods.push(response);
+    asked.resolve();
+  });
+  const request = begin(world.port);
+  request.end();
+  const [reply] = (await once(request, 'response')) as [IncomingMessage];
+  await asked.promise;
+  for (const event of ['data: 1\n\n', 'data: 2\n\n']) {
+    pods[0]?.write(event);
+    t.equal(String((await once(reply, 'data'))[0]), event);
+  }
+  pods[0]?.addTrailers({ 'X-Sum': '3' });
+  pods[0]?.end();
+  reply.resume();
+  await once(reply, 'end');
+  t.equal(reply.trailers['x-sum'], '3');
+});
+
+t.test('a large body streams both ways, and both sides wait for who is slower', async (t) => {
+  const world = await openApp(t, (request, response) => {
+    response.writeHead(200, { 'Content-Type': 'application/octet-stream' });
+    request.pipe(response);
+  });
+  const chunk = Buffer.alloc(256 * 1024, 'x');
+  const total = chunk.length * 256;
+  let [sent, received] = [0, 0];
+  const request = begin(world.port, { method: 'POST' });
+  const chunks = function* () {
+    for (; sent < total; sent += chunk.length) yield chunk;
+  };
+  Readable.from(chunks()).pipe(request);
+  const [reply] = (await once(request, 'response')) as [IncomingMessage];
+  // Nobody reads the answer yet: the sender gets as far as the system's buffers reach.
+  for (let before = -1; before !== sent;) {
+    before = sent;
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+  t.ok(sent < total / 2, `${sent} bytes are under way`);
+  for await (const part of reply as AsyncIterable<Buffer>) received += part.length;
+  t.equal(received, total);
+});
+
+t.test('a client that waits for 100 Continue gets it from the pod, not before', async (t) => {
+  const world = await openApp(t);
+  const request = begin(world.port, { method: 'POST', headers: { Expect: '100-continue', 'Content-Length': '2' } });
+  request.flushHeaders();
+  await once(request, 'continue');
+  request.end('ok');
+  const [reply] = (await once(request, 'response')) as [IncomingMessage];
+  t.equal(seenBy({ body: await text(reply) }).body, 'ok');
+
+  await t.test('and a denied one never', async (t) => {
+    await world.put(...appObjects({ gated: true }));
+    await world.serveChecker((_, response) => response.writeHead(401).end('no'));
+    const denied = begin(world.port, {
+      method: 'POST',
+      headers: { Expect: '100-continue', 'Content-Length': '9999999' },
+    });
+    denied.on('continue', () => t.fail('was asked for its body'));
+    denied.flushHeaders();
+    const [answer] = (await once(denied, 'response')) as [IncomingMessage];
+    t.equal(answer.statusCode, 401);
+    denied.destroy();
+  });
+});
+
+t.test('a client that leaves is noticed by the pod, before the answer, during it and during the upload', async (t) => {
+  const arrived: PromiseWithResolvers<[IncomingMessage, ServerResponse]>[] = [];
+  const next = () => {
+    const waiting = Promise.withResolvers<[IncomingMessage, ServerResponse]>();
+    arrived.push(waiting);
+    return waiting.promise;
+  };
+  const world = await openApp(t, (request, response) => arrived.shift()?.resolve([request, response]));
+
+  const silent = next();
+  const waiting = begin(world.port).on('error', () => undefined);
+  waiting.end();
+  const [, held] = await silent;
+  waiting.destroy();
+  await once(held, 'close');
+
+  const streaming = next();
+  const reading = begin(world.port).on('error', () => undefined);
+  reading.end();
+  const [, response] = await streaming;
+  response.write('first');
+  const [reply] = (await once(reading, 'response')) as [IncomingMessage];
+  reply.on('error', () => undefined);
+  reading.destroy();
+  await once(response, 'close');
+
+  const uploading = next();
+  const writing = begin(world.port, { method: 'POST' }).on('error', () => undefined);
+  writing.write('part');
+  const [upload] = await uploading;
+  const cut = once(upload, 'error');
+  upload.resume();
+  writing.destroy();
+  await cut;
+  t.equal(upload.complete, false);
+});
+
+t.test('a pod that breaks off is a 502 before its answer, and cuts the answer after', async (t) => {
+  const world = await openApp(t, (request, response) => {
+    if (request.url === '/before') request.socket.destroy();
+    else response.writeHead(200, { 'Content-Length': '10' }).write('half', () => request.socket.destroy());
+  });
+  t.equal((await world.ask({ path: '/before' })).status, 502);
+  t.equal((await world.ask({ path: '/before', method: 'POST', body: 'x' })).status, 502);
+  await t.rejects(world.ask({ path: '/during' }), { code: 'ECONNRESET' });
+});
+
+t.test('an answer before the end of the upload reaches the client, and the connection goes on', async (t) => {
+  const world = await openApp(t, (request, response) => {
+    response.end(request.method);
+    request.on('error', () => undefined);
+  });
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  t.teardown(() => agent.destroy());
+  const send = (method: string) => httpRequest({ port: world.port, agent, method, headers: { host: appHost } });
+  const upload = send('POST');
+  upload.write('part');
+  const [reply] = (await once(upload, 'response')) as [IncomingMessage];
+  t.equal(await text(reply), 'POST');
+  upload.end(Buffer.alloc(4 * 1024 * 1024));
+  const second = send('GET');
+  second.end();
+  const [after] = (await once(second, 'response')) as [IncomingMessage];
+  t.equal(await text(after), 'GET');
+});
+
+t.test('a kept connection that the pod has closed costs no request that may be repeated', async (t) => {
+  const used = new WeakSet<object>();
+  const world = await openApp(t, ({ socket }, response) => {
+    // As if it had been closed while the request was on its way.
+    if (used.has(socket)) socket.resetAndDestroy();
+    else response.end('ok');
+    used.add(socket);
+  });
+  for (const method of ['GET', 'GET', 'PUT', 'DELETE']) t.equal((await world.ask({ method })).status, 200, method);
+  t.equal((await world.ask({ method: 'POST' })).status, 502);
+  t.equal((await world.ask()).status, 200);
+  t.equal((await world.ask({ method: 'PUT', body: 'x' })).status, 502, 'its body is gone');
+});
+
+t.test('a head that the pod may not send is a 502', async (t) => {
+  const world = await openApp(t, (request) => {
+    request.socket.end(
+      `HTTP/1.1 ${request.url === '/status' ? '099 Odd' : '200 OK\r\nA b: c'}\r\nContent-Length: 0\r\n\r\n`,
+    );
+  });
+  t.equal((await world.ask({ path: '/status' })).status, 502);
+  t.equal((await world.ask({ path: '/name' })).status, 502);
+});
+
+t.test('stop lets a request under way end within its time, and cuts what is left', async (t) => {
+  const held: ServerResponse[] = [];
+  const both = Promise.withResolvers<void>();
+  const world = await createWorld(t, { drainMs: 1500 });
+  await world.serve('api', namespace, (_, response) => {
+    if (held.push(response) === 2) both.resolve();
+  });
+  await world.put(...appObjects());
+  const [first, second] = [world.ask(), world.ask()];
+  const idle = await world.open('');
+  await both.promise;
+  const stopped = world.ingress.stop();
+  await once(idle, 'close');
+  held[0]?.end('whole');
+  const ends = await Promise.allSettled([first, second]);
+  t.equal(ends.filter(({ status }) => status === 'fulfilled').length, 1);
+  await stopped;
+  await t.rejects(world.ask(), { code: 'ECONNREFUSED' });
+});

@@ -1,0 +1,470 @@
+import { once } from 'node:events';
+import type { IncomingMessage, RequestListener } from 'node:http';
+import { connect as connectHttp2 } from 'node:http2';
+import { text } from 'node:stream/consumers';
+import t from 'tap';
+import { createAddressMatcher } from '../../../../runtime/domain/address.ts';
+import type { IngressOptions } from '../../../../infra/local/ingress/ingress.ts';
+import type { KubeObject } from '../../../../runtime/contracts/kubernetes.ts';
+import { kinds } from '../../../../runtime/contracts/resources/kinds.ts';
+import { systemNamespace } from '../../../../runtime/domain/labels.ts';
+import { appHost, appId, appObjects, createWorld, namespace, seenBy, type Test } from './world.ts';
+
+const key = 'svc_good';
+const forged = 'forged';
+/** RFC 9110: what a header's name may hold beside letters and digits. */
+const separators = "!#$%&'*+-.^_`|~".split('');
+
+/** Judges as svc-authz does, as far as the ingress can tell. */
+function checker(asked: IncomingMessage[]): RequestListener {
+  return (request, response) => {
+    asked.push(request);
+    const {
+      'x-api-key': sent,
+      'x-forwarded-method': method,
+      'access-control-request-method': wanted,
+    } = request.headers;
+    if (method === 'OPTIONS' && wanted) response.writeHead(200).end();
+    else if (sent !== key)
+      response.writeHead(401, { 'Access-Control-Allow-Origin': '*' }).end('{"code":"invalid_key"}');
+    else
+      response
+        .writeHead(200, { 'x-svc-key-prefix': 'abcdefgh', RateLimit: '"rate";r=1', 'X-Other': 'checker' })
+        .end('yes');
+  };
+}
+
+/** A world with a gated app, its checker, and what that was asked. */
+async function gatedApp(test: Test, options: Partial<IngressOptions> = {}) {
+  const world = await createWorld(test, options);
+  const asked: IncomingMessage[] = [];
+  const authz = await world.serveChecker(checker(asked));
+  const app = await world.serveEcho();
+  const served: (string | undefined)[] = [];
+  app.server.on('request', ({ url }: IncomingMessage) => served.push(url));
+  await world.put(...appObjects({ gated: true, security: { headers: true } }));
+  return { ...world, asked, authz: authz.server, served: () => served };
+}
+
+/** The names and values of a raw head, by lower-case name. */
+function fieldsOf({ rawHeaders }: { rawHeaders: string[] }): Map<string, string[]> {
+  const fields = new Map<string, string[]>();
+  rawHeaders.forEach((name, index) => {
+    if (index % 2 !== 0) return;
+    fields.set(name.toLowerCase(), [...(fields.get(name.toLowerCase()) ?? []), rawHeaders[index + 1] ?? '']);
+  });
+  return fields;
+}
+
+t.test('the checker is asked with what it is to know, and the app gets what it says', async (t) => {
+  const world = await gatedApp(t);
+  const headers = {
+    'X-API-Key': key,
+    Cookie: 'a=b',
+    Authorization: 'Basic x',
+    Origin: 'https://a.example',
+    'User-Agent': 'u',
+  };
+  const reply = await world.ask({ method: 'POST', path: '/x/%2Fy?z=1', headers, body: 'content' });
+  t.equal(reply.status, 200);
+  const [question] = world.asked;
+  t.equal(question?.method, 'GET');
+  t.equal(question?.url, `/authorize?app=${appId}`);
+  const fields = Object.fromEntries(question ? fieldsOf(question) : []);
+  delete fields['connection'];
+  t.same(fields, {
+    host: ['svc-authz.svc-system.svc'],
+    'x-api-key': [key],
+    origin: ['https://a.example'],
+    'x-forwarded-for': ['127.0.0.1'],
+    'x-forwarded-method': ['POST'],
+    'x-forwarded-proto': ['http'],
+    'x-forwarded-host': [appHost],
+    'x-forwarded-port': ['80'],
+    'x-forwarded-uri': ['/x/%2Fy?z=1'],
+  });
+  const seen = seenBy(reply);
+  t.equal(seen.body, 'content');
+  t.match(seen.headers, {
+    ...{ 'x-svc-key-prefix': 'abcdefgh', ratelimit: '"rate";r=1', cookie: 'a=b', authorization: 'Basic x' },
+    ...{ 'x-api-key': undefined, 'x-svc-key-name': undefined, 'x-other': undefined, 'x-forwarded-uri': undefined },
+  });
+  t.equal(reply.headers['x-svc-key-prefix'], undefined, 'which is not for the client');
+  t.equal(reply.headers['x-content-type-options'], 'nosniff');
+});
+
+t.test('a denial goes to the client as it is, with the security headers, and the app learns nothing', async (t) => {
+  const world = await gatedApp(t);
+  for (const method of ['GET', 'POST', 'DELETE', 'OPTIONS']) {
+    const reply = await world.ask({ method });
+    t.equal(reply.status, 401, method);
+    t.equal(reply.body, '{"code":"invalid_key"}');
+    t.match(reply.headers, { 'access-control-allow-origin': '*', 'x-frame-options': 'SAMEORIGIN' });
+  }
+  const head = await world.ask({ method: 'HEAD' });
+  t.equal(head.status, 401);
+  t.equal(head.body, '');
+  t.same(world.served(), []);
+});
+
+t.test('without an answer of the checker nobody passes: an empty 500', async (t) => {
+  const world = await gatedApp(t);
+  const attempt = () => world.ask({ headers: { 'X-API-Key': key } });
+  const empty = async (name: string) => {
+    const reply = await attempt();
+    t.equal(reply.status, 500, name);
+    t.equal(reply.body, '', name);
+    t.equal(reply.headers['x-frame-options'], 'SAMEORIGIN', name);
+  };
+  t.equal((await attempt()).status, 200);
+  world.authz.removeAllListeners('request');
+  const answers: [string, string][] = [
+    ['nothing', ''],
+    ['no HTTP', 'hello\r\n\r\n'],
+    ['half a head', 'HTTP/1.1 200 OK\r\nX-Svc'],
+    ['half a body', 'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf'],
+    ['another protocol', 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'],
+    ['a redirect to nowhere', 'HTTP/1.1 302 Found\r\nLocation: http://[\r\nContent-Length: 0\r\n\r\n'],
+  ];
+  for (const [name, bytes] of answers) {
+    world.authz.removeAllListeners('request').on('request', (request) => request.socket.end(bytes));
+    await empty(name);
+  }
+  world.authz.close();
+  world.authz.closeAllConnections();
+  await empty('a port that nobody listens on');
+  for (const slice of world.kube.all(kinds.EndpointSlice)) {
+    if (slice.metadata.namespace === systemNamespace) await world.remove(slice);
+  }
+  await empty('no pod');
+  for (const service of world.kube.all(kinds.Service)) {
+    if (service.metadata.namespace === systemNamespace) await world.remove(service);
+  }
+  await empty('no Service');
+  t.equal(world.served().length, 1);
+});
+
+t.test('a checker that names no headers is told all, and what a client forwards only if it trusts', async (t) => {
+  const world = await gatedApp(t, { trusted: createAddressMatcher(['127.0.0.1']) });
+  const [gate] = appObjects({ gated: true }).filter(({ metadata }) => metadata.name === 'api-gate');
+  if (!gate) throw new Error('no gate');
+  const address = 'http://svc-authz.svc-system.svc:80/ask';
+  const authResponseHeaders = ['x-svc-key-prefix', 'Cookie'];
+  await world.put({ ...gate, spec: { forwardAuth: { address, authResponseHeaders } } });
+  const claims = { 'X-Forwarded-For': '203.0.113.7', 'X-Forwarded-Host': 'elsewhere', 'X-Forwarded-Proto': 'https' };
+  const reply = await world.ask({
+    headers: { ...claims, 'X-API-Key': key, Cookie: 'a=b', 'X-Svc-Key-Prefix': forged },
+  });
+  const [question] = world.asked;
+  t.equal(question?.url, '/ask');
+  t.match(question?.headers, {
+    ...{ cookie: 'a=b', 'x-forwarded-for': '127.0.0.1', 'x-forwarded-host': appHost, 'x-forwarded-proto': 'http' },
+  });
+  t.match(seenBy(reply).headers, {
+    'x-svc-key-prefix': 'abcdefgh',
+    cookie: undefined,
+    'x-forwarded-host': 'elsewhere',
+  });
+});
+
+t.test('a redirect of the checker leads where the checker meant', async (t) => {
+  const world = await gatedApp(t);
+  world.authz
+    .removeAllListeners('request')
+    .on('request', (_, response) => response.writeHead(303, { Location: '/login' }).end());
+  const reply = await world.ask();
+  t.equal(reply.status, 303);
+  t.equal(reply.headers['location'], 'http://svc-authz.svc-system.svc/login');
+});
+
+t.test('a client that leaves while the checker is asked never reaches the app', async (t) => {
+  const world = await gatedApp(t);
+  const arrived = Promise.withResolvers<IncomingMessage>();
+  world.authz.removeAllListeners('request').on('request', (request) => arrived.resolve(request));
+  const socket = await world.open(`GET / HTTP/1.1\r\nHost: ${appHost}\r\nX-API-Key: ${key}\r\n\r\n`);
+  const question = await arrived.promise;
+  socket.destroy();
+  await once(question.socket, 'close');
+  t.same(world.served(), []);
+  t.same(world.entries(), []);
+});
+
+t.test('attack 1: no spelling of a header that the gate sets reaches the app from the client', async (t) => {
+  const world = await gatedApp(t);
+  const names = ['X-Svc-Key-Prefix', 'X-Svc-Key-Name', 'X-API-Key', 'RateLimit-Policy'];
+  const spellings = separators.flatMap((separator) => [
+    ...names.map((name) => name.replaceAll('-', separator)),
+    ...names.map((name) => name.toLowerCase().replace('-', separator)),
+    ...names.map((name) => name.toUpperCase().replace(/-(?=[^-]*$)/, separator)),
+  ]);
+  const forgeries = Object.fromEntries(
+    [...spellings, 'RateLimit'].filter((name) => name.toLowerCase() !== 'x-api-key').map((name) => [name, forged]),
+  );
+  const reply = await world.ask({ headers: { ...forgeries, 'X-API-Key': key } });
+  t.equal(reply.status, 200);
+  t.notMatch(reply.body, forged);
+  t.notMatch(reply.body, key);
+  t.equal(seenBy(reply).headers['x-svc-key-prefix'], 'abcdefgh');
+
+  await t.test('nor with a preflight', async (t) => {
+    const preflight = await world.ask({
+      method: 'OPTIONS',
+      headers: { ...forgeries, 'Access-Control-Request-Method': 'GET' },
+    });
+    t.equal(preflight.status, 200);
+    t.notMatch(preflight.body, forged);
+  });
+  await t.test('nor twice, nor in two cases', async (t) => {
+    const twice = ['X-Svc-Key-Prefix', 'x-svc-key-prefix', 'X-SVC-KEY-PREFIX', 'X_Svc_Key_Prefix'].map(
+      (name) => `${name}: ${forged}\r\n`,
+    );
+    const head = `GET / HTTP/1.1\r\nHost: ${appHost}\r\nConnection: close\r\nX-API-Key: ${key}\r\n`;
+    const bytes = await world.exchange(`${head}${twice.join('')}${twice.join('')}\r\n`);
+    t.match(bytes, /^HTTP\/1\.1 200 /);
+    t.notMatch(bytes, forged);
+  });
+  await t.test('nor in trailers', async (t) => {
+    const head = `POST / HTTP/1.1\r\nHost: ${appHost}\r\nX-API-Key: ${key}\r\nConnection: close\r\n`;
+    const chunked = 'Transfer-Encoding: chunked\r\nTrailer: X-Svc-Key-Name\r\n\r\n1\r\na\r\n0\r\n';
+    const bytes = await world.exchange(`${head}${chunked}X-Svc-Key-Name: ${forged}\r\n\r\n`);
+    t.match(bytes, /^HTTP\/1\.1 200 /);
+    t.notMatch(bytes, forged);
+  });
+  await t.test('nor by HTTP/2', async (t) => {
+    const session = connectHttp2(`http://127.0.0.1:${world.port}`);
+    t.teardown(() => session.destroy());
+    const lower = Object.fromEntries(Object.keys(forgeries).map((name) => [name.toLowerCase(), forged]));
+    const stream = session.request({ ...lower, ':authority': appHost, 'x-api-key': key });
+    const [head] = (await once(stream, 'response')) as [Record<string, number>];
+    const body = await text(stream);
+    t.equal(head[':status'], 200);
+    t.notMatch(body, forged);
+    t.equal(seenBy({ body }).headers['x-svc-key-prefix'], 'abcdefgh');
+  });
+  await t.test('nor behind 3,000 others', async (t) => {
+    const many = Array.from({ length: 3000 }, (_, index) => `A${index}: b\r\n`).join('');
+    const tail = `X-Svc-Key-Name: ${forged}\r\nX-API-Key: ${key}\r\nX-API-Key: other\r\n`;
+    const bytes = await world.exchange(`GET / HTTP/1.1\r\nHost: ${appHost}\r\nConnection: close\r\n${many}${tail}\r\n`);
+    t.match(bytes, /^HTTP\/1\.1 401 /);
+  });
+});
+
+t.test('attack 2: Connection takes nothing away that the gate or the ingress sets', async (t) => {
+  const world = await gatedApp(t);
+  const lists = ['X-Svc-Key-Prefix', 'close, x-svc-key-prefix, X-Svc-Key-Name', 'X-Forwarded-For, X-Real-IP', 'Host'];
+  for (const Connection of lists) {
+    const reply = await world.ask({ headers: { 'X-API-Key': key, Connection } });
+    t.equal(reply.status, 200, Connection);
+    const shown = seenBy(reply).headers;
+    t.match(shown, {
+      'x-svc-key-prefix': 'abcdefgh',
+      'x-forwarded-for': '127.0.0.1',
+      'x-real-ip': '127.0.0.1',
+      host: appHost,
+    });
+  }
+  t.equal((await world.ask({ headers: { 'X-API-Key': key, Connection: 'X-API-Key' } })).status, 401);
+  const framed = `POST / HTTP/1.1\r\nHost: ${appHost}\r\nX-API-Key: ${key}\r\nConnection: close, Content-Length, Transfer-Encoding\r\n`;
+  const hidden = `GET /hidden HTTP/1.1\r\nHost: ${appHost}\r\n\r\n`;
+  const bytes = await world.exchange(`${framed}Content-Length: ${hidden.length}\r\n\r\n${hidden}`);
+  t.match(bytes, /GET \/hidden/, 'which stays the body');
+});
+
+t.test('attack 3: what a client forwards changes no decision, whoever it is', async (t) => {
+  const claims = {
+    ...{
+      'X-Forwarded-Method': 'OPTIONS',
+      'X-Forwarded-Uri': '/authorize?app=other',
+      'X-HTTP-Method-Override': 'OPTIONS',
+    },
+    ...{ 'X-Forwarded-Host': 'elsewhere', 'X-Forwarded-Proto': 'https', 'Access-Control-Request-Method': 'GET' },
+  };
+  for (const trusted of [createAddressMatcher([]), createAddressMatcher(['127.0.0.1'])]) {
+    const world = await gatedApp(t, { trusted });
+    for (const method of ['GET', 'POST', 'DELETE']) {
+      t.equal((await world.ask({ method, headers: claims })).status, 401, method);
+      t.equal((await world.ask({ method, headers: { ...claims, 'X-API-Key': key } })).status, 200, method);
+    }
+    for (const question of world.asked) {
+      t.equal(question.url, `/authorize?app=${appId}`);
+      t.not(question.headers['x-forwarded-method'], 'OPTIONS');
+      t.equal(question.headers['x-forwarded-uri'], '/');
+    }
+  }
+
+  await t.test('and the chain of addresses ends in the one that the ingress saw', async (t) => {
+    const chainFor = async (options: Partial<IngressOptions>, sent: string[]) => {
+      const world = await gatedApp(t, options);
+      await world.ask({ headers: { 'X-Forwarded-For': sent } });
+      return world.asked[0]?.headers['x-forwarded-for'];
+    };
+    t.equal(await chainFor({}, ['203.0.113.7', '198.51.100.1']), '127.0.0.1');
+    const trusted = createAddressMatcher(['127.0.0.1']);
+    t.equal(await chainFor({ trusted }, ['203.0.113.7', '198.51.100.1']), '203.0.113.7, 198.51.100.1, 127.0.0.1');
+  });
+});
+
+t.test('attack 4: every refusal is the same bytes', async (t) => {
+  const world = await gatedApp(t);
+  const refusals = await Promise.all(
+    ['', 'X-API-Key: \r\n', 'X-API-Key: wrong\r\n', `X-API-Key: ${key}x\r\n`].map(async (field) => {
+      const bytes = await world.exchange(`GET / HTTP/1.1\r\nHost: ${appHost}\r\nConnection: close\r\n${field}\r\n`);
+      return bytes.replace(/^Date: .*\r\n/gm, '');
+    }),
+  );
+  t.match(refusals[0], /^HTTP\/1\.1 401 Unauthorized\r\n/);
+  for (const refusal of refusals) t.equal(refusal, refusals[0]);
+});
+
+t.test('attack 5: only a preflight passes without a key', async (t) => {
+  const world = await gatedApp(t);
+  const status = async (method: string, headers: Record<string, string>) =>
+    (await world.ask({ method, headers })).status;
+  t.equal(await status('OPTIONS', { 'Access-Control-Request-Method': 'GET' }), 200);
+  t.equal(await status('OPTIONS', { Origin: 'https://example.com' }), 401);
+  t.equal(await status('OPTIONS', { 'Access-Control-Request-Method': '' }), 401);
+  t.equal(await status('OPTIONS', { Access_Control_Request_Method: 'GET' }), 401);
+  t.equal(
+    await status('OPTIONS', { 'Access-Control-Request-Method': 'GET', Connection: 'Access-Control-Request-Method' }),
+    401,
+  );
+  t.equal(await status('GET', { 'Access-Control-Request-Method': 'GET' }), 401);
+});
+
+t.test('attack 6: a key that comes twice or is huge is refused, and the ingress goes on', async (t) => {
+  const world = await gatedApp(t);
+  const status = async (sent: string | string[]) => (await world.ask({ headers: { 'X-API-Key': sent } })).status;
+  t.equal(await status([key, key]), 401);
+  t.equal(await status([key, 'other']), 401);
+  t.equal(await status(`${key}, ${key}`), 401);
+  t.equal(await status(key.repeat(115_000)), 401, '0.9 MB');
+  const line = `GET / HTTP/1.1\r\nHost: ${appHost}\r\nConnection: close\r\nX-API-Key: ${'k'.repeat(1024 * 1024 + 8192)}`;
+  t.match(await world.exchange(`${line}\r\n\r\n`), /^HTTP\/1\.1 431 /);
+  t.equal(await status(key), 200);
+});
+
+t.test('attack 7: what the checker says when it cannot judge reaches the client', async (t) => {
+  const world = await gatedApp(t);
+  const unavailable = { 'Retry-After': '10', 'Content-Type': 'application/json' };
+  world.authz
+    .removeAllListeners('request')
+    .on('request', (_, response) => response.writeHead(503, unavailable).end('{"code":"gate_unavailable"}'));
+  const reply = await world.ask({ headers: { 'X-API-Key': key } });
+  t.equal(reply.status, 503);
+  t.equal(reply.body, '{"code":"gate_unavailable"}');
+  t.equal(reply.headers['retry-after'], '10');
+  t.same(world.served(), []);
+});
+
+t.test('no way to name the host or to write the target goes around the gate', async (t) => {
+  const world = await gatedApp(t);
+  const first = (bytes: string) => /^HTTP\/1\.1 (\d+)/.exec(bytes)?.[1];
+  const get = (target: string, ...hosts: string[]) =>
+    world.exchange(
+      `GET ${target} HTTP/1.1\r\n${hosts.map((host) => `Host: ${host}\r\n`).join('')}Connection: close\r\n\r\n`,
+    );
+  for (const host of [`${appHost}.`, appHost.toUpperCase(), `${appHost}:1`, `${appHost}.:80`, ` ${appHost}\t`]) {
+    t.equal(first(await get('/', host)), '401', host);
+  }
+  for (const host of ['', `${appHost}..`, `${appHost}:1:2`, `${appHost},x`, `x@${appHost}`, `[${appHost}`, 'other']) {
+    t.match(first(await get('/', host)), /^4(00|04)$/, host);
+  }
+  t.equal(first(await get('/', appHost, 'other')), '400', 'two hosts');
+  t.equal(first(await get('/', 'other', appHost)), '400', 'two hosts');
+  t.equal(first(await get('/')), '400', 'no host');
+  for (const target of [
+    `http://${appHost}/`,
+    `HTTP://${appHost.toUpperCase()}:80/x`,
+    `https://${appHost}?x`,
+    `http://${appHost}`,
+  ]) {
+    t.equal(first(await get(target, 'other')), '401', target);
+  }
+  for (const target of ['*', 'x', `http://x@${appHost}/`, 'http:///', '/a#b', '/%zz', '/%', `ftp://${appHost}/`]) {
+    t.equal(first(await get(target, appHost)), '400', target);
+  }
+  t.same(world.served(), []);
+});
+
+t.test('no framing hides a request from the gate', async (t) => {
+  const world = await gatedApp(t);
+  const hidden = `GET /hidden HTTP/1.1\r\nHost: ${appHost}\r\nConnection: close\r\n\r\n`;
+  const length = (more = 0) => `Content-Length: ${hidden.length + more}\r\n`;
+  const framings = [
+    `${length(5)}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+    `Transfer-Encoding: chunked\r\n${length(5)}\r\n0\r\n\r\n`,
+    `Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n`,
+    `Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n`,
+    `Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n`,
+    `Transfer-Encoding:\x0bchunked\r\n\r\n0\r\n\r\n`,
+    `Transfer_Encoding: chunked\r\n\r\n`,
+    `Transfer-Encoding: chunked\r\n\r\n0;x=\n\r\n\r\n`,
+    `Transfer-Encoding: chunked\r\n\r\n0 \r\n\r\n`,
+    `Transfer-Encoding: chunked\r\n\r\n0x0\r\n\r\n`,
+    `Content-Length: 0\r\nContent-Length: ${hidden.length}\r\n\r\n`,
+    `Content-Length: +0\r\n\r\n`,
+    `Content-Length: 0, 0\r\n\r\n`,
+    `X: y\r\n Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+    'Content-Length: 0\r\n\r\n',
+    '\r\n',
+  ];
+  for (const framing of framings) {
+    for (const method of ['POST', 'GET']) {
+      const bytes = await world.exchange(
+        `${method} / HTTP/1.1\r\nHost: ${appHost}\r\nX-API-Key: ${key}\r\n${framing}${hidden}`,
+      );
+      const answers = [...bytes.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status);
+      t.ok(answers.length > 0, JSON.stringify(framing));
+      t.ok(
+        answers.slice(1).every((status) => status === '401' || status === '400'),
+        `${method} ${JSON.stringify(framing)}`,
+      );
+    }
+  }
+  t.ok(world.served().length > 0);
+  t.same(
+    world.served().filter((url) => url === '/hidden'),
+    [],
+  );
+});
+
+t.test('a gate takes effect with the next request, and no middleware is left out meanwhile', async (t) => {
+  const world = await gatedApp(t);
+  const [open] = appObjects();
+  const [route, ...rest] = appObjects({ gated: true });
+  if (!open || !route) throw new Error('no route');
+  await world.put(open);
+  t.equal((await world.ask()).status, 200);
+  for (const middleware of rest) await world.remove(middleware);
+  await world.put(route);
+  t.equal((await world.ask()).status, 404, 'its middlewares are still missing');
+  for (const middleware of rest) await world.put(middleware);
+  t.equal((await world.ask()).status, 401);
+});
+
+t.test('error pages replace the answers that they are for', async (t) => {
+  const world = await createWorld(t);
+  await world.serve('api', namespace, (request, response) => {
+    response.writeHead(Number(request.url?.slice(1, 4)), { 'X-From': 'api' }).end('original');
+  });
+  await world.serve('pages', namespace, (request, response) => {
+    response
+      .writeHead(200, { 'Content-Type': 'text/html' })
+      .end(`${request.method} ${request.headers.host} ${request.url}`);
+  });
+  const [route] = appObjects();
+  const { routes } = (route?.spec ?? {}) as { routes?: object[] };
+  const meta = { ...route, metadata: { name: 'api', namespace } };
+  const errors = { status: ['404', '500-599'], service: { name: 'pages', port: 80 }, query: '/{status}.html?u={url}' };
+  await world.put(
+    { apiVersion: 'traefik.io/v1alpha1', kind: 'Middleware', metadata: { name: 'pages', namespace }, spec: { errors } },
+    { ...meta, spec: { routes: [{ ...routes?.[0], middlewares: [{ name: 'pages' }] }] } } as KubeObject,
+  );
+  for (const status of [404, 500, 503, 599]) {
+    const reply = await world.ask({ method: 'DELETE', path: `/${status}?a=b` });
+    t.equal(reply.status, status);
+    t.equal(reply.headers['x-from'], undefined);
+    t.equal(reply.body, `GET ${appHost} /${status}.html?u=${encodeURIComponent(`http://${appHost}/${status}?a=b`)}`);
+  }
+  for (const status of [200, 403, 499]) t.equal((await world.ask({ path: `/${status}` })).body, 'original');
+});

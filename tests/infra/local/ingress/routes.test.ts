@@ -1,0 +1,198 @@
+import t from 'tap';
+import { functionRoute } from '../../../../infra/manifests/function.ts';
+import { consoleRoute } from '../../../../infra/manifests/platform/network.ts';
+import { consoleHost, type PlatformSettings } from '../../../../infra/manifests/platform/settings.ts';
+import type { KubeObject } from '../../../../runtime/contracts/kubernetes.ts';
+import { systemNamespace } from '../../../../runtime/domain/labels.ts';
+import { appHost, appId, appObjects, createWorld, echo, namespace, seenBy, sliceOf } from './world.ts';
+
+/** An IngressRoute as the platform does not write it. */
+function routeOf(name: string, spec: unknown): KubeObject {
+  return { apiVersion: 'traefik.io/v1alpha1', kind: 'IngressRoute', metadata: { name, namespace }, spec };
+}
+
+function rule(match: string, more: Record<string, unknown> = {}): Record<string, unknown> {
+  return { kind: 'Rule', match, services: [{ name: 'api', port: 80 }], ...more };
+}
+
+function middlewareOf(name: string, spec: unknown): KubeObject {
+  return { apiVersion: 'traefik.io/v1alpha1', kind: 'Middleware', metadata: { name, namespace }, spec };
+}
+
+t.test('requests go by their host to the pod behind the Service of a route', async (t) => {
+  const world = await createWorld(t);
+  await world.serveEcho();
+  await world.put(...appObjects({ hosts: [appHost, 'www.example.com'] }));
+  for (const host of [appHost, `${appHost}:8080`, appHost.toUpperCase(), `${appHost}.`, 'www.example.com']) {
+    const reply = await world.ask({ host, path: '/a/b?c=d&e' });
+    t.equal(reply.status, 200, host);
+    t.equal(seenBy(reply).headers['host'], host, 'the Host header stays as it is');
+    t.equal(seenBy(reply).url, '/a/b?c=d&e');
+  }
+  const unknown = await world.ask({ host: 'other.example.com' });
+  t.equal(unknown.status, 404);
+  t.equal(unknown.body, '404 page not found\n');
+  t.match(unknown.headers, { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' });
+
+  await t.test('and no longer once the route is gone', async (t) => {
+    const [route] = appObjects();
+    if (route) await world.remove(route);
+    t.equal((await world.ask()).status, 404);
+  });
+});
+
+t.test("a function's route leads to the interceptor, the console's to its API", async (t) => {
+  const world = await createWorld(t);
+  await world.serve('svc-interceptor', systemNamespace, echo);
+  const host = 'fn-hello--test.apps.localhost';
+  await world.put(functionRoute({ id: appId, name: 'hello', namespace }, host, { entryPoints: ['web'] }));
+  t.equal((await world.ask({ host })).status, 200);
+  await world.serve('console-api', systemNamespace, (_, response) => response.end('console'));
+  const settings = { appsDomain: 'apps.localhost', entryPoints: ['web'] } as PlatformSettings;
+  await world.put(consoleRoute(settings));
+  t.equal((await world.ask({ host: consoleHost(settings) })).body, 'console');
+});
+
+t.test('pods take turns, and one that does not serve or is about to end gets nothing', async (t) => {
+  const world = await createWorld(t);
+  const first = await world.serve('api', namespace, (_, response) => response.end('first'));
+  const second = await world.serve('api', namespace, (_, response) => response.end('second'));
+  await world.put(...appObjects());
+  const bodies = async () => [(await world.ask()).body, (await world.ask()).body].sort();
+  t.same(await bodies(), ['first', 'second']);
+  await world.put(sliceOf('api', namespace, first.port, { terminating: true }));
+  t.same(await bodies(), ['second', 'second']);
+  await world.put(sliceOf('api', namespace, second.port, { serving: false }));
+  const reply = await world.ask();
+  t.equal(reply.status, 503);
+  t.equal(reply.body, 'no available server\n');
+  await world.remove(sliceOf('api', namespace, first.port));
+  await world.put(sliceOf('api', namespace, second.port));
+  t.same(await bodies(), ['second', 'second']);
+  const { metadata, ...slice } = sliceOf('api', namespace, second.port);
+  const labels = { 'kubernetes.io/service-name': 'other' };
+  await world.put({ ...slice, metadata: { ...metadata, labels } });
+  t.equal((await world.ask()).status, 503, 'the slice is of another Service now');
+});
+
+t.test('a pod that takes no connection is a 502, a Service that does not exist a 404', async (t) => {
+  const world = await createWorld(t);
+  const { server } = await world.serveEcho();
+  await world.put(...appObjects());
+  server.close();
+  const refused = await world.ask();
+  t.equal(refused.status, 502);
+  t.equal(refused.body, 'Bad Gateway');
+  await world.remove({ apiVersion: 'v1', kind: 'Service', metadata: { name: 'api', namespace } });
+  t.equal((await world.ask()).status, 404);
+});
+
+t.test('the longest rule wins, whichever came first', async (t) => {
+  const world = await createWorld(t);
+  await world.serveEcho();
+  await world.serve('other', namespace, (_, response) => response.end('other'));
+  const other = { services: [{ name: 'other', port: 'http' }] };
+  const long = routeOf('a-long', { routes: [rule(`Host(\`${appHost}\`) || Host(\`x\`)`, other)] });
+  await world.put(long, ...appObjects());
+  t.equal((await world.ask()).body, 'other');
+  await world.remove(long);
+  t.not((await world.ask()).body, 'other');
+  await world.put({ ...long, metadata: { ...long.metadata, name: 'z-long' } });
+  t.equal((await world.ask()).body, 'other');
+});
+
+t.test('a route of another entry point is not served', async (t) => {
+  const world = await createWorld(t, { entryPoints: ['web', 'plain'] });
+  await world.serveEcho();
+  await world.put(...appObjects({ entryPoints: ['websecure'] }));
+  t.equal((await world.ask()).status, 404);
+  await world.put(...appObjects({ entryPoints: ['websecure', 'plain'] }));
+  t.equal((await world.ask()).status, 200);
+});
+
+t.test('what is not supported is refused as a whole, and nothing else serves its requests', async (t) => {
+  const world = await createWorld(t);
+  await world.serveEcho();
+  await world.put(
+    routeOf('fallback', { routes: [rule('Host(`strange.example.com`)')] }),
+    middlewareOf('fine', { headers: { customResponseHeaders: { 'X-Fine': 'yes' } } }),
+    middlewareOf('unknown', { rateLimit: { average: 1 } }),
+    middlewareOf('nothing', {}),
+    middlewareOf('beside', { headers: {}, rateLimit: { average: 1 } }),
+    middlewareOf('two', { headers: {}, errors: { status: ['404'], service: { name: 'api', port: 80 } } }),
+    middlewareOf('unknown-field', { headers: { customRequestHeaders: {}, stsSeconds: 1 } }),
+    middlewareOf('host', { headers: { customRequestHeaders: { Host: 'x' } } }),
+    middlewareOf('split', { headers: { customResponseHeaders: { A: 'b\r\nSet-Cookie: c' } } }),
+    middlewareOf('body', { forwardAuth: { address: 'http://a.b.svc/', forwardBody: true } }),
+    middlewareOf('elsewhere', { forwardAuth: { address: 'http://example.com/' } }),
+    middlewareOf('go-regexp', { forwardAuth: { address: 'http://a.b.svc/', authResponseHeadersRegex: '\\AX' } }),
+  );
+  const host = 'strange.example.com';
+  const match = `Host(\`${host}\`) || Host(\`strange.example.org\`)`;
+  const through = (...names: string[]) => ({ routes: [rule(match, { middlewares: names.map((name) => ({ name })) })] });
+  await world.put(routeOf('strange', through('fine')));
+  t.equal((await world.ask({ host })).headers['x-fine'], 'yes');
+  const refused: [string, unknown][] = [
+    ['a middleware that does not exist', through('fine', 'missing')],
+    ...['unknown', 'nothing', 'beside', 'two', 'unknown-field', 'host', 'split', 'body', 'elsewhere', 'go-regexp'].map(
+      (name): [string, unknown] => [`the middleware ${name}`, through(name)],
+    ),
+    [
+      'a middleware of another namespace',
+      { routes: [rule(match, { middlewares: [{ name: 'fine', namespace: 'x' }] })] },
+    ],
+    ['a middleware of another provider', through('fine@file')],
+    ['TLS', { routes: [rule(match)], tls: {} }],
+    ['a parent', { routes: [rule(match)], parentRefs: [{ name: 'x' }] }],
+    ['two services', { routes: [rule(match, { services: [1, 2].map(() => ({ name: 'api', port: 80 })) })] }],
+    ['a TraefikService', { routes: [rule(match, { services: [{ kind: 'TraefikService', name: 'api', port: 80 }] })] }],
+    [
+      'a Service of another namespace',
+      { routes: [rule(match, { services: [{ name: 'api', port: 80, namespace: 'x' }] })] },
+    ],
+    ['HTTPS to pods', { routes: [rule(match, { services: [{ name: 'api', port: 80, scheme: 'https' }] })] }],
+    ['no service', { routes: [rule(match, { services: [] })] }],
+    ['another kind of rule', { routes: [rule(match, { kind: 'Other' })] }],
+    ['a priority', { routes: [rule(match, { priority: 1 })] }],
+    ['rules of version 2', { routes: [rule(match, { syntax: 'v2' })] }],
+  ];
+  for (const [name, spec] of refused) {
+    const before = world.entries().length;
+    await world.put(routeOf('strange', spec));
+    t.equal((await world.ask({ host })).status, 404, name);
+    t.equal((await world.ask({ host })).status, 404, name);
+    t.equal(world.entries().length, before + 1, `${name} is logged once`);
+  }
+
+  await t.test(
+    'so is a rule that is not understood, for the hosts that it names and not for its siblings',
+    async (t) => {
+      const rules = ['!', ' && PathPrefix(`/admin`)', ' && Method(`POST`)', ' || PathPrefix(`/`)', ')', ' x', ' ||'];
+      const siblings = [rule('Host(`sibling`)'), rule('HostRegexp(`.*`)'), rule(''), rule(7 as never), null];
+      for (const more of rules) {
+        await world.put(routeOf('strange', { routes: [rule(`${match}${more}`), ...siblings] }));
+        t.equal((await world.ask({ host })).status, 404, more);
+        t.equal((await world.ask({ host: 'sibling' })).status, 200);
+        t.equal((await world.ask({ host: 'unknown' })).status, 404);
+      }
+      for (const other of [`Host("${host}")`, `Host(\`x\`, \`${host}\`)`, `HostSNI( \`${host}\` )`, `!${match}`]) {
+        await world.put(routeOf('strange', { routes: [rule(other)] }));
+        t.equal((await world.ask({ host })).status, 404, other);
+      }
+      t.match(world.entries().at(-1), { route: `${namespace}/strange`, msg: 'route refused' });
+      for (const spec of [undefined, {}, { routes: 'none' }, { routes: [null] }]) {
+        await world.put(routeOf('strange', spec));
+        t.equal((await world.ask({ host })).status, 200, 'nothing is known to be about this host');
+      }
+    },
+  );
+
+  await t.test('and it is served as soon as it is mended', async (t) => {
+    await world.put(routeOf('strange', through('late')));
+    t.equal((await world.ask({ host })).status, 404);
+    await world.put(middlewareOf('late', { headers: { customResponseHeaders: { 'X-Late': 'yes' } } }));
+    t.equal((await world.ask({ host })).headers['x-late'], 'yes');
+    await world.remove(middlewareOf('late', undefined));
+    t.equal((await world.ask({ host })).status, 404);
+  });
+});

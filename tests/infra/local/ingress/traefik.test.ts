@@ -1,0 +1,246 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import tap from 'tap';
+import { buildDigest, tools } from '../../../../infra/testcluster/binaries.ts';
+import { defaultHome, layoutOf } from '../../../../infra/testcluster/settings.ts';
+import type { KubeObject } from '../../../../runtime/contracts/kubernetes.ts';
+import { freePort, untilListening } from '../../../support/servers.ts';
+import { appHost, appObjects, createWorld, echo, type Test } from './world.ts';
+
+/** The same requests to this ingress and to the Traefik of the test cluster, where that is built: nothing may differ. */
+const binary = traefikBinary();
+
+function traefikBinary(): string {
+  const tool = tools.find(({ name }) => name === 'traefik');
+  if (!tool) throw new Error('the test cluster has no Traefik');
+  const sources = join(import.meta.dirname, '../../../../infra/testcluster/build/traefik');
+  const folder = `traefik-${buildDigest(tool, sources, process.arch)}`;
+  return join(layoutOf(defaultHome()).cache, folder, 'traefik');
+}
+
+/** Starts Traefik with the route and the middlewares of the objects. @returns its port */
+async function startTraefik(
+  test: Test & Pick<typeof tap, 'testdir'>,
+  objects: KubeObject[],
+  ports: { app: number; authz: number },
+) {
+  const middlewares = Object.fromEntries(
+    objects.filter(({ kind }) => kind === 'Middleware').map(({ metadata, spec }) => [metadata.name, spec]),
+  );
+  const route = objects.find(({ kind }) => kind === 'IngressRoute');
+  if (!route) throw new Error('no route');
+  const { routes } = route.spec as { routes: [{ match: string; middlewares?: { name: string }[] }] };
+  const [{ match, middlewares: names = [] }] = routes;
+  const dynamic = {
+    http: {
+      middlewares,
+      routers: { app: { rule: match, service: 'app', middlewares: names.map(({ name }) => name) } },
+      services: { app: { loadBalancer: { servers: [{ url: `http://127.0.0.1:${ports.app}` }] } } },
+    },
+  };
+  const written = JSON.stringify(dynamic).replace(/http:\/\/svc-authz\.[^/]*/, `http://127.0.0.1:${ports.authz}`);
+  const folder = test.testdir({ 'dynamic.yaml': written });
+  const port = await freePort();
+  const child = spawn(
+    binary,
+    [
+      `--entryPoints.web.address=127.0.0.1:${port}`,
+      `--providers.file.filename=${join(folder, 'dynamic.yaml')}`,
+      ...['--global.checkNewVersion=false', '--global.sendAnonymousUsage=false', '--log.level=ERROR'],
+    ],
+    { stdio: 'ignore' },
+  );
+  test.teardown(async () => {
+    child.kill('SIGKILL');
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  });
+  await untilListening(port, child);
+  return port;
+}
+
+/**
+ * Header fields with lower-case names, in one order, without what is of a connection, a time or a Go program. Traefik
+ * asks the app for an upgrade to h2c too; here it is never asked, deliberately.
+ */
+function fields(raw: readonly string[], without: readonly string[] = []): string[] {
+  const left = ['connection', 'keep-alive', 'date', 'transfer-encoding', 'accept-encoding', 'upgrade', ...without];
+  return raw
+    .flatMap((name, index) => (index % 2 === 0 ? [[name.toLowerCase(), raw[index + 1] ?? '']] : []))
+    .filter(([name = '']) => !left.includes(name))
+    .map(([name, value]) => `${name}: ${value}`)
+    .sort();
+}
+
+interface Sent {
+  method?: string;
+  path?: string;
+  headers?: Record<string, string | string[]>;
+  body?: string;
+}
+
+const key = { 'X-API-Key': 'good' };
+const spellings = ['X-Svc-Key-Prefix', 'x_svc_key_prefix', 'X.Svc.Key-Name', 'X~Api~Key', 'RATELIMIT', 'Rate_Limit'];
+const forged = Object.fromEntries(spellings.map((name) => [name, 'forged']));
+const forwarded = Object.fromEntries(
+  ['For', 'Host', 'Port', 'Proto', 'Server', 'Uri', 'Method', 'Prefix', 'Tls-Client-Cert'].map((name) => [
+    `X-Forwarded-${name}`,
+    'forged',
+  ]),
+);
+const requests: Sent[] = [
+  {},
+  { headers: key },
+  { method: 'POST', path: '/a?b=c&d', headers: { ...key, Cookie: 'a=b', Accept: ['x/y', 'z'] }, body: 'content' },
+  { method: 'DELETE', headers: key, body: 'content' },
+  { method: 'PUT', headers: { ...key, 'Transfer-Encoding': 'chunked' }, body: 'content' },
+  { method: 'HEAD', headers: key },
+  { method: 'HEAD' },
+  { method: 'OPTIONS', headers: { 'Access-Control-Request-Method': 'GET', Origin: 'https://a.example' } },
+  { method: 'OPTIONS' },
+  { headers: { 'X-API-Key': ['good', 'good'] } },
+  { headers: { ...forged, ...key } },
+  { headers: { ...forwarded, 'X-Real-Ip': 'forged', X_Forwarded_For: 'alias', Forwarded: 'for=x', ...key } },
+  { headers: { ...forwarded, 'X-Forwarded-For': ['1.2.3.4', '5.6.7.8'] } },
+  ...['X-Svc-Key-Prefix', 'X-API-Key', 'X-Forwarded-For, X-Real-Ip, Host', 'close, Cookie', 'Content-Length'].map(
+    (Connection): Sent => ({ method: 'POST', headers: { ...key, Cookie: 'a', Connection }, body: 'content' }),
+  ),
+  { headers: { ...key, Connection: 'Upgrade, HTTP2-Settings', Upgrade: 'h2c', 'HTTP2-Settings': 'AAMAAABkAAQ' } },
+  { headers: { ...key, TE: 'trailers, gzip', 'Proxy-Authorization': 'x', 'Proxy-Connection': 'x' } },
+  { headers: { ...key, 'User-Agent': 'me', Authorization: 'Basic x', Referer: 'http://a/' } },
+  ...[
+    '/x/../y',
+    '/x//y/',
+    '/%61%2f%2F',
+    '/a%20b',
+    '/.',
+    '/..',
+    '/x/.',
+    '/x;y=1?z;w',
+    '/?',
+    '/a?b?c#d',
+    '/a|b',
+    '/%E4',
+  ].map((path): Sent => ({ path, headers: key })),
+];
+
+/** What went in as bytes, of which only the statuses are compared. */
+const heads = [
+  `GET / HTTP/1.1\r\nHost: ${appHost}.`,
+  `GET / HTTP/1.1\r\nHost: ${appHost.toUpperCase()}`,
+  `GET / HTTP/1.1\r\nHost: ${appHost}:1`,
+  `GET / HTTP/1.1\r\nHost: ${appHost}..`,
+  `GET / HTTP/1.1\r\nHost: other`,
+  `GET / HTTP/1.1\r\nHost: ${appHost}\r\nHost: ${appHost}`,
+  'GET / HTTP/1.1',
+  `GET http://${appHost}/ HTTP/1.1\r\nHost: other`,
+  `GET http://other/ HTTP/1.1\r\nHost: ${appHost}`,
+  `GET /%zz HTTP/1.1\r\nHost: ${appHost}`,
+  `GET /a#b HTTP/1.1\r\nHost: ${appHost}`,
+  `GET x HTTP/1.1\r\nHost: ${appHost}`,
+  `GET / HTTP/1.1\r\nHost: ${appHost}\r\nX-API-Key : good`,
+  `GET / HTTP/1.1\r\nHost: ${appHost}\r\nContent-Length: 0\r\nContent-Length: 1`,
+  `GET http://${appHost}?x HTTP/1.1\r\nHost: other`,
+  `GET https://${appHost}/ HTTP/1.1\r\nHost: other`,
+  `GET //${appHost}/x HTTP/1.1\r\nHost: other`,
+  `GET / HTTP/1.1\r\nHost: ${appHost}:1:2`,
+  `GET / HTTP/1.1\r\nHost: x@${appHost}`,
+  `GET / HTTP/1.1\r\nHost: ${appHost}, other`,
+  `GET / HTTP/1.0\r\nHost: ${appHost}`,
+  `GET /?a;b=%zz HTTP/1.1\r\nHost: ${appHost}`,
+];
+
+/** Sends everything through both, and compares what came of it: at the client, the app and the checker. */
+async function compare(t: Test & Pick<typeof tap, 'testdir' | 'same' | 'equal'>, objects: KubeObject[]): Promise<void> {
+  const world = await createWorld(t);
+  const seen: { app: IncomingMessage[]; authz: IncomingMessage[] } = { app: [], authz: [] };
+  const app = await world.serve('api', 'shop-prod', (request, response) => {
+    seen.app.push(request);
+    response.setHeader('X-Frame-Options', 'DENY');
+    response.setHeader('Set-Cookie', ['a=1', 'b=2']);
+    echo(request, response);
+  });
+  const authz = await world.serveChecker((request, response) => {
+    seen.authz.push(request);
+    const {
+      'x-api-key': sent,
+      'x-forwarded-method': method,
+      'access-control-request-method': wanted,
+    } = request.headers;
+    const passes = sent === 'good' || (method === 'OPTIONS' && wanted !== undefined);
+    response.setHeader('X-Svc-Key-Prefix', 'abcdefgh').setHeader('X-Other', 'x').setHeader('RateLimit', ['a', 'b']);
+    response.writeHead(passes ? 200 : 401, { 'Content-Type': 'application/json', Connection: 'close' }).end('{"no":1}');
+  });
+  await world.put(...objects);
+  const traefik = await startTraefik(t, objects, { app: app.port, authz: authz.port });
+
+  const outcome = async (port: number, { method = 'GET', path = '/', headers = {}, body }: Sent) => {
+    seen.app = [];
+    seen.authz = [];
+    const length = body !== undefined && !headers['Transfer-Encoding'] ? { 'Content-Length': String(body.length) } : {};
+    const options = {
+      port,
+      host: '127.0.0.1',
+      method,
+      path,
+      agent: false,
+      headers: { host: appHost, ...length, ...headers },
+    };
+    const request = httpRequest(options);
+    request.end(body);
+    const [reply] = (await once(request, 'response')) as [IncomingMessage];
+    const content = await text(reply);
+    const { body: received = content } = (reply.statusCode === 200 && content ? JSON.parse(content) : {}) as {
+      body?: string;
+    };
+    return {
+      status: reply.statusCode,
+      headers: fields(reply.rawHeaders, ['content-length']),
+      body: received,
+      app: seen.app.map(({ method: verb, url, rawHeaders }) => [verb, url, ...fields(rawHeaders)]),
+      authz: seen.authz.map(({ method: verb, url, rawHeaders }) => [
+        verb,
+        url,
+        ...fields(rawHeaders, ['host', 'user-agent']),
+      ]),
+    };
+  };
+  while ((await outcome(traefik, {})).status === 404) await new Promise((resolve) => setTimeout(resolve, 50));
+  for (const request of requests) {
+    const expected = await outcome(traefik, request);
+    t.same(await outcome(world.port, request), expected, JSON.stringify(request));
+  }
+
+  const status = async (port: number, head: string) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.write(`${head}\r\nConnection: close\r\n\r\n`);
+    return /^HTTP\/1\.[01] (\d+)/.exec(await text(socket))?.[1];
+  };
+  for (const head of heads) t.equal(await status(world.port, head), await status(traefik, head), JSON.stringify(head));
+}
+
+const objects = appObjects({ gated: true, security: { headers: true, csp: [] } });
+const unbuilt = { skip: !existsSync(binary) && 'Traefik is not built' };
+
+tap.test('requests and answers are as Traefik passes them', unbuilt, (t) => compare(t, objects));
+
+tap.test('so they are with a checker that is told everything and with headers that come and go', unbuilt, (t) => {
+  const address = 'http://svc-authz.svc-system.svc/authorize';
+  const specs: Record<string, unknown> = {
+    'api-gate': { forwardAuth: { address, authResponseHeaders: ['X-Svc-Key-Prefix', 'Authorization', 'Cookie'] } },
+    'api-gate-strip': {
+      headers: {
+        customRequestHeaders: { 'X-Forwarded-For': '', 'x-new': 'n', Accept: '' },
+        customResponseHeaders: { 'Set-Cookie': '', 'x-new': 'n', 'Content-Type': 'a/b' },
+      },
+    },
+  };
+  return compare(
+    t,
+    objects.map((object) => ({ ...object, spec: specs[object.metadata.name] ?? object.spec })),
+  );
+});

@@ -1,0 +1,195 @@
+import { once } from 'node:events';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { connect as connectHttp2 } from 'node:http2';
+import type { Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+import t from 'tap';
+import { appHost, appObjects, createWorld, namespace, seenBy, type Test } from './world.ts';
+
+const upgradeHeaders = {
+  host: appHost,
+  Connection: 'keep-alive, Upgrade',
+  Upgrade: 'websocket',
+  'Sec-WebSocket-Key': 'a',
+};
+
+/** An app that switches to a protocol in which it sends everything back in upper case. */
+async function tunnelApp(test: Test) {
+  const world = await createWorld(test);
+  const { server } = await world.serveEcho();
+  const upgrades: IncomingMessage[] = [];
+  const sockets: Socket[] = [];
+  server.on('upgrade', (request: IncomingMessage, socket: Socket, head: Buffer) => {
+    upgrades.push(request);
+    sockets.push(socket);
+    socket.on('error', () => undefined);
+    if (request.url === '/refuse') {
+      socket.end('HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno');
+      return;
+    }
+    const protocol = request.url === '/other' ? 'other' : request.headers.upgrade;
+    socket.write(
+      `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\nX-A: b\r\n\r\nhello`,
+    );
+    const shout = (chunk: Buffer) => socket.write(chunk.toString().toUpperCase());
+    if (head.length > 0) shout(head);
+    socket.on('data', shout).on('end', () => request.url !== '/half' && socket.end());
+  });
+  await world.put(...appObjects());
+  const upgrade = async (path = '/') => {
+    const request = httpRequest({ port: world.port, path, headers: upgradeHeaders, agent: false });
+    request.end();
+    const [answer, socket, head] = (await Promise.race([once(request, 'upgrade'), once(request, 'response')])) as [
+      IncomingMessage,
+      Socket | undefined,
+      Buffer | undefined,
+    ];
+    return { answer, socket, head };
+  };
+  return { ...world, upgrade, upgrades, sockets, pod: server };
+}
+
+/** Reads until so much has come. */
+async function read(socket: Socket, bytes: number, from = ''): Promise<string> {
+  let got = from;
+  while (got.length < bytes) got += String((await once(socket, 'data'))[0]);
+  return got;
+}
+
+t.test('an upgraded connection passes bytes both ways, until either side ends it', async (t) => {
+  const world = await tunnelApp(t);
+  const { answer, socket, head } = await world.upgrade();
+  if (!socket) throw new Error('not upgraded');
+  t.equal(answer.statusCode, 101);
+  t.match(answer.headers, { upgrade: 'websocket', connection: 'Upgrade', 'x-a': 'b' });
+  const [seen] = world.upgrades;
+  t.match(seen?.headers, { connection: 'Upgrade', upgrade: 'websocket', 'x-forwarded-proto': 'ws' });
+  t.ok(seen?.rawHeaders.includes('Sec-WebSocket-Key'), 'as RFC 6455 spells it');
+  t.equal(await read(socket, 5, String(head)), 'hello');
+  socket.write('abc');
+  t.equal(await read(socket, 3), 'ABC');
+  socket.end();
+  await once(socket, 'close');
+
+  const half = await world.upgrade('/half');
+  half.socket?.resume().end();
+  if (half.socket) await once(half.socket, 'close');
+
+  const second = await world.upgrade();
+  second.socket?.resume();
+  world.sockets[2]?.destroy();
+  if (second.socket) await once(second.socket, 'close');
+});
+
+t.test('what a client sends right behind its request arrives', async (t) => {
+  const world = await tunnelApp(t);
+  const fields = Object.entries(upgradeHeaders).map(([name, value]) => `${name}: ${value}\r\n`);
+  const socket = await world.open(`GET / HTTP/1.1\r\n${fields.join('')}\r\nearly`);
+  const reply = await read(socket, 1);
+  t.match(`${reply}${reply.endsWith('EARLY') ? '' : await read(socket, 5)}`, /^HTTP\/1\.1 101 [^]*helloEARLY$/);
+});
+
+t.test('an upgrade that is refused or denied is an ordinary answer', async (t) => {
+  const world = await tunnelApp(t);
+  const refused = await world.upgrade('/refuse');
+  t.equal(refused.answer.statusCode, 403);
+  t.equal(await text(refused.answer), 'no');
+  t.equal((await world.upgrade('/other')).answer.statusCode, 502, 'another protocol than was asked for');
+  await world.put(...appObjects({ gated: true }));
+  t.equal((await world.upgrade()).answer.statusCode, 500, 'without a checker');
+  await world.serveChecker((request, response) => response.writeHead(request.url === '/x' ? 200 : 401).end('denied'));
+  const denied = await world.upgrade();
+  t.equal(denied.answer.statusCode, 401);
+  t.equal(await text(denied.answer), 'denied');
+  t.equal(world.upgrades.length, 2);
+});
+
+t.test('stop ends upgraded connections', async (t) => {
+  const world = await tunnelApp(t);
+  const { socket } = await world.upgrade();
+  socket?.on('error', () => undefined).resume();
+  await world.ingress.stop();
+  if (socket && !socket.closed) await once(socket, 'close');
+  t.ok(socket?.closed);
+});
+
+t.test('requests that could not be handed over with an upgrade, or would hide others, go without', async (t) => {
+  const world = await tunnelApp(t);
+  for (const [method, upgrade] of [
+    ['GET', 'h2c'],
+    ['POST', 'websocket'],
+  ] as const) {
+    const reply = await world.ask({ method, headers: { Connection: 'Upgrade, HTTP2-Settings', Upgrade: upgrade } });
+    t.equal(reply.status, 200);
+    t.equal(seenBy(reply).headers['upgrade'], undefined);
+    t.equal(seenBy(reply).headers['connection'], 'keep-alive');
+  }
+  t.same(world.upgrades, []);
+  t.match(await world.exchange(`CONNECT ${appHost}:80 HTTP/1.1\r\nHost: ${appHost}\r\n\r\n`), /^HTTP\/1\.1 405 /);
+});
+
+t.test(
+  'an upgrade behind a request that is not answered yet ends the connection, and the ingress goes on',
+  async (t) => {
+    const world = await tunnelApp(t);
+    await world.serve('slow', namespace, () => undefined);
+    const [route] = appObjects({ name: 'slow', hosts: ['slow.localhost'] });
+    if (route) await world.put(route);
+    const fields = Object.entries(upgradeHeaders).map(([name, value]) => `${name}: ${value}\r\n`);
+    const first = 'GET / HTTP/1.1\r\nHost: slow.localhost\r\n\r\n';
+    t.equal(await world.exchange(`${first}GET / HTTP/1.1\r\n${fields.join('')}\r\n`), '');
+    t.equal((await world.ask()).status, 200);
+  },
+);
+
+t.test('HTTP/2 without TLS is served on the same port', async (t) => {
+  const world = await tunnelApp(t);
+  const session = connectHttp2(`http://127.0.0.1:${world.port}`).on('error', () => undefined);
+  t.teardown(() => session.destroy());
+  const send = (headers: Record<string, string | string[]>) =>
+    session.request({ ':authority': appHost, host: 'elsewhere', cookie: ['a=1', 'b=2'], ...headers });
+  const stream = send({ ':method': 'POST', ':path': '/x?y' });
+  stream.end('body');
+  const [head] = (await once(stream, 'response')) as [Record<string, string>];
+  t.equal(Number(head[':status']), 200);
+  t.equal(head['content-type'], 'application/json');
+  const seen = seenBy({ body: await text(stream) });
+  t.match(seen, { method: 'POST', url: '/x?y', body: 'body' });
+  t.match(seen.headers, {
+    host: appHost,
+    cookie: 'a=1; b=2',
+    'transfer-encoding': 'chunked',
+    'x-forwarded-host': appHost,
+  });
+
+  const unknown = send({ ':authority': 'elsewhere' });
+  t.equal(Number(((await once(unknown, 'response'))[0] as Record<string, number>)[':status']), 404);
+  unknown.resume();
+  await once(unknown, 'close');
+
+  await t.test('with a body that is as long as it says', async (t) => {
+    const hidden = 'GET /hidden HTTP/1.1\r\nHost: x\r\n\r\n';
+    const urls: (string | undefined)[] = [];
+    world.pod.on('request', ({ url }: IncomingMessage) => urls.push(url));
+    const short = send({ ':method': 'POST', 'content-length': '5' });
+    const refused = once(short, 'response');
+    short.end(`hello${hidden}`);
+    await t.rejects(refused, { code: 'ERR_HTTP2_SESSION_ERROR' });
+    const next = connectHttp2(`http://127.0.0.1:${world.port}`);
+    t.teardown(() => next.destroy());
+    const after = next.request({ ':authority': appHost, ':path': '/after' });
+    t.equal(seenBy({ body: await text(after) }).url, '/after');
+    t.notOk(urls.includes('/hidden'));
+  });
+
+  await t.test('and an answer with fields that HTTP/2 does not have does no harm', async (t) => {
+    world.pod.removeAllListeners('request').on('request', (_, response) => {
+      response.writeHead(200, { 'HTTP2-Settings': 'x', 'Content-Type': 'a/b', TE: 'gzip' }).end('ok');
+    });
+    const next = connectHttp2(`http://127.0.0.1:${world.port}`);
+    t.teardown(() => next.destroy());
+    const refused = once(next.request({ ':authority': appHost }), 'response');
+    await t.rejects(refused, { code: 'ERR_HTTP2_STREAM_ERROR' });
+    t.equal((await world.ask()).status, 200);
+  });
+});
