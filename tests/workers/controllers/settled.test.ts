@@ -1,4 +1,3 @@
-import { Registry } from 'prom-client';
 import t from 'tap';
 import { controllerNames } from '../../../runtime/contracts/api/health.ts';
 import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
@@ -6,62 +5,16 @@ import type { App } from '../../../runtime/contracts/resources/app.ts';
 import { jobSpec } from '../../../runtime/contracts/resources/job.ts';
 import type { Project } from '../../../runtime/contracts/resources/project.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
-import type { PlatformConfigSpec } from '../../../runtime/contracts/resources/platform-config.ts';
-import { createEventRecorder } from '../../../runtime/kube/events.ts';
-import { createManager } from '../../../runtime/kube/manager.ts';
-import { appController } from '../../../workers/controllers/app.ts';
-import { functionController } from '../../../workers/controllers/function.ts';
-import { jobController } from '../../../workers/controllers/job.ts';
-import { platformConfigController } from '../../../workers/controllers/platform-config.ts';
-import { podOomController } from '../../../workers/controllers/pod-oom.ts';
-import { projectController } from '../../../workers/controllers/project.ts';
-import { volumeController } from '../../../workers/controllers/volume.ts';
-import { fakeClock } from '../../support/clock.ts';
 import { settleDeployments } from '../../support/cluster.ts';
-import { fakeKube } from '../../support/fake-kube.ts';
-import { silentLog } from '../../support/log.ts';
+import { everyController } from '../../support/every-controller.ts';
 import { platformConfigObject, settings as platformSettings } from '../../support/objects.ts';
 import { fixedId } from '../../support/state-space.ts';
 
 const reading = new Set(['get', 'list']);
 const minute = 60_000;
 
-/** Every controller that there is, led by one process, with records that do nothing. */
-function everything(identity = 'a') {
-  const clock = fakeClock();
-  const kube = fakeKube({ checkNamespaces: true, now: () => clock.now() });
-  const manager = createManager({
-    ...{ kube, clock, log: silentLog, registry: new Registry(), onLost: () => undefined },
-    lease: { namespace: 'svc-system', name: 'svc-controllers', identity },
-  });
-  const shared = {
-    kube: { ...kube, cache: manager.informers.cache },
-    clock,
-    events: createEventRecorder({ kube, component: 'svc-controllers', clock, log: silentLog }),
-  };
-  const nothing = async () => undefined;
-  const records = { project: nothing, markDeleted: nothing, deployFirst: nothing };
-  let dependent: { enqueueAll(): void }[] = [];
-  const settings = platformConfigController({
-    ...shared,
-    onChange: () => dependent.forEach((controller) => controller.enqueueAll()),
-  });
-  const platformConfig = (): PlatformConfigSpec | undefined => settings.current();
-  manager.add(settings.definition);
-  const environmentRecords = { closeEnvironment: nothing, deleteEnvironment: nothing, deleteProject: nothing };
-  dependent = [
-    manager.add(projectController({ ...shared, platformConfig, records: environmentRecords })),
-    manager.add(functionController({ ...shared, platformConfig, records })),
-    manager.add(appController({ ...shared, platformConfig, records, probeGate: async () => ({ kind: 'refused' }) })),
-  ];
-  manager.add(jobController({ ...shared, records }));
-  manager.add(volumeController(shared));
-  manager.add(podOomController(shared));
-  return { clock, kube, manager };
-}
-
 t.test('a settled cluster gets no write but the Lease’s in ten minutes, and hardly a read', async (t) => {
-  const { clock, kube, manager } = everything();
+  const { clock, kube, manager } = everyController();
   kube.seed(
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'svc-system' } },
     { ...platformConfigObject, spec: { ...platformSettings, ingressAddress: 'http://traefik.edge.svc' } },
@@ -123,8 +76,49 @@ t.test('a settled cluster gets no write but the Lease’s in ten minutes, and ha
 });
 
 t.test('every controller of the platform is in its report', async (t) => {
-  const { manager } = everything();
+  const { manager } = everyController();
   const names = manager.report().controllers.map(({ name }) => name);
-  const later = ['Build', 'Service'];
-  t.same(names.sort(), controllerNames.filter((name) => !later.includes(name)).sort());
+  t.same(names.sort(), [...controllerNames].sort());
+});
+
+t.test('a pass over an app or a function that is as it should be reads nothing but that', async (t) => {
+  const { clock, kube, manager } = everyController();
+  kube.seed({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'svc-system' } }, platformConfigObject, {
+    apiVersion: 'platform.svc/v1',
+    kind: 'Project',
+    metadata: { name: 'shop' },
+    spec: { environments: [{ name: 'prod', id: fixedId(1) }] },
+  });
+  t.teardown(() => manager.stop());
+  manager.start();
+  await clock.advance(5_000);
+  const release = { generation: 1, deploymentId: fixedId(9), image: 'registry.test/api:1' };
+  const specs = {
+    App: { image: 'registry.test/api:1', port: 8080, replicas: 1, security: { headers: true }, release },
+    Function: { runtime: 'node', code: 'x', trigger: 'http', port: 8080, idleTimeoutSeconds: 300 },
+  };
+  const refOf = (kind: string) => ({
+    ...{ apiVersion: 'platform.svc/v1', kind, namespace: 'shop-prod', name: kind.toLowerCase() },
+  });
+  for (const [kind, spec] of Object.entries(specs)) {
+    const { apiVersion, namespace, name } = refOf(kind);
+    await kube.create({ apiVersion, kind, metadata: { namespace, name }, spec });
+  }
+  for (let second = 0; second < 30; second++) {
+    await clock.advance(1_000);
+    await settleDeployments(kube);
+  }
+  t.match(kube.all<App>(kinds.App)[0]?.status, { phase: 'running', release: { phase: 'available' } });
+  t.equal(kube.all(kinds.Middleware).length, 1);
+
+  for (const kind of Object.keys(specs)) {
+    const before = kube.calls.length;
+    await kube.mergePatch(refOf(kind), { metadata: { annotations: { touched: 'yes' } } });
+    await clock.advance(1_000);
+    const calls = kube.calls.slice(before + 1).filter((call) => call.kind !== 'Lease');
+    t.same(
+      calls.map((call) => `${call.verb} ${call.kind}`),
+      [`get ${kind}`],
+    );
+  }
 });

@@ -1,0 +1,59 @@
+import { Registry } from 'prom-client';
+import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
+import { createEventRecorder } from '../../runtime/kube/events.ts';
+import { createManager, type Manager } from '../../runtime/kube/manager.ts';
+import { appController } from '../../workers/controllers/app.ts';
+import { buildController } from '../../workers/controllers/build.ts';
+import { functionController } from '../../workers/controllers/function.ts';
+import { jobController } from '../../workers/controllers/job.ts';
+import { platformConfigController } from '../../workers/controllers/platform-config.ts';
+import { podOomController } from '../../workers/controllers/pod-oom.ts';
+import { projectController } from '../../workers/controllers/project.ts';
+import { serviceController } from '../../workers/controllers/service.ts';
+import { volumeController } from '../../workers/controllers/volume.ts';
+import { fakeClock, type FakeClock } from './clock.ts';
+import { fakeKube, type FakeKube } from './fake-kube.ts';
+import { silentLog } from './log.ts';
+
+/**
+ * Every controller that there is, led by one process as `main.ts` has it, with records that do nothing and an ingress
+ * that always demands a key. The manager is not started.
+ */
+export function everyController(options: { start?: Date } = {}): {
+  clock: FakeClock;
+  kube: FakeKube;
+  manager: Manager;
+} {
+  const clock = fakeClock(options.start);
+  const kube = fakeKube({ checkNamespaces: true, now: () => clock.now() });
+  const manager = createManager({
+    ...{ kube, clock, log: silentLog, registry: new Registry(), onLost: () => undefined },
+    lease: { namespace: 'svc-system', name: 'svc-controllers', identity: 'a' },
+  });
+  const shared = {
+    kube: { ...kube, cache: manager.informers.cache },
+    clock,
+    events: createEventRecorder({ kube, component: 'svc-controllers', clock, log: silentLog }),
+  };
+  const nothing = async () => undefined;
+  const records = { project: nothing, markDeleted: nothing, deployFirst: nothing };
+  let dependent: { enqueueAll(): void }[] = [];
+  const settings = platformConfigController({
+    ...shared,
+    onChange: () => dependent.forEach((controller) => controller.enqueueAll()),
+  });
+  const platformConfig = (): PlatformConfigSpec | undefined => settings.current();
+  manager.add(settings.definition);
+  const environmentRecords = { closeEnvironment: nothing, deleteEnvironment: nothing, deleteProject: nothing };
+  dependent = [
+    manager.add(projectController({ ...shared, platformConfig, records: environmentRecords })),
+    manager.add(functionController({ ...shared, platformConfig, records })),
+    manager.add(appController({ ...shared, platformConfig, records, probeGate: async () => ({ kind: 'refused' }) })),
+  ];
+  manager.add(jobController({ ...shared, records }));
+  manager.add(volumeController(shared));
+  manager.add(buildController(shared));
+  manager.add(serviceController(shared));
+  manager.add(podOomController(shared));
+  return { clock, kube, manager };
+}

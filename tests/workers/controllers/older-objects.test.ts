@@ -1,0 +1,122 @@
+import t, { type Test } from 'tap';
+import type { KubeObject, Stored } from '../../../runtime/contracts/kubernetes.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { apiVersion } from '../../../runtime/domain/labels.ts';
+import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
+import { goldenObjects, goldenReleases } from '../../golden/golden.ts';
+import { recordObjects } from '../../golden/recording.ts';
+import { ground, killedPod, settleCluster } from '../../golden/story.ts';
+import { everyController } from '../../support/every-controller.ts';
+import type { FakeKube } from '../../support/fake-kube.ts';
+import { noCluster, testCluster } from '../../support/kubernetes.ts';
+
+const nameOf = ({ kind, metadata }: KubeObject) => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`;
+const passing = new Set(['Event', 'Lease']);
+
+/** Everything that is there, by kind and name. */
+function everything(kube: FakeKube): Map<string, Stored<KubeObject>> {
+  const objects = Object.values(kinds).flatMap((kind) => kube.all(kind));
+  // Batch has Jobs as well.
+  return new Map(objects.map((object) => [`${object.apiVersion} ${nameOf(object)}`, object]));
+}
+
+/** What makes new pods, or another disk, when one byte of it differs. */
+function vitalPart({ apiVersion: version, kind, spec }: KubeObject): unknown {
+  if (version === 'v1' && kind === 'PersistentVolumeClaim') return spec;
+  if (version === 'apps/v1') return (spec as { template: unknown }).template;
+  if (version === 'batch/v1') return spec;
+  return undefined;
+}
+
+/**
+ * The objects with everything that a real API server fills in where they were written with less: each is created in the
+ * namespace under another name, and what is stored comes back.
+ */
+async function asStored(
+  kube: KubeClient,
+  namespace: string,
+  objects: readonly Stored<KubeObject>[],
+): Promise<Stored<KubeObject>[]> {
+  const stored: Stored<KubeObject>[] = [];
+  for (const [index, object] of objects.entries()) {
+    const { apiVersion: version, kind, metadata } = object;
+    // A quota would refuse what comes after it.
+    const ours = version === apiVersion || kind === 'Namespace' || kind === 'ResourceQuota';
+    const place = { name: `older-${index}`, namespace, labels: metadata.labels ?? {} };
+    const { metadata: _, status: __, ...rest } = ours ? object : await kube.create({ ...object, metadata: place });
+    stored.push({ ...object, ...rest, metadata });
+  }
+  return stored;
+}
+
+/** Has the controllers of today meet the objects, and tells what became of them. */
+async function takeOver(t: Test, older: readonly Stored<KubeObject>[]): Promise<void> {
+  const { clock, kube, manager } = everyController({ start: new Date('2026-01-02T00:00:00Z') });
+  const brought = ground.filter(({ kind, metadata }) => kind === 'StorageClass' || metadata.name === 'svc-system');
+  kube.seed(...brought, ...older, killedPod);
+  const before = everything(kube);
+  t.teardown(() => manager.stop());
+  manager.start();
+  for (let second = 0; second < 60; second++) {
+    await clock.advance(1_000);
+    await settleCluster(kube);
+  }
+  await clock.advance(90 * 60_000);
+  const after = everything(kube);
+
+  await t.test('no pod is restarted that needn’t be, and nothing is made anew', async (t) => {
+    for (const [name, object] of before) {
+      const now = after.get(name);
+      t.equal(now?.metadata.uid, object.metadata.uid, `${name} is still the same object`);
+      if (now && vitalPart(object) !== undefined) {
+        t.equal(JSON.stringify(vitalPart(now)), JSON.stringify(vitalPart(object)), `${name} is not rolled`);
+        t.equal(now.metadata.generation, object.metadata.generation, `${name} is not written`);
+      }
+    }
+  });
+
+  await t.test('every workload is as it was, and nothing is in the way', async (t) => {
+    const phases = (objects: Map<string, Stored<KubeObject>>) =>
+      [...objects.values()]
+        .filter((object) => object.apiVersion === apiVersion)
+        .map((object) => [nameOf(object), (object.status as { phase?: string } | undefined)?.phase]);
+    t.same(phases(after), phases(before));
+    t.same(kube.all(kinds.Event), []);
+    const specs = (objects: Map<string, Stored<KubeObject>>) =>
+      [...objects.values()].filter((object) => object.apiVersion === apiVersion).map(({ spec }) => spec);
+    t.same(specs(after), specs(before));
+  });
+
+  await t.test(
+    'nothing is written but what controllers report today, and nothing that they reported is lost',
+    async (t) => {
+      const harmless = new Set(['get', 'list', 'replaceStatus']);
+      const writes = kube.calls.filter(({ verb, kind }) => !harmless.has(verb) && !passing.has(kind));
+      t.same(
+        writes.map(({ verb, kind, namespace, name }) => `${verb} ${kind} ${namespace}/${name}`),
+        [],
+      );
+      for (const [name, { apiVersion: version, status }] of before) {
+        if (version === apiVersion && status !== undefined) t.match(after.get(name)?.status, status, name);
+      }
+    },
+  );
+}
+
+await t.test('what the controllers of today leave is taken over', async (t) => takeOver(t, await recordObjects()));
+
+for (const release of goldenReleases()) {
+  await t.test(`the objects of release ${release} are taken over`, (t) => takeOver(t, goldenObjects(release)));
+
+  await t.test(
+    `the objects of release ${release} are taken over as a real API server stores them`,
+    { skip: noCluster },
+    async (t) => {
+      const { kube, namespace } = await testCluster(t);
+      const stored = await asStored(kube, namespace, goldenObjects(release));
+      const deployment = stored.find(({ kind }) => kind === 'Deployment');
+      t.match(deployment?.spec, { template: { spec: { restartPolicy: 'Always' } } }, 'the API server has filled it in');
+      await takeOver(t, stored);
+    },
+  );
+}
