@@ -1,14 +1,10 @@
+import { CronExpressionParser } from 'cron-parser';
 import { Problem } from './problem.ts';
 
-/** The times of a cron expression, as sets of numbers. */
+/** A cron expression that Kubernetes understands. */
 export interface Schedule {
-  minutes: ReadonlySet<number>;
-  hours: ReadonlySet<number>;
-  days: ReadonlySet<number>;
-  months: ReadonlySet<number>;
-  weekdays: ReadonlySet<number>;
-  /** Whether a day must be in `days` and in `weekdays`; with both restricted, either is enough. */
-  bothDays: boolean;
+  /** As cron-parser takes it: with the second, and every field as `*` or a list of numbers. */
+  readonly expression: string;
 }
 
 const monthNames = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
@@ -38,14 +34,16 @@ const fields: readonly Field[] = [
   { what: 'day of the week', min: 0, max: 6, names: weekdayNames },
 ];
 
+/** The days of each month in a leap year. */
+const longestMonths = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+
 const dayMs = 86_400_000;
-const minuteMs = 60_000;
-/** 29 February comes back after eight years at most. */
-const horizonDays = 366 * 9;
 
 /**
  * Reads a cron expression as Kubernetes does: minute, hour, day of the month, month, day of the week (0 is Sunday), or
- * one of `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`.
+ * one of `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`. What else cron-parser would take (`L`, `#`, `H`, seconds,
+ * 7 for Sunday, `@weekdays`) Kubernetes refuses or reads in another way, and so it is refused here; likewise `@every`,
+ * whose times depend on when somebody looks, and `TZ=`, since a job has its own time zone.
  * https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/#schedule-syntax
  * @throws Problem `invalid_value` that says which part is wrong
  */
@@ -54,18 +52,25 @@ export function parseSchedule(expression: string): Schedule {
   if (parts.length !== fields.length) {
     throw refusal(expression, 'it has five fields, such as "0 2 * * *" for every day at 02:00');
   }
-  const [minutes, hours, days, months, weekdays] = fields.map((field, index) => {
+  const values = fields.map((field, index) => {
     try {
       return readField(parts[index] ?? '', field);
     } catch (error) {
       throw refusal(expression, error instanceof Error ? error.message : String(error));
     }
   });
-  if (!minutes || !hours || !days || !months || !weekdays) throw refusal(expression, 'it has five fields');
-  const open = [parts[2], parts[4]].some((part) => part?.split(',').some((range) => /^[*?](\/1)?$/.test(range)));
-  const schedule = { minutes, hours, days, months, weekdays, bothDays: open };
-  if (nextTimes(schedule, 'Etc/UTC', new Date(0), 1).length === 0) throw refusal(expression, 'that day never comes');
-  return schedule;
+  const [, , days = '*', months = '*', weekdays = '*'] = values;
+  if (!everComes(days, months, weekdays)) throw refusal(expression, 'that day never comes');
+  return { expression: ['0', ...values].join(' ') };
+}
+
+/** cron-parser would look for a day that never comes for the best part of a second. */
+function everComes(days: string, months: string, weekdays: string): boolean {
+  if (days === '*' || weekdays !== '*') return true;
+  const first = Number(days.split(',')[0]);
+  return longestMonths.some((length, index) => {
+    return length >= first && (months === '*' || months.split(',').includes(String(index + 1)));
+  });
 }
 
 function refusal(expression: string, why: string): Problem {
@@ -74,21 +79,27 @@ function refusal(expression: string, why: string): Problem {
   });
 }
 
-function readField(text: string, field: Field): Set<number> {
+/**
+ * A field's values as cron-parser takes them. Both days restricted, a day has to be one of either; only a field that is
+ * open leaves it to the other one. A step of one leaves a field open, and a range over all its values does not.
+ */
+function readField(text: string, field: Field): string {
   const values = new Set<number>();
+  let open = false;
   for (const range of text.split(',')) {
     const match = /^([*?]|\w+)(?:-(\w+))?(?:\/(\d{1,3}))?$/.exec(range);
     const step = Number(match?.[3] ?? 1);
     if (!match?.[1] || step === 0) throw new Error(`"${range}" is no ${field.what}`);
     const whole = match[1] === '*' || match[1] === '?';
     if (whole && match[2] !== undefined) throw new Error(`"${range}" is no ${field.what}`);
+    open ||= whole && step === 1;
     const low = whole ? field.min : valueOf(match[1], field);
     const alone = match[3] === undefined ? low : field.max;
     const high = whole ? field.max : match[2] === undefined ? alone : valueOf(match[2], field);
     if (low > high) throw new Error(`the ${field.what} range "${range}" ends before it begins`);
     for (let value = low; value <= high; value += step) values.add(value);
   }
-  return values;
+  return open ? '*' : [...values].sort((a, b) => a - b).join(',');
 }
 
 function valueOf(text: string, { what, min, max, names }: Field): number {
@@ -116,34 +127,34 @@ export function checkTimeZone(timeZone: string, field = 'timeZone'): string {
 }
 
 /**
- * The next times of a schedule after a moment. A local time that a clock change skips is left out, and one that comes
- * twice counts once.
+ * The next times of a schedule after a moment, as Kubernetes makes its runs: a local time that a clock change skips is
+ * left out, and one that comes twice counts twice. (Where the change is at midnight itself, as in Beirut, Kubernetes may
+ * be wrong about that one day; this is not.)
+ *
+ * cron-parser goes through the local times as if they were UTC, and what they mean in the zone is decided here: its own
+ * handling of clock changes moves a skipped time to the next hour, and leaves out the second of two.
  */
 export function nextTimes(schedule: Schedule, timeZone: string, after: Date, count: number): Date[] {
   const local = clockOf(timeZone);
-  const times: Date[] = [];
-  const hours = [...schedule.hours].sort((a, b) => a - b);
-  const minutes = [...schedule.minutes].sort((a, b) => a - b);
-  const first = Math.floor(local(after.getTime()) / dayMs);
-  for (let day = first; day < first + horizonDays; day++) {
-    if (!isDay(schedule, new Date(day * dayMs))) continue;
-    for (const hour of hours) {
-      for (const minute of minutes) {
-        const at = instantOf(day * dayMs + (hour * 60 + minute) * minuteMs, local);
-        if (at === undefined || at <= after.getTime()) continue;
-        times.push(new Date(at));
-        if (times.length === count) return times;
-      }
-    }
+  const now = after.getTime();
+  // What the clock showed before, it shows again when it is set back.
+  const setBack = Math.max(0, offsetAt(now - dayMs, local) - offsetAt(now + dayMs, local));
+  const from = local(now) - setBack;
+  const walls = CronExpressionParser.parse(schedule.expression, {
+    tz: 'UTC',
+    // The first time is a later one than this.
+    currentDate: new Date(from - 1),
+  });
+  const times: number[] = [];
+  for (;;) {
+    const instants = instantsOf(walls.next().getTime(), local);
+    const [first = -Infinity] = instants;
+    const last = times[count - 1];
+    if (last !== undefined && first > last) break;
+    times.push(...instants.filter((instant) => instant > now));
+    times.sort((a, b) => a - b);
   }
-  return times;
-}
-
-function isDay({ days, months, weekdays, bothDays }: Schedule, day: Date): boolean {
-  if (!months.has(day.getUTCMonth() + 1)) return false;
-  const inMonth = days.has(day.getUTCDate());
-  const inWeek = weekdays.has(day.getUTCDay());
-  return bothDays ? inMonth && inWeek : inMonth || inWeek;
+  return times.slice(0, count).map((time) => new Date(time));
 }
 
 type LocalClock = (instant: number) => number;
@@ -172,11 +183,14 @@ function createClock(timeZone: string): LocalClock {
   };
 }
 
-/** The instant at which a local clock shows a time; undefined when it never does. */
-function instantOf(wall: number, local: LocalClock): number | undefined {
-  // The offset on either side of a change of clocks.
-  return [dayMs, -dayMs]
-    .map((shift) => wall - (local(wall + shift) - (wall + shift)))
-    .sort((a, b) => a - b)
-    .find((instant) => local(instant) === wall);
+/** By how much a local clock is ahead of UTC at an instant. */
+function offsetAt(instant: number, local: LocalClock): number {
+  return local(instant) - instant;
+}
+
+/** The instants at which a local clock shows a time, the first one first: none, one or two. */
+function instantsOf(wall: number, local: LocalClock): number[] {
+  // With the offset on either side of a change of clocks.
+  const candidates = [dayMs, -dayMs].map((shift) => wall - offsetAt(wall + shift, local));
+  return [...new Set(candidates)].filter((instant) => local(instant) === wall).sort((a, b) => a - b);
 }

@@ -16,7 +16,14 @@ t.test('the next times of schedules, in UTC', (t) => {
     ['0 9 * * 1', ['2026-03-02T09:00', '2026-03-09T09:00', '2026-03-16T09:00']],
     ['0 9 * * mon-wed', ['2026-03-02T09:00', '2026-03-03T09:00', '2026-03-04T09:00']],
     ['30 8,20 1 JAN,jul *', ['2026-07-01T08:30', '2026-07-01T20:30', '2027-01-01T08:30']],
-    ['0 0 29 2 *', ['2028-02-29T00:00', '2032-02-29T00:00', '2036-02-29T00:00'].slice(0, 2)],
+    ['0 0 29 2 *', ['2028-02-29T00:00', '2032-02-29T00:00', '2036-02-29T00:00']],
+    ['0 0 31 2,3 *', ['2026-03-31T00:00', '2027-03-31T00:00']],
+    ['0 0 30 2 6', ['2026-02-28T00:00', '2027-02-06T00:00']],
+    // A range over all days restricts as any other; an open day in a list does not.
+    ['0 0 1-31 * 1', ['2026-02-28T00:00', '2026-03-01T00:00', '2026-03-02T00:00']],
+    ['0 0 3,* * 1', ['2026-03-02T00:00', '2026-03-09T00:00']],
+    ['0 0 ? * ?', ['2026-02-28T00:00', '2026-03-01T00:00']],
+    ['@midnight', ['2026-02-28T00:00', '2026-03-01T00:00']],
     // Both days restricted: either is enough. A step of one leaves the day open, a larger one restricts it.
     ['0 0 1 * 1', ['2026-03-01T00:00', '2026-03-02T00:00', '2026-03-09T00:00']],
     ['0 0 */1 * 1', ['2026-03-02T00:00', '2026-03-09T00:00', '2026-03-16T00:00']],
@@ -29,17 +36,56 @@ t.test('the next times of schedules, in UTC', (t) => {
 });
 
 t.test(
-  'a time zone moves with its clocks: a time that is skipped is left out, one that comes twice counts once',
+  'a time zone moves with its clocks as for Kubernetes: what is skipped is left out, what comes twice is twice',
   (t) => {
     const spring = new Date('2026-03-28T12:00:00Z');
     t.same(next('30 2 * * *', 2, 'Europe/Berlin', spring), ['2026-03-30T00:30', '2026-03-31T00:30']);
     t.same(next('0 9 * * *', 2, 'Europe/Berlin', spring), ['2026-03-29T07:00', '2026-03-30T07:00']);
+    const night = new Date('2026-03-29T00:30:00Z');
+    t.same(next('*/30 1-3 * * *', 3, 'Europe/Berlin', night), [
+      '2026-03-29T01:00',
+      '2026-03-29T01:30',
+      '2026-03-29T23:00',
+    ]);
     const autumn = new Date('2026-10-24T12:00:00Z');
-    t.same(next('30 2 * * *', 2, 'Europe/Berlin', autumn), ['2026-10-25T00:30', '2026-10-26T01:30']);
+    t.same(next('30 2 * * *', 3, 'Europe/Berlin', autumn), [
+      '2026-10-25T00:30',
+      '2026-10-25T01:30',
+      '2026-10-26T01:30',
+    ]);
+    const between = new Date('2026-10-25T00:45:00Z');
+    const hours = ['2026-10-25T01:00', '2026-10-25T01:15', '2026-10-25T01:30', '2026-10-25T01:45', '2026-10-25T02:00'];
+    t.same(next('*/15 * * * *', 5, 'Europe/Berlin', between), hours);
+    t.same(next('15 2 * * *', 2, 'Europe/Berlin', between), ['2026-10-25T01:15', '2026-10-26T01:15']);
     t.same(next('0 0 * * *', 1, 'Asia/Kathmandu', spring), ['2026-03-28T18:15']);
+    // Half an hour back, and a whole day that never was.
+    const islands = new Date('2026-04-04T12:00:00Z');
+    t.same(next('45 1 * * *', 3, 'Australia/Lord_Howe', islands), [
+      '2026-04-04T14:45',
+      '2026-04-04T15:15',
+      '2026-04-05T15:15',
+    ]);
+    t.same(next('0 12 * * *', 2, 'Pacific/Apia', new Date('2011-12-29T12:00:00Z')), [
+      '2011-12-29T22:00',
+      '2011-12-30T22:00',
+    ]);
     t.end();
   },
 );
+
+t.test('whatever the machine’s own time zone is', (t) => {
+  const zone = process.env['TZ'];
+  t.teardown(() => {
+    if (zone === undefined) delete process.env['TZ'];
+    else process.env['TZ'] = zone;
+  });
+  for (const machine of ['America/New_York', 'Pacific/Auckland']) {
+    process.env['TZ'] = machine;
+    t.same(next('0 2 * * *', 2, 'Etc/UTC', new Date('2026-03-07T22:00:00Z')), ['2026-03-08T02:00', '2026-03-09T02:00']);
+    t.same(next('0 2 * * *', 1, 'Europe/Berlin', new Date('2026-03-08T00:30:00Z')), ['2026-03-08T01:00']);
+  }
+  t.end();
+});
 
 t.test('what is no schedule is refused, with the part that is wrong', (t) => {
   for (const [expression, message] of [
@@ -56,7 +102,20 @@ t.test('what is no schedule is refused, with the part that is wrong', (t) => {
     ['*-5 * * * *', /no minute/],
     ['1,,2 * * * *', /no minute/],
     ['0 0 31 2 *', /never comes/],
+    ['0 0 31 4,6,9,11 *', /never comes/],
     ['@reboot', /five fields/],
+    // cron-parser knows them, Kubernetes does not.
+    ['@weekdays', /five fields/],
+    ['@minutely', /five fields/],
+    ['0 0 L * *', /day of the month is a number/],
+    ['0 0 15W * *', /day of the month is a number/],
+    ['0 0 * * 5L', /day of the week is a number/],
+    ['0 0 * * 1#2', /"1#2" is no day of the week/],
+    ['H * * * *', /minute is a number/],
+    ['H(0-5) * * * *', /is no minute/],
+    ['*/15,* 0-24 * * *', /hour is a number/],
+    // Kubernetes knows it, and its times depend on when somebody looks.
+    ['@every 1h', /five fields/],
     ['TZ=UTC 0 0 * * *', /five fields/],
   ] as const) {
     t.throws(() => parseSchedule(expression), { code: 'invalid_value', message }, expression);
