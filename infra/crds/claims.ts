@@ -19,7 +19,7 @@ function immutableSpec(schema: StructuralSchema): void {
 /** The reservation of a workload's name in its environment. */
 export const workloadNameDefinition = customResource({
   kind: kinds.WorkloadName,
-  description: "Reserves a workload's name among the apps, functions and jobs of its environment.",
+  description: "Reserves a workload's name among the apps, functions, jobs and services of its environment.",
   spec: workloadNameSpec,
   refine: immutableSpec,
   columns: [{ name: 'Kind', type: 'string', jsonPath: '.spec.kind' }],

@@ -1,7 +1,9 @@
+import { buildDefinition } from './build.ts';
 import { hostNameDefinition, workloadNameDefinition } from './claims.ts';
 import type { CustomResourceDefinition } from './definition.ts';
 import { platformConfigDefinition } from './platform-config.ts';
 import { projectDefinition } from './project.ts';
+import { serviceDefinition } from './service.ts';
 import { volumeDefinition } from './volume.ts';
 import { appDefinition, functionDefinition, jobDefinition } from './workloads.ts';
 
@@ -12,6 +14,8 @@ export const customResourceDefinitions: readonly CustomResourceDefinition[] = [
   functionDefinition,
   jobDefinition,
   volumeDefinition,
+  buildDefinition,
+  serviceDefinition,
   workloadNameDefinition,
   hostNameDefinition,
   platformConfigDefinition,

@@ -1,5 +1,9 @@
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
-import { platformConfigName, platformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
+import {
+  acceptedCondition,
+  platformConfigName,
+  platformConfigSpec,
+} from '../../runtime/contracts/resources/platform-config.ts';
 import { dnsLabelMax, dnsNameMax } from '../../runtime/domain/names.ts';
 import { customResource } from './definition.ts';
 import { platformConfigStatus } from './status.ts';
@@ -28,5 +32,7 @@ export const platformConfigDefinition = customResource({
   columns: [
     { name: 'Domain', type: 'string', jsonPath: '.spec.appsDomain' },
     { name: 'Cluster', type: 'string', jsonPath: '.spec.cluster' },
+    { name: 'Profile', type: 'string', jsonPath: '.spec.profile' },
+    { name: 'Accepted', type: 'string', jsonPath: `.status.conditions[?(@.type=="${acceptedCondition}")].status` },
   ],
 });

@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import type { Condition } from '../../runtime/contracts/kubernetes.ts';
 import { gatePhases, type AppStatus, type ReleaseStatus } from '../../runtime/contracts/resources/app.ts';
+import type { BuildStatus } from '../../runtime/contracts/resources/build.ts';
 import type { FunctionStatus } from '../../runtime/contracts/resources/function.ts';
 import { runStates, runTriggers, type JobRun, type JobStatus } from '../../runtime/contracts/resources/job.ts';
-import type { PlatformConfig } from '../../runtime/contracts/resources/platform-config.ts';
+import { platformConfigSpec, type PlatformConfigStatus } from '../../runtime/contracts/resources/platform-config.ts';
 import type { ProjectStatus } from '../../runtime/contracts/resources/project.ts';
+import type { ServiceStatus } from '../../runtime/contracts/resources/service.ts';
 import type { VolumeStatus } from '../../runtime/contracts/resources/volume.ts';
 
 /** An object schema with exactly the fields of `T`: a missing one would be pruned by the API server without a word. */
@@ -42,6 +44,7 @@ export const appStatus = shapeOf<AppStatus>()({
     deploymentId: z.string(),
     phase: z.enum(['progressing', 'available', 'failed']),
     message: text,
+    template: text,
   }).exactOptional(),
   gate: z.enum(gatePhases).exactOptional(),
   gateSince: z.iso.datetime().exactOptional(),
@@ -89,6 +92,24 @@ export const volumeStatus = shapeOf<VolumeStatus>()({
   storageClass: text,
 });
 
+/** What the Service controller reports. */
+export const serviceStatus = shapeOf<ServiceStatus>()({
+  ...common,
+  phase: z.enum(['pending', 'ready', 'failed']).exactOptional(),
+  message: text,
+  host: text,
+  port: count,
+});
+
+/** What the Build controller reports. */
+export const buildStatus = shapeOf<BuildStatus>()({
+  ...common,
+  phase: z.enum(['pending', 'running', 'succeeded', 'failed']).exactOptional(),
+  message: text,
+  startedAt: z.iso.datetime().exactOptional(),
+  endedAt: z.iso.datetime().exactOptional(),
+});
+
 /** What the Project controller reports. */
 export const projectStatus = shapeOf<ProjectStatus>()({
   ...common,
@@ -107,4 +128,7 @@ export const projectStatus = shapeOf<ProjectStatus>()({
 });
 
 /** What the PlatformConfig controller reports. */
-export const platformConfigStatus = shapeOf<NonNullable<PlatformConfig['status']>>()(common);
+export const platformConfigStatus = shapeOf<PlatformConfigStatus>()({
+  ...common,
+  accepted: z.object({ generation: z.int(), spec: platformConfigSpec }).exactOptional(),
+});

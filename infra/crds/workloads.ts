@@ -24,6 +24,8 @@ export const appDefinition = customResource({
   refine: (schema) => {
     schemaAt(schema, 'spec.image').maxLength = 512;
     schemaAt(schema, 'spec.hostname').maxLength = dnsNameMax;
+    schemaAt(schema, 'spec.env')['x-kubernetes-list-type'] = 'map';
+    schemaAt(schema, 'spec.env')['x-kubernetes-list-map-keys'] = ['name'];
     // The fence of every rollout: a late worker must never bring an older release back (design: fencing).
     schemaAt(schema, 'spec')['x-kubernetes-validations'] = [
       {

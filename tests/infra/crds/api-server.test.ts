@@ -9,6 +9,8 @@ import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { systemClock } from '../../../runtime/domain/clock.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { applyObject } from '../../../runtime/kube/children.ts';
+import { resourceOf } from '../../../runtime/kube/resource-paths.ts';
+import { goldenObjects, goldenReleases } from '../../golden/golden.ts';
 import { noCluster, testCluster } from '../../support/kubernetes.ts';
 
 const apiVersion = 'platform.svc/v1';
@@ -192,6 +194,84 @@ t.test('the API server takes the CRDs and checks by them', { skip: noCluster }, 
     t.match((await change({ size: '1.5Gi' })).spec, { size: '1.5Gi', accessMode: 'ReadWriteOnce' });
     for (const size of ['big', '-1Gi', '']) await t.rejects(volume('other', { size }), refused, size);
   });
+
+  await t.test('a service keeps its type and who runs it', async (t) => {
+    const service = (name: string, spec: object) =>
+      create<KubeObject>({ apiVersion, kind: 'Service', metadata: { name, namespace }, spec });
+    const created = await service('orders', { type: 'postgres', external: { host: 'db.example.com' } });
+    t.same(created.spec, { type: 'postgres', external: { host: 'db.example.com', tls: false } });
+    const change = (spec: object) =>
+      kube.mergePatch({ apiVersion, kind: 'Service', namespace, name: 'orders' }, { spec });
+    await t.rejects(change({ type: 'mysql' }), { ...refused, message: /type never changes/ });
+    await t.rejects(change({ external: null }), { ...refused, message: /does not become an external one/ });
+    t.match((await change({ external: { host: 'db2.example.com', port: 5433 } })).spec, { external: { port: 5433 } });
+    for (const spec of [
+      {},
+      { type: 'oracle' },
+      { type: 'redis', external: {} },
+      { type: 'redis', external: { host: 'r', port: 0 } },
+    ]) {
+      await t.rejects(service('other', spec), refused, JSON.stringify(spec));
+    }
+    await t.rejects(service('a--b', { type: 'redis' }), refused);
+  });
+
+  await t.test('a build is never changed, and its source is a repository without credentials', async (t) => {
+    const build = (name: string, source: object) =>
+      create<KubeObject>({ apiVersion, kind: 'Build', metadata: { name, namespace }, spec: { app: 'api', source } });
+    const url = 'https://git.example.com/shop/api.git';
+    await build('api-1', { url, commit: '0123abc' });
+    await build('api-2', { url: 'ssh://git@git.example.com:2222/shop/api' });
+    const patch = { spec: { source: { commit: null } } };
+    await t.rejects(kube.mergePatch({ apiVersion, kind: 'Build', namespace, name: 'api-1' }, patch), {
+      ...refused,
+      message: /never changed/,
+    });
+    for (const source of [
+      {},
+      { url: 'https://ada:secret@git.example.com/api' },
+      { url: 'ssh://git:secret@git.example.com/api' },
+      { url: 'file:///etc' },
+      { url: 'ext::sh -c id' },
+      { url: '--upload-pack=id' },
+      { url: `${url};id` },
+      { url: `${url} $(id)` },
+      { url: `${url}\n` },
+      { url, commit: 'main' },
+      { url, commit: '--all' },
+    ]) {
+      await t.rejects(build('api-3', source), refused, JSON.stringify(source));
+    }
+    await t.rejects(build('a'.repeat(64), { url }), refused);
+  });
+
+  for (const release of goldenReleases()) {
+    await t.test(`the objects of release ${release} are taken as they are: nothing is refused or lost`, async (t) => {
+      const ours = goldenObjects(release).filter((object) => object.apiVersion === apiVersion);
+      t.ok(ours.length > 10);
+      for (const { kind, metadata, spec, status } of ours) {
+        // There is one PlatformConfig, and it is the installation's.
+        if (kind === kinds.PlatformConfig.kind) continue;
+        const name =
+          metadata.namespace === undefined ? `${unique('g')}${kind === 'HostName' ? '.test' : ''}` : metadata.name;
+        if (metadata.namespace === undefined) cleanUp(kind, name);
+        const place = metadata.namespace === undefined ? { name } : { name: unique(`${name}-`), namespace };
+        const created = await create<KubeObject>({ apiVersion, kind, metadata: place, spec });
+        t.same(created.spec, spec, `${kind} ${metadata.name}`);
+        if (status === undefined) continue;
+        // Controllers may be at work on the same object.
+        const report = async (live: Stored<KubeObject>): Promise<unknown> => {
+          try {
+            return (await kube.replaceStatus({ ...live, status })).status;
+          } catch (error) {
+            if ((error as { status?: number }).status !== 409) throw error;
+            return report((await kube.get(resourceOf(live), place.name, live.metadata.namespace)) ?? live);
+          }
+        };
+        t.same(await report(created), status, `the status of ${kind} ${metadata.name}`);
+      }
+    });
+  }
 
   await t.test('there is one PlatformConfig', async (t) => {
     const spec = { appsDomain: 'apps.example.com', cluster: 'home', runtimeImages: { node: image } };

@@ -3,12 +3,15 @@ import { z } from 'zod';
 import { customResourceDefinitions } from '../../../infra/crds/custom-resources.ts';
 import { structuralSchema, type StructuralSchema } from '../../../infra/crds/structural-schema.ts';
 import { appSpec } from '../../../runtime/contracts/resources/app.ts';
+import { buildSpec } from '../../../runtime/contracts/resources/build.ts';
 import { hostNameSpec, workloadNameSpec } from '../../../runtime/contracts/resources/claims.ts';
 import { functionSpec } from '../../../runtime/contracts/resources/function.ts';
 import { jobSpec } from '../../../runtime/contracts/resources/job.ts';
 import { platformConfigSpec } from '../../../runtime/contracts/resources/platform-config.ts';
 import { projectSpec } from '../../../runtime/contracts/resources/project.ts';
+import { serviceSpec } from '../../../runtime/contracts/resources/service.ts';
 import { volumeSpec } from '../../../runtime/contracts/resources/volume.ts';
+import { goldenObjects, goldenReleases } from '../../golden/golden.ts';
 
 t.test('a zod schema becomes a structural schema with its defaults and limits', (t) => {
   const schema = z.object({
@@ -63,6 +66,8 @@ t.test('kinds, scopes and short names are the pinned ones', (t) => {
     ['functions.platform.svc', 'Function', 'Namespaced', ['sfn'], [['v1', true]]],
     ['jobs.platform.svc', 'Job', 'Namespaced', ['sjob'], [['v1', true]]],
     ['volumes.platform.svc', 'Volume', 'Namespaced', ['svol'], [['v1', true]]],
+    ['builds.platform.svc', 'Build', 'Namespaced', ['sbuild'], [['v1', true]]],
+    ['services.platform.svc', 'Service', 'Namespaced', ['ssvc'], [['v1', true]]],
     ['workloadnames.platform.svc', 'WorkloadName', 'Namespaced', [], [['v1', false]]],
     ['hostnames.platform.svc', 'HostName', 'Cluster', [], [['v1', false]]],
     ['platformconfigs.platform.svc', 'PlatformConfig', 'Cluster', [], [['v1', true]]],
@@ -95,6 +100,8 @@ t.test('every field, default and limit of the contracts stands in its CRD', (t) 
     Function: functionSpec,
     Job: jobSpec,
     Volume: volumeSpec,
+    Build: buildSpec,
+    Service: serviceSpec,
     WorkloadName: workloadNameSpec,
     HostName: hostNameSpec,
     PlatformConfig: platformConfigSpec,
@@ -122,10 +129,53 @@ t.test('conditions are merged by type, and every column shows something that exi
     for (const { jsonPath } of version?.additionalPrinterColumns ?? []) {
       if (jsonPath.startsWith('.metadata.')) continue;
       let found: StructuralSchema | undefined = schema;
-      for (const step of jsonPath.slice(1).split('.')) {
-        found = found?.properties?.[step];
+      // A condition is found by its type: `conditions[?(@.type=="Ready")]`.
+      for (const step of jsonPath
+        .slice(1)
+        .replace(/\[\?[^\]]*\]/g, '.[]')
+        .split('.')) {
+        found = step === '[]' ? found?.items : found?.properties?.[step];
       }
       t.ok(found, `${metadata.name} ${jsonPath}`);
+    }
+  }
+  t.end();
+});
+
+/** What the API server would drop of a value, or refuse, by a schema. */
+function faults(value: unknown, schema: StructuralSchema | undefined, path: string): string[] {
+  if (!schema) return [`${path} is dropped`];
+  if (Array.isArray(value)) return value.flatMap((item, index) => faults(item, schema.items, `${path}[${index}]`));
+  if (typeof value === 'object' && value !== null) {
+    const fields = Object.entries(value);
+    const missing = (schema.required ?? [])
+      .filter((name) => !(name in value))
+      .map((name) => `${path}.${name} is missing`);
+    return [
+      ...missing,
+      ...fields.flatMap(([name, part]) => faults(part, schema.properties?.[name], `${path}.${name}`)),
+    ];
+  }
+  if (schema.enum && !schema.enum.includes(value)) return [`${path} cannot be ${JSON.stringify(value)}`];
+  const text = typeof value === 'string' ? value : '';
+  const outside =
+    (schema.pattern !== undefined && !new RegExp(schema.pattern).test(text)) ||
+    text.length > (schema.maxLength ?? Infinity) ||
+    Number(value) > (schema.maximum ?? Infinity) ||
+    Number(value) < (schema.minimum ?? -Infinity);
+  return outside ? [`${path} is out of bounds`] : [];
+}
+
+t.test('what older releases left is taken as it is; the real API server is asked in api-server.test.ts', (t) => {
+  for (const release of goldenReleases()) {
+    for (const { apiVersion, kind, metadata, spec, status } of goldenObjects(release)) {
+      const definition = customResourceDefinitions.find(
+        ({ spec: { group, names } }) => `${group}/v1` === apiVersion && names.kind === kind,
+      );
+      if (!definition) continue;
+      const schema = definition.spec.versions[0]?.schema.openAPIV3Schema.properties;
+      t.same(faults(spec, schema?.['spec'], 'spec'), [], `${kind} ${metadata.name}`);
+      if (status !== undefined) t.same(faults(status, schema?.['status'], 'status'), [], `${kind} ${metadata.name}`);
     }
   }
   t.end();

@@ -1,0 +1,42 @@
+import { buildSpec } from '../../runtime/contracts/resources/build.ts';
+import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import { dnsLabelMax, workloadNameMax } from '../../runtime/domain/names.ts';
+import { customResource } from './definition.ts';
+import { buildStatus } from './status.ts';
+import { schemaAt } from './structural-schema.ts';
+
+/** `kubectl get sbuild` */
+export const buildDefinition = customResource({
+  kind: kinds.Build,
+  description: 'The way from a git source to an image of an app.',
+  shortNames: ['sbuild'],
+  spec: buildSpec,
+  status: buildStatus,
+  validations: [
+    {
+      // Its batch Job has the same name, which is also a label of the pods.
+      rule: `self.metadata.name.size() <= ${dnsLabelMax} && self.metadata.name.matches('^[a-z]([a-z0-9-]*[a-z0-9])?$')`,
+      message: `a build's name has at most ${dnsLabelMax} characters: lower-case letters, digits and hyphens, starting with a letter`,
+    },
+  ],
+  refine: (schema) => {
+    schemaAt(schema, 'spec.app').maxLength = workloadNameMax;
+    const { url, commit } = schemaAt(schema, 'spec.source').properties ?? {};
+    // Nothing that a program or a shell could take for something else, and no password.
+    if (url)
+      Object.assign(url, {
+        maxLength: 512,
+        pattern: '^(https?://|ssh://([a-z_][a-z0-9_-]*@)?)[A-Za-z0-9][A-Za-z0-9._~:/%+-]*$',
+      });
+    if (commit) Object.assign(commit, { maxLength: 64, pattern: '^[0-9a-f]{7,64}$' });
+    schemaAt(schema, 'spec')['x-kubernetes-validations'] = [
+      { rule: 'self == oldSelf', message: 'a build is never changed; make another one' },
+    ];
+  },
+  columns: [
+    { name: 'Status', type: 'string', jsonPath: '.status.phase' },
+    { name: 'App', type: 'string', jsonPath: '.spec.app' },
+    { name: 'Commit', type: 'string', jsonPath: '.spec.source.commit' },
+    { name: 'Source', type: 'string', jsonPath: '.spec.source.url', priority: 1 },
+  ],
+});

@@ -1,0 +1,33 @@
+import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import { serviceSpec } from '../../runtime/contracts/resources/service.ts';
+import { dnsNameMax } from '../../runtime/domain/names.ts';
+import { customResource } from './definition.ts';
+import { serviceStatus } from './status.ts';
+import { schemaAt } from './structural-schema.ts';
+import { workloadName } from './workloads.ts';
+
+/** `kubectl get ssvc`; `kubectl get services` shows those of Kubernetes. */
+export const serviceDefinition = customResource({
+  kind: kinds.ServiceResource,
+  description: 'A database, cache or object store that workloads can be bound to.',
+  shortNames: ['ssvc'],
+  spec: serviceSpec,
+  status: serviceStatus,
+  validations: [workloadName],
+  refine: (schema) => {
+    schemaAt(schema, 'spec.external.host').maxLength = dnsNameMax;
+    schemaAt(schema, 'spec')['x-kubernetes-validations'] = [
+      { rule: 'self.type == oldSelf.type', message: 'type never changes; make another service' },
+      {
+        rule: 'has(self.external) == has(oldSelf.external)',
+        message: 'a service that the platform runs does not become an external one, nor the reverse',
+      },
+    ];
+  },
+  columns: [
+    { name: 'Status', type: 'string', jsonPath: '.status.phase' },
+    { name: 'Type', type: 'string', jsonPath: '.spec.type' },
+    { name: 'Host', type: 'string', jsonPath: '.status.host' },
+    { name: 'Message', type: 'string', jsonPath: '.status.message', priority: 1 },
+  ],
+});

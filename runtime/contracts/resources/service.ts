@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import type { Condition, KubeObject } from '../kubernetes.ts';
+
+/** What a service is (spec.md §2.6); `minio` stands for any object store that speaks S3. */
+export const serviceTypes = ['postgres', 'mysql', 'mongodb', 'redis', 'minio'] as const;
+
+export type ServiceType = (typeof serviceTypes)[number];
+
+/** Where each type listens unless told otherwise. */
+export const defaultPorts: Readonly<Record<ServiceType, number>> = {
+  postgres: 5432,
+  mysql: 3306,
+  mongodb: 27_017,
+  redis: 6379,
+  minio: 9000,
+};
+
+export const serviceSpec = z.object({
+  /** Never changed. */
+  type: z.enum(serviceTypes),
+  /** A service that somebody else runs; without it the platform is to run one. Neither becomes the other. */
+  external: z
+    .object({
+      /** A host name or an address. */
+      host: z.string(),
+      /** Default: the type's own, see {@link defaultPorts}. */
+      port: z.int().min(1).max(65_535).optional(),
+      /** Whether connections are to be encrypted. */
+      tls: z.boolean().default(false),
+    })
+    .optional(),
+});
+
+export type ServiceSpec = z.infer<typeof serviceSpec>;
+
+export interface ServiceStatus {
+  observedGeneration?: number;
+  /** `ready`: workloads can be bound to it; whether it answers is not known. */
+  phase?: 'pending' | 'ready' | 'failed';
+  /** For `pending` and `failed`: what is missing. */
+  message?: string;
+  /** Where workloads reach it. */
+  host?: string;
+  port?: number;
+  conditions?: Condition[];
+}
+
+/** A database, cache or object store that workloads can be bound to. */
+export interface ServiceResource extends KubeObject {
+  apiVersion: 'platform.svc/v1';
+  kind: 'Service';
+  spec: ServiceSpec;
+  status?: ServiceStatus;
+}

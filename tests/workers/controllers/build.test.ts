@@ -1,0 +1,181 @@
+import t from 'tap';
+import type { BatchJob } from '../../../infra/manifests/job.ts';
+import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
+import type { Build } from '../../../runtime/contracts/resources/build.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { managedLabels, podLabels } from '../../../runtime/domain/labels.ts';
+import { ownerReference } from '../../../runtime/kube/claims.ts';
+import { buildController } from '../../../workers/controllers/build.ts';
+import { fakeClock } from '../../support/clock.ts';
+import { environmentNamespaceObject } from '../../support/cluster.ts';
+import { fakeKube } from '../../support/fake-kube.ts';
+import { silentLog } from '../../support/log.ts';
+import { fixedId } from '../../support/state-space.ts';
+
+const namespace = 'shop-prod';
+const ref = { apiVersion: 'platform.svc/v1', kind: 'Build', namespace, name: 'api-7' };
+const jobRef = { apiVersion: 'batch/v1', kind: 'Job', namespace, name: 'api-7' };
+const at = '2026-01-01T00:00:00Z';
+
+function createWorld() {
+  const kube = fakeKube();
+  kube.seed(environmentNamespaceObject('shop', 'prod'), {
+    ...ref,
+    metadata: { name: 'api-7', namespace },
+    spec: { app: 'api', source: { url: 'https://git.example.com/shop/api.git' } },
+  });
+  const events: string[] = [];
+  const controller = buildController({
+    kube,
+    clock: fakeClock(),
+    events: { record: (_, { reason, message }) => Promise.resolve(void events.push(`${reason}: ${message}`)) },
+  });
+  const build = () => {
+    const [found] = kube.all<Build>(kinds.Build);
+    if (!found) throw new Error('there is no build');
+    return found;
+  };
+  const reconcile = () =>
+    controller.reconcile({
+      ...{ namespace, name: 'api-7', object: kube.all<Build>(kinds.Build)[0], log: silentLog },
+      signal: new AbortController().signal,
+    });
+  /** What a builder makes. */
+  const begin = (more: object = {}) =>
+    kube.create<BatchJob>({
+      apiVersion: 'batch/v1',
+      kind: 'Job',
+      metadata: {
+        ...{ name: 'api-7', namespace, labels: managedLabels() },
+        ownerReferences: [ownerReference(build())],
+        ...more,
+      },
+      spec: {},
+    });
+  const report = (status: NonNullable<BatchJob['status']>) => {
+    const [run] = kube.all<BatchJob>(kinds.BatchJob);
+    return kube.replaceStatus({ ...run, status } as Stored<BatchJob>);
+  };
+  const writes = () => kube.calls.filter(({ verb }) => verb !== 'get' && verb !== 'list').length;
+  return { kube, controller, build, reconcile, begin, report, writes, events };
+}
+
+t.test('a build is known, waits for a builder, and says how far its job has come', async (t) => {
+  const world = createWorld();
+  await world.reconcile();
+  t.match(world.build(), {
+    metadata: { finalizers: ['platform.svc/records'], labels: { 'platform.svc/project': 'shop' } },
+    status: {
+      ...{ observedGeneration: 1, phase: 'pending', message: 'No builder has taken it yet.' },
+      conditions: [
+        { type: 'ChildrenAdopted', status: 'True' },
+        { type: 'Succeeded', status: 'Unknown', reason: 'Pending' },
+      ],
+    },
+  });
+  await world.begin();
+  await world.report({ startTime: at, active: 1, ready: 1 });
+  await world.reconcile();
+  t.match(world.build().status, { phase: 'running', startedAt: at });
+  t.notOk(world.build().status?.message);
+  const conditions = [{ type: 'Complete', status: 'True', lastTransitionTime: at }];
+  await world.report({ startTime: at, completionTime: at, succeeded: 1, conditions });
+  await world.reconcile();
+  const end = { phase: 'succeeded', startedAt: at, endedAt: at };
+  t.match(world.build().status, { ...end, conditions: [{}, { type: 'Succeeded', status: 'True' }] });
+  const before = world.writes();
+  await world.reconcile();
+  t.equal(world.writes(), before, 'a settled build is left alone');
+  await world.kube.delete(jobRef);
+  await world.reconcile();
+  t.match(world.build().status, end, 'an end stays when its job is gone');
+  t.same(world.events, []);
+});
+
+t.test('a build that fails says why, once, and still knows when the pod does not', async (t) => {
+  const world = createWorld();
+  await world.begin();
+  const app = { kind: 'App' as const, name: 'api', id: fixedId(1) };
+  const labels = { ...podLabels(app, 'build'), 'batch.kubernetes.io/job-name': 'api-7' };
+  const terminated = { exitCode: 2, reason: 'Error', message: 'fetching\nno such commit\n' };
+  world.kube.seed({
+    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'api-7-x', namespace, labels } },
+    spec: { containers: [] },
+    status: {
+      phase: 'Failed',
+      containerStatuses: [
+        { name: 'proxy', ready: false, restartCount: 0, state: { terminated: { exitCode: 0 } } },
+        { name: 'build', ready: false, restartCount: 0, state: { terminated } },
+      ],
+    },
+  });
+  const conditions = [{ type: 'Failed', status: 'True', reason: 'BackoffLimitExceeded', lastTransitionTime: at }];
+  await world.report({ startTime: at, failed: 1, conditions });
+  await world.reconcile();
+  const end = { phase: 'failed', message: 'The program ended with 2: no such commit', startedAt: at, endedAt: at };
+  t.match(world.build().status, { ...end, conditions: [{}, { status: 'False', reason: 'Failed' }] });
+  const pod = world.kube.all(kinds.Pod)[0];
+  const keys = world.controller.watches?.flatMap((watch) => (pod ? watch.keysOf(pod, () => []) : []));
+  t.same(keys, [{ name: 'api-7', namespace }], 'a change of the pod brings the build');
+  await world.kube.delete({ apiVersion: 'v1', kind: 'Pod', namespace, name: 'api-7-x' });
+  await world.reconcile();
+  t.match(world.build().status, end);
+  t.same(world.events, ['BuildFailed: The program ended with 2: no such commit']);
+});
+
+t.test('a job that goes before its end was seen fails the build', async (t) => {
+  const world = createWorld();
+  await world.begin();
+  await world.report({ startTime: at, active: 1 });
+  await world.reconcile();
+  t.match(world.build().status, { phase: 'pending', startedAt: at });
+  await world.kube.delete(jobRef);
+  await world.reconcile();
+  t.match(world.build().status, { phase: 'failed', message: /was deleted before its end was seen/, startedAt: at });
+  t.equal(world.events.length, 1);
+});
+
+t.test('a foreign job of that name is named and left alone, and an end that was seen survives it', async (t) => {
+  const world = createWorld();
+  await world.begin({ labels: {}, ownerReferences: [] });
+  await t.rejects(world.reconcile(), { name: 'ForeignObjectError' });
+  t.match(world.build().status, {
+    ...{ phase: 'failed', message: /Job "api-7" in shop-prod was not created by the platform/ },
+    conditions: [{ type: 'ChildrenAdopted', status: 'False', reason: 'ChildReconcileFailed' }],
+  });
+  t.match(world.events, [/^ReconcileFailed: /]);
+  await world.kube.delete(ref);
+  await world.reconcile();
+  t.same(world.kube.all(kinds.Build), []);
+  t.equal(world.kube.all(kinds.BatchJob).length, 1);
+
+  const done = createWorld();
+  await done.begin();
+  await done.report({ startTime: at, completionTime: at, conditions: [{ type: 'Complete', status: 'True' }] });
+  await done.reconcile();
+  await done.kube.delete(jobRef);
+  await done.begin({ labels: {}, ownerReferences: [] });
+  await done.reconcile();
+  t.match(done.build().status, { phase: 'succeeded', conditions: [{ status: 'True' }, { status: 'True' }] });
+});
+
+t.test('deleting a build ends its job first', async (t) => {
+  const world = createWorld();
+  await world.begin({ finalizers: ['kubernetes.io/pods'] });
+  await world.reconcile();
+  await world.kube.delete(ref);
+  await t.rejects(world.reconcile(), { name: 'NotYetError' });
+  t.ok(world.build(), 'its pods still run');
+  t.ok(world.kube.all(kinds.BatchJob)[0]?.metadata.deletionTimestamp);
+  await world.kube.mergePatch(jobRef, { metadata: { finalizers: null } });
+  await world.reconcile();
+  t.same([world.kube.all(kinds.Build), world.kube.all(kinds.BatchJob)], [[], []]);
+});
+
+t.test('a namespace that is no environment is refused', async (t) => {
+  const world = createWorld();
+  const labels = { 'platform.svc/project': null, 'platform.svc/environment': null };
+  await world.kube.mergePatch({ apiVersion: 'v1', kind: 'Namespace', name: namespace }, { metadata: { labels } });
+  await t.rejects(world.reconcile(), { code: 'invalid_value' });
+  t.match(world.build().status, { phase: 'failed', message: /is not an environment of a project/ });
+});
