@@ -1,3 +1,4 @@
+import { defaultProfile, platformProfiles } from '../../runtime/contracts/resources/platform-config.ts';
 import { command } from '../command.ts';
 import { amount, choice, duration, requiredText, text, texts, toggle, type FlagValues } from '../flags.ts';
 import { outputFormats } from '../output.ts';
@@ -10,6 +11,7 @@ const flags = {
   publicPort: amount('<port>', "ingress port as clients see it (default: the scheme's own)", { min: 1, max: 65_535 }),
   entryPoint: texts('<name>', 'entry point of Traefik that serves public routes (default websecure; web for http)'),
   ingressAddress: text('<address>', "ingress inside the cluster (default: found by Traefik's Service)"),
+  profile: choice(platformProfiles, `how large the installation is (default ${defaultProfile})`),
   trustedProxy: texts(
     '<network>',
     'proxy before the ingress whose X-Forwarded-For counts; trustedIPs of the entry point must name it, too',

@@ -5,8 +5,10 @@ import { stringify } from 'yaml';
 import { readAdminPassword } from '../../infra/install/secrets.ts';
 import { InstallError } from '../../infra/install/install-error.ts';
 import { installManifests, installPlatform } from '../../infra/install/install.ts';
+import { platformConfigOf } from '../../infra/manifests/platform/installation.ts';
 import { systemSecrets } from '../../infra/manifests/platform/secrets.ts';
 import { consoleHost, type PlatformImages, type PlatformSettings } from '../../infra/manifests/platform/settings.ts';
+import { checkPlatformConfig, faultsText } from '../../runtime/contracts/resources/platform-config-check.ts';
 import { ingressAddressPattern, publicUrl } from '../../runtime/contracts/resources/platform-config.ts';
 import { checkImage } from '../../runtime/domain/image.ts';
 import { systemNamespace } from '../../runtime/domain/labels.ts';
@@ -65,7 +67,7 @@ export async function install(context: Context, flags: InstallFlags): Promise<vo
       },
       flags.output,
     );
-    if (settings.trustedProxies.length > 0) context.say(trustHint(settings));
+    if (flags.trustedProxy.length > 0) context.say(trustHint(settings));
     if (file === undefined) context.say(`the admin's password: ${passwordCommand}`);
     context.say(`sign in: svc login --api ${console} --email ${settings.adminEmail}`);
   } catch (error) {
@@ -78,8 +80,9 @@ export async function install(context: Context, flags: InstallFlags): Promise<vo
 const passwordCommand = `kubectl -n ${systemNamespace} get secret ${systemSecrets.admin.name} -o 'go-template={{.data.${systemSecrets.admin.key} | base64decode}}'`;
 
 /** What the checkers get to see is what Traefik passes on, and it drops what comes from an address that it does not trust. */
-function trustHint({ trustedProxies, entryPoints }: PlatformSettings): string {
-  const flags = entryPoints.map((name) => `--entryPoints.${name}.forwardedHeaders.trustedIPs=${trustedProxies.join()}`);
+function trustHint({ others, entryPoints }: PlatformSettings): string {
+  const trusted = others.trustedProxies?.join();
+  const flags = entryPoints.map((name) => `--entryPoints.${name}.forwardedHeaders.trustedIPs=${trusted}`);
   return `Traefik must trust the proxies, too: ${flags.join(' ')}`;
 }
 
@@ -114,22 +117,26 @@ function settingsOf(flags: InstallFlags, version: string): PlatformSettings {
   const { publicPort } = flags;
   const ingressAddress = ingressAddressOf(flags);
   try {
-    const appsDomain = checkHost(flags.appsDomain, 'apps-domain');
-    checkHost(`fn-x--${flags.cluster}.${appsDomain}`, 'cluster');
-    return {
-      appsDomain,
+    const settings: PlatformSettings = {
+      appsDomain: checkHost(flags.appsDomain, 'apps-domain'),
       cluster: flags.cluster,
       scheme: flags.scheme ?? 'https',
       ...(publicPort !== undefined && { publicPort }),
       entryPoints:
         flags.entryPoint.length > 0 ? [...flags.entryPoint] : [flags.scheme === 'http' ? 'web' : 'websecure'],
       ...(ingressAddress !== undefined && { ingressAddress }),
-      trustedProxies: trustedProxiesOf(flags),
+      others: {
+        ...(flags.profile !== undefined && { profile: flags.profile }),
+        ...(flags.trustedProxy.length > 0 && { trustedProxies: trustedProxiesOf(flags) }),
+      },
       scrape: flags.scrape,
       images: imagesOf(flags, version),
       adminEmail: flags.adminEmail ?? 'admin@svc.local',
       failpoints: flags.failpoints,
     };
+    const checked = checkPlatformConfig(platformConfigOf(settings));
+    if ('faults' in checked) throw usageFailure(`The settings are not valid: ${faultsText(checked.faults)}`);
+    return settings;
   } catch (error) {
     // The rules of names and images are the API's, which calls what it refuses a problem.
     if (error instanceof Problem) throw usageFailure(error.message);

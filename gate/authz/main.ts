@@ -1,12 +1,12 @@
 import { connectionSettings } from '../../runtime/db/connection.ts';
 import { systemClock } from '../../runtime/domain/clock.ts';
 import { newId } from '../../runtime/domain/ids.ts';
+import { parseTrustedProxies } from '../../runtime/domain/trusted-proxies.ts';
 import { createAdminServer } from '../../runtime/host/admin-server.ts';
 import { loadAuthzConfig } from '../../runtime/host/config.ts';
 import { runProcess } from '../../runtime/host/lifecycle.ts';
 import { createLogger } from '../../runtime/host/log.ts';
 import { createMetrics } from '../../runtime/host/metrics.ts';
-import { parseAuthzArguments } from './arguments.ts';
 import { createDecisionLog } from './decision-log.ts';
 import { openDecisionOutput } from './decision-output.ts';
 import { createFeed } from './feed.ts';
@@ -27,7 +27,7 @@ const drainMs = 5_000;
 const stdout = 1;
 
 const config = loadAuthzConfig(process.env);
-const { trustedProxies } = parseAuthzArguments(process.argv.slice(2));
+const trustedProxies = parseTrustedProxies(process.argv.slice(2));
 const log = createLogger(name, config.log);
 
 await runProcess({

@@ -1,14 +1,21 @@
 import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import {
+  checkPlatformConfig,
+  faultsText,
+  newestGoodSettings,
+  settingsInForce,
+} from '../../runtime/contracts/resources/platform-config-check.ts';
+import { platformConfigName, type PlatformConfig } from '../../runtime/contracts/resources/platform-config.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { managedByLabel, managedByValue, systemNamespace } from '../../runtime/domain/labels.ts';
 import { applyObject, deleteChild, ForeignObjectError, NotYetError, refOf } from '../../runtime/kube/children.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { customResourceDefinitions } from '../crds/custom-resources.ts';
-import { installation } from '../manifests/platform/installation.ts';
+import { installation, platformConfigOf } from '../manifests/platform/installation.ts';
 import { gateScrape } from '../manifests/platform/scrape.ts';
 import { systemSecrets, type SecretName } from '../manifests/platform/secrets.ts';
-import type { PlatformSettings } from '../manifests/platform/settings.ts';
+import { otherSettings, type PlatformSettings } from '../manifests/platform/settings.ts';
 import { findIngressAddress } from './ingress-address.ts';
 import { InstallError } from './install-error.ts';
 import { checkPrerequisites, isKnown } from './prerequisites.ts';
@@ -43,10 +50,14 @@ export async function installPlatform(asked: PlatformSettings, options: InstallO
     report[applied].push(object);
     if (applied !== 'unchanged') log(`${applied} ${object}`);
   };
-  const apply = async (object: KubeObject) => note(nameOf(object), await applyOwn(object, waiting));
+  const keep = (live: KubeObject, next: KubeObject) =>
+    next.kind === 'PlatformConfig'
+      ? { ...next, spec: { ...(next.spec as object), ...storedBeside(asked, live) } }
+      : next;
+  const apply = async (object: KubeObject) => note(nameOf(object), await applyOwn(object, keep, waiting));
 
   await checkPrerequisites(kube, asked);
-  const settings = await withIngress(asked, kube, log);
+  const settings = await withStored(await withIngress(asked, kube, log), kube);
   for (const definition of customResourceDefinitions) await apply(definition);
   await untilEstablished(
     customResourceDefinitions.map(({ metadata }) => metadata.name),
@@ -82,6 +93,32 @@ async function withIngress(
   return settings;
 }
 
+/**
+ * The settings with those that the installation has beside them, and that were not asked for.
+ * @throws InstallError when they cannot come into force, before anything was changed
+ */
+async function withStored(asked: PlatformSettings, kube: KubeClient): Promise<PlatformSettings> {
+  const live = await kube.get<PlatformConfig>(kinds.PlatformConfig, platformConfigName);
+  const settings = { ...asked, others: { ...asked.others, ...storedBeside(asked, live) } };
+  const checked = checkPlatformConfig(platformConfigOf(settings), settingsInForce(live));
+  if ('spec' in checked) return settings;
+  throw new InstallError(
+    `The settings are not valid: ${faultsText(checked.faults)}.`,
+    checked.faults.some(({ path }) => path === 'appsDomain' || path === 'cluster')
+      ? 'To move every host that apps and functions have by default, delete the settings first, and set again what shall stay: `kubectl delete platformconfig platform`.'
+      : 'Nothing was changed.',
+  );
+}
+
+/** What the installation's settings say where none was asked for: others than `svc install` change them, too. */
+function storedBeside({ others }: PlatformSettings, live: KubeObject | undefined): PlatformSettings['others'] {
+  const stored = newestGoodSettings(live as PlatformConfig | undefined) ?? {};
+  const fields = Object.entries(stored).filter(
+    ([name]) => otherSettings.some((other) => other === name) && !(name in others),
+  );
+  return Object.fromEntries(fields);
+}
+
 /** Takes away what an installation with `scrape` made. */
 async function removeScrape(kube: KubeClient, log: InstallOptions['log']): Promise<void> {
   const scrape = gateScrape();
@@ -103,10 +140,14 @@ function nameOf({ kind, metadata }: KubeObject): string {
 }
 
 /** What an earlier `delete` still takes away is waited for; what belongs to others is left alone. */
-async function applyOwn(object: KubeObject, { kube, clock, deadline }: Waiting): Promise<Applied> {
+async function applyOwn(
+  object: KubeObject,
+  keep: (live: KubeObject, next: KubeObject) => KubeObject,
+  { kube, clock, deadline }: Waiting,
+): Promise<Applied> {
   for (;;) {
     try {
-      return await applyObject(kube, object);
+      return await applyObject(kube, object, { keep });
     } catch (error) {
       if (error instanceof ForeignObjectError) {
         throw new InstallError(error.message, 'Then run the same command again.', { cause: error });

@@ -1,5 +1,6 @@
 import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
 import { appLabel, environmentIdLabel, systemNamespace } from '../../runtime/domain/labels.ts';
+import { networkContains } from '../../runtime/domain/network.ts';
 import { environmentObjectName } from './environment.ts';
 
 /** https://kubernetes.io/docs/reference/kubernetes-api/policy-resources/network-policy-v1/ */
@@ -54,6 +55,8 @@ export interface EnvironmentNetwork {
   ingressNamespace: string | undefined;
   /** Addresses of the Kubernetes API, which may be public ones. */
   apiServers: readonly string[];
+  /** Private networks that its pods may reach, beside the internet. */
+  allowPrivateNetworks: readonly string[];
 }
 
 /**
@@ -61,7 +64,8 @@ export interface EnvironmentNetwork {
  * with them, and they with DNS, the ingress and the internet. So they reach neither other environments nor the Kubernetes
  * API nor the platform's stores. Effective where the cluster's network enforces policies (k3s does). Pure.
  */
-export function environmentPolicy({ namespace, ingressNamespace, apiServers }: EnvironmentNetwork): NetworkPolicy {
+export function environmentPolicy(network: EnvironmentNetwork): NetworkPolicy {
+  const { namespace, ingressNamespace, apiServers, allowPrivateNetworks } = network;
   const own: Peer = { podSelector: {} };
   const platform: Peer = {
     namespaceSelector: named(systemNamespace),
@@ -97,11 +101,23 @@ export function environmentPolicy({ namespace, ingressNamespace, apiServers }: E
               },
             },
             { ipBlock: { cidr: '::/0', except: [...notInternet.v6, ...v6.map((address) => `${address}/128`)].sort() } },
+            ...allowPrivateNetworks.flatMap((cidr) => privatePeer(cidr, apiServers)),
           ],
         },
       ],
     },
   };
+}
+
+/** The addresses of a private network but the Kubernetes API's; none for a network that is nothing else. */
+function privatePeer(cidr: string, apiServers: readonly string[]): Peer[] {
+  const except = apiServers
+    .map((address) => `${address}/${address.includes(':') ? 128 : 32}`)
+    .filter((address) => networkContains(cidr, address))
+    .sort();
+  // The API server takes only exceptions that leave something.
+  if (except.includes(cidr)) return [];
+  return [{ ipBlock: { cidr, ...(except.length > 0 && { except }) } }];
 }
 
 /** The namespace in an in-cluster address such as `http://traefik.kube-system.svc:80`; undefined where there is none. Pure. */

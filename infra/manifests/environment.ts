@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
-import { effectiveLimits, type EnvironmentLimits } from '../../runtime/contracts/resources/project.ts';
+import type { EnvironmentLimits } from '../../runtime/contracts/resources/project.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import {
   environmentIdLabel,
@@ -49,8 +49,8 @@ export function environmentNamespace(environment: {
  * What the environment may use in all. Services that open ports of nodes or load balancers would lead around the ingress
  * and the gate, so there are none. Pure.
  */
-export function environmentQuota(namespace: string, limits: EnvironmentLimits | undefined): KubeObject {
-  const { cpu, memory, storage, pods } = effectiveLimits(limits);
+export function environmentQuota(namespace: string, limits: Required<EnvironmentLimits>): KubeObject {
+  const { cpu, memory, storage, pods } = limits;
   return {
     apiVersion: 'v1',
     kind: 'ResourceQuota',
@@ -70,8 +70,7 @@ export function environmentQuota(namespace: string, limits: EnvironmentLimits | 
 }
 
 /** What a container gets that says nothing itself: a quota refuses a pod for which nothing is said. Pure. */
-export function environmentDefaults(namespace: string, limits: EnvironmentLimits | undefined): KubeObject {
-  const { containerMemory } = effectiveLimits(limits);
+export function environmentDefaults(namespace: string, { containerMemory }: Required<EnvironmentLimits>): KubeObject {
   return {
     apiVersion: 'v1',
     kind: 'LimitRange',

@@ -25,6 +25,27 @@ export function parseNetwork(text: string): ParsedNetwork {
   return { network };
 }
 
+/** https://www.iana.org/assignments/iana-ipv4-special-registry https://www.iana.org/assignments/iana-ipv6-special-registry */
+const privateNetworks = ['10.0.0.0/8', '100.64.0.0/10', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'];
+
+/** Whether a network lies wholly inside one of those that private parties may use as they like. */
+export function isPrivateNetwork(network: string): boolean {
+  return privateNetworks.some((whole) => networkContains(whole, network));
+}
+
+/** Whether all of the network `part` lies in the network `whole`; both as {@link parseNetwork} writes them. */
+export function networkContains(whole: string, part: string): boolean {
+  const [outer, inner] = [bounds(whole), bounds(part)];
+  return outer.bits === inner.bits && outer.first <= inner.first && inner.last <= outer.last;
+}
+
+function bounds(network: string): { bits: number; first: bigint; last: bigint } {
+  const [address = '', prefix] = network.split('/');
+  const bits = address.includes(':') ? 128 : 32;
+  const first = bits === 128 ? ipv6Value(address) : ipv4Value(address);
+  return { bits, first, last: first + (1n << BigInt(bits - Number(prefix))) - 1n };
+}
+
 function ipv4Value(address: string): bigint {
   return address.split('.').reduce((value, part) => value * 256n + BigInt(part), 0n);
 }

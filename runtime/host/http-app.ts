@@ -2,6 +2,7 @@ import { Router } from '@koa/router';
 import Koa from 'koa';
 import type { Logger } from 'pino';
 import { Counter, Histogram, type Registry } from 'prom-client';
+import { clientAddress, type AddressMatcher } from '../domain/address.ts';
 import { newId } from '../domain/ids.ts';
 import { Problem } from '../domain/problem.ts';
 import { parseJson, parseShape, readBody } from './http-body.ts';
@@ -29,6 +30,8 @@ export interface HttpAppOptions {
   authorize: AuthorizeProject;
   log: Logger;
   registry: Registry;
+  /** Proxies in front of the ingress whose word on the hop before them counts; default none. */
+  trustedProxies?: AddressMatcher;
   /** The public address of the management API, without a trailing slash. */
   baseUrl: string;
   /** The platform's version, for the OpenAPI document. */
@@ -141,12 +144,14 @@ function render(context: Context, error: unknown): void {
 }
 
 async function serve(route: Route, context: Context, options: HttpAppOptions): Promise<void> {
+  const { trustedProxies = () => false } = options;
   const { state, req, res } = context;
   const gone = new AbortController();
   res.once('close', () => {
     if (!res.writableFinished) gone.abort(new Error('the client went away'));
   });
   const { session, grant } = await admit(route, context, options);
+  const forwardedFor = context.get('X-Forwarded-For') || undefined;
   const rawBody = route.body || route.lateBody ? await readBody(req) : Buffer.alloc(0);
   const request: RouteRequest<unknown, unknown, unknown> = {
     params: route.params ? parseShape(route.params, { ...context['params'] }, 'params') : {},
@@ -156,7 +161,7 @@ async function serve(route: Route, context: Context, options: HttpAppOptions): P
     headers: req.headers,
     session,
     grant,
-    clientAddress: context.get('X-Forwarded-For').split(',').at(-1)?.trim() || (req.socket.remoteAddress ?? 'unknown'),
+    clientAddress: clientAddress(forwardedFor, trustedProxies) ?? req.socket.remoteAddress ?? 'unknown',
     requestId: state.requestId,
     log: state.log,
     signal: gone.signal,

@@ -4,7 +4,12 @@ import { world } from './world.ts';
 interface Manifest {
   kind: string;
   metadata: { name: string };
-  spec: { ingressAddress?: string; template: { spec: { containers: { command: string[] }[] } } };
+  spec: {
+    ingressAddress?: string;
+    profile?: string;
+    trustedProxies?: string[];
+    template: { spec: { containers: { command: string[] }[] } };
+  };
 }
 
 const install = [
@@ -21,18 +26,25 @@ t.test('what is said about the ingress and the proxies before it stands in the m
     const find = (kind: string, name: string) =>
       items.find((item) => item.kind === kind && item.metadata.name === name);
     return {
-      address: find('PlatformConfig', 'platform')?.spec.ingressAddress,
+      settings: find('PlatformConfig', 'platform')?.spec,
       command: find('Deployment', 'svc-authz')?.spec.template.spec.containers[0]?.command.slice(4),
       scraped: find('PodMonitor', 'svc-authz') !== undefined,
       stderr,
     };
   };
-  t.match(await made(), { address: undefined, command: [], scraped: false, stderr: /--ingress-address/ });
+  t.match(await made(), {
+    settings: { ingressAddress: undefined },
+    command: [],
+    scraped: false,
+    stderr: /--ingress-address/,
+  });
   const said = await made(
-    ...['--ingress-address', 'http://traefik.traefik.svc:80/', '--scrape'],
+    ...['--ingress-address', 'http://traefik.traefik.svc:80/', '--scrape', '--profile', 'nano'],
     ...['--trusted-proxy', '10.0.0.0/8', '--trusted-proxy', '2001:DB8::7', '--trusted-proxy', '10.0.0.0/8'],
   );
-  t.match(said, { address: 'http://traefik.traefik.svc:80', scraped: true, stderr: '' });
+  t.match(said, { scraped: true, stderr: '' });
+  t.match(said.settings, { ingressAddress: 'http://traefik.traefik.svc:80', profile: 'nano' });
+  t.same(said.settings?.trustedProxies, ['10.0.0.0/8', '2001:db8::7/128']);
   t.same(said.command, ['--trusted-proxy', '10.0.0.0/8', '--trusted-proxy', '2001:db8::7/128']);
 });
 
@@ -44,6 +56,8 @@ t.test('what cannot be meant is refused before anything is done', async (t) => {
     [['--ingress-address', 'ftp://traefik'], /--ingress-address takes/],
     [['--trusted-proxy', '10.0.0.1/8'], /--trusted-proxy 10.0.0.1\/8: .*the network is 10.0.0.0\/8/],
     [['--trusted-proxy', 'proxy.example.com'], /is no address/],
+    [['--trusted-proxy', '0.0.0.0/0'], /trustedProxies\.0: .*everybody/],
+    [['--profile', 'huge'], /--profile takes one of nano, small/],
   ];
   for (const [flags, stderr] of cases) {
     t.match(await run([...install, ...flags]), { code: 2, stdout: '', stderr }, flags.join(' '));

@@ -3,7 +3,12 @@ import { environmentDefaults, environmentNamespace, environmentQuota } from '../
 import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
-import type { EnvironmentSpec, Project, ProjectStatus } from '../../runtime/contracts/resources/project.ts';
+import {
+  effectiveLimits,
+  type EnvironmentSpec,
+  type Project,
+  type ProjectStatus,
+} from '../../runtime/contracts/resources/project.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { environmentIdLabel, idLabel } from '../../runtime/domain/labels.ts';
 import { checkEnvironmentName, checkProjectName, namespaceOf } from '../../runtime/domain/names.ts';
@@ -36,9 +41,12 @@ export interface ProjectRecords extends EnvironmentRecords {
   deleteProject(projectId: Id): Promise<void>;
 }
 
+/** The settings of the installation that environments follow. */
+export type EnvironmentSettings = Pick<PlatformConfigSpec, 'ingressAddress' | 'allowPrivateNetworks' | 'defaultLimits'>;
+
 export interface EnvironmentOptions {
   kube: KubeClient;
-  platformConfig: () => Pick<PlatformConfigSpec, 'ingressAddress'> | undefined;
+  platformConfig: () => EnvironmentSettings | undefined;
   records: EnvironmentRecords;
 }
 
@@ -47,13 +55,14 @@ export interface Environments {
   ensure(
     project: Stored<Project>,
     environment: EnvironmentSpec,
+    settings: EnvironmentSettings,
     apiServers: readonly string[],
   ): Promise<EnvironmentOutcome>;
   /** Takes an environment away with everything in it; `pending` until that is done. */
   remove(project: Stored<Project>, environment: EnvironmentSpec): Promise<EnvironmentOutcome>;
 }
 
-export function createEnvironments({ kube, platformConfig, records }: EnvironmentOptions): Environments {
+export function createEnvironments({ kube, records }: Pick<EnvironmentOptions, 'kube' | 'records'>): Environments {
   const result = (
     { metadata }: Stored<Project>,
     { id, name }: EnvironmentSpec,
@@ -70,8 +79,9 @@ export function createEnvironments({ kube, platformConfig, records }: Environmen
   });
 
   return {
-    async ensure(project, environment, apiServers) {
-      const { id, name, limits } = environment;
+    async ensure(project, environment, settings, apiServers) {
+      const { id, name } = environment;
+      const { ingressAddress, allowPrivateNetworks = [], defaultLimits } = settings;
       const projectName = project.metadata.name;
       try {
         const namespace = namespaceOf(checkProjectName(projectName), checkEnvironmentName(name));
@@ -85,10 +95,11 @@ export function createEnvironments({ kube, platformConfig, records }: Environmen
         }
         const projectId = project.metadata.labels?.[idLabel] ?? '';
         await applyObject(kube, environmentNamespace({ namespace, project: projectName, projectId, name, id }));
-        const ingressNamespace = namespaceInAddress(platformConfig()?.ingressAddress);
+        const limits = effectiveLimits(environment.limits, defaultLimits);
+        const ingressNamespace = namespaceInAddress(ingressAddress);
         // The policy first: nothing runs in an environment that others can reach into.
         for (const child of [
-          environmentPolicy({ namespace, ingressNamespace, apiServers }),
+          environmentPolicy({ namespace, ingressNamespace, apiServers, allowPrivateNetworks }),
           environmentDefaults(namespace, limits),
           environmentQuota(namespace, limits),
         ]) {

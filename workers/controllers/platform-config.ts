@@ -1,54 +1,73 @@
+import { isDeepStrictEqual } from 'node:util';
+import { proxyAwareProcesses } from '../../infra/manifests/platform/processes.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import { checkPlatformConfig, faultsText } from '../../runtime/contracts/resources/platform-config-check.ts';
 import {
+  acceptedCondition,
   platformConfigName,
   platformConfigSpec,
   type PlatformConfig,
   type PlatformConfigSpec,
+  type PlatformConfigStatus,
 } from '../../runtime/contracts/resources/platform-config.ts';
-import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../runtime/domain/clock.ts';
-import { checkHost, functionHost } from '../../runtime/domain/names.ts';
+import { systemNamespace } from '../../runtime/domain/labels.ts';
 import { setCondition, type ConditionState } from '../../runtime/kube/conditions.ts';
-import type { ControllerDefinition } from '../../runtime/kube/controller.ts';
+import { managedSelection, type ControllerDefinition } from '../../runtime/kube/controller.ts';
+import type { EventRecorder } from '../../runtime/kube/events.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
+import { ensureTrustedProxies } from './trusted-proxies.ts';
 
-/** Whether the settings are in force. */
-const accepted = 'Accepted';
+/** The Event of settings that were refused. */
+const settingsRefused = 'SettingsRefused';
 
 export interface PlatformConfigController {
   definition: ControllerDefinition<PlatformConfig>;
-  /** The last settings that were good; undefined before there were any. */
+  /** The settings in force: the last that were good; undefined before there were any. */
   current: () => PlatformConfigSpec | undefined;
 }
 
 /**
- * Judges the installation's settings and holds the last good ones: bad ones change nothing but the condition `Accepted`.
+ * Judges the installation's settings as a whole. Good ones come into force: they are kept in the status, which is what
+ * every reader goes by, and processes that are started with one of them are rolled. Bad ones change nothing but the
+ * condition `Accepted`; what was in force stays so, over restarts too.
  * @param onChange called when other settings come into force, the first ones included
  */
 export function platformConfigController(options: {
-  kube: Pick<KubeClient, 'replaceStatus'>;
+  kube: Pick<KubeClient, 'get' | 'replace' | 'replaceStatus'>;
+  events: Pick<EventRecorder, 'record'>;
   clock: Clock;
   onChange: () => void;
 }): PlatformConfigController {
-  const { kube, clock, onChange } = options;
+  const { kube, events, clock, onChange } = options;
   let current: PlatformConfigSpec | undefined;
 
-  const judge = (config: Stored<PlatformConfig>): ConditionState => {
-    const { name, generation } = config.metadata;
-    const state = { type: accepted, ...(generation !== undefined && { observedGeneration: generation }) };
-    if (name !== platformConfigName) {
-      const message = `Only the PlatformConfig named "${platformConfigName}" counts.`;
-      return { ...state, status: 'False', reason: 'WrongName', message };
-    }
-    const parsed = parse(config.spec);
-    if ('fault' in parsed) return { ...state, status: 'False', reason: 'InvalidSpec', message: parsed.fault };
-    if (!isDeepStrictEqual(current, parsed.spec)) {
-      current = parsed.spec;
-      onChange();
-    }
-    return { ...state, status: 'True', reason: 'Accepted', message: 'The settings are in force.' };
+  const comeIntoForce = (settings: PlatformConfigSpec): void => {
+    if (isDeepStrictEqual(current, settings)) return;
+    current = settings;
+    onChange();
+  };
+
+  const refuse = async (config: Stored<PlatformConfig>, reason: string, message: string): Promise<void> => {
+    const { accepted } = config.status ?? {};
+    await write(config, accepted, { type: acceptedCondition, status: 'False', reason, message });
+    await events.record(config, { type: 'Warning', reason: settingsRefused, message });
+  };
+
+  const write = (
+    config: Stored<PlatformConfig>,
+    accepted: PlatformConfigStatus['accepted'],
+    state: ConditionState,
+  ): Promise<Stored<PlatformConfig>> => {
+    const { generation } = config.metadata;
+    const observed = generation !== undefined && { observedGeneration: generation };
+    return writeStatus<PlatformConfig>(kube, config, {
+      ...observed,
+      ...(accepted && { accepted }),
+      conditions: setCondition(config.status?.conditions, { ...state, ...observed }, clock.now()),
+    });
   };
 
   return {
@@ -57,32 +76,39 @@ export function platformConfigController(options: {
       name: 'PlatformConfig',
       kind: kinds.PlatformConfig,
       workers: 1,
+      watches: [
+        {
+          kind: kinds.Deployment,
+          selection: managedSelection,
+          ignoreStatus: true,
+          keysOf: ({ metadata: { namespace, name } }) =>
+            namespace === systemNamespace && proxyAwareProcesses.some((process) => process === name)
+              ? [{ name: platformConfigName }]
+              : [],
+        },
+      ],
       async reconcile({ object: config }) {
         if (!config) return;
-        const { generation } = config.metadata;
-        const conditions = setCondition(config.status?.conditions, judge(config), clock.now());
-        await writeStatus<PlatformConfig>(kube, config, {
-          ...(generation !== undefined && { observedGeneration: generation }),
-          conditions,
-        });
+        const { name, generation = 0 } = config.metadata;
+        if (name !== platformConfigName) {
+          await refuse(config, 'WrongName', `Only the PlatformConfig named "${platformConfigName}" counts.`);
+          return;
+        }
+        const before = platformConfigSpec.safeParse(config.status?.accepted?.spec).data;
+        const checked = checkPlatformConfig(config.spec, before);
+        const settings = 'spec' in checked ? checked.spec : before;
+        // Before the refusal is told: whatever else waits for settings can go on.
+        if (settings) comeIntoForce(settings);
+        if ('faults' in checked) {
+          const kept = before ? 'What was in force stays so' : 'There are no settings in force';
+          await refuse(config, 'InvalidSpec', `${kept}; ${faultsText(checked.faults)}`);
+        } else {
+          const message = 'The settings are in force.';
+          const state = { type: acceptedCondition, status: 'True', reason: 'Accepted', message } as const;
+          await write(config, { generation, spec: checked.spec }, state);
+        }
+        if (settings) await ensureTrustedProxies(kube, settings.trustedProxies ?? []);
       },
     },
   };
-}
-
-/** Also what zod does not know: that hosts can be made of it. */
-function parse(spec: unknown): { spec: PlatformConfigSpec } | { fault: string } {
-  const parsed = platformConfigSpec.safeParse(spec);
-  if (!parsed.success) {
-    const issues = parsed.error.issues.map(({ path, message }) => `spec.${path.join('.')}: ${message}`);
-    return { fault: issues.join('; ') };
-  }
-  const { appsDomain, cluster } = parsed.data;
-  try {
-    checkHost(appsDomain, 'appsDomain');
-    functionHost('x', cluster, appsDomain);
-  } catch (error) {
-    return { fault: error instanceof Error ? error.message : String(error) };
-  }
-  return { spec: parsed.data };
 }

@@ -1,6 +1,7 @@
 import type { Condition, KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../runtime/contracts/pod.ts';
 import { kinds, workloadResources } from '../../runtime/contracts/resources/kinds.ts';
+import { outOfMemoryCondition } from '../../runtime/contracts/resources/out-of-memory.ts';
 import { appLabel, idLabel, kindLabel } from '../../runtime/domain/labels.ts';
 import { formatBytes, parseBytes } from '../../runtime/domain/quantity.ts';
 import { findCondition } from '../../runtime/kube/conditions.ts';
@@ -9,8 +10,6 @@ import type { EventRecorder } from '../../runtime/kube/events.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
 
-/** The condition of a workload that lost a container to a lack of memory; its time is that of the last kill. */
-export const outOfMemory = 'OutOfMemory';
 /** The kubelet's word for it, and the reason of condition and Event. */
 const oomKilled = 'OOMKilled';
 const stepBytes = 64 * 2 ** 20;
@@ -44,7 +43,7 @@ export function podOomController(options: {
       const labelSelector = `${idLabel}=${workload.metadata.labels?.[idLabel] ?? ''}`;
       const { items } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector });
       const { conditions } = (workload.status ?? {}) as { conditions?: Condition[] };
-      const recorded = findCondition(conditions, outOfMemory);
+      const recorded = findCondition(conditions, outOfMemoryCondition);
       const fresh = items
         .flatMap(killsOf)
         .map((kill) => ({ at: kill.at, message: messageOf(kill) }))
@@ -54,14 +53,14 @@ export function podOomController(options: {
       if (!last) return;
       const { generation } = workload.metadata;
       const condition: Condition = {
-        type: outOfMemory,
+        type: outOfMemoryCondition,
         status: 'True',
         reason: oomKilled,
         message: last.message,
         lastTransitionTime: last.at,
         ...(generation !== undefined && { observedGeneration: generation }),
       };
-      const others = (conditions ?? []).filter(({ type }) => type !== outOfMemory);
+      const others = (conditions ?? []).filter(({ type }) => type !== outOfMemoryCondition);
       // First, since an Event that is told again is still one, and an end in between would leave none.
       for (const { message } of fresh) await events.record(workload, { type: 'Warning', reason: oomKilled, message });
       await writeStatus<KubeObject>(kube, workload, {

@@ -19,11 +19,15 @@ import {
   createEnvironments,
   type EnvironmentOptions,
   type EnvironmentOutcome,
+  type EnvironmentSettings,
   type ProjectRecords,
 } from './environment.ts';
 
 /** A namespace that is going away tells so by its watch; this is for what no watch tells. */
 const lookAgainMs = 15_000;
+
+/** Without the installation's settings nothing can be done; a change of them brings every project anyway. */
+const configRetryMs = 5_000;
 
 /** The API server's own addresses. https://kubernetes.io/docs/concepts/services-networking/service/#default-hosted-service */
 const apiServerEndpoints = { namespace: 'default', labelSelector: 'kubernetes.io/service-name=kubernetes' };
@@ -43,7 +47,7 @@ export interface ProjectControllerOptions extends EnvironmentOptions {
  * network policy. An environment that is removed goes with everything in it and its records; so does a deleted project.
  */
 export function projectController(options: ProjectControllerOptions): ControllerDefinition<Project> {
-  const { kube, records, events, clock } = options;
+  const { kube, platformConfig, records, events, clock } = options;
   const environments = createEnvironments(options);
 
   const apiServers = async (): Promise<string[]> => {
@@ -52,7 +56,7 @@ export function projectController(options: ProjectControllerOptions): Controller
     return [...new Set(addresses)].sort();
   };
 
-  const bringAbout = async (object: Stored<Project>): Promise<ReconcileOutcome> => {
+  const bringAbout = async (object: Stored<Project>, settings: EnvironmentSettings): Promise<ReconcileOutcome> => {
     const project = await ensureMarks(kube, object, workloadFinalizer, {
       ...managedLabels(),
       [idLabel]: object.metadata.labels?.[idLabel] ?? newId(),
@@ -63,7 +67,7 @@ export function projectController(options: ProjectControllerOptions): Controller
       outcomes.push(
         environment.deleting
           ? await environments.remove(project, environment)
-          : await environments.ensure(project, environment, addresses),
+          : await environments.ensure(project, environment, settings, addresses),
       );
     }
     const left = outcomes.filter(({ outcome }) => outcome !== 'gone');
@@ -149,7 +153,9 @@ export function projectController(options: ProjectControllerOptions): Controller
     ],
     async reconcile({ object: project }) {
       if (!project) return undefined;
-      return project.metadata.deletionTimestamp === undefined ? bringAbout(project) : finalize(project);
+      if (project.metadata.deletionTimestamp !== undefined) return finalize(project);
+      const settings = platformConfig();
+      return settings ? bringAbout(project, settings) : { requeueAfterMs: configRetryMs };
     },
   };
 }

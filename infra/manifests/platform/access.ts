@@ -34,13 +34,15 @@ const ownReferences: PolicyRule[] = [
   rule(kinds.Function, ['update'], 'finalizers'),
   rule(kinds.Job, ['update'], 'finalizers'),
   rule(kinds.Volume, ['update'], 'finalizers'),
+  rule(kinds.ServiceResource, ['update'], 'finalizers'),
 ];
 
 /**
  * What each process may do in the whole cluster; `svc-authz` may do nothing.
  *
- * Secrets: console-api keeps an app's webhook token in the Secret `app-<name>-webhook` of the app's namespace. RBAC knows
- * neither prefixes of names nor "every namespace but", so the right is cluster-wide. It is the smallest such: no `list`
+ * Secrets: console-api keeps an app's webhook token and its secrets in Secrets of the app's namespace, svc-workers make
+ * the environment of each release of them, and svc-controllers remove what no pod uses any more. RBAC knows neither
+ * prefixes of names nor "every namespace but", so the rights are cluster-wide. They are the smallest such: no `list`
  * and no `watch`, so a name must be known to be read. A RoleBinding per environment, made by the Project controller,
  * would close the rest; it needs `bind` for that controller.
  */
@@ -52,9 +54,11 @@ export const clusterRules: Readonly<Record<ProcessName, readonly PolicyRule[]>> 
     rule(kinds.Job, own),
     rule(kinds.Volume, own),
     ...ownReferences,
+    // Who holds a name, and who mounts a volume.
+    rule(kinds.ServiceResource, ['get', 'list']),
     rule(kinds.WorkloadName, [...watch, 'create', 'delete']),
     rule(kinds.HostName, [...watch, 'create', 'delete']),
-    rule(kinds.PlatformConfig, watch),
+    rule(kinds.PlatformConfig, [...watch, 'update']),
     rule(kinds.Namespace, watch),
     rule(kinds.Secret, ['get', 'create', 'update']),
     rule(kinds.StorageClass, watch),
@@ -62,18 +66,24 @@ export const clusterRules: Readonly<Record<ProcessName, readonly PolicyRule[]>> 
     rule(kinds.Pod, ['get', 'list']),
     rule(kinds.Pod, ['get'], 'log'),
   ],
-  'svc-workers': [rule(kinds.App, [...watch, 'update']), rule(kinds.PlatformConfig, watch)],
+  'svc-workers': [
+    rule(kinds.App, [...watch, 'update']),
+    rule(kinds.App, ['update'], 'finalizers'),
+    rule(kinds.PlatformConfig, watch),
+    rule(kinds.Secret, ['get', 'create', 'update']),
+  ],
   'svc-controllers': [
-    ...[kinds.Project, kinds.App, kinds.Function, kinds.Job, kinds.Volume].flatMap((kind) => [
-      rule(kind, [...watch, 'update', 'patch']),
-      rule(kind, change, 'status'),
-    ]),
+    ...[
+      ...[kinds.Project, kinds.App, kinds.Function, kinds.Job, kinds.Volume],
+      ...[kinds.Build, kinds.ServiceResource],
+    ].flatMap((kind) => [rule(kind, [...watch, 'update', 'patch']), rule(kind, change, 'status')]),
     rule(kinds.Project, ['update'], 'finalizers'),
     ...ownReferences,
     rule(kinds.PlatformConfig, watch),
     rule(kinds.PlatformConfig, change, 'status'),
     rule(kinds.WorkloadName, [...watch, 'create', 'delete']),
-    rule(kinds.HostName, [...watch, 'create', 'delete']),
+    // A claim that was made ahead of its spec becomes an ordinary one.
+    rule(kinds.HostName, [...watch, 'create', 'patch', 'delete']),
     rule(kinds.Namespace, own),
     rule(kinds.NetworkPolicy, own),
     rule(kinds.ResourceQuota, own),
@@ -89,6 +99,7 @@ export const clusterRules: Readonly<Record<ProcessName, readonly PolicyRule[]>> 
     rule(kinds.Pod, watch),
     rule(kinds.Service, own),
     rule(kinds.ConfigMap, own),
+    rule(kinds.Secret, ['get', 'delete']),
     rule(kinds.IngressRoute, own),
     rule(kinds.Middleware, own),
     rule(kinds.Event, ['get', 'list', 'create', 'update', 'patch']),

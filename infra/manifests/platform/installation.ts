@@ -3,7 +3,7 @@ import { platformConfigName, type PlatformConfigSpec } from '../../../runtime/co
 import { accessManifests, storeAccount } from './access.ts';
 import { processDeployment } from './deployment.ts';
 import { systemNamespaceManifest } from './namespace.ts';
-import { consoleRoute, disruptionBudget, processService } from './network.ts';
+import { consoleRoute, disruptionBudget, processService, storesPolicy } from './network.ts';
 import { systemObject, type Manifest } from './object.ts';
 import { platformProcesses, processNames } from './processes.ts';
 import { gateScrape } from './scrape.ts';
@@ -29,7 +29,7 @@ export function installation(settings: PlatformSettings): Installation {
   return {
     namespace: systemNamespaceManifest(),
     access: [...processNames.flatMap(accessManifests), ...['svc-postgres', 'svc-redis'].map(storeAccount)],
-    stores: [...postgresManifests(settings.images.postgres), ...redisManifests(settings.images.redis)],
+    stores: [storesPolicy(), ...postgresManifests(settings.images.postgres), ...redisManifests(settings.images.redis)],
     platform: [
       systemObject(kinds.PlatformConfig, platformConfigName, { spec: platformConfigOf(settings) }),
       ...all.filter(({ serves }) => serves).map(processService),
@@ -43,7 +43,7 @@ export function installation(settings: PlatformSettings): Installation {
 
 /** The settings as the platform itself reads them. */
 export function platformConfigOf(settings: PlatformSettings): PlatformConfigSpec {
-  const { appsDomain, cluster, scheme, publicPort, entryPoints, ingressAddress, images } = settings;
+  const { appsDomain, cluster, scheme, publicPort, entryPoints, ingressAddress, images, others } = settings;
   return {
     appsDomain,
     cluster,
@@ -52,5 +52,6 @@ export function platformConfigOf(settings: PlatformSettings): PlatformConfigSpec
     entryPoints,
     ...(ingressAddress !== undefined && { ingressAddress }),
     runtimeImages: { node: images.functionNode },
+    ...others,
   };
 }

@@ -1,4 +1,5 @@
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { appLabel } from '../../../runtime/domain/labels.ts';
 import { componentLabels, systemObject, type Manifest } from './object.ts';
 import type { PlatformProcess } from './processes.ts';
 import { consoleHost, type PlatformSettings } from './settings.ts';
@@ -23,6 +24,20 @@ export function disruptionBudget({ name }: PlatformProcess): Manifest {
     { spec: { minAvailable: 1, selector: { matchLabels: labels } } },
     labels,
   );
+}
+
+/**
+ * Only the platform's own pods reach PostgreSQL and Redis, also where pods of environments may reach the private network
+ * that these are in. Pure.
+ */
+export function storesPolicy(): Manifest {
+  return systemObject(kinds.NetworkPolicy, 'svc-stores', {
+    spec: {
+      podSelector: { matchExpressions: [{ key: appLabel, operator: 'In', values: ['svc-postgres', 'svc-redis'] }] },
+      policyTypes: ['Ingress'],
+      ingress: [{ from: [{ podSelector: {} }] }],
+    },
+  });
 }
 
 /**

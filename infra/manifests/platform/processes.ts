@@ -1,4 +1,5 @@
 import { publicUrl } from '../../../runtime/contracts/resources/platform-config.ts';
+import { trustedProxyArguments } from '../../../runtime/domain/trusted-proxies.ts';
 import { secretFile, type SecretName } from './secrets.ts';
 import { consoleHost, type PlatformSettings } from './settings.ts';
 
@@ -6,6 +7,9 @@ import { consoleHost, type PlatformSettings } from './settings.ts';
 export const processNames = ['console-api', 'svc-workers', 'svc-controllers', 'svc-authz', 'svc-interceptor'] as const;
 
 export type ProcessName = (typeof processNames)[number];
+
+/** Those that judge by the client's address, and so are told the trusted proxies as arguments. */
+export const proxyAwareProcesses = ['console-api', 'svc-authz'] as const satisfies readonly ProcessName[];
 
 /** What one process is started with. */
 export interface PlatformProcess {
@@ -43,10 +47,12 @@ export const authzMemory: Readonly<Record<string, string>> = {
 
 /** The processes of an installation. What an environment leaves out has its default in `runtime/host/config.ts`. */
 export function platformProcesses(settings: PlatformSettings): Record<ProcessName, PlatformProcess> {
+  const proxyArguments = trustedProxyArguments(settings.others.trustedProxies ?? []);
   return {
     'console-api': {
       name: 'console-api',
       main: 'functions/main.ts',
+      args: proxyArguments,
       replicas: 1,
       kubernetes: true,
       serves: true,
@@ -85,9 +91,7 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
     'svc-authz': {
       name: 'svc-authz',
       main: 'gate/authz/main.ts',
-      ...(settings.trustedProxies.length > 0 && {
-        args: settings.trustedProxies.flatMap((proxy) => ['--trusted-proxy', proxy]),
-      }),
+      args: proxyArguments,
       replicas: 2,
       kubernetes: false,
       serves: true,

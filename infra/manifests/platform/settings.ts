@@ -1,5 +1,10 @@
 import type { PlatformConfigSpec } from '../../../runtime/contracts/resources/platform-config.ts';
 
+/** Settings that an installation keeps when `svc install` is run again and does not name them. */
+export const otherSettings = ['profile', 'trustedProxies', 'allowPrivateNetworks', 'defaultLimits'] as const;
+
+export type OtherSetting = (typeof otherSettings)[number];
+
 /** Everything that an installation of the platform can differ in. */
 export interface PlatformSettings {
   /** The domain under which public app and function URLs are served, and the console at `console.<appsDomain>`. */
@@ -14,8 +19,8 @@ export interface PlatformSettings {
   entryPoints: string[];
   /** Where the ingress answers inside the cluster; absent: nobody can be asked whether a route demands a key. */
   ingressAddress?: string;
-  /** Networks and addresses of proxies in front of the ingress, whose word on the client's address counts. */
-  trustedProxies: readonly string[];
+  /** What PlatformConfig says beside that; see there. */
+  others: Partial<Pick<PlatformConfigSpec, OtherSetting>>;
   /** Whether a Prometheus operator is to collect the gate's metrics (spec.md §6.2: not unless asked for). */
   scrape: boolean;
   images: PlatformImages;

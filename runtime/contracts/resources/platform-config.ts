@@ -1,11 +1,23 @@
 import { z } from 'zod';
 import type { Condition, KubeObject } from '../kubernetes.ts';
+import { environmentLimits } from './project.ts';
 
 /** The installation's settings; there is one, named `platform`. */
 export const platformConfigName = 'platform';
 
 /** Scheme, host and perhaps a port; no user, path or query, and no slash at the end. */
 export const ingressAddressPattern = /^https?:\/\/[A-Za-z0-9.-]+(:[0-9]{1,5})?$/;
+
+/** How large the installation is, which decides what monitoring may use (spec.md §8). */
+export const platformProfiles = ['nano', 'small', 'medium', 'large', 'xlarge'] as const;
+
+export type PlatformProfile = (typeof platformProfiles)[number];
+
+/** The profile of an installation that names none. */
+export const defaultProfile: PlatformProfile = 'small';
+
+/** A network in CIDR notation or an address; `checkPlatformConfig` judges what it says. */
+const network = z.string().max(50);
 
 export const platformConfigSpec = z.object({
   /** The domain under which public app and function URLs are served. */
@@ -25,6 +37,14 @@ export const platformConfigSpec = z.object({
   ingressAddress: z.string().max(300).regex(ingressAddressPattern).optional(),
   /** The image of each function runtime. */
   runtimeImages: z.object({ node: z.string() }),
+  /** Default {@link defaultProfile}. */
+  profile: z.enum(platformProfiles).exactOptional(),
+  /** Proxies in front of the ingress whose word on the client's address counts, for keys and logins; default none. */
+  trustedProxies: z.array(network).max(50).exactOptional(),
+  /** Private networks that pods of environments may reach, beside the internet; default none. */
+  allowPrivateNetworks: z.array(network).max(50).exactOptional(),
+  /** Limits of environments that set none themselves; what is absent here is the platform's own default. */
+  defaultLimits: environmentLimits.exactOptional(),
 });
 
 export type PlatformConfigSpec = z.infer<typeof platformConfigSpec>;
@@ -33,8 +53,18 @@ export interface PlatformConfig extends KubeObject {
   apiVersion: 'platform.svc/v1';
   kind: 'PlatformConfig';
   spec: PlatformConfigSpec;
-  status?: { observedGeneration?: number; conditions?: Condition[] };
+  status?: PlatformConfigStatus;
 }
+
+export interface PlatformConfigStatus {
+  observedGeneration?: number;
+  /** The settings in force: the last good ones, and the generation of the object that brought them. */
+  accepted?: { generation: number; spec: PlatformConfigSpec };
+  conditions?: Condition[];
+}
+
+/** The condition that tells whether the settings of the object's spec are in force. */
+export const acceptedCondition = 'Accepted';
 
 /** The public address of a host under this configuration, without a trailing slash. */
 export function publicUrl(config: Pick<PlatformConfigSpec, 'scheme' | 'publicPort'>, host: string): string {

@@ -28,9 +28,12 @@ export const defaultEnvironmentLimits: Readonly<Required<EnvironmentLimits>> = {
   containerMemory: '512Mi',
 };
 
-/** The limits in force. */
-export function effectiveLimits(limits: EnvironmentLimits | undefined): Required<EnvironmentLimits> {
-  return { ...defaultEnvironmentLimits, ...limits };
+/** The limits in force: an environment's own, else the installation's, else the platform's. */
+export function effectiveLimits(
+  limits: EnvironmentLimits | undefined,
+  installation?: EnvironmentLimits,
+): Required<EnvironmentLimits> {
+  return { ...defaultEnvironmentLimits, ...installation, ...limits };
 }
 
 /** A project, cluster-scoped. Each environment is one namespace `<project>-<environment>` (spec.md §1). */

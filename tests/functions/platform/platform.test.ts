@@ -1,23 +1,56 @@
 import t from 'tap';
 import { createPlatformRoutes } from '../../../functions/platform/handler.ts';
-import { readPlatformConfig } from '../../../runtime/host/platform-config.ts';
+import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import type { PlatformConfig } from '../../../runtime/contracts/resources/platform-config.ts';
+import { createEventRecorder } from '../../../runtime/kube/events.ts';
+import { platformConfigController } from '../../../workers/controllers/platform-config.ts';
 import { testApi } from '../../support/api.ts';
+import { fakeClock } from '../../support/clock.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
-import { platformConfigObject } from '../../support/objects.ts';
+import { recordingLog, silentLog } from '../../support/log.ts';
+import { platformConfigObject, settings } from '../../support/objects.ts';
 
-t.test('200: version, settings, and which components work; 503 before the install has written settings', async (t) => {
+const path = '/api/v1/platform/config';
+
+async function setUp(test: Parameters<typeof testApi>[0]) {
   const kube = fakeKube();
-  const api = await testApi(t, {
-    routes: createPlatformRoutes({
-      version: '1.2.3',
-      platformConfig: () => readPlatformConfig(kube),
-      components: {
-        database: () => Promise.resolve(true),
-        controllers: () => Promise.resolve(false),
-        other: () => Promise.reject(new Error('down')),
-      },
-    }),
+  const recorded = recordingLog();
+  const { log } = recorded;
+  const routes = createPlatformRoutes({
+    version: '1.2.3',
+    kube,
+    components: {
+      database: () => Promise.resolve(true),
+      controllers: () => Promise.resolve(false),
+      other: () => Promise.reject(new Error('down')),
+    },
   });
+  const api = await testApi(test, { routes, log });
+  const clock = fakeClock();
+  const { definition } = platformConfigController({
+    kube,
+    clock,
+    events: createEventRecorder({ kube, component: 'svc-controllers', clock, log: silentLog }),
+    onChange: () => undefined,
+  });
+  const stored = () => kube.all<PlatformConfig>(kinds.PlatformConfig)[0];
+  return {
+    kube,
+    api,
+    entries: () => recorded.entries.filter(({ msg }) => msg !== 'request'),
+    stored,
+    write: (spec: object) => kube.mergePatch({ ...platformConfigObject, name: 'platform' }, { spec }),
+    /** What the controllers do once they see what was written. */
+    judge: async () => {
+      const object: Stored<PlatformConfig> | undefined = stored();
+      await definition.reconcile({ name: 'platform', object, signal: new AbortController().signal, log: silentLog });
+    },
+  };
+}
+
+t.test('status: version, settings, and which components work; 503 before the install has written any', async (t) => {
+  const { kube, api } = await setUp(t);
   const status = () => api.call('GET', '/api/v1/platform/status');
   t.match(await status(), { status: 503, body: { code: 'unavailable' } });
   kube.seed(platformConfigObject);
@@ -32,4 +65,118 @@ t.test('200: version, settings, and which components work; 503 before the instal
     ],
   });
   t.equal((await api.call('GET', '/api/v1/platform/status', { headers: { authorization: '' } })).status, 401);
+});
+
+t.test('config: what is in force with its defaults, and what became of the last change', async (t) => {
+  const { kube, api, write, judge } = await setUp(t);
+  const read = async () => (await api.call('GET', path)).body as object;
+  t.match(await api.call('GET', path), { status: 503, body: { code: 'unavailable' } });
+  kube.seed(platformConfigObject);
+  t.match(await read(), { status: 'pending', profile: 'small' });
+  await judge();
+  t.same(await read(), {
+    appsDomain: 'apps.test',
+    cluster: 'c1',
+    scheme: 'http',
+    entryPoints: ['web'],
+    profile: 'small',
+    trustedProxies: [],
+    allowPrivateNetworks: [],
+    defaultLimits: { cpu: '16', memory: '32Gi', storage: '200Gi', pods: 200, containerMemory: '512Mi' },
+    status: 'accepted',
+  });
+  await write({ profile: 'large', trustedProxies: ['x'] });
+  await judge();
+  t.match(await read(), { profile: 'small', trustedProxies: [], status: 'refused', message: /trustedProxies\.0/ });
+});
+
+t.test('a change sets what it names, null takes it back, and nothing else moves', async (t) => {
+  const { kube, api, stored, judge, entries } = await setUp(t);
+  kube.seed(platformConfigObject);
+  const change = async (body: object) => {
+    const answer = await api.call('PATCH', path, { body });
+    t.equal(answer.status, 200, answer.text);
+    await judge();
+    return answer.body as object;
+  };
+  const trustedProxies = ['192.0.2.1', '10.0.0.0/8'];
+  t.match(await change({ profile: 'medium', trustedProxies, defaultLimits: { pods: 20, memory: '64Gi' } }), {
+    status: 'pending',
+  });
+  t.match((await api.call('GET', path)).body, {
+    profile: 'medium',
+    trustedProxies: ['192.0.2.1/32', '10.0.0.0/8'],
+    defaultLimits: { pods: 20, memory: '64Gi', cpu: '16' },
+    status: 'accepted',
+  });
+  await change({ allowPrivateNetworks: ['10.1.0.0/16'], defaultLimits: { memory: null }, appsDomain: 'apps.test' });
+  await change({ profile: null, trustedProxies: null });
+  t.same(stored()?.spec, { ...settings, allowPrivateNetworks: ['10.1.0.0/16'], defaultLimits: { pods: 20 } });
+  await change({ defaultLimits: null, allowPrivateNetworks: [] });
+  t.same(stored()?.spec, { ...settings, allowPrivateNetworks: [] });
+  t.match(entries(), [{ msg: 'platform settings changed', actor: 'admin@svc.local', change: { profile: 'medium' } }]);
+});
+
+t.test('422 names every bad setting, and nothing is written', async (t) => {
+  const { kube, api, stored, judge } = await setUp(t);
+  kube.seed(platformConfigObject);
+  await judge();
+  const before = stored();
+  const answer = await api.call('PATCH', path, {
+    body: {
+      profile: 'huge',
+      trustedProxies: ['192.0.2.1', '0.0.0.0/0'],
+      allowPrivateNetworks: ['8.8.8.8'],
+      defaultLimits: { cpu: 'all', pods: 0 },
+      appsDomain: 'other.test',
+      cluster: 'c1',
+    },
+  });
+  t.match(answer, { status: 422, body: { code: 'invalid_value' } });
+  const paths = (answer.body as { details: { issues: { path: string }[] } }).details.issues.map(({ path: at }) => at);
+  t.same(paths.sort(), [
+    ...['allowPrivateNetworks.0', 'appsDomain', 'defaultLimits.cpu', 'defaultLimits.pods', 'profile'],
+    'trustedProxies.1',
+  ]);
+  t.same(stored(), before);
+  for (const body of [{ scheme: 'http' }, { trustedProxies: 'x' }, { defaultLimits: { gpu: '1' } }]) {
+    t.match(await api.call('PATCH', path, { body }), { status: 400, body: { code: 'invalid_request' } });
+  }
+  t.same(stored(), before);
+});
+
+t.test('a change goes over an edit that was refused, and builds on one that nobody has judged yet', async (t) => {
+  const { kube, api, stored, write, judge } = await setUp(t);
+  kube.seed(platformConfigObject);
+  await judge();
+  await write({ profile: 'large', trustedProxies: ['x'] });
+  await judge();
+  t.match(await api.call('PATCH', path, { body: { defaultLimits: { pods: 7 } } }), { status: 200 });
+  t.same(stored()?.spec, { ...settings, defaultLimits: { pods: 7 } });
+  await write({ profile: 'large' });
+  t.match(await api.call('PATCH', path, { body: { allowPrivateNetworks: ['10.0.0.0/8'] } }), { status: 200 });
+  t.match(stored()?.spec, { profile: 'large', allowPrivateNetworks: ['10.0.0.0/8'] });
+});
+
+t.test('two changes at once are both made', async (t) => {
+  const { kube, api, stored, write } = await setUp(t);
+  kube.seed(platformConfigObject);
+  kube.intercept = async ({ verb }) => {
+    if (verb !== 'replace') return;
+    kube.intercept = undefined;
+    await write({ profile: 'large' });
+  };
+  t.match(await api.call('PATCH', path, { body: { trustedProxies: ['192.0.2.1'] } }), { status: 200 });
+  t.match(stored()?.spec, { profile: 'large', trustedProxies: ['192.0.2.1/32'] });
+});
+
+t.test('409 when others keep changing the settings', async (t) => {
+  const { kube, api, stored, write } = await setUp(t);
+  kube.seed(platformConfigObject);
+  let pods = 1;
+  kube.intercept = async ({ verb }) => {
+    if (verb === 'replace') await write({ defaultLimits: { pods: (pods += 1) } });
+  };
+  t.match(await api.call('PATCH', path, { body: { profile: 'large' } }), { status: 409, body: { code: 'conflict' } });
+  t.notHas(stored()?.spec, 'profile');
 });

@@ -14,7 +14,7 @@ const settings: PlatformSettings = {
   cluster: 'home',
   scheme: 'https',
   entryPoints: ['websecure'],
-  trustedProxies: [],
+  others: {},
   scrape: false,
   images: {
     platform: 'r.example.com/p:1',
@@ -49,7 +49,19 @@ function cluster(ingress: KubeObject[] = traefik()): FakeKube {
   return bringUp(kube);
 }
 
-const ingressAddress = (kube: FakeKube) => kube.all<PlatformConfig>(kinds.PlatformConfig)[0]?.spec.ingressAddress;
+const storedSettings = (kube: FakeKube) => kube.all<PlatformConfig>(kinds.PlatformConfig)[0];
+const ingressAddress = (kube: FakeKube) => storedSettings(kube)?.spec.ingressAddress;
+
+/** The arguments that a process is started with. */
+function command(kube: FakeKube, name: string): string[] | undefined {
+  const deployments = kube.all<KubeObject>(kinds.Deployment);
+  const { spec } = deployments.find(({ metadata }) => metadata.name === name) ?? {};
+  return (spec as ProcessSpec | undefined)?.template.spec.containers[0]?.command.slice(4);
+}
+
+interface ProcessSpec {
+  template: { spec: { containers: { command: string[] }[] } };
+}
 
 /** Plays the API server's and the kubelet's part before every look. */
 function bringUp(kube: FakeKube, works: (name: string) => boolean = () => true): FakeKube {
@@ -259,11 +271,71 @@ t.test(
   },
 );
 
-t.test('trusted proxies restart the checkers with them, and nothing else', async (t) => {
+t.test('trusted proxies restart those that judge by the client’s address, and nothing else', async (t) => {
   const kube = cluster();
   await install(kube).done;
-  const report = await install(kube, { trustedProxies: ['10.0.0.0/8', '192.0.2.7/32'] }).done;
-  t.same(report.updated, ['Deployment svc-system/svc-authz']);
+  const report = await install(kube, { others: { trustedProxies: ['10.0.0.0/8', '192.0.2.7/32'] } }).done;
+  t.same(report.updated, [
+    'PlatformConfig platform',
+    'Deployment svc-system/console-api',
+    'Deployment svc-system/svc-authz',
+  ]);
+  t.same(storedSettings(kube)?.spec.trustedProxies, ['10.0.0.0/8', '192.0.2.7/32']);
+});
+
+t.test('settings that were changed since stay when they are not named, and do not roll anything back', async (t) => {
+  const kube = cluster();
+  await install(kube, { others: { profile: 'nano' } }).done;
+  const since: Partial<PlatformConfig['spec']> = {
+    ...{ profile: 'large', trustedProxies: ['192.0.2.7/32'] },
+    defaultLimits: { pods: 5 },
+  };
+  const stored = storedSettings(kube);
+  if (stored) await kube.replace({ ...stored, spec: { ...stored.spec, ...since } });
+  const images = { ...settings.images, functionNode: 'r.example.com/f:2' };
+  await install(kube, { images }).done;
+  t.match(storedSettings(kube)?.spec, { ...since, runtimeImages: { node: 'r.example.com/f:2' } });
+  t.match(command(kube, 'svc-authz'), ['--trusted-proxy', '192.0.2.7/32']);
+  const { intercept } = kube;
+  kube.intercept = async (call) => {
+    await intercept?.(call);
+    const live = storedSettings(kube);
+    if (call.verb !== 'get' || call.kind !== 'Namespace' || !live) return;
+    kube.intercept = intercept;
+    await kube.replace({ ...live, spec: { ...live.spec, allowPrivateNetworks: ['10.0.0.0/8'] } });
+  };
+  await install(kube, { images: settings.images }).done;
+  t.match(storedSettings(kube)?.spec, { ...since, allowPrivateNetworks: ['10.0.0.0/8'] }, 'even meanwhile');
+  await install(kube, { others: { profile: 'small' } }).done;
+  t.match(storedSettings(kube)?.spec, { ...since, profile: 'small' }, 'what is named counts');
+});
+
+t.test('an edit that was refused is not installed again: what is in force stays', async (t) => {
+  const kube = cluster();
+  await install(kube, { others: { trustedProxies: ['192.0.2.7/32'] } }).done;
+  const stored = storedSettings(kube);
+  if (!stored) throw new Error('there are no settings');
+  const accepted = { generation: 1, spec: stored.spec };
+  const edited = await kube.replace({ ...stored, spec: { ...stored.spec, trustedProxies: ['x'] } });
+  await kube.replaceStatus({ ...edited, status: { accepted } });
+  await install(kube).done;
+  t.same(storedSettings(kube)?.spec.trustedProxies, ['192.0.2.7/32']);
+});
+
+t.test('settings that cannot come into force are refused before anything is changed', async (t) => {
+  const kube = cluster();
+  await install(kube).done;
+  const before = writes(kube).length;
+  await t.rejects(install(kube, { appsDomain: 'other.example.com' }).done, {
+    name: 'InstallError',
+    message: /appsDomain: "apps.example.com" cannot become "other.example.com"/,
+    hint: /kubectl delete platformconfig platform/,
+  });
+  await t.rejects(install(kube, { others: { trustedProxies: ['0.0.0.0/0'] } }).done, { message: /everybody/ });
+  t.equal(writes(kube).length, before);
+  await kube.delete({ apiVersion: 'platform.svc/v1', kind: 'PlatformConfig', name: 'platform' });
+  await install(kube, { appsDomain: 'other.example.com' }).done;
+  t.equal(storedSettings(kube)?.spec.appsDomain, 'other.example.com');
 });
 
 t.test('what does not come up in time is named with its reason', async (t) => {

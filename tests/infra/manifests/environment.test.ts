@@ -63,7 +63,7 @@ const networks: [string, EnvironmentNetwork['ingressNamespace']][] = [
 for (const [name, ingressNamespace] of networks) {
   t.test(`who reaches whom, ${name}`, async (t) => {
     const policies = ['shop-prod', 'blog-prod'].map((home) =>
-      environmentPolicy({ namespace: home, ingressNamespace, apiServers }),
+      environmentPolicy({ namespace: home, ingressNamespace, apiServers, allowPrivateNetworks: [] }),
     );
     for (const [what, from, to, port, wanted] of flows) {
       // Without a known ingress everything that is no environment may come in, the platform's stores too.
@@ -79,6 +79,26 @@ for (const [name, ingressNamespace] of networks) {
     );
   });
 }
+
+t.test(
+  'private networks are reached where the installation allows it, but never the Kubernetes API in them',
+  async (t) => {
+    const policyFor = (allowPrivateNetworks: string[], servers: string[]) =>
+      environmentPolicy({
+        ...{ namespace: 'shop-prod', ingressNamespace: 'kube-system' },
+        ...{ apiServers: servers, allowPrivateNetworks },
+      });
+    const servers = ['10.20.0.1', '10.20.0.2', 'fd00:1::1', '203.0.113.7'];
+    const policy = policyFor(['10.20.0.0/16', 'fd00:1::/32', '192.168.7.7/32'], servers);
+    const reaches = (address: string) => passes([policy], { from: hello, to: { address }, port: 5432 });
+    for (const address of ['10.20.3.4', 'fd00:1::7', '192.168.7.7', '198.51.100.20']) t.ok(reaches(address), address);
+    for (const address of [...servers, '10.21.0.1', 'fd00:2::1', '192.168.7.8', '169.254.169.254']) {
+      t.notOk(reaches(address), address);
+    }
+    const { spec } = policyFor(['10.20.0.1/32'], servers);
+    t.same(spec.egress, policyFor([], servers).spec.egress, 'a network that is the API server alone opens nothing');
+  },
+);
 
 t.test('the namespace of an address inside the cluster', async (t) => {
   t.equal(namespaceInAddress('http://traefik.kube-system.svc:80'), 'kube-system');

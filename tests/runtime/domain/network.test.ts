@@ -1,5 +1,5 @@
 import t from 'tap';
-import { parseNetwork } from '../../../runtime/domain/network.ts';
+import { isPrivateNetwork, networkContains, parseNetwork } from '../../../runtime/domain/network.ts';
 
 t.test('networks and addresses are read into one form', (t) => {
   const forms: [string, string][] = [
@@ -43,5 +43,29 @@ t.test('everything else is refused', (t) => {
   ];
   for (const text of texts) t.match(parseNetwork(text), { fault: String }, JSON.stringify(text));
   t.match(parseNetwork('::ffff:192.0.2.7'), { fault: /write it as IPv4/ });
+  t.end();
+});
+
+t.test('a network contains those that lie wholly inside it', (t) => {
+  const cases: [string, string, boolean][] = [
+    ['10.0.0.0/8', '10.0.0.0/8', true],
+    ['10.0.0.0/8', '10.255.255.255/32', true],
+    ['10.0.0.0/8', '11.0.0.0/32', false],
+    ['10.0.0.0/8', '0.0.0.0/0', false],
+    ['10.0.0.0/9', '10.0.0.0/8', false],
+    ['0.0.0.0/0', '203.0.113.7/32', true],
+    ['::/0', '203.0.113.7/32', false],
+    ['fd00::/8', 'fd12:3456::7/128', true],
+    ['fd00::/8', 'fe80::1/128', false],
+  ];
+  for (const [whole, part, contains] of cases) t.equal(networkContains(whole, part), contains, `${whole} ${part}`);
+  t.end();
+});
+
+t.test('private networks are those that are nobody’s', (t) => {
+  const own = ['10.0.0.0/8', '10.20.0.0/16', '172.16.0.0/12', '192.168.1.1/32', '100.64.0.0/10', 'fd00::/8'];
+  const others = ['10.0.0.0/7', '172.32.0.0/16', '169.254.0.0/16', '127.0.0.0/8', '0.0.0.0/0', '::/0', 'fe80::/10'];
+  for (const network of own) t.ok(isPrivateNetwork(network), network);
+  for (const network of others) t.notOk(isPrivateNetwork(network), network);
   t.end();
 });

@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib';
 import { Registry } from 'prom-client';
 import t from 'tap';
 import { z } from 'zod';
+import { createAddressMatcher } from '../../../runtime/domain/address.ts';
 import { Problem } from '../../../runtime/domain/problem.ts';
 import { createHttpApp } from '../../../runtime/host/http-app.ts';
 import { createHttpServer } from '../../../runtime/host/http-server.ts';
@@ -57,6 +58,21 @@ t.test('a handler gets what was sent, parsed and checked', async (t) => {
   });
   t.equal(answer.headers.get('x-request-id'), 'abc-1');
   t.equal(answer.headers.get('cache-control'), 'no-store');
+});
+
+t.test('a proxy in front of the ingress is believed about the client, and nobody else', async (t) => {
+  const addressBehind = async (trusted: string[], forwardedFor?: string) => {
+    const api = await testApi(t, { routes: [echo], trustedProxies: createAddressMatcher(trusted) });
+    const headers: Record<string, string> = forwardedFor === undefined ? {} : { 'x-forwarded-for': forwardedFor };
+    return (await api.call('POST', '/api/v1/things/a', { body: { text: '' }, headers })).body.clientAddress as string;
+  };
+  const chain = '9.9.9.9, 203.0.113.5, 10.0.0.7';
+  t.equal(await addressBehind([], chain), '10.0.0.7', 'what the ingress saw');
+  t.equal(await addressBehind(['10.0.0.0/8'], chain), '203.0.113.5', 'what the proxy saw');
+  t.equal(await addressBehind(['192.0.2.0/24'], chain), '10.0.0.7', 'another one’s word counts for nothing');
+  t.equal(await addressBehind(['10.0.0.0/8'], '9.9.9.9, [2001:db8::7]:443, 10.0.0.7:1234'), '2001:db8::7');
+  t.equal(await addressBehind(['10.0.0.0/8'], 'made up, 10.0.0.7'), '127.0.0.1', 'what is no address is nobody’s');
+  t.equal(await addressBehind(['10.0.0.0/8']), '127.0.0.1');
 });
 
 t.test('an unusable request id is replaced', async (t) => {

@@ -7,13 +7,11 @@ import { managedLabels, workloadFinalizer } from '../../../runtime/domain/labels
 import { createEventRecorder } from '../../../runtime/kube/events.ts';
 import { closeEnvironmentRecords, deleteEnvironmentRecords } from '../../../runtime/records/environments.ts';
 import { readControllerReport, writeControllerReport } from '../../../runtime/records/controller-reports.ts';
-import { platformConfigController } from '../../../workers/controllers/platform-config.ts';
 import { projectController } from '../../../workers/controllers/project.ts';
 import { createReporter } from '../../../workers/controllers/reporter.ts';
 import { fakeClock } from '../../support/clock.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
 import { silentLog } from '../../support/log.ts';
-import { platformConfigObject } from '../../support/objects.ts';
 import { testDatabase } from '../../support/postgres.ts';
 
 const signal = new AbortController().signal;
@@ -281,44 +279,6 @@ t.test('an environment that is gone takes its plans, keys and history, and no ot
   for (const table of ['workloads', 'deployments', 'work']) {
     t.equal((await pool.query(`SELECT FROM ${table}`)).rowCount, 1, table);
   }
-});
-
-t.test('bad settings change nothing but the condition; other ones tell everybody', async (t) => {
-  const kube = fakeKube();
-  let changes = 0;
-  const { definition, current } = platformConfigController({
-    kube,
-    clock: fakeClock(),
-    onChange: () => (changes += 1),
-  });
-  const pass = async (name = 'platform') => {
-    const object = await kube.get<KubeObject>(kinds.PlatformConfig, name);
-    await definition.reconcile({ name, object: object as never, signal, log: silentLog });
-    return (await kube.get<KubeObject>(kinds.PlatformConfig, name))?.status;
-  };
-  const set = (spec: object) =>
-    kube.mergePatch({ apiVersion: 'platform.svc/v1', kind: 'PlatformConfig', name: 'platform' }, { spec });
-  await pass();
-  t.equal(current(), undefined);
-  kube.seed(platformConfigObject, { ...platformConfigObject, metadata: { name: 'other' } });
-  t.match(await pass(), { conditions: [{ type: 'Accepted', status: 'True' }] });
-  t.match(current(), { appsDomain: 'apps.test', entryPoints: ['web'] });
-  t.match(await pass('other'), { conditions: [{ status: 'False', reason: 'WrongName' }] });
-  await pass();
-  t.equal(changes, 1);
-  for (const [spec, message] of [
-    [{ appsDomain: 'Not A Domain' }, /host name/],
-    [{ appsDomain: 'apps.test', scheme: 'gopher' }, /spec.scheme/],
-    [{ scheme: 'http', cluster: 'x'.repeat(80) }, /label/],
-  ] as const) {
-    await set(spec);
-    t.match(await pass(), { conditions: [{ status: 'False', reason: 'InvalidSpec', message }] });
-  }
-  t.match(current(), { appsDomain: 'apps.test', cluster: 'c1' });
-  t.equal(changes, 1);
-  await set({ cluster: 'c2' });
-  await pass();
-  t.match([changes, current()], [2, { cluster: 'c2' }]);
 });
 
 t.test('the leader reports every five seconds; nobody else does', async (t) => {

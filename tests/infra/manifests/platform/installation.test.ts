@@ -1,15 +1,18 @@
 import t from 'tap';
-import { parseAuthzArguments } from '../../../../gate/authz/arguments.ts';
+import type { NetworkPolicy } from '../../../../infra/manifests/environment-network.ts';
 import { installation } from '../../../../infra/manifests/platform/installation.ts';
 import type { Manifest } from '../../../../infra/manifests/platform/object.ts';
+import { proxyAwareProcesses } from '../../../../infra/manifests/platform/processes.ts';
 import type { PlatformSettings } from '../../../../infra/manifests/platform/settings.ts';
+import { parseTrustedProxies } from '../../../../runtime/domain/trusted-proxies.ts';
+import { passes, type End } from '../../../support/network-policy.ts';
 
 const settings: PlatformSettings = {
   appsDomain: 'apps.example.com',
   cluster: 'home',
   scheme: 'https',
   entryPoints: ['websecure'],
-  trustedProxies: [],
+  others: {},
   scrape: false,
   images: {
     platform: 'registry.example.com/svc/platform:1',
@@ -83,6 +86,7 @@ t.test('an installation is made of these objects', (t) => {
       'ClusterRoleBinding platform.svc:svc-interceptor',
       'ServiceAccount svc-postgres',
       'ServiceAccount svc-redis',
+      'NetworkPolicy svc-stores',
       'Service svc-postgres',
       'StatefulSet svc-postgres',
       'Service svc-redis',
@@ -107,6 +111,18 @@ t.test('an installation is made of these objects', (t) => {
     t.equal(metadata.namespace, clusterWide ? undefined : 'svc-system', `${kind} ${metadata.name}`);
   }
   t.same(objects(), objects(), 'the same settings make the same objects');
+  t.end();
+});
+
+t.test('only the platform’s own pods reach the stores', (t) => {
+  const policy = find('NetworkPolicy', 'svc-stores') as NetworkPolicy;
+  const pod = (name: string, app: string): End => ({ namespace: { name, labels: {} }, labels: { app } });
+  for (const app of ['svc-postgres', 'svc-redis']) {
+    const reaches = (from: End) => passes([policy], { from, to: pod('svc-system', app), port: 5432 });
+    t.ok(reaches(pod('svc-system', 'console-api')));
+    t.notOk(reaches(pod('shop-prod', 'console-api')));
+    t.notOk(reaches({ address: '10.1.2.3' }));
+  }
   t.end();
 });
 
@@ -314,16 +330,21 @@ t.test('secrets come as files: only who needs one mounts it, and none stands in 
   t.end();
 });
 
-t.test('the checkers are told the trusted proxies as arguments', (t) => {
-  const container = (trustedProxies: string[]) =>
-    (find('Deployment', 'svc-authz', { trustedProxies }).spec as Workload).template.spec.containers[0];
-  const plain = ['tini', '--', 'node', 'gate/authz/main.ts'];
-  t.same(container([])?.command, plain);
-  const trusted = ['10.0.0.0/8', '192.0.2.7/32'];
-  const command = container(trusted)?.command ?? [];
-  t.same(command, [...plain, ...['--trusted-proxy', '10.0.0.0/8', '--trusted-proxy', '192.0.2.7/32']]);
-  const { trustedProxies: isTrusted } = parseAuthzArguments(command.slice(plain.length));
-  t.same(['10.1.2.3', '192.0.2.7', '192.0.2.8'].map(isTrusted), [true, true, false], 'as they read them');
+t.test('who judges by the client’s address is told the trusted proxies as arguments, and nobody else', (t) => {
+  const commands = (trustedProxies: string[]) =>
+    workloads({ others: { trustedProxies } }).map(
+      ([{ metadata }, { template }]) => [metadata.name, template.spec.containers[0]?.command?.slice(4) ?? []] as const,
+    );
+  for (const [name, given] of commands(['10.0.0.0/8', '192.0.2.7/32'])) {
+    const told = proxyAwareProcesses.some((aware) => aware === name);
+    t.same(given, told ? ['--trusted-proxy', '10.0.0.0/8', '--trusted-proxy', '192.0.2.7/32'] : [], name);
+    const isTrusted = parseTrustedProxies([...given]);
+    t.same(['10.1.2.3', '192.0.2.7', '192.0.2.8'].map(isTrusted), [told, told, false], 'as they read them');
+  }
+  t.same(find('PlatformConfig', 'platform', { others: { trustedProxies: ['10.0.0.0/8'], profile: 'nano' } }).spec, {
+    ...(find('PlatformConfig', 'platform').spec as object),
+    ...{ trustedProxies: ['10.0.0.0/8'], profile: 'nano' },
+  });
   t.end();
 });
 

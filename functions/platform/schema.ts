@@ -1,0 +1,5 @@
+import { platformConfigUpdate, platformConfigView, platformStatus } from '../../runtime/contracts/api/platform.ts';
+
+export const platformStatusSchema = { replies: { 200: platformStatus } } as const;
+export const getPlatformConfigSchema = { replies: { 200: platformConfigView } } as const;
+export const updatePlatformConfigSchema = { body: platformConfigUpdate, replies: { 200: platformConfigView } } as const;

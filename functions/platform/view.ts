@@ -1,0 +1,35 @@
+import type { PlatformConfigView } from '../../runtime/contracts/api/platform.ts';
+import {
+  acceptedCondition,
+  defaultProfile,
+  type PlatformConfig,
+  type PlatformConfigSpec,
+} from '../../runtime/contracts/resources/platform-config.ts';
+import { effectiveLimits } from '../../runtime/contracts/resources/project.ts';
+import { findCondition } from '../../runtime/kube/conditions.ts';
+
+/** The settings as the API shows them: those in force, and what became of those that were last written. */
+export function platformConfigToView(config: PlatformConfig, settings: PlatformConfigSpec): PlatformConfigView {
+  const { appsDomain, cluster, scheme, publicPort, entryPoints, ingressAddress } = settings;
+  const { profile = defaultProfile, trustedProxies = [], allowPrivateNetworks = [], defaultLimits } = settings;
+  return {
+    appsDomain,
+    cluster,
+    scheme,
+    ...(publicPort !== undefined && { publicPort }),
+    entryPoints,
+    ...(ingressAddress !== undefined && { ingressAddress }),
+    profile,
+    trustedProxies,
+    allowPrivateNetworks,
+    defaultLimits: effectiveLimits(undefined, defaultLimits),
+    ...judgement(config),
+  };
+}
+
+function judgement({ metadata, status }: PlatformConfig): Pick<PlatformConfigView, 'status' | 'message'> {
+  if (status?.observedGeneration !== metadata.generation) return { status: 'pending' };
+  const condition = findCondition(status?.conditions, acceptedCondition);
+  if (condition?.status === 'True') return { status: 'accepted' };
+  return condition ? { status: 'refused', message: condition.message } : { status: 'pending' };
+}

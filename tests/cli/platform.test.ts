@@ -1,0 +1,100 @@
+import t from 'tap';
+import type { PlatformConfigView } from '../../runtime/contracts/api/platform.ts';
+import { world } from './world.ts';
+
+const settings: PlatformConfigView = {
+  appsDomain: 'apps.example.com',
+  cluster: 'home',
+  scheme: 'https',
+  entryPoints: ['websecure'],
+  profile: 'small',
+  trustedProxies: ['192.0.2.10/32'],
+  allowPrivateNetworks: [],
+  defaultLimits: { cpu: '16', memory: '32Gi', storage: '200Gi', pods: 200, containerMemory: '512Mi' },
+  status: 'accepted',
+};
+const path = '/api/v1/platform/config';
+
+t.test('config show tells the settings in force, and why the last change is not', async (t) => {
+  const { run, routes } = await world(t, { [`GET ${path}`]: { body: settings } });
+  const { code, stdout } = await run(['platform', 'config', 'show']);
+  t.equal(code, 0);
+  t.match(stdout, /Trusted proxies: +192\.0\.2\.10\/32\n/);
+  t.match(stdout, /Private networks: +none\n/);
+  t.match(stdout, /Default memory of a container: +512Mi\n/);
+  t.match(stdout, /Last change: +accepted/);
+  t.same(JSON.parse((await run(['platform', 'config', 'show', '-o', 'json'])).stdout), settings);
+  const message = 'What was in force stays so; trustedProxies.0: "x" is no address';
+  routes[`GET ${path}`] = { body: { ...settings, status: 'refused', message } };
+  t.match((await run(['platform', 'config', 'show'])).stdout, /Last change: +refused\nMessage: .*"x" is no address/);
+});
+
+t.test('config set sends what was named, and waits until it is in force', async (t) => {
+  const answers: PlatformConfigView['status'][] = ['pending', 'accepted'];
+  const { run, seen } = await world(t, {
+    [`PATCH ${path}`]: { body: { ...settings, status: 'pending' } },
+    [`GET ${path}`]: () => ({ body: { ...settings, status: answers.shift() ?? 'accepted' } }),
+  });
+  const sent = async (...flags: string[]) => {
+    const { code, stderr } = await run(['platform', 'config', 'set', ...flags]);
+    t.equal(code, 0, stderr);
+    return seen.findLast(({ method }) => method === 'PATCH')?.body;
+  };
+  t.same(await sent('--profile', 'large', '--trusted-proxy', '192.0.2.1', '--trusted-proxy', '10.0.0.0/8'), {
+    profile: 'large',
+    trustedProxies: ['192.0.2.1', '10.0.0.0/8'],
+  });
+  t.same(answers, [], 'it looked until the settings were accepted');
+  t.same(await sent('--no-trusted-proxies', '--allow-private-network', '10.1.0.0/16'), {
+    trustedProxies: [],
+    allowPrivateNetworks: ['10.1.0.0/16'],
+  });
+  t.same(await sent('--memory', '64Gi', '--pods', '50', '--container-memory', 'default', '--no-private-networks'), {
+    allowPrivateNetworks: [],
+    defaultLimits: { memory: '64Gi', pods: 50, containerMemory: null },
+  });
+  t.same(await sent('--profile', 'default', '--pods', 'default', '--no-wait'), {
+    profile: null,
+    defaultLimits: { pods: null },
+  });
+});
+
+t.test('config set says every fault that the platform names, and what makes no sense stays here', async (t) => {
+  const issues = [
+    { path: 'profile', message: 'Invalid option' },
+    { path: 'trustedProxies.0', message: '"x" is no address' },
+  ];
+  const refusal = { code: 'invalid_value', message: 'The settings are not valid: profile: …', details: { issues } };
+  const { run, seen } = await world(t, { [`PATCH ${path}`]: { status: 422, body: refusal } });
+  t.match(await run(['platform', 'config', 'set', '--trusted-proxy', 'x']), {
+    code: 1,
+    stderr: /not valid: profile.*\nhint: also trustedProxies\.0: "x" is no address/,
+  });
+  const before = seen.length;
+  for (const [flags, stderr] of [
+    [[], /nothing to change/],
+    [['--pods', 'many'], /--pods takes a whole number/],
+    [['--trusted-proxy', '10.0.0.1', '--no-trusted-proxies'], /given and taken away/],
+  ] as const) {
+    t.match(await run(['platform', 'config', 'set', ...flags]), { code: 2, stderr });
+  }
+  t.equal(seen.length, before);
+});
+
+t.test('config set ends with 1 when the controllers refuse what was written', async (t) => {
+  const { run } = await world(t, {
+    [`PATCH ${path}`]: { body: { ...settings, status: 'pending' } },
+    [`GET ${path}`]: { body: { ...settings, status: 'refused', message: 'What was in force stays so; …' } },
+  });
+  t.match(await run(['platform', 'config', 'set', '--profile', 'large']), { code: 1, stderr: /stays so/ });
+});
+
+t.test('platform status is status', async (t) => {
+  const { run } = await world(t, {
+    'GET /health/controllers': { body: { healthy: true, managerStarted: true, cacheSynced: true, controllers: [] } },
+    'GET /api/v1/platform/status': {
+      body: { version: '1', cluster: 'home', appsDomain: 'apps.example.com', components: [] },
+    },
+  });
+  t.match(await run(['platform', 'status']), { code: 0, stdout: /Cluster: +home/ });
+});

@@ -1,0 +1,204 @@
+import t from 'tap';
+import { requestThroughIngress } from '../../../infra/demo/ingress.ts';
+import type { PlatformConfigView } from '../../../runtime/contracts/api/platform.ts';
+import { trustingIngress } from '../../support/ingress.ts';
+import { eventually, runningPlatform, testProject, uniqueName } from '../../support/platform.ts';
+
+/** The installation's settings, changed while it runs. What they were at first they are again at the end. */
+const platform = await runningPlatform();
+const kind = 'platformconfigs.platform.svc';
+const processes = ['console-api', 'svc-authz'];
+
+interface Process {
+  metadata: { name: string };
+  spec: { template: { spec: { containers: { name: string; command: string[] }[] } } };
+}
+
+const set = (...flags: string[]) => platform.json<PlatformConfigView>(['platform', 'config', 'set', ...flags]);
+const show = () => platform.json<PlatformConfigView>(['platform', 'config', 'show']);
+const get = async <T>(...args: string[]) =>
+  JSON.parse((await platform.kubectl('get', ...args, '-o', 'json')).stdout) as T;
+const deployments = async () => (await get<{ items: Process[] }>('-n', 'svc-system', 'deployments')).items;
+
+/** What each process is told about proxies. */
+async function told(): Promise<Record<string, string>> {
+  const items = await deployments();
+  return Object.fromEntries(
+    items.map(({ metadata, spec }) => {
+      const [container] = spec.template.spec.containers;
+      return [metadata.name, container?.command.slice(4).join(' ') ?? ''];
+    }),
+  );
+}
+
+async function rolledOut(): Promise<void> {
+  for (const name of processes) {
+    const status = ['-n', 'svc-system', 'rollout', 'status', `deployment/${name}`, '--timeout=120s'];
+    await eventually(
+      () => platform.kubectl(...status),
+      ({ code }) => code === 0,
+    );
+    // One that is going still serves what the ingress sends it.
+    await eventually(
+      () =>
+        get<{ items: { metadata: { deletionTimestamp?: string } }[] }>('-n', 'svc-system', 'pods', '-l', `app=${name}`),
+      ({ items }) => items.every(({ metadata }) => metadata.deletionTimestamp === undefined),
+    );
+  }
+}
+
+/** The templates with everything but the arguments about proxies. */
+async function templates(): Promise<unknown> {
+  const items = await deployments();
+  return items.map(({ metadata, spec }) => {
+    const { containers, ...pod } = spec.template.spec;
+    const rest = containers.map(({ command, ...container }) => ({ ...container, command: command.slice(0, 4) }));
+    return [metadata.name, { ...spec.template, spec: { ...pod, containers: rest } }];
+  });
+}
+
+t.setTimeout(600_000);
+t.teardown(async () => {
+  await platform.ok([
+    ...['platform', 'config', 'set', '--no-trusted-proxies', '--no-private-networks', '--profile', 'default'],
+    ...['--pods', 'default', '--container-memory', 'default'],
+  ]);
+  // Left as `svc install` made it, so that it finds nothing to change.
+  const patch = { spec: { trustedProxies: null, allowPrivateNetworks: null, defaultLimits: null } };
+  await platform.kubectl('patch', kind, 'platform', '--type=merge', '-p', JSON.stringify(patch));
+  await eventually(show, ({ status }) => status === 'accepted');
+  await rolledOut();
+});
+
+t.test('the settings in force are shown, and a bad change is refused whole', async (t) => {
+  const before = await show();
+  t.match(before, { status: 'accepted', trustedProxies: [], profile: 'small' });
+  const bad = await platform.svc([
+    ...['platform', 'config', 'set', '--profile', 'large', '--trusted-proxy', '10.0.0.1/8'],
+    ...['--allow-private-network', '8.8.8.0/24', '--memory', 'much'],
+  ]);
+  t.equal(bad.code, 1);
+  for (const fault of [/trustedProxies\.0: .*host bits/, /allowPrivateNetworks\.0/, /defaultLimits\.memory/]) {
+    t.match(bad.stderr, fault);
+  }
+  t.same(await show(), before);
+});
+
+t.test('limits and private networks of environments follow', async (t) => {
+  const { namespace } = await testProject(t, platform);
+  interface Quota {
+    spec: { hard: Record<string, string> };
+  }
+  const quota = () => get<Quota>('-n', namespace, 'resourcequota', 'svc-environment');
+  t.equal((await quota()).spec.hard['pods'], '200');
+  const servers = await get<{ items: { endpoints: { addresses: string[] }[] }[] }>(
+    ...['-n', 'default', 'endpointslices', '-l', 'kubernetes.io/service-name=kubernetes'],
+  );
+  const [server = ''] = servers.items.flatMap(({ endpoints }) => endpoints.flatMap(({ addresses }) => addresses));
+  await set(
+    ...['--pods', '150', '--container-memory', '300Mi', '--allow-private-network', '10.0.0.0/8'],
+    ...['--allow-private-network', '172.16.0.0/12', '--allow-private-network', '192.168.0.0/16'],
+  );
+  await eventually(quota, ({ spec }) => spec.hard['pods'] === '150');
+  interface Limits {
+    spec: { limits: { default: { memory: string } }[] };
+  }
+  const limits = () => get<Limits>('-n', namespace, 'limitrange', 'svc-environment');
+  await eventually(limits, ({ spec }) => spec.limits[0]?.default.memory === '300Mi');
+  interface Policy {
+    spec: { egress: { to: { ipBlock?: { cidr: string; except?: string[] } }[] }[] };
+  }
+  const policy = await get<Policy>('-n', namespace, 'networkpolicy', 'svc-environment');
+  const blocks = policy.spec.egress.flatMap(({ to }) => to.flatMap(({ ipBlock }) => ipBlock ?? []));
+  const opened = blocks.filter(({ cidr }) => /^(10|172|192)\./.test(cidr));
+  t.same(
+    opened.map(({ cidr }) => cidr),
+    ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'],
+  );
+  const except = blocks.flatMap((block) => block.except ?? []);
+  t.ok(except.includes(`${server}/32`), 'the Kubernetes API is never opened');
+  t.match(await platform.json(['environment', 'show', 'prod', '--project', namespace.replace(/-prod$/, '')]), {
+    limits: { pods: 150, containerMemory: '300Mi' },
+  });
+});
+
+t.test('trusted proxies roll the processes that judge by the client’s address, and count', async (t) => {
+  const { flags } = await testProject(t, platform);
+  await platform.ok(['app', 'create', 'api', '--image', 'localhost:5000/svc/hello:v1', ...flags]);
+  await platform.ok(['app', 'gate', 'enable', 'api', ...flags]);
+  await platform.ok(['plan', 'create', 'wide', '--rate', '1000', '--burst', '1000', ...flags]);
+  const key = await platform.ok(['key', 'create', '--plan', 'wide', '--allow', '203.0.113.0/24', ...flags]);
+  const { url } = await platform.json<{ url: string }>(['app', 'show', 'api', ...flags]);
+  const trusting = await trustingIngress(t, platform);
+  const account = `${uniqueName('nobody')}@example.com`;
+  const signIn = async (client: string) => {
+    const answer = await requestThroughIngress(trusting, `${platform.info.api}/api/v1/session`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'X-Forwarded-For': client },
+      body: JSON.stringify({ email: account, password: 'not the password' }),
+    });
+    return answer.status;
+  };
+  const call = async (client: string) => {
+    const headers = { 'X-Forwarded-For': client, 'X-API-Key': key };
+    return (await requestThroughIngress(trusting, url, { headers }).catch(() => ({ status: 0 }))).status;
+  };
+  await eventually(
+    () => call('203.0.113.7'),
+    (status) => status === 401,
+  );
+
+  const before = await templates();
+  await set('--trusted-proxy', '127.0.0.1');
+  const argument = '--trusted-proxy 127.0.0.1/32';
+  t.same(await eventually(told, (now) => processes.every((name) => now[name] === argument)), {
+    ...(await told()),
+    ...{ 'svc-workers': '', 'svc-controllers': '', 'svc-interceptor': '' },
+  });
+  t.same(await templates(), before, 'nothing but the argument changed');
+  await rolledOut();
+  t.equal(
+    await eventually(
+      () => call('203.0.113.7'),
+      (status) => status === 200,
+    ),
+    200,
+    'the checkers see the client',
+  );
+  t.equal(await call('198.51.100.1'), 401);
+  t.equal(await call('203.0.113.7, 198.51.100.1'), 401, 'and not what it makes up');
+
+  for (let attempt = 1; attempt <= 10; attempt++) t.equal(await signIn('198.51.100.7'), 401);
+  t.equal(await signIn('198.51.100.7'), 429, 'one client is held up');
+  t.equal(await signIn('203.0.113.99, 198.51.100.7'), 429, 'whoever it says it forwards for');
+  t.equal(await signIn('198.51.100.8'), 401, 'and another one is not');
+});
+
+t.test('an edit that is bad changes nothing, and the last good settings outlive the controllers', async (t) => {
+  const before = await show();
+  t.same(before.trustedProxies, ['127.0.0.1/32']);
+  const patch = { spec: { profile: 'large', trustedProxies: ['10.0.0.1/8'], appsDomain: 'other.example.com' } };
+  await platform.kubectl('patch', kind, 'platform', '--type=merge', '-p', JSON.stringify(patch));
+  const refused = await eventually(show, ({ status }) => status === 'refused');
+  t.match(refused.message, /appsDomain: .*cannot become/);
+  t.match(refused.message, /trustedProxies\.0: .*host bits/);
+  t.match({ ...refused, status: before.status, message: before.message }, before);
+  const events = ['-n', 'default', 'events', '--field-selector', 'reason=SettingsRefused'];
+  t.ok((await get<{ items: object[] }>(...events)).items.length > 0);
+
+  await platform.kubectl('-n', 'svc-system', 'rollout', 'restart', 'deployment/svc-controllers');
+  await platform.kubectl('-n', 'svc-system', 'rollout', 'status', 'deployment/svc-controllers', '--timeout=25s');
+  await eventually(
+    () => platform.request(`${platform.info.api}/health/controllers`),
+    ({ status }) => status === 200,
+  );
+  // The new process has come so far that it makes a project's environment by the settings in force.
+  const { namespace } = await testProject(t, platform);
+  const quota = await get<{ spec: { hard: object } }>('-n', namespace, 'resourcequota', 'svc-environment');
+  t.match(quota.spec.hard, { pods: '150' });
+  t.match((await told())['svc-authz'], /^--trusted-proxy 127\.0\.0\.1\/32$/);
+  t.match(await show(), { status: 'refused', trustedProxies: ['127.0.0.1/32'], profile: 'small' });
+
+  t.match(await set('--profile', 'medium'), { status: 'accepted', profile: 'medium' }, 'a good change goes over it');
+  t.same((await show()).trustedProxies, ['127.0.0.1/32']);
+});

@@ -1,0 +1,70 @@
+import t from 'tap';
+import {
+  checkPlatformConfig,
+  newestGoodSettings,
+  settingsInForce,
+} from '../../../../runtime/contracts/resources/platform-config-check.ts';
+import type { PlatformConfig } from '../../../../runtime/contracts/resources/platform-config.ts';
+import { settings } from '../../../support/objects.ts';
+
+const pathsOf = (checked: ReturnType<typeof checkPlatformConfig>) =>
+  'faults' in checked ? checked.faults.map(({ path }) => path) : [];
+
+t.test('good settings come back with their networks in one spelling, each once', async (t) => {
+  t.same(checkPlatformConfig(settings), { spec: settings });
+  const networks = ['10.0.0.0/8', '192.168.7.1', 'FD00::/8', '10.0.0.0/8'];
+  t.same(checkPlatformConfig({ ...settings, trustedProxies: networks, allowPrivateNetworks: networks }), {
+    spec: {
+      ...settings,
+      trustedProxies: ['10.0.0.0/8', '192.168.7.1/32', 'fd00::/8'],
+      allowPrivateNetworks: ['10.0.0.0/8', '192.168.7.1/32', 'fd00::/8'],
+    },
+  });
+});
+
+t.test('every fault is named at once, whatever its kind', async (t) => {
+  const bad = {
+    ...settings,
+    appsDomain: 'Not A Domain',
+    profile: 'huge',
+    trustedProxies: ['10.0.0.1/8', '192.0.2.1', 'proxy.example.com', '::/0'],
+    allowPrivateNetworks: ['0.0.0.0/0', '169.254.0.0/16', '10.0.0.0/7', '127.0.0.1', '172.16.0.0/12'],
+    defaultLimits: { cpu: 'all', memory: '1Ki', pods: 5, containerMemory: '8Mi', storage: '' },
+  };
+  t.same(pathsOf(checkPlatformConfig(bad)), [
+    'profile',
+    'appsDomain',
+    ...['trustedProxies.0', 'trustedProxies.2', 'trustedProxies.3'],
+    ...[0, 1, 2, 3].map((index) => `allowPrivateNetworks.${index}`),
+    ...['cpu', 'memory', 'storage', 'containerMemory'].map((field) => `defaultLimits.${field}`),
+  ]);
+  t.same(pathsOf(checkPlatformConfig({ ...settings, cluster: 'x'.repeat(60) })), ['cluster']);
+  for (const nothing of [undefined, null, 'x', []]) t.ok(pathsOf(checkPlatformConfig(nothing)).length > 0);
+});
+
+t.test('what hosts are made of stays as it is', async (t) => {
+  const inForce = { ...settings, appsDomain: 'apps.test', cluster: 'c1' };
+  t.same(pathsOf(checkPlatformConfig({ ...settings, appsDomain: 'b.test', cluster: 'c2' }, inForce)), [
+    'appsDomain',
+    'cluster',
+  ]);
+  t.same(checkPlatformConfig({ ...settings, scheme: 'https' }, inForce), { spec: { ...settings, scheme: 'https' } });
+});
+
+t.test('what was accepted is in force, whatever the spec says; before that a good spec is', async (t) => {
+  const config = (spec: object, accepted?: object) =>
+    ({
+      spec,
+      ...(accepted && { status: { accepted: { generation: 1, spec: accepted } } }),
+    }) as PlatformConfig;
+  const bad = { ...settings, trustedProxies: ['x'] };
+  const newer = { ...settings, profile: 'large' };
+  t.equal(settingsInForce(undefined), undefined);
+  t.same(settingsInForce(config(settings)), settings);
+  t.equal(settingsInForce(config(bad)), undefined);
+  t.same(settingsInForce(config(bad, settings)), settings);
+  t.same(settingsInForce(config(newer, settings)), settings, 'nobody has judged it yet');
+  t.same(newestGoodSettings(config(newer, settings)), newer, 'but the next change builds on it');
+  t.same(newestGoodSettings(config(bad, settings)), settings);
+  t.equal(newestGoodSettings(undefined), undefined);
+});
