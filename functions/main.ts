@@ -7,6 +7,7 @@ import { createPool } from '../runtime/db/pool.ts';
 import { systemClock } from '../runtime/domain/clock.ts';
 import { Problem } from '../runtime/domain/problem.ts';
 import { parseKeyRing } from '../runtime/domain/sealed.ts';
+import { parseTrustedProxies } from '../runtime/domain/trusted-proxies.ts';
 import { createAdminServer } from '../runtime/host/admin-server.ts';
 import { loadConsoleConfig } from '../runtime/host/config.ts';
 import { createHttpApp } from '../runtime/host/http-app.ts';
@@ -14,7 +15,6 @@ import { createHttpServer } from '../runtime/host/http-server.ts';
 import { runProcess } from '../runtime/host/lifecycle.ts';
 import { createLogger } from '../runtime/host/log.ts';
 import { createMetrics } from '../runtime/host/metrics.ts';
-import { readPlatformConfig } from '../runtime/host/platform-config.ts';
 import { createProjectAccess } from '../runtime/host/project-access.ts';
 import { createKubeClient, loadKubeConfig } from '../runtime/kube/client.ts';
 import { environmentsOf, resolveEnvironment } from '../runtime/kube/environments.ts';
@@ -47,6 +47,7 @@ import { createVerifyWebhook } from './webhooks/verify.ts';
 const lingerMs = 5_000;
 
 const config = loadConsoleConfig(process.env);
+const trustedProxies = parseTrustedProxies(process.argv.slice(2));
 const log = createLogger('console-api', config.log);
 
 await runProcess({
@@ -106,7 +107,7 @@ await runProcess({
           },
         }),
         ...createMemberRoutes({ pool }),
-        ...createAppRoutes({ kube, pool, baseUrl }),
+        ...createAppRoutes({ kube, pool, clock, baseUrl }),
         ...createWebhookRoutes({ kube, pool, tokens, verify, baseUrl }),
         ...createHistoryRoutes({ kube, pool, verifyToken: verify, baseUrl }),
         ...createPlanRoutes(gateRecords),
@@ -125,7 +126,7 @@ await runProcess({
         ...createVolumeRoutes({ kube }),
         ...createPlatformRoutes({
           version,
-          platformConfig: () => readPlatformConfig(kube),
+          kube,
           components: {
             database: async () => (await pool.query('SELECT 1')).rowCount === 1,
             controllers: async () => (await readControllerHealth(pool)).healthy,
@@ -137,6 +138,7 @@ await runProcess({
       authorize,
       log,
       registry,
+      trustedProxies,
       baseUrl,
       version,
     });

@@ -5,12 +5,19 @@ import { command, type Group } from '../command.ts';
 import { scopeFlags, yesFlag } from '../common-flags.ts';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../failure.ts';
-import { amount, requiredText, text } from '../flags.ts';
+import { requiredText, text } from '../flags.ts';
 import { ago, fields, table, type Shown } from '../output.ts';
 import { placeOf, type Place } from '../place.ts';
 import { confirm } from '../prompt.ts';
 import { waitFlags, waitFor, waitForRemoval, type WaitFlags } from '../wait.ts';
+import { messageColumn } from '../workload-message.ts';
+import { envGroup } from './app-env.ts';
 import { gateGroup } from './app-gate.ts';
+import { hostGroup } from './app-host.ts';
+import { restartCommand } from './app-restart.ts';
+import { secretGroup } from './app-secret.ts';
+import { routeFlags, routeOf, securityGroup, securityText } from './app-security.ts';
+import { removalFlags, settingFlags, settingsOf, variableFlag } from './app-settings.ts';
 import { webhookGroup } from './app-webhook.ts';
 import {
   checkSucceeded,
@@ -21,8 +28,6 @@ import {
   shownDeployment,
 } from './deployment.ts';
 
-const replicas = amount('<n>', 'number of pods (default 1)', { min: 0, max: 50 });
-
 function shown(app: AppView): Shown {
   return {
     data: app,
@@ -32,10 +37,20 @@ function shown(app: AppView): Shown {
       ['Environment', app.environment],
       ['Status', app.status],
       ['Message', app.message],
+      ['Out of memory', app.outOfMemory?.message],
       ['URL', app.url],
+      ['Also at', app.extraHosts.length > 0 ? app.extraHosts.join(' ') : undefined],
       ['Image', app.image],
       ['Ready', `${app.readyReplicas} of ${app.replicas}`],
       ['Gate', app.gate],
+      ['Security', securityText(app)],
+      ['Port', app.port],
+      ['Health path', app.healthPath],
+      ['Memory', app.memory],
+      ['CPU', app.cpu],
+      ['Variables', Object.keys(app.env).join(', ') || undefined],
+      ['Volumes', app.volumes.map(({ name, path }) => `${name}:${path}`).join(', ') || undefined],
+      ['Changes', app.pendingRestart ? `of variables or secrets wait for svc app restart ${app.name}` : undefined],
     ]),
     names: [app.name],
   };
@@ -74,27 +89,26 @@ const create = command({
   description: 'Create an app from an image, at a public host of its own.',
   flags: {
     image: requiredText('<image>', 'image with registry, name and tag'),
-    port: amount('<port>', 'port on which the container listens (default 8080)', { min: 1, max: 65_535 }),
-    replicas,
     hostname: text('<host>', 'public host (default <app>--<project>-<environment>.<apps domain>)'),
-    healthPath: text('<path>', 'path that answers 2xx once the container can serve (default: its port accepts)'),
+    ...settingFlags,
+    ...variableFlag,
+    ...routeFlags,
     ...waitFlags,
     ...scopeFlags,
   },
   examples: [
     'svc app create api --image registry.example.com/shop/api:1.4.2 --port 8080',
-    'svc app create web --image registry.example.com/shop/web:7 --replicas 2 --health-path /ready',
+    'svc app create web --image registry.example.com/shop/web:7 --replicas 2 --health-path /ready --memory 256Mi',
   ],
   async run({ context, args, flags }) {
     const place = placeOf(context, flags);
-    const { image, port, hostname, healthPath } = flags;
+    const { image, hostname } = flags;
     const body = {
       name: args.app,
       image,
-      ...(port !== undefined && { port }),
-      ...(flags.replicas !== undefined && { replicas: flags.replicas }),
       ...(hostname !== undefined && { hostname }),
-      ...(healthPath !== undefined && { healthPath }),
+      ...routeOf(flags),
+      ...settingsOf(flags),
     };
     const created = await place.api.call('POST', place.path('apps'), appView, { query: place.query, body });
     context.print(shown(flags.wait ? await untilRunning(context, flags, place, args.app) : created), flags.output);
@@ -121,6 +135,7 @@ const list = command({
           { title: 'IMAGE', value: ({ image }) => image },
           { title: 'URL', value: ({ url }) => url },
           { title: 'CREATED', value: ({ createdAt }) => ago(createdAt, now) },
+          ...messageColumn(items, now),
         ]),
         names: items.map(({ name }) => name),
       },
@@ -143,27 +158,32 @@ const show = command({
 const update = command({
   name: 'update',
   args: ['app'],
-  description: 'Deploy an image, or change the number of pods.',
+  description: 'Deploy an image, or change what the pods are like; --volume replaces all that were there.',
   flags: {
     image: text('<image>', 'image with registry, name and tag; makes a new revision'),
     commit: text('<sha>', 'commit of the image, shown in the history'),
-    replicas: amount('<n>', 'number of pods', { min: 0, max: 50 }),
+    ...settingFlags,
+    ...removalFlags,
     ...waitFlags,
     ...scopeFlags,
   },
   examples: [
     'svc app update api --image registry.example.com/shop/api:1.4.3 --commit 4c0ffee',
-    'svc app update api --replicas 3',
+    'svc app update api --replicas 3 --memory 512Mi',
+    'svc app update api --volume uploads:/data',
   ],
   async run({ context, args, flags }) {
     const { image, commit } = flags;
-    if (image === undefined && flags.replicas === undefined) throw usageFailure('Give --image or --replicas.');
+    const settings = settingsOf(flags);
+    if (image === undefined && Object.keys(settings).length === 0) {
+      throw usageFailure('Give --image or what to change; see svc app update --help.');
+    }
     if (image === undefined && commit !== undefined) throw usageFailure('--commit goes with --image.');
     const place = placeOf(context, flags);
     const body = {
       ...(image !== undefined && { image }),
       ...(commit !== undefined && { commit }),
-      ...(flags.replicas !== undefined && { replicas: flags.replicas }),
+      ...settings,
     };
     const answer = z.union([deploymentAccepted, appView]);
     const result = await place.api.call('PATCH', place.path('apps', args.app), answer, { query: place.query, body });
@@ -179,13 +199,13 @@ const update = command({
       }
       return;
     }
-    const wanted = flags.replicas ?? result.replicas;
-    const app = flags.wait ? await untilScaled(context, flags, place, args.app, wanted) : result;
+    const app = flags.wait ? await untilServing(context, flags, place, args.app) : result;
     context.print(shown(app), flags.output);
   },
 });
 
-function untilScaled(context: Context, flags: WaitFlags, place: Place, name: string, wanted: number): Promise<AppView> {
+/** Waits until all pods of an app are as its settings say. */
+function untilServing(context: Context, flags: WaitFlags, place: Place, name: string): Promise<AppView> {
   return waitFor(
     context,
     flags,
@@ -194,8 +214,8 @@ function untilScaled(context: Context, flags: WaitFlags, place: Place, name: str
       if (app.status === 'failed') {
         throw new Failure(`App "${name}" failed: ${app.message ?? 'see its history'}`, { code: 'failed' });
       }
-      if (app.replicas === wanted && app.readyReplicas === wanted) return { done: app };
-      return { progress: `${name}: ${app.readyReplicas} of ${wanted} ready` };
+      if (app.status === 'running' && app.readyReplicas === app.replicas) return { done: app };
+      return { progress: `${name}: ${app.status} (${app.readyReplicas} of ${app.replicas} ready)` };
     },
     `it goes on: svc app show ${name} ${place.flags}`,
   );
@@ -220,6 +240,6 @@ const remove = command({
 export const appGroup: Group = {
   name: 'app',
   description: 'Apps: container images at public hosts.',
-  commands: [create, list, show, update, remove, historyCommand, rollbackCommand],
-  groups: [gateGroup, webhookGroup],
+  commands: [create, list, show, update, restartCommand, remove, historyCommand, rollbackCommand],
+  groups: [envGroup, secretGroup, gateGroup, hostGroup, securityGroup, webhookGroup],
 };

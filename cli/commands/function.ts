@@ -10,6 +10,7 @@ import { ago, fields, table, type Shown } from '../output.ts';
 import { placeOf, type Place } from '../place.ts';
 import { removeAll } from '../removal.ts';
 import { waitFlags, waitFor, type WaitFlags } from '../wait.ts';
+import { messageColumn } from '../workload-message.ts';
 
 function shown(found: FunctionView): Shown {
   return {
@@ -20,6 +21,7 @@ function shown(found: FunctionView): Shown {
       ['Environment', found.environment],
       ['Status', found.status],
       ['Message', found.message],
+      ['Out of memory', found.outOfMemory?.message],
       ['URL', found.url],
       ['Runtime', found.runtime],
       ['Trigger', found.trigger],
@@ -129,6 +131,7 @@ const list = command({
           { title: 'RUNTIME', value: ({ runtime }) => runtime },
           { title: 'URL', value: ({ url }) => url },
           { title: 'CREATED', value: ({ createdAt }) => ago(createdAt, now) },
+          ...messageColumn(items, now),
         ]),
         names: items.map(({ name }) => name),
       },

@@ -7,7 +7,9 @@ import { amount, choice, duration, requiredText, text, texts, toggle, type FlagV
 import { ago, fields, table, type Shown } from '../output.ts';
 import { placeOf, type Place } from '../place.ts';
 import { removeAll } from '../removal.ts';
+import { readMount, readVariable } from '../typed-values.ts';
 import { waitFlags } from '../wait.ts';
+import { messageColumn } from '../workload-message.ts';
 import { logsCommand, runCommand, runsCommand } from './job-run.ts';
 
 function shown(job: JobView): Shown {
@@ -20,6 +22,7 @@ function shown(job: JobView): Shown {
       ['Environment', job.environment],
       ['Status', job.status],
       ['Message', job.message],
+      ['Out of memory', job.outOfMemory?.message],
       ['Image', job.image],
       ['Command', job.command && job.command.join(' ')],
       ['Schedule', job.schedule && `${job.schedule} (${job.timeZone})`],
@@ -59,25 +62,13 @@ function settingsOf(flags: FlagValues<typeof settingFlags>): Record<string, unkn
   const command = flags.shell === undefined ? flags.command : ['/bin/sh', '-c', flags.shell];
   const given = {
     ...(command.length > 0 && { command }),
-    ...(flags.env.length > 0 && { env: Object.fromEntries(flags.env.map(readVariable)) }),
+    ...(flags.env.length > 0 && { env: Object.fromEntries(flags.env.map((typed) => readVariable(typed))) }),
     ...(flags.volume.length > 0 && { volumes: flags.volume.map(readMount) }),
     ...{ schedule: flags.schedule, timeZone: flags.timeZone, overlap: flags.overlap },
     ...{ retries: flags.retries, timeoutSeconds: flags.runTimeout, historyLimit: flags.history },
     ...{ memory: flags.memory, cpu: flags.cpu },
   };
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
-}
-
-function readVariable(typed: string): [string, string] {
-  const equals = typed.indexOf('=');
-  if (equals < 1) throw usageFailure(`--env takes NAME=value; not "${typed}".`);
-  return [typed.slice(0, equals), typed.slice(equals + 1)];
-}
-
-function readMount(typed: string): { name: string; path: string } {
-  const colon = typed.indexOf(':');
-  if (colon < 1 || typed[colon + 1] !== '/') throw usageFailure(`--volume takes name:/path; not "${typed}".`);
-  return { name: typed.slice(0, colon), path: typed.slice(colon + 1) };
 }
 
 const create = command({
@@ -149,6 +140,7 @@ const list = command({
           { title: 'LAST RUN', value: ({ lastRun }) => lastRun && `${lastRun.status}, ${ago(lastRun.createdAt, now)}` },
           { title: 'IMAGE', value: ({ image }) => image },
           { title: 'CREATED', value: ({ createdAt }) => ago(createdAt, now) },
+          ...messageColumn(items, now),
         ]),
         names: items.map(({ name }) => name),
       },

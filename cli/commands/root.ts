@@ -7,6 +7,7 @@ import { jobGroup } from './job.ts';
 import { keyGroup } from './key.ts';
 import { memberGroup } from './member.ts';
 import { planGroup } from './plan.ts';
+import { platformGroup } from './platform.ts';
 import { projectGroup } from './project.ts';
 import { loginCommand, logoutCommand, whoamiCommand } from './session.ts';
 import { statusCommand } from './status.ts';
@@ -20,6 +21,6 @@ export const rootGroup: Group = {
   commands: [installCommand, loginCommand, logoutCommand, whoamiCommand, statusCommand],
   groups: [
     ...[projectGroup, environmentGroup, memberGroup, appGroup, planGroup, keyGroup],
-    ...[functionGroup, jobGroup, volumeGroup, userGroup],
+    ...[functionGroup, jobGroup, volumeGroup, userGroup, platformGroup],
   ],
 };

@@ -3,17 +3,20 @@ import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { publicUrl } from '../../runtime/contracts/resources/platform-config.ts';
+import type { Clock } from '../../runtime/domain/clock.ts';
 import { checkImage } from '../../runtime/domain/image.ts';
-import { appHost, checkHost, checkWorkloadName } from '../../runtime/domain/names.ts';
+import { checkWorkloadName } from '../../runtime/domain/names.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { accept } from '../../runtime/host/accept.ts';
 import { pageOf } from '../../runtime/host/page.ts';
-import { checkHostFree, readPlatformConfig } from '../../runtime/host/platform-config.ts';
+import { readPlatformConfig } from '../../runtime/host/platform-config.ts';
 import { route, sessionOf, type Route, type RouteRequest } from '../../runtime/host/route.ts';
 import { createWorkload, newWorkloadMetadata } from '../../runtime/host/workload-create.ts';
 import { deleteWorkload, getLivingWorkload, getWorkload, workloadIdOf } from '../../runtime/host/workload-objects.ts';
 import { resolveEnvironment, type Environment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { createEnvironmentRoutes } from './environment-handler.ts';
+import { checkSecurity, newRouting, withExtraHosts } from './routing.ts';
 import {
   createAppSchema,
   deleteAppSchema,
@@ -23,12 +26,15 @@ import {
   setGateSchema,
   updateAppSchema,
 } from './schema.ts';
+import { checkSettings } from './settings.ts';
 import { patchApp } from './store.ts';
+import { isRestartPending, newVariables, replacedVariables } from './variables.ts';
 import { appToView, gateToView } from './view.ts';
 
 export interface AppDependencies {
   kube: KubeClient;
   pool: Pool;
+  clock: Clock;
   /** The public address of the management API. */
   baseUrl: string;
 }
@@ -56,7 +62,7 @@ function auditGate(
 }
 
 /** `/projects/{p}/apps`: App objects, whose controller does the rest; a new image goes through the history. */
-export function createAppRoutes({ kube, pool, baseUrl }: AppDependencies): Route[] {
+export function createAppRoutes({ kube, pool, clock, baseUrl }: AppDependencies): Route[] {
   return [
     route({
       ...createAppSchema,
@@ -67,20 +73,21 @@ export function createAppRoutes({ kube, pool, baseUrl }: AppDependencies): Route
       summary: 'Creates an app; its first deployment follows.',
       async handle(request) {
         const { params, query, body, log } = request;
-        const { name, ...spec } = body;
+        const { name, env, ...spec } = body;
         checkWorkloadName(name);
         checkImage(spec.image);
-        if (spec.hostname !== undefined) checkHost(spec.hostname);
         const environment = await resolveEnvironment(kube, params.project, query.environment);
         const config = await readPlatformConfig(kube);
-        const host = spec.hostname ?? appHost(name, environment.namespace, config.appsDomain);
-        checkHostFree(config, host);
+        const { hosts, spec: routing } = newRouting(config, environment.namespace, body);
         const { apiVersion, kind } = kinds.App;
         const metadata = newWorkloadMetadata('App', name, environment);
-        const app = { apiVersion, kind, metadata, spec } as App;
-        const created = await createWorkload(kube, app, { host, environment });
+        await checkSettings(kube, environment.namespace, spec);
+        const variables = newVariables(env ?? {});
+        const settings = { ...spec, ...(variables.length > 0 && { env: variables }) };
+        const app = { apiVersion, kind, metadata, spec: { ...settings, ...routing } } as App;
+        const created = await createWorkload(kube, app, { hosts, environment });
         log.info({ app: name, namespace: environment.namespace, actor: sessionOf(request).email }, 'app created');
-        return { status: 201, body: appToView(created, environment, publicUrl(config, host)) };
+        return { status: 201, body: appToView(created, environment, { url: publicUrl(config, hosts[0]) }) };
       },
     }),
     route({
@@ -106,10 +113,9 @@ export function createAppRoutes({ kube, pool, baseUrl }: AppDependencies): Route
       summary: 'Shows an app.',
       async handle({ params, query }) {
         const environment = await resolveEnvironment(kube, params.project, query.environment);
-        return {
-          status: 200,
-          body: appToView(await getWorkload<App>(kube, 'App', environment, params.app), environment),
-        };
+        const app = await getWorkload<App>(kube, 'App', environment, params.app);
+        const pendingRestart = await isRestartPending(kube, app);
+        return { status: 200, body: appToView(app, environment, { pendingRestart }) };
       },
     }),
     route({
@@ -120,20 +126,34 @@ export function createAppRoutes({ kube, pool, baseUrl }: AppDependencies): Route
       tag,
       summary: 'Changes an app; a new image is a deployment, whose status the answer names.',
       async handle(request) {
-        const { params, query, body } = request;
-        const { image, commit, ...spec } = body;
-        if (image === undefined && (commit !== undefined || Object.keys(spec).length === 0)) {
+        const { params, query, body, log } = request;
+        const { image, commit, env, ...given } = body;
+        const settings = Object.keys(body).filter((field) => field !== 'image' && field !== 'commit');
+        if (image === undefined && (commit !== undefined || settings.length === 0)) {
           throw new Problem(
             'invalid_request',
-            'Give what to change: an image (with its commit, if you like) or replicas.',
+            'Give what to change: an image (with its commit, if you like) or settings.',
           );
         }
         if (image !== undefined) checkImage(image);
+        checkSecurity(given.security);
         const environment = await resolveEnvironment(kube, params.project, query.environment);
-        let app = await getLivingWorkload<App>(kube, 'App', environment, params.app);
-        if (Object.keys(spec).length > 0) app = await patchApp(kube, app, spec);
-        if (image === undefined) return { status: 200, body: appToView(app, environment) };
+        const living = await getLivingWorkload<App>(kube, 'App', environment, params.app);
+        await checkSettings(kube, environment.namespace, given, living.spec);
+        const variables = env && (await replacedVariables(kube, living, env));
+        const change = () => patchApp(kube, living, { ...given, ...(variables && { env: variables }) });
+        const app =
+          settings.length === 0
+            ? living
+            : await withExtraHosts({ kube, now: clock.now() }, living, given.extraHosts, change);
         const actor = sessionOf(request).email;
+        if (settings.length > 0) {
+          log.info({ app: params.app, namespace: environment.namespace, settings, actor }, 'app changed');
+        }
+        if (image === undefined) {
+          const pendingRestart = await isRestartPending(kube, app);
+          return { status: 200, body: appToView(app, environment, { pendingRestart }) };
+        }
         const workloadId = workloadIdOf(app);
         const deployment = { workloadId, trigger: 'manual', image, commit, actor } as const;
         return accept({ pool, baseUrl, project: environment.project, deployment });
@@ -184,5 +204,6 @@ export function createAppRoutes({ kube, pool, baseUrl }: AppDependencies): Route
         return { status: 200, body: gateToView(await getWorkload<App>(kube, 'App', environment, params.app)) };
       },
     }),
+    ...createEnvironmentRoutes({ kube, pool, clock, baseUrl }),
   ];
 }

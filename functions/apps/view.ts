@@ -1,7 +1,10 @@
 import type { AppView, GateView } from '../../runtime/contracts/api/apps.ts';
+import type { SecretView } from '../../runtime/contracts/api/variables.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import { gatedCondition, type App } from '../../runtime/contracts/resources/app.ts';
+import { lastOutOfMemory } from '../../runtime/contracts/resources/out-of-memory.ts';
 import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
+import type { WorkloadSecret } from '../../runtime/host/workload-secrets.ts';
 import { findCondition } from '../../runtime/kube/conditions.ts';
 import type { Environment } from '../../runtime/kube/environments.ts';
 
@@ -24,10 +27,23 @@ export function gateToView(app: App): GateView {
   return { gate, since: status.gateSince, ...(message !== undefined && { message }) };
 }
 
+/** What the controller has not seen yet does not run already. */
+function phaseOf({ metadata, status }: App): AppView['status'] {
+  if (metadata.deletionTimestamp !== undefined) return 'deleting';
+  const { phase = 'pending', observedGeneration } = status ?? {};
+  const behind = observedGeneration !== undefined && observedGeneration < (metadata.generation ?? 0);
+  return behind && (phase === 'running' || phase === 'failed') ? 'deploying' : phase;
+}
+
 /** An app as the API shows it. `url` fills in before the controller has reported one. */
-export function appToView(app: Stored<App>, { project, environment }: Environment, url?: string): AppView {
+export function appToView(
+  app: Stored<App>,
+  { project, environment }: Environment,
+  { url, pendingRestart }: { url?: string; pendingRestart?: boolean } = {},
+): AppView {
   const { metadata, spec, status } = app;
   const shownUrl = status?.url ?? url;
+  const killed = lastOutOfMemory(status);
   return {
     id: workloadIdOf(app),
     name: metadata.name,
@@ -37,10 +53,24 @@ export function appToView(app: Stored<App>, { project, environment }: Environmen
     port: spec.port,
     replicas: spec.replicas,
     readyReplicas: status?.readyReplicas ?? 0,
-    status: metadata.deletionTimestamp === undefined ? (status?.phase ?? 'pending') : 'deleting',
+    status: phaseOf(app),
     ...(status?.message !== undefined && { message: status.message }),
+    ...(killed && { outOfMemory: killed }),
     ...(shownUrl !== undefined && { url: shownUrl }),
+    ...(spec.healthPath !== undefined && { healthPath: spec.healthPath }),
+    ...(spec.memory !== undefined && { memory: spec.memory }),
+    ...(spec.cpu !== undefined && { cpu: spec.cpu }),
+    volumes: spec.volumes ?? [],
+    extraHosts: spec.extraHosts ?? [],
+    security: { headers: spec.security?.headers ?? false, csp: spec.security?.csp ?? null },
+    env: Object.fromEntries((spec.env ?? []).map(({ name, value }) => [name, value])),
+    ...(pendingRestart !== undefined && { pendingRestart }),
     gate: gateOf(app),
     createdAt: metadata.creationTimestamp ?? new Date(0).toISOString(),
   };
+}
+
+/** A secret as lists show it. */
+export function secretToView({ name, updatedAt, previous }: WorkloadSecret): SecretView {
+  return { name, updatedAt: updatedAt.toISOString(), hasPrevious: previous !== undefined };
 }

@@ -56,7 +56,7 @@ export function createFunctionRoutes({ kube, visibleProjects }: FunctionDependen
         const { apiVersion, kind } = kinds.Function;
         const metadata = newWorkloadMetadata('Function', name, environment);
         const created = await createWorkload(kube, { apiVersion, kind, metadata, spec } as FunctionResource, {
-          host,
+          hosts: [host],
           environment,
         });
         log.info(

@@ -1,6 +1,7 @@
 import type { FunctionView } from '../../runtime/contracts/api/functions.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
+import { lastOutOfMemory } from '../../runtime/contracts/resources/out-of-memory.ts';
 import { environmentLabel, projectLabel } from '../../runtime/domain/labels.ts';
 import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
 
@@ -8,6 +9,7 @@ import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
 export function functionToView(object: Stored<FunctionResource>, url?: string): FunctionView {
   const { metadata, spec, status } = object;
   const shownUrl = status?.url ?? url;
+  const killed = lastOutOfMemory(status);
   return {
     id: workloadIdOf(object),
     name: metadata.name,
@@ -17,6 +19,7 @@ export function functionToView(object: Stored<FunctionResource>, url?: string): 
     trigger: spec.trigger,
     status: metadata.deletionTimestamp === undefined ? (status?.phase ?? 'pending') : 'deleting',
     ...(status?.message !== undefined && { message: status.message }),
+    ...(killed && { outOfMemory: killed }),
     ...(shownUrl !== undefined && { url: shownUrl }),
     replicas: status?.replicas ?? 0,
     readyReplicas: status?.readyReplicas ?? 0,

@@ -92,7 +92,8 @@ export function createHistoryRoutes(dependencies: HistoryDependencies): Route[] 
       path: `${path}/rollback`,
       access: { project: 'deployer' },
       tag,
-      summary: 'Deploys the image of an earlier revision again, as a new revision.',
+      summary:
+        'Deploys the image of an earlier revision again, as a new revision, with the variables and secrets of now.',
       async handle(request) {
         const { params, query, body } = request;
         const environment = await resolveEnvironment(kube, params.project, query.environment);

@@ -4,13 +4,14 @@ import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { checkWorkloadName } from '../../runtime/domain/names.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
+import { checkMounts } from '../../runtime/host/mounts.ts';
 import { pageOf } from '../../runtime/host/page.ts';
 import { route, sessionOf, type Route } from '../../runtime/host/route.ts';
 import { createWorkload, newWorkloadMetadata } from '../../runtime/host/workload-create.ts';
 import { deleteWorkload, getLivingWorkload, getWorkload } from '../../runtime/host/workload-objects.ts';
 import { resolveEnvironment, type Environment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
-import { checkJob, checkMounts } from './check.ts';
+import { checkJob } from './check.ts';
 import { readLogs } from './logs.ts';
 import {
   createJobSchema,

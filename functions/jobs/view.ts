@@ -1,6 +1,7 @@
 import type { JobView, RunView } from '../../runtime/contracts/api/jobs.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { JobResource, JobRun } from '../../runtime/contracts/resources/job.ts';
+import { lastOutOfMemory } from '../../runtime/contracts/resources/out-of-memory.ts';
 import { nextTimes, parseSchedule } from '../../runtime/domain/schedule.ts';
 import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
 import type { Environment } from '../../runtime/kube/environments.ts';
@@ -17,6 +18,7 @@ export function jobToView(
   const deleting = metadata.deletionTimestamp !== undefined;
   const nextRunAt = deleting ? undefined : nextRun(job, now);
   const [lastRun] = runViews(job);
+  const killed = lastOutOfMemory(status);
   return {
     id: workloadIdOf(job),
     name: metadata.name,
@@ -33,6 +35,7 @@ export function jobToView(
     ...(timeoutSeconds !== undefined && { timeoutSeconds }),
     status: deleting ? 'deleting' : (status?.phase ?? 'pending'),
     ...(status?.message !== undefined && { message: status.message }),
+    ...(killed && { outOfMemory: killed }),
     ...(nextRunAt && { nextRunAt: nextRunAt.toISOString() }),
     ...(lastRun && { lastRun }),
     createdAt: metadata.creationTimestamp ?? new Date(0).toISOString(),

@@ -1,11 +1,12 @@
 import { environmentsMax, type EnvironmentView } from '../../runtime/contracts/api/projects.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
-import type { Project } from '../../runtime/contracts/resources/project.ts';
+import type { EnvironmentLimits, Project } from '../../runtime/contracts/resources/project.ts';
 import { newId, type Id } from '../../runtime/domain/ids.ts';
 import { checkEnvironmentName, checkProjectName } from '../../runtime/domain/names.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { pageOf } from '../../runtime/host/page.ts';
+import { readDefaultLimits } from '../../runtime/host/platform-config.ts';
 import { route, sessionOf, type Route, type Session } from '../../runtime/host/route.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import {
@@ -53,6 +54,7 @@ export function createProjectRoutes({ kube, visibleProjects, members }: ProjectD
         if (new Set(environments).size < environments.length) {
           throw new Problem('invalid_value', 'An environment is named twice.', { details: { field: 'environments' } });
         }
+        const defaults = await readDefaultLimits(kube);
         const held = await kube.get<Project>(kinds.Project, name);
         // A project's own namespaces exist too: the clearer refusal comes first.
         if (!held) for (const environment of environments) await checkNamespaceFree(kube, name, environment);
@@ -70,7 +72,7 @@ export function createProjectRoutes({ kube, visibleProjects, members }: ProjectD
           throw error;
         });
         request.log.info({ project: name, environments, actor: sessionOf(request).email }, 'project created');
-        return { status: 201, body: projectToView(project) };
+        return { status: 201, body: projectToView(project, defaults) };
       },
     }),
     route({
@@ -83,8 +85,9 @@ export function createProjectRoutes({ kube, visibleProjects, members }: ProjectD
       async handle(request) {
         const { query } = request;
         const items = await visibleProjects(sessionOf(request));
+        const defaults = await readDefaultLimits(kube);
         const page = pageOf(items, ({ metadata }) => metadata.name, query);
-        return { status: 200, body: { ...page, items: page.items.map(projectToView) } };
+        return { status: 200, body: { ...page, items: page.items.map((item) => projectToView(item, defaults)) } };
       },
     }),
     route({
@@ -94,7 +97,10 @@ export function createProjectRoutes({ kube, visibleProjects, members }: ProjectD
       access: { project: 'viewer' },
       tag,
       summary: 'Shows a project.',
-      handle: async ({ params }) => ({ status: 200, body: projectToView(await getProject(kube, params.project)) }),
+      async handle({ params }) {
+        const project = await getProject(kube, params.project);
+        return { status: 200, body: projectToView(project, await readDefaultLimits(kube)) };
+      },
     }),
     route({
       ...deleteProjectSchema,
@@ -104,13 +110,15 @@ export function createProjectRoutes({ kube, visibleProjects, members }: ProjectD
       tag,
       summary: 'Deletes a project with everything in its environments; 202 while that goes on.',
       async handle(request) {
+        const defaults = await readDefaultLimits(kube);
         const { metadata } = await getProject(kube, request.params.project);
         const { apiVersion, kind } = kinds.Project;
         // Its controller's finalizer keeps it visible as `deleting` until its namespaces are gone.
         await kube.delete({ apiVersion, kind, name: metadata.name }, { preconditions: { uid: metadata.uid } });
         request.log.info({ project: metadata.name, actor: sessionOf(request).email }, 'project deleted');
         const left = await kube.get<Project>(kinds.Project, metadata.name);
-        return left?.metadata.uid === metadata.uid ? { status: 202, body: projectToView(left) } : { status: 204 };
+        if (left?.metadata.uid !== metadata.uid) return { status: 204 };
+        return { status: 202, body: projectToView(left, defaults) };
       },
     }),
     route({
@@ -124,6 +132,7 @@ export function createProjectRoutes({ kube, visibleProjects, members }: ProjectD
         const { name, limits } = request.body;
         checkEnvironmentName(name, 'name');
         checkLimits(limits);
+        const defaults = await readDefaultLimits(kube);
         const known = await getProject(kube, request.params.project);
         if (known.spec.environments.every((environment) => environment.name !== name)) {
           await checkNamespaceFree(kube, known.metadata.name, name);
@@ -134,7 +143,7 @@ export function createProjectRoutes({ kube, visibleProjects, members }: ProjectD
           { project: project.metadata.name, environment: name, actor: sessionOf(request).email },
           'environment created',
         );
-        return { status: 201, body: viewOf(project, name) };
+        return { status: 201, body: viewOf(project, name, defaults) };
       },
     }),
     route({
@@ -147,11 +156,12 @@ export function createProjectRoutes({ kube, visibleProjects, members }: ProjectD
       async handle(request) {
         const { params, body, log } = request;
         checkLimits(body.limits);
+        const defaults = await readDefaultLimits(kube);
         const project = await changeEnvironment(kube, params.project, params.environment, (environment) =>
           changedLimits(environment, body.limits),
         );
         log.info({ ...params, limits: body.limits, actor: sessionOf(request).email }, 'environment changed');
-        return { status: 200, body: viewOf(project, params.environment) };
+        return { status: 200, body: viewOf(project, params.environment, defaults) };
       },
     }),
     route({
@@ -163,12 +173,13 @@ export function createProjectRoutes({ kube, visibleProjects, members }: ProjectD
       summary: 'Deletes an environment with everything in it; 202 while that goes on.',
       async handle(request) {
         const { params, log } = request;
+        const defaults = await readDefaultLimits(kube);
         // Its entry stays as `deleting` until its namespace and records are gone.
         const project = await changeEnvironment(kube, params.project, params.environment, (environment) =>
           environment.deleting ? environment : { ...environment, deleting: true },
         );
         log.info({ ...params, actor: sessionOf(request).email }, 'environment deleted');
-        return { status: 202, body: viewOf(project, params.environment) };
+        return { status: 202, body: viewOf(project, params.environment, defaults) };
       },
     }),
     route({
@@ -178,16 +189,16 @@ export function createProjectRoutes({ kube, visibleProjects, members }: ProjectD
       access: { project: 'viewer' },
       tag,
       summary: 'Lists the environments of a project.',
-      handle: async ({ params }) => ({
-        status: 200,
-        body: { items: environmentViews(await getProject(kube, params.project)) },
-      }),
+      async handle({ params }) {
+        const project = await getProject(kube, params.project);
+        return { status: 200, body: { items: environmentViews(project, await readDefaultLimits(kube)) } };
+      },
     }),
   ];
 }
 
-function viewOf(project: Stored<Project>, name: string): EnvironmentView {
-  const view = environmentViews(project).find((environment) => environment.name === name);
+function viewOf(project: Stored<Project>, name: string, defaults: EnvironmentLimits | undefined): EnvironmentView {
+  const view = environmentViews(project, defaults).find((environment) => environment.name === name);
   if (!view) throw new Error(`the project "${project.metadata.name}" lost its environment "${name}"`);
   return view;
 }

@@ -1,10 +1,16 @@
 import type { EnvironmentView, ProjectView } from '../../runtime/contracts/api/projects.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
-import { effectiveLimits, type Project } from '../../runtime/contracts/resources/project.ts';
+import { effectiveLimits, type EnvironmentLimits, type Project } from '../../runtime/contracts/resources/project.ts';
 import { namespaceOf } from '../../runtime/domain/names.ts';
 
-/** The environments of a project; one that the controller has not seen yet is not ready. */
-export function environmentViews({ metadata, spec, status }: Project): EnvironmentView[] {
+/**
+ * The environments of a project; one that the controller has not seen yet is not ready.
+ * @param defaults the installation's limits of environments that set none
+ */
+export function environmentViews(
+  { metadata, spec, status }: Project,
+  defaults: EnvironmentLimits | undefined,
+): EnvironmentView[] {
   return spec.environments.map(({ name, id, limits, deleting = false }) => {
     // Another one of this name may have been there before.
     const observed = status?.environments?.find((environment) => environment.id === id);
@@ -14,19 +20,19 @@ export function environmentViews({ metadata, spec, status }: Project): Environme
       ready: !deleting && (observed?.ready ?? false),
       ...(deleting && { deleting }),
       ...(observed?.message !== undefined && { message: observed.message }),
-      limits: effectiveLimits(limits),
+      limits: effectiveLimits(limits, defaults),
     };
   });
 }
 
 /** A project as the API shows it. */
-export function projectToView(project: Stored<Project>): ProjectView {
+export function projectToView(project: Stored<Project>, defaults: EnvironmentLimits | undefined): ProjectView {
   const { metadata, spec, status } = project;
   return {
     name: metadata.name,
     ...(spec.displayName !== undefined && { displayName: spec.displayName }),
     status: metadata.deletionTimestamp === undefined ? (status?.phase ?? 'creating') : 'deleting',
-    environments: environmentViews(project),
+    environments: environmentViews(project, defaults),
     createdAt: metadata.creationTimestamp ?? new Date(0).toISOString(),
   };
 }

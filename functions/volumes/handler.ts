@@ -55,7 +55,7 @@ export function createVolumeRoutes({ kube }: { kube: KubeClient }): Route[] {
       path: collection,
       access: { project: 'deployer' },
       tag,
-      summary: 'Creates a volume, which jobs can mount.',
+      summary: 'Creates a volume, which apps and jobs can mount.',
       async handle(request) {
         const { params, query, body, log } = request;
         const { name, ...spec } = body;

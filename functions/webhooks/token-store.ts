@@ -1,12 +1,11 @@
 import type { Logger } from 'pino';
-import type { KubeObject, OwnerReference, Stored } from '../../runtime/contracts/kubernetes.ts';
+import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { generateWebhookToken } from '../../runtime/domain/api-key.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
-import { managedByLabel, managedByValue, workloadLabels } from '../../runtime/domain/labels.ts';
-import { Problem } from '../../runtime/domain/problem.ts';
 import { seal, unseal, type KeyRing } from '../../runtime/domain/sealed.ts';
+import { changeOwnedSecret, type Secret } from '../../runtime/host/owned-secret.ts';
 import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
 
@@ -14,15 +13,6 @@ import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts'
 export function webhookSecretName(app: string): string {
   return `app-${app}-webhook`;
 }
-
-interface Secret extends KubeObject {
-  type?: string;
-  /** `v<version>` → base64 of the sealed token. */
-  data?: Record<string, string>;
-}
-
-/** Others who regenerate the same token between read and write. */
-const maxTries = 5;
 
 const context = (workloadId: Id) => ({ id: workloadId, purpose: 'webhook-token' });
 const keyOf = (version: number) => `v${version}`;
@@ -68,23 +58,16 @@ export function createTokenStore({
       }
     },
     async write(app, token, current) {
-      const { name, namespace = '' } = app.metadata;
       const workloadId = workloadIdOf(app);
-      for (let attempt = 1; ; attempt++) {
-        const found = await find(kube, namespace, name);
-        if (found) checkOwned(found, app);
-        const old = Object.entries(found?.data ?? {});
-        const version = Math.max(current, ...old.map(([key]) => versionOf(key))) + 1;
+      let version = 0;
+      await changeOwnedSecret(kube, app, webhookSecretName(app.metadata.name), (data) => {
+        const old = Object.entries(data);
+        version = Math.max(current, ...old.map(([key]) => versionOf(key))) + 1;
         const sealed = Buffer.from(seal(keyRing, context(workloadId), token)).toString('base64');
         const kept = Object.fromEntries(old.filter(([key]) => versionOf(key) >= current));
-        try {
-          if (found) await kube.replace<Secret>({ ...found, data: { ...kept, [keyOf(version)]: sealed } });
-          else await kube.create<Secret>(newSecret(app, workloadId, { [keyOf(version)]: sealed }));
-          return version;
-        } catch (error) {
-          if (!isKubeError(error, 409) || attempt === maxTries) throw error;
-        }
-      }
+        return { ...kept, [keyOf(version)]: sealed };
+      });
+      return version;
     },
   };
 }
@@ -97,35 +80,4 @@ async function find(kube: KubeClient, namespace: string, app: string): Promise<S
     if (isKubeError(error, 403) || isKubeError(error, 404)) return undefined;
     throw error;
   }
-}
-
-function newSecret(app: Stored<App>, id: Id, data: Record<string, string>): Secret {
-  const { apiVersion, kind, metadata } = app;
-  const owner: OwnerReference = { apiVersion, kind, name: metadata.name, uid: metadata.uid, controller: true };
-  return {
-    apiVersion: kinds.Secret.apiVersion,
-    kind: kinds.Secret.kind,
-    metadata: {
-      name: webhookSecretName(metadata.name),
-      ...(metadata.namespace !== undefined && { namespace: metadata.namespace }),
-      labels: workloadLabels({ kind: 'App', name: metadata.name, id }),
-      ownerReferences: [owner],
-    },
-    type: 'Opaque',
-    data,
-  };
-}
-
-function checkOwned({ metadata }: Stored<Secret>, app: Stored<App>): void {
-  const ours = metadata.labels?.[managedByLabel] === managedByValue;
-  if (ours && metadata.ownerReferences?.some(({ uid }) => uid === app.metadata.uid)) return;
-  throw ours
-    ? new Problem(
-        'not_ready',
-        'The token of an earlier app of this name is still being removed; try again in a moment.',
-      )
-    : new Problem(
-        'already_exists',
-        `The Secret "${metadata.name}" exists and is not the platform's; rename or delete it, and enable the webhook again.`,
-      );
 }

@@ -13,6 +13,7 @@ import {
   systemNamespace,
   workloadLabels,
 } from '../../runtime/domain/labels.ts';
+import { publicRoute } from './public-route.ts';
 
 /** The Service in front of the interceptors, in the system namespace. */
 export const interceptorService = 'svc-interceptor';
@@ -159,24 +160,15 @@ export function functionRoute(
   host: string,
   config: Pick<PlatformConfigSpec, 'entryPoints'>,
 ): KubeObject {
-  return {
-    apiVersion: 'traefik.io/v1alpha1',
-    kind: 'IngressRoute',
+  return publicRoute({
     metadata: {
       name: functionRouteName(identity.id),
       namespace: systemNamespace,
       labels: { ...managedLabels(), [kindLabel]: 'Function', [idLabel]: identity.id },
       annotations: { [functionAnnotation]: `${identity.namespace}/${identity.name}` },
     },
-    spec: {
-      entryPoints: config.entryPoints,
-      routes: [
-        {
-          kind: 'Rule',
-          match: `Host(\`${host}\`)`,
-          services: [{ kind: 'Service', name: interceptorService, port: 80, passHostHeader: true }],
-        },
-      ],
-    },
-  };
+    hosts: [host],
+    entryPoints: config.entryPoints,
+    service: { kind: 'Service', name: interceptorService, port: 80, passHostHeader: true },
+  });
 }

@@ -32,22 +32,23 @@ export function newWorkloadMetadata(kind: keyof typeof workloadResources, name: 
 }
 
 /**
- * Creates a workload's object, then claims its name and, if it has one, its host; one that loses a claim is deleted again, so that
- * nothing stays behind a refusal. @throws Problem `name_taken`, `host_taken`, `not_ready`
+ * Creates a workload's object, then claims its name and its hosts, if it has any; one that loses a claim is deleted
+ * again, so that nothing stays behind a refusal. @throws Problem `name_taken`, `host_taken`, `not_ready`
  */
 export async function createWorkload<T extends WorkloadObject>(
   kube: KubeClient,
   object: T,
-  { host, environment }: { host?: string; environment: Environment },
+  { hosts = [], environment }: { hosts?: readonly string[]; environment: Environment },
 ): Promise<Stored<T>> {
   const { kind, metadata } = object;
   const created = await createInEnvironment(kube, object, { environment, taken: () => nameTaken(metadata.name, kind) });
   try {
     const name = await reserveName(kube, created);
     if (name !== 'reserved') throw nameTaken(object.metadata.name, name.holder);
-    if (host === undefined) return created;
-    const claim = await claimHost(kube, created, host);
-    if (claim !== 'claimed') throw hostTaken(host, claim.holder);
+    for (const host of hosts) {
+      const claim = await claimHost(kube, created, host);
+      if (claim !== 'claimed') throw hostTaken(host, claim.holder);
+    }
     return created;
   } catch (error) {
     await takeBack(kube, created);
@@ -55,15 +56,14 @@ export async function createWorkload<T extends WorkloadObject>(
   }
 }
 
-/** Why a create is refused over a held host: names the holder (decision 0001). */
+/** Why a host that is held is refused: names the holder (decision 0001), or the platform when there is none. */
 export function hostTaken(host: string, holder?: HostHolder): Problem {
   const by = holder ? `${kindPhrase[holder.kind]} ("${holder.name}" in ${holder.namespace})` : 'the platform itself';
+  const or = holder ? ` or delete the ${holder.kind.toLowerCase()}` : '';
   return new Problem(
     'host_taken',
-    `The host name "${host}" is already used by ${by}; choose another with --hostname.`,
-    {
-      details: { host, ...(holder && { holder }) },
-    },
+    `The host name "${host}" is already used by ${by}; choose another host (--hostname)${or}.`,
+    { details: { host, ...(holder && { holder }) } },
   );
 }
 

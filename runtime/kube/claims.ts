@@ -2,7 +2,7 @@ import type { KubeObject, OwnerReference, Stored } from '../contracts/kubernetes
 import type { HostName, WorkloadName } from '../contracts/resources/claims.ts';
 import { kinds, workloadResources, type ResourceKind } from '../contracts/resources/kinds.ts';
 import type { Id } from '../domain/ids.ts';
-import { apiVersion, idLabel, workloadLabels } from '../domain/labels.ts';
+import { apiGroup, apiVersion, idLabel, workloadLabels } from '../domain/labels.ts';
 import { kindPhrase, type WorkloadKind } from '../domain/names.ts';
 import { isKubeError, type KubeClient } from './kube-client.ts';
 
@@ -15,6 +15,11 @@ export interface HostHolder {
   namespace: string;
   name: string;
 }
+
+/**
+ * On a claim that was made before the spec that names the host: until when it is kept without one. An ISO 8601 time.
+ */
+const pendingAnnotation = `${apiGroup}/pending-until`;
 
 /** Creation and deletion may cross; each round is one of them. */
 const maxRounds = 5;
@@ -108,45 +113,110 @@ export async function releaseName(kube: Pick<KubeClient, 'get' | 'delete'>, work
   const { id, name, namespace } = identityOf(workload);
   const held = await kube.get<WorkloadName>(kinds.WorkloadName, name, namespace);
   if (held?.spec.workloadId !== id) return;
-  await deleteClaim(kube, held);
+  await dropClaim(kube, held);
 }
 
 /**
  * Claims a public host for the workload, in the whole cluster. Of any number of racers exactly one is told `claimed`, and
- * is told so again whenever it asks.
+ * is told so again whenever it asks. What was claimed ahead of the spec is from now on an ordinary claim.
  */
 export async function claimHost(
-  kube: Pick<KubeClient, 'create' | 'get' | 'cache'>,
+  kube: Pick<KubeClient, 'create' | 'get' | 'mergePatch' | 'cache'>,
   workload: Claimant,
   host: string,
 ): Promise<'claimed' | { holder: HostHolder }> {
+  const { id } = identityOf(workload);
+  const seen = kube.cache?.get<HostName>(kinds.HostName, host);
+  if (seen?.spec.workloadId === id && pendingUntil(seen) === undefined) return 'claimed';
+  const known = kube.cache ? seen !== undefined : true;
+  const held = await createOrRead(kube, hostClaim(workload, host), known);
+  if (held.spec.workloadId !== id) return { holder: holderOf(held) };
+  if (pendingUntil(held) !== undefined) {
+    const { apiVersion: version, kind, metadata } = held;
+    const annotations = { [pendingAnnotation]: null };
+    await kube.mergePatch({ apiVersion: version, kind, name: host }, { metadata: { uid: metadata.uid, annotations } });
+  }
+  return 'claimed';
+}
+
+/**
+ * As {@link claimHost}, for a host that the workload's spec does not name yet: a claim that this call made is kept until
+ * `until` without that, and `made` gives it back ({@link dropClaim}) when the spec is not written after all.
+ */
+export async function claimHostAhead(
+  kube: Pick<KubeClient, 'create' | 'get'>,
+  workload: Claimant,
+  host: string,
+  until: Date,
+): Promise<'claimed' | { made: Stored<HostName> } | { holder: HostHolder }> {
+  const { id } = identityOf(workload);
+  const known = await kube.get<HostName>(kinds.HostName, host);
+  const claim = hostClaim(workload, host);
+  const annotations = { [pendingAnnotation]: until.toISOString() };
+  const held = known ?? (await createOrRead(kube, { ...claim, metadata: { ...claim.metadata, annotations } }, false));
+  if (held.spec.workloadId !== id) return { holder: holderOf(held) };
+  return known ? 'claimed' : { made: held };
+}
+
+/** Another workload that holds a host; undefined while nobody does, or this one. */
+export async function otherHolder(
+  kube: Pick<KubeClient, 'get'>,
+  workloadId: Id,
+  host: string,
+): Promise<HostHolder | undefined> {
+  const held = await kube.get<HostName>(kinds.HostName, host);
+  return held && held.spec.workloadId !== workloadId ? holderOf(held) : undefined;
+}
+
+function hostClaim(workload: Claimant, host: string): HostName {
   const { kind, id, name, namespace } = identityOf(workload);
-  if (kube.cache?.get<HostName>(kinds.HostName, host)?.spec.workloadId === id) return 'claimed';
-  const claim: HostName = {
+  return {
     apiVersion,
     kind: 'HostName',
     metadata: { name: host, labels: workloadLabels({ kind, name, id }) },
     spec: { kind, namespace, name, workloadId: id },
   };
-  const known = kube.cache ? kube.cache.get<HostName>(kinds.HostName, host) !== undefined : true;
-  const { spec } = await createOrRead(kube, claim, known);
-  if (spec.workloadId === id) return 'claimed';
-  return { holder: { kind: spec.kind, namespace: spec.namespace, name: spec.name } };
 }
 
-/** Gives back every host that the workload holds, but for `except`. */
-export async function releaseHosts(
+function holderOf({ spec: { kind, namespace, name } }: HostName): HostHolder {
+  return { kind, namespace, name };
+}
+
+function pendingUntil({ metadata }: HostName): string | undefined {
+  return metadata.annotations?.[pendingAnnotation];
+}
+
+/** Gives back every host that the workload holds: its end. */
+export async function releaseHosts(kube: Pick<KubeClient, 'list' | 'delete'>, workloadId: Id): Promise<void> {
+  for (const held of await hostsOf(kube, workloadId)) await dropClaim(kube, held);
+}
+
+/**
+ * Gives back the hosts that the workload's spec does not name any more, but for those that a spec to come was promised.
+ * @returns after how many ms the first such promise ends; undefined when there is none
+ */
+export async function releaseOtherHosts(
   kube: Pick<KubeClient, 'list' | 'delete' | 'cache'>,
   workloadId: Id,
-  except?: string,
-): Promise<void> {
+  keep: readonly string[],
+  now: Date,
+): Promise<number | undefined> {
+  const kept = new Set(keep);
   const known = kube.cache?.list<HostName>(kinds.HostName, { [idLabel]: workloadId });
-  // One that is to be kept is the ordinary case; to keep none is the end of the workload, and needs a live look.
-  if (except !== undefined && known?.every(({ metadata }) => metadata.name === except)) return;
-  const { items } = await kube.list<HostName>(kinds.HostName, { labelSelector: `${idLabel}=${workloadId}` });
-  for (const held of items) {
-    if (held.spec.workloadId === workloadId && held.metadata.name !== except) await deleteClaim(kube, held);
+  if (known?.every(({ metadata }) => kept.has(metadata.name))) return undefined;
+  let endsInMs: number | undefined;
+  for (const held of await hostsOf(kube, workloadId)) {
+    if (kept.has(held.metadata.name)) continue;
+    const leftMs = Date.parse(pendingUntil(held) ?? '') - now.getTime();
+    if (leftMs > 0) endsInMs = Math.min(leftMs, endsInMs ?? leftMs);
+    else await dropClaim(kube, held);
   }
+  return endsInMs;
+}
+
+async function hostsOf(kube: Pick<KubeClient, 'list'>, workloadId: Id): Promise<Stored<HostName>[]> {
+  const { items } = await kube.list<HostName>(kinds.HostName, { labelSelector: `${idLabel}=${workloadId}` });
+  return items.filter(({ spec }) => spec.workloadId === workloadId);
 }
 
 /** @param look whether a claim of this name may well be there: then it is looked for first */
@@ -167,8 +237,11 @@ async function createOrRead<T extends KubeObject>(kube: Pick<KubeClient, 'create
   }
 }
 
-/** Only the very object that was read: by now another workload may hold the name. */
-async function deleteClaim(kube: Pick<KubeClient, 'delete'>, held: Stored<WorkloadName | HostName>): Promise<void> {
+/** Gives back a claim; only the very object that was read: by now another workload may hold the name. */
+export async function dropClaim(
+  kube: Pick<KubeClient, 'delete'>,
+  held: Stored<WorkloadName | HostName>,
+): Promise<void> {
   const { name, namespace, uid } = held.metadata;
   const ref = { apiVersion: held.apiVersion, kind: held.kind, name, ...(namespace !== undefined && { namespace }) };
   try {

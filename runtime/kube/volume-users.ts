@@ -1,8 +1,9 @@
 import type { KubeObject, Stored } from '../contracts/kubernetes.ts';
 import { isPodEnded, type Pod } from '../contracts/pod.ts';
 import { kinds, workloadResources } from '../contracts/resources/kinds.ts';
-import type { VolumeMount } from '../contracts/resources/volume.ts';
+import type { Volume, VolumeMount } from '../contracts/resources/volume.ts';
 import { appLabel, kindLabel } from '../domain/labels.ts';
+import { Problem } from '../domain/problem.ts';
 import type { KubeClient } from './kube-client.ts';
 
 /** Who has a volume mounted, or will once it runs. */
@@ -37,6 +38,31 @@ export async function volumeUsers(
       if (claim) add(claim.claimName, ownerOf(pod));
   }
   return (volume) => [...(found.get(volume)?.values() ?? [])].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/**
+ * The first of some mounted volumes that only one pod at a time may have; one that is not there counts as such.
+ * Access modes never change.
+ */
+export async function exclusiveVolume(
+  kube: Pick<KubeClient, 'get'>,
+  namespace: string,
+  mounts: readonly Pick<VolumeMount, 'name'>[] = [],
+): Promise<string | undefined> {
+  for (const { name } of mounts) {
+    const volume = await kube.get<Volume>(kinds.Volume, name, namespace);
+    if (volume?.spec.accessMode !== 'ReadWriteMany') return name;
+  }
+  return undefined;
+}
+
+/** Why an app that mounts such a volume runs once at most. */
+export function oneReplicaOnly(volume: string): Problem {
+  return new Problem(
+    'invalid_value',
+    `The volume "${volume}" is ReadWriteOnce, and two pods would write over each other's files: an app that mounts it has at most 1 replica. Use a ReadWriteMany volume for more.`,
+    { details: { field: 'replicas', volume } },
+  );
 }
 
 /** How a person says them: `the job "report" and the app "api"`. */

@@ -37,6 +37,8 @@ URL:          https://api--shop-prod.apps.example.com
 Image:        r.example.com/api:1
 Ready:        1 of 1
 Gate:         off
+Security:     headers on, policy none
+Port:         8080
 `,
   );
 });

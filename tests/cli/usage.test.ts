@@ -45,7 +45,7 @@ t.test('what was typed wrongly ends with 2, says what was meant, and sends nothi
     [['app', 'create', 'api', '--image', 'a:1', '--timeout', 'soon'], /takes a duration/],
     [['app', 'create', 'api', '--image', 'a:1', '--no-wait=1'], /--no-wait takes no value/],
     [['app', 'show', 'api', '-o', 'xml'], /one of table, json, yaml, name/],
-    [['app', 'update', 'api'], /--image or --replicas/],
+    [['app', 'update', 'api'], /--image or what to change/],
     [['app', 'update', 'api', '--replicas', '1', '--commit', 'abc'], /--commit goes with --image/],
     [['plan', 'create', 'p', '--burst', '1'], /--rate <n> is required/],
     [['key', 'create', '--plan', 'p', '--expires', 'tomorrow'], /--expires takes a date/],

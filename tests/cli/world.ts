@@ -168,6 +168,10 @@ export const app = {
   readyReplicas: 1,
   status: 'running',
   url: 'https://api--shop-prod.apps.example.com',
+  volumes: [],
+  extraHosts: [],
+  security: { headers: true, csp: null },
+  env: {},
   gate: 'off',
   createdAt,
 };

@@ -61,7 +61,7 @@ t.test('no generated secret is in any log line, metric or refusal', async (t) =>
     authenticate: createAuthenticate({ pool, clock, baseUrl }),
     routes: [
       ...createSessionRoutes({ pool, clock, passwords, loginLimit: createLoginLimit({ pool, clock }), baseUrl }),
-      ...createAppRoutes({ kube, pool, baseUrl }),
+      ...createAppRoutes({ kube, pool, clock, baseUrl }),
       ...createWebhookRoutes({ kube, pool, tokens, verify, baseUrl }),
       ...createHistoryRoutes({ kube, pool, verifyToken: verify, baseUrl }),
       ...createPlanRoutes(gate),

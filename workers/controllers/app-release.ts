@@ -1,7 +1,9 @@
+import { createHash } from 'node:crypto';
 import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
 import { podFault, type Pod } from '../../runtime/contracts/pod.ts';
 import type { App, ReleaseStatus } from '../../runtime/contracts/resources/app.ts';
 import { releaseAnnotation } from '../../runtime/domain/labels.ts';
+import { canonical } from '../../runtime/kube/children.ts';
 
 const messageMax = 500;
 /**
@@ -26,7 +28,7 @@ export interface Deployment extends KubeObject {
 /**
  * How far a release has come. `available` only when the deployment controller has seen this very release and its pods
  * are ready, all of them, and no request reaches a pod of another release any more; a release that was available once
- * stays so. Pure.
+ * stays so until its pods are to be others, by a change of the app's settings. Pure.
  * @param pods the app's serving pods, of whatever release
  */
 export function releaseStatus(
@@ -39,15 +41,23 @@ export function releaseStatus(
   if (!release) return undefined;
   const { generation, deploymentId } = release;
   const before = app.status?.release;
-  const was = before?.generation === generation && before.deploymentId === deploymentId ? before.phase : undefined;
+  const template = deployment && templateDigest(deployment);
+  const same = before?.generation === generation && before.deploymentId === deploymentId;
+  // Another memory limit or port makes new pods of the same release. Older versions of the platform kept no digest.
+  const unchanged = before?.template === undefined || template === undefined || before.template === template;
+  const was = same && unchanged ? before.phase : undefined;
   const reached = deployment && isAvailable(deployment, generation) && othersGoneInMs(pods, generation, now) === 0;
-  if (was === 'available' || reached) {
-    return { generation, deploymentId, phase: 'available' };
-  }
+  const subject = { generation, deploymentId, ...(template !== undefined && { template }) };
+  if (was === 'available' || reached) return { ...subject, phase: 'available' };
   if (deployment && isStuck(deployment, generation)) {
-    return { generation, deploymentId, phase: 'failed', message: stuckMessage(pods, generation) };
+    return { ...subject, phase: 'failed', message: stuckMessage(deployment, pods, generation) };
   }
-  return { generation, deploymentId, phase: 'progressing' };
+  return { ...subject, phase: 'progressing' };
+}
+
+/** Tells whether pods are made anew: the same until they are to be other ones. */
+function templateDigest({ spec }: Deployment): string {
+  return createHash('sha256').update(canonical(spec.template)).digest('hex').slice(0, 16);
 }
 
 function isCurrent({ metadata, spec, status }: Stored<Deployment>, generation: number): boolean {
@@ -88,14 +98,17 @@ function isStuck(deployment: Stored<Deployment>, generation: number): boolean {
   return progressing?.status === 'False' && progressing.reason === 'ProgressDeadlineExceeded';
 }
 
-function stuckMessage(pods: readonly Stored<Pod>[], generation: number): string {
+function stuckMessage({ status }: Deployment, pods: readonly Stored<Pod>[], generation: number): string {
   const fault = podsOf(pods, generation)
     .map(faultText)
     .find((text) => text !== undefined);
-  return (fault ?? 'The new pods did not become ready in time; see whether the app listens on its port.').slice(
-    0,
-    messageMax,
-  );
+  // A quota, mostly: then there are no pods to ask.
+  const refused = status?.conditions?.find((one) => one.type === 'ReplicaFailure' && one.status === 'True')?.message;
+  return (
+    fault ??
+    refused ??
+    'The new pods did not become ready in time; see whether the app listens on its port.'
+  ).slice(0, messageMax);
 }
 
 /** The pods of one release. */

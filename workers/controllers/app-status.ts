@@ -40,18 +40,6 @@ export function observedStatus({ app, host, config, gate, deployment, pods, now 
   };
 }
 
-/** The status after a pass that was stopped: what the app runs it still runs, and the rest is as it was. Pure. */
-export function stoppedStatus(app: Stored<App>, reason: string, now: Date): AppStatus {
-  const { generation } = app.metadata;
-  return {
-    ...app.status,
-    ...(generation !== undefined && { observedGeneration: generation }),
-    phase: 'failed',
-    message: reason,
-    conditions: mergeConditions(app.status?.conditions, [childrenAdoptedState(generation, reason)], now),
-  };
-}
-
 interface Phase {
   phase: NonNullable<AppStatus['phase']>;
   message?: string;

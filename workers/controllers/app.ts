@@ -1,10 +1,5 @@
-import {
-  appDeployment,
-  appMiddlewares,
-  appRoute,
-  appService,
-  type AppManifestInput,
-} from '../../infra/manifests/app.ts';
+import { appMiddlewareNames, type AppRouteInput } from '../../infra/manifests/app-route.ts';
+import { appService, type AppManifestInput } from '../../infra/manifests/app.ts';
 import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../runtime/contracts/pod.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
@@ -15,11 +10,8 @@ import type { Clock } from '../../runtime/domain/clock.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { checkImage } from '../../runtime/domain/image.ts';
 import { idLabel, roleLabel, workloadFinalizer } from '../../runtime/domain/labels.ts';
-import { appHost, checkHost } from '../../runtime/domain/names.ts';
-import { Problem } from '../../runtime/domain/problem.ts';
-import { ChildError, deleteChild, ensureChild, NotYetError, refOf } from '../../runtime/kube/children.ts';
-import { releaseHosts, releaseName } from '../../runtime/kube/claims.ts';
-import { reconcileFailed } from '../../runtime/kube/conditions.ts';
+import { deleteChild, ensureChild, NotYetError } from '../../runtime/kube/children.ts';
+import { releaseHosts, releaseName, releaseOtherHosts } from '../../runtime/kube/claims.ts';
 import type { ControllerDefinition, Key } from '../../runtime/kube/controller.ts';
 import type { EventRecorder } from '../../runtime/kube/events.ts';
 import { removeFinalizer } from '../../runtime/kube/finalizers.ts';
@@ -27,9 +19,13 @@ import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
 import type { WorkloadProjection } from '../../runtime/records/workloads.ts';
 import { gateOutcome, gateStep, mustAsk, type GateSight, type GateStep } from './app-gate.ts';
+import { collectEnvironments } from './app-environments.ts';
+import { ensurePods } from './app-pods.ts';
 import { othersGoneInMs, type Deployment } from './app-release.ts';
-import { observedStatus, stoppedStatus } from './app-status.ts';
+import { collectMiddlewares, ensureMiddlewares, ensureRoute, publicHosts } from './app-routing.ts';
+import { observedStatus } from './app-status.ts';
 import type { ProbeGate } from './gate-probe.ts';
+import { createStopReport } from './stop-report.ts';
 import { ensureIdentity, holdClaims, identityOf, type WorkloadIdentity } from './workload.ts';
 
 /** A status that changes brings another pass at once; the ingress is not asked more often than this, per app. */
@@ -61,73 +57,85 @@ export interface AppControllerOptions {
  */
 export function appController(options: AppControllerOptions): ControllerDefinition<App> {
   const { kube, platformConfig, records, events, probeGate, clock } = options;
+  const reportStop = createStopReport(options);
   const probedAt = new Map<string, number>();
 
   const bringAbout = async (object: Stored<App>, config: PlatformConfigSpec, signal: AbortSignal) => {
     const { workload: app, identity } = await ensureIdentity(kube, object);
     const { spec } = app;
-    const host =
-      spec.hostname === undefined
-        ? appHost(identity.name, identity.namespace, config.appsDomain)
-        : checkHost(spec.hostname);
-    await holdClaims(kube, app, host);
+    const hosts = publicHosts(spec, identity, config);
+    const [host] = hosts;
+    await holdClaims(kube, app, hosts);
     const step = gateStep(app, clock.now());
     // The checkers know of the gate before any route asks them (spec.md §3.2).
     await records.project({ ...identity, kind: 'App', gated: step.known });
     const { release } = spec;
-    let changed = false;
+    let changed = { route: false, pods: false };
     if (release) {
-      const input = { ...identity, spec, release, host, entryPoints: config.entryPoints, gated: step.demanded };
-      changed = await ensureObjects(app, input, step);
+      const { entryPoints, scheme } = config;
+      const route = { ...identity, hosts, entryPoints, scheme, gated: step.demanded, security: spec.security };
+      changed = await ensureObjects(app, { ...identity, spec, release }, route, step);
     } else {
       await records.deployFirst(identity.id, checkImage(spec.image));
     }
-    // The host that the app had before serves until the route has moved.
-    await releaseHosts(kube, identity.id, host);
-    const seen = release ? await observe(app, identity) : { deployment: undefined, pods: [] };
+    // A host that the app had before serves until the route has moved.
+    const promisedMs = await releaseOtherHosts(kube, identity.id, hosts, clock.now());
+    const seen = release ? await observe(app, identity, changed.pods) : { deployment: undefined, pods: [] };
     const ingress = config.ingressAddress;
-    const sight: GateSight = { routed: release !== undefined, changed, ingress };
-    if (mustAsk(step, sight)) sight.answer = await ask(app, ingress, new URL(publicUrl(config, host)).host, signal);
+    const sight: GateSight = { routed: release !== undefined, changed: changed.route, ingress };
+    const asClients = hosts.map((one) => new URL(publicUrl(config, one)).host);
+    if (mustAsk(step, sight)) sight.answer = await ask(app, ingress, asClients, signal);
     else probedAt.delete(app.metadata.uid);
     const now = clock.now();
     const gate = gateOutcome(app, step, sight, now);
     const after = await writeStatus<App>(kube, app, observedStatus({ app, host, config, gate, ...seen, now }));
     if (gate.event) await events.record(after, gate.event);
+    if (after.status?.release?.phase === 'available') await collectEnvironments(kube, after);
     const othersGoneMs = release && seen.deployment ? othersGoneInMs(seen.pods, release.generation, now) : 0;
-    const waits = [gate.againInMs ?? 0, othersGoneMs].filter((ms) => ms > 0);
+    const waits = [gate.againInMs ?? 0, othersGoneMs, promisedMs ?? 0].filter((ms) => ms > 0);
     return waits.length === 0 ? undefined : { requeueAfterMs: Math.min(...waits) };
   };
 
-  /** @returns whether the route was not as it should be */
-  const ensureObjects = async (app: Stored<App>, input: AppManifestInput, gate: GateStep): Promise<boolean> => {
-    if (gate.demanded) for (const middleware of appMiddlewares(input)) await ensureChild(kube, app, middleware);
-    await ensureChild(kube, app, appDeployment(input));
-    await ensureChild(kube, app, appService(input));
-    const route = await ensureChild(kube, app, appRoute(input));
-    // The route no longer names them.
-    if (gate.dismantle) for (const middleware of appMiddlewares(input)) await deleteChild(kube, app, refOf(middleware));
-    return route !== 'unchanged';
+  /** @returns what was not as it should be */
+  const ensureObjects = async (
+    app: Stored<App>,
+    input: AppManifestInput,
+    route: AppRouteInput,
+    gate: GateStep,
+  ): Promise<{ route: boolean; pods: boolean }> => {
+    await ensureMiddlewares(kube, app, route);
+    const pods = await ensurePods(kube, app, input);
+    await ensureChild(kube, app, appService(input), { cached: true });
+    const changed = await ensureRoute(kube, app, route, gate.phase === 'off' && !gate.demanded);
+    await collectMiddlewares(kube, app, route, { changed, gate: gate.dismantle });
+    return { route: changed, pods };
   };
 
   /** What the ingress answers for the app; undefined when nobody can be asked, or was a moment ago. */
   const ask = async (
     { metadata: { uid } }: Stored<App>,
     address: string | undefined,
-    host: string,
+    hosts: readonly string[],
     signal: AbortSignal,
   ) => {
     if (address === undefined) return undefined;
     const before = probedAt.get(uid);
     if (before !== undefined && clock.monotonic() - before < probePauseMs) return undefined;
-    const answer = await probeGate({ address, host, signal });
+    const answer = await probeGate({ address, hosts, signal });
     probedAt.set(uid, clock.monotonic());
     return answer;
   };
 
-  const observe = async ({ spec, status }: Stored<App>, { id, name, namespace }: WorkloadIdentity) => {
-    const deployment = await kube.get<Deployment>(kinds.Deployment, name, namespace);
-    const { readyReplicas = 0 } = deployment?.status ?? {};
+  const observe = async (
+    { spec, status }: Stored<App>,
+    { id, name, namespace }: WorkloadIdentity,
+    changed: boolean,
+  ) => {
     const settled = status?.release?.phase === 'available' && status.release.generation === spec.release?.generation;
+    // What is newer than the copy brings another pass; how far a release has come is judged by what is there.
+    const seen = settled && !changed ? kube.cache?.get<Deployment>(kinds.Deployment, name, namespace) : undefined;
+    const deployment = seen ?? (await kube.get<Deployment>(kinds.Deployment, name, namespace));
+    const { readyReplicas = 0 } = deployment?.status ?? {};
     if (settled && deployment && readyReplicas === deployment.spec.replicas) return { deployment, pods: [] };
     // The pods know why something is not ready, and which releases still get requests.
     const { items } = await kube.list<Pod>(kinds.Pod, {
@@ -135,14 +143,6 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
       labelSelector: `${idLabel}=${id},${roleLabel}=serve`,
     });
     return { deployment, pods: items };
-  };
-
-  /** What a person has to clear up is reported where people look; the rest is the back-off's. */
-  const reportStop = async (app: Stored<App>, reason: string): Promise<void> => {
-    const live = await kube.get<App>(kinds.App, app.metadata.name, app.metadata.namespace);
-    if (live?.metadata.uid !== app.metadata.uid) return;
-    await writeStatus<App>(kube, live, stoppedStatus(live, reason, clock.now()));
-    await events.record(live, { type: 'Warning', reason: reconcileFailed, message: reason });
   };
 
   /** Everything of the app goes before the app does, so that the next one of its name meets nothing of it. */
@@ -167,9 +167,10 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     owns: [kinds.Deployment, kinds.Service, kinds.IngressRoute, kinds.Middleware],
     watches: [
       // A name or host that is given back may be one that an app waits for.
-      { kind: kinds.WorkloadName, keysOf: ({ metadata }) => [keyOf(metadata)] },
+      { kind: kinds.WorkloadName, ignoreAdded: true, keysOf: ({ metadata }) => [keyOf(metadata)] },
       {
         kind: kinds.HostName,
+        ignoreAdded: true,
         // A claim that is taken away from its holder is made again.
         keysOf: (host, apps) => [
           ...holderOf(host as Stored<HostName>),
@@ -185,7 +186,7 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
       try {
         return await bringAbout(app, config, signal);
       } catch (error) {
-        if (error instanceof Problem || error instanceof ChildError) await reportStop(app, error.message);
+        await reportStop(kinds.App, app, error);
         throw error;
       }
     },
@@ -197,10 +198,10 @@ function childRefs({ name, namespace }: WorkloadIdentity) {
   const ref = ({ apiVersion, kind }: { apiVersion: string; kind: string }, objectName = name) => ({
     ...{ apiVersion, kind, namespace, name: objectName },
   });
+  const { gate, security } = appMiddlewareNames(name);
   return [
     ref(kinds.IngressRoute),
-    ref(kinds.Middleware, `${name}-gate`),
-    ref(kinds.Middleware, `${name}-gate-strip`),
+    ...[...gate, security].map((middleware) => ref(kinds.Middleware, middleware)),
     ref(kinds.Service),
     ref(kinds.Deployment),
   ];

@@ -24,6 +24,10 @@ function redirectHint(status: number, ingress: string): string {
   return status >= 300 && status < 400 ? ` If ${ingress} only redirects to another entry point, ${setAddress}.` : '';
 }
 
+function onHost({ host }: GateAnswer): string {
+  return host === undefined ? '' : ` on ${host}`;
+}
+
 function explain(answer: GateAnswer | undefined, ingress: string | undefined): string {
   if (ingress === undefined) return `Nobody can be asked whether it is, since the ingress is not known: ${setAddress}.`;
   switch (answer?.kind) {
@@ -33,14 +37,16 @@ function explain(answer: GateAnswer | undefined, ingress: string | undefined): s
       return 'The ingress still refuses requests without an API key.';
     case 'open':
       return `The ingress has yet to take it up: it lets requests without an API key through (status ${answer.status}).${redirectHint(answer.status, ingress)}`;
+    case 'mixed':
+      return `The ingress has yet to take it up everywhere: it lets some requests without an API key through (status ${answer.status}${onHost(answer)}) and refuses others.`;
     case 'denied':
       return answer.code === 'misconfigured'
         ? 'The ingress asks the gate, whose checkers do not know the app (misconfigured); see the logs of svc-controllers.'
         : 'The ingress asks the gate, whose checkers cannot verify keys right now (gate_unavailable); see `svc status`.';
     case 'unclear':
-      return 'The ingress answers an empty 500, as it does when it cannot reach svc-authz; see the pods in svc-system.';
+      return `The ingress answers an empty 500${onHost(answer)}, as it does when it cannot reach svc-authz; see the pods in svc-system.`;
     case 'silent':
-      return `The ingress at ${ingress} takes requests and does not answer in time.`;
+      return `The ingress at ${ingress} takes requests${onHost(answer)} and does not answer in time.`;
     case 'unreachable':
       return `The ingress at ${ingress} cannot be asked (${answer.reason}): make it reachable for svc-controllers, or ${setAddress}.`;
     default:

@@ -23,14 +23,21 @@ const otherDenials = ['gate_unavailable', 'misconfigured'] as const;
 /** Of an answer with another status the body need not be read. */
 const statuses = new Set<number>([gateDenialStatus.invalid_key, ...otherDenials.map((code) => gateDenialStatus[code])]);
 
-/** What the ingress answers to a request without a key. */
-export type GateAnswer =
+/** What the ingress answers to requests without a key. */
+export type GateAnswer = GateSeen & {
+  /** Of several hosts the one that it is about, when it is not about all of them. */
+  host?: string;
+};
+
+type GateSeen =
   /** The gate's own refusal, every time. */
   | { kind: 'refused' }
   /** Another of the gate's answers: the route asks it, and it cannot tell who may pass. */
   | { kind: 'denied'; code: (typeof otherDenials)[number] }
   /** Something that is not the gate's: the request passed it by. */
   | { kind: 'open'; status: number }
+  /** Here its refusal, there something else: a replica of the ingress, or a host, is behind the others. */
+  | { kind: 'mixed'; status: number }
   /** An empty 500: an ingress that cannot reach the gate answers so, and so may an app. */
   | { kind: 'unclear' }
   /** The ingress took the request and did not answer in time. */
@@ -42,27 +49,40 @@ export type GateAnswer =
 export interface GateQuestion {
   /** The ingress inside the cluster: scheme, host and perhaps a port. */
   address: string;
-  /** The app's public host, with its port where clients send one. */
-  host: string;
+  /** The app's public hosts, at least one, with their port where clients send one. */
+  hosts: readonly string[];
   signal: AbortSignal;
 }
 
-/** Asks the ingress whether a host's route demands a key; takes 3 s at most and never rejects. */
+/** Asks the ingress whether the route of these hosts demands a key; takes 3 s at most and never rejects. */
 export type ProbeGate = (question: GateQuestion) => Promise<GateAnswer>;
 
 /**
  * Asks by requests such as a client without a key sends. An answer other than the gate's refusal or an open route counts
- * at once; these two count only when every one of {@link rounds} requests gets it.
+ * at once; these two count only when every one of {@link rounds} requests to every host gets it.
  */
-export const probeGate: ProbeGate = async (question) => {
-  const first = await ask(question);
-  if (first.kind !== 'refused' && first.kind !== 'open') return first;
-  const others = await Promise.all(Array.from({ length: rounds - 1 }, () => ask(question)));
-  return others.find(({ kind }) => kind !== first.kind) ?? first;
+export const probeGate: ProbeGate = async ({ address, hosts, signal }) => {
+  const probe = (host: string) => ask(address, host, signal);
+  const firsts = await Promise.all(hosts.map(probe));
+  const early = verdict(hosts, firsts);
+  if (early.kind !== 'refused' && early.kind !== 'open') return early;
+  const again = hosts.flatMap((host) => Array.from({ length: rounds - 1 }, () => host));
+  return verdict([...hosts, ...again], [...firsts, ...(await Promise.all(again.map(probe)))]);
 };
 
+/** What the answers say together: one that is neither refusal nor open route comes first, and these only if all agree. */
+function verdict(asked: readonly string[], answers: readonly GateSeen[]): GateAnswer {
+  const odd = answers.findIndex(({ kind }) => kind !== 'refused' && kind !== 'open');
+  const open = answers.findIndex(({ kind }) => kind === 'open');
+  const chosen = odd >= 0 ? odd : Math.max(open, 0);
+  const [seen, host] = [answers[chosen] ?? ({ kind: 'unclear' } as const), asked[chosen]];
+  if (answers.every(({ kind }) => kind === seen.kind)) return seen;
+  const about: { host?: string } = host !== undefined && new Set(asked).size > 1 ? { host } : {};
+  return seen.kind === 'open' ? { kind: 'mixed', status: seen.status, ...about } : { ...seen, ...about };
+}
+
 /** One request over a connection that is made for it. */
-function ask({ address, host, signal }: GateQuestion): Promise<GateAnswer> {
+function ask(address: string, host: string, signal: AbortSignal): Promise<GateSeen> {
   const { protocol, hostname, port } = new URL(address);
   const options = {
     ...{ hostname, port, path: probePath, method: 'GET', agent: false as const },
@@ -106,7 +126,7 @@ async function read(response: IncomingMessage): Promise<string> {
 }
 
 /** What one answer says. Pure. */
-export function judge(status: number, body: string): GateAnswer {
+export function judge(status: number, body: string): GateSeen {
   if (status === gateDenialStatus.invalid_key && body === invalidKeyBody) return { kind: 'refused' };
   if (status === 500 && body === '') return { kind: 'unclear' };
   const code = otherDenials.find((candidate) => gateDenialStatus[candidate] === status && hasCode(body, candidate));

@@ -5,14 +5,18 @@ import type { App, Release } from '../../runtime/contracts/resources/app.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { hasEnded } from '../../runtime/domain/deployment.ts';
 import { idLabel } from '../../runtime/domain/labels.ts';
+import { Problem } from '../../runtime/domain/problem.ts';
+import { withEnvironmentSecret } from '../../runtime/host/workload-environment.ts';
+import { ForeignObjectError } from '../../runtime/kube/children.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
 import { rolloutDeadlineMs } from '../../runtime/queues/catalogue.ts';
 import { endDeployment, startDeployment, succeedDeployment } from '../../runtime/records/deployments.ts';
+import { ensureEnvironment } from './environment.ts';
 import { findRollout, type Rollout } from './store.ts';
 
 export interface RolloutDependencies {
   pool: Pool;
-  kube: Pick<KubeClient, 'get' | 'replace'>;
+  kube: Pick<KubeClient, 'get' | 'create' | 'replace'>;
   /** Called by name at each step, where a test may kill the process. */
   failpoint: (name: string) => void;
 }
@@ -50,9 +54,10 @@ export function createRolloutProcessor({ pool, kube, failpoint }: RolloutDepende
     let app: Stored<App> | undefined = read;
     for (let attempt = 1; ; attempt++) {
       if (!app || !isIts(rollout, app) || (app.spec.release?.generation ?? 0) >= rollout.revision) return app;
+      const environment = await ensureEnvironment(kube, app, rollout.revision);
       failpoint('rollout.before-apply');
       try {
-        const applied = await kube.replace<App>({ ...app, spec: { ...app.spec, release: releaseOf(rollout) } });
+        const applied = await kube.replace<App>(withRelease(app, releaseOf(rollout), environment));
         failpoint('rollout.applied');
         return applied;
       } catch (error) {
@@ -66,7 +71,15 @@ export function createRolloutProcessor({ pool, kube, failpoint }: RolloutDepende
   const step = async (attempt: Attempt, rollout: Rollout): Promise<Outcome> => {
     let app = await kube.get<App>(kinds.App, rollout.name, rollout.namespace);
     const begun = rollout.state === 'rolling_out';
-    if (app && !begun && !rollout.overdue) app = await apply(rollout, app);
+    try {
+      if (app && !begun && !rollout.overdue) app = await apply(rollout, app);
+    } catch (error) {
+      // Nothing that waiting cures: the app's own variables, or an object of somebody else.
+      if (error instanceof Problem || error instanceof ForeignObjectError) {
+        return end(attempt, rollout, 'failed', error.message);
+      }
+      throw error;
+    }
     if (!app || !isIts(rollout, app)) return end(attempt, rollout, 'cancelled', 'The app was deleted.');
     if (!isApplied(rollout, app)) {
       const newest = app.spec.release?.generation ?? 0;
@@ -111,6 +124,17 @@ export function createRolloutProcessor({ pool, kube, failpoint }: RolloutDepende
 /** Whether the App is the one that was deployed to, and stays. One of the same name with another id was created anew. */
 function isIts(rollout: Rollout, { metadata }: Stored<App>): boolean {
   return metadata.labels?.[idLabel] === rollout.workloadId && metadata.deletionTimestamp === undefined;
+}
+
+/** The release with the environment that it runs in, whose name stays on the App until it is removed. */
+function withRelease(app: Stored<App>, release: Release, envSecret: string | undefined): Stored<App> {
+  if (envSecret === undefined) return { ...app, spec: { ...app.spec, release } };
+  const annotations = withEnvironmentSecret(app, envSecret);
+  return {
+    ...app,
+    metadata: { ...app.metadata, annotations },
+    spec: { ...app.spec, release: { ...release, envSecret } },
+  };
 }
 
 function isApplied(rollout: Rollout, { spec }: Stored<App>): boolean {

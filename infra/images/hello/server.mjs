@@ -2,8 +2,12 @@
 const { createServer } = process.getBuiltinModule('node:http');
 const { hostname } = process.getBuiltinModule('node:os');
 
+/** What an app may say for itself, such as {"x-frame-options":"DENY"}. */
+const ownHeaders = Object.entries(JSON.parse(process.env.RESPONSE_HEADERS ?? '{}'));
+
 const server = createServer((request, response) => {
   if (!server.listening) response.setHeader('connection', 'close');
+  for (const [name, value] of ownHeaders) response.setHeader(name, value);
   if (request.url === '/healthz') {
     response.end('ok\n');
     return;

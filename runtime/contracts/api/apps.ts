@@ -1,23 +1,50 @@
 import { z } from 'zod';
 import { gatePhases } from '../resources/app.ts';
-import { deploymentState, deploymentTrigger, timestamp } from './common.ts';
+import { deploymentState, deploymentTrigger, outOfMemory, timestamp, variables } from './common.ts';
+import { mount } from './volumes.ts';
+
+const settings = {
+  port: z.int().min(1).max(65_535),
+  replicas: z.int().min(0).max(50),
+  healthPath: z.string().startsWith('/').max(200),
+  /** Limits such as `512Mi` and `500m`; default: the environment's. */
+  memory: z.string().max(22),
+  cpu: z.string().max(22),
+  /** Variables that are no secrets; `${NAME}` refers to another one. */
+  env: variables,
+  volumes: z.array(mount).max(20),
+  /** Further public hosts of the same route. */
+  extraHosts: z.array(z.string().max(253)).max(10),
+  security: z.strictObject({
+    /** Whether answers carry the headers that any site should send; default true. */
+    headers: z.boolean().exactOptional(),
+    /** External domains that pages may load from; null: no Content-Security-Policy, empty: only their own host. */
+    csp: z.array(z.string().max(300)).max(50).nullable().exactOptional(),
+  }),
+};
 
 /** `POST /api/v1/projects/{p}/apps` */
 export const appCreate = z.strictObject({
   name: z.string(),
   image: z.string(),
-  port: z.int().min(1).max(65_535).default(8080),
-  replicas: z.int().min(0).max(50).default(1),
   hostname: z.string().optional(),
-  healthPath: z.string().startsWith('/').max(200).optional(),
+  ...z.object(settings).partial().shape,
+  port: settings.port.default(8080),
+  replicas: settings.replicas.default(1),
 });
 
-/** `PATCH /api/v1/projects/{p}/apps/{a}`: an image makes a deployment (trigger `manual`), the rest changes the app. */
+/**
+ * `PATCH /api/v1/projects/{p}/apps/{a}`: an image makes a deployment (trigger `manual`), the rest changes the app. Null
+ * removes; lists and `env` replace what was there, and `env` reaches the pods with the next deployment.
+ */
 export const appUpdate = z
   .strictObject({
     image: z.string(),
     commit: z.string().max(200),
-    replicas: z.int().min(0).max(50),
+    ...settings,
+    healthPath: settings.healthPath.nullable(),
+    memory: settings.memory.nullable(),
+    cpu: settings.cpu.nullable(),
   })
   .partial();
 
@@ -32,7 +59,17 @@ export const appView = z.object({
   readyReplicas: z.int(),
   status: z.enum(['pending', 'deploying', 'running', 'failed', 'deleting']),
   message: z.string().optional(),
+  outOfMemory: outOfMemory.optional(),
   url: z.string().optional(),
+  healthPath: z.string().optional(),
+  memory: z.string().optional(),
+  cpu: z.string().optional(),
+  volumes: z.array(mount),
+  extraHosts: z.array(z.string()),
+  security: z.object({ headers: z.boolean(), csp: z.array(z.string()).nullable() }),
+  env: variables,
+  /** Whether variables or secrets were changed since the deployment that runs; not told in lists. */
+  pendingRestart: z.boolean().optional(),
   gate: z.enum(gatePhases),
   createdAt: timestamp,
 });

@@ -27,3 +27,9 @@ export const environmentQuery = z.object({ environment: z.string().optional() })
 
 export const deploymentState = z.enum(deploymentStates);
 export const deploymentTrigger = z.enum(deploymentTriggers);
+
+/** Environment variables by name; a container's whole environment has about 1 MiB. */
+export const variables = z.record(z.string().max(200), z.string().max(32_768));
+
+/** The last time that a container of a workload was killed for memory; `message` names its limit and the next to try. */
+export const outOfMemory = z.object({ at: timestamp, message: z.string() });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { codeMaxBytes, functionRuntimes } from '../resources/function.ts';
-import { timestamp } from './common.ts';
+import { outOfMemory, timestamp } from './common.ts';
 
 /** `POST /api/v1/projects/{p}/functions` */
 export const functionCreate = z.strictObject({
@@ -25,6 +25,7 @@ export const functionView = z.object({
   trigger: z.literal('http'),
   status: z.enum(['pending', 'idle', 'running', 'failed', 'deleting']),
   message: z.string().optional(),
+  outOfMemory: outOfMemory.optional(),
   url: z.string().optional(),
   replicas: z.int(),
   readyReplicas: z.int(),

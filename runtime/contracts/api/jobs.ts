@@ -1,16 +1,13 @@
 import { z } from 'zod';
 import { jobOverlaps, runStates, runTriggers } from '../resources/job.ts';
-import { timestamp } from './common.ts';
+import { outOfMemory, timestamp, variables } from './common.ts';
 import { mount } from './volumes.ts';
-
-/** An environment variable's value; a container's whole environment has about 1 MiB. */
-const value = z.string().max(32_768);
 
 const settings = {
   image: z.string(),
   /** Program and arguments instead of the image's own. */
   command: z.array(z.string().max(32_768)).min(1).max(100),
-  env: z.record(z.string(), value),
+  env: variables,
   volumes: z.array(mount).max(20),
   /** Limits such as `512Mi` and `500m`; default: the environment's. */
   memory: z.string().max(22),
@@ -86,6 +83,7 @@ export const jobView = z.object({
   historyLimit: z.int(),
   status: z.enum(['pending', 'ready', 'scheduled', 'suspended', 'running', 'failed', 'deleting']),
   message: z.string().optional(),
+  outOfMemory: outOfMemory.optional(),
   /** When the schedule is due next; absent while it rests. */
   nextRunAt: timestamp.optional(),
   lastRun: runView.optional(),

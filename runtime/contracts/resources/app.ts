@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Condition, KubeObject } from '../kubernetes.ts';
+import { volumeMount } from './volume.ts';
 
 /** What an app runs now; only the rollout step writes it, and only with a higher generation (design.md §2, §4). */
 export const release = z.object({
@@ -8,10 +9,21 @@ export const release = z.object({
   deploymentId: z.uuid(),
   image: z.string(),
   digest: z.string().optional(),
+  /** The immutable Secret with the environment that the containers get; none when there are no variables. */
   envSecret: z.string().optional(),
 });
 
 export type Release = z.infer<typeof release>;
+
+/** What the public route adds to answers (spec.md §2.5, security settings). */
+export const securitySettings = z.object({
+  /** The headers that any site should send. */
+  headers: z.boolean().optional(),
+  /** External domains that pages may load from; absent: no Content-Security-Policy, empty: only their own host. */
+  csp: z.array(z.string()).max(50).optional(),
+});
+
+export type SecuritySettings = z.infer<typeof securitySettings>;
 
 export const appSpec = z.object({
   /** The image of the first deployment. After that `release` rules. */
@@ -21,8 +33,20 @@ export const appSpec = z.object({
   replicas: z.int().min(0).max(50).default(1),
   /** Another public host than the default `<app>--<namespace>.<apps_domain>`. */
   hostname: z.string().optional(),
+  /** Further public hosts of the same route. */
+  extraHosts: z.array(z.string()).max(10).optional(),
+  security: securitySettings.optional(),
   /** An HTTP path that answers 2xx once the container can serve; without it readiness is a TCP connect. */
   healthPath: z.string().startsWith('/').optional(),
+  /** The container's limits, as Kubernetes quantities; the environment's defaults when absent. */
+  cpu: z.string().optional(),
+  memory: z.string().optional(),
+  /** Variables that are no secrets; what they make with the secrets reaches pods with the next release. */
+  env: z
+    .array(z.object({ name: z.string(), value: z.string() }))
+    .max(200)
+    .optional(),
+  volumes: z.array(volumeMount).max(20).optional(),
   gate: z.object({ enabled: z.boolean() }).optional(),
   release: release.optional(),
 });
@@ -43,6 +67,8 @@ export interface ReleaseStatus {
   phase: 'progressing' | 'available' | 'failed';
   /** For `failed`: the reason that a person needs. */
   message?: string;
+  /** Of the pods that the phase is about: another one after a change of settings that makes new pods. */
+  template?: string;
 }
 
 /**

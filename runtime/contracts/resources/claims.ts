@@ -7,7 +7,7 @@ import type { KubeObject } from '../kubernetes.ts';
  * the workload frees the name. Creation is the race that exactly one wins.
  */
 export const workloadNameSpec = z.object({
-  kind: z.enum(['App', 'Function', 'Job']),
+  kind: z.enum(['App', 'Function', 'Job', 'Service']),
   workloadId: z.uuid(),
 });
 

@@ -30,6 +30,8 @@ export const kinds = {
   Function: platform('Function', 'functions', true),
   Job: platform('Job', 'jobs', true),
   Volume: platform('Volume', 'volumes', true),
+  Build: platform('Build', 'builds', true),
+  ServiceResource: platform('Service', 'services', true),
   WorkloadName: platform('WorkloadName', 'workloadnames', true),
   Namespace: builtin('v1', 'Namespace', 'namespaces', false),
   Pod: builtin('v1', 'Pod', 'pods'),
@@ -69,7 +71,9 @@ export const kinds = {
 export type KindName = keyof typeof kinds;
 
 /** The resource of each workload kind. */
-export const workloadResources = { App: kinds.App, Function: kinds.Function, Job: kinds.Job } as const satisfies Record<
-  WorkloadKind,
-  ResourceKind
->;
+export const workloadResources = {
+  App: kinds.App,
+  Function: kinds.Function,
+  Job: kinds.Job,
+  Service: kinds.ServiceResource,
+} as const satisfies Record<WorkloadKind, ResourceKind>;

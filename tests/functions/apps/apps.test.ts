@@ -5,6 +5,7 @@ import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { KubeError } from '../../../runtime/kube/kube-client.ts';
 import { projectWorkload } from '../../../runtime/records/workloads.ts';
 import { testApi } from '../../support/api.ts';
+import { fakeClock } from '../../support/clock.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
 import { recordingLog, silentLog } from '../../support/log.ts';
 import { environmentId, readyProject, seedShop } from '../../support/objects.ts';
@@ -17,7 +18,8 @@ async function service(t: { teardown(end: () => unknown): void }, log = silentLo
   const kube = fakeKube({ checkNamespaces: true });
   seedShop(kube);
   const { pool } = await testDatabase(t);
-  const api = await testApi(t, { routes: createAppRoutes({ kube, pool, baseUrl: 'http://console.test' }), log });
+  const routes = createAppRoutes({ kube, pool, clock: fakeClock(), baseUrl: 'http://console.test' });
+  const api = await testApi(t, { routes, log });
   const create = (body: object = {}, at = path) => api.call('POST', at, { body: { name: 'api', image, ...body } });
   const status = (patch: object) =>
     kube.mergePatch(
@@ -63,7 +65,7 @@ t.test('201: the object with its labels and finalizer, its name and its host', a
       },
     },
   });
-  t.same(app?.spec, { image, port: 9000, replicas: 2, healthPath: '/healthz' });
+  t.same(app?.spec, { image, port: 9000, replicas: 2, healthPath: '/healthz', security: { headers: true } });
   t.match(kube.all(kinds.WorkloadName), [
     { metadata: { name: 'api' }, spec: { kind: 'App', workloadId: answer.body.id } },
   ]);

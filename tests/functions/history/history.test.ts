@@ -12,6 +12,7 @@ import {
 } from '../../../runtime/records/deployments.ts';
 import { projectWorkload } from '../../../runtime/records/workloads.ts';
 import { testApi } from '../../support/api.ts';
+import { fakeClock } from '../../support/clock.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
 import { environmentId, readyProject, seedShop } from '../../support/objects.ts';
 import { testDatabase } from '../../support/postgres.ts';
@@ -27,7 +28,10 @@ async function service(t: { teardown(end: () => unknown): void }) {
   seedShop(kube);
   const { pool } = await testDatabase(t);
   const api = await testApi(t, {
-    routes: [...createAppRoutes({ kube, pool, baseUrl }), ...createHistoryRoutes({ kube, pool, verifyToken, baseUrl })],
+    routes: [
+      ...createAppRoutes({ kube, pool, clock: fakeClock(), baseUrl }),
+      ...createHistoryRoutes({ kube, pool, verifyToken, baseUrl }),
+    ],
   });
   const workloadId: string = (await api.call('POST', apps, { body: { name: 'api', image: image(1) } })).body.id;
   await projectWorkload(pool, {

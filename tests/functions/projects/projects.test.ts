@@ -5,7 +5,7 @@ import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { KubeError } from '../../../runtime/kube/kube-client.ts';
 import { testApi, testSession } from '../../support/api.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
-import { allProjects } from '../../support/objects.ts';
+import { allProjects, platformConfigObject, settings } from '../../support/objects.ts';
 
 const path = '/api/v1/projects';
 
@@ -200,6 +200,21 @@ t.test('202 and 204: a deleted project shows `deleting` until it is gone', async
   t.match((await create({ name: 'blog' })).body, { code: 'not_ready' });
   t.match((await api.call('POST', `${path}/blog/environments`, { body: { name: 'x' } })).body, { code: 'not_ready' });
   t.equal((await api.call('DELETE', `${path}/none`)).status, 404);
+});
+
+t.test('limits that an environment does not set are the installation’s, and else the platform’s', async (t) => {
+  const { kube, api, create } = await service(t);
+  kube.seed({ ...platformConfigObject, spec: { ...settings, defaultLimits: { pods: 30, memory: '8Gi' } } });
+  t.match((await create({ name: 'blog' })).body, {
+    environments: [{ limits: { pods: 30, memory: '8Gi', cpu: '16', containerMemory: '512Mi' } }],
+  });
+  const body = { name: 'test', limits: { memory: '1Gi' } };
+  t.match((await api.call('POST', `${path}/blog/environments`, { body })).body, {
+    limits: { pods: 30, memory: '1Gi' },
+  });
+  const taken = await api.call('PATCH', `${path}/blog/environments/test`, { body: { limits: { memory: null } } });
+  t.match(taken.body, { limits: { memory: '8Gi' } });
+  t.match((await api.call('GET', path)).body, { items: [{ environments: [{}, { limits: { memory: '8Gi' } }] }] });
 });
 
 t.test('401: nothing without a session', async (t) => {

@@ -10,6 +10,7 @@ import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { KubeError } from '../../../runtime/kube/kube-client.ts';
 import { markWorkloadDeleted, projectWorkload } from '../../../runtime/records/workloads.ts';
 import { testApi } from '../../support/api.ts';
+import { fakeClock } from '../../support/clock.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
 import { silentLog } from '../../support/log.ts';
 import { environmentId, seedShop } from '../../support/objects.ts';
@@ -30,7 +31,7 @@ async function service(t: { teardown(end: () => unknown): void }) {
   const verify = createVerifyWebhook({ pool, tokens });
   const api = await testApi(t, {
     routes: [
-      ...createAppRoutes({ kube, pool, baseUrl }),
+      ...createAppRoutes({ kube, pool, clock: fakeClock(), baseUrl }),
       ...createWebhookRoutes({ kube, pool, tokens, verify, baseUrl }),
       ...createHistoryRoutes({ kube, pool, verifyToken: verify, baseUrl }),
     ],

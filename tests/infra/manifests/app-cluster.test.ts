@@ -1,11 +1,6 @@
 import t from 'tap';
-import {
-  appDeployment,
-  appMiddlewares,
-  appRoute,
-  appService,
-  type AppManifestInput,
-} from '../../../infra/manifests/app.ts';
+import { appMiddlewares, appRoute, appSecurity, type AppRouteInput } from '../../../infra/manifests/app-route.ts';
+import { appDeployment, appService, type AppManifestInput } from '../../../infra/manifests/app.ts';
 import type { Pod } from '../../../runtime/contracts/pod.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { systemClock } from '../../../runtime/domain/clock.ts';
@@ -43,12 +38,16 @@ t.test('the objects of an app mean to Kubernetes what they say', { skip: noClust
   await Promise.all([deployments.whenSynced(), pods.whenSynced()]);
 
   const input = (generation: number, of = image): AppManifestInput => ({
-    ...{ id: newId(), name: 'api', namespace, host: `api--${namespace}.apps.test`, entryPoints: ['web'], gated: true },
+    ...{ id: newId(), name: 'api', namespace },
     spec: { port: 8080, replicas: 1, healthPath: '/healthz' },
     release: { generation, deploymentId: newId(), image: of },
   });
   const one = input(1);
-  const all = [...appMiddlewares(one), appDeployment(one), appService(one), appRoute(one)];
+  const hosts = [`api--${namespace}.apps.test`, `${namespace}.example.com`];
+  const security = { headers: true, csp: ['*.example.org'] };
+  const route: AppRouteInput = { ...one, hosts, entryPoints: ['web'], scheme: 'http', gated: true, security };
+  const middlewares = [...appMiddlewares(route), appSecurity(route)].filter((object) => object !== undefined);
+  const all = [...middlewares, appDeployment(one), appService(one), appRoute(route)];
   for (const object of all) t.equal(await applyObject(kube, object), 'created', object.kind);
   for (const object of all) t.equal(await applyObject(kube, object), 'unchanged', `${object.kind} again`);
 
@@ -75,4 +74,28 @@ t.test('the objects of an app mean to Kubernetes what they say', { skip: noClust
   );
   t.match(fault, /^(ErrImagePull|ImagePullBackOff).*never-built/);
   t.equal(deployments.get('api', namespace)?.status?.availableReplicas, 1, 'what ran before keeps serving');
+});
+
+t.test('limits and volumes are stored as they are written', { skip: noCluster }, async (t) => {
+  const { kube, namespace } = await testCluster(t);
+  const base: AppManifestInput = {
+    ...{ id: newId(), name: 'idle', namespace },
+    spec: { port: 8080, replicas: 0, volumes: ['/a', '/b'].map((path) => ({ name: 'data', path })) },
+    release: { generation: 1, deploymentId: newId(), image, envSecret: 'app-idle-env-0123456789abcdef' },
+  };
+  t.equal(await applyObject(kube, appDeployment(base)), 'created');
+  t.equal(await applyObject(kube, appDeployment({ ...base, exclusive: true })), 'updated');
+  for (const [memory, cpu] of [
+    ['1.5Gi', '0.3'],
+    ['100M', '1m'],
+    ['1025Ki', '3m'],
+    ['1024Mi', '1.5'],
+    ['4Mi', '2000m'],
+  ] as const) {
+    const limited = appDeployment({ ...base, exclusive: true, spec: { ...base.spec, memory, cpu } });
+    t.equal(await applyObject(kube, limited), 'updated', `${memory} ${cpu}`);
+    t.equal(await applyObject(kube, limited), 'unchanged', `${memory} ${cpu} again`);
+  }
+  t.equal(await applyObject(kube, appDeployment(base)), 'updated', 'and back');
+  t.equal(await applyObject(kube, appDeployment(base)), 'unchanged');
 });

@@ -1,11 +1,5 @@
 import t from 'tap';
-import {
-  appDeployment,
-  appMiddlewares,
-  appRoute,
-  appService,
-  type AppManifestInput,
-} from '../../../infra/manifests/app.ts';
+import { appDeployment, appService, type AppManifestInput } from '../../../infra/manifests/app.ts';
 import { spellingsPattern } from '../../../infra/manifests/header-spellings.ts';
 import { environmentNamespace } from '../../../infra/manifests/environment.ts';
 
@@ -16,9 +10,6 @@ const input: AppManifestInput = {
   namespace: 'shop-prod',
   spec: { port: 3000, replicas: 2 },
   release: { generation: 4, deploymentId: '0190a0a0-0000-7000-8000-000000000002', image: 'registry.test/api:2' },
-  host: 'api--shop-prod.apps.test',
-  entryPoints: ['websecure'],
-  gated: false,
 };
 const labels = {
   'app.kubernetes.io/managed-by': 'kipper',
@@ -96,6 +87,46 @@ t.test('what a release and a spec may add to the Deployment', async (t) => {
   });
 });
 
+t.test('limits: half of one is set aside, and what is not said stays as it was', async (t) => {
+  const resources = (spec: Partial<AppManifestInput['spec']>) => {
+    const built = appDeployment({ ...input, spec: { ...input.spec, ...spec } }) as {
+      spec: { template: { spec: { containers: { resources: object }[] } } };
+    };
+    return built.spec.template.spec.containers[0]?.resources;
+  };
+  t.same(resources({ memory: '1024Mi' }), { requests: { cpu: '20m', memory: '512Mi' }, limits: { memory: '1Gi' } });
+  t.same(resources({ cpu: '0.5' }), { requests: { cpu: '250m', memory: '64Mi' }, limits: { cpu: '500m' } });
+  t.same(resources({ cpu: '1m', memory: '4Mi' }), {
+    requests: { cpu: '1m', memory: '2Mi' },
+    limits: { cpu: '1m', memory: '4Mi' },
+  });
+});
+
+t.test('volumes, and one that only one pod at a time may have', async (t) => {
+  const volumes = [
+    { name: 'data', path: '/data' },
+    { name: 'data', path: '/more' },
+  ];
+  const built = appDeployment({ ...input, spec: { ...input.spec, volumes }, exclusive: true });
+  t.match(built.spec, {
+    strategy: { type: 'Recreate', rollingUpdate: undefined },
+    template: {
+      spec: {
+        volumes: [{ name: 'volume-data', persistentVolumeClaim: { claimName: 'data' } }],
+        containers: [
+          {
+            volumeMounts: [
+              { name: 'volume-data', mountPath: '/data' },
+              { name: 'volume-data', mountPath: '/more' },
+            ],
+          },
+        ],
+      },
+    },
+  });
+  t.match(appDeployment({ ...input, spec: { ...input.spec, volumes } }).spec, { strategy: { type: 'RollingUpdate' } });
+});
+
 t.test('the Service', async (t) => {
   t.same(appService(input), {
     apiVersion: 'v1',
@@ -103,57 +134,6 @@ t.test('the Service', async (t) => {
     metadata,
     spec: { selector, ports: [{ name: 'http', port: 80, targetPort: 'http', protocol: 'TCP' }] },
   });
-});
-
-t.test('the route, without and with a gate', async (t) => {
-  const rule = { kind: 'Rule', match: 'Host(`api--shop-prod.apps.test`)', services: [{ name: 'api', port: 80 }] };
-  const route = { apiVersion: 'traefik.io/v1alpha1', kind: 'IngressRoute', metadata };
-  t.same(appRoute(input), { ...route, spec: { entryPoints: ['websecure'], routes: [rule] } });
-  t.same(appRoute({ ...input, gated: true }), {
-    ...route,
-    spec: {
-      entryPoints: ['websecure'],
-      routes: [{ ...rule, middlewares: [{ name: 'api-gate-strip' }, { name: 'api-gate' }] }],
-    },
-  });
-});
-
-t.test('the gate removes what clients may not send, then asks the checker about this very app', async (t) => {
-  const middleware = { apiVersion: 'traefik.io/v1alpha1', kind: 'Middleware' };
-  t.same(appMiddlewares(input), [
-    {
-      ...middleware,
-      metadata: { ...metadata, name: 'api-gate-strip' },
-      spec: {
-        headers: {
-          customRequestHeaders: {
-            'X-Svc-Key-Prefix': '',
-            'X-Svc-Key-Name': '',
-            RateLimit: '',
-            'RateLimit-Policy': '',
-            'X-Forwarded-Method': '',
-            'X-Forwarded-Uri': '',
-            'HTTP2-Settings': '',
-          },
-        },
-      },
-    },
-    {
-      ...middleware,
-      metadata: { ...metadata, name: 'api-gate' },
-      spec: {
-        forwardAuth: {
-          address: `http://svc-authz.svc-system.svc/authorize?app=${id}`,
-          trustForwardHeader: true,
-          authRequestHeaders: ['X-API-Key', 'Origin', 'Access-Control-Request-Method'],
-          authResponseHeaders: ['X-Svc-Key-Prefix', 'X-Svc-Key-Name', 'RateLimit', 'RateLimit-Policy', 'X-API-Key'],
-          authResponseHeadersRegex:
-            '(?i)^(x[^a-z0-9]svc[^a-z0-9]key[^a-z0-9]prefix|x[^a-z0-9]svc[^a-z0-9]key[^a-z0-9]name|ratelimit|' +
-            'ratelimit[^a-z0-9]policy|x[^a-z0-9]api[^a-z0-9]key)$',
-        },
-      },
-    },
-  ]);
 });
 
 t.test('every spelling of a header, and nothing else', async (t) => {

@@ -43,5 +43,8 @@ t.test('a taken name is refused in the words of the specification', (t) => {
   t.equal(problem.status, 409);
   t.match(problem.message, 'already used by an app in this environment, and'.replace(', and', ';'));
   t.match(problem.message, 'an app, a function and a job cannot share a name');
+  const withServices = 'an app, a function, a job and a service cannot share a name';
+  t.match(nameTaken('hello', 'Service').message, `already used by a service in this environment; ${withServices}`);
+  t.match(nameTaken('hello', 'App', 'Service').message, withServices);
   t.end();
 });

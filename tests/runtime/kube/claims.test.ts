@@ -4,7 +4,16 @@ import type { HostName, WorkloadName } from '../../../runtime/contracts/resource
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { idLabel, managedLabels } from '../../../runtime/domain/labels.ts';
-import { claimHost, releaseHosts, releaseName, reserveName } from '../../../runtime/kube/claims.ts';
+import {
+  claimHost,
+  claimHostAhead,
+  dropClaim,
+  otherHolder,
+  releaseHosts,
+  releaseName,
+  releaseOtherHosts,
+  reserveName,
+} from '../../../runtime/kube/claims.ts';
 import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
 import { noCluster, testCluster } from '../../support/kubernetes.ts';
@@ -97,16 +106,16 @@ t.test('only what the workload holds is given back', async (t) => {
   const kube = fakeKube();
   const [app, other] = [workload('App', 'api'), workload('Function', 'other')];
   const id = app.metadata.labels?.[idLabel] ?? '';
-  for (const host of ['old.example.com', 'new.example.com']) await claimHost(kube, app, host);
+  for (const host of ['old.example.com', 'new.example.com', 'www.example.com']) await claimHost(kube, app, host);
   await claimHost(kube, other, 'other.example.com');
   await reserveName(kube, app);
-  await releaseHosts(kube, id, 'new.example.com');
+  t.equal(await releaseOtherHosts(kube, id, ['new.example.com', 'www.example.com'], new Date()), undefined);
   t.same(
     kube
       .all(kinds.HostName)
       .map(({ metadata }) => metadata.name)
       .sort(),
-    ['new.example.com', 'other.example.com'],
+    ['new.example.com', 'other.example.com', 'www.example.com'],
   );
   await releaseName(kube, workload('Function', 'api'));
   t.equal(kube.all(kinds.WorkloadName).length, 1, 'somebody else cannot give it back');
@@ -117,6 +126,46 @@ t.test('only what the workload holds is given back', async (t) => {
     ['other.example.com'],
   );
   t.equal(kube.all(kinds.WorkloadName).length, 0);
+});
+
+t.test('a host that was claimed ahead of the spec is kept for its time, or until the spec names it', async (t) => {
+  const kube = fakeKube();
+  const [app, other] = [workload('App', 'api'), workload('App', 'other')];
+  const id = app.metadata.labels?.[idLabel] ?? '';
+  const [now, until] = [new Date('2026-01-01T00:00:00Z'), new Date('2026-01-01T00:01:00Z')];
+  const hosts = () =>
+    kube
+      .all(kinds.HostName)
+      .map(({ metadata }) => metadata.name)
+      .sort();
+  const release = (keep: string[], at = now) => releaseOtherHosts(kube, id, keep, at);
+  await claimHost(kube, app, 'api.example.com');
+  const first = await claimHostAhead(kube, app, 'www.example.com', until);
+  t.match(first, { made: { metadata: { name: 'www.example.com' } } });
+  t.equal(await claimHostAhead(kube, app, 'www.example.com', until), 'claimed', 'not made by this call');
+  t.equal(await claimHostAhead(kube, app, 'api.example.com', until), 'claimed');
+  t.match(await claimHostAhead(kube, other, 'www.example.com', until), { holder: { name: 'api' } });
+  const otherId = other.metadata.labels?.[idLabel] ?? '';
+  t.same(await otherHolder(kube, otherId, 'www.example.com'), { kind: 'App', namespace: 'shop-prod', name: 'api' });
+  t.equal(await otherHolder(kube, id, 'www.example.com'), undefined);
+  t.equal(await otherHolder(kube, id, 'none.example.com'), undefined);
+
+  t.equal(await release(['api.example.com']), 60_000);
+  t.same(hosts(), ['api.example.com', 'www.example.com']);
+  t.equal(await release(['api.example.com'], until), undefined, 'a promise that nobody kept');
+  t.same(hosts(), ['api.example.com']);
+
+  await claimHostAhead(kube, app, 'www.example.com', until);
+  t.equal(await claimHost(kube, app, 'www.example.com'), 'claimed');
+  t.equal(await release(['api.example.com']), undefined, 'one that the spec named is an ordinary claim');
+  t.same(hosts(), ['api.example.com']);
+
+  const made = await claimHostAhead(kube, app, 'web.example.com', until);
+  if (made !== 'claimed' && 'made' in made) await dropClaim(kube, made.made);
+  t.same(hosts(), ['api.example.com']);
+  await claimHostAhead(kube, app, 'web.example.com', until);
+  await releaseHosts(kube, id);
+  t.same(hosts(), [], 'the end of the workload waits for nothing');
 });
 
 t.test('on the real API server fifty racers end the same way', { skip: noCluster }, async (t) => {

@@ -1,6 +1,7 @@
 import t from 'tap';
 import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../../runtime/contracts/pod.ts';
+import type { ReleaseStatus } from '../../../runtime/contracts/resources/app.ts';
 import { releaseAnnotation } from '../../../runtime/domain/labels.ts';
 import { othersGoneInMs, releaseStatus, type Deployment } from '../../../workers/controllers/app-release.ts';
 
@@ -62,6 +63,46 @@ t.test('what was available stays so, for this release only', (t) => {
   const older = { release: { ...status.release, generation: 1 } };
   t.equal(releaseStatus({ ...app, status: older }, undefined, [], now)?.phase, 'progressing');
   t.equal(releaseStatus({ spec: { image: 'x:1', port: 8080, replicas: 1 } }, undefined, [], now), undefined);
+  t.end();
+});
+
+t.test('other pods of the same release are waited for as well', (t) => {
+  const withMemory = (memory: string, status: Partial<NonNullable<Deployment['status']>> = {}) => {
+    const made = deployment(status);
+    const template = { ...made.spec.template, spec: { containers: [{ resources: { limits: { memory } } }] } };
+    return { ...made, spec: { ...made.spec, template } };
+  };
+  const see = (before: ReleaseStatus | undefined, live: Stored<Deployment>) =>
+    releaseStatus({ ...app, ...(before && { status: { release: before } }) }, live, [pod(2)], now);
+  const first = see(undefined, withMemory('1Gi'));
+  t.match(first, { phase: 'available', template: /^[0-9a-f]{16}$/ });
+  t.same(see(first, withMemory('1Gi', { availableReplicas: 0 })), first, 'a pod that fails is no other pod');
+  const rolling = see(first, withMemory('2Gi', { updatedReplicas: 0 }));
+  t.match(rolling, { phase: 'progressing' });
+  t.not(rolling?.template, first?.template);
+  t.match(see(rolling, withMemory('2Gi', { replicas: 2 })), { phase: 'progressing' });
+  t.match(see(rolling, withMemory('2Gi')), { phase: 'available', template: rolling?.template });
+  const stuck = { conditions: [{ type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded' }] };
+  t.match(see(rolling, withMemory('2Gi', { ...stuck, availableReplicas: 0 })), { phase: 'failed' });
+  t.match(see(first, withMemory('1Gi', { updatedReplicas: 0 })), { phase: 'available' }, 'taken back');
+  const older = { generation: 2, deploymentId: release.deploymentId, phase: 'available' as const };
+  t.match(
+    see(older, withMemory('1Gi', { availableReplicas: 0 })),
+    { phase: 'available', template: first?.template },
+    'what an older version of the platform reported still counts',
+  );
+  t.end();
+});
+
+t.test('pods that are refused say why', (t) => {
+  const refused = deployment({
+    ...{ availableReplicas: 0, updatedReplicas: 0, replicas: 0 },
+    conditions: [
+      { type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded' },
+      { type: 'ReplicaFailure', status: 'True', message: 'pods "api-1" is forbidden: exceeded quota: svc-environment' },
+    ],
+  });
+  t.match(releaseStatus(app, refused, [], now), { phase: 'failed', message: /exceeded quota/ });
   t.end();
 });
 

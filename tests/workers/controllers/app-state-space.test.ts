@@ -29,12 +29,31 @@ const release = (generation: number, image: string) => ({
 });
 
 interface Route extends KubeObject {
-  spec: { routes: { middlewares?: object[] }[] };
+  spec: { routes: { match: string; middlewares?: { name: string }[] }[] };
 }
+
+const demandsKey = ({ spec }: Route) => (spec.routes[0]?.middlewares ?? []).some(({ name }) => name === 'api-gate');
 
 /** Whether the route of an app demands a key, as a client of the ingress would see it. */
 function isGated(kube: FakeKube): boolean {
-  return kube.all<Route>(kinds.IngressRoute).some(({ spec }) => (spec.routes[0]?.middlewares ?? []).length > 0);
+  return kube.all<Route>(kinds.IngressRoute).some(demandsKey);
+}
+
+/** What a route may never be without: the Middlewares that it names, and a claim of each of its hosts. */
+function checkRoutes(kube: FakeKube): void {
+  const [middlewares, hosts] = [kinds.Middleware, kinds.HostName].map(
+    (kind) => new Set(kube.all(kind).map(({ metadata }) => metadata.name)),
+  );
+  for (const { spec } of kube.all<Route>(kinds.IngressRoute)) {
+    const [rule] = spec.routes;
+    const missing = [
+      ...(rule?.middlewares ?? []).map(({ name }) => name).filter((name) => !middlewares?.has(name)),
+      ...[...(rule?.match ?? '').matchAll(/`([^`]+)`/g)]
+        .map(([, host = '']) => host)
+        .filter((host) => !hosts?.has(host)),
+    ];
+    if (missing.length > 0) throw new Error(`the route names what is not there: ${missing.join(', ')}`);
+  }
 }
 
 const scenario: Scenario<Records> = {
@@ -52,9 +71,7 @@ const scenario: Scenario<Records> = {
         platformConfig: () => ({ ...settings, ingressAddress: 'http://traefik.edge.svc' }),
         // The client of a life fails once that has ended; what the ingress answers comes from the objects themselves.
         probeGate: async () =>
-          (await kube.list<Route>(kinds.IngressRoute)).items.some(
-            ({ spec }) => (spec.routes[0]?.middlewares ?? []).length > 0,
-          )
+          (await kube.list<Route>(kinds.IngressRoute)).items.some(demandsKey)
             ? { kind: 'refused' }
             : { kind: 'open', status: 404 },
         records: {
@@ -72,7 +89,9 @@ const scenario: Scenario<Records> = {
     create(1),
     change(release(2, 'registry.test/api:2')),
     change({ gate: { enabled: true } }),
+    change({ extraHosts: ['a.example.test', 'b.example.test'], security: { headers: true } }),
     change({ gate: { enabled: false }, hostname: 'api.example.test' }),
+    change({ extraHosts: ['b.example.test'], security: { headers: false } }),
     change({ gate: { enabled: true } }),
     (kube) => kube.delete(place),
     create(2),
@@ -87,6 +106,7 @@ const scenario: Scenario<Records> = {
   },
   outcome: ({ workloads, accepted }) => [Object.fromEntries(workloads), Object.fromEntries(accepted)],
   always(kube, { workloads }) {
+    checkRoutes(kube);
     const gatedRow = [...workloads.values()].some(({ gated, deleted }) => gated && !deleted);
     if (isGated(kube) && !gatedRow) throw new Error('the route asks checkers that do not know the app');
     if (kube.all(kinds.Deployment).length > 0 && kube.all(kinds.WorkloadName).length === 0) {

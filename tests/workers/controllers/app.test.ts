@@ -1,132 +1,15 @@
 import t from 'tap';
-import type { KubeObject, Stored } from '../../../runtime/contracts/kubernetes.ts';
+import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
 import type { App } from '../../../runtime/contracts/resources/app.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
-import type { PlatformConfigSpec } from '../../../runtime/contracts/resources/platform-config.ts';
-import { transaction } from '../../../runtime/db/pool.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
-import {
-  environmentIdLabel,
-  environmentLabel,
-  idLabel,
-  managedLabels,
-  projectLabel,
-  workloadFinalizer,
-} from '../../../runtime/domain/labels.ts';
-import { createEventRecorder } from '../../../runtime/kube/events.ts';
-import { acceptDeployment, listDeployments } from '../../../runtime/records/deployments.ts';
-import { findWorkload, markWorkloadDeleted, projectWorkload } from '../../../runtime/records/workloads.ts';
-import { appController } from '../../../workers/controllers/app.ts';
-import type { GateAnswer, GateQuestion } from '../../../workers/controllers/gate-probe.ts';
-import { fakeClock } from '../../support/clock.ts';
-import { fakeKube } from '../../support/fake-kube.ts';
+import { idLabel, managedLabels, workloadFinalizer } from '../../../runtime/domain/labels.ts';
+import { listDeployments } from '../../../runtime/records/deployments.ts';
+import { findWorkload } from '../../../runtime/records/workloads.ts';
+import type { GateAnswer } from '../../../workers/controllers/gate-probe.ts';
 import { silentLog } from '../../support/log.ts';
 import { environmentId } from '../../support/objects.ts';
-import { testDatabase } from '../../support/postgres.ts';
-
-const namespace = 'shop-prod';
-const place = { [projectLabel]: 'shop', [environmentLabel]: 'prod', [environmentIdLabel]: environmentId };
-const settings: PlatformConfigSpec = {
-  appsDomain: 'apps.test',
-  cluster: 'c1',
-  scheme: 'http',
-  publicPort: 18080,
-  entryPoints: ['web'],
-  ingressAddress: 'http://traefik.test:80',
-  runtimeImages: { node: 'registry.test/node:1' },
-};
-
-interface Teardown {
-  teardown(end: () => unknown): void;
-}
-
-/** The controller over objects in memory and real records, with a pass whenever a test wants one. */
-async function setUp(t: Teardown) {
-  const { pool } = await testDatabase(t);
-  const kube = fakeKube();
-  const clock = fakeClock();
-  const order: string[] = [];
-  const world = {
-    kube,
-    clock,
-    pool,
-    order,
-    settings: settings as PlatformConfigSpec | undefined,
-    projectionFails: false,
-    /** What the ingress answers to a request without a key; as Traefik with the route that is there, unless told. */
-    answer: undefined as GateAnswer | undefined,
-    asked: [] as GateQuestion[],
-  };
-  kube.seed({
-    apiVersion: 'v1',
-    kind: 'Namespace',
-    metadata: { name: namespace, labels: { ...managedLabels(), ...place } },
-  });
-  kube.intercept = ({ verb, kind, name }) => {
-    if (['create', 'replace', 'delete'].includes(verb)) order.push(`${verb} ${kind} ${name}`);
-  };
-  const controller = appController({
-    kube,
-    clock,
-    platformConfig: () => world.settings,
-    events: createEventRecorder({ kube, component: 'svc-controllers', clock, log: silentLog }),
-    async probeGate(question) {
-      world.asked.push(question);
-      if (world.answer) return world.answer;
-      const route = JSON.stringify(kube.all(kinds.IngressRoute)[0]?.spec ?? '');
-      return route.includes('middlewares') ? { kind: 'refused' } : { kind: 'open', status: 404 };
-    },
-    records: {
-      async project(workload) {
-        if (world.projectionFails) throw new Error('the database is away');
-        order.push(`project gated=${workload.gated}`);
-        await projectWorkload(pool, workload);
-      },
-      async deployFirst(workloadId, image) {
-        const request = { workloadId, trigger: 'manual' as const, image, dedupKey: 'initial', onlyFirst: true };
-        await transaction(pool, (client) => acceptDeployment(client, request));
-      },
-      markDeleted: (id) => markWorkloadDeleted(pool, id),
-    },
-  });
-
-  const read = async (name = 'api') => kube.get<App>(kinds.App, name, namespace);
-  const app = async (name = 'api') => {
-    const found = await read(name);
-    if (!found) throw new Error(`no app ${name}`);
-    return found;
-  };
-  const pass = async (name = 'api') => {
-    const request = { namespace, name, object: await read(name), signal: new AbortController().signal, log: silentLog };
-    const outcome = await controller.reconcile(request);
-    return { outcome, app: await read(name) };
-  };
-  const create = (name = 'api', spec: Partial<App['spec']> = {}) =>
-    kube.create<App>({
-      apiVersion: 'platform.svc/v1',
-      kind: 'App',
-      metadata: { name, namespace },
-      spec: { image: `registry.test/${name}:1`, port: 8080, replicas: 1, ...spec },
-    });
-  const change = async (spec: object, name = 'api') =>
-    kube.mergePatch<App>({ apiVersion: 'platform.svc/v1', kind: 'App', namespace, name }, { spec });
-  /** What the rollout step does. */
-  const release = async (generation: number, image = `registry.test/api:${generation}`) => {
-    const deploymentId = newId();
-    await change({ release: { generation, deploymentId, image } });
-    return deploymentId;
-  };
-  /** What the deployment controller of the cluster would say. */
-  const observe = async (status: object, name = 'api') => {
-    const live = await kube.get<KubeObject>(kinds.Deployment, name, namespace);
-    if (!live) throw new Error('no deployment');
-    await kube.replaceStatus({ ...live, status: { observedGeneration: live.metadata.generation, ...status } });
-  };
-  const ready = { replicas: 1, updatedReplicas: 1, readyReplicas: 1, availableReplicas: 1 };
-  return { ...world, world, controller, read, app, pass, create, change, release, observe, ready };
-}
-
-const namesOf = (objects: Stored<KubeObject>[]) => objects.map(({ metadata }) => metadata.name).sort();
+import { namesOf, namespace, place, settings, setUp } from './app-world.ts';
 
 t.test('a new app gets identity, claims, record and first deployment, each once', async (t) => {
   const { create, pass, pool, kube, app } = await setUp(t);
@@ -271,7 +154,7 @@ t.test('the gate goes on from the checkers to the route, and off the other way, 
   await clock.advance(500);
   const done = await pass();
   t.same([done.app?.status?.gate, done.outcome], ['gated', undefined]);
-  t.match(world.asked, [{ address: 'http://traefik.test:80', host: 'api--shop-prod.apps.test:18080' }]);
+  t.match(world.asked, [{ address: 'http://traefik.test:80', hosts: ['api--shop-prod.apps.test:18080'] }]);
 
   order.length = 0;
   await change({ gate: { enabled: false } });

@@ -4,19 +4,20 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import type { Test } from 'tap';
-import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
+import type { KubeObject, Stored } from '../../../runtime/contracts/kubernetes.ts';
 import type { App } from '../../../runtime/contracts/resources/app.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { KubeError } from '../../../runtime/kube/kube-client.ts';
 import type { FakeKube } from '../../support/fake-kube.ts';
 
-const path = /^\/apis\/platform\.svc\/v1(?:\/namespaces\/([^/]+))?\/apps(?:\/([^/]+))?$/;
+const path = /^\/(?:apis\/platform\.svc|api)\/v1(?:\/namespaces\/([^/]+))?\/(apps|secrets)(?:\/([^/]+))?$/;
 
-/** Serves the Apps of a fake cluster over HTTP, so that other processes can use it. Answers with a kubeconfig's path. */
+/** Serves the Apps and Secrets of a fake cluster over HTTP, so that other processes can use it. Answers with a kubeconfig's path. */
 export async function serveApps(t: Test, kube: FakeKube): Promise<string> {
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
     const url = new URL(request.url ?? '/', 'http://api');
-    const [matched, namespace, name] = path.exec(url.pathname) ?? [];
+    const [matched, namespace, plural, name] = path.exec(url.pathname) ?? [];
+    const kind = plural === 'secrets' ? kinds.Secret : kinds.App;
     if (matched === undefined) throw new KubeError(404, 'NotFound', `nothing at ${url.pathname}`);
     if (name === undefined && url.searchParams.get('watch') === 'true') {
       const gone = new AbortController();
@@ -28,14 +29,15 @@ export async function serveApps(t: Test, kube: FakeKube): Promise<string> {
       }
       return undefined;
     }
+    if (request.method === 'POST') return kube.create((await json(request)) as KubeObject);
     if (name === undefined) {
       const { items, resourceVersion } = await kube.list<App>(kinds.App);
       return { kind: 'AppList', metadata: { resourceVersion }, items };
     }
-    if (request.method === 'PUT') return kube.replace<App>((await json(request)) as Stored<App>);
-    const app = await kube.get<App>(kinds.App, name, namespace);
-    if (!app) throw new KubeError(404, 'NotFound', `apps "${name}" not found`);
-    return app;
+    if (request.method === 'PUT') return kube.replace((await json(request)) as Stored<KubeObject>);
+    const found = await kube.get(kind, name, namespace);
+    if (!found) throw new KubeError(404, 'NotFound', `${plural} "${name}" not found`);
+    return found;
   };
   const respond = async (request: IncomingMessage, response: ServerResponse) => {
     const reply = (status: number, body: unknown) =>

@@ -1,5 +1,7 @@
 import t from 'tap';
-import { testApp } from './rollout-world.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import type { Secret } from '../../../runtime/host/owned-secret.ts';
+import { namespace, testApp } from './rollout-world.ts';
 import { untilEnded, workerWorld } from './worker-world.ts';
 
 const failpoints = [
@@ -16,6 +18,8 @@ t.test('killed at every step, a deployment still ends, exactly once', async (t) 
   let workers = startWorkers();
   for (const [index, failpoint] of failpoints.entries()) {
     arm(failpoint);
+    const env = [{ name: 'REVISION', value: `number ${index + 1}` }];
+    await kube.mergePatch({ ...kinds.App, namespace, name: 'api' }, { spec: { env } });
     const id = await app.accept(`r/api:${index + 1}`);
     t.equal(await workers.ended, 'SIGKILL', failpoint);
     // As if the time of the lost attempt had passed.
@@ -24,7 +28,12 @@ t.test('killed at every step, a deployment still ends, exactly once', async (t) 
     const entries = await untilEnded(app);
     t.equal(entries.length, index + 1, 'once in history');
     t.match(entries[0], { id, revision: index + 1, state: 'succeeded', current: true });
-    t.match((await app.object()).spec.release, { generation: index + 1, deploymentId: id });
+    const { release } = (await app.object()).spec;
+    t.match(release, { generation: index + 1, deploymentId: id });
+    const environments = kube.all<Secret>(kinds.Secret);
+    t.equal(environments.length, index + 1, 'one environment a release');
+    const own = environments.find(({ metadata }) => metadata.name === release?.envSecret);
+    t.equal(Buffer.from(own?.data?.['REVISION'] ?? '', 'base64').toString(), `number ${index + 1}`);
     for (;;) {
       const { rows } = await pool.query<{ state: string }>('SELECT state FROM work WHERE record_id = $1', [id]);
       if (rows[0]?.state === 'done') break;

@@ -1,0 +1,79 @@
+import type { KubeObject, Stored } from '../contracts/kubernetes.ts';
+import { apiGroup, releaseAnnotation } from '../domain/labels.ts';
+import { environmentDigest, resolveVariables, type Variable } from '../domain/variables.ts';
+import { ensureChild } from '../kube/children.ts';
+import type { KubeClient } from '../kube/kube-client.ts';
+import { ownedSecret, type Secret } from './owned-secret.ts';
+import { workloadIdOf, type WorkloadObject } from './workload-objects.ts';
+import type { SecretSet } from './workload-secrets.ts';
+
+/** On a workload: the names of its environments' Secrets, separated by commas. */
+const environmentsAnnotation = `${apiGroup}/environments`;
+
+/** What a workload's containers are to find in their environment. */
+export interface ResolvedEnvironment {
+  /** Of the Secret that holds it: `app-<name>-env-<digest>`. */
+  name: string;
+  variables: Variable[];
+}
+
+/**
+ * The environment that a workload's variables and secrets make; undefined when there are none. The name says whether two
+ * are the same without telling what is in them. Pure. @throws Problem `invalid_value` as {@link resolveVariables}
+ */
+export function resolvedEnvironment(
+  workload: WorkloadObject,
+  variables: readonly Variable[],
+  { secrets, salt }: SecretSet,
+): ResolvedEnvironment | undefined {
+  const resolved = resolveVariables(variables, secrets);
+  if (resolved.length === 0) return undefined;
+  const { kind, metadata } = workload;
+  // With the identity: a later workload of the same name never meets one that is still being removed.
+  const digest = environmentDigest(resolved, `${workloadIdOf(workload)}${salt}`);
+  return { name: `${kind.toLowerCase()}-${metadata.name}-env-${digest}`, variables: resolved };
+}
+
+/**
+ * Sees to it that the Secret of an environment is there, marked as wanted by this release: whoever removes old ones
+ * leaves alone what a release that is not applied yet is going to use.
+ * @throws ForeignObjectError, ChildError, NotYetError as {@link ensureChild}
+ */
+export async function ensureEnvironmentSecret(
+  kube: Pick<KubeClient, 'get' | 'create' | 'replace'>,
+  workload: Stored<WorkloadObject>,
+  { name, variables }: ResolvedEnvironment,
+  generation: number,
+): Promise<void> {
+  const data = Object.fromEntries(variables.map((each) => [each.name, Buffer.from(each.value).toString('base64')]));
+  const secret = ownedSecret(workload, name, data);
+  const { namespace = '', labels = {} } = secret.metadata;
+  const annotations = { [releaseAnnotation]: String(generation) };
+  const desired: Secret = { ...secret, metadata: { name, namespace, labels, annotations }, immutable: true };
+  await ensureChild<Secret>(kube, workload, desired, {
+    keep: (live, wanted) => (wantedByRelease(live) >= generation ? live : wanted),
+  });
+}
+
+/** The newest release that wanted an environment's Secret. */
+export function wantedByRelease({ metadata }: KubeObject): number {
+  return Number(metadata.annotations?.[releaseAnnotation] ?? 0);
+}
+
+/** The names of the environments that were made for a workload's releases and not removed yet. */
+export function environmentSecrets({ metadata }: KubeObject): string[] {
+  return (metadata.annotations?.[environmentsAnnotation] ?? '').split(',').filter((name) => name !== '');
+}
+
+/** What {@link environmentSecrets} reads, with one name more; goes onto the workload with the release that uses it. Pure. */
+export function withEnvironmentSecret(workload: KubeObject, name: string): Record<string, string> {
+  const names = new Set([...environmentSecrets(workload), name]);
+  return { ...workload.metadata.annotations, [environmentsAnnotation]: [...names].join(',') };
+}
+
+/** A merge patch that leaves these names, unless the workload changed meanwhile. Pure. */
+export function environmentSecretsPatch({ metadata }: Stored<KubeObject>, names: readonly string[]): object {
+  const { uid, resourceVersion } = metadata;
+  const annotations = { [environmentsAnnotation]: names.length === 0 ? null : names.join(',') };
+  return { metadata: { uid, resourceVersion, annotations } };
+}

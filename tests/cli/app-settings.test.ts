@@ -1,0 +1,146 @@
+import t from 'tap';
+import { accepted, app, createdAt, deployment, id, sequence, world } from './world.ts';
+
+const path = '/api/v1/projects/shop/apps/api';
+const restarted = () => ({
+  [`POST ${path}/restart`]: { status: 202, body: accepted },
+  [`GET /api/v1/projects/shop/deployments/${id}`]: sequence(
+    { body: { ...deployment, status: 'rolling_out' } },
+    { body: deployment },
+  ),
+});
+const hint = 'pods have it from the next deployment on; at once: svc app restart api --project shop\n';
+
+t.test('app create and update send the settings that are given, and nothing else', async (t) => {
+  const { run, seen } = await world(t, {
+    'POST /api/v1/projects/shop/apps': { status: 201, body: app },
+    [`PATCH ${path}`]: { body: app },
+  });
+  const create = ['app', 'create', 'api', '--image', 'r/api:1', '--no-wait'];
+  const settings = ['--port', '80', '--replicas', '0', '--health-path', '/up', '--memory', '512Mi', '--cpu', '500m'];
+  const lists = ['--volume', 'a:/a', '--volume', 'b:/b', '--env', 'A=1', '--env', 'B=${A}=x'];
+  t.equal((await run([...create, ...settings, ...lists])).code, 0);
+  const pods = { port: 80, replicas: 0, healthPath: '/up', memory: '512Mi', cpu: '500m' };
+  const volumes = [
+    { name: 'a', path: '/a' },
+    { name: 'b', path: '/b' },
+  ];
+  t.match(seen[0]?.body, { name: 'api', image: 'r/api:1', ...pods, volumes, env: { A: '1', B: '${A}=x' } });
+  const update = ['app', 'update', 'api', '--no-wait'];
+  const updates: [string[], object][] = [
+    [settings, pods],
+    [['--volume', 'a:/a'], { volumes: [volumes[0]] }],
+    [['--no-volumes'], { volumes: [] }],
+    [['--default-memory', '--default-cpu', '--default-health-path'], { memory: null, cpu: null, healthPath: null }],
+  ];
+  for (const [flags, body] of updates) {
+    t.equal((await run([...update, ...flags])).code, 0);
+    t.same(seen.at(-1)?.body, body);
+  }
+  const wrong = [
+    ['--memory', '1Gi', '--default-memory'],
+    ['--volume', 'a:/a', '--no-volumes'],
+    ['--volume', 'a'],
+    ['--port', '0'],
+    ['--replicas', '51'],
+  ];
+  for (const flags of wrong) t.equal((await run([...update, ...flags])).code, 2, flags.join(' '));
+});
+
+t.test('app update waits until all pods are as the settings say', async (t) => {
+  const { run } = await world(t, {
+    [`PATCH ${path}`]: { body: app },
+    [`GET ${path}`]: sequence(
+      { body: { ...app, replicas: 2, status: 'deploying' } },
+      { body: { ...app, replicas: 2 } },
+      { body: { ...app, replicas: 2, readyReplicas: 2 } },
+    ),
+  });
+  const { stderr } = await run(['app', 'update', 'api', '--memory', '1Gi']);
+  t.equal(stderr, 'api: deploying (1 of 2 ready)\napi: running (1 of 2 ready)\n');
+});
+
+t.test('app show tells all of it, and what waits for a restart', async (t) => {
+  const { run } = await world(t, {
+    [`GET ${path}`]: {
+      body: {
+        ...app,
+        ...{ memory: '512Mi', cpu: '500m', healthPath: '/up', env: { A: '1', B: '2' }, pendingRestart: true },
+        volumes: [{ name: 'data', path: '/data' }],
+      },
+    },
+  });
+  const { stdout } = await run(['app', 'show', 'api']);
+  for (const line of [/Memory: +512Mi/, /CPU: +500m/, /Variables: +A, B\n/, /Volumes: +data:\/data/, /svc app restart/])
+    t.match(stdout, line);
+});
+
+t.test('app env', async (t) => {
+  const view = { variables: { A: '1', URL: 'http://${A}' }, pendingRestart: true };
+  const { run, seen } = await world(t, {
+    [`PATCH ${path}/env`]: { body: view },
+    [`GET ${path}/env`]: { body: view },
+    ...restarted(),
+  });
+  const set = await run(['app', 'env', 'set', 'api', 'A=1', 'EMPTY=', 'EQUALS=a=b', 'NUMBER=007']);
+  t.match(set, { code: 0, stderr: hint });
+  t.same(seen[0]?.body, { A: '1', EMPTY: '', EQUALS: 'a=b', NUMBER: '007' });
+  t.equal(set.stdout, 'NAME   VALUE\nA      1\nURL    http://${A}\n');
+
+  const at = await run(['app', 'env', 'set', 'api', 'A=2', '--restart']);
+  t.equal(at.code, 0, at.stderr);
+  t.match(at.stdout, /Revision: +2\n.*Status: +succeeded/s);
+  t.match(at.stderr, /rolling out/);
+  t.match(await run(['app', 'env', 'delete', 'api', 'A', 'B']), { code: 0, stderr: hint });
+  t.same(seen.at(-1)?.body, { A: null, B: null });
+  const list = await run(['app', 'env', 'list', 'api']);
+  t.match(list, { code: 0, stderr: /runs with other values; at once: svc app restart api/ });
+  t.same(JSON.parse((await run(['app', 'env', 'list', 'api', '-o', 'json'])).stdout), view);
+  t.match(await run(['app', 'env', 'set', 'api', 'A']), { code: 2, stderr: /takes NAME=value; not "A"/ });
+  t.match(await run(['app', 'env', 'set', 'api']), { code: 2 });
+});
+
+t.test('app secret: values come by prompt or standard input, and go nowhere else', async (t) => {
+  const secret = { name: 'DB_PASSWORD', updatedAt: createdAt, hasPrevious: true };
+  const at = `${path}/secrets/DB_PASSWORD`;
+  const { run, seen } = await world(t, {
+    [`PUT ${at}`]: { body: secret },
+    [`GET ${at}`]: { body: { ...secret, value: 'two\nlines' } },
+    [`POST ${at}/restore`]: { body: secret },
+    [`DELETE ${at}`]: { status: 204 },
+    [`GET ${path}/secrets`]: { body: { items: [secret, { ...secret, name: 'T', hasPrevious: false }] } },
+    ...restarted(),
+  });
+  const set = ['app', 'secret', 'set', 'api', 'DB_PASSWORD'];
+  const typed = await run(set, { typed: ['hunter2\n'] });
+  t.match(typed, { code: 0, stdout: /DB_PASSWORD +1 hour ago +kept/ });
+  t.same(seen[0]?.body, { value: 'hunter2' });
+  t.notMatch(typed.stdout + typed.stderr, /hunter2/);
+  t.equal((await run([...set, '--value-stdin'], { stdin: 'two\nlines\n' })).code, 0);
+  t.same(seen[1]?.body, { value: 'two\nlines' });
+  t.match(await run(set), { code: 2, stderr: /give --value-stdin/ });
+  t.match(await run([...set, '--value-stdin']), { code: 2, stderr: /empty/ });
+  t.match(await run([...set, 'hunter2']), { code: 2 }, 'never as a word');
+
+  t.equal(
+    (await run(['app', 'secret', 'list', 'api'])).stdout,
+    'NAME          UPDATED      PREVIOUS\nDB_PASSWORD   1 hour ago   kept\nT             1 hour ago   -\n',
+  );
+  t.equal((await run(['app', 'secret', 'reveal', 'api', 'DB_PASSWORD'])).stdout, 'two\nlines\n');
+  t.match(await run(['app', 'secret', 'restore', 'api', 'DB_PASSWORD', '--restart']), {
+    code: 0,
+    stdout: /Revision: +2/,
+  });
+  t.match(await run(['app', 'secret', 'delete', 'api', 'DB_PASSWORD', '--yes']), {
+    code: 0,
+    stderr: `secret DB_PASSWORD is deleted\n${hint}`,
+  });
+  t.match(await run(['app', 'secret', 'delete', 'api', 'DB_PASSWORD'], { typed: ['n\n'] }), { code: 1 });
+});
+
+t.test('app restart follows the deployment, or returns at once', async (t) => {
+  const { run, seen } = await world(t, restarted());
+  t.match(await run(['app', 'restart', 'api']), { code: 0, stdout: /Status: +succeeded/, stderr: /rolling out/ });
+  t.match(await run(['app', 'restart', 'api', '--no-wait']), { code: 0, stdout: 'revision 2 of api is accepted\n' });
+  t.equal(seen.at(-1)?.method, 'POST');
+});

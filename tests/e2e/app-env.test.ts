@@ -1,0 +1,159 @@
+import t from 'tap';
+import { eventually, runningPlatform, testProject } from '../support/platform.ts';
+
+const platform = await runningPlatform();
+const hello = (version: string) => `localhost:5000/svc/hello:${version}`;
+
+interface Shown {
+  url: string;
+  status: string;
+  pendingRestart: boolean;
+  readyReplicas: number;
+}
+
+interface Listed<T> {
+  items: ({ metadata: { name: string } } & T)[];
+}
+
+async function listed<T>(namespace: string, what: string): Promise<Listed<T>['items']> {
+  const { stdout } = await platform.kubectl('-n', namespace, 'get', what, '-o', 'json');
+  return (JSON.parse(stdout) as Listed<T>).items;
+}
+
+/** What hello says of itself: its version and its own header. */
+async function said(url: string): Promise<[version: unknown, token: unknown]> {
+  const answer = await eventually(
+    () => platform.request(url),
+    ({ status }) => status === 200,
+  );
+  return [answer.json()['version'], answer.headers['x-token']];
+}
+
+t.test('variables and secrets reach the pods by a restart, and the values nobody else', async (t) => {
+  const { namespace, flags } = await testProject(t, platform);
+  const env = ['--env', 'VERSION=${NAME}-$$', '--env', 'NAME=first'];
+  await platform.ok(['app', 'create', 'api', '--image', hello('v1'), ...env, ...flags]);
+  const show = () => platform.json<Shown>(['app', 'show', 'api', ...flags]);
+  const { url, pendingRestart } = await show();
+  t.equal(pendingRestart, false);
+  t.same(await said(url), ['first-$', undefined]);
+
+  const [one, two] = ['correct-horse-battery', 'staple-and-a-half'];
+  const setToken = (value: string, ...more: string[]) =>
+    platform.ok(['app', 'secret', 'set', 'api', 'TOKEN', '--value-stdin', ...more, ...flags], value);
+  await setToken(one);
+  await platform.ok(['app', 'env', 'set', 'api', 'RESPONSE_HEADERS={"x-token":"${TOKEN}"}', 'NAME=second', ...flags]);
+  t.equal((await show()).pendingRestart, true);
+  t.same(await said(url), ['first-$', undefined], 'what runs goes on as it was started');
+  await platform.ok(['app', 'restart', 'api', ...flags]);
+  t.same(await said(url), ['second-$', one]);
+  t.equal((await show()).pendingRestart, false);
+  await setToken(two, '--restart');
+  t.same(await said(url), ['second-$', two]);
+  await platform.ok(['app', 'secret', 'restore', 'api', 'TOKEN', '--restart', ...flags]);
+  t.same(await said(url), ['second-$', one]);
+  t.equal(await platform.ok(['app', 'secret', 'reveal', 'api', 'TOKEN', ...flags]), one);
+
+  const refusals: [string[], RegExp][] = [
+    [['env', 'set', 'api', 'NAME=${VERSION}'], /NAME → VERSION → NAME.*invalid_value/],
+    [['env', 'set', 'api', 'X=${NOBODY}'], /"NOBODY", which is not set/],
+    [['env', 'set', 'api', 'PORT=1'], /set by the platform/],
+    [['env', 'delete', 'api', 'NAME'], /"VERSION" refers to "NAME"/],
+    [['secret', 'delete', 'api', 'TOKEN', '--yes'], /RESPONSE_HEADERS refers to/],
+    [['env', 'delete', 'api', 'NONE'], /not_found/],
+  ];
+  for (const [args, expected] of refusals) {
+    const refused = await platform.svc(['app', ...args, ...flags]);
+    t.equal(refused.code, 1, args.join(' '));
+    t.match(refused.stderr, expected);
+  }
+
+  // A rollback brings back an image, and keeps the environment of now.
+  await platform.ok(['app', 'update', 'api', '--image', hello('v2'), ...flags]);
+  await platform.ok(['app', 'rollback', 'api', ...flags]);
+  t.same(await said(url), ['second-$', one]);
+
+  const secrets = await eventually(
+    () => listed<{ immutable?: boolean }>(namespace, 'secrets'),
+    (items) => items.filter(({ metadata }) => metadata.name.startsWith('app-api-env-')).length <= 3,
+  );
+  t.ok(
+    secrets.some(({ metadata, immutable }) => metadata.name.startsWith('app-api-env-') && immutable),
+    'old environments go when no ReplicaSet of the history has them',
+  );
+  const seen = [
+    ...(await listed(namespace, 'apps.platform.svc,deployments,replicasets,pods,events')),
+    await platform.json(['app', 'secret', 'list', 'api', ...flags]),
+    await platform.json(['app', 'env', 'list', 'api', ...flags]),
+  ];
+  t.notMatch(JSON.stringify(seen), new RegExp(`${one}|${two}`));
+  for (const name of ['console-api', 'svc-workers', 'svc-controllers']) {
+    const logs = await platform.kubectl('-n', 'svc-system', 'logs', '-l', `app=${name}`, '--tail=-1', '--since=15m');
+    t.notMatch(logs.stdout, new RegExp(`${one}|${two}`), name);
+    if (name === 'console-api') t.match(logs.stdout, /"secret revealed"/);
+  }
+});
+
+t.test('other settings make new pods of the same revision, one after the other', async (t) => {
+  const { namespace, flags } = await testProject(t, platform);
+  await platform.ok(['app', 'create', 'api', '--image', hello('v1'), ...flags]);
+  const { url } = await platform.json<Shown>(['app', 'show', 'api', ...flags]);
+  await said(url);
+  const load = new AbortController();
+  const failures: number[] = [];
+  const loaded = (async () => {
+    while (!load.signal.aborted) {
+      const { status } = await platform.request(url);
+      if (status !== 200) failures.push(status);
+    }
+  })();
+  const settings = ['--memory', '96Mi', '--cpu', '200m', '--port', '9090', '--health-path', '/healthz'];
+  await platform.ok(['app', 'update', 'api', ...settings, '--replicas', '2', ...flags]);
+  load.abort();
+  await loaded;
+  t.same(failures, [], 'no request was lost');
+  interface Pod {
+    spec: { containers: { resources: object; ports: object[]; readinessProbe: object }[] };
+    metadata: { name: string; deletionTimestamp?: string };
+  }
+  const pods = (await listed<Pod>(namespace, 'pods')).filter(({ metadata }) => !metadata.deletionTimestamp);
+  t.equal(pods.length, 2);
+  for (const pod of pods) {
+    t.match(pod.spec.containers[0], {
+      resources: { limits: { cpu: '200m', memory: '96Mi' }, requests: { cpu: '100m', memory: '48Mi' } },
+      ports: [{ containerPort: 9090 }],
+      readinessProbe: { httpGet: { path: '/healthz' } },
+    });
+  }
+  t.equal((await platform.json<unknown[]>(['app', 'history', 'api', ...flags])).length, 1);
+});
+
+t.test('a volume that one pod may have is handed over, and stays while the app mounts it', async (t) => {
+  const { namespace, flags } = await testProject(t, platform);
+  const create = ['app', 'create', 'api', '--image', hello('v1'), '--volume', 'data:/data', ...flags];
+  const missing = await platform.svc(create);
+  t.equal(missing.code, 1);
+  t.match(missing.stderr, /no volume "data".*svc volume create/);
+  await platform.ok(['volume', 'create', 'data', '--size', '64Mi', ...flags]);
+  await platform.ok(create);
+  const scaled = await platform.svc(['app', 'update', 'api', '--replicas', '2', ...flags]);
+  t.equal(scaled.code, 1);
+  t.match(scaled.stderr, /"data" is ReadWriteOnce.*at most 1 replica/);
+  await platform.ok(['app', 'update', 'api', '--image', hello('v2'), ...flags]);
+  const [deployment] = await listed<{ spec: { strategy: object } }>(namespace, 'deployments');
+  t.match(deployment?.spec.strategy, { type: 'Recreate' });
+  t.match(await platform.json(['volume', 'show', 'data', ...flags]), {
+    status: 'ready',
+    mountedBy: [{ kind: 'App', name: 'api' }],
+  });
+  const refused = await platform.svc(['volume', 'delete', 'data', '--yes', ...flags]);
+  t.match(refused.stderr, /mounted by the app "api"/);
+  await platform.ok(['app', 'update', 'api', '--no-volumes', '--replicas', '2', ...flags]);
+  // The pod that had it goes on for a moment.
+  await eventually(
+    () => platform.json<{ mountedBy: unknown[] }>(['volume', 'show', 'data', ...flags]),
+    ({ mountedBy }) => mountedBy.length === 0,
+  );
+  await platform.ok(['volume', 'delete', 'data', '--yes', ...flags]);
+  t.match(await platform.json(['app', 'show', 'api', ...flags]), { readyReplicas: 2, volumes: [] });
+});

@@ -1,0 +1,248 @@
+import t from 'tap';
+import { createAppRoutes } from '../../../functions/apps/handler.ts';
+import type { App } from '../../../runtime/contracts/resources/app.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { newId } from '../../../runtime/domain/ids.ts';
+import type { Secret } from '../../../runtime/host/owned-secret.ts';
+import { resolvedEnvironment } from '../../../runtime/host/workload-environment.ts';
+import { readSecrets } from '../../../runtime/host/workload-secrets.ts';
+import { endDeployment, listDeployments, startDeployment } from '../../../runtime/records/deployments.ts';
+import { projectWorkload } from '../../../runtime/records/workloads.ts';
+import { testApi } from '../../support/api.ts';
+import { fakeClock } from '../../support/clock.ts';
+import { fakeKube } from '../../support/fake-kube.ts';
+import { recordingLog } from '../../support/log.ts';
+import { environmentId, seedShop } from '../../support/objects.ts';
+import { testDatabase } from '../../support/postgres.ts';
+
+const apps = '/api/v1/projects/shop/apps';
+const path = `${apps}/api`;
+const image = 'registry.test/shop/api:v1';
+const namespace = 'shop-prod';
+
+async function service(t: { teardown(end: () => unknown): void }, env?: Record<string, string>) {
+  const kube = fakeKube({ checkNamespaces: true });
+  seedShop(kube);
+  const { pool } = await testDatabase(t);
+  const log = recordingLog();
+  const routes = createAppRoutes({ kube, pool, clock: fakeClock(), baseUrl: 'http://console.test' });
+  const api = await testApi(t, { routes, log: log.log });
+  const created = await api.call('POST', apps, { body: { name: 'api', image, ...(env && { env }) } });
+  const app = async () => {
+    const found = await kube.get<App>(kinds.App, 'api', namespace);
+    if (!found) throw new Error('no app');
+    return found;
+  };
+  const setEnv = (body: object) => api.call('PATCH', `${path}/env`, { body });
+  const setSecret = (name: string, value: string) => api.call('PUT', `${path}/secrets/${name}`, { body: { value } });
+  /** What the rollout step does. */
+  const release = async (generation: number) => {
+    const found = await app();
+    const { spec } = found;
+    const environment = resolvedEnvironment(found, spec.env ?? [], await readSecrets(kube, found));
+    const next = { generation, deploymentId: newId(), image, ...(environment && { envSecret: environment.name }) };
+    await kube.mergePatch({ ...kinds.App, namespace, name: 'api' }, { spec: { release: null } });
+    await kube.mergePatch({ ...kinds.App, namespace, name: 'api' }, { spec: { release: next } });
+  };
+  const pending = async () => {
+    const [shown, env] = [await api.call('GET', path), await api.call('GET', `${path}/env`)];
+    if (shown.body.pendingRestart !== env.body.pendingRestart) throw new Error('two answers');
+    return shown.body.pendingRestart as boolean;
+  };
+  return { kube, pool, api, log, created, app, setEnv, setSecret, release, pending };
+}
+
+t.test('201 and 422: an app is made with variables that resolve', async (t) => {
+  const { created, app, api } = await service(t, { URL: 'http://${HOST}', HOST: 'h' });
+  t.equal(created.status, 201);
+  t.same(created.body.env, { HOST: 'h', URL: 'http://${HOST}' });
+  t.same((await app()).spec.env, [
+    { name: 'HOST', value: 'h' },
+    { name: 'URL', value: 'http://${HOST}' },
+  ]);
+  const refused: [Record<string, string>, RegExp][] = [
+    [{ A: '${B}', B: '${A}' }, /A → B → A/],
+    [{ A: '${NONE}' }, /"NONE", which is not set/],
+    [{ A: '${PORT}' }, /differs from pod to pod/],
+    [{ PORT: '1' }, /set by the platform/],
+    [{ SVC_MODE: '1' }, /set by the platform/],
+    [{ 'a b': '1' }, /usable variable name/],
+    [{ A: '${' }, /begins no reference/],
+  ];
+  for (const [env, message] of refused) {
+    const answer = await api.call('POST', apps, { body: { name: 'bad', image, env } });
+    t.match(answer, { status: 422, body: { code: 'invalid_value', message, details: { field: 'env' } } });
+  }
+  t.equal((await api.call('GET', `${apps}/bad`)).status, 404);
+});
+
+t.test('200: variables are set and removed one by one, whoever else does so at the same time', async (t) => {
+  const { kube, api, app, setEnv } = await service(t);
+  t.same((await api.call('GET', `${path}/env`)).body, { variables: {}, pendingRestart: false });
+  t.same((await setEnv({ A: '1', B: '${A}' })).body, { variables: { A: '1', B: '${A}' }, pendingRestart: false });
+  t.same((await setEnv({ A: '2', C: '' })).body.variables, { A: '2', B: '${A}', C: '' });
+  t.match(await setEnv({ A: null }), { status: 422, body: { message: /"B" refers to "A"/ } });
+  t.match(await setEnv({ NONE: null }), { status: 404 });
+  t.match(await setEnv({}), { status: 400 });
+  t.same((await setEnv({ A: null, B: null, C: null })).body.variables, {});
+  t.equal((await app()).spec.env, undefined);
+
+  let others = 3;
+  kube.intercept = async ({ verb, kind }) => {
+    if (verb !== 'mergePatch' || kind !== 'App' || others === 0) return;
+    const name = `OTHER${others--}`;
+    t.equal((await setEnv({ [name]: 'x' })).status, 200);
+  };
+  t.equal((await setEnv({ MINE: 'x' })).status, 200);
+  kube.intercept = undefined;
+  t.same(
+    (await app()).spec.env?.map(({ name }) => name),
+    ['MINE', 'OTHER1', 'OTHER2', 'OTHER3'],
+  );
+});
+
+t.test('200: PATCH of the app replaces all variables', async (t) => {
+  const { api, setEnv, setSecret } = await service(t, { A: '1' });
+  t.same((await api.call('PATCH', path, { body: { env: { B: '2' } } })).body.env, { B: '2' });
+  t.same((await api.call('PATCH', path, { body: { env: {} } })).body.env, {});
+  await setSecret('S', 'x');
+  t.match(await api.call('PATCH', path, { body: { env: { B: '${S}' } } }), { status: 200 });
+  t.match(await api.call('PATCH', path, { body: { env: { B: '${T}' } } }), { status: 422 });
+  t.match(await setEnv({ S: 'hidden' }), { status: 409, body: { code: 'already_exists', message: /secret "S"/ } });
+  t.same((await api.call('GET', `${path}/env`)).body.variables, { B: '${S}' });
+});
+
+t.test('secrets: lists show names, only an admin sees a value, and no log ever has one', async (t) => {
+  const { api, setSecret, log, kube } = await service(t);
+  t.same((await api.call('GET', `${path}/secrets`)).body, { items: [] });
+  t.match(await setSecret('B', 'hunter2'), { status: 200, body: { name: 'B', hasPrevious: false } });
+  await setSecret('A', 'first-value');
+  t.match((await setSecret('B', 'correct-horse')).body, { name: 'B', hasPrevious: true });
+  const list = await api.call('GET', `${path}/secrets`);
+  t.match(list.body.items, [
+    { name: 'A', hasPrevious: false },
+    { name: 'B', hasPrevious: true },
+  ]);
+  t.same(Object.keys(list.body.items[0]).sort(), ['hasPrevious', 'name', 'updatedAt']);
+  const shown = await api.call('GET', `${path}/secrets/B`);
+  t.match(shown.body, { name: 'B', value: 'correct-horse', hasPrevious: true });
+  t.equal(shown.headers.get('cache-control'), 'no-store');
+  t.match((await api.call('POST', `${path}/secrets/B/restore`)).body, { name: 'B', hasPrevious: true });
+  t.equal((await api.call('GET', `${path}/secrets/B`)).body.value, 'hunter2');
+  t.match(await api.call('POST', `${path}/secrets/A/restore`), { status: 409, body: { code: 'conflict' } });
+  t.equal((await api.call('DELETE', `${path}/secrets/A`)).status, 204);
+  for (const [method, below] of [
+    ['GET', 'A'],
+    ['DELETE', 'A'],
+    ['POST', 'A/restore'],
+  ] as const)
+    t.equal((await api.call(method, `${path}/secrets/${below}`)).status, 404);
+  t.match(await setSecret('a-b', 'x'), { status: 422 });
+  t.match(await setSecret('LARGE', 'x'.repeat(65_537)), { status: 400 });
+
+  const said = log.entries.filter(({ msg }) => msg === 'secret revealed');
+  t.match(said, [
+    {
+      action: 'secret.reveal',
+      actor: 'admin@svc.local',
+      project: 'shop',
+      environment: 'prod',
+      app: 'api',
+      secret: 'B',
+    },
+    {},
+  ]);
+  t.match(
+    log.entries
+      .filter(({ msg }) => msg === 'secret changed')
+      .map(({ action, secret }) => `${String(action)} ${String(secret)}`),
+    ['secret.set B', 'secret.set A', 'secret.set B', 'secret.restore B', 'secret.delete A'],
+  );
+  t.notMatch(log.text(), /hunter2|correct-horse|first-value/);
+  t.notMatch(JSON.stringify([...kube.all(kinds.App), (await api.call('GET', path)).body]), /hunter2|correct-horse/);
+});
+
+t.test('409: a secret to which a variable refers stays', async (t) => {
+  const { api, setEnv, setSecret } = await service(t);
+  await setSecret('PASSWORD', 'x');
+  await setEnv({ URL: 'db://u:${PASSWORD}@h', NOT: '$${PASSWORD}' });
+  t.match(await api.call('DELETE', `${path}/secrets/PASSWORD`), {
+    status: 409,
+    body: { code: 'in_use', message: /what URL refers to/, details: { variables: ['URL'] } },
+  });
+  await setEnv({ URL: null });
+  t.equal((await api.call('DELETE', `${path}/secrets/PASSWORD`)).status, 204);
+});
+
+t.test('what waits for a restart is told until a release has it', async (t) => {
+  const { kube, setEnv, setSecret, release, pending, api } = await service(t, { A: '1' });
+  t.equal(await pending(), false, 'before the first release nothing waits');
+  await release(1);
+  t.equal(await pending(), false);
+  await setEnv({ B: '2' });
+  t.equal(await pending(), true);
+  await setEnv({ B: null });
+  t.equal(await pending(), false, 'taken back');
+  await setSecret('S', 'x');
+  t.equal(await pending(), true);
+  await release(2);
+  t.equal(await pending(), false);
+  await setSecret('S', 'y');
+  t.equal(await pending(), true);
+  t.equal((await api.call('PATCH', path, { body: { replicas: 2 } })).body.pendingRestart, true);
+  t.equal((await api.call('GET', apps)).body.items[0].pendingRestart, undefined, 'lists read no Secrets');
+  await release(3);
+  await api.call('DELETE', `${path}/secrets/S`);
+  await setEnv({ A: null });
+  t.equal(await pending(), true, 'to no environment at all');
+  await release(4);
+  t.equal(await pending(), false);
+  // By hand, past every check.
+  await kube.mergePatch({ ...kinds.App, namespace, name: 'api' }, { spec: { env: [{ name: 'A', value: '${NONE}' }] } });
+  t.equal(await pending(), true);
+  t.equal(kube.calls.filter(({ verb, kind }) => verb === 'list' && kind === 'Secret').length, 0);
+});
+
+t.test('202: a restart deploys the newest once more; 409 before the first', async (t) => {
+  const { api, pool, app, created } = await service(t);
+  t.match(await api.call('POST', `${path}/restart`), { status: 409, body: { code: 'not_ready' } });
+  const id = created.body.id as string;
+  const where = { environmentId, project: 'shop', environment: 'prod', namespace, name: 'api' };
+  await projectWorkload(pool, { id, kind: 'App', gated: false, ...where });
+  t.match(await api.call('POST', `${path}/restart`), { status: 409, body: { code: 'not_ready' } });
+  const deploy = async (body: object) => (await api.call('PATCH', path, { body })).body.id as string;
+  const end = async (deployment: string, state: 'failed') => {
+    await startDeployment(pool, deployment);
+    await endDeployment(pool, deployment, state, 'no');
+  };
+  const first = await deploy({ image: 'r/api:1', commit: 'abc' });
+  await startDeployment(pool, first);
+  // While it rolls out: the same image, not the one before, and what was accepted is not lost by it.
+  const answer = await api.call('POST', `${path}/restart`);
+  t.match(answer, { status: 202, body: { revision: 2, status: 'accepted' } });
+  t.equal(answer.headers.get('location'), answer.body.statusUrl);
+  const failed = await deploy({ image: 'r/api:2' });
+  await end(failed, 'failed');
+  await api.call('POST', `${path}/restart`);
+  t.match(await listDeployments(pool, id, { limit: 10 }), [
+    { revision: 4, image: 'r/api:2', trigger: 'manual', state: 'accepted', actor: 'admin@svc.local' },
+    { revision: 3, image: 'r/api:2', state: 'failed' },
+    { revision: 2, image: 'r/api:1', commit: 'abc', state: 'superseded' },
+    { revision: 1, image: 'r/api:1', commit: 'abc', state: 'superseded' },
+  ]);
+  t.equal((await app()).spec.release, undefined, 'the rollout does the rest');
+});
+
+t.test('409: a Secret of somebody else is in the way of setting, and of nothing else', async (t) => {
+  const { kube, api, setSecret, setEnv } = await service(t);
+  kube.seed({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'app-api-secrets', namespace },
+    data: { A: 'eA==' },
+  } as Secret);
+  t.match(await setSecret('A', 'x'), { status: 409, body: { code: 'already_exists' } });
+  t.same((await api.call('GET', `${path}/secrets`)).body.items, []);
+  t.equal((await setEnv({ A: 'x' })).status, 200);
+  t.equal((await api.call('GET', path)).status, 200);
+});

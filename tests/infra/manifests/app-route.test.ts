@@ -1,0 +1,130 @@
+import t from 'tap';
+import {
+  appMiddlewareNames,
+  appMiddlewares,
+  appRoute,
+  appSecurity,
+  type AppRouteInput,
+} from '../../../infra/manifests/app-route.ts';
+
+const id = '0190a0a0-0000-7000-8000-000000000001';
+const input: AppRouteInput = {
+  id,
+  name: 'api',
+  namespace: 'shop-prod',
+  hosts: ['api--shop-prod.apps.test'],
+  entryPoints: ['websecure'],
+  scheme: 'https',
+  gated: false,
+};
+const labels = {
+  'app.kubernetes.io/managed-by': 'kipper',
+  app: 'api',
+  'platform.svc/kind': 'App',
+  'platform.svc/id': id,
+};
+const metadata = { name: 'api', namespace: 'shop-prod', labels };
+
+t.test('the route, without and with a gate', async (t) => {
+  const rule = { kind: 'Rule', match: 'Host(`api--shop-prod.apps.test`)', services: [{ name: 'api', port: 80 }] };
+  const route = { apiVersion: 'traefik.io/v1alpha1', kind: 'IngressRoute', metadata };
+  t.same(appRoute(input), { ...route, spec: { entryPoints: ['websecure'], routes: [rule] } });
+  t.same(appRoute({ ...input, gated: true }), {
+    ...route,
+    spec: {
+      entryPoints: ['websecure'],
+      routes: [{ ...rule, middlewares: [{ name: 'api-gate-strip' }, { name: 'api-gate' }] }],
+    },
+  });
+});
+
+t.test('the gate removes what clients may not send, then asks the checker about this very app', async (t) => {
+  const middleware = { apiVersion: 'traefik.io/v1alpha1', kind: 'Middleware' };
+  t.same(appMiddlewares(input), [
+    {
+      ...middleware,
+      metadata: { ...metadata, name: 'api-gate-strip' },
+      spec: {
+        headers: {
+          customRequestHeaders: {
+            'X-Svc-Key-Prefix': '',
+            'X-Svc-Key-Name': '',
+            RateLimit: '',
+            'RateLimit-Policy': '',
+            'X-Forwarded-Method': '',
+            'X-Forwarded-Uri': '',
+            'HTTP2-Settings': '',
+          },
+        },
+      },
+    },
+    {
+      ...middleware,
+      metadata: { ...metadata, name: 'api-gate' },
+      spec: {
+        forwardAuth: {
+          address: `http://svc-authz.svc-system.svc/authorize?app=${id}`,
+          trustForwardHeader: true,
+          authRequestHeaders: ['X-API-Key', 'Origin', 'Access-Control-Request-Method'],
+          authResponseHeaders: ['X-Svc-Key-Prefix', 'X-Svc-Key-Name', 'RateLimit', 'RateLimit-Policy', 'X-API-Key'],
+          authResponseHeadersRegex:
+            '(?i)^(x[^a-z0-9]svc[^a-z0-9]key[^a-z0-9]prefix|x[^a-z0-9]svc[^a-z0-9]key[^a-z0-9]name|ratelimit|' +
+            'ratelimit[^a-z0-9]policy|x[^a-z0-9]api[^a-z0-9]key)$',
+        },
+      },
+    },
+  ]);
+});
+
+t.test('one rule for all hosts, so that whatever holds on one holds on every one', async (t) => {
+  const hosts = ['api--shop-prod.apps.test', 'example.com', 'www.example.com'];
+  const { spec } = appRoute({ ...input, hosts, gated: true, security: { headers: true } });
+  t.match(spec, {
+    routes: [
+      {
+        match: 'Host(`api--shop-prod.apps.test`) || Host(`example.com`) || Host(`www.example.com`)',
+        // The headers come first, so that the gate's denials have them too; of the gate, what removes before what adds.
+        middlewares: [{ name: 'api-security' }, { name: 'api-gate-strip' }, { name: 'api-gate' }],
+      },
+    ],
+  });
+  t.equal((spec as { routes: unknown[] }).routes.length, 1);
+});
+
+t.test('the security headers', async (t) => {
+  t.equal(appSecurity(input), undefined, 'an app that says nothing of them');
+  t.equal(appSecurity({ ...input, security: { headers: false } }), undefined);
+  const site = {
+    'X-Content-Type-Options': 'nosniff',
+    'X-Frame-Options': 'SAMEORIGIN',
+    'Referrer-Policy': 'strict-origin-when-cross-origin',
+    'Permissions-Policy': 'camera=(), microphone=(), geolocation=()',
+  };
+  const built = (security: AppRouteInput['security'], scheme: AppRouteInput['scheme'] = 'http') => {
+    const { spec } = appSecurity({ ...input, security, scheme }) ?? {};
+    return (spec as { headers: { customResponseHeaders: object } }).headers;
+  };
+  t.same(appSecurity({ ...input, security: { headers: true } }), {
+    apiVersion: 'traefik.io/v1alpha1',
+    kind: 'Middleware',
+    metadata: { ...metadata, name: 'api-security' },
+    spec: { headers: { customResponseHeaders: { ...site, 'Strict-Transport-Security': 'max-age=31536000' } } },
+  });
+  t.same(built({ headers: true }), { customResponseHeaders: site }, 'no promise of TLS where there is none');
+  const policy = (sources: string) =>
+    `default-src ${sources}; img-src ${sources} data:; object-src 'none'; base-uri 'self'; form-action ${sources}; frame-ancestors 'self'`;
+  t.same(built({ csp: [] }, 'https'), { customResponseHeaders: { 'Content-Security-Policy': policy("'self'") } });
+  t.same(built({ headers: true, csp: ['cdn.example.com', 'https://*.example.org'] }), {
+    customResponseHeaders: {
+      ...site,
+      'Content-Security-Policy': policy("'self' cdn.example.com https://*.example.org"),
+    },
+  });
+  t.throws(() => built({ csp: ["'unsafe-inline'"] }), { code: 'invalid_value' });
+});
+
+t.test('the names under which an app has Middlewares are all known', async (t) => {
+  const made = [appSecurity({ ...input, security: { headers: true } }), ...appMiddlewares(input)];
+  const { security, gate } = appMiddlewareNames('api');
+  t.same([security, ...gate].sort(), made.map((object) => String(object?.metadata.name)).sort());
+});

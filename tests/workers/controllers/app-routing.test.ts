@@ -1,0 +1,186 @@
+import t from 'tap';
+import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { claimHostAhead } from '../../../runtime/kube/claims.ts';
+import type { FakeKube } from '../../support/fake-kube.ts';
+import { namesOf, setUp } from './app-world.ts';
+
+const own = 'api--shop-prod.apps.test';
+
+interface Route extends KubeObject {
+  spec: { routes: { match: string; middlewares?: { name: string }[] }[] };
+}
+
+interface HeadersMiddleware extends KubeObject {
+  spec: { headers: { customResponseHeaders: Record<string, string> } };
+}
+
+/** The one rule of the app's route. */
+function ruleOf(kube: FakeKube) {
+  const route = kube.all<Route>(kinds.IngressRoute).find(({ metadata }) => metadata.name === 'api');
+  if (route?.spec.routes.length !== 1) throw new Error('no route with one rule');
+  const { match = '', middlewares = [] } = route.spec.routes[0] ?? {};
+  return { match, middlewares: middlewares.map(({ name }) => name) };
+}
+
+/** An app with a release, at rest. */
+async function routed(
+  t: Parameters<typeof setUp>[0],
+  spec: Parameters<Awaited<ReturnType<typeof setUp>>['create']>[1],
+) {
+  const world = await setUp(t);
+  await world.create('api', spec);
+  await world.pass();
+  await world.release(1);
+  await world.pass();
+  return world;
+}
+
+t.test('the route carries every host, and each is claimed before and given back after', async (t) => {
+  const { kube, change, pass, order } = await routed(t, { extraHosts: ['example.com', 'www.example.com'] });
+  t.equal(ruleOf(kube).match, `Host(\`${own}\`) || Host(\`example.com\`) || Host(\`www.example.com\`)`);
+  t.same(namesOf(kube.all(kinds.HostName)), [own, 'example.com', 'www.example.com']);
+  order.length = 0;
+  await change({ extraHosts: ['new.example.com', 'www.example.com'] });
+  const { app } = await pass();
+  t.same(order, [
+    'create HostName new.example.com',
+    'project gated=false',
+    'replace IngressRoute api',
+    'delete HostName example.com',
+  ]);
+  t.match(app?.status, { host: own, url: `http://${own}:18080` });
+  await change({ extraHosts: [] });
+  await pass();
+  t.equal(ruleOf(kube).match, `Host(\`${own}\`)`);
+  t.same(namesOf(kube.all(kinds.HostName)), [own]);
+});
+
+t.test('a further host that another holds stops the pass; what runs keeps serving as before', async (t) => {
+  const { kube, create, change, pass, app } = await routed(t, { extraHosts: ['example.com'] });
+  await create('other', { extraHosts: ['www.example.com'] });
+  await pass('other');
+  const before = ruleOf(kube);
+  await change({ extraHosts: ['new.example.com', 'www.example.com'] });
+  await t.rejects(pass(), { code: 'host_taken' });
+  t.same(ruleOf(kube), before);
+  t.ok(namesOf(kube.all(kinds.HostName)).includes('example.com'), 'the host that serves is not given back');
+  t.match((await app()).status, { phase: 'failed', message: /"www.example.com" is already used by an app \("other"/ });
+  await change({ extraHosts: [] }, 'other');
+  await pass('other');
+  await pass();
+  t.match(ruleOf(kube).match, /new.example.com.*www.example.com/);
+});
+
+t.test('what would not be a host, or not this app’s, never gets into a rule', async (t) => {
+  const { kube, change, pass, app } = await routed(t, {});
+  const before = ruleOf(kube);
+  const bad = ['*.example.com', 'a`) || PathPrefix(`/', 'web--shop-prod.apps.test', 'console.apps.test', own];
+  for (const host of bad) {
+    await change({ extraHosts: [host] });
+    await t.rejects(pass(), { code: 'invalid_value' }, host);
+    t.same(ruleOf(kube), before);
+    t.equal((await app()).status?.phase, 'failed');
+  }
+  t.same(namesOf(kube.all(kinds.HostName)), [own]);
+});
+
+t.test('a host that was claimed for a change to come is kept for its time', async (t) => {
+  const { kube, pass, clock, app, change } = await routed(t, {});
+  const ahead = async () => {
+    const until = new Date(clock.now().getTime() + 60_000);
+    return claimHostAhead(kube, await app(), 'www.example.com', until);
+  };
+  await ahead();
+  const { outcome } = await pass();
+  t.same(outcome, { requeueAfterMs: 60_000 });
+  t.same(namesOf(kube.all(kinds.HostName)), [own, 'www.example.com']);
+  await clock.advance(60_000);
+  t.equal((await pass()).outcome, undefined);
+  t.same(namesOf(kube.all(kinds.HostName)), [own], 'the change never came');
+
+  await ahead();
+  await change({ extraHosts: ['www.example.com'] });
+  await pass();
+  await change({ extraHosts: [] });
+  await pass();
+  t.same(namesOf(kube.all(kinds.HostName)), [own], 'it came, and went');
+});
+
+t.test('with a gate every host is asked, and a new one makes the app prove itself anew', async (t) => {
+  const { world, kube, change, pass, clock } = await routed(t, { extraHosts: ['example.com'] });
+  await change({ gate: { enabled: true } });
+  await pass();
+  await clock.advance(500);
+  world.answer = { kind: 'mixed', status: 200, host: 'example.com:18080' };
+  const waiting = await pass();
+  t.same(world.asked.at(-1)?.hosts, [`${own}:18080`, 'example.com:18080']);
+  t.equal(waiting.app?.status?.gate, 'applying');
+  t.match(
+    waiting.app?.status?.conditions?.find(({ type }) => type === 'Gated'),
+    { message: /some requests without an API key through \(status 200 on example.com:18080\)/ },
+  );
+  world.answer = undefined;
+  await clock.advance(500);
+  t.equal((await pass()).app?.status?.gate, 'gated');
+
+  await change({ extraHosts: ['example.com', 'www.example.com'] });
+  t.equal((await pass()).app?.status?.gate, 'applying');
+  t.same(
+    ruleOf(kube).middlewares,
+    ['api-gate-strip', 'api-gate'],
+    'and the new host is behind the gate from the start',
+  );
+  await clock.advance(500);
+  t.equal((await pass()).app?.status?.gate, 'gated');
+  t.same(world.asked.at(-1)?.hosts.length, 3);
+
+  await change({ gate: { enabled: false } });
+  await pass();
+  world.answer = { kind: 'mixed', status: 200 };
+  await clock.advance(500);
+  t.equal((await pass()).app?.status?.gate, 'lifting', 'not open before all are');
+});
+
+t.test('the security headers are there before the route names them, and go after it has let them go', async (t) => {
+  const { kube, change, pass, order } = await routed(t, {});
+  t.same([ruleOf(kube).middlewares, kube.all(kinds.Middleware)], [[], []], 'an app that says nothing of them');
+  order.length = 0;
+  await change({ security: { headers: true } });
+  await pass();
+  t.same(order, ['project gated=false', 'create Middleware api-security', 'replace IngressRoute api']);
+  t.same(ruleOf(kube).middlewares, ['api-security']);
+  const sent = () => kube.all<HeadersMiddleware>(kinds.Middleware)[0]?.spec.headers.customResponseHeaders ?? {};
+  t.equal(sent()['X-Frame-Options'], 'SAMEORIGIN');
+  t.notHas(sent(), 'Content-Security-Policy');
+  order.length = 0;
+  await change({ security: { csp: ['cdn.example.com'] } });
+  await pass();
+  t.same(order, ['project gated=false', 'replace Middleware api-security'], 'the route is as it was');
+  t.match(sent()['Content-Security-Policy'], "default-src 'self' cdn.example.com;");
+
+  order.length = 0;
+  await change({ security: { headers: false, csp: null } });
+  await pass();
+  t.same(order, ['project gated=false', 'replace IngressRoute api']);
+  await pass();
+  t.same(order.slice(2), ['project gated=false', 'delete Middleware api-security']);
+  t.same(kube.all(kinds.Middleware), []);
+
+  await change({ security: { csp: ['a.example.com; script-src *'] } });
+  await t.rejects(pass(), { code: 'invalid_value' });
+  t.same(ruleOf(kube).middlewares, []);
+});
+
+t.test('an app that goes gives every host back, promised ones too, and leaves no Middleware', async (t) => {
+  const { kube, read, app, pass, clock } = await routed(t, {
+    ...{ extraHosts: ['example.com', 'www.example.com'], security: { headers: true } },
+    gate: { enabled: true },
+  });
+  t.equal(kube.all(kinds.Middleware).length, 3);
+  await claimHostAhead(kube, await app(), 'new.example.com', new Date(clock.now().getTime() + 60_000));
+  await kube.delete({ apiVersion: 'platform.svc/v1', kind: 'App', namespace: 'shop-prod', name: 'api' });
+  await pass();
+  t.equal(await read(), undefined);
+  for (const kind of [kinds.HostName, kinds.Middleware, kinds.IngressRoute]) t.same(kube.all(kind), [], kind.kind);
+});

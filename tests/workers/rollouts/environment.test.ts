@@ -1,0 +1,187 @@
+import t, { type Test } from 'tap';
+import type { App } from '../../../runtime/contracts/resources/app.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { systemClock } from '../../../runtime/domain/clock.ts';
+import type { Id } from '../../../runtime/domain/ids.ts';
+import type { Secret } from '../../../runtime/host/owned-secret.ts';
+import { environmentSecrets, wantedByRelease } from '../../../runtime/host/workload-environment.ts';
+import { createSecretStore } from '../../../runtime/host/workload-secrets.ts';
+import { createRolloutProcessor } from '../../../workers/rollouts/process.ts';
+import { fakeKube } from '../../support/fake-kube.ts';
+import { silentLog } from '../../support/log.ts';
+import { testDatabase } from '../../support/postgres.ts';
+import { namespace, testApp } from './rollout-world.ts';
+
+async function world(t: Test) {
+  const { pool } = await testDatabase(t);
+  const kube = fakeKube();
+  const app = await testApp(pool, kube, 'api');
+  const crash = { at: '' };
+  const process = createRolloutProcessor({
+    pool,
+    kube,
+    failpoint(name) {
+      if (name === crash.at) throw new Error(`killed at ${name}`);
+    },
+  });
+  const step = (recordId: Id) =>
+    process({ recordId, attempt: 1, last: false, signal: new AbortController().signal, log: silentLog });
+  const secrets = createSecretStore({ kube, clock: systemClock });
+  const setEnv = (env: Record<string, string>) =>
+    kube.mergePatch<App>(
+      { ...kinds.App, namespace, name: 'api' },
+      { spec: { env: Object.entries(env).map(([name, value]) => ({ name, value })) } },
+    );
+  const setSecret = async (name: string, value: string) =>
+    secrets.set(await kube.get<App>(kinds.App, 'api', namespace).then((found) => found ?? fail()), name, value);
+  const environments = () =>
+    kube.all<Secret>(kinds.Secret).filter(({ metadata }) => metadata.name.startsWith('app-api-env-'));
+  const release = async () => (await app.object()).spec.release;
+  /** What the containers would find. */
+  const found = async () => {
+    const name = (await release())?.envSecret;
+    const secret = environments().find(({ metadata }) => metadata.name === name);
+    const entries = Object.entries(secret?.data ?? {});
+    return Object.fromEntries(entries.map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]));
+  };
+  return { kube, pool, app, step, crash, setEnv, setSecret, environments, release, found };
+}
+
+function fail(): never {
+  throw new Error('no app');
+}
+
+t.test('a release gets the environment of its moment, once, and immutable', async (t) => {
+  const { kube, app, step, setEnv, setSecret, environments, release, found } = await world(t);
+  await setEnv({ URL: 'db://u:${PASSWORD}@${HOST}', HOST: 'h' });
+  await setSecret('PASSWORD', 'p$${x');
+  const id = await app.accept('r/api:1');
+  await step(id);
+  t.same(await found(), { HOST: 'h', PASSWORD: 'p$${x', URL: 'db://u:p$${x@h' });
+  const [secret, ...others] = environments();
+  t.equal(others.length, 0);
+  t.match(secret, {
+    immutable: true,
+    type: 'Opaque',
+    metadata: {
+      name: /^app-api-env-[0-9a-f]{16}$/,
+      labels: { 'app.kubernetes.io/managed-by': 'kipper', app: 'api', 'platform.svc/kind': 'App' },
+      ownerReferences: [{ kind: 'App', name: 'api' }],
+      annotations: { 'platform.svc/release': '1' },
+    },
+  });
+  t.same(environmentSecrets(await app.object()), [(await release())?.envSecret]);
+  await step(id);
+  t.equal(environments().length, 1, 'the step again');
+
+  await setSecret('PASSWORD', 'new');
+  t.equal((await found())['PASSWORD'], 'p$${x', 'a change waits for the next deployment');
+  await app.report({ phase: 'available' });
+  await step(id);
+  await step(await app.accept('r/api:2'));
+  t.equal((await found())['URL'], 'db://u:new@h');
+  t.equal(environments().length, 2);
+  t.equal(environmentSecrets(await app.object()).length, 2, 'both are known by name');
+  t.notMatch(JSON.stringify([kube.all(kinds.App), await app.history()]), /new@h|p\$\$/);
+});
+
+t.test(
+  'the same settings make the same Secret, for a rollback too; a rollback keeps the environment of now',
+  async (t) => {
+    const { app, step, setEnv, environments, release, found } = await world(t);
+    await setEnv({ A: '1', B: '2' });
+    const finish = async (image: string, trigger: 'webhook' | 'rollback' = 'webhook') => {
+      const id = await app.accept(image, trigger);
+      await step(id);
+      await app.report({ phase: 'available' });
+      await step(id);
+      return (await release())?.envSecret;
+    };
+    const first = await finish('r/api:1');
+    await setEnv({ B: '2', A: '1' });
+    t.equal(await finish('r/api:2'), first, 'in another order');
+    t.match(environments().map(wantedByRelease), [2], 'whoever removes old ones sees that it is wanted again');
+    await setEnv({ A: '3' });
+    t.not(await finish('r/api:3'), first);
+    await finish('r/api:1', 'rollback');
+    t.same(await found(), { A: '3' });
+    await setEnv({});
+    t.equal(await finish('r/api:1'), undefined, 'without variables there is none');
+  },
+);
+
+t.test('killed anywhere, the step is repeated, and a change in between counts', async (t) => {
+  const { app, step, crash, setEnv, environments, found } = await world(t);
+  await setEnv({ A: '1' });
+  const id = await app.accept('r/api:1');
+  for (const at of ['rollout.before-apply', 'rollout.applied', 'rollout.recorded']) {
+    crash.at = at;
+    await t.rejects(step(id), new RegExp(at));
+  }
+  crash.at = '';
+  await step(id);
+  t.same(await found(), { A: '1' });
+  t.equal(environments().length, 1);
+
+  await setEnv({ A: '2' });
+  const next = await app.accept('r/api:2');
+  crash.at = 'rollout.before-apply';
+  await t.rejects(step(next), /killed/);
+  crash.at = '';
+  await setEnv({ A: '3' });
+  await step(next);
+  t.same(await found(), { A: '3' });
+});
+
+t.test('variables that change while the release is written come with it', async (t) => {
+  const { kube, app, step, setEnv, found } = await world(t);
+  await setEnv({ A: '1' });
+  const id = await app.accept('r/api:1');
+  kube.intercept = async ({ verb, kind }) => {
+    if (verb !== 'replace' || kind !== 'App') return;
+    kube.intercept = undefined;
+    await setEnv({ A: '2' });
+  };
+  await step(id);
+  t.same(await found(), { A: '2' });
+});
+
+t.test('what does not resolve, or lies in the way, fails the deployment with the reason', async (t) => {
+  const { kube, app, step, setEnv, release } = await world(t);
+  await setEnv({ URL: '${PASSWORD}' });
+  t.equal(await step(await app.accept('r/api:1')), 'done');
+  t.match((await app.history())[0], {
+    state: 'failed',
+    reason: '"URL" refers to "PASSWORD", which is not set (URL → PASSWORD).',
+  });
+  t.equal(await release(), undefined);
+
+  await setEnv({ URL: 'x' });
+  kube.intercept = ({ verb, kind, name }) => {
+    if (verb !== 'create' || kind !== 'Secret' || name === undefined) return;
+    kube.intercept = undefined;
+    kube.seed({ apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace }, data: {} } as Secret);
+  };
+  t.equal(await step(await app.accept('r/api:2')), 'done');
+  t.match((await app.history())[0], { state: 'failed', reason: /was not created by the platform/ });
+});
+
+t.test('a Secret that is still going is waited for, and trouble with Kubernetes is thrown', async (t) => {
+  const { kube, app, step, setEnv, environments, release } = await world(t);
+  await setEnv({ A: '1' });
+  const id = await app.accept('r/api:1');
+  kube.intercept = ({ verb, kind }) => {
+    if (verb === 'create' && kind === 'Secret') throw new Error('connection refused');
+  };
+  await t.rejects(step(id), /connection refused/);
+  kube.intercept = undefined;
+  await step(id);
+  const name = (await release())?.envSecret ?? '';
+  await kube.mergePatch({ ...kinds.Secret, namespace, name }, { metadata: { finalizers: ['test/hold'] } });
+  await kube.delete({ ...kinds.Secret, namespace, name });
+  await t.rejects(step(await app.accept('r/api:2')), /still being deleted/);
+  await kube.mergePatch({ ...kinds.Secret, namespace, name }, { metadata: { finalizers: null } });
+  const [newest] = await app.history();
+  await step(newest?.id ?? '');
+  t.match(environments(), [{ metadata: { name, annotations: { 'platform.svc/release': '2' } } }]);
+});
