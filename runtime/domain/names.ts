@@ -1,13 +1,14 @@
 import { Problem } from './problem.ts';
 
 /** The kinds that share one name space in an environment (spec.md §3.3). */
-export type WorkloadKind = 'App' | 'Function' | 'Job';
+export type WorkloadKind = 'App' | 'Function' | 'Job' | 'Service';
 
 /** How a person says the kind, with its article: "an app". */
 export const kindPhrase: Readonly<Record<WorkloadKind, string>> = {
   App: 'an app',
   Function: 'a function',
   Job: 'a job',
+  Service: 'a service',
 };
 
 /** RFC 1123: a DNS label is at most 63 characters. */
@@ -104,11 +105,18 @@ export function checkHost(host: string, field = 'hostname'): string {
   return host;
 }
 
-/** Why a create is refused over a held name, in the words of spec.md §7.2. */
-export function nameTaken(name: string, holder: WorkloadKind): Problem {
+/**
+ * Why a name is refused over a held one, in the words of spec.md §7.2; services are named where one is concerned.
+ * @param claimant the kind that asked
+ */
+export function nameTaken(name: string, holder: WorkloadKind, claimant?: string): Problem {
+  const sharers =
+    holder === 'Service' || claimant === 'Service'
+      ? 'an app, a function, a job and a service'
+      : 'an app, a function and a job';
   return new Problem(
     'name_taken',
-    `The name "${name}" is already used by ${kindPhrase[holder]} in this environment; an app, a function and a job cannot share a name. Choose another name or delete the ${holder.toLowerCase()}.`,
+    `The name "${name}" is already used by ${kindPhrase[holder]} in this environment; ${sharers} cannot share a name. Choose another name or delete the ${holder.toLowerCase()}.`,
     { details: { name, kind: holder } },
   );
 }

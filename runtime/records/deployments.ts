@@ -186,6 +186,26 @@ export async function rollbackTarget(database: Database, workloadId: Id, revisio
   throw new Problem('no_earlier_revision', 'The app has no earlier revision that succeeded; deploy an image instead.');
 }
 
+/**
+ * What a restart of the app deploys again: the newest deployment that was neither superseded nor cancelled. One that
+ * failed counts, since a missing variable may be why. Holds the app's row, so that it stays the newest until the caller's
+ * transaction ends. @throws Problem `not_ready` before the first
+ */
+export async function restartTarget(
+  client: ClientBase,
+  workloadId: Id,
+): Promise<Pick<RollbackTarget, 'image' | 'digest' | 'commit'>> {
+  await client.query('SELECT 1 FROM workloads WHERE id = $1 FOR NO KEY UPDATE', [workloadId]);
+  const { rows } = await client.query<Pick<RollbackTarget, 'image' | 'digest' | 'commit'>>(
+    `SELECT image, digest, commit FROM deployments
+     WHERE workload_id = $1 AND revision IS NOT NULL AND state NOT IN ('superseded', 'cancelled', 'skipped')
+     ORDER BY revision DESC LIMIT 1`,
+    [workloadId],
+  );
+  if (rows[0]) return rows[0];
+  throw new Problem('not_ready', 'The app has no deployment yet; its first one has the variables and secrets of now.');
+}
+
 /** accepted → rolling_out; false when it was not accepted any more. */
 export async function startDeployment(database: Database, id: Id): Promise<boolean> {
   const { rowCount } = await database.query(

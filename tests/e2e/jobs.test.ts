@@ -116,6 +116,8 @@ t.test('a program that is killed for memory is recorded, with its limit and the 
     ({ stdout }) => stdout !== '',
   );
   t.match(recorded.stdout, /container "job" .* its limit of 64Mi; try 128Mi/);
+  t.match(await platform.ok(['job', 'show', 'hungry', ...flags]), /Out of memory: .* its limit of 64Mi; try 128Mi\./);
+  t.match(await platform.ok(['job', 'list', ...flags]), /its limit of 64Mi; try 128Mi\.$/);
   const events = await platform.kubectl('-n', namespace, 'get', 'events', '-o', 'json');
   const { items } = JSON.parse(events.stdout) as {
     items: { reason: string; count: number; involvedObject: { kind: string } }[];

@@ -2,6 +2,7 @@ import { Registry } from 'prom-client';
 import type { Logger } from 'pino';
 import { createHttpApp } from '../../runtime/host/http-app.ts';
 import { createHttpServer } from '../../runtime/host/http-server.ts';
+import type { AddressMatcher } from '../../runtime/domain/address.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import type { Authenticate, AuthorizeProject, Route, Session } from '../../runtime/host/route.ts';
 import { silentLog } from './log.ts';
@@ -52,6 +53,7 @@ export async function testApi(
     rootRoutes?: readonly Route[];
     authenticate?: Authenticate;
     authorize?: AuthorizeProject;
+    trustedProxies?: AddressMatcher;
     checkReplies?: boolean;
     log?: Logger;
     registry?: Registry;

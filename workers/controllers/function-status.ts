@@ -50,18 +50,6 @@ export function observedStatus({ resource, host, config, deployment, pods, now }
   };
 }
 
-/** The status after a pass that was stopped: what the function ran before, it still runs. Pure. */
-export function stoppedStatus(resource: Stored<FunctionResource>, message: string, now: Date): FunctionStatus {
-  const { generation } = resource.metadata;
-  return {
-    ...resource.status,
-    ...(generation !== undefined && { observedGeneration: generation }),
-    phase: 'failed',
-    message,
-    conditions: mergeConditions(resource.status?.conditions, [childrenAdoptedState(generation, message)], now),
-  };
-}
-
 function phaseOf(
   failed: boolean,
   deployment: Stored<FunctionDeployment> | undefined,

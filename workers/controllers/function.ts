@@ -27,17 +27,16 @@ import {
   workloadFinalizer,
 } from '../../runtime/domain/labels.ts';
 import { checkHost, functionHost } from '../../runtime/domain/names.ts';
-import { Problem } from '../../runtime/domain/problem.ts';
-import { ChildError, deleteChild, ensureChild, NotYetError, refOf } from '../../runtime/kube/children.ts';
-import { releaseHosts, releaseName } from '../../runtime/kube/claims.ts';
-import { reconcileFailed } from '../../runtime/kube/conditions.ts';
+import { deleteChild, ensureChild, NotYetError, refOf } from '../../runtime/kube/children.ts';
+import { releaseHosts, releaseName, releaseOtherHosts } from '../../runtime/kube/claims.ts';
 import type { ControllerDefinition, Key } from '../../runtime/kube/controller.ts';
 import type { EventRecorder } from '../../runtime/kube/events.ts';
 import { removeFinalizer } from '../../runtime/kube/finalizers.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
 import type { WorkloadProjection } from '../../runtime/records/workloads.ts';
-import { observedStatus, stoppedStatus } from './function-status.ts';
+import { observedStatus } from './function-status.ts';
+import { createStopReport } from './stop-report.ts';
 import { ensureIdentity, holdClaims, identityOf, type WorkloadIdentity } from './workload.ts';
 
 /** Without the installation's settings nothing can be done; a change of them brings every function anyway. */
@@ -58,7 +57,8 @@ export interface FunctionControllerOptions {
  * Deployment and route as they should be, and reports its state. Replica counts it only ever reads.
  */
 export function functionController(options: FunctionControllerOptions): ControllerDefinition<FunctionResource> {
-  const { kube, platformConfig, records, events, clock } = options;
+  const { kube, platformConfig, records, clock } = options;
+  const reportStop = createStopReport(options);
 
   const bringAbout = async (object: Stored<FunctionResource>, config: PlatformConfigSpec): Promise<void> => {
     const { workload: resource, identity } = await ensureIdentity(kube, object);
@@ -67,7 +67,7 @@ export function functionController(options: FunctionControllerOptions): Controll
       spec.hostname === undefined
         ? functionHost(identity.name, config.cluster, config.appsDomain)
         : checkHost(spec.hostname);
-    await holdClaims(kube, resource, host);
+    await holdClaims(kube, resource, [host]);
     await records.project({ ...identity, kind: 'Function', gated: false });
     await ensureChild(kube, resource, codeConfigMap(identity, spec), { cached: true });
     const wanted = functionDeployment(identity, spec, config.runtimeImages[spec.runtime]);
@@ -84,7 +84,7 @@ export function functionController(options: FunctionControllerOptions): Controll
     );
     await ensureChild(kube, undefined, functionRoute(identity, host, config), { cached: true });
     // The host that the function had before serves until the route has moved.
-    await releaseHosts(kube, identity.id, host);
+    await releaseOtherHosts(kube, identity.id, [host], clock.now());
     if (deployment) await collectCode(resource, identity, deployment);
   };
 
@@ -125,15 +125,6 @@ export function functionController(options: FunctionControllerOptions): Controll
     }
   };
 
-  /** What a person has to clear up is reported where people look; the rest is the back-off's. */
-  const reportStop = async (resource: Stored<FunctionResource>, reason: string): Promise<void> => {
-    const { name, namespace, uid } = resource.metadata;
-    const live = await kube.get<FunctionResource>(kinds.Function, name, namespace);
-    if (live?.metadata.uid !== uid) return;
-    await writeStatus<FunctionResource>(kube, live, stoppedStatus(live, reason, clock.now()));
-    await events.record(live, { type: 'Warning', reason: reconcileFailed, message: reason });
-  };
-
   /** First nothing leads to the function any more; its own objects go before its name does. */
   const finalize = async (resource: Stored<FunctionResource>): Promise<void> => {
     const identity = identityOf(resource);
@@ -170,9 +161,10 @@ export function functionController(options: FunctionControllerOptions): Controll
         keysOf: ({ metadata: { annotations } }) => keyFrom(...(annotations?.[functionAnnotation]?.split('/') ?? [])),
       },
       // A name or host that is given back may be one that a function waits for.
-      { kind: kinds.WorkloadName, keysOf: (claim) => [keyOf(claim)] },
+      { kind: kinds.WorkloadName, ignoreAdded: true, keysOf: (claim) => [keyOf(claim)] },
       {
         kind: kinds.HostName,
+        ignoreAdded: true,
         keysOf: (host, functions) => [...holderOf(host), ...functions().filter(hasFailed).map(keyOf)],
       },
     ],
@@ -184,7 +176,7 @@ export function functionController(options: FunctionControllerOptions): Controll
       try {
         return await bringAbout(resource, config);
       } catch (error) {
-        if (error instanceof Problem || error instanceof ChildError) await reportStop(resource, error.message);
+        await reportStop(kinds.Function, resource, error);
         throw error;
       }
     },

@@ -2,7 +2,7 @@ import type { BatchJob } from '../../infra/manifests/job.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { JobResource } from '../../runtime/contracts/resources/job.ts';
 import { controllerOf } from '../../runtime/kube/children.ts';
-import { endOf } from './job-status.ts';
+import { endOf } from './batch-run.ts';
 
 /** An ended run stays for so long at least: whoever waits for its end gets to see it. */
 const shownMs = 60_000;

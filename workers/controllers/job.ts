@@ -6,9 +6,8 @@ import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { appLabel, idLabel, kindLabel, roleLabel, workloadFinalizer } from '../../runtime/domain/labels.ts';
-import { nameTaken } from '../../runtime/domain/names.ts';
 import { controllerOf, deleteChild, ensureChild, NotYetError, refOf } from '../../runtime/kube/children.ts';
-import { releaseName, reserveName } from '../../runtime/kube/claims.ts';
+import { releaseName } from '../../runtime/kube/claims.ts';
 import type { ControllerDefinition, Key } from '../../runtime/kube/controller.ts';
 import type { EventRecorder } from '../../runtime/kube/events.ts';
 import { removeFinalizer } from '../../runtime/kube/finalizers.ts';
@@ -18,7 +17,7 @@ import type { WorkloadProjection } from '../../runtime/records/workloads.ts';
 import { pastRuns } from './job-history.ts';
 import { observedStatus } from './job-status.ts';
 import { createStopReport } from './stop-report.ts';
-import { ensureIdentity, identityOf, type WorkloadIdentity } from './workload.ts';
+import { ensureIdentity, holdClaims, identityOf, type WorkloadIdentity } from './workload.ts';
 
 /** Timers do not reach as far as the longest retention. */
 const lookAgainMs = 3_600_000;
@@ -45,8 +44,7 @@ export function jobController(options: JobControllerOptions): ControllerDefiniti
 
   const bringAbout = async (object: Stored<JobResource>) => {
     const { workload, identity } = await ensureIdentity(kube, object);
-    const name = await reserveName(kube, workload);
-    if (name !== 'reserved') throw nameTaken(identity.name, name.holder);
+    await holdClaims(kube, workload);
     await records.project({ ...identity, kind: 'Job', gated: false });
     await ensureSchedule(workload, identity);
     for (const request of workload.spec.runRequests ?? []) {
@@ -116,7 +114,7 @@ export function jobController(options: JobControllerOptions): ControllerDefiniti
       { kind: kinds.BatchJob, selection: { labelSelector: `${kindLabel}=Job` }, keysOf: workloadKey },
       { kind: kinds.Pod, selection: { labelSelector: `${kindLabel}=Job,${roleLabel}` }, keysOf: workloadKey },
       // A name that is given back may be one that a job waits for.
-      { kind: kinds.WorkloadName, keysOf: ({ metadata }) => [keyOf(metadata)] },
+      { kind: kinds.WorkloadName, ignoreAdded: true, keysOf: ({ metadata }) => [keyOf(metadata)] },
     ],
     async reconcile({ object: job }) {
       if (!job) return undefined;

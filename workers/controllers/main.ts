@@ -22,6 +22,7 @@ import { markWorkloadDeleted, projectWorkload } from '../../runtime/records/work
 import { fetchReport } from '../scaler/reports.ts';
 import { createScaler, type ScaledDeployment } from '../scaler/scaler.ts';
 import { appController } from './app.ts';
+import { buildController } from './build.ts';
 import { functionController } from './function.ts';
 import { probeGate } from './gate-probe.ts';
 import { jobController } from './job.ts';
@@ -29,6 +30,7 @@ import { platformConfigController } from './platform-config.ts';
 import { podOomController } from './pod-oom.ts';
 import { projectController } from './project.ts';
 import { createReporter } from './reporter.ts';
+import { serviceController } from './service.ts';
 import { volumeController } from './volume.ts';
 
 const name = 'svc-controllers';
@@ -66,6 +68,7 @@ await runProcess({
     const dependent: Controller[] = [];
     const settings = platformConfigController({
       kube,
+      events,
       clock,
       onChange: () => {
         for (const controller of dependent) controller.enqueueAll();
@@ -94,6 +97,8 @@ await runProcess({
 
     manager.add(jobController({ kube, records: workloadRecords, events, clock }));
     manager.add(volumeController({ kube, events, clock }));
+    manager.add(buildController({ kube, events, clock }));
+    manager.add(serviceController({ kube, events, clock }));
     manager.add(podOomController({ kube, events }));
 
     const { informers } = manager;

@@ -9,8 +9,9 @@ import {
   projectLabel,
   workloadFinalizer,
 } from '../../runtime/domain/labels.ts';
-import { kindPhrase, nameTaken } from '../../runtime/domain/names.ts';
+import { nameTaken } from '../../runtime/domain/names.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
+import { hostTaken } from '../../runtime/host/workload-create.ts';
 import { NotYetError } from '../../runtime/kube/children.ts';
 import { claimHost, reserveName } from '../../runtime/kube/claims.ts';
 import { ensureMarks } from '../../runtime/kube/finalizers.ts';
@@ -70,18 +71,18 @@ export async function ensureIdentity<T extends KubeObject>(
 }
 
 /**
- * Holds the workload's name and host, as every pass does first: the create handler did both, and here a loss shows.
+ * Holds the workload's name and hosts, as every pass does first: the management API did both, and here a loss shows.
  * @throws Problem `name_taken` or `host_taken`, which name the holder
  */
-export async function holdClaims(kube: KubeClient, workload: Stored<KubeObject>, host: string): Promise<void> {
+export async function holdClaims(
+  kube: KubeClient,
+  workload: Stored<KubeObject>,
+  hosts: readonly string[] = [],
+): Promise<void> {
   const name = await reserveName(kube, workload);
-  if (name !== 'reserved') throw nameTaken(workload.metadata.name, name.holder);
-  const claimed = await claimHost(kube, workload, host);
-  if (claimed === 'claimed') return;
-  const { holder } = claimed;
-  throw new Problem(
-    'host_taken',
-    `The host name "${host}" is already used by ${kindPhrase[holder.kind]} ("${holder.name}" in ${holder.namespace}); choose another with --hostname or delete the ${holder.kind.toLowerCase()}.`,
-    { details: { host, holder } },
-  );
+  if (name !== 'reserved') throw nameTaken(workload.metadata.name, name.holder, workload.kind);
+  for (const host of hosts) {
+    const claimed = await claimHost(kube, workload, host);
+    if (claimed !== 'claimed') throw hostTaken(host, claimed.holder);
+  }
 }

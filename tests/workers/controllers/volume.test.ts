@@ -220,6 +220,7 @@ t.test('whoever stops using a volume brings those that wait for it', (t) => {
     ['App', ['going']],
     ['Function', ['going']],
     ['Job', ['going']],
+    ['Service', ['going']],
     ['StorageClass', ['staying']],
   ]);
   t.end();
