@@ -135,6 +135,8 @@ function controllerManagerParameters(layout: Layout, kubeconfig: string): string
     ...accessParameters(kubeconfig),
     ...['--leader-elect=false', '--bind-address=127.0.0.1', `--secure-port=${ports.controllerManager}`],
     ...['--use-service-account-credentials', `--service-account-private-key-file=${pki('service-accounts.key')}`],
+    // The only node, once taken for lost (after 50 s on a busy machine), would take every pod out of the endpoints.
+    '--node-monitor-grace-period=5m',
     ...[`--root-ca-file=${pki('ca.crt')}`, `--client-ca-file=${pki('ca.crt')}`, '--allocate-node-cidrs=false'],
     `--flex-volume-plugin-dir=${join(layout.data, 'volume-plugins')}`,
     ...[`--cluster-signing-cert-file=${pki('ca.crt')}`, `--cluster-signing-key-file=${pki('ca.key')}`],

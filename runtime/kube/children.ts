@@ -123,6 +123,21 @@ export async function deleteChild(
   return (await kube.get(resourceOf(ref), ref.name, ref.namespace)) === undefined;
 }
 
+/**
+ * A child that somebody else makes: read, never written.
+ * @returns undefined while there is none
+ * @throws ForeignObjectError for an object that is not the owner's, NotYetError while one is being deleted
+ */
+export async function ownChild<T extends KubeObject>(
+  kube: Pick<KubeClient, 'get'>,
+  owner: Stored<KubeObject>,
+  ref: ObjectRef,
+): Promise<Stored<T> | undefined> {
+  const live = await kube.get<T>(resourceOf(ref), ref.name, ref.namespace);
+  if (live) refuseForeign(live, owner);
+  return live;
+}
+
 /** Names an object. */
 export function refOf({ apiVersion, kind, metadata: { name, namespace } }: KubeObject): ObjectRef {
   return { apiVersion, kind, name, ...(namespace !== undefined && { namespace }) };
@@ -203,7 +218,7 @@ function foreignEntries(entries: Record<string, string> | undefined): Record<str
 }
 
 /** JSON with sorted keys. */
-function canonical(value: unknown): string {
+export function canonical(value: unknown): string {
   return JSON.stringify(value, (_key, part: unknown) =>
     typeof part === 'object' && part !== null && !Array.isArray(part)
       ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)))

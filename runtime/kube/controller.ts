@@ -44,6 +44,8 @@ export interface WatchDefinition {
   selection?: Selection;
   /** Only changes of spec, labels, owners and deletion count, and not what others report in the status. */
   ignoreStatus?: boolean;
+  /** What is new concerns nobody: only what changes or goes does. */
+  ignoreAdded?: boolean;
   /**
    * Called with the state after a change and with the one before it.
    * @param objects every object of the controller's own kind
@@ -112,8 +114,12 @@ export function createController(options: ControllerOptions): Controller {
 
   const enqueue = (key: Key) => queue.add(textOf(key));
   /** One that is not there yet comes by itself, and one that is gone came when it went. */
-  const enqueueKnown = (key: Key) => {
-    if (informers.of(kind, selection).get(key.name, key.namespace)) enqueue(key);
+  const enqueueKnown = (keys: readonly Key[]) => {
+    // Each once: the second of two would bring a pass after the one that the first began.
+    for (const text of new Set(keys.map(textOf))) {
+      const { name: known, namespace } = keyOf(text);
+      if (informers.of(kind, selection).get(known, namespace)) queue.add(text);
+    }
   };
   const obstacles = createObstacleWatch({ kube, clock, log, onCleared: (text) => queue.add(text) });
 
@@ -181,19 +187,20 @@ export function createController(options: ControllerOptions): Controller {
       });
       for (const owned of owns) {
         informers.of(owned, managedSelection).onChange(({ object, previous }) => {
-          for (const state of [object, previous]) {
+          const owners = [object, previous].flatMap((state) => {
             const owner = state && controllerOf(state);
-            if (!owner || owner.kind !== kind.kind || owner.apiVersion !== kind.apiVersion) continue;
+            if (!owner || owner.kind !== kind.kind || owner.apiVersion !== kind.apiVersion) return [];
             const { namespace } = state.metadata;
-            enqueueKnown({ name: owner.name, ...(kind.namespaced && namespace !== undefined && { namespace }) });
-          }
+            return { name: owner.name, ...(kind.namespaced && namespace !== undefined && { namespace }) };
+          });
+          enqueueKnown(owners);
         });
       }
       for (const watch of watches) {
         informers.of(watch.kind, watch.selection).onChange(({ type, object, previous }) => {
+          if (watch.ignoreAdded && type === 'added') return;
           if (watch.ignoreStatus && type === 'modified' && previous && isStatusOnly(object, previous)) return;
-          const keys = [object, previous].flatMap((state) => (state ? watch.keysOf(state, objects) : []));
-          for (const key of keys) enqueueKnown(key);
+          enqueueKnown([object, previous].flatMap((state) => (state ? watch.keysOf(state, objects) : [])));
         });
       }
       metrics.register(name, queue);

@@ -11,6 +11,8 @@ const defaultSilenceMs = 150_000;
 const defaultRelistMs = 1_800_000;
 /** Wait before the n-th try in a row. */
 const retry = { baseMs: 200, maxMs: 30_000 };
+/** As long as there is nobody to ask, one more attempt costs little; whoever comes back is found soon. */
+const unreachable = { ...retry, maxMs: 5_000 };
 /** A watch that lived this long was a working one, even if nothing happened meanwhile. */
 const provenMs = 5_000;
 
@@ -78,6 +80,7 @@ export function createInformer<T extends KubeObject>(options: InformerOptions): 
   let listedAt = Number.NEGATIVE_INFINITY;
   let version: string | undefined;
   let failures = 0;
+  let reached = true;
 
   const tell = (change: Change<T>) => {
     for (const listener of listeners) {
@@ -163,15 +166,21 @@ export function createInformer<T extends KubeObject>(options: InformerOptions): 
       try {
         if (version === undefined || clock.monotonic() - listedAt >= relistMs) await relist();
         if (version !== undefined) await follow(version);
+        reached = true;
       } catch (error) {
         if (stopping.signal.aborted) break;
         failures += 1;
+        reached = error instanceof KubeError;
         // After a cut the watch goes on where it was; anything else may have lost events.
         if (error instanceof SilentWatchError || (error instanceof KubeError && error.status !== 429))
           version = undefined;
-        log.warn({ err: error, failures, relist: version === undefined }, 'watch interrupted');
+        const fields = { err: error, failures, relist: version === undefined };
+        // Every kind has a watch: an outage is told once by each, and not at every attempt.
+        if (failures === 1) log.warn(fields, 'watch interrupted');
+        else log.debug(fields, 'watch interrupted again');
       }
-      if (failures > 0) await clock.sleep(backoffMs(failures, retry), stopping.signal).catch(() => undefined);
+      const wait = reached ? retry : unreachable;
+      if (failures > 0) await clock.sleep(backoffMs(failures, wait), stopping.signal).catch(() => undefined);
     }
   };
 

@@ -72,6 +72,8 @@ export function createTransport(credentials: Credentials, metrics?: RequestMetri
         ...(body && { 'content-type': contentType ?? 'application/json' }),
       },
       body: body ? JSON.stringify(body) : null,
+      // Else the connection ends with every DELETE that has a body, and the next call waits for a new one.
+      reset: false,
     });
   };
 

@@ -119,6 +119,33 @@ t.test('a change of a child brings its owner, and a watched object whom it conce
   t.same(passes, ['one', 'other']);
 });
 
+t.test('a watch that ignores what is new brings an object for what changes and what goes', async (t) => {
+  const { manager, kube, passes, clock } = setUp(t, {
+    watches: [
+      {
+        kind: kinds.WorkloadName,
+        ignoreAdded: true,
+        keysOf: ({ metadata: { name } }) => [{ name, namespace: 'shop-prod' }],
+      },
+    ],
+  });
+  kube.seed(app('one'));
+  manager.start();
+  await clock.advance(1_000);
+  passes.length = 0;
+  const claim = { apiVersion: 'platform.svc/v1', kind: 'WorkloadName', namespace: 'shop-prod', name: 'one' };
+  const { namespace, name, ...type } = claim;
+  await kube.create({ ...type, metadata: { namespace, name } });
+  await settle();
+  t.same(passes, []);
+  await kube.mergePatch(claim, { metadata: { labels: { changed: 'yes' } } });
+  await settle();
+  t.same(passes, ['one']);
+  await kube.delete(claim);
+  await settle();
+  t.same(passes, ['one', 'one']);
+});
+
 t.test('a failing pass comes again after its back-off, until it succeeds', async (t) => {
   const world = setUp(t);
   world.kube.seed(app('one'));

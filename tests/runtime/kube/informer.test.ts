@@ -148,6 +148,17 @@ t.test('refusals are met with growing, bounded waits and it recovers from them',
   t.ok(informer.synced());
 });
 
+t.test('a server that was away for long is found again within seconds', async (t) => {
+  const { server, clock, informer } = setUp(t);
+  server.willList(5, new Error('connect ECONNREFUSED'));
+  informer.start();
+  await clock.advance(300_000);
+  t.ok(server.listed < 90, `listed ${server.listed} times in five minutes`);
+  server.willList(6, [object('one', 1)]);
+  await clock.advance(5_000);
+  t.ok(informer.synced());
+});
+
 t.test('a refused watch loses nothing and needs no list', async (t) => {
   const { server, clock, informer } = setUp(t);
   server.willList(5, []);

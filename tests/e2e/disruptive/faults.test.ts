@@ -1,5 +1,5 @@
 import t from 'tap';
-import { eventually, runningPlatform, testProject } from '../support/platform.ts';
+import { eventually, runningPlatform, testProject } from '../../support/platform.ts';
 
 const platform = await runningPlatform();
 const hello = (version: string) => `localhost:5000/svc/hello:${version}`;

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import t from 'tap';
-import { allHold, askAll, checkerReplicas, checkersOf } from '../support/checkers.ts';
-import { eventually, runningPlatform, testProject, type Answer } from '../support/platform.ts';
+import { allHold, askAll, checkerReplicas, checkersOf } from '../../support/checkers.ts';
+import { eventually, runningPlatform, testProject, type Answer } from '../../support/platform.ts';
 
 /**
  * The gate while its checkers, or their store, are gone, slow or cut off: docs/decisions/0005-no-checker-alive.md says
@@ -251,3 +251,77 @@ t.test(
     t.same(new Set((await askAll(() => ask(revoked))).map(({ status }) => status)), new Set([401]));
   },
 );
+
+t.test(
+  'both checkers are killed while the store is unreachable: closed with 500, with 503 after 90 s, and open by themselves',
+  { timeout: 400_000 },
+  async (t) => {
+    // The kubelet waits longer before every further restart of an old pod's container.
+    await freshCheckers();
+    const counted = await newKey();
+    await serving(counted);
+    const before = await allowed(counted);
+    await checkers.cutOffStore();
+    const lost = 20;
+    for (let request = 0; request < lost; request++) t.equal((await ask(counted)).status, 200, 'the view is fresh');
+    const requests = load([key, undefined], { pauseMs: 50 });
+    t.teardown(() => requests.stop());
+
+    const killedFrom = performance.now();
+    await Promise.all((await checkers.ready(checkerReplicas)).map((pod) => checkers.signal(pod, 'KILL')));
+    await eventually(
+      () => checkers.pods(),
+      (pods) => pods.every(({ restarts }) => restarts > 0),
+    );
+    const killedBy = performance.now();
+    const stale = await eventually(
+      () => ask(key),
+      ({ status }) => status !== 200 && status !== 500,
+    );
+    t.equal(stale.status, 503);
+    t.equal(codeOf(stale), 'gate_unavailable');
+    t.equal(stale.headers['retry-after'], '10');
+    t.ok(performance.now() - killedFrom >= freshMs, 'whoever has no view leaves the requests to others for 90 s');
+    await checkers.ready(checkerReplicas);
+    t.same(new Set((await askAll(() => ask(key))).map(({ status }) => status)), new Set([503]), 'whoever is asked');
+    const closedUntil = performance.now();
+
+    await checkers.reconnectStore();
+    await serving();
+    await requests.stop();
+    const closed = requests.answers.filter(({ at }) => at > killedBy && at < closedUntil);
+    t.ok(closed.length > 0);
+    t.same(
+      closed.filter(({ status, body }) => status !== 503 && !(status === 500 && body === '')),
+      [],
+      'nobody is served, with a key or without',
+    );
+    t.same(
+      requests.answers.filter(({ key: sent, status }) => sent === undefined && status === 200),
+      [],
+    );
+
+    const after = 20;
+    for (let request = 0; request < after; request++) t.equal((await ask(counted)).status, 200);
+    const total = await eventually(
+      () => allowed(counted),
+      (count) => count >= before + after,
+    );
+    // docs/decisions/0008-usage-and-restarts.md: what the killed ones could not write.
+    t.ok(total <= before + lost + after, 'nothing counts twice');
+    t.match(
+      (await checkers.pods()).map(({ restarts }) => restarts),
+      [1, 1],
+      'nobody had to restart them',
+    );
+  },
+);
+
+async function freshCheckers(): Promise<void> {
+  const old = new Set((await checkers.pods()).map(({ name }) => name));
+  await platform.kubectl('-n', 'svc-system', 'rollout', 'restart', 'deploy/svc-authz');
+  await eventually(
+    () => checkers.pods(),
+    (pods) => pods.length === checkerReplicas && pods.every(({ name, ready }) => ready && !old.has(name)),
+  );
+}

@@ -1,0 +1,183 @@
+import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
+import { kinds, type ResourceKind } from '../../runtime/contracts/resources/kinds.ts';
+import type { Project } from '../../runtime/contracts/resources/project.ts';
+import { idLabel } from '../../runtime/domain/labels.ts';
+import { newWorkloadMetadata } from '../../runtime/host/workload-create.ts';
+import { environmentsOf, type Environment } from '../../runtime/kube/environments.ts';
+import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
+
+/** Between two operations of one connection, and before one that the API server did not take is sent again. */
+const pauseMs = 200;
+
+const pause = () => new Promise((resolve) => setTimeout(resolve, pauseMs));
+
+interface Wish {
+  kind: 'App' | 'Function';
+  name: string;
+  /** The id that its children and claims carry. */
+  id: string;
+  port: number;
+  /** Whether it was deleted in the end. */
+  gone: boolean;
+}
+
+/** Apps and functions without pods that are created, changed and deleted all the time, and what is to become of them. */
+export interface Churn {
+  /** Resolves when so many operations have been done since. */
+  advance(operations: number): Promise<void>;
+  /** Begins nothing more, and ends once everything that was begun has been taken by the API server. */
+  stop(): Promise<void>;
+  /** What is not yet as it was asked for, in words; none when everything has settled. */
+  faults(): Promise<string[]>;
+  /** Names of the apps that are left. */
+  apps(): string[];
+  operations(): number;
+}
+
+interface Labelled extends KubeObject {
+  spec: { release?: { generation: number } };
+  status?: { phase?: string; observedGeneration?: number };
+}
+
+/**
+ * Writes as people do with kubectl: sends again whatever failed, on so many connections at once. Each workload is
+ * created, its port is changed twice, and every second one is deleted.
+ * @param prefix of the names, which are unique in the cluster
+ */
+export async function startChurn(
+  kube: KubeClient,
+  { project, prefix, width = 3 }: { project: string; prefix: string; width?: number },
+): Promise<Churn> {
+  const environment = await environmentOf(kube, project);
+  const wishes: Wish[] = [];
+  const waiting: { at: number; resolve: () => void }[] = [];
+  let operations = 0;
+  const stopping = new AbortController();
+
+  /** @param call succeeds also when an earlier attempt did, of which no answer came */
+  const insist = async (call: () => Promise<unknown>) => {
+    for (;;) {
+      try {
+        await call();
+        operations++;
+        for (const { at, resolve } of waiting) if (operations >= at) resolve();
+        await pause();
+        return;
+      } catch (error) {
+        if (isKubeError(error) && [400, 403, 404, 422].includes(error.status)) throw error;
+        await pause();
+      }
+    }
+  };
+
+  const live = async (number: number) => {
+    const kind = number % 3 === 0 ? ('App' as const) : ('Function' as const);
+    const metadata = newWorkloadMetadata(kind, `${prefix}-${number}`, environment);
+    const wish: Wish = { kind, name: metadata.name, id: metadata.labels?.[idLabel] ?? '', port: 8001, gone: false };
+    const spec =
+      kind === 'App'
+        ? { image: 'localhost:5000/svc/hello:v1', port: wish.port, replicas: 0 }
+        : { runtime: 'node', code: `export const handler = () => ${number};`, trigger: 'http', port: wish.port };
+    wishes.push(wish);
+    const object: KubeObject = { apiVersion: 'platform.svc/v1', kind, metadata, spec };
+    const ref = { apiVersion: object.apiVersion, kind, namespace: environment.namespace, name: wish.name };
+    await insist(() =>
+      kube.create(object).catch((error: unknown) => {
+        if (!isKubeError(error, 409)) throw error;
+      }),
+    );
+    for (const port of [8002, 8003]) {
+      wish.port = port;
+      await insist(() => kube.mergePatch(ref, { spec: { port } }));
+    }
+    if (number % 2 === 1) return;
+    wish.gone = true;
+    await insist(() => kube.delete(ref));
+  };
+
+  let next = 0;
+  const work = async () => {
+    while (!stopping.signal.aborted) await live(next++);
+  };
+  const workers = Array.from({ length: width }, work);
+  // Whoever stops hears of it.
+  for (const worker of workers) worker.catch(() => undefined);
+
+  return {
+    advance: (count) =>
+      Promise.race([
+        new Promise<void>((resolve) => waiting.push({ at: operations + count, resolve })),
+        Promise.all(workers).then(() => undefined),
+      ]),
+    async stop() {
+      stopping.abort();
+      await Promise.all(workers);
+    },
+    faults: () => compare(kube, environment.namespace, wishes),
+    apps: () => wishes.filter(({ kind, gone }) => kind === 'App' && !gone).map(({ name }) => name),
+    operations: () => operations,
+  };
+}
+
+async function environmentOf(kube: KubeClient, project: string): Promise<Environment> {
+  const found = await kube.get<Project>(kinds.Project, project);
+  const environment = found && environmentsOf(found)[0];
+  if (!environment) throw new Error(`the project "${project}" has no environment`);
+  return environment;
+}
+
+/** How many of each kind a workload has once everything is settled. */
+const children: Record<Wish['kind'], readonly [ResourceKind, number][]> = {
+  App: [
+    [kinds.WorkloadName, 1],
+    [kinds.HostName, 1],
+    [kinds.Deployment, 1],
+    [kinds.Service, 1],
+    [kinds.IngressRoute, 1],
+    [kinds.ConfigMap, 0],
+  ],
+  Function: [
+    [kinds.WorkloadName, 1],
+    [kinds.HostName, 1],
+    [kinds.Deployment, 1],
+    [kinds.Service, 0],
+    [kinds.IngressRoute, 1],
+    [kinds.ConfigMap, 1],
+  ],
+};
+
+async function compare(kube: KubeClient, namespace: string, wishes: readonly Wish[]): Promise<string[]> {
+  const all = async (kind: ResourceKind) => (await kube.list<Labelled>(kind, { labelSelector: idLabel })).items;
+  const [apps, functions] = await Promise.all([all(kinds.App), all(kinds.Function)]);
+  const kept = new Map<string, Stored<Labelled>[]>();
+  for (const [kind] of children.App) {
+    for (const object of await all(kind)) {
+      const key = `${kind.kind} ${object.metadata.labels?.[idLabel]}`;
+      kept.set(key, [...(kept.get(key) ?? []), object]);
+    }
+  }
+  return wishes.flatMap((wish) => {
+    const { kind, name, id, port, gone } = wish;
+    const own = (kind === 'App' ? apps : functions).find(
+      ({ metadata }) => metadata.namespace === namespace && metadata.name === name,
+    );
+    const counts = children[kind].flatMap(([child, wanted]) => {
+      const found = kept.get(`${child.kind} ${id}`)?.length ?? 0;
+      return found === (gone ? 0 : wanted) ? [] : [`${kind} ${name}: ${found} of ${child.kind}`];
+    });
+    if (gone) return own ? [`${kind} ${name}: still there`, ...counts] : counts;
+    if (!own) return [`${kind} ${name}: lost`, ...counts];
+    const { phase = 'none', observedGeneration } = own.status ?? {};
+    const seen = observedGeneration === own.metadata.generation && ['running', 'idle'].includes(phase);
+    const [deployment] = kept.get(`Deployment ${id}`) ?? [];
+    const current = deployment === undefined || JSON.stringify(deployment.spec).includes(`"containerPort":${port}`);
+    const deployed = kind === 'Function' || own.spec.release?.generation === 1;
+    return [
+      ...counts,
+      ...(deployed ? [] : [`${kind} ${name}: deployed ${own.spec.release?.generation ?? 0} times`]),
+      ...(seen ? [] : [`${kind} ${name}: phase ${phase}`]),
+      ...(current ? [] : [`${kind} ${name}: its Deployment has another port`]),
+      ...(own.metadata.labels?.[idLabel] === id ? [] : [`${kind} ${name}: made twice`]),
+    ];
+  });
+}
