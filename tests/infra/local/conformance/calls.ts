@@ -298,7 +298,6 @@ export const calls: readonly Call[] = [
   { name: 'first page', path: `${core}/configmaps?limit=2` },
   { name: 'list secrets by type', path: `${core}/secrets?fieldSelector=type%3DOpaque` },
   { name: 'table', path: `${core}/configmaps?labelSelector=app%3Done`, accept: table },
-  { name: 'watch from the past', path: `${core}/configmaps?watch=true&resourceVersion=1&timeoutSeconds=1` },
 
   { name: 'deployment', method: 'POST', path: `${apps}/deployments`, body: deployment('web') },
   {
