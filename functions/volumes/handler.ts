@@ -144,9 +144,11 @@ export function createVolumeRoutes({ kube }: { kube: KubeClient }): Route[] {
         const { name, uid } = metadata;
         const users = (await volumeUsers(kube, namespace))(name);
         if (users.length > 0) {
-          throw new Problem('in_use', `The volume "${name}" is mounted by ${usersPhrase(users)}; delete that first.`, {
-            details: { mountedBy: users },
-          });
+          throw new Problem(
+            'in_use',
+            `The volume "${name}" is mounted by ${usersPhrase(users)}; take it out there first (--no-volumes), or delete that.`,
+            { details: { mountedBy: users } },
+          );
         }
         await kube.delete({ apiVersion, kind, namespace, name }, { preconditions: { uid } });
         log.info({ volume: name, namespace, actor: sessionOf(request).email }, 'volume deleted');

@@ -78,9 +78,21 @@ async function creation(kube: KubeClient, project: string, counts: Counts, watch
   printFigure({ name: 'controllers.created.written', value: seconds, unit: 's', target: { operator: '<', value: 90 } });
   const after = await settled(kube);
   const workloads = counts.functions + counts.apps;
-  printFigure({ name: 'controllers.created.writes-each', value: (after.writes - before.writes) / workloads, unit: '' });
-  printFigure({ name: 'controllers.created.reads-each', value: (after.reads - before.reads) / workloads, unit: '' });
-  printFigure({ name: 'controllers.created.passes-each', value: (after.passes - before.passes) / workloads, unit: '' });
+  printFigure({
+    name: 'controllers.created.writes-each',
+    value: (after.writes - before.writes) / workloads,
+    unit: 'writes',
+  });
+  printFigure({
+    name: 'controllers.created.reads-each',
+    value: (after.reads - before.reads) / workloads,
+    unit: 'reads',
+  });
+  printFigure({
+    name: 'controllers.created.passes-each',
+    value: (after.passes - before.passes) / workloads,
+    unit: 'passes',
+  });
 }
 
 async function idle(kube: KubeClient, seconds: number): Promise<void> {
@@ -90,7 +102,7 @@ async function idle(kube: KubeClient, seconds: number): Promise<void> {
   const after = await sample(kube);
   if (!after || after.pod !== before.pod) throw new Error('svc-controllers was replaced meanwhile');
   const perSecond = (after.reads - before.reads) / seconds;
-  printFigure({ name: 'controllers.idle.writes', value: after.writes - before.writes, unit: '', target: none });
+  printFigure({ name: 'controllers.idle.writes', value: after.writes - before.writes, unit: 'writes', target: none });
   printFigure({ name: 'controllers.idle.reads', value: perSecond, unit: '/s', target: { operator: '<', value: 1 } });
   const megabytes = after.residentBytes / 2 ** 20;
   printFigure({ name: 'controllers.idle.memory', value: megabytes, unit: 'MB', target: { operator: '<', value: 300 } });
@@ -107,7 +119,7 @@ async function restart(kube: KubeClient, counts: Counts): Promise<void> {
   const after = await settled(kube, (now) => now.pod !== pod && now.passes >= workloads);
   const seconds = (after.ageMs - quietMs) / 1000;
   printFigure({ name: 'controllers.restart.settled', value: seconds, unit: 's', target: { operator: '<', value: 15 } });
-  printFigure({ name: 'controllers.restart.writes', value: after.writes, unit: '', target: none });
+  printFigure({ name: 'controllers.restart.writes', value: after.writes, unit: 'writes', target: none });
   explain(undefined, after);
 }
 

@@ -61,7 +61,8 @@ t.test('volume resize waits for the storage, or until only a pod can bring it fu
 });
 
 t.test('volume delete says that the data goes, and passes on who mounts it', async (t) => {
-  const message = 'The volume "data" is mounted by the job "report"; delete that first.';
+  const message =
+    'The volume "data" is mounted by the job "report"; take it out there first (--no-volumes), or delete that.';
   const cli = await world(t, {
     [`GET ${volumes}/data`]: { body: volume },
     [`DELETE ${volumes}/data`]: { status: 409, body: { code: 'in_use', message } },

@@ -118,7 +118,7 @@ t.test('409: what is mounted is not deleted, and the answer names who mounts it'
     status: 409,
     body: {
       code: 'in_use',
-      message: /mounted by the pod "debug" and the job "report"; delete that first/,
+      message: /mounted by the pod "debug" and the job "report"; take it out there first/,
       details: { mountedBy: users },
     },
   });
