@@ -3,7 +3,7 @@ import { jobOverlaps } from '../../runtime/contracts/resources/job.ts';
 import { command, type Group } from '../command.ts';
 import { scopeFlags, yesFlag } from '../common-flags.ts';
 import { usageFailure } from '../failure.ts';
-import { amount, choice, duration, requiredText, text, texts, toggle, type FlagValues } from '../flags.ts';
+import { amount, choice, duration, requiredText, text, texts, toggle, unless, type FlagValues } from '../flags.ts';
 import { ago, fields, table, type Shown } from '../output.ts';
 import { placeOf, type Place } from '../place.ts';
 import { removeAll } from '../removal.ts';
@@ -100,6 +100,7 @@ const update = command({
     image: text('<image>', 'image with registry, name and tag'),
     ...settingFlags,
     manual: toggle('take the schedule away: run only when asked to'),
+    volumes: unless('mount no volume any more'),
     suspend: toggle('let the schedule rest'),
     resume: toggle('let the schedule go on'),
     ...scopeFlags,
@@ -108,10 +109,12 @@ const update = command({
   async run({ context, args, flags }) {
     if (flags.suspend && flags.resume) throw usageFailure('Give --suspend or --resume, not both.');
     if (flags.manual && flags.schedule !== undefined) throw usageFailure('Give --schedule or --manual, not both.');
+    if (!flags.volumes && flags.volume.length > 0) throw usageFailure('Give --volume or --no-volumes, not both.');
     const body = {
       ...(flags.image !== undefined && { image: flags.image }),
       ...settingsOf(flags),
       ...(flags.manual && { schedule: null }),
+      ...(!flags.volumes && { volumes: null }),
       ...((flags.suspend || flags.resume) && { suspended: flags.suspend }),
     };
     if (Object.keys(body).length === 0) throw usageFailure('Give what to change; see svc job update --help.');

@@ -58,6 +58,7 @@ t.test('what cannot be meant is a usage error, before anything is sent', async (
     [['job', 'update', 'report'], /Give what to change/],
     [['job', 'update', 'report', '--suspend', '--resume'], /not both/],
     [['job', 'update', 'report', '--manual', '--schedule', '* * * * *'], /not both/],
+    [['job', 'update', 'report', '--volume', 'data:/data', '--no-volumes'], /not both/],
     [['volume', 'create', 'data'], /--size <quantity> is required/],
   ] as const) {
     t.match(await run([...args]), { code: 2, stderr: said }, args.join(' '));
@@ -69,12 +70,10 @@ t.test('job update sends only what is to change', async (t) => {
   const { run, seen } = await world(t, { [`PATCH ${jobs}/report`]: { body: job } });
   await run(['job', 'update', 'report', '--image', 'r.example.com/report:8', '--suspend']);
   await run(['job', 'update', 'report', '--manual', '--resume']);
+  await run(['job', 'update', 'report', '--no-volumes']);
   t.same(
     seen.map(({ body }) => body),
-    [
-      { image: 'r.example.com/report:8', suspended: true },
-      { schedule: null, suspended: false },
-    ],
+    [{ image: 'r.example.com/report:8', suspended: true }, { schedule: null, suspended: false }, { volumes: null }],
   );
 });
 
