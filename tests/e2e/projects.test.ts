@@ -44,8 +44,10 @@ t.test('an environment is bounded: limits, a network policy and pod security', a
 t.test('function pods satisfy what the namespace only warns of', async (t) => {
   const { namespace, flags } = await testProject(t, platform);
   const file = `${t.testdir({ 'hello.js': 'export const handler = () => ({ statusCode: 200, body: "ok" });\n' })}/hello.js`;
-  await platform.ok(['function', 'create', 'hello', '--runtime', 'node', '--code-file', file, ...flags]);
-  const { url } = await platform.json<{ url: string }>(['function', 'show', 'hello', ...flags]);
+  // A function's host holds its name alone, in the whole installation.
+  const name = uniqueName('hello');
+  await platform.ok(['function', 'create', name, '--runtime', 'node', '--code-file', file, ...flags]);
+  const { url } = await platform.json<{ url: string }>(['function', 'show', name, ...flags]);
   await eventually(
     () => platform.request(url),
     ({ status }) => status === 200,
