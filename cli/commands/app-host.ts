@@ -4,6 +4,7 @@ import { scopeFlags } from '../common-flags.ts';
 import { Failure } from '../failure.ts';
 import { table, type Shown } from '../output.ts';
 import { placeOf } from '../place.ts';
+import { readApp } from '../read-app.ts';
 
 interface Host {
   host: string;
@@ -57,7 +58,7 @@ function changeCommand(
     async run({ context, args, flags }) {
       const place = placeOf(context, flags);
       const path = place.path('apps', args.app);
-      const before = await place.api.call('GET', path, appView, { query: place.query });
+      const before = await readApp(place, args.app);
       const extraHosts = next(before.extraHosts, args.hosts, args.app);
       const app = await place.api.call('PATCH', path, appView, { query: place.query, body: { extraHosts } });
       if (name === 'add') context.say(advice(args.hosts, app));
@@ -91,7 +92,7 @@ const list = command({
   examples: ['svc app host list web'],
   async run({ context, args, flags }) {
     const place = placeOf(context, flags);
-    const app = await place.api.call('GET', place.path('apps', args.app), appView, { query: place.query });
+    const app = await readApp(place, args.app);
     context.print(shown(app), flags.output);
   },
 });

@@ -5,6 +5,7 @@ import { usageFailure } from '../failure.ts';
 import { choice, texts, unless, type FlagValues } from '../flags.ts';
 import { fields, type Shown } from '../output.ts';
 import { placeOf } from '../place.ts';
+import { readApp } from '../read-app.ts';
 
 /** Words for `--csp`; neither is a host, since a host has a dot. */
 const [onlySelf, noPolicy] = ['self', 'none'] as const;
@@ -100,7 +101,7 @@ const show = command({
   examples: ['svc app security show web'],
   async run({ context, args, flags }) {
     const place = placeOf(context, flags);
-    const app = await place.api.call('GET', place.path('apps', args.app), appView, { query: place.query });
+    const app = await readApp(place, args.app);
     context.print(shown(app), flags.output);
   },
 });

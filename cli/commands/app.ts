@@ -9,6 +9,7 @@ import { requiredText, text } from '../flags.ts';
 import { ago, fields, table, type Shown } from '../output.ts';
 import { placeOf, type Place } from '../place.ts';
 import { confirm } from '../prompt.ts';
+import { readApp } from '../read-app.ts';
 import { waitFlags, waitFor, waitForRemoval, type WaitFlags } from '../wait.ts';
 import { messageColumn } from '../workload-message.ts';
 import { envGroup } from './app-env.ts';
@@ -55,9 +56,6 @@ function shown(app: AppView): Shown {
     names: [app.name],
   };
 }
-
-const readApp = (place: Place, name: string) =>
-  place.api.call('GET', place.path('apps', name), appView, { query: place.query });
 
 /** Waits until a new app's first deployment has ended and the app runs. */
 function untilRunning(context: Context, flags: WaitFlags, place: Place, name: string): Promise<AppView> {

@@ -4,9 +4,10 @@ import type { App } from '../../runtime/contracts/resources/app.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { referencesOf } from '../../runtime/domain/variables.ts';
+import { findApp, findLivingApp } from '../../runtime/host/app-request.ts';
 import { accept } from '../../runtime/host/accept.ts';
 import { route, sessionOf, type Route, type RouteRequest } from '../../runtime/host/route.ts';
-import { getLivingWorkload, getWorkload, workloadIdOf } from '../../runtime/host/workload-objects.ts';
+import { getLivingWorkload, workloadIdOf } from '../../runtime/host/workload-objects.ts';
 import { createSecretStore, noSecret, readSecrets, type WorkloadSecret } from '../../runtime/host/workload-secrets.ts';
 import { resolveEnvironment, type Environment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
@@ -65,9 +66,8 @@ export function createEnvironmentRoutes({
       access: { project: 'viewer' },
       tag,
       summary: 'Lists the variables of an app, and tells whether they wait for a restart.',
-      async handle({ params, query }) {
-        const environment = await resolveEnvironment(kube, params.project, query.environment);
-        const app = await getWorkload<App>(kube, 'App', environment, params.app);
+      async handle(request) {
+        const { app } = await findApp(kube, request);
         return { status: 200, body: await variablesOf(app) };
       },
     }),
@@ -100,9 +100,8 @@ export function createEnvironmentRoutes({
       access: { project: 'viewer' },
       tag,
       summary: 'Lists the secrets of an app by name, without their values.',
-      async handle({ params, query }) {
-        const environment = await resolveEnvironment(kube, params.project, query.environment);
-        const app = await getWorkload<App>(kube, 'App', environment, params.app);
+      async handle(request) {
+        const { app } = await findApp(kube, request);
         const { secrets: all } = await readSecrets(kube, app);
         return { status: 200, body: { items: all.map(secretToView) } };
       },
@@ -115,9 +114,8 @@ export function createEnvironmentRoutes({
       tag,
       summary: 'Shows the value of a secret; the log tells who saw it.',
       async handle(request) {
-        const { params, query } = request;
-        const environment = await resolveEnvironment(kube, params.project, query.environment);
-        const app = await getWorkload<App>(kube, 'App', environment, params.app);
+        const { params } = request;
+        const { environment, app } = await findApp(kube, request);
         const { secrets: all } = await readSecrets(kube, app);
         const found = all.find(({ name }) => name === params.secret);
         if (!found) throw noSecret(app, params.secret);
@@ -133,9 +131,8 @@ export function createEnvironmentRoutes({
       tag,
       summary: 'Sets a secret and keeps its previous value; pods have it from the next deployment on.',
       async handle(request) {
-        const { params, query, body } = request;
-        const environment = await resolveEnvironment(kube, params.project, query.environment);
-        const app = await getLivingWorkload<App>(kube, 'App', environment, params.app);
+        const { params, body } = request;
+        const { environment, app } = await findLivingApp(kube, request);
         const secret = await secrets.set(app, params.secret, body.value);
         audit(request, environment, 'secret.set', secret.name);
         return { status: 200, body: secretToView(secret) };
@@ -149,9 +146,8 @@ export function createEnvironmentRoutes({
       tag,
       summary: 'Gives a secret its previous value back, and keeps the one it had.',
       async handle(request) {
-        const { params, query } = request;
-        const environment = await resolveEnvironment(kube, params.project, query.environment);
-        const app = await getLivingWorkload<App>(kube, 'App', environment, params.app);
+        const { params } = request;
+        const { environment, app } = await findLivingApp(kube, request);
         const secret: WorkloadSecret = await secrets.restore(app, params.secret);
         audit(request, environment, 'secret.restore', secret.name);
         return { status: 200, body: secretToView(secret) };
@@ -165,9 +161,8 @@ export function createEnvironmentRoutes({
       tag,
       summary: 'Deletes a secret with its previous value, unless a variable refers to it.',
       async handle(request) {
-        const { params, query } = request;
-        const environment = await resolveEnvironment(kube, params.project, query.environment);
-        const app = await getLivingWorkload<App>(kube, 'App', environment, params.app);
+        const { params } = request;
+        const { environment, app } = await findLivingApp(kube, request);
         const users = (app.spec.env ?? []).filter(({ value }) => referencesOf(value).includes(params.secret));
         if (users.length > 0) {
           const names = users.map(({ name }) => name);
@@ -190,9 +185,7 @@ export function createEnvironmentRoutes({
       tag,
       summary: 'Deploys what the app runs, or was last to run, once more, with its variables and secrets of now.',
       async handle(request) {
-        const { params, query } = request;
-        const environment = await resolveEnvironment(kube, params.project, query.environment);
-        const app = await getLivingWorkload<App>(kube, 'App', environment, params.app);
+        const { environment, app } = await findLivingApp(kube, request);
         const workloadId = workloadIdOf(app);
         const actor = sessionOf(request).email;
         return accept({

@@ -7,12 +7,13 @@ import type { Clock } from '../../runtime/domain/clock.ts';
 import { checkImage } from '../../runtime/domain/image.ts';
 import { checkWorkloadName } from '../../runtime/domain/names.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
+import { findApp, findLivingApp } from '../../runtime/host/app-request.ts';
 import { accept } from '../../runtime/host/accept.ts';
 import { pageOf } from '../../runtime/host/page.ts';
 import { readPlatformConfig } from '../../runtime/host/platform-config.ts';
 import { route, sessionOf, type Route, type RouteRequest } from '../../runtime/host/route.ts';
 import { createWorkload, newWorkloadMetadata } from '../../runtime/host/workload-create.ts';
-import { deleteWorkload, getLivingWorkload, getWorkload, workloadIdOf } from '../../runtime/host/workload-objects.ts';
+import { deleteWorkload, workloadIdOf } from '../../runtime/host/workload-objects.ts';
 import { resolveEnvironment, type Environment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { createEnvironmentRoutes } from './environment-handler.ts';
@@ -111,9 +112,8 @@ export function createAppRoutes({ kube, pool, clock, baseUrl }: AppDependencies)
       access: { project: 'viewer' },
       tag,
       summary: 'Shows an app.',
-      async handle({ params, query }) {
-        const environment = await resolveEnvironment(kube, params.project, query.environment);
-        const app = await getWorkload<App>(kube, 'App', environment, params.app);
+      async handle(request) {
+        const { environment, app } = await findApp(kube, request);
         const pendingRestart = await isRestartPending(kube, app);
         return { status: 200, body: appToView(app, environment, { pendingRestart }) };
       },
@@ -126,7 +126,7 @@ export function createAppRoutes({ kube, pool, clock, baseUrl }: AppDependencies)
       tag,
       summary: 'Changes an app; a new image is a deployment, whose status the answer names.',
       async handle(request) {
-        const { params, query, body, log } = request;
+        const { params, body, log } = request;
         const { image, commit, env, ...given } = body;
         const settings = Object.keys(body).filter((field) => field !== 'image' && field !== 'commit');
         if (image === undefined && (commit !== undefined || settings.length === 0)) {
@@ -137,8 +137,7 @@ export function createAppRoutes({ kube, pool, clock, baseUrl }: AppDependencies)
         }
         if (image !== undefined) checkImage(image);
         checkSecurity(given.security);
-        const environment = await resolveEnvironment(kube, params.project, query.environment);
-        const living = await getLivingWorkload<App>(kube, 'App', environment, params.app);
+        const { environment, app: living } = await findLivingApp(kube, request);
         await checkSettings(kube, environment.namespace, given, living.spec);
         const variables = env && (await replacedVariables(kube, living, env));
         const change = () => patchApp(kube, living, { ...given, ...(variables && { env: variables }) });
@@ -167,9 +166,8 @@ export function createAppRoutes({ kube, pool, clock, baseUrl }: AppDependencies)
       tag,
       summary: 'Deletes an app and everything that was made for it; 202 while that goes on.',
       async handle(request) {
-        const { params, query, log } = request;
-        const environment = await resolveEnvironment(kube, params.project, query.environment);
-        const app = await getWorkload<App>(kube, 'App', environment, params.app);
+        const { params, log } = request;
+        const { environment, app } = await findApp(kube, request);
         const left = await deleteWorkload(kube, app);
         log.info({ app: params.app, namespace: environment.namespace, actor: sessionOf(request).email }, 'app deleted');
         return left ? { status: 202, body: appToView(left, environment) } : { status: 204 };
@@ -184,9 +182,8 @@ export function createAppRoutes({ kube, pool, clock, baseUrl }: AppDependencies)
       summary:
         'Requires an API key on the public route, or no longer; `applying` and `lifting` until the ingress was seen to follow.',
       async handle(request) {
-        const { params, query, body } = request;
-        const environment = await resolveEnvironment(kube, params.project, query.environment);
-        const before = await getLivingWorkload<App>(kube, 'App', environment, params.app);
+        const { body } = request;
+        const { environment, app: before } = await findLivingApp(kube, request);
         const app = await patchApp(kube, before, { gate: { enabled: body.enabled } });
         if ((before.spec.gate?.enabled ?? false) !== body.enabled) auditGate(request, environment, app);
         return { status: 200, body: gateToView(app) };
@@ -199,9 +196,9 @@ export function createAppRoutes({ kube, pool, clock, baseUrl }: AppDependencies)
       access: { project: 'viewer' },
       tag,
       summary: 'Tells whether the public route requires an API key, since when, and what was last seen of it.',
-      async handle({ params, query }) {
-        const environment = await resolveEnvironment(kube, params.project, query.environment);
-        return { status: 200, body: gateToView(await getWorkload<App>(kube, 'App', environment, params.app)) };
+      async handle(request) {
+        const { app } = await findApp(kube, request);
+        return { status: 200, body: gateToView(app) };
       },
     }),
     ...createEnvironmentRoutes({ kube, pool, clock, baseUrl }),

@@ -1,13 +1,12 @@
 import type { Pool, PoolClient } from 'pg';
 import { z } from 'zod';
 import type { DeploymentView } from '../../runtime/contracts/api/apps.ts';
-import type { App } from '../../runtime/contracts/resources/app.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
+import { findApp, findLivingApp } from '../../runtime/host/app-request.ts';
 import { accept } from '../../runtime/host/accept.ts';
 import { route, sessionOf, type Route } from '../../runtime/host/route.ts';
-import { getLivingWorkload, getWorkload, workloadIdOf } from '../../runtime/host/workload-objects.ts';
-import { resolveEnvironment } from '../../runtime/kube/environments.ts';
+import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { getDeployment, listDeployments, rollbackTarget, type Deployment } from '../../runtime/records/deployments.ts';
 import { invalidWebhookToken } from '../../runtime/records/webhooks.ts';
@@ -71,9 +70,9 @@ export function createHistoryRoutes(dependencies: HistoryDependencies): Route[] 
       access: { project: 'viewer' },
       tag,
       summary: 'Lists the deployments of an app, the newest first.',
-      async handle({ params, query: { environment: name, limit, cursor } }) {
-        const environment = await resolveEnvironment(kube, params.project, name);
-        const app = await getWorkload<App>(kube, 'App', environment, params.app);
+      async handle(request) {
+        const { limit, cursor } = request.query;
+        const { app } = await findApp(kube, request);
         const found = await listDeployments(pool, workloadIdOf(app), { limit: limit + 1, before: cursor });
         const shown = found.slice(0, limit);
         const last = shown.at(-1);
@@ -95,9 +94,8 @@ export function createHistoryRoutes(dependencies: HistoryDependencies): Route[] 
       summary:
         'Deploys the image of an earlier revision again, as a new revision, with the variables and secrets of now.',
       async handle(request) {
-        const { params, query, body } = request;
-        const environment = await resolveEnvironment(kube, params.project, query.environment);
-        const app = await getLivingWorkload<App>(kube, 'App', environment, params.app);
+        const { body } = request;
+        const { environment, app } = await findLivingApp(kube, request);
         const workloadId = workloadIdOf(app);
         const actor = sessionOf(request).email;
         return accept({

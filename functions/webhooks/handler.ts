@@ -1,15 +1,14 @@
 import { createHash } from 'node:crypto';
 import type { Pool } from 'pg';
 import { webhookDeploy } from '../../runtime/contracts/api/apps.ts';
-import type { App } from '../../runtime/contracts/resources/app.ts';
 import { generateWebhookToken } from '../../runtime/domain/api-key.ts';
 import { checkImage } from '../../runtime/domain/image.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
+import { findApp, findLivingApp } from '../../runtime/host/app-request.ts';
 import { accept } from '../../runtime/host/accept.ts';
 import { parseJson } from '../../runtime/host/http-body.ts';
 import { route, sessionOf, type Route, type RouteRequest } from '../../runtime/host/route.ts';
-import { getLivingWorkload, getWorkload, workloadIdOf } from '../../runtime/host/workload-objects.ts';
-import { resolveEnvironment } from '../../runtime/kube/environments.ts';
+import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import {
   disableWebhook,
@@ -62,9 +61,8 @@ export function createWebhookRoutes(dependencies: WebhookDependencies): Route[] 
       tag,
       summary: 'Enables the webhook with a new token; an older token stops working.',
       async handle(request) {
-        const { params, query } = request;
-        const environment = await resolveEnvironment(kube, params.project, query.environment);
-        const app = await getLivingWorkload<App>(kube, 'App', environment, params.app);
+        const { params } = request;
+        const { environment, app } = await findLivingApp(kube, request);
         const id = workloadIdOf(app);
         const token = generateWebhookToken();
         const before = await findWebhook(pool, id);
@@ -87,8 +85,7 @@ export function createWebhookRoutes(dependencies: WebhookDependencies): Route[] 
       tag,
       summary: 'Shows whether the webhook is enabled, with its URL and token.',
       async handle({ params, query }) {
-        const environment = await resolveEnvironment(kube, params.project, query.environment);
-        const app = await getWorkload<App>(kube, 'App', environment, params.app);
+        const { environment, app } = await findApp(kube, { params, query });
         const workloadId = workloadIdOf(app);
         const state = await findWebhook(pool, workloadId);
         if (!state) return { status: 200, body: { enabled: false } };
@@ -105,9 +102,7 @@ export function createWebhookRoutes(dependencies: WebhookDependencies): Route[] 
       tag,
       summary: 'Disables the webhook; its token stops working.',
       async handle(request) {
-        const { params, query } = request;
-        const environment = await resolveEnvironment(kube, params.project, query.environment);
-        const app = await getWorkload<App>(kube, 'App', environment, params.app);
+        const { environment, app } = await findApp(kube, request);
         await disableWebhook(pool, workloadIdOf(app));
         audit(request, environment.namespace, 'webhook.disable');
         return { status: 204 };

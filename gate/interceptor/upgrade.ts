@@ -1,5 +1,6 @@
 import { request as httpRequest, STATUS_CODES, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { joinConnections } from '../../runtime/host/tunnel.ts';
 import type { Endpoint } from './endpoints.ts';
 import { answerHeaders, forwardHeaders, type Mark } from './headers.ts';
 import { connectToPod, isConnectError } from './pod-agent.ts';
@@ -67,7 +68,7 @@ export function forwardUpgrade(exchange: UpgradeExchange): Promise<UpgradeOutcom
         ...answerHeaders(answer, mark()),
         ...['Connection', 'Upgrade', 'Upgrade', answer.headers.upgrade ?? request.headers.upgrade ?? ''],
       ]);
-      join(socket, head, podSocket, podHead);
+      joinConnections(socket, head, podSocket, podHead);
     });
     upstream.once('response', (answer) => {
       answering = true;
@@ -87,18 +88,4 @@ export function forwardUpgrade(exchange: UpgradeExchange): Promise<UpgradeOutcom
     });
     upstream.end();
   });
-}
-
-/** Makes two connections one: what either sends reaches the other, and the end of either ends both. */
-function join(client: Duplex, clientHead: Buffer, pod: Duplex, podHead: Buffer): void {
-  if (podHead.length > 0) client.write(podHead);
-  if (clientHead.length > 0) pod.write(clientHead);
-  const end = () => {
-    client.destroy();
-    pod.destroy();
-  };
-  // A pipe ends its destination when its source ends, so that `finish` comes once the last of it has been passed on.
-  for (const side of [client, pod]) side.once('finish', end).once('close', end).on('error', end);
-  client.pipe(pod);
-  pod.pipe(client);
 }

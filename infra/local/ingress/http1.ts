@@ -1,6 +1,7 @@
 import { createServer, ServerResponse, STATUS_CODES, type IncomingMessage, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { pipeline, Readable, type Duplex } from 'node:stream';
+import { joinConnections } from '../../../runtime/host/tunnel.ts';
 import { headBytes, type Entrance } from './entrance.ts';
 import { badGateway, emptyAnswer, type Answer, type Handler, type RequestBody } from './exchange.ts';
 import { rawHeaders } from './headers.ts';
@@ -45,7 +46,7 @@ export function createHttp1Server(entrance: Entrance, handler: Handler, tunnels:
     if (answer?.tunnel) {
       response.detachSocket(socket as Socket);
       socket.write(headOf(answer), 'latin1');
-      join(socket, head, answer.tunnel.socket, answer.tunnel.head);
+      joinConnections(socket, head, answer.tunnel.socket, answer.tunnel.head);
     } else if (answer) {
       response.once('finish', () => socket.end());
       write(answer, response);
@@ -110,19 +111,4 @@ function pairs(raw: readonly string[]): [string, string][] {
 function headOf({ status, headers }: Answer): string {
   const fields = pairs(rawHeaders(headers)).map(([name, value]) => `${name}: ${value}\r\n`);
   return `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${fields.join('')}\r\n`;
-}
-
-/** Makes two connections one: what either sends reaches the other, and the end of either ends both. */
-function join(client: Duplex, clientHead: Buffer, pod: Duplex, podHead: Buffer): void {
-  if (podHead.length > 0) client.write(podHead);
-  if (clientHead.length > 0) pod.write(clientHead);
-  const end = () => {
-    client.destroy();
-    pod.destroy();
-  };
-  // A pipe ends its destination when its source ends, so that `finish` comes once the last of it has been passed on.
-  for (const side of [client, pod]) side.once('finish', end).once('close', end).on('error', end);
-  if (client.destroyed) end();
-  client.pipe(pod);
-  pod.pipe(client);
 }
