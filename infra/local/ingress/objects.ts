@@ -106,8 +106,6 @@ export const middlewareSpec = z
   })
   .refine((spec) => Object.keys(spec).length === 1, { error: 'a Middleware has exactly one type' });
 
-export type MiddlewareSpec = z.infer<typeof middlewareSpec>;
-
 export interface IngressRoute extends KubeObject {
   apiVersion: 'traefik.io/v1alpha1';
   kind: 'IngressRoute';

@@ -16,7 +16,7 @@ t.test('paths are translated where they begin, and nowhere else', async (t) => {
   const mounts = [
     { mountPath: '/data', folder: '/x/data' },
     { mountPath: '/data/inner/', folder: '/y' },
-    { mountPath: '/app', folder: '/work' },
+    { mountPath: '/app', folder: '/z' },
   ];
   const expected: Record<string, string> = {
     '/data': '/x/data',
@@ -25,7 +25,7 @@ t.test('paths are translated where they begin, and nowhere else', async (t) => {
     '--dir=/data/inner/z:/data': '--dir=/y/z:/x/data',
     '/database /data-2 /data.txt /srv/data ../data http://host/data':
       '/database /data-2 /data.txt /srv/data ../data http://host/data',
-    '/app/main.mjs': '/work/main.mjs',
+    '/app/main.mjs': '/z/main.mjs',
   };
   for (const [text, wanted] of Object.entries(expected)) t.equal(translatePaths(text, mounts), wanted);
   t.equal(translatePaths('/data', []), '/data');
