@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { bringUp } from '../infra/demo/bring-up.ts';
+import { upCluster } from '../infra/testcluster/platform.ts';
 import { down, paths } from '../infra/testcluster/cluster.ts';
 import { lineProgress } from '../infra/testcluster/progress.ts';
 
@@ -107,7 +107,7 @@ if (fast || whyNot) {
 } else {
   try {
     say('a real cluster, with the platform installed');
-    await bringUp({ home, failpoints: true, log: say });
+    await upCluster({ folder: home, failpoints: true, log: say });
     clusterEnv = { SVC_TEST_KUBECONFIG: paths().kubeconfig, SVC_HOME: home };
   } catch (error) {
     totals.failed++;

@@ -1,20 +1,25 @@
-import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { homeAt, homeFolder } from '../local/home.ts';
+import { findSupervisor, stopSupervisor } from '../local/supervisor.ts';
+import { upLocal } from '../local/up.ts';
 import { down } from '../testcluster/cluster.ts';
+import { upCluster } from '../testcluster/platform.ts';
 import { lineProgress } from '../testcluster/progress.ts';
-import { bringUp, svcHome } from './bring-up.ts';
+import { root } from './program.ts';
 import { createTranscript } from './transcript.ts';
 import { walkthrough } from './walkthrough.ts';
 
 const help = `usage: npm start [-- options]
 
-Brings up a real Kubernetes on this machine with the platform on it, deploys an app, a gate and a function,
-calls each of them and shows what happened, and stays up until Ctrl-C.
+Starts the platform on this machine, without a cluster and without root, deploys an app, a gate and functions, calls each
+of them and shows what happened, and stays up until Ctrl-C. What was made is there again at the next start.
 
 options:
-  --detach           end after the demo and leave everything running (npm run testcluster -- down ends it)
+  --detach           end after the demo and leave everything running (npm run svc -- down ends it)
+  --port PORT        port of the ingress (default 8080, or the next that is free)
+  --cluster          the same on a real Kubernetes, which is built and started here (Linux, root, Go)
   --transcript FILE  also write the demo's commands and their output to FILE, as Markdown
   --help             this text
 `;
@@ -22,6 +27,8 @@ options:
 const { values } = parseArgs({
   options: {
     detach: { type: 'boolean', default: false },
+    port: { type: 'string' },
+    cluster: { type: 'boolean', default: false },
     transcript: { type: 'string' },
     help: { type: 'boolean', short: 'h', default: false },
   },
@@ -30,23 +37,35 @@ const { values } = parseArgs({
 if (values.help) {
   process.stdout.write(help);
 } else {
-  await demo();
+  // Waiting for a signal alone would not keep the process alive, and the channel to what it started would.
+  const alive = setInterval(() => undefined, 2 ** 30);
+  process.exitCode = await demo();
+  clearInterval(alive);
 }
 
-async function demo(): Promise<void> {
+async function demo(): Promise<number> {
   const started = performance.now();
   const log = (line: string) => {
     const seconds = ((performance.now() - started) / 1000).toFixed(0).padStart(4);
     process.stderr.write(`[${seconds} s] ${line}\n`);
   };
-  const info = await bringUp({ log });
-  const home = svcHome();
-  mkdirSync(join(home, 'demo'), { recursive: true });
-  const transcript = createTranscript({ info, home, print: (text) => process.stdout.write(text) });
-  await walkthrough(transcript, info, join(home, 'demo'));
-  if (values.transcript) writeFileSync(values.transcript, transcript.markdown());
-
-  process.stdout.write(`
+  const folder = values.cluster ? (process.env['SVC_HOME'] ?? join(root, '.svc')) : homeFolder(process.env);
+  const home = homeAt(folder);
+  const takeDown = async () => {
+    if (values.cluster) await down({ progress: lineProgress(log) });
+    else await stopSupervisor(home);
+  };
+  const stopped = stopSignal();
+  const foundRunning = !values.cluster && findSupervisor(home) !== undefined;
+  const work = async () => {
+    const info = values.cluster
+      ? await upCluster({ folder, log })
+      : await upLocal({ folder, attached: !values.detach, log, ...(values.port && { port: Number(values.port) }) });
+    mkdirSync(join(folder, 'demo'), { recursive: true });
+    const transcript = createTranscript({ info, home: folder, print: (text) => process.stdout.write(text) });
+    await walkthrough(transcript, info, join(folder, 'demo'));
+    if (values.transcript) writeFileSync(values.transcript, transcript.markdown());
+    process.stdout.write(`
 The platform is up.
   management API   ${info.api}
   apps and functions below  *.${info.appsDomain}:${new URL(info.api).port}
@@ -54,14 +73,24 @@ The platform is up.
   kubeconfig       ${info.kubeconfig}
   command line     npm run svc -- --help
 `);
-  if (values.detach) return;
-  process.stdout.write('Ctrl-C takes it down.\n');
-  const signal = await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM'), forever()]);
-  log(`${String(signal)}: taking the cluster down`);
-  await down({ progress: lineProgress(log) });
+  };
+  try {
+    const early = await Promise.race([work(), stopped]);
+    if (early === undefined && (values.detach || foundRunning)) return 0;
+    if (early === undefined) process.stdout.write('Ctrl-C ends it; what was made is kept.\n');
+    log(`${early ?? (await stopped)}: ending everything`);
+    await takeDown();
+    return 0;
+  } catch (error) {
+    process.stderr.write(`error: ${error instanceof Error ? error.message : String(error)}\n`);
+    if (!values.detach && !foundRunning) await takeDown();
+    return 1;
+  }
 }
 
-/** Waiting for a signal alone would not keep the process alive. */
-function forever(): Promise<never> {
-  return new Promise(() => setInterval(() => undefined, 2 ** 30));
+/** Resolves to the name of the first signal that asks for the end. */
+function stopSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(name, resolve);
+  });
 }

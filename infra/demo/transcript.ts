@@ -1,4 +1,4 @@
-import type { RunInfo } from './bring-up.ts';
+import type { RunInfo } from '../run-info.ts';
 import { requestThroughIngress, type IngressAnswer, type IngressRequest } from './ingress.ts';
 import { run } from './program.ts';
 

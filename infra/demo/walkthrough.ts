@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { RunInfo } from './bring-up.ts';
+import type { RunInfo } from '../run-info.ts';
 import type { Transcript } from './transcript.ts';
 
 const where = ['--project', 'shop', '--environment', 'prod'];

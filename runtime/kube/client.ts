@@ -1,5 +1,8 @@
+import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { KubeConfig } from '@kubernetes/client-node';
 import type { Registry } from 'prom-client';
+import { parse } from 'yaml';
 import type { KubeObject, ObjectRef, Stored } from '../contracts/kubernetes.ts';
 import { kinds, type ResourceKind } from '../contracts/resources/kinds.ts';
 import {
@@ -27,6 +30,12 @@ export interface ConnectedKubeClient extends KubeClient {
   close(): Promise<void>;
 }
 
+/** https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/#AuthInfo */
+interface NamedUser {
+  name: string;
+  user?: { tokenFile?: string };
+}
+
 /**
  * The kubeconfig at `path`; without one, the service account of the pod, whose token is read again as it rotates.
  * @throws Error when the file cannot be read, or when this is no pod
@@ -35,6 +44,12 @@ export function loadKubeConfig(path?: string): KubeConfig {
   const config = new KubeConfig();
   if (path !== undefined) {
     config.loadFromFile(path);
+    for (const { name, user } of (parse(readFileSync(path, 'utf8')) as { users?: NamedUser[] }).users ?? []) {
+      if (user?.tokenFile === undefined) continue;
+      // client-node knows this field by no name that kubectl knows, but treats a provider of this name as a pod's token.
+      const authProvider = { name: 'tokenFile', config: { tokenFile: resolve(dirname(path), user.tokenFile) } };
+      config.users = config.users.map((known) => (known.name === name ? { ...known, authProvider } : known));
+    }
     return config;
   }
   config.loadFromCluster();

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
-import { readRunInfo } from '../../infra/demo/bring-up.ts';
+import { homeFolder } from '../../infra/local/home.ts';
+import { readRunInfo } from '../../infra/run-info.ts';
 import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
 import { systemClock } from '../../runtime/domain/clock.ts';
 import { systemNamespace } from '../../runtime/domain/labels.ts';
@@ -41,7 +42,7 @@ export async function run(args: string[]): Promise<void> {
     },
   });
   const counts = { functions: Number(values.functions), apps: Number(values.apps) };
-  const kube = createKubeClient(loadKubeConfig(readRunInfo().kubeconfig));
+  const kube = createKubeClient(loadKubeConfig(readRunInfo(homeFolder(process.env)).kubeconfig));
   const project = uniqueName('bench');
   try {
     await createProject(kube, project);

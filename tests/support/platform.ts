@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { readRunInfo, svcHome, type RunInfo } from '../../infra/demo/bring-up.ts';
 import { requestThroughIngress, type IngressAnswer, type IngressRequest } from '../../infra/demo/ingress.ts';
 import { run, type Ended } from '../../infra/demo/program.ts';
+import { homeFolder } from '../../infra/local/home.ts';
+import { readRunInfo, type RunInfo } from '../../infra/run-info.ts';
 import { paths } from '../../infra/testcluster/cluster.ts';
 
 /** An HTTP answer, read to its end. */
@@ -39,8 +40,9 @@ export function uniqueName(prefix: string): string {
 
 /** The running platform, with the command line signed in. @throws Error when nothing was brought up */
 export async function runningPlatform(): Promise<Platform> {
-  const info = readRunInfo();
-  const config = join(svcHome(), `cli-${process.pid}`);
+  const folder = homeFolder(process.env);
+  const info = readRunInfo(folder);
+  const config = join(folder, `cli-${process.pid}`);
   mkdirSync(config, { recursive: true });
   const env = { XDG_CONFIG_HOME: config, SVC_API: info.api, NO_COLOR: '1' };
   const errorBodies: string[] = [];

@@ -2,7 +2,8 @@
 # Writes the configuration, so that the password stands in no argument list, and becomes the server.
 #   REDIS_PASSWORD_FILE  the password that clients must give
 #   REDIS_DATA           where the append-only file lies (default /var/lib/svc/redis, on a volume)
-# The configuration goes to /run where that is writable, else to /tmp.
+#   PORT                 where it listens (default 6379), at LISTEN_ADDRESS (default all)
+# The configuration goes to TMPDIR or /run where one is writable, else to /tmp.
 set -eu
 umask 077
 : "${REDIS_PASSWORD_FILE:?names the file with the password}"
@@ -20,12 +21,13 @@ case $password in
   exit 1
   ;;
 esac
-folder=/run
+folder=${TMPDIR:-/run}
 [ -w "$folder" ] || folder=/tmp
 mkdir -p "$REDIS_DATA"
 rm -f "$folder/redis.conf"
 cat >"$folder/redis.conf" <<CONF
-bind 0.0.0.0 -::*
+bind ${LISTEN_ADDRESS:-0.0.0.0 -::*}
+port ${PORT:-6379}
 protected-mode yes
 dir $REDIS_DATA
 appendonly yes

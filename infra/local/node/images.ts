@@ -26,11 +26,13 @@ export interface ImageStore {
   find(reference: string): Promise<Image | undefined>;
   /** Takes a copy of a folder in as an image and gives it a tag, which is moved when another image has it. */
   add(folder: string, reference: string, configuration: ImageConfiguration): Promise<Image>;
+  /** Gives an image that is in the store another name. */
+  tag(reference: string, image: Pick<Image, 'digest'>): Promise<void>;
 }
 
 export function createImageStore(root: string): ImageStore {
   const blob = (digest: string) => join(root, 'blobs', digest.replace(':', '-'));
-  const tag = (reference: string) => join(root, 'tags', encodeURIComponent(withTag(reference)));
+  const tagFile = (reference: string) => join(root, 'tags', encodeURIComponent(withTag(reference)));
 
   const load = async (digest: string): Promise<Image | undefined> => {
     const folder = blob(digest);
@@ -39,11 +41,18 @@ export function createImageStore(root: string): ImageStore {
     return { ...configuration, digest, folder: join(folder, 'files') };
   };
 
+  const tag: ImageStore['tag'] = async (reference, { digest }) => {
+    await mkdir(join(root, 'tags'), { recursive: true });
+    await writeFile(`${tagFile(reference)}.part`, digest);
+    await rename(`${tagFile(reference)}.part`, tagFile(reference));
+  };
+
   return {
+    tag,
     async find(reference) {
       const [, pinned] = reference.split('@');
       if (pinned !== undefined) return load(pinned);
-      const digest = await readFile(tag(reference), 'utf8').catch(() => undefined);
+      const digest = await readFile(tagFile(reference), 'utf8').catch(() => undefined);
       return digest === undefined ? undefined : load(digest.trim());
     },
     async add(folder, reference, configuration) {
@@ -59,9 +68,7 @@ export function createImageStore(root: string): ImageStore {
           if (!existsSync(blob(digest))) throw error;
         });
       }
-      await mkdir(join(root, 'tags'), { recursive: true });
-      await writeFile(`${tag(reference)}.part`, digest);
-      await rename(`${tag(reference)}.part`, tag(reference));
+      await tag(reference, { digest });
       return { ...configuration, digest, folder: join(blob(digest), 'files') };
     },
   };

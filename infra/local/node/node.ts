@@ -128,9 +128,9 @@ export function createLocalNode(options: LocalNodeOptions): LocalNode {
   };
 
   const prepare = async () => {
-    // Secrets lie below it; users of pods must be able to pass.
-    await mkdir(folder, { recursive: true, mode: switchUsers ? 0o711 : 0o700 });
-    await mkdir(podsFolder, { recursive: true });
+    // Secrets lie in the pods' folders; a server that gives up root must still reach its claim.
+    await mkdir(folder, { recursive: true, mode: 0o711 });
+    await mkdir(podsFolder, { recursive: true, mode: switchUsers ? 0o711 : 0o700 });
     await mkdir(programs, { recursive: true });
     await copyFile(join(import.meta.dirname, 'preload.cjs'), join(programs, 'preload.cjs'));
     await writeFile(join(programs, 'tini'), tini);

@@ -47,6 +47,7 @@ export const authzMemory: Readonly<Record<string, string>> = {
 
 /** The processes of an installation. What an environment leaves out has its default in `runtime/host/config.ts`. */
 export function platformProcesses(settings: PlatformSettings): Record<ProcessName, PlatformProcess> {
+  const served = settings.others.profile === 'nano' ? 1 : 2;
   const proxyArguments = trustedProxyArguments(settings.others.trustedProxies ?? []);
   return {
     'console-api': {
@@ -92,7 +93,7 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
       name: 'svc-authz',
       main: 'gate/authz/main.ts',
       args: proxyArguments,
-      replicas: 2,
+      replicas: served,
       kubernetes: false,
       serves: true,
       secrets: ['database'],
@@ -102,7 +103,7 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
     'svc-interceptor': {
       name: 'svc-interceptor',
       main: 'gate/interceptor/main.ts',
-      replicas: 2,
+      replicas: served,
       kubernetes: true,
       serves: true,
       secrets: [],

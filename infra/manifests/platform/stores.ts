@@ -28,7 +28,8 @@ const postgres: Store = {
   dataPath: '/var/lib/svc/postgres',
   storage: '5Gi',
   scratch: ['/tmp', '/run'],
-  answers: 'exec "$(ls -d /usr/lib/postgresql/*/bin | sort -V | tail -1)/pg_isready" -q -h 127.0.0.1 -U svc -d svc',
+  answers:
+    'exec "$(ls -d /usr/lib/postgresql/*/bin | sort -V | tail -1)/pg_isready" -q -h 127.0.0.1 -p "${PORT:-5432}" -U svc -d svc',
   memory: { request: '128Mi', limit: '1Gi' },
 };
 
@@ -40,7 +41,7 @@ const redis: Store = {
   dataPath: '/var/lib/svc/redis',
   storage: '1Gi',
   scratch: ['/tmp'],
-  answers: 'REDISCLI_AUTH="$(cat "$REDIS_PASSWORD_FILE")" redis-cli ping | grep -q PONG',
+  answers: 'REDISCLI_AUTH="$(cat "$REDIS_PASSWORD_FILE")" redis-cli -p "${PORT:-6379}" ping | grep -q PONG',
   memory: { request: '64Mi', limit: '512Mi' },
 };
 

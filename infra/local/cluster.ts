@@ -1,0 +1,114 @@
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import { Registry } from 'prom-client';
+import type { Clock } from '../../runtime/domain/clock.ts';
+import { applyObject } from '../../runtime/kube/children.ts';
+import { createKubeClient, loadKubeConfig } from '../../runtime/kube/client.ts';
+import { createCredentials } from '../../runtime/kube/credentials.ts';
+import { createInformers } from '../../runtime/kube/informers.ts';
+import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
+import { createTransport, type Transport } from '../../runtime/kube/transport.ts';
+import { customResourceDefinitions } from '../crds/custom-resources.ts';
+import { createApiServer } from './apiserver/server.ts';
+import { createControllerManager } from './controllers/controller-manager.ts';
+import { firstObjects } from './first-objects.ts';
+import type { Home } from './home.ts';
+import { createIngress } from './ingress/ingress.ts';
+import { createImageStore } from './node/images.ts';
+import { createLocalNode, type LocalNode } from './node/node.ts';
+import type { IssueToken } from './node/volumes.ts';
+import type { Ports } from './ports.ts';
+
+/** What is wanted of {@link createLocalCluster}. */
+export interface LocalClusterOptions {
+  home: Home;
+  ports: Ports;
+  clock: Clock;
+  log: Logger;
+}
+
+/** A part that has been started; the next to stop is the last that was started. */
+export interface Part {
+  name: string;
+  stop(): Promise<void>;
+}
+
+/** The entry point of Traefik that the embedded ingress stands for. */
+export const entryPoint = 'web';
+
+/**
+ * Starts the embedded default: an API server, controllers, a node and an ingress in this one process (design.md §10).
+ * Each part is handed to `add` once it runs.
+ */
+export async function startLocalCluster(options: LocalClusterOptions, add: (part: Part) => void): Promise<void> {
+  const { home, ports, clock, log } = options;
+  let node: LocalNode | undefined;
+  const server = createApiServer({
+    dataDir: home.apiServer,
+    port: ports.apiServer,
+    clock,
+    logs: async ({ metadata: { name, namespace = '', uid = '' } }, { container, ...wanted }, signal) => {
+      if (!node) throw new Error('the node has not started yet');
+      return node.logs({ name, namespace, uid, container }, wanted, signal);
+    },
+  });
+  await server.start();
+  add({ name: 'API server', stop: () => server.stop() });
+
+  const config = loadKubeConfig(server.kubeconfig);
+  const kube = createKubeClient(config);
+  add({ name: 'Kubernetes client', stop: () => kube.close() });
+  await ensureFirstObjects(kube);
+
+  const controllers = createControllerManager({ kube, clock, log, registry: new Registry() });
+  await controllers.start();
+  add({ name: 'controllers', stop: () => controllers.stop() });
+
+  const informers = createInformers({ kube, clock, log });
+  const { ingress: port } = ports;
+  const ingress = createIngress({ informers, clock, log, port, host: '127.0.0.1', entryPoints: [entryPoint] });
+  informers.start();
+  add({ name: 'informers of the ingress', stop: () => informers.stop() });
+  await ingress.start();
+  add({ name: 'ingress', stop: () => ingress.stop() });
+
+  const caData = config.getCurrentCluster()?.caData;
+  const credentials = createCredentials(config);
+  node = createLocalNode({
+    ...{ kube, clock, log, folder: home.node, images: createImageStore(home.images) },
+    issueToken: tokenIssuer(createTransport(credentials)),
+    apiServer: { url: server.url, ...(caData !== undefined && { caData }) },
+  });
+  const started = node;
+  add({ name: 'connections of the node', stop: () => credentials.close() });
+  await started.start();
+  add({ name: 'node', stop: () => started.stop() });
+}
+
+/** The kinds that everything here speaks of, and what a distribution of Kubernetes brings along. */
+async function ensureFirstObjects(kube: KubeClient): Promise<void> {
+  for (const definition of customResourceDefinitions) await applyObject(kube, definition);
+  for (const object of firstObjects) {
+    await kube.create(object).catch((error: unknown) => {
+      if (!isKubeError(error, 409)) throw error;
+    });
+  }
+}
+
+/** https://kubernetes.io/docs/reference/kubernetes-api/authentication-resources/token-request-v1/ */
+function tokenIssuer(transport: Transport): IssueToken {
+  return async ({ namespace, serviceAccount, pod, audience, expirationSeconds }) => {
+    const body = {
+      apiVersion: 'authentication.k8s.io/v1',
+      kind: 'TokenRequest',
+      spec: {
+        ...(audience !== undefined && { audiences: [audience] }),
+        ...(expirationSeconds !== undefined && { expirationSeconds }),
+        boundObjectRef: { apiVersion: 'v1', kind: 'Pod', ...pod },
+      },
+    };
+    const path = join('/api/v1/namespaces', namespace, 'serviceaccounts', serviceAccount, 'token');
+    const { status } = (await transport.json('POST', path, { body })) as { status: { token: string } };
+    return status.token;
+  };
+}

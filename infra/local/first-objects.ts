@@ -1,0 +1,37 @@
+import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
+
+/** A definition that takes any shape: whoever serves the kind checks it. */
+function anyShape(group: string, version: string, kind: string, plural: string): KubeObject {
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.${group}` },
+    spec: {
+      group,
+      scope: 'Namespaced',
+      names: { kind, plural, singular: kind.toLowerCase() },
+      versions: [
+        {
+          name: version,
+          served: true,
+          storage: true,
+          schema: { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } },
+        },
+      ],
+    },
+  };
+}
+
+/** What the embedded cluster has before anything is installed into it, as clusters have it from their distribution. */
+export const firstObjects: readonly KubeObject[] = [
+  anyShape('traefik.io', 'v1alpha1', 'IngressRoute', 'ingressroutes'),
+  anyShape('traefik.io', 'v1alpha1', 'Middleware', 'middlewares'),
+  {
+    apiVersion: 'storage.k8s.io/v1',
+    kind: 'StorageClass',
+    metadata: { name: 'local', annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } },
+    provisioner: 'svc.local/folder',
+    reclaimPolicy: 'Delete',
+    volumeBindingMode: 'WaitForFirstConsumer',
+  } as KubeObject,
+];

@@ -1,0 +1,42 @@
+import { mkdirSync, rmSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { systemClock } from '../../runtime/domain/clock.ts';
+import { runProcess } from '../../runtime/host/lifecycle.ts';
+import { createLogger } from '../../runtime/host/log.ts';
+import { startLocalCluster } from './cluster.ts';
+import { homeAt } from './home.ts';
+import type { Ports } from './ports.ts';
+import { recordSupervisor } from './supervisor.ts';
+
+/**
+ * The process of the embedded default, started by `up.ts`: --home FOLDER --api-port N --ingress-port N. Whoever started it
+ * is told on its channel once everything runs; with --attached it ends when that channel closes, however that came.
+ */
+const { values } = parseArgs({
+  options: {
+    home: { type: 'string' },
+    'api-port': { type: 'string' },
+    'ingress-port': { type: 'string' },
+    attached: { type: 'boolean', default: false },
+  },
+});
+const name = 'svc-local';
+const log = createLogger(name, { level: process.env['LOG_LEVEL'] ?? 'info' });
+
+if (values.attached) process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
+
+await runProcess({
+  name,
+  log,
+  async start(lifecycle) {
+    const home = homeAt(values.home ?? '');
+    const ports: Ports = { apiServer: Number(values['api-port']), ingress: Number(values['ingress-port']) };
+    mkdirSync(home.folder, { recursive: true });
+    recordSupervisor(home, 'starting');
+    lifecycle.add({ name: 'record', stop: () => rmSync(home.process, { force: true }) });
+    await startLocalCluster({ home, ports, clock: systemClock, log }, (part) => lifecycle.add(part));
+    recordSupervisor(home, 'ready');
+    lifecycle.add({ name: 'readiness', stop: () => recordSupervisor(home, 'stopping') });
+    process.send?.('ready');
+  },
+});

@@ -1,0 +1,61 @@
+import { once } from 'node:events';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+
+/** The ports of the embedded default, on 127.0.0.1. */
+export interface Ports {
+  apiServer: number;
+  ingress: number;
+}
+
+const usual: Ports = { apiServer: 6443, ingress: 8080 };
+/** How many numbers after the usual one are tried. */
+const tries = 100;
+
+/**
+ * A free port for each part: the one asked for, the one of the last time, the usual one or the next after it.
+ * @param file remembers them
+ * @param log is told when an address changes because somebody else has the port
+ * @throws Error when the ingress port that was asked for is in use
+ */
+export async function choosePorts(
+  file: string,
+  asked: { ingress?: number },
+  log: (line: string) => void,
+): Promise<Ports> {
+  const last = existsSync(file) ? readPorts(file) : undefined;
+  if (asked.ingress !== undefined && !(await isFree(asked.ingress))) {
+    throw new Error(`port ${asked.ingress} is in use; choose another with --port`);
+  }
+  const choose = async (part: keyof Ports): Promise<number> => {
+    const first = last?.[part] ?? usual[part];
+    for (let port = first; port < first + tries; port++) {
+      if (!(await isFree(port))) continue;
+      if (port !== first) log(`port ${first} is in use: taking ${port}`);
+      return port;
+    }
+    throw new Error(`no port from ${first} to ${first + tries - 1} is free`);
+  };
+  const ports = { apiServer: await choose('apiServer'), ingress: asked.ingress ?? (await choose('ingress')) };
+  writeFileSync(file, JSON.stringify(ports));
+  return ports;
+}
+
+/** The ports of the last start. @throws Error when there was none */
+export function readPorts(file: string): Ports {
+  return JSON.parse(readFileSync(file, 'utf8')) as Ports;
+}
+
+/** Whether one could listen at a port of every address: `localhost` may mean either family. */
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer();
+  try {
+    server.listen({ port, exclusive: true });
+    await once(server, 'listening');
+    server.close();
+    await once(server, 'close');
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,92 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { closeSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { identify, isAlive, type ProcessRecord } from '../process-record.ts';
+import type { Home } from './home.ts';
+import type { Ports } from './ports.ts';
+
+/** How long everything may take to end: longer than `runtime/host/lifecycle.ts` allows. */
+const stopMs = 30_000;
+
+/** The process of the embedded default as it recorded itself. */
+export interface Supervisor extends ProcessRecord {
+  state: 'starting' | 'ready' | 'stopping';
+}
+
+/** Records this process as the one of the embedded default. */
+export function recordSupervisor(home: Home, state: Supervisor['state']): void {
+  const part = `${home.process}.part`;
+  writeFileSync(part, JSON.stringify({ ...identify('svc-local', process.pid), state }));
+  renameSync(part, home.process);
+}
+
+/** The process of the embedded default, if it runs. */
+export function findSupervisor(home: Home): Supervisor | undefined {
+  try {
+    const record = JSON.parse(readFileSync(home.process, 'utf8')) as Supervisor;
+    return isAlive(record) ? record : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The process once it takes work; undefined when none runs, or when the one that ran has ended. */
+export async function settledSupervisor(home: Home): Promise<Supervisor | undefined> {
+  for (;;) {
+    const found = findSupervisor(home);
+    if (!found || found.state === 'ready') return found;
+    await delay(50);
+  }
+}
+
+/**
+ * Starts the process of the embedded default in a session of its own; resolves when all of it runs.
+ * @param options.attached whether it ends with the caller, however the caller ends
+ * @throws Error with the last lines of its log when it does not come up
+ */
+export async function startSupervisor(home: Home, ports: Ports, { attached }: { attached: boolean }): Promise<void> {
+  const log = openSync(home.log, 'w', 0o600);
+  const parameters = [
+    ...[join(import.meta.dirname, 'main.ts'), '--home', home.folder],
+    ...['--api-port', String(ports.apiServer), '--ingress-port', String(ports.ingress)],
+    ...(attached ? ['--attached'] : []),
+  ];
+  try {
+    const child = spawn(process.execPath, parameters, {
+      detached: true,
+      cwd: '/',
+      stdio: ['ignore', log, log, 'ipc'],
+    });
+    await ready(child, home);
+    if (attached) child.channel?.unref();
+    else child.disconnect();
+    child.unref();
+  } finally {
+    closeSync(log);
+  }
+}
+
+function ready(child: ChildProcess, home: Home): Promise<void> {
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('message', () => resolve());
+    child.once('exit', () => {
+      const said = readFileSync(home.log, 'utf8').trim().split('\n').slice(-5).join('\n');
+      reject(new Error(`the embedded cluster did not start; the end of ${home.log}:\n${said}`));
+    });
+  });
+}
+
+/** Ends the process with everything that runs on it; false when none ran. What it stored stays. */
+export async function stopSupervisor(home: Home): Promise<boolean> {
+  const running = findSupervisor(home);
+  if (!running) return false;
+  process.kill(running.pid, 'SIGTERM');
+  const deadline = performance.now() + stopMs;
+  while (isAlive(running)) {
+    if (performance.now() > deadline) process.kill(running.pid, 'SIGKILL');
+    await delay(50);
+  }
+  return true;
+}

@@ -1,0 +1,74 @@
+import { chmodSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import packageFile from '../../package.json' with { type: 'json' };
+import { writeRunInfo, type RunInfo } from '../run-info.ts';
+import { runSvc } from '../svc.ts';
+import { entryPoint } from './cluster.ts';
+import { homeAt } from './home.ts';
+import { createImageStore } from './node/images.ts';
+import { addPlatformImages } from './platform-images.ts';
+import { choosePorts, readPorts } from './ports.ts';
+import { settledSupervisor, startSupervisor } from './supervisor.ts';
+
+export interface UpOptions {
+  /** See `homeFolder`. */
+  folder: string;
+  /** Whether it ends with this process, however this process ends. Default: it stays. */
+  attached?: boolean;
+  /** Port of the ingress on 127.0.0.1; default the one of the last time, or 8080, or the next that is free. */
+  port?: number;
+  /** Failpoints in the workers, for tests. Default false. */
+  failpoints?: boolean;
+  /** One line of progress. */
+  log: (line: string) => void;
+}
+
+const appsDomain = 'apps.localhost';
+const adminEmail = 'admin@svc.local';
+
+/**
+ * Brings the embedded default up with the platform on it, as `svc install` puts it into any cluster. Run again it keeps
+ * what is there and changes only what is not as it should be. @throws Error when a step fails, with what it said
+ */
+export async function upLocal({
+  folder,
+  attached = false,
+  port,
+  failpoints = false,
+  log,
+}: UpOptions): Promise<RunInfo> {
+  const home = homeAt(folder);
+  mkdirSync(folder, { recursive: true });
+  // Other users' programs run below it, PostgreSQL among them; what is secret there has modes of its own.
+  chmodSync(folder, 0o711);
+  const references = await addPlatformImages(createImageStore(home.images), packageFile.version);
+  const running = await settledSupervisor(home);
+  if (running) log(`the embedded cluster runs already (process ${running.pid})`);
+  const ports = running
+    ? readPorts(home.ports)
+    : await choosePorts(home.ports, { ...(port && { ingress: port }) }, log);
+  if (!running) {
+    log('starting the embedded cluster: API server, controllers, node, ingress');
+    await startSupervisor(home, ports, { attached });
+  }
+  const ingress = `http://127.0.0.1:${ports.ingress}`;
+  const adminPasswordFile = join(folder, 'admin-password');
+  const kubeconfig = join(home.apiServer, 'admin.kubeconfig');
+  const image = (name: string) => [`--image-${name}`, references[name] ?? ''];
+  await runSvc(
+    [
+      ...['install', '--kubeconfig', kubeconfig, '--profile', 'nano'],
+      ...['--apps-domain', appsDomain, '--cluster', 'local'],
+      ...['--scheme', 'http', '--public-port', String(ports.ingress)],
+      ...['--entry-point', entryPoint, '--ingress-address', ingress],
+      ...['platform', 'function-node', 'postgres', 'redis'].flatMap(image),
+      ...['--admin-email', adminEmail, '--admin-password-file', adminPasswordFile],
+      ...(failpoints ? ['--failpoints'] : []),
+    ],
+    log,
+  );
+  const api = `http://console.${appsDomain}:${ports.ingress}`;
+  const info: RunInfo = { target: 'local', api, ingress, appsDomain, kubeconfig, adminEmail, adminPasswordFile };
+  writeRunInfo(folder, info);
+  return info;
+}

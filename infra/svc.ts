@@ -1,0 +1,20 @@
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
+
+/** Runs the command line as a user would and passes on what it says. @throws Error with all of it when it fails */
+export async function runSvc(args: readonly string[], log: (line: string) => void): Promise<void> {
+  const main = join(import.meta.dirname, '../cli/main.ts');
+  const child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  let said = '';
+  const take = (chunk: Buffer) => {
+    said += chunk.toString();
+    for (const line of chunk.toString().split('\n').filter(Boolean)) log(line);
+  };
+  child.stdout.on('data', take);
+  child.stderr.on('data', take);
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', resolve);
+  });
+  if (code !== 0) throw new Error(`svc ${args[0]} ended with code ${code}:\n${said}`);
+}
