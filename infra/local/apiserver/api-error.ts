@@ -12,9 +12,10 @@ export interface Cause {
     | 'FieldValueTypeInvalid'
     | 'FieldValueTooLong'
     | 'FieldValueTooMany'
-    | 'NamespaceTerminating';
+    | 'NamespaceTerminating'
+    | 'ExitCode';
   message: string;
-  field: string;
+  field?: string;
 }
 
 interface Details {
@@ -105,7 +106,7 @@ export function forbidden(resource: Named, name: string, why: string, causes?: C
 
 /** @param causes at least one */
 export function invalid({ group, kind }: Named, name: string, causes: Cause[]): ApiError {
-  const lines = causes.map(({ field, message }) => `${field}: ${message}`);
+  const lines = causes.map(({ field = '', message }) => `${field}: ${message}`);
   const list = lines.length === 1 ? lines.join('') : `[${lines.join(', ')}]`;
   const message = `${group ? `${kind}.${group}` : kind} ${JSON.stringify(name)} is invalid: ${list}`;
   return new ApiError(422, 'Invalid', message, { ...(name && { name }), ...(group && { group }), kind, causes });

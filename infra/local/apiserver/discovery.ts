@@ -104,7 +104,9 @@ function entriesOf(resource: Resource): Json[] {
     },
     ...(status ? [entry(`${plural}/status`, change)] : []),
     ...(scale ? [entry(`${plural}/scale`, change, { group: 'autoscaling', version: 'v1', kind: 'Scale' })] : []),
-    ...(plural === 'pods' ? [entry('pods/log', ['get'])] : []),
+    ...(plural === 'pods'
+      ? [entry('pods/exec', ['create', 'get'], { kind: 'PodExecOptions' }), entry('pods/log', ['get'])]
+      : []),
     ...(plural === 'serviceaccounts'
       ? [
           entry('serviceaccounts/token', ['create'], {

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ApiError, badRequest, unsupportedMediaType } from './api-error.ts';
 import type { User } from './authentication.ts';
+import type { Upgrade } from './pod-exec.ts';
 
 /** Larger bodies are refused, as etcd's limit does it with the real server (1.5 MiB an object). */
 const bodyMax = 3 * 1024 * 1024;
@@ -13,6 +14,8 @@ export interface Exchange {
   path: string;
   query: URLSearchParams;
   user: User;
+  /** Of a request that asks to go on in another protocol. */
+  upgrade?: Upgrade | undefined;
   /** Lines for the client to show to its user. */
   warnings: string[];
 }

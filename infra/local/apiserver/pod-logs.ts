@@ -1,5 +1,5 @@
 import { badRequest, methodNotAllowed, notImplemented } from './api-error.ts';
-import { objects as containersOf } from './builtin/pod-defaults.ts';
+import { objects as containersIn } from './builtin/pod-defaults.ts';
 import type { Exchange } from './exchange.ts';
 import type { Objects, Place } from './objects.ts';
 import { valueAt } from './json.ts';
@@ -57,10 +57,11 @@ export async function serveLogs(
   }
 }
 
-function logOptions(pod: ApiObject, query: URLSearchParams, now: Date): LogOptions {
+/** The container that a query names, or the only one. @throws ApiError 400 */
+export function containerOf(pod: ApiObject, query: URLSearchParams): string {
   const { name } = pod.metadata;
   const names = ['initContainers', 'containers'].map((list) =>
-    containersOf(valueAt(pod, `spec.${list}`)).map((container) => String(container['name'])),
+    containersIn(valueAt(pod, `spec.${list}`)).map((container) => String(container['name'])),
   );
   const [init = [], main = []] = names;
   const asked = query.get('container') ?? '';
@@ -71,6 +72,10 @@ function logOptions(pod: ApiObject, query: URLSearchParams, now: Date): LogOptio
   }
   const container = asked || (main[0] ?? '');
   if (![...init, ...main].includes(container)) throw badRequest(`container ${container} is not valid for pod ${name}`);
+  return container;
+}
+
+function logOptions(pod: ApiObject, query: URLSearchParams, now: Date): LogOptions {
   const flag = (key: string) => query.get(key) === 'true' || query.get(key) === '1';
   const count = (key: string) => {
     const text = query.get(key);
@@ -84,7 +89,7 @@ function logOptions(pod: ApiObject, query: URLSearchParams, now: Date): LogOptio
   const sinceTime = query.get('sinceTime');
   const since = sinceSeconds === undefined ? sinceTime : now.getTime() - sinceSeconds * 1000;
   return {
-    container,
+    container: containerOf(pod, query),
     follow: flag('follow'),
     previous: flag('previous'),
     timestamps: flag('timestamps'),

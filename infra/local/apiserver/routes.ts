@@ -6,6 +6,7 @@ import type { Discovery } from './discovery.ts';
 import { readJson, sendError, sendJson, type Exchange } from './exchange.ts';
 import type { Objects, Place } from './objects.ts';
 import { emptyOpenApi2 } from './openapi.ts';
+import type { Exec, Upgrade } from './pod-exec.ts';
 import { serveLogs, type PodLogs } from './pod-logs.ts';
 import type { Registry } from './registry.ts';
 import { resourcePath, verbOf, type ResourcePath } from './request-info.ts';
@@ -17,7 +18,6 @@ import { reviewToken, serveTokenRequest, type Signing } from './token-requests.t
 
 /** Subresources that the real server has and this one refuses. */
 const refused = new Set([
-  'exec',
   'attach',
   'portforward',
   'proxy',
@@ -37,12 +37,13 @@ export interface RouteOptions extends Signing {
   authentication: Authentication;
   openApi: (path: string) => Json | undefined;
   logs: PodLogs | undefined;
+  exec: Exec;
 }
 
 /** Answers one request: who asks, what for, whether they may, and then the answer. Never rejects. */
 export function createRoutes(
   options: RouteOptions,
-): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
+): (request: IncomingMessage, response: ServerResponse, upgrade?: Upgrade) => Promise<void> {
   const { registry, objects, rest, discovery, authentication, openApi, store } = options;
 
   const authorize = (user: User, attributes: Attributes) => {
@@ -89,6 +90,8 @@ export function createRoutes(
     } else if (subresource === 'scale' && resource.scale) await serveScale(exchange, objects, place);
     else if (subresource === 'log' && core && resource.plural === 'pods') {
       await serveLogs(exchange, objects, place, options);
+    } else if (subresource === 'exec' && core && resource.plural === 'pods') {
+      options.exec.serve(exchange, place);
     } else if (subresource === 'token' && core && resource.plural === 'serviceaccounts') {
       await serveTokenRequest(exchange, objects, place, options);
     } else if (resource.custom) throw notFound(resource, name);
@@ -101,7 +104,10 @@ export function createRoutes(
     const { group, plural, name, namespace, subresource } = path;
     const resource = subresource ? `${plural}/${subresource}` : plural;
     const own = group === '' && plural === 'namespaces' && name ? name : namespace;
-    authorize(user, { verb: verbOf(method, path, query), group, resource, namespace: own, name });
+    const attributes = { group, resource, namespace: own, name };
+    authorize(user, { ...attributes, verb: verbOf(method, path, query) });
+    // A WebSocket begins with a GET, and is no reading.
+    if (subresource === 'exec') authorize(user, { ...attributes, verb: 'create' });
     if (/^(authentication|authorization)\.k8s\.io$/.test(group)) {
       await serveReview(exchange, path);
       return;
@@ -142,7 +148,7 @@ export function createRoutes(
     else sendNothing(exchange);
   };
 
-  return async (request, response) => {
+  return async (request, response, upgrade) => {
     const warnings: string[] = [];
     try {
       const url = new URL(request.url ?? '/', 'https://apiserver');
@@ -152,7 +158,7 @@ export function createRoutes(
         return;
       }
       const user = authentication.authenticate(request.headers.authorization);
-      await serve({ request, response, method: request.method ?? 'GET', path, query, user, warnings });
+      await serve({ request, response, upgrade, method: request.method ?? 'GET', path, query, user, warnings });
     } catch (error) {
       sendError({ response, warnings }, error);
       // What was not read of the body would be taken for the next request.

@@ -1,5 +1,7 @@
 import { once } from 'node:events';
+import { ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
+import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Clock } from '../../../runtime/domain/clock.ts';
 import { kubeconfigOf, loadAccess, writeSecret } from './access.ts';
@@ -13,6 +15,7 @@ import { createExpiry } from './expiry.ts';
 import { createLists } from './list.ts';
 import { createObjects } from './objects.ts';
 import { createOpenApi } from './openapi.ts';
+import { createExec, type PodExec } from './pod-exec.ts';
 import type { PodLogs } from './pod-logs.ts';
 import { createRegistry } from './registry.ts';
 import { createRest } from './rest.ts';
@@ -30,6 +33,8 @@ export interface ApiServerOptions {
   port?: number;
   /** Where `pods/log` comes from; without it that is refused. */
   logs?: PodLogs;
+  /** Who runs the commands of `pods/exec`; without it that is refused. */
+  exec?: PodExec;
   /** Changes of each resource that a watch can still be given, 1,000 by default. */
   history?: number;
   /** How often a watch is told how far it has come, in milliseconds; a minute by default. */
@@ -65,9 +70,10 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     const lists = createLists({ store, monotonic: () => clock.monotonic() });
     const cleanup = createCleanup({ store, objects, registry });
     const expiry = createExpiry({ store, clock });
+    const exec = createExec({ objects, exec: options.exec });
     const { adminToken, signingKey, tls } = access;
     const routes = createRoutes({
-      ...{ store, registry, objects, signingKey, now, logs },
+      ...{ store, registry, objects, signingKey, now, logs, exec },
       rest: createRest({ objects, lists, watches }),
       discovery: createDiscovery(registry),
       openApi: createOpenApi(registry),
@@ -75,6 +81,15 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     });
     const server = createServer({ key: tls.key, cert: tls.certificate }, (request, response) => {
       void routes(request, response);
+    });
+    server.on('upgrade', (request, socket, head) => {
+      const response = new ServerResponse(request);
+      // Whatever is answered in HTTP is the last thing on this connection.
+      response.shouldKeepAlive = false;
+      response.assignSocket(socket as Socket);
+      socket.on('error', () => socket.destroy());
+      response.on('finish', () => socket.end());
+      void routes(request, response, { socket, head });
     });
     // A watch may say nothing for long.
     server.requestTimeout = 0;
@@ -100,6 +115,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     writeSecret(kubeconfig, kubeconfigOf(url, access));
     const end = async () => {
       watches.stop();
+      exec.stop();
       await cleanup.stop();
       await expiry.stop();
       server.close();

@@ -4,7 +4,7 @@ import { timestamp } from '../controllers/objects.ts';
 import { createLogWriter, forgetLogs, lastWords } from './logs.ts';
 import { recordName } from './orphans.ts';
 import { watchProbe } from './probe.ts';
-import { execute, startProcessGroup } from './process-group.ts';
+import { execute, startProcessGroup, type Streams } from './process-group.ts';
 import { containerVariable, familyOf, processTable } from './process-table.ts';
 import { podAddress, programOf, translated, type ContainerPlace, type ContainerRuntime } from './program.ts';
 import { listeningPorts } from './sockets.ts';
@@ -35,6 +35,8 @@ export interface ContainerLife {
   ready(): boolean;
   /** What is odd about it and no fault, such as a program that listens at another port. */
   remark(): string | undefined;
+  /** Runs a command beside its program. @returns its exit code @throws StartError */
+  execute(command: readonly string[], signal: AbortSignal, streams?: Streams): Promise<number>;
   /** Runs the preStop hook, asks it to end and kills it when the time is over. The first call counts. */
   stop(graceSeconds: number): Promise<void>;
   /** Ends it at once, also while it is being stopped. */
@@ -83,16 +85,22 @@ export async function startContainer(
     const left = () => Math.max(0, deadline - clock.monotonic());
     const rest = (ms: number) => clock.sleep(Math.min(ms, left()), ending.signal).catch(() => undefined);
     if (preStop?.sleep) await rest(preStop.sleep.seconds * 1000);
-    if (preStop?.exec) await Promise.race([run(preStop.exec.command, left()), rest(left())]);
+    if (preStop?.exec) await Promise.race([attempt(preStop.exec.command, left()), rest(left())]);
     group.terminate();
     await rest(left());
     if (!ending.signal.aborted) group.kill();
     await exited;
   };
-  const run = (command: readonly string[], timeoutMs: number) =>
-    execute({ ...program, command: translated(command, program) }, timeoutMs);
+  const run: ContainerLife['execute'] = (command, signal, streams) =>
+    execute({ ...program, command: translated(command, program) }, signal, streams);
+  /** Exit codes of what was too late, and of what did not even start, are those of `timeout` and the shell. */
+  const attempt = async (command: readonly string[], timeoutMs: number): Promise<number> => {
+    const late = AbortSignal.timeout(timeoutMs);
+    const code = await run(command, late).catch(() => 126);
+    return late.aborted ? 124 : code;
+  };
 
-  const context = { container, address: podAddress, execute: run, clock, signal: ending.signal };
+  const context = { container, address: podAddress, execute: attempt, clock, signal: ending.signal };
   const restart = (graceSeconds: number | undefined) => {
     stopping ??= stop(graceSeconds ?? pod.spec.terminationGracePeriodSeconds ?? 30);
   };
@@ -177,6 +185,7 @@ export async function startContainer(
     started: () => started,
     ready: () => ready,
     remark: () => remark,
+    execute: (command, signal, streams) => run(command, AbortSignal.any([signal, ending.signal]), streams),
     stop: (graceSeconds) => (stopping ??= stop(graceSeconds)),
     kill: () => group.kill(),
   };

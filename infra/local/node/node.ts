@@ -13,6 +13,7 @@ import { readLog, type LogOptions } from './logs.ts';
 import { createMemoryWatch } from './memory.ts';
 import { endOrphans } from './orphans.ts';
 import type { NodePod } from './pod-spec.ts';
+import type { Streams } from './process-group.ts';
 import { createPodWorker, type PodRuntime, type PodWorker } from './pod-worker.ts';
 import { createServiceProxy } from './service-proxy.ts';
 import type { IssueToken } from './volumes.ts';
@@ -32,6 +33,16 @@ export interface LocalNode {
     options: LogOptions,
     signal: AbortSignal,
   ): AsyncIterable<string>;
+  /**
+   * Runs a command beside a container's program, as `kubectl exec` does. @returns its exit code
+   * @throws Error when the container does not run, or the command cannot be started
+   */
+  exec(
+    pod: { uid: string; container: string },
+    command: readonly string[],
+    streams: Streams,
+    signal: AbortSignal,
+  ): Promise<number>;
 }
 
 export interface LocalNodeOptions {
@@ -170,6 +181,11 @@ export function createLocalNode(options: LocalNodeOptions): LocalNode {
       await proxy.stop();
       await memory.stop();
       await informers.stop();
+    },
+    async exec({ uid, container }, command, streams, signal) {
+      const life = workers.get(uid)?.life(container);
+      if (!life) throw new Error(`container not found ("${container}"): it does not run`);
+      return life.execute(command, signal, streams);
     },
     logs({ uid, container, namespace, name }, logOptions, signal) {
       const isRunning = () => {

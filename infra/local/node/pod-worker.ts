@@ -45,6 +45,8 @@ export interface PodWorker {
   abandon(): Promise<void>;
   /** Ends its containers because the node stops; the object stays, and the next node starts it again. */
   stop(graceSeconds: number): Promise<void>;
+  /** The life that a container has now. */
+  life(container: string): ContainerLife | undefined;
   /** Resolves when nothing of it runs any more and everything is reported. */
   readonly done: Promise<void>;
 }
@@ -327,6 +329,7 @@ export function createPodWorker(runtime: PodRuntime, first: Stored<NodePod>): Po
       await endWithin(0);
       await rm(folder, { recursive: true, force: true });
     },
+    life: (container) => slots.find(({ name }) => name === container)?.life,
     stop: (graceSeconds) => endWithin(Math.min(graceSeconds, terminationGracePeriodSeconds)),
     done,
   };

@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { dirname } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { identify } from '../../process-record.ts';
 import { killContainer, signal } from './process-table.ts';
 
@@ -44,7 +46,7 @@ export async function startProcessGroup(
   options: { container: string; recordFile: string; onOutput: (stream: 'stdout' | 'stderr', chunk: Buffer) => void },
 ): Promise<ProcessGroup> {
   const { container, recordFile, onOutput } = options;
-  const child = await started(program, true);
+  const child = await started(program, ['ignore', 'pipe', 'pipe']);
   const leader = child.pid ?? 0;
   record(recordFile, container, leader);
   child.stdout?.on('data', (chunk: Buffer) => onOutput('stdout', chunk));
@@ -72,34 +74,50 @@ export async function startProcessGroup(
   };
 }
 
-/** Runs a program beside a container's own to its end. @returns its exit code; 124 after the time-out, as `timeout` does */
-export async function execute(program: Program, timeoutMs: number): Promise<number> {
-  let child: ChildProcess;
-  try {
-    child = await started(program, false);
-  } catch {
-    return 126;
-  }
-  child.stdout?.resume();
-  child.stderr?.resume();
-  let late = false;
-  const timer = setTimeout(() => {
-    late = true;
-    child.kill('SIGKILL');
-  }, timeoutMs);
-  const [code, name] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
-  clearTimeout(timer);
-  return late ? 124 : (code ?? 128 + numberOf(name));
+/** What goes into a program and comes out of it; what is not given is empty, and goes nowhere. */
+export interface Streams {
+  stdin?: Readable;
+  stdout?: Writable;
+  stderr?: Writable;
 }
 
-async function started({ command, cwd, env, user }: Program, detached: boolean): Promise<ChildProcess> {
+/**
+ * Runs a program beside a container's own to its end, and its output's. The signal kills it with all of its group.
+ * @returns its exit code
+ * @throws StartError
+ */
+export async function execute(program: Program, stop: AbortSignal, streams: Streams = {}): Promise<number> {
+  const { stdin, stdout, stderr } = streams;
+  const child = await started(program, [
+    stdin ? 'pipe' : 'ignore',
+    stdout ? 'pipe' : 'ignore',
+    stderr ? 'pipe' : 'ignore',
+  ]);
+  const closed = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
+  const kill = () => signal(-(child.pid ?? 0), 'SIGKILL');
+  if (stop.aborted) kill();
+  stop.addEventListener('abort', kill, { once: true });
+  // Whoever is told no longer, or says nothing any more, keeps the program from nothing.
+  const flow = async (from: Readable | null | undefined, to: Writable | null | undefined) => {
+    if (from && to) await pipeline(from, to).catch(() => undefined);
+  };
+  void flow(stdin, child.stdin);
+  const written = Promise.all([flow(child.stdout, stdout), flow(child.stderr, stderr)]);
+  const [code, name] = await closed;
+  stop.removeEventListener('abort', kill);
+  await written;
+  return code ?? 128 + numberOf(name);
+}
+
+/** Starts a program as the leader of a process group. */
+async function started({ command, cwd, env, user }: Program, stdio: ('ignore' | 'pipe')[]): Promise<ChildProcess> {
   const [file, ...parameters] = command;
   if (file === undefined) throw new StartError('no command is given, neither by the pod nor by the image');
   const child = spawn(file, parameters, {
     cwd,
     env,
-    detached,
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio,
+    detached: true,
     ...(user && { uid: user.user, gid: user.group }),
   });
   const failure = await new Promise<Error | undefined>((resolve) => {

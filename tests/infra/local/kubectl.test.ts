@@ -1,21 +1,13 @@
-import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { text } from 'node:stream/consumers';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
+import { kubectl, noKubectl } from '../../support/kubectl.ts';
 import { noCluster } from '../../support/kubernetes.ts';
 import { startApi } from '../../support/local-api.ts';
 
 /** What kubectl said about the real API server (Kubernetes 1.34); see conformance.test.ts. */
 const recordedFile = join(import.meta.dirname, 'conformance/kubectl.json');
-
-/** Beside the cluster's kubeconfig lies the kubectl of its version; any other will do. */
-const ofCluster = join(dirname(process.env['SVC_TEST_KUBECONFIG'] ?? '/none'), 'bin/kubectl');
-const kubectl = existsSync(ofCluster) ? ofCluster : 'kubectl';
-const noKubectl = spawnSync(kubectl, ['version', '--client'], { stdio: 'ignore' }).error
-  ? 'there is no kubectl'
-  : false;
 
 const objects = {
   apiVersion: 'v1',
@@ -108,10 +100,8 @@ const commands: readonly { args: string; input?: object }[] = [
 async function transcript(kubeconfig: string): Promise<string[]> {
   const namespace = `kubectl-${randomBytes(4).toString('hex')}`;
   const run = async (args: readonly string[], input?: object): Promise<string> => {
-    const child = spawn(kubectl, ['--kubeconfig', kubeconfig, '-n', namespace, ...args]);
-    child.stdin.end(input && JSON.stringify(input));
-    const [said, complained] = await Promise.all([text(child.stdout), text(child.stderr)]);
-    return plain(said + complained, namespace);
+    const { stdout, stderr } = await kubectl(kubeconfig, ['-n', namespace, ...args], input && JSON.stringify(input));
+    return plain(stdout + stderr, namespace);
   };
   await run(['create', '-f', '-'], { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
   const said: string[] = [];

@@ -13,6 +13,7 @@ import { systemClock } from '../../../../runtime/domain/clock.ts';
 import { createKubeClient, loadKubeConfig } from '../../../../runtime/kube/client.ts';
 import { findCondition } from '../../../../runtime/kube/conditions.ts';
 import type { KubeClient } from '../../../../runtime/kube/kube-client.ts';
+import { kubectl, noKubectl } from '../../../support/kubectl.ts';
 import { silentLog } from '../../../support/log.ts';
 import { freePort } from '../../../support/servers.ts';
 
@@ -23,6 +24,7 @@ const collected = [
 
 interface Cluster {
   kube: KubeClient;
+  kubeconfig: string;
   /** Makes an image of one program. */
   image: (reference: string, source: string) => Promise<void>;
   until: <T>(what: string, look: () => Promise<T | undefined | false>) => Promise<T>;
@@ -40,6 +42,10 @@ async function startCluster(
     async logs({ metadata: { name, namespace = '', uid = '' } }, { container, ...options }, signal) {
       if (!node) throw new Error('there is no node');
       return node.logs({ name, namespace, uid, container }, options, signal);
+    },
+    async exec({ metadata: { uid = '' } }, { container, command }, streams, signal) {
+      if (!node) throw new Error('there is no node');
+      return node.exec({ uid, container }, command, streams, signal);
     },
   });
   await server.start();
@@ -70,6 +76,7 @@ async function startCluster(
   t.teardown(() => (stopped ??= stop()));
   return {
     kube,
+    kubeconfig: server.kubeconfig,
     stop: () => (stopped ??= stop()),
     async image(reference, source) {
       const context = join(folder, 'context');
@@ -231,4 +238,40 @@ setInterval(() => {}, 1000);
   await after.until('it runs again', () => log(after, 'start 2\n'));
   const [claim] = (await after.kube.list(kinds.PersistentVolumeClaim, { namespace: 'default' })).items;
   t.match(claim, { metadata: { name: 'data-store-0' }, status: { phase: 'Bound', capacity: { storage: '1Gi' } } });
+});
+
+t.test('kubectl exec runs a command beside a container', { skip: noKubectl }, async (t) => {
+  const { kube, kubeconfig, image, until } = await startCluster(t);
+  await image('idle:1', 'setInterval(() => {}, 1000);');
+  const volumes = [{ name: 'data', emptyDir: {} }];
+  const volumeMounts = [{ name: 'data', mountPath: '/data' }];
+  const env = [{ name: 'COLOUR', value: 'blue' }];
+  const containers = [{ name: 'main', image: 'idle:1', env, volumeMounts }];
+  const metadata = { name: 'idle', namespace: 'default' };
+  await kube.create({ apiVersion: 'v1', kind: 'Pod', metadata, spec: { containers, volumes } });
+  await until('it runs', async () => (await kube.get<Pod>(kinds.Pod, 'idle', 'default'))?.status?.phase === 'Running');
+  const exec = (options: readonly string[], command: readonly string[], input?: string) =>
+    kubectl(kubeconfig, ['exec', ...options, '--', ...command], input);
+
+  const split = 'echo $COLOUR; echo oops >&2; cat > /dev/null; exit 3';
+  const both = await exec(['idle'], ['sh', '-c', split]);
+  t.match(both, { stdout: 'blue\n', code: 3 }, 'output, and how it ended');
+  t.equal(both.stderr, 'oops\ncommand terminated with exit code 3\n');
+
+  const size = 3_000_000;
+  const written = await exec(['-i', 'idle'], ['sh', '-c', 'tee /data/file | wc -c'], 'x'.repeat(size));
+  t.match(written, { stdout: `${size}\n`, stderr: '', code: 0 }, 'input to its end');
+  const read = await exec(['pod/idle', '-c', 'main'], ['cat', '/data/file']);
+  t.match(read, { stderr: '', code: 0 });
+  t.equal(read.stdout.length, size, 'output to its end');
+  t.match(await exec(['-i', 'idle'], ['true'], 'x'.repeat(size)), { code: 0 }, 'input that nobody reads');
+
+  t.match(await exec(['idle'], ['no-such-program']), { stderr: /"no-such-program" cannot be started/, code: 1 });
+  t.match(await exec(['idle', '-c', 'other'], ['true']), { stderr: /container other is not valid/, code: 1 });
+  t.match(await exec(['none'], ['true']), { stderr: /pods "none" not found/, code: 1 });
+
+  const sleeping = exec(['idle'], ['sh', '-c', 'touch /data/begun; sleep 600']);
+  await exec(['idle'], ['sh', '-c', 'until test -e /data/begun; do sleep 0.05; done']);
+  await kube.delete({ apiVersion: 'v1', kind: 'Pod', ...metadata }, { gracePeriodSeconds: 0 });
+  t.match(await sleeping, { code: 137 }, 'what runs beside a container ends with it');
 });

@@ -1,0 +1,128 @@
+import type { IncomingMessage } from 'node:http';
+import { PassThrough, Writable, type Duplex, type Readable } from 'node:stream';
+import { WebSocketServer, type WebSocket } from 'ws';
+import { ApiError, badRequest, notImplemented, type Status } from './api-error.ts';
+import type { Exchange } from './exchange.ts';
+import type { Objects, Place } from './objects.ts';
+import { containerOf } from './pod-logs.ts';
+import type { ApiObject } from './resource.ts';
+
+/** What the client and the command say to each other. */
+export interface ExecStreams {
+  stdin?: Readable;
+  stdout?: Writable;
+  stderr?: Writable;
+}
+
+/** Who runs commands in containers: the node. @returns the exit code @throws Error when it cannot be run */
+export type PodExec = (
+  pod: ApiObject,
+  options: { container: string; command: readonly string[] },
+  streams: ExecStreams,
+  signal: AbortSignal,
+) => Promise<number>;
+
+/** The connection of a request that asks for another protocol. */
+export interface Upgrade {
+  socket: Duplex;
+  head: Buffer;
+}
+
+/** `pods/exec` over WebSockets, as `kubectl exec` asks for it since 1.31, without a terminal. */
+export interface Exec {
+  /** @throws ApiError before the connection is taken over */
+  serve(exchange: Exchange, place: Place): void;
+  /** Ends every connection. */
+  stop(): void;
+}
+
+/** https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/4006-transition-spdy-to-websockets */
+const protocol = 'v5.channel.k8s.io';
+/** The first byte of a message says whose it is. */
+const channels = { stdin: 0, stdout: 1, stderr: 2, error: 3, close: 255 };
+
+export function createExec(options: { objects: Objects; exec: PodExec | undefined }): Exec {
+  const { objects, exec } = options;
+  const sockets = new WebSocketServer({ noServer: true, handleProtocols: () => protocol });
+
+  return {
+    serve({ request, query, upgrade }, place) {
+      const pod = objects.get(place);
+      if (!exec) throw notImplemented('pods/exec without a node');
+      const container = containerOf(pod, query);
+      const command = query.getAll('command');
+      if (command.length === 0) throw badRequest('you must specify at least one command for the container');
+      if (flag(query, 'tty')) throw notImplemented('a terminal: leave out --tty (-t)');
+      if (!upgrade || !speaks(request)) throw notImplemented(`pods/exec other than by a WebSocket of ${protocol}`);
+      sockets.handleUpgrade(request, upgrade.socket, upgrade.head, (socket) => {
+        const left = new AbortController();
+        socket.once('close', () => left.abort());
+        socket.on('error', () => socket.terminate());
+        const streams = streamsOf(socket, query);
+        exec(pod, { container, command }, streams, left.signal).then(
+          (code) => finish(socket, statusOf(code)),
+          (error: unknown) => finish(socket, failure(error)),
+        );
+      });
+    },
+    stop() {
+      for (const socket of sockets.clients) socket.terminate();
+    },
+  };
+}
+
+const flag = (query: URLSearchParams, name: string) => query.get(name) === 'true' || query.get(name) === '1';
+
+function speaks({ method, headers }: IncomingMessage): boolean {
+  const offered = (headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim());
+  return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket' && offered.includes(protocol);
+}
+
+function streamsOf(socket: WebSocket, query: URLSearchParams): ExecStreams {
+  const output = (channel: number) =>
+    new Writable({
+      write(chunk: Buffer, _encoding, done) {
+        socket.send(Buffer.concat([Buffer.of(channel), chunk]), done);
+      },
+    });
+  return {
+    ...(flag(query, 'stdin') && { stdin: inputOf(socket) }),
+    ...(flag(query, 'stdout') && { stdout: output(channels.stdout) }),
+    ...(flag(query, 'stderr') && { stderr: output(channels.stderr) }),
+  };
+}
+
+function inputOf(socket: WebSocket): Readable {
+  const input = new PassThrough();
+  socket.on('message', (data: Buffer) => {
+    if (!input.writable) return;
+    if (data[0] === channels.close && data[1] === channels.stdin) input.end();
+    else if (data[0] === channels.stdin && !input.write(data.subarray(1))) socket.pause();
+  });
+  input.on('drain', () => socket.resume());
+  socket.once('close', () => input.end());
+  return input;
+}
+
+function finish(socket: WebSocket, status: Status): void {
+  socket.send(Buffer.concat([Buffer.of(channels.error), Buffer.from(JSON.stringify(status))]));
+  socket.close(1000);
+  // What was not read of its input is not waited for.
+  socket.resume();
+}
+
+function statusOf(code: number): Status {
+  if (code === 0) return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success' };
+  return new ApiError(500, 'NonZeroExitCode', `command terminated with exit code ${code}`, {
+    causes: [{ reason: 'ExitCode', message: String(code) }],
+  }).toStatus();
+}
+
+function failure(error: unknown): Status {
+  const why = error instanceof Error ? error.message : String(error);
+  return new ApiError(
+    500,
+    'InternalError',
+    `Internal error occurred: error executing command in container: ${why}`,
+  ).toStatus();
+}
