@@ -23,6 +23,16 @@ export interface Surroundings {
   clock: Clock;
   /** The version of the command line. */
   version: string;
+  /** The platform on this machine (`svc up`), if there is one. */
+  local?: () => LocalPlatform | undefined;
+}
+
+/** The platform that `svc up` has put on this machine. */
+export interface LocalPlatform {
+  /** The management API's address. */
+  api: string;
+  /** Its process; undefined while it does not run. */
+  process: number | undefined;
 }
 
 /** Where in the platform a command acts; the API chooses a project's only environment when none is named. */
@@ -59,11 +69,11 @@ export function createContext(surroundings: Surroundings): Context {
   let agent: Agent | undefined;
 
   const address = (flags: { api?: string | undefined }): string => {
-    const typed = flags.api ?? (env['SVC_API'] || configuration.api);
+    const typed = flags.api ?? (env['SVC_API'] || configuration.api || surroundings.local?.()?.api);
     if (typed !== undefined) return normaliseAddress(typed);
     throw new Failure('There is no address of a management API yet.', {
       code: 'unauthenticated',
-      hint: 'sign in: svc login --api https://console.<apps domain>',
+      hint: 'sign in: svc login --api https://console.<apps domain>; or start one on this machine: svc up',
       exitCode: exitCodes.notSignedIn,
     });
   };

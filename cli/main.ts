@@ -1,5 +1,6 @@
 import packageFile from '../package.json' with { type: 'json' };
 import { systemClock } from '../runtime/domain/clock.ts';
+import { localPlatform } from './commands/local.ts';
 import { rootGroup } from './commands/root.ts';
 import { runProgram } from './program.ts';
 
@@ -18,4 +19,5 @@ process.exitCode = await runProgram(rootGroup, process.argv.slice(2), {
   stderr,
   clock: systemClock,
   version: packageFile.version,
+  local: () => localPlatform(env),
 });

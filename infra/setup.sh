@@ -12,23 +12,25 @@ if [ ! -f node_modules/.package-lock.json ] || [ package-lock.json -nt node_modu
   touch node_modules/.package-lock.json
 fi
 
-# tap runs without its TypeScript plugin (Node strips the types), so its test class is built once for this checkout.
-if [ ! -f node_modules/.tap-built ] || [ package.json -nt node_modules/.tap-built ]; then
-  node_modules/.bin/tap build >/dev/null
-  touch node_modules/.tap-built
-fi
-
 missing=''
 command -v redis-server >/dev/null || missing="$missing redis-server"
-ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || missing="$missing postgresql"
+command -v postgres >/dev/null || ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || missing="$missing postgresql"
 [ -n "$missing" ] || exit 0
 
 if ! command -v apt-get >/dev/null; then
-  say "please install these with the system's package manager, then run the command again:$missing"
+  advice="install these with the system's package manager:$missing"
+  command -v dnf >/dev/null && advice='sudo dnf install redis postgresql-server'
+  command -v zypper >/dev/null && advice='sudo zypper install redis postgresql-server'
+  command -v pacman >/dev/null && advice='sudo pacman -S redis postgresql'
+  command -v apk >/dev/null && advice='sudo apk add redis postgresql'
+  say "the platform keeps its records in PostgreSQL and its queues in Redis, and not both are here. Please: $advice"
+  say 'then run the command again'
   exit 1
 fi
 if [ "$(id -u)" -ne 0 ]; then
-  say "please run: sudo apt-get install$missing"
+  say "PostgreSQL or Redis is missing; please run: sudo apt-get install$missing"
+  say "the platform starts its own copies: those of the system may be kept from running with"
+  say '  sudo systemctl disable --now redis-server postgresql'
   exit 1
 fi
 say "installing with apt-get:$missing"

@@ -2,9 +2,11 @@ import type { Group } from '../command.ts';
 import { appGroup } from './app.ts';
 import { environmentGroup } from './environment.ts';
 import { functionGroup } from './function.ts';
+import { imageGroup } from './image.ts';
 import { installCommand } from './install-command.ts';
 import { jobGroup } from './job.ts';
 import { keyGroup } from './key.ts';
+import { downCommand, upCommand } from './local.ts';
 import { memberGroup } from './member.ts';
 import { planGroup } from './plan.ts';
 import { platformGroup } from './platform.ts';
@@ -18,9 +20,9 @@ import { volumeGroup } from './volume.ts';
 export const rootGroup: Group = {
   name: 'svc',
   description: 'Deploy apps and functions without knowing Kubernetes.',
-  commands: [installCommand, loginCommand, logoutCommand, whoamiCommand, statusCommand],
+  commands: [upCommand, downCommand, installCommand, loginCommand, logoutCommand, whoamiCommand, statusCommand],
   groups: [
     ...[projectGroup, environmentGroup, memberGroup, appGroup, planGroup, keyGroup],
-    ...[functionGroup, jobGroup, volumeGroup, userGroup, platformGroup],
+    ...[functionGroup, jobGroup, volumeGroup, userGroup, platformGroup, imageGroup],
   ],
 };

@@ -14,6 +14,11 @@ export const statusCommand = command({
     const api = context.address(flags);
     const anonymous = !context.signedIn(flags);
     const client = context.api(flags, { anonymous });
+    const local = context.local?.();
+    const onThisMachine = local?.api === api ? local : undefined;
+    if (onThisMachine && onThisMachine.process === undefined) {
+      throw new Failure('The platform on this machine does not run.', { code: 'not_running', hint: 'svc up' });
+    }
     const answer = await client.probe('/health/controllers');
     const health = controllerHealth.safeParse(answer.body);
     if (!health.success) {
@@ -34,9 +39,15 @@ export const statusCommand = command({
     const unhealthy = states.filter(([, state]) => state === 'unhealthy').map(([name]) => name);
     context.print(
       {
-        data: { api, healthy: unhealthy.length === 0, controllers: health.data, ...(platform && { platform }) },
+        data: {
+          api,
+          ...(onThisMachine && { process: onThisMachine.process }),
+          healthy: unhealthy.length === 0,
+          controllers: health.data,
+          ...(platform && { platform }),
+        },
         table: [
-          fields([['API', api], ...settingsOf(platform)]),
+          fields([['API', api], ['Process', onThisMachine?.process?.toString()], ...settingsOf(platform)]),
           columns([['COMPONENT', 'STATUS'], ...states], '   '),
         ].join('\n\n'),
         names: states.map(([name]) => name),

@@ -51,6 +51,10 @@ export async function startLocalCluster(options: LocalClusterOptions, add: (part
       if (!node) throw new Error('the node has not started yet');
       return node.logs({ name, namespace, uid, container }, wanted, signal);
     },
+    exec: async ({ metadata: { uid = '' } }, { container, command }, streams, signal) => {
+      if (!node) throw new Error('the node has not started yet');
+      return node.exec({ uid, container }, command, streams, signal);
+    },
   });
   await server.start();
   add({ name: 'API server', stop: () => server.stop() });

@@ -7,6 +7,7 @@ import { entryPoint } from './cluster.ts';
 import { homeAt } from './home.ts';
 import { createImageStore } from './node/images.ts';
 import { addPlatformImages } from './platform-images.ts';
+import { missingPackages } from './programs.ts';
 import { choosePorts, readPorts } from './ports.ts';
 import { settledSupervisor, startSupervisor } from './supervisor.ts';
 
@@ -37,6 +38,12 @@ export async function upLocal({
   failpoints = false,
   log,
 }: UpOptions): Promise<RunInfo> {
+  const missing = missingPackages(process.env['PATH'] ?? '');
+  if (missing.length > 0) {
+    throw new Error(
+      `the platform's stores need ${missing.join(' and ')}: install them with the system's package manager, such as \`apt-get install ${missing.join(' ')}\``,
+    );
+  }
   const home = homeAt(folder);
   mkdirSync(folder, { recursive: true });
   // Other users' programs run below it, PostgreSQL among them; what is secret there has modes of its own.

@@ -10,7 +10,8 @@ set -eu
 umask 077
 : "${PGDATA:=/var/lib/svc/postgres/data}"
 : "${POSTGRES_PASSWORD_FILE:?names the file with the password of the user svc}"
-binaries=$(ls -d /usr/lib/postgresql/*/bin | sort -V | tail -1)
+# Debian keeps its servers outside of the search path.
+PATH="$PATH:$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -1)"
 password=$POSTGRES_PASSWORD_FILE
 
 # PostgreSQL refuses to run as root, which it would be where a pod is a process of the machine.
@@ -31,10 +32,10 @@ if [ ! -s "$PGDATA/PG_VERSION" ]; then
   fi
   making="$PGDATA.making"
   rm -rf "$making"
-  $as "$binaries/initdb" -D "$making" -U svc --pwfile="$password" \
+  $as initdb -D "$making" -U svc --pwfile="$password" \
     --auth-local=trust --auth-host=scram-sha-256 --encoding=UTF8 --locale=C.UTF-8 >&2
   echo 'host all all all scram-sha-256' >>"$making/pg_hba.conf"
-  echo 'CREATE DATABASE svc' | $as "$binaries/postgres" --single -D "$making" postgres >&2
+  echo 'CREATE DATABASE svc' | $as postgres --single -D "$making" postgres >&2
   mv "$making" "$PGDATA"
   sync "$(dirname "$PGDATA")"
 fi
@@ -43,7 +44,7 @@ fi
 # SIGINT is PostgreSQL's fast shutdown; Kubernetes sends SIGTERM, which would wait for every client to leave.
 server=
 trap '[ -z "$server" ] || kill -INT "$server"' TERM INT
-$as "$binaries/postgres" -D "$PGDATA" -p "${PORT:-5432}" -c listen_addresses="${LISTEN_ADDRESS:-*}" \
+$as postgres -D "$PGDATA" -p "${PORT:-5432}" -c listen_addresses="${LISTEN_ADDRESS:-*}" \
   -c unix_socket_directories="${SOCKET_FOLDER-/tmp}" -c max_connections=200 &
 server=$!
 # A wait ends when a signal comes, too; the last one with the server.

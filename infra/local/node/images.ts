@@ -26,6 +26,8 @@ export interface ImageStore {
   find(reference: string): Promise<Image | undefined>;
   /** Takes a copy of a folder in as an image and gives it a tag, which is moved when another image has it. */
   add(folder: string, reference: string, configuration: ImageConfiguration): Promise<Image>;
+  /** Every name with the digest that it stands for, by name. */
+  list(): Promise<{ reference: string; digest: string }[]>;
   /** Gives an image that is in the store another name. */
   tag(reference: string, image: Pick<Image, 'digest'>): Promise<void>;
 }
@@ -49,6 +51,15 @@ export function createImageStore(root: string): ImageStore {
 
   return {
     tag,
+    async list() {
+      const files = await readdir(join(root, 'tags')).catch(() => []);
+      const references = files.filter((file) => !file.endsWith('.part')).map(decodeURIComponent);
+      return Promise.all(
+        references
+          .toSorted()
+          .map(async (reference) => ({ reference, digest: await readFile(tagFile(reference), 'utf8') })),
+      );
+    },
     async find(reference) {
       const [, pinned] = reference.split('@');
       if (pinned !== undefined) return load(pinned);

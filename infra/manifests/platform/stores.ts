@@ -29,7 +29,7 @@ const postgres: Store = {
   storage: '5Gi',
   scratch: ['/tmp', '/run'],
   answers:
-    'exec "$(ls -d /usr/lib/postgresql/*/bin | sort -V | tail -1)/pg_isready" -q -h 127.0.0.1 -p "${PORT:-5432}" -U svc -d svc',
+    'PATH="$PATH:$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -1)"; exec pg_isready -q -h 127.0.0.1 -p "${PORT:-5432}" -U svc -d svc',
   memory: { request: '128Mi', limit: '1Gi' },
 };
 

@@ -1,0 +1,26 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** The system's programs that the platform's own stores are, as Debian names their packages. */
+const packages = {
+  'redis-server': (path: string) => isInPath('redis-server', path),
+  postgresql: (path: string) => isInPath('postgres', path) || debianPostgres(),
+} as const;
+
+/** The packages that are missing on this machine. @param path the search path of programs */
+export function missingPackages(path: string): string[] {
+  return Object.entries(packages)
+    .filter(([, isThere]) => !isThere(path))
+    .map(([name]) => name);
+}
+
+function isInPath(program: string, path: string): boolean {
+  return path.split(':').some((folder) => existsSync(join(folder, program)));
+}
+
+/** Debian keeps servers of several versions side by side, outside of the search path. */
+function debianPostgres(): boolean {
+  const versions = '/usr/lib/postgresql';
+  if (!existsSync(versions)) return false;
+  return readdirSync(versions).some((version) => existsSync(join(versions, version, 'bin/postgres')));
+}
