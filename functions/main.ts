@@ -16,7 +16,7 @@ import { runProcess } from '../runtime/host/lifecycle.ts';
 import { createLogger } from '../runtime/host/log.ts';
 import { createMetrics } from '../runtime/host/metrics.ts';
 import { createProjectAccess } from '../runtime/host/project-access.ts';
-import { createKubeClient, loadKubeConfig } from '../runtime/kube/client.ts';
+import { connectKube } from '../runtime/kube/connect.ts';
 import { environmentsOf, resolveEnvironment } from '../runtime/kube/environments.ts';
 import { deleteProjectMembers, insertFounder } from '../runtime/records/members.ts';
 import { findWorkload } from '../runtime/records/workloads.ts';
@@ -72,7 +72,7 @@ await runProcess({
     lifecycle.add({ name: 'database', stop: () => pool.end() });
     await waitForSchema(pool, { clock, log, signal: lifecycle.signal });
 
-    const kube = createKubeClient(loadKubeConfig(config.kubernetes.kubeconfig));
+    const kube = await connectKube(config.kubernetes);
     lifecycle.add({ name: 'kubernetes', stop: () => kube.close() });
 
     const passwords = createPasswords();

@@ -14,7 +14,7 @@ import { createFailpoints } from '../runtime/host/failpoint.ts';
 import { runProcess } from '../runtime/host/lifecycle.ts';
 import { createLogger } from '../runtime/host/log.ts';
 import { createMetrics } from '../runtime/host/metrics.ts';
-import { createKubeClient, loadKubeConfig } from '../runtime/kube/client.ts';
+import { connectKube } from '../runtime/kube/connect.ts';
 import { createInformer } from '../runtime/kube/informer.ts';
 import { catalogue, type QueueName } from '../runtime/queues/catalogue.ts';
 import { nudgeRollouts } from '../runtime/records/work.ts';
@@ -45,7 +45,7 @@ await runProcess({
 
     await ensureHousekeeping(pool);
 
-    const kube = createKubeClient(loadKubeConfig(config.kubernetes.kubeconfig));
+    const kube = await connectKube(config.kubernetes);
     lifecycle.add({ name: 'kubernetes client', stop: () => kube.close() });
 
     const processors: Processors = {

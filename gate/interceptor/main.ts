@@ -8,7 +8,7 @@ import { loadInterceptorConfig } from '../../runtime/host/config.ts';
 import { runProcess } from '../../runtime/host/lifecycle.ts';
 import { createLogger } from '../../runtime/host/log.ts';
 import { createMetrics } from '../../runtime/host/metrics.ts';
-import { createKubeClient, loadKubeConfig } from '../../runtime/kube/client.ts';
+import { connectKube } from '../../runtime/kube/connect.ts';
 import { createInformers } from '../../runtime/kube/informers.ts';
 import { createActivator } from './activator.ts';
 import { createActivity } from './activity.ts';
@@ -38,7 +38,7 @@ await runProcess({
   async start(lifecycle) {
     const clock = systemClock;
     const registry = createMetrics();
-    const kube = createKubeClient(loadKubeConfig(config.kubernetes.kubeconfig));
+    const kube = await connectKube(config.kubernetes);
     lifecycle.add({ name: 'kubernetes client', stop: () => kube.close() });
     const informers = createInformers({ kube, clock, log });
     const routes = createRoutes(informers.of<FunctionResource>(kinds.Function));

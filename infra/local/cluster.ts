@@ -3,12 +3,13 @@ import type { Logger } from 'pino';
 import { Registry } from 'prom-client';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { applyObject } from '../../runtime/kube/children.ts';
-import { createKubeClient, loadKubeConfig } from '../../runtime/kube/client.ts';
-import { createCredentials } from '../../runtime/kube/credentials.ts';
+import { createKubeClient } from '../../runtime/kube/client.ts';
+import { tokenCredentials } from '../../runtime/kube/credentials.ts';
 import { createInformers } from '../../runtime/kube/informers.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
 import { createTransport, type Transport } from '../../runtime/kube/transport.ts';
 import { customResourceDefinitions } from '../crds/custom-resources.ts';
+import { loadAccess } from './apiserver/access.ts';
 import { createApiServer } from './apiserver/server.ts';
 import { createControllerManager } from './controllers/controller-manager.ts';
 import { firstObjects } from './first-objects.ts';
@@ -59,8 +60,9 @@ export async function startLocalCluster(options: LocalClusterOptions, add: (part
   await server.start();
   add({ name: 'API server', stop: () => server.stop() });
 
-  const config = loadKubeConfig(server.kubeconfig);
-  const kube = createKubeClient(config);
+  const { tls, adminToken } = loadAccess(join(home.apiServer, 'pki'), [], clock.now());
+  const credentials = tokenCredentials(server.url, async () => ({ token: adminToken, ca: tls.certificate }));
+  const kube = createKubeClient(credentials);
   add({ name: 'Kubernetes client', stop: () => kube.close() });
   await ensureFirstObjects(kube);
 
@@ -76,15 +78,12 @@ export async function startLocalCluster(options: LocalClusterOptions, add: (part
   await ingress.start();
   add({ name: 'ingress', stop: () => ingress.stop() });
 
-  const caData = config.getCurrentCluster()?.caData;
-  const credentials = createCredentials(config);
   node = createLocalNode({
     ...{ kube, clock, log, folder: home.node, images: createImageStore(home.images) },
     issueToken: tokenIssuer(createTransport(credentials)),
-    apiServer: { url: server.url, ...(caData !== undefined && { caData }) },
+    apiServer: { url: server.url, ca: tls.certificate },
   });
   const started = node;
-  add({ name: 'connections of the node', stop: () => credentials.close() });
   await started.start();
   add({ name: 'node', stop: () => started.stop() });
 }

@@ -48,7 +48,7 @@ export async function settledSupervisor(home: Home): Promise<Supervisor | undefi
 export async function startSupervisor(home: Home, ports: Ports, { attached }: { attached: boolean }): Promise<void> {
   const log = openSync(home.log, 'w', 0o600);
   const parameters = [
-    ...[join(import.meta.dirname, 'main.ts'), '--home', home.folder],
+    ...['--max-semi-space-size=8', join(import.meta.dirname, 'main.ts'), '--home', home.folder],
     ...['--api-port', String(ports.apiServer), '--ingress-port', String(ports.ingress)],
     ...(attached ? ['--attached'] : []),
   ];
@@ -57,6 +57,7 @@ export async function startSupervisor(home: Home, ports: Ports, { attached }: { 
       detached: true,
       cwd: '/',
       stdio: ['ignore', log, log, 'ipc'],
+      env: { ...process.env, MALLOC_ARENA_MAX: '1', NODE_COMPILE_CACHE: join(home.node, 'compile-cache') },
     });
     await ready(child, home);
     if (attached) child.channel?.unref();

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { z } from 'zod';
+import type { KubernetesSettings } from '../kube/connect.ts';
 
 /** Where Kubernetes mounts the database's password; the file may be missing where the URL needs none. */
 const databasePasswordFile = '/var/run/svc/database/password';
@@ -32,8 +33,14 @@ const redis = {
   REDIS_URL: address('redis:', 'rediss:').default('redis://svc-redis.svc-system.svc:6379'),
   REDIS_PASSWORD_FILE: file.optional(),
 };
-/** Without a path the process uses the service account of its pod. */
-const kubernetes = { KUBECONFIG: z.string().optional() };
+/** Without a kubeconfig the process uses the service account of its pod. */
+const kubernetes = {
+  KUBECONFIG: z.string().optional(),
+  KUBERNETES_SERVICE_HOST: z.string().optional(),
+  KUBERNETES_SERVICE_PORT: z.string().default('443'),
+  /** Where the pod's token is mounted. */
+  SERVICE_ACCOUNT_FOLDER: z.string().default('/var/run/secrets/kubernetes.io/serviceaccount'),
+};
 const failpoints = { SVC_FAILPOINTS_DIR: file.optional() };
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -73,8 +80,13 @@ function redisPart(env: z.output<z.ZodObject<typeof redis>>): Readonly<{ url: st
   return Object.freeze({ url: env.REDIS_URL, ...(passwordFile !== undefined && { passwordFile }) });
 }
 
-function kubernetesPart(env: z.output<z.ZodObject<typeof kubernetes>>): Readonly<{ kubeconfig?: string }> {
-  return Object.freeze({ ...(env.KUBECONFIG !== undefined && { kubeconfig: env.KUBECONFIG }) });
+/** @throws Error when the process has no way to Kubernetes */
+function kubernetesPart(env: z.output<z.ZodObject<typeof kubernetes>>): KubernetesSettings {
+  const { KUBECONFIG: kubeconfig, KUBERNETES_SERVICE_HOST: host } = env;
+  if (kubeconfig !== undefined) return Object.freeze({ kubeconfig });
+  if (host === undefined) throw new Error('KUBECONFIG is not set, and this is not a pod of a cluster');
+  const account = { folder: env.SERVICE_ACCOUNT_FOLDER, host, port: env.KUBERNETES_SERVICE_PORT };
+  return Object.freeze({ account: Object.freeze(account) });
 }
 
 function failpointsPart(env: z.output<z.ZodObject<typeof failpoints>>): Readonly<{ dir?: string }> {

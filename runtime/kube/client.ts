@@ -1,8 +1,4 @@
-import { readFileSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
-import { KubeConfig } from '@kubernetes/client-node';
 import type { Registry } from 'prom-client';
-import { parse } from 'yaml';
 import type { KubeObject, ObjectRef, Stored } from '../contracts/kubernetes.ts';
 import { kinds, type ResourceKind } from '../contracts/resources/kinds.ts';
 import {
@@ -13,7 +9,7 @@ import {
   type Selection,
   type WatchEvent,
 } from './kube-client.ts';
-import { createCredentials } from './credentials.ts';
+import type { Credentials } from './credentials.ts';
 import { collectionPath, objectPath, resourceOf } from './resource-paths.ts';
 import { createRequestMetrics } from './request-metrics.ts';
 import { createTransport, kubeErrorOf, type Query } from './transport.ts';
@@ -30,35 +26,6 @@ export interface ConnectedKubeClient extends KubeClient {
   close(): Promise<void>;
 }
 
-/** https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/#AuthInfo */
-interface NamedUser {
-  name: string;
-  user?: { tokenFile?: string };
-}
-
-/**
- * The kubeconfig at `path`; without one, the service account of the pod, whose token is read again as it rotates.
- * @throws Error when the file cannot be read, or when this is no pod
- */
-export function loadKubeConfig(path?: string): KubeConfig {
-  const config = new KubeConfig();
-  if (path !== undefined) {
-    config.loadFromFile(path);
-    for (const { name, user } of (parse(readFileSync(path, 'utf8')) as { users?: NamedUser[] }).users ?? []) {
-      if (user?.tokenFile === undefined) continue;
-      // client-node knows this field by no name that kubectl knows, but treats a provider of this name as a pod's token.
-      const authProvider = { name: 'tokenFile', config: { tokenFile: resolve(dirname(path), user.tokenFile) } };
-      config.users = config.users.map((known) => (known.name === name ? { ...known, authProvider } : known));
-    }
-    return config;
-  }
-  config.loadFromCluster();
-  if (config.getCurrentCluster()?.server.includes('undefined') !== false) {
-    throw new Error('no kubeconfig was given, and this is not a pod of a cluster');
-  }
-  return config;
-}
-
 /** The wire format of a selection. */
 function queryOf({ labelSelector, fieldSelector }: Selection): Query {
   return { labelSelector, fieldSelector };
@@ -72,11 +39,10 @@ function received<T extends KubeObject>(object: unknown): Stored<T> {
 }
 
 /**
- * A {@link KubeClient} over HTTP with the authentication of a kubeconfig. Connects on first use.
+ * A {@link KubeClient} over HTTP with these credentials. Connects on first use.
  * @param options.registry where its requests are counted
  */
-export function createKubeClient(config: KubeConfig, options: { registry?: Registry } = {}): ConnectedKubeClient {
-  const credentials = createCredentials(config);
+export function createKubeClient(credentials: Credentials, options: { registry?: Registry } = {}): ConnectedKubeClient {
   const transport = createTransport(credentials, options.registry && createRequestMetrics(options.registry));
 
   const listPages = async <T extends KubeObject>(

@@ -1,8 +1,7 @@
-import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import type { AgentOptions, RequestOptions } from 'node:https';
-import type { KubeConfig } from '@kubernetes/client-node';
-import { Agent, ProxyAgent, type Dispatcher } from 'undici';
+import { isIPv6 } from 'node:net';
+import { join } from 'node:path';
+import { Agent, type Dispatcher } from 'undici';
 
 /** A rotated token or certificate is used after this long at most; within it a request reads no file. */
 const reuseMs = 30_000;
@@ -25,36 +24,40 @@ export interface Credentials {
   close(): Promise<void>;
 }
 
-/** Keeps a kubeconfig's authentication ready. client-node would make a new connection for every request. */
-export function createCredentials(config: KubeConfig): Credentials {
-  let current: { access: Access; readAt: number } | undefined;
-  let pool: { key: string; dispatcher: Dispatcher } | undefined;
+/** Credentials as they were read at one moment. */
+export interface Reading {
+  /** Without a trailing slash. */
+  server: string;
+  headers: Readonly<Record<string, string>>;
+  /** Another one means other TLS material, and so other connections. */
+  tls: string;
+  connect: () => Dispatcher;
+}
 
-  const read = async (): Promise<Access> => {
-    const cluster = config.getCurrentCluster();
-    if (!cluster) throw new Error('the kubeconfig names no current cluster');
-    const options: RequestOptions = {};
-    await config.applyToHTTPSOptions(options);
-    const { type, ...rest } = config.createDispatcherOptions(cluster, options as AgentOptions);
-    const key = createHash('sha256')
-      .update(JSON.stringify([type, rest]))
-      .digest('hex');
-    if (pool?.key !== key) {
+/** One HTTP/2 connection for everything would let a single stuck one stop the process; no body time-out: watches. */
+export const connectionOptions = { allowH2: false, keepAliveTimeout: keepAliveMs, bodyTimeout: 0, headersTimeout: 0 };
+/** Of the sockets. */
+export const socketOptions = { keepAlive: true, keepAliveInitialDelay: keepAliveMs };
+
+/** Keeps what `read` finds ready, with connections that outlive a request. */
+export function createCredentials(read: () => Promise<Reading>): Credentials {
+  let current: { access: Access; readAt: number } | undefined;
+  let pool: { tls: string; dispatcher: Dispatcher } | undefined;
+
+  const refresh = async (): Promise<Access> => {
+    const { server, headers, tls, connect } = await read();
+    if (pool?.tls !== tls) {
       // What still runs on the old connections ends by itself.
       void pool?.dispatcher.close().catch(() => undefined);
-      pool = { key, dispatcher: createDispatcher(config.createDispatcherOptions(cluster, options as AgentOptions)) };
+      pool = { tls, dispatcher: connect() };
     }
-    return {
-      server: cluster.server.replace(/\/+$/, ''),
-      headers: { ...authorizationOf(options), ...(await rotatingToken(config)) },
-      dispatcher: pool.dispatcher,
-    };
+    return { server, headers, dispatcher: pool.dispatcher };
   };
 
   return {
     async access() {
       const now = performance.now();
-      if (!current || now - current.readAt > reuseMs) current = { access: await read(), readAt: now };
+      if (!current || now - current.readAt > reuseMs) current = { access: await refresh(), readAt: now };
       return current.access;
     },
     expire() {
@@ -68,28 +71,35 @@ export function createCredentials(config: KubeConfig): Credentials {
   };
 }
 
-/** The token of a service account. client-node would go on sending an old one for a minute, whatever the answer. */
-async function rotatingToken(config: KubeConfig): Promise<Record<string, string>> {
-  const settings = config.getCurrentUser()?.authProvider?.config as { tokenFile?: unknown } | undefined;
-  if (typeof settings?.tokenFile !== 'string') return {};
-  return { Authorization: `Bearer ${(await readFile(settings.tokenFile, 'utf8')).trim()}` };
+/** Credentials of one bearer token. @param read the token and the certificate that the server must prove itself by */
+export function tokenCredentials(server: string, read: () => Promise<{ token: string; ca: string }>): Credentials {
+  return createCredentials(async () => {
+    const { token, ca } = await read();
+    return {
+      server,
+      headers: { Authorization: `Bearer ${token}` },
+      tls: ca,
+      connect: () => new Agent({ ...connectionOptions, connect: { ca, ...socketOptions } }),
+    };
+  });
 }
 
-function authorizationOf({ auth, headers }: RequestOptions): Record<string, string> {
-  const given = Object.entries(headers ?? {}).map(([name, value]) => [name, String(value).trim()]);
-  const basic = auth ? { Authorization: `Basic ${Buffer.from(auth).toString('base64')}` } : {};
-  return { ...basic, ...Object.fromEntries(given) };
+/** Where a pod finds its service account and the API server. */
+export interface ServiceAccount {
+  /** With the files `token` and `ca.crt`. */
+  folder: string;
+  host: string;
+  port: string;
 }
 
-function createDispatcher(options: ReturnType<KubeConfig['createDispatcherOptions']>): Dispatcher {
-  // One HTTP/2 connection for everything would let a single stuck one stop the process; no body time-out: watches.
-  const shared = { allowH2: false, keepAliveTimeout: keepAliveMs, bodyTimeout: 0, headersTimeout: 0 };
-  if (options.type === 'socks') throw new Error('a SOCKS proxy in the kubeconfig is not supported');
-  if (options.type === 'proxy') {
-    const requestTls = options.requestTls as NonNullable<ProxyAgent.Options['requestTls']>;
-    return new ProxyAgent({ ...shared, uri: options.uri, requestTls });
-  }
-  const plain = { keepAlive: true, keepAliveInitialDelay: keepAliveMs };
-  const connect = options.type === 'agent' ? (options.connect as NonNullable<Agent.Options['connect']>) : plain;
-  return new Agent({ ...shared, connect });
+/**
+ * The service account of a pod, whose token is read again as it rotates.
+ * https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/#directly-accessing-the-rest-api
+ */
+export function serviceAccountCredentials({ folder, host, port }: ServiceAccount): Credentials {
+  const file = async (name: string) => (await readFile(join(folder, name), 'utf8')).trim();
+  return tokenCredentials(`https://${isIPv6(host) ? `[${host}]` : host}:${port}`, async () => ({
+    token: await file('token'),
+    ca: await file('ca.crt'),
+  }));
 }

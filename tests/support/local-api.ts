@@ -1,10 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { KubeConfig } from '@kubernetes/client-node';
 import { Agent, request } from 'undici';
+import { loadAccess } from '../../infra/local/apiserver/access.ts';
 import { createApiServer, type ApiServer, type ApiServerOptions } from '../../infra/local/apiserver/server.ts';
 import { systemClock } from '../../runtime/domain/clock.ts';
-import { createKubeClient, loadKubeConfig, type ConnectedKubeClient } from '../../runtime/kube/client.ts';
+import { createKubeClient, type ConnectedKubeClient } from '../../runtime/kube/client.ts';
+import { tokenCredentials } from '../../runtime/kube/credentials.ts';
+import { loadKubeConfig } from '../../runtime/kube/kubeconfig.ts';
 
 interface Teardown {
   testdir(): string;
@@ -51,9 +53,8 @@ export async function startApi(
   const dataDir = options.dataDir ?? t.testdir();
   const server = createApiServer({ clock: systemClock, ...options, dataDir });
   await server.start();
-  const config = loadKubeConfig(server.kubeconfig);
-  const kube = createKubeClient(config);
-  const ca = Buffer.from(config.getCurrentCluster()?.caData ?? '', 'base64').toString();
+  const kube = createKubeClient(loadKubeConfig(server.kubeconfig));
+  const ca = loadAccess(join(dataDir, 'pki'), [], systemClock.now()).tls.certificate;
   const dispatcher = new Agent({ connect: { ca } });
   const clients = [kube];
   t.teardown(async () => {
@@ -80,15 +81,7 @@ export async function startApi(
       return { status: response.statusCode, headers: response.headers, body: parsed(text) };
     },
     as(token) {
-      const other = new KubeConfig();
-      const cluster = {
-        name: 'local',
-        server: server.url,
-        caData: Buffer.from(ca).toString('base64'),
-        skipTLSVerify: false,
-      };
-      other.loadFromClusterAndUser(cluster, { name: 'other', token });
-      const client = createKubeClient(other);
+      const client = createKubeClient(tokenCredentials(server.url, async () => ({ token, ca })));
       clients.push(client);
       return client;
     },

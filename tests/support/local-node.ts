@@ -51,7 +51,7 @@ export async function startNode(
     images,
     folder: join(folder, 'node'),
     issueToken: async ({ serviceAccount, audience = 'api' }) => `token of ${serviceAccount} for ${audience}`,
-    apiServer: { url: 'https://127.0.0.1:1' },
+    apiServer: { url: 'https://127.0.0.1:1', ca: 'a certificate' },
     path: process.env['PATH'] ?? '',
     portRange: portRange(),
     backOff: { baseMs: 50, maxMs: 200 },

@@ -5,13 +5,14 @@ import { newId } from '../../runtime/domain/ids.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { createWorkload, newWorkloadMetadata } from '../../runtime/host/workload-create.ts';
 import type { WorkloadObject } from '../../runtime/host/workload-objects.ts';
-import { createKubeClient, loadKubeConfig } from '../../runtime/kube/client.ts';
+import { createKubeClient } from '../../runtime/kube/client.ts';
+import { loadKubeConfig } from '../../runtime/kube/kubeconfig.ts';
 
 /**
  * One process that races for a name: `node name-racer.ts <kubeconfig> <namespace> <name> <racers>` says `ready`, starts
  * at a line on stdin, and prints a JSON array of `won <Kind>` or the code of the refusal, one entry a racer.
  */
-const [, , kubeconfig, namespace = '', name = '', racers = '1'] = process.argv;
+const [, , kubeconfig = '', namespace = '', name = '', racers = '1'] = process.argv;
 const kube = createKubeClient(loadKubeConfig(kubeconfig));
 const environment = {
   ...{ project: 'race', environment: 'prod', environmentId: newId(), namespace, ready: true },

@@ -10,7 +10,7 @@ import { loadControllersConfig } from '../../runtime/host/config.ts';
 import { runProcess } from '../../runtime/host/lifecycle.ts';
 import { createLogger } from '../../runtime/host/log.ts';
 import { createMetrics } from '../../runtime/host/metrics.ts';
-import { createKubeClient, loadKubeConfig } from '../../runtime/kube/client.ts';
+import { connectKube } from '../../runtime/kube/connect.ts';
 import { managedSelection, type Controller } from '../../runtime/kube/controller.ts';
 import { createEventRecorder } from '../../runtime/kube/events.ts';
 import { createManager } from '../../runtime/kube/manager.ts';
@@ -46,7 +46,7 @@ await runProcess({
     const pool = createPool({ ...config.database, name, log });
     lifecycle.add({ name: 'database', stop: () => pool.end() });
     await waitForSchema(pool, { clock, log, signal: lifecycle.signal });
-    const connection = createKubeClient(loadKubeConfig(config.kubernetes.kubeconfig), { registry });
+    const connection = await connectKube(config.kubernetes, { registry });
     lifecycle.add({ name: 'kubernetes', stop: () => connection.close() });
 
     const manager = createManager({

@@ -101,7 +101,10 @@ export function createLocalNode(options: LocalNodeOptions): LocalNode {
     variables: {
       PATH: options.path ?? '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
       SVC_HOSTS_FILE: hostsFile,
-      NODE_OPTIONS: `--require=${JSON.stringify(join(programs, 'preload.cjs'))}`,
+      // Left to themselves, Node and the C library size their room for what is short-lived by the machine.
+      NODE_OPTIONS: `--require=${JSON.stringify(join(programs, 'preload.cjs'))} --max-semi-space-size=4`,
+      MALLOC_ARENA_MAX: '1',
+      NODE_COMPILE_CACHE: join(folder, 'compile-cache'),
     },
     ...(backOff && { backOff }),
   };

@@ -10,7 +10,7 @@ import { translatePaths, type Mount } from './paths.ts';
 import type { Container, NodePod } from './pod-spec.ts';
 import type { Program } from './process-group.ts';
 import { containerVariable } from './process-table.ts';
-import { accountPath, accountVolume } from './volumes.ts';
+import { accountPath, accountVolume, type VolumeSources } from './volumes.ts';
 
 /** The address of every pod (decision 0009). */
 export const podAddress = '127.0.0.1';
@@ -20,6 +20,7 @@ export interface ContainerRuntime {
   clock: Clock;
   images: ImageStore;
   memory: MemoryWatch;
+  apiServer: VolumeSources['apiServer'];
   /** The folder of programs that every container finds first. */
   programs: string;
   /** Variables of every container, which its own may override. */
@@ -97,7 +98,7 @@ export async function programOf(
       TMPDIR: translatePaths('/tmp', mounts),
       HOSTNAME: pod.spec.hostname ?? pod.metadata.name,
       ...common,
-      ...(account !== undefined && { KUBECONFIG: join(account, 'kubeconfig') }),
+      ...(account !== undefined && accountVariables(account, runtime.apiServer.url)),
       ...given,
       ...(options !== '' && { NODE_OPTIONS: options }),
       PATH: [programs, given['PATH'] ?? common['PATH'] ?? '/usr/local/bin:/usr/bin:/bin'].join(':'),
@@ -106,6 +107,12 @@ export async function programOf(
     },
     ...(user && { user }),
   };
+}
+
+/** Where a pod's program finds the API server and what it signs in with, which lies at another place than in a container. */
+function accountVariables(folder: string, apiServer: string): Record<string, string> {
+  const { hostname, port } = new URL(apiServer);
+  return { KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port, SERVICE_ACCOUNT_FOLDER: folder };
 }
 
 /**

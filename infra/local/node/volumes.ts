@@ -28,7 +28,7 @@ export interface VolumeSources {
   claims: string;
   issueToken: IssueToken;
   /** How a pod reaches the API server: in the service account's folder, as Kubernetes has it. */
-  apiServer: { url: string; caData?: string };
+  apiServer: { url: string; ca: string };
 }
 
 /** The volume that holds the service account, which no specification names. */
@@ -62,7 +62,7 @@ export async function mountVolumes(
     const folder = join(root, accountVolume);
     folders.set(accountVolume, folder);
     await makeFolder(folder, owner);
-    await replaceFiles(folder, await accountFiles(sources, pod, folder), owner);
+    await replaceFiles(folder, await accountFiles(sources, pod), owner);
   }
   return folders;
 }
@@ -140,35 +140,19 @@ async function projectionOf(
   return files;
 }
 
-/** Kubernetes' own three files, and a kubeconfig for programs that would look for the other three at a fixed path. */
+/** Kubernetes' own three files. */
 async function accountFiles(
   { issueToken, apiServer }: VolumeSources,
   pod: Stored<NodePod>,
-  folder: string,
 ): Promise<Map<string, VolumeFile>> {
   const { namespace = 'default', name, uid } = pod.metadata;
-  const token = await issueToken({
-    namespace,
-    serviceAccount: pod.spec.serviceAccountName ?? 'default',
-    pod: { name, uid },
-  });
-  const { url: server, caData } = apiServer;
-  const kubeconfig = {
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [
-      { name: 'local', cluster: { server, ...(caData !== undefined && { 'certificate-authority-data': caData }) } },
-    ],
-    users: [{ name: 'account', user: { tokenFile: join(folder, 'token') } }],
-    contexts: [{ name: 'pod', context: { cluster: 'local', user: 'account', namespace } }],
-    'current-context': 'pod',
-  };
+  const serviceAccount = pod.spec.serviceAccountName ?? 'default';
+  const token = await issueToken({ namespace, serviceAccount, pod: { name, uid } });
   const file = (text: string, mode = 0o644) => ({ content: Buffer.from(text), mode });
   return new Map([
     ['token', file(token, 0o600)],
     ['namespace', file(namespace)],
-    ['kubeconfig', file(JSON.stringify(kubeconfig))],
-    ...(caData === undefined ? [] : [['ca.crt', { content: Buffer.from(caData, 'base64'), mode: 0o644 }] as const]),
+    ['ca.crt', file(apiServer.ca)],
   ]);
 }
 

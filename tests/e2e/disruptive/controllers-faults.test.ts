@@ -1,7 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { withoutComponents } from '../../../infra/testcluster/faults.ts';
-import { createKubeClient, loadKubeConfig } from '../../../runtime/kube/client.ts';
+import { createKubeClient } from '../../../runtime/kube/client.ts';
+import { loadKubeConfig } from '../../../runtime/kube/kubeconfig.ts';
 import { startChurn, type Churn } from '../../support/churn.ts';
 import { eventually, runningPlatform, testProject, uniqueName } from '../../support/platform.ts';
 

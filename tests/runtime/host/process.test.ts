@@ -164,8 +164,12 @@ t.test('the environment has defaults, and empty variables count as unset', (t) =
     BASE_URL: 'http://console.test:8080/',
     PORT: '',
     LOG_LEVEL: 'debug',
+    KUBERNETES_SERVICE_HOST: '10.0.0.1',
   });
   t.match(config, {
+    kubernetes: {
+      account: { host: '10.0.0.1', port: '443', folder: '/var/run/secrets/kubernetes.io/serviceaccount' },
+    },
     log: { level: 'debug' },
     http: { port: 8080 },
     admin: { port: 8081 },
@@ -175,7 +179,8 @@ t.test('the environment has defaults, and empty variables count as unset', (t) =
     firstAdmin: { email: 'admin@svc.local' },
   });
   t.ok(Object.isFrozen(config) && Object.isFrozen(config.database));
-  t.match(loadWorkersConfig({ REDIS_PASSWORD_FILE: '/r' }).redis, { passwordFile: '/r' });
+  t.match(loadWorkersConfig({ REDIS_PASSWORD_FILE: '/r', KUBECONFIG: '/k' }).redis, { passwordFile: '/r' });
+  t.throws(() => loadWorkersConfig({}), /KUBECONFIG is not set, and this is not a pod/);
   t.match(loadMigrateConfig({ DATABASE_PASSWORD_FILE: '/d' }).database, { passwordFile: '/d' });
   t.end();
 });

@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createHttpsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { KubeConfig } from '@kubernetes/client-node';
@@ -8,7 +10,10 @@ import t from 'tap';
 import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { systemClock } from '../../../runtime/domain/clock.ts';
-import { createKubeClient, loadKubeConfig } from '../../../runtime/kube/client.ts';
+import { selfSignedCertificate } from '../../../infra/local/apiserver/certificate.ts';
+import { createKubeClient } from '../../../runtime/kube/client.ts';
+import { connectKube } from '../../../runtime/kube/connect.ts';
+import { kubeconfigCredentials } from '../../../runtime/kube/kubeconfig.ts';
 import { createInformer, type Change } from '../../../runtime/kube/informer.ts';
 import { jsonLines } from '../../../runtime/kube/json-lines.ts';
 import { isKubeError, type WatchEvent } from '../../../runtime/kube/kube-client.ts';
@@ -45,7 +50,7 @@ async function fakeApi(t: Teardown, answer: Answer) {
     { name: 'fake', server: `http://127.0.0.1:${port}`, skipTLSVerify: true },
     { name: 'user', authProvider: { name: 'tokenFile', config: { tokenFile } } },
   );
-  const kube = createKubeClient(config);
+  const kube = createKubeClient(kubeconfigCredentials(config));
   t.teardown(async () => {
     await kube.close();
     server.closeAllConnections();
@@ -264,8 +269,48 @@ t.test('a token that rotated is read again when the old one is refused', async (
   t.equal(seen.length, 5, 'once');
 });
 
-t.test('without a kubeconfig a process outside of a cluster says so', async (t) => {
-  t.throws(() => loadKubeConfig(), /not a pod of a cluster/);
+t.test('a kubeconfig may name a file with the token', async (t) => {
+  const { server, seen } = await fakeApi(t, (request, response) =>
+    json(response, request.headers.authorization === 'Bearer from a file' ? 200 : 401, { metadata: {} }),
+  );
+  const { port } = server.address() as AddressInfo;
+  const folder = t.testdir({
+    token: 'from a file\n',
+    kubeconfig: JSON.stringify({
+      clusters: [{ name: 'c', cluster: { server: `http://127.0.0.1:${port}`, 'insecure-skip-tls-verify': true } }],
+      users: [{ name: 'u', user: { tokenFile: 'token' } }],
+      contexts: [{ name: 'x', context: { cluster: 'c', user: 'u' } }],
+      'current-context': 'x',
+    }),
+  });
+  const kube = await connectKube({ kubeconfig: join(folder, 'kubeconfig') });
+  t.teardown(() => kube.close());
+  t.ok(await kube.get(kinds.Namespace, 'x'));
+  t.same(seen, ['GET /api/v1/namespaces/x']);
+});
+
+t.test('a pod signs in with its service account, and trusts only who has its certificate', async (t) => {
+  const names = { names: ['localhost'], addresses: ['127.0.0.1'] };
+  const [own, other] = ['own', 'other'].map((name) => selfSignedCertificate(name, names, new Date()));
+  const server = createHttpsServer({ key: own?.key, cert: own?.certificate }, (request, response) =>
+    json(response, request.headers.authorization === 'Bearer of the account' ? 200 : 401, { metadata: {} }),
+  );
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const folder = t.testdir({ token: 'of the account\n', 'ca.crt': own?.certificate ?? '' });
+  const account = { folder, host: '127.0.0.1', port: String(port) };
+  const before = await connectKube({ account });
+  const after = await connectKube({ account });
+  t.teardown(async () => {
+    await before.close();
+    await after.close();
+    server.closeAllConnections();
+    server.close();
+  });
+  t.ok(await before.get(kinds.Namespace, 'x'));
+  writeFileSync(join(folder, 'ca.crt'), other?.certificate ?? '');
+  await t.rejects(after.get(kinds.Namespace, 'x'), /certificate/);
 });
 
 t.test('the real API server', { skip: noCluster }, async (t) => {

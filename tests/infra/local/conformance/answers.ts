@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { request } from 'undici';
-import type { KubeConfig } from '@kubernetes/client-node';
-import { createCredentials } from '../../../../runtime/kube/credentials.ts';
+import type { Credentials } from '../../../../runtime/kube/credentials.ts';
 
 /** One call. `{ns}` in a path is the test's namespace. */
 export interface Call {
@@ -35,11 +34,10 @@ const patienceMs = 30_000;
 
 /** Drives one server through the calls, one after the other. */
 export async function drive(
-  config: KubeConfig,
+  credentials: Credentials,
   namespace: string,
   calls: readonly Call[],
 ): Promise<Map<string, Answer>> {
-  const credentials = createCredentials(config);
   const answers = new Map<string, Answer>();
   const ask = async ({ method = 'GET', path, body, contentType, accept }: Call): Promise<Answer> => {
     const { server, headers, dispatcher } = await credentials.access();

@@ -10,7 +10,8 @@ import { createLocalNode, type LocalNode } from '../../../../infra/local/node/no
 import type { Pod } from '../../../../runtime/contracts/pod.ts';
 import { kinds } from '../../../../runtime/contracts/resources/kinds.ts';
 import { systemClock } from '../../../../runtime/domain/clock.ts';
-import { createKubeClient, loadKubeConfig } from '../../../../runtime/kube/client.ts';
+import { createKubeClient } from '../../../../runtime/kube/client.ts';
+import { loadKubeConfig } from '../../../../runtime/kube/kubeconfig.ts';
 import { findCondition } from '../../../../runtime/kube/conditions.ts';
 import type { KubeClient } from '../../../../runtime/kube/kube-client.ts';
 import { kubectl, noKubectl } from '../../../support/kubectl.ts';
@@ -59,7 +60,7 @@ async function startCluster(
     images,
     folder: join(folder, 'node'),
     issueToken: async () => 'a token',
-    apiServer: { url: server.url },
+    apiServer: { url: server.url, ca: '' },
     path: process.env['PATH'] ?? '',
     portRange: { first, last: first + 99 },
     stopSeconds: 1,

@@ -124,7 +124,6 @@ echo kept >/data/kept; echo temporary >/tmp/x; cat /tmp/x
   t.equal(await log(first, 'main'), said('none'));
   const volumes = join(folder, 'node/pods', first.metadata.uid, 'volumes');
   t.equal(readFileSync(join(volumes, 'keys/TOKEN'), 'utf8'), 's3cret');
-  t.match(readFileSync(join(volumes, 'service-account/kubeconfig'), 'utf8'), '"tokenFile"');
   await kube.delete({ apiVersion: 'v1', kind: 'Pod', namespace: 'default', name: 'first' });
   await untilGone('first');
   await pod('second', spec);
