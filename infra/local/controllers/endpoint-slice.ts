@@ -59,6 +59,21 @@ export function endpointSliceController(kube: KubeClient): ControllerDefinition<
   };
 }
 
+/** The ready endpoints of a Service's port, whose name may be missing. Pure. */
+export function endpointsOf(
+  { metadata: { name, namespace } }: Service,
+  portName = '',
+  slices: readonly EndpointSlice[],
+): { host: string; port: number }[] {
+  return slices
+    .filter(({ metadata }) => metadata.namespace === namespace && metadata.labels?.[serviceNameLabel] === name)
+    .flatMap(({ endpoints, ports }) => {
+      const port = ports.find((each) => each.name === portName)?.port;
+      const ready = endpoints.filter(({ conditions }) => conditions.ready);
+      return port === undefined ? [] : ready.flatMap(({ addresses }) => addresses.map((host) => ({ host, port })));
+    });
+}
+
 /** Whether a Service with a selector chooses a pod. Pure. */
 export function selects(service: Service, pod: Pod): boolean {
   const { selector } = service.spec;

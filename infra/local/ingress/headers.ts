@@ -1,7 +1,4 @@
-/**
- * Header fields by their canonical names, each with its values in the order of arrival. As in Go, whose maps Traefik
- * works on, a field may be there with no value: then it is not sent, and nothing adds it.
- */
+/** Header fields by their canonical names, each with its values in the order of arrival, as in Go. */
 export type Headers = Map<string, string[]>;
 
 /** RFC 9110 §7.6.1: of one connection, not of the message. */
@@ -15,34 +12,28 @@ export function canonicalName(name: string): string {
   return name.toLowerCase().replace(/(^|-)[a-z]/g, (start) => start.toUpperCase());
 }
 
-/** Reads node:http's list of names and values. Pure. */
+/** The names and values of node:http's raw list, in pairs. Pure. */
+export function pairs(raw: readonly string[]): [string, string][] {
+  return raw.flatMap((name, index) => (index % 2 === 0 ? [[name, raw[index + 1] ?? '']] : []));
+}
+
+/** Reads node:http's raw list. Pure. */
 export function headersOf(raw: readonly string[]): Headers {
   const headers: Headers = new Map();
-  for (let index = 0; index + 1 < raw.length; index += 2) {
-    const name = canonicalName(raw[index] ?? '');
-    const values = headers.get(name);
-    if (values) values.push(raw[index + 1] ?? '');
-    else headers.set(name, [raw[index + 1] ?? '']);
+  for (const [name, value] of pairs(raw)) {
+    const known = headers.get(canonicalName(name));
+    if (known) known.push(value);
+    else headers.set(canonicalName(name), [value]);
   }
   return headers;
 }
 
-/** Writes node:http's list. Some servers know a WebSocket's fields only as RFC 6455 spells them. Pure. */
+/** Writes node:http's raw list. Some servers know a WebSocket's fields only as RFC 6455 spells them. Pure. */
 export function rawHeaders(headers: Headers): string[] {
   return [...headers].flatMap(([name, values]) => {
     const spelled = name.replace(/^Sec-Websocket-/, 'Sec-WebSocket-');
     return values.flatMap((value) => [spelled, value]);
   });
-}
-
-/** A copy that can be changed on its own. Pure. */
-export function copyHeaders(headers: Headers): Headers {
-  return new Map([...headers].map(([name, values]) => [name, [...values]]));
-}
-
-/** The first value of a field, or an empty string. `name` is canonical. Pure. */
-export function firstValue(headers: Headers, name: string): string {
-  return headers.get(name)?.[0] ?? '';
 }
 
 /** The members of a field that is a list, such as Connection. Pure. */

@@ -1,18 +1,15 @@
 import { Agent } from 'node:http';
 import type { Logger } from 'pino';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
-import type { AddressMatcher } from '../../../runtime/domain/address.ts';
 import type { Clock } from '../../../runtime/domain/clock.ts';
 import type { Informers } from '../../../runtime/kube/informers.ts';
+import { endpointsOf } from '../controllers/endpoint-slice.ts';
 import type { EndpointSlice, Service } from '../controllers/objects.ts';
-import { createEndpoints } from './endpoints.ts';
-import { createEntrance } from './entrance.ts';
-import { emptyAnswer, type Handler } from './exchange.ts';
-import type { IngressRoute, Middleware } from './objects.ts';
-import { createRoutes } from './routes.ts';
+import { emptyAnswer, errorAnswer, notFound, type Handler } from './exchange.ts';
+import type { IngressRoute, Middleware, ServiceRef } from './objects.ts';
+import { canonicalHost, createRoutes } from './routes.ts';
 import { createIngressServer } from './server.ts';
-import { canonicalHost } from './target.ts';
-import { createUpstream } from './upstream.ts';
+import { createUpstream, UpstreamError } from './upstream.ts';
 
 /** Below the 5 s after which a Node server closes an idle connection, so that we close first. */
 const idleMs = 4_000;
@@ -26,8 +23,6 @@ export interface IngressOptions {
   host: string;
   /** The names under which this port is an entry point, such as `web`. */
   entryPoints: readonly string[];
-  /** Proxies whose X-Forwarded headers are believed; default none. */
-  trusted?: AddressMatcher;
   /** How long requests under way may still take at the end; default 10,000. */
   drainMs?: number;
 }
@@ -39,20 +34,31 @@ export interface Ingress {
 }
 
 /**
- * The embedded ingress: what Traefik does with the objects that the platform writes, on one port and without TLS.
- * Everything that it does not do it refuses, so that no request passes by what was to check it.
+ * The embedded ingress: what Traefik does with the objects that the platform writes, on one port, in HTTP/1.1 and
+ * without TLS. Everything that it does not do it refuses, so that no request passes by what was to check it.
  */
 export function createIngress(options: IngressOptions): Ingress {
-  const { informers, clock, log, port, host, entryPoints, trusted = () => false, drainMs = 10_000 } = options;
+  const { informers, clock, log, port, host, entryPoints, drainMs = 10_000 } = options;
   const agent = new Agent({ keepAlive: true, maxFreeSockets: 256, timeout: idleMs });
-  const endpoints = createEndpoints(
-    informers.of<Service>(kinds.Service),
-    informers.of<EndpointSlice>(kinds.EndpointSlice),
-  );
+  const services = informers.of<Service>(kinds.Service);
+  const slices = informers.of<EndpointSlice>(kinds.EndpointSlice);
+
+  const podOf = (namespace: string, { name, port: wanted }: ServiceRef, turn: number) => {
+    const service = services.get(name, namespace);
+    const found = service?.spec.ports?.find((each) => each.port === wanted);
+    if (!service || !found) throw new UpstreamError('the Service or its port does not exist', notFound());
+    const pods = endpointsOf(service, found.name, slices.list());
+    const pod = pods[turn % pods.length];
+    if (!pod) throw new UpstreamError('the Service has no endpoint', errorAnswer(503, 'no available server'));
+    return pod;
+  };
   const routes = createRoutes({
     routes: informers.of<IngressRoute>(kinds.IngressRoute),
     middlewares: informers.of<Middleware>(kinds.Middleware),
-    upstream: (namespace, service) => createUpstream(agent, () => endpoints.next(namespace, service)),
+    upstream(namespace, service) {
+      let turn = 0;
+      return createUpstream(agent, () => podOf(namespace, service, turn++));
+    },
     entryPoints,
     log,
   });
@@ -65,19 +71,17 @@ export function createIngress(options: IngressOptions): Ingress {
       return emptyAnswer(500);
     }
   };
-  const server = createIngressServer({ entrance: createEntrance(trusted), handler, clock, port, host, drainMs });
+  const server = createIngressServer({ handler, clock, port, host, drainMs });
 
   return {
     async start() {
       await informers.whenSynced();
-      endpoints.start();
       routes.start();
       return server.start();
     },
     async stop() {
       await server.stop();
       routes.stop();
-      endpoints.stop();
       agent.destroy();
     },
   };

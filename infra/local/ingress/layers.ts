@@ -1,9 +1,9 @@
+import { Readable } from 'node:stream';
 import type { Logger } from 'pino';
-import { errorPagesLayer } from './error-pages.ts';
 import type { Handler, Layer } from './exchange.ts';
 import { forwardAuthLayer } from './forward-auth.ts';
-import { headerLayer } from './header-layer.ts';
-import { middlewareSpec, read, type Middleware, type ServiceRef } from './objects.ts';
+import { canonicalName, type Headers } from './headers.ts';
+import { middlewareSpec, type ErrorsSpec, type HeadersSpec, type Middleware, type ServiceRef } from './objects.ts';
 import { proxied } from './upstream.ts';
 
 export interface LayerDependencies {
@@ -14,12 +14,48 @@ export interface LayerDependencies {
 
 /** What a Middleware does. @throws Error that says what of it is not supported */
 export function layerOf({ metadata, spec }: Middleware, { upstream, log }: LayerDependencies): Layer {
-  const { forwardAuth, headers, errors } = read(middlewareSpec, spec);
-  if (forwardAuth) {
-    const { namespace, name, port } = forwardAuth.address;
-    return forwardAuthLayer(forwardAuth, { checker: upstream(namespace, { name, port }), log });
+  const read = middlewareSpec.parse(spec);
+  if ('headers' in read) return headerLayer(read.headers);
+  if ('errors' in read) {
+    return errorPagesLayer(read.errors, proxied(upstream(metadata.namespace ?? '', read.errors.service)));
   }
-  if (errors) return errorPagesLayer(errors, proxied(upstream(metadata.namespace ?? '', errors.service)));
-  if (headers) return headerLayer(headers);
-  throw new Error('it has no type');
+  const { namespace, name } = read.forwardAuth.address;
+  return forwardAuthLayer(read.forwardAuth, { checker: upstream(namespace, { name, port: 80 }), log });
+}
+
+/** The Middleware `headers`: sets fields of the request, then of the answer; an empty value removes them. */
+function headerLayer({ customRequestHeaders, customResponseHeaders }: HeadersSpec): Layer {
+  return (next) => async (request) => {
+    change(request.headers, customRequestHeaders);
+    const answer = await next(request);
+    change(answer.headers, customResponseHeaders);
+    return answer;
+  };
+}
+
+function change(headers: Headers, values: Readonly<Record<string, string>>): void {
+  for (const [name, value] of Object.entries(values)) {
+    if (value === '') headers.delete(canonicalName(name));
+    else headers.set(canonicalName(name), [value]);
+  }
+}
+
+/**
+ * The Middleware `errors`: answers of these statuses are replaced by a page of another Service, under the same status.
+ * In `query`, `{status}` and `{url}` say what is wanted.
+ */
+function errorPagesLayer({ status: ranges, query }: ErrorsSpec, pages: Handler): Layer {
+  return (next) => async (request) => {
+    const { host, uri } = request;
+    const headers = new Map(request.headers);
+    const answer = await next(request);
+    const { status, body } = answer;
+    if (!ranges.some(({ from, to }) => status >= from && status <= to)) return answer;
+    if (body instanceof Readable) body.destroy();
+    const page = `/${query.replace(/^\//, '')}`
+      .replaceAll('{status}', String(status))
+      .replaceAll('{url}', () => encodeURIComponent(`http://${host}${uri}`));
+    const asked = { ...request, method: 'GET', host, uri: page, headers, body: undefined, upgrade: undefined };
+    return { ...(await pages(asked)), status };
+  };
 }

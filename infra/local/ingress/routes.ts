@@ -2,8 +2,7 @@ import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
 import type { Informer } from '../../../runtime/kube/informer.ts';
 import { notFound, type Handler, type Layer } from './exchange.ts';
 import { layerOf, type LayerDependencies } from './layers.ts';
-import type { IngressRoute, Middleware, RouteRule } from './objects.ts';
-import { attempt, readRules } from './rules.ts';
+import { ingressRouteSpec, type IngressRoute, type Middleware } from './objects.ts';
 import { proxied } from './upstream.ts';
 
 export interface RoutesOptions extends LayerDependencies {
@@ -20,60 +19,52 @@ export interface Routes {
   find(host: string): Handler;
 }
 
-/** The table that is looked at, by host. */
-type Table = Map<string, { weight: number; handler: Handler }>;
-
 const refuse: Handler = () => Promise.resolve(notFound());
+/** Whatever a rule quotes, since a rule that is not understood may name its hosts in any way. */
+const quoted = /[`"]([^`"]*)[`"]/g;
 
 /**
  * The routes that the IngressRoutes ask for. Whatever of a route is missing or not supported, a middleware above all,
- * makes it a 404: its hosts are never served without what was to protect them.
+ * makes it a 404 for every host that it names: they are never served without what was to protect them.
  */
 export function createRoutes(options: RoutesOptions): Routes {
   const { routes, middlewares, entryPoints, upstream, log } = options;
-  const rulesOf = remembered(readRules);
-  const layersOf = remembered((middleware: Middleware) => attempt(() => layerOf(middleware, options)));
-  /** Undefined when it has to be made anew. */
-  let table: Table | undefined;
-  let reported = new Map<string, string>();
+  /** By host; undefined when it has to be made anew. */
+  let table: Map<string, { weight: number; handler: Handler }> | undefined;
+  /** What is wrong with routes, which is logged once. */
+  let faults = new Map<string, string>();
   let unsubscribe: (() => void)[] = [];
 
   const layer = (namespace: string, name: string): Layer => {
     const middleware = middlewares.get(name, namespace);
     if (!middleware) throw new Error(`the Middleware ${name} does not exist`);
-    const found = layersOf(middleware);
-    if (found instanceof Error) throw new Error(`the Middleware ${name} is not supported: ${found.message}`);
-    return found;
+    return layerOf(middleware, options);
   };
-  const handlerOf = (namespace: string, { services: [service], middlewares: names }: RouteRule): Handler =>
-    names
-      .map(({ name }) => layer(namespace, name))
-      .reduceRight((next, each) => each(next), proxied(upstream(namespace, service)));
 
-  /** Adds the rules of one object. @returns what is wrong with them */
-  const add = (to: Table, object: Stored<IngressRoute>): string[] => {
-    const { entryPoints: wanted } = (object.spec ?? {}) as { entryPoints?: unknown };
-    const elsewhere =
-      Array.isArray(wanted) && wanted.length > 0 && !wanted.some((each) => entryPoints.includes(each as string));
-    return (elsewhere ? [] : rulesOf(object)).flatMap(({ hosts, weight, spec }) => {
-      const { namespace = '' } = object.metadata;
-      const made = spec instanceof Error ? spec : attempt(() => handlerOf(namespace, spec));
-      const route = made instanceof Error ? { weight: Infinity, handler: refuse } : { weight, handler: made };
-      for (const host of hosts) if (!(route.weight <= (to.get(host)?.weight ?? 0))) to.set(host, route);
-      return made instanceof Error ? [made.message] : [];
-    });
+  /** @returns undefined for a route of another entry point */
+  const handlerOf = ({ metadata: { namespace = '' }, spec }: IngressRoute): Handler | undefined => {
+    const { entryPoints: wanted, routes: rules } = ingressRouteSpec.parse(spec);
+    if (wanted.length > 0 && !wanted.some((each) => entryPoints.includes(each))) return undefined;
+    const [{ services, middlewares: names }] = rules;
+    const last = proxied(upstream(namespace, services[0]));
+    return names.map(({ name }) => layer(namespace, name)).reduceRight((next, each) => each(next), last);
   };
+
   const build = () => {
-    const built: Table = new Map();
-    const faults = new Map<string, string>();
+    const built: typeof table = new Map();
+    const before = faults;
+    faults = new Map();
     for (const object of routes.list()) {
-      const route = `${object.metadata.namespace}/${object.metadata.name}`;
-      const fault = add(built, object).join('; ');
-      if (fault === '') continue;
-      faults.set(route, fault);
-      if (reported.get(route) !== fault) log.error({ route, fault }, 'route refused');
+      const { hosts, weight } = namedBy(object);
+      const found = attempt(() => handlerOf(object));
+      if (!found) continue;
+      const route = found instanceof Error ? { handler: refuse, weight: Infinity } : { handler: found, weight };
+      for (const host of hosts) if (route.weight > (built.get(host)?.weight ?? 0)) built.set(host, route);
+      if (!(found instanceof Error)) continue;
+      const name = `${object.metadata.namespace}/${object.metadata.name}`;
+      faults.set(name, found.message);
+      if (before.get(name) !== found.message) log.error({ route: name, fault: found.message }, 'route refused');
     }
-    reported = faults;
     return built;
   };
 
@@ -94,12 +85,27 @@ export function createRoutes(options: RoutesOptions): Routes {
   };
 }
 
-/** The same function, which works once for each object: informers hand out another object after each change. */
-function remembered<K extends object, V>(make: (object: K) => V): (object: K) => V {
-  const known = new WeakMap<K, V>();
-  return (object) => {
-    const found = known.get(object) ?? make(object);
-    known.set(object, found);
-    return found;
-  };
+/** The hosts that an object is about, also one that is not understood; of several rules for a host the longest counts. */
+function namedBy({ spec }: Stored<IngressRoute>): { hosts: string[]; weight: number } {
+  const { routes } = (spec ?? {}) as { routes?: unknown };
+  const rules = (Array.isArray(routes) ? routes : []) as ({ match?: unknown } | null)[];
+  const text = rules.map((rule) => String(rule?.match)).join(' ');
+  return { hosts: [...text.matchAll(quoted)].map(([, name = '']) => canonicalHost(name)), weight: text.length };
+}
+
+/** The host as rules compare it: in lower case, without port and final dot. Pure. */
+export function canonicalHost(host: string): string {
+  return host
+    .replace(/^([^:]*):[^:]*$/, '$1')
+    .toLowerCase()
+    .replace(/\.$/, '');
+}
+
+/** What is thrown, as a value. */
+function attempt<T>(make: () => T): T | Error {
+  try {
+    return make();
+  } catch (error) {
+    return error instanceof Error ? error : new Error(String(error));
+  }
 }

@@ -1,10 +1,6 @@
 import { once } from 'node:events';
 import type { IncomingMessage, RequestListener } from 'node:http';
-import { connect as connectHttp2 } from 'node:http2';
-import { text } from 'node:stream/consumers';
 import t from 'tap';
-import { createAddressMatcher } from '../../../../runtime/domain/address.ts';
-import type { IngressOptions } from '../../../../infra/local/ingress/ingress.ts';
 import type { KubeObject } from '../../../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../../../runtime/contracts/resources/kinds.ts';
 import { systemNamespace } from '../../../../runtime/domain/labels.ts';
@@ -33,8 +29,8 @@ function checker(asked: IncomingMessage[]): RequestListener {
 }
 
 /** A world with a gated app, its checker, and what that was asked. */
-async function gatedApp(test: Test, options: Partial<IngressOptions> = {}) {
-  const world = await createWorld(test, options);
+async function gatedApp(test: Test) {
+  const world = await createWorld(test);
   const asked: IncomingMessage[] = [];
   const authz = await world.serveChecker(checker(asked));
   const app = await world.serveEcho();
@@ -122,7 +118,6 @@ t.test('without an answer of the checker nobody passes: an empty 500', async (t)
     ['half a head', 'HTTP/1.1 200 OK\r\nX-Svc'],
     ['half a body', 'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf'],
     ['another protocol', 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'],
-    ['a redirect to nowhere', 'HTTP/1.1 302 Found\r\nLocation: http://[\r\nContent-Length: 0\r\n\r\n'],
   ];
   for (const [name, bytes] of answers) {
     world.authz.removeAllListeners('request').on('request', (request) => request.socket.end(bytes));
@@ -140,39 +135,6 @@ t.test('without an answer of the checker nobody passes: an empty 500', async (t)
   }
   await empty('no Service');
   t.equal(world.served().length, 1);
-});
-
-t.test('a checker that names no headers is told all, and what a client forwards only if it trusts', async (t) => {
-  const world = await gatedApp(t, { trusted: createAddressMatcher(['127.0.0.1']) });
-  const [gate] = appObjects({ gated: true }).filter(({ metadata }) => metadata.name === 'api-gate');
-  if (!gate) throw new Error('no gate');
-  const address = 'http://svc-authz.svc-system.svc:80/ask';
-  const authResponseHeaders = ['x-svc-key-prefix', 'Cookie'];
-  await world.put({ ...gate, spec: { forwardAuth: { address, authResponseHeaders } } });
-  const claims = { 'X-Forwarded-For': '203.0.113.7', 'X-Forwarded-Host': 'elsewhere', 'X-Forwarded-Proto': 'https' };
-  const reply = await world.ask({
-    headers: { ...claims, 'X-API-Key': key, Cookie: 'a=b', 'X-Svc-Key-Prefix': forged },
-  });
-  const [question] = world.asked;
-  t.equal(question?.url, '/ask');
-  t.match(question?.headers, {
-    ...{ cookie: 'a=b', 'x-forwarded-for': '127.0.0.1', 'x-forwarded-host': appHost, 'x-forwarded-proto': 'http' },
-  });
-  t.match(seenBy(reply).headers, {
-    'x-svc-key-prefix': 'abcdefgh',
-    cookie: undefined,
-    'x-forwarded-host': 'elsewhere',
-  });
-});
-
-t.test('a redirect of the checker leads where the checker meant', async (t) => {
-  const world = await gatedApp(t);
-  world.authz
-    .removeAllListeners('request')
-    .on('request', (_, response) => response.writeHead(303, { Location: '/login' }).end());
-  const reply = await world.ask();
-  t.equal(reply.status, 303);
-  t.equal(reply.headers['location'], 'http://svc-authz.svc-system.svc/login');
 });
 
 t.test('a client that leaves while the checker is asked never reaches the app', async (t) => {
@@ -220,17 +182,6 @@ t.test('attack 1: no spelling of a header that the gate sets reaches the app fro
     t.match(bytes, /^HTTP\/1\.1 200 /);
     t.notMatch(bytes, forged);
   });
-  await t.test('nor by HTTP/2', async (t) => {
-    const session = connectHttp2(`http://127.0.0.1:${world.port}`);
-    t.teardown(() => session.destroy());
-    const lower = Object.fromEntries(Object.keys(sent).map((name) => [name.toLowerCase(), forged]));
-    const stream = session.request({ ...lower, ':authority': appHost, 'x-api-key': key });
-    const [head] = (await once(stream, 'response')) as [Record<string, number>];
-    const body = await text(stream);
-    t.equal(head[':status'], 200);
-    t.notMatch(body, forged);
-    t.equal(seenBy({ body }).headers['x-svc-key-prefix'], 'abcdefgh');
-  });
   await t.test('nor behind 3,000 others', async (t) => {
     const many = Array.from({ length: 3000 }, (_, index) => `A${index}: b\r\n`).join('');
     const tail = `X-Svc-Key-Name: ${forged}\r\nX-API-Key: ${key}\r\nX-API-Key: other\r\n`;
@@ -260,7 +211,7 @@ t.test('attack 2: Connection takes nothing away that the gate or the ingress set
   t.match(bytes, /GET \/hidden/, 'which stays the body');
 });
 
-t.test('attack 3: what a client forwards changes no decision, whoever it is', async (t) => {
+t.test('attack 3: what a client forwards changes no decision', async (t) => {
   const claims = {
     ...{
       'X-Forwarded-Method': 'OPTIONS',
@@ -269,28 +220,21 @@ t.test('attack 3: what a client forwards changes no decision, whoever it is', as
     },
     ...{ 'X-Forwarded-Host': 'elsewhere', 'X-Forwarded-Proto': 'https', 'Access-Control-Request-Method': 'GET' },
   };
-  for (const trusted of [createAddressMatcher([]), createAddressMatcher(['127.0.0.1'])]) {
-    const world = await gatedApp(t, { trusted });
-    for (const method of ['GET', 'POST', 'DELETE']) {
-      t.equal((await world.ask({ method, headers: claims })).status, 401, method);
-      t.equal((await world.ask({ method, headers: { ...claims, 'X-API-Key': key } })).status, 200, method);
-    }
-    for (const question of world.asked) {
-      t.equal(question.url, `/authorize?app=${appId}`);
-      t.not(question.headers['x-forwarded-method'], 'OPTIONS');
-      t.equal(question.headers['x-forwarded-uri'], '/');
-    }
+  const world = await gatedApp(t);
+  for (const method of ['GET', 'POST', 'DELETE']) {
+    t.equal((await world.ask({ method, headers: claims })).status, 401, method);
+    t.equal((await world.ask({ method, headers: { ...claims, 'X-API-Key': key } })).status, 200, method);
+  }
+  for (const question of world.asked) {
+    t.equal(question.url, `/authorize?app=${appId}`);
+    t.not(question.headers['x-forwarded-method'], 'OPTIONS');
+    t.equal(question.headers['x-forwarded-uri'], '/');
   }
 
-  await t.test('and the chain of addresses ends in the one that the ingress saw', async (t) => {
-    const chainFor = async (options: Partial<IngressOptions>, sent: string[]) => {
-      const world = await gatedApp(t, options);
-      await world.ask({ headers: { 'X-Forwarded-For': sent } });
-      return world.asked[0]?.headers['x-forwarded-for'];
-    };
-    t.equal(await chainFor({}, ['203.0.113.7', '198.51.100.1']), '127.0.0.1');
-    const trusted = createAddressMatcher(['127.0.0.1']);
-    t.equal(await chainFor({ trusted }, ['203.0.113.7', '198.51.100.1']), '203.0.113.7, 198.51.100.1, 127.0.0.1');
+  await t.test('and the address is the one that the ingress saw', async (t) => {
+    const fresh = await gatedApp(t);
+    await fresh.ask({ headers: { 'X-Forwarded-For': ['203.0.113.7', '198.51.100.1'] } });
+    t.equal(fresh.asked[0]?.headers['x-forwarded-for'], '127.0.0.1');
   });
 });
 

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
-import { connect as connectHttp2 } from 'node:http2';
 import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import t from 'tap';
@@ -141,55 +140,3 @@ t.test(
     t.equal((await world.ask()).status, 200);
   },
 );
-
-t.test('HTTP/2 without TLS is served on the same port', async (t) => {
-  const world = await tunnelApp(t);
-  const session = connectHttp2(`http://127.0.0.1:${world.port}`).on('error', () => undefined);
-  t.teardown(() => session.destroy());
-  const send = (headers: Record<string, string | string[]>) =>
-    session.request({ ':authority': appHost, host: 'elsewhere', cookie: ['a=1', 'b=2'], ...headers });
-  const stream = send({ ':method': 'POST', ':path': '/x?y' });
-  stream.end('body');
-  const [head] = (await once(stream, 'response')) as [Record<string, string>];
-  t.equal(Number(head[':status']), 200);
-  t.equal(head['content-type'], 'application/json');
-  const seen = seenBy({ body: await text(stream) });
-  t.match(seen, { method: 'POST', url: '/x?y', body: 'body' });
-  t.match(seen.headers, {
-    host: appHost,
-    cookie: 'a=1; b=2',
-    'transfer-encoding': 'chunked',
-    'x-forwarded-host': appHost,
-  });
-
-  const unknown = send({ ':authority': 'elsewhere' });
-  t.equal(Number(((await once(unknown, 'response'))[0] as Record<string, number>)[':status']), 404);
-  unknown.resume();
-  await once(unknown, 'close');
-
-  await t.test('with a body that is as long as it says', async (t) => {
-    const hidden = 'GET /hidden HTTP/1.1\r\nHost: x\r\n\r\n';
-    const urls: (string | undefined)[] = [];
-    world.pod.on('request', ({ url }: IncomingMessage) => urls.push(url));
-    const short = send({ ':method': 'POST', 'content-length': '5' });
-    const refused = once(short, 'response');
-    short.end(`hello${hidden}`);
-    await t.rejects(refused, { code: 'ERR_HTTP2_SESSION_ERROR' });
-    const next = connectHttp2(`http://127.0.0.1:${world.port}`);
-    t.teardown(() => next.destroy());
-    const after = next.request({ ':authority': appHost, ':path': '/after' });
-    t.equal(seenBy({ body: await text(after) }).url, '/after');
-    t.notOk(urls.includes('/hidden'));
-  });
-
-  await t.test('and an answer with fields that HTTP/2 does not have does no harm', async (t) => {
-    world.pod.removeAllListeners('request').on('request', (_, response) => {
-      response.writeHead(200, { 'HTTP2-Settings': 'x', 'Content-Type': 'a/b', TE: 'gzip' }).end('ok');
-    });
-    const next = connectHttp2(`http://127.0.0.1:${world.port}`);
-    t.teardown(() => next.destroy());
-    const refused = once(next.request({ ':authority': appHost }), 'response');
-    await t.rejects(refused, { code: 'ERR_HTTP2_STREAM_ERROR' });
-    t.equal((await world.ask()).status, 200);
-  });
-});
