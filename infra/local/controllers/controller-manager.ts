@@ -48,7 +48,7 @@ export function createControllerManager(options: {
     replicaSetController(kube, clock),
     deploymentController(kube, clock),
     statefulSetController(kube),
-    jobController(kube, clock, jobRetry && { retry: jobRetry }),
+    jobController(kube, clock, jobRetry),
     cronJobController(kube, clock),
     endpointSliceController(kube),
     serviceAddressController(kube),

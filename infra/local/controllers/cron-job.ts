@@ -3,28 +3,25 @@ import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { Clock } from '../../../runtime/domain/clock.ts';
 import { nextTimes, parseSchedule } from '../../../runtime/domain/schedule.ts';
 import type { ControllerDefinition } from '../../../runtime/kube/controller.ts';
-import { isKubeError, type KubeClient } from '../../../runtime/kube/kube-client.ts';
+import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../../runtime/kube/status.ts';
 import { endOf } from './job.ts';
 import { timestamp, type BatchJob, type CronJob } from './objects.ts';
-import { childrenOf, controlledBy, controlled, remove } from './pods.ts';
+import { beside, childrenOf, controlledBy, controlled, createOnce, remove } from './pods.ts';
 
 const minuteMs = 60_000;
-/** Times that are looked through at once for the last one that was missed. */
-const stride = 1000;
 
 /**
  * Makes a Job at each time of a CronJob, named after the minute, so that a pass that is repeated finds it there. Of times
- * that were missed only the last is made up for, unless that is longer ago than `startingDeadlineSeconds`.
+ * that were missed only the last is made up for, unless that is longer ago than `startingDeadlineSeconds` (default: an
+ * hour).
  */
 export function cronJobController(kube: KubeClient, clock: Clock): ControllerDefinition<CronJob> {
   const start = async (cron: Stored<CronJob>, at: Date, active: readonly Stored<BatchJob>[]): Promise<boolean> => {
     const { concurrencyPolicy = 'Allow' } = cron.spec;
     if (concurrencyPolicy === 'Forbid' && active.length > 0) return false;
     if (concurrencyPolicy === 'Replace') for (const job of active) await remove(kube, job);
-    await kube.create(jobOf(cron, at)).catch((error: unknown) => {
-      if (!isKubeError(error, 409)) throw error;
-    });
+    await createOnce(kube, jobOf(cron, at));
     return true;
   };
 
@@ -43,57 +40,40 @@ export function cronJobController(kube: KubeClient, clock: Clock): ControllerDef
       const { spec, status = {} } = cron;
       const now = clock.now();
       const jobs = await controlled<BatchJob>(kube, kinds.BatchJob, cron);
-      await prune(
-        jobs.filter((job) => endOf(job) === 'Complete'),
-        spec.successfulJobsHistoryLimit ?? 3,
-      );
-      await prune(
-        jobs.filter((job) => endOf(job) === 'Failed'),
-        spec.failedJobsHistoryLimit ?? 1,
-      );
-      const active = jobs.filter((job) => endOf(job) === undefined && job.metadata.deletionTimestamp === undefined);
-      const schedule = parseSchedule(spec.schedule);
-      const timeZone = spec.timeZone ?? 'Etc/UTC';
-      const since = Date.parse(status.lastScheduleTime ?? cron.metadata.creationTimestamp ?? now.toISOString());
-      const earliest = Math.max(since, now.getTime() - (spec.startingDeadlineSeconds ?? Infinity) * 1000);
-      const due = spec.suspend
-        ? undefined
-        : lastUpTo(now, (after) => nextTimes(schedule, timeZone, after, stride), earliest);
+      const ended = (type: string) => jobs.filter((job) => endOf(job)?.type === type);
+      await prune(ended('Complete'), spec.successfulJobsHistoryLimit ?? 3);
+      await prune(ended('Failed'), spec.failedJobsHistoryLimit ?? 1);
+      const active = jobs.filter((job) => !endOf(job) && job.metadata.deletionTimestamp === undefined);
+      const timesAfter = (after: number, count: number) =>
+        spec.suspend ? [] : nextTimes(parseSchedule(spec.schedule), spec.timeZone ?? 'Etc/UTC', new Date(after), count);
+      const lateMs = (spec.startingDeadlineSeconds ?? 3600) * 1000;
+      const last = Date.parse(status.lastScheduleTime ?? cron.metadata.creationTimestamp ?? '');
+      const missed = timesAfter(Math.max(last, now.getTime() - lateMs), Math.ceil(lateMs / minuteMs) + 1);
+      const due = missed.findLast((time) => time <= now);
       const started = due !== undefined && (await start(cron, due, active));
-      const after = started ? await controlled<BatchJob>(kube, kinds.BatchJob, cron) : jobs;
+      const present = started ? await controlled<BatchJob>(kube, kinds.BatchJob, cron) : jobs;
+      const lastSuccess = jobs.flatMap((job) => job.status?.completionTime ?? []).toSorted();
       await writeStatus(kube, cron, {
         ...status,
-        active: after.filter((job) => endOf(job) === undefined).map(referenceTo),
+        active: present.filter((job) => !endOf(job)).map(referenceTo),
         ...(started && { lastScheduleTime: timestamp(due) }),
-        ...lastSuccess(jobs),
+        ...(lastSuccess.length > 0 && { lastSuccessfulTime: lastSuccess.at(-1) }),
       });
-      const [next] = spec.suspend ? [] : nextTimes(schedule, timeZone, now, 1);
+      const [next] = timesAfter(now.getTime(), 1);
       return next === undefined ? {} : { requeueAfterMs: next.getTime() - now.getTime() + 100 };
     },
   };
 }
 
-/** The last time that is not after `now`, of those after `earliest`. */
-function lastUpTo(now: Date, timesAfter: (after: Date) => Date[], earliest: number): Date | undefined {
-  let last: Date | undefined;
-  for (;;) {
-    const times = timesAfter(last ?? new Date(earliest));
-    const past = times.filter((time) => time <= now);
-    last = past.at(-1) ?? last;
-    if (past.length < times.length || times.length === 0) return last;
-  }
-}
-
 function jobOf(cron: Stored<CronJob>, at: Date): BatchJob {
   const { metadata, spec } = cron.spec.jobTemplate;
-  const { name, namespace } = cron.metadata;
   return {
     apiVersion: 'batch/v1',
     kind: 'Job',
     metadata: {
-      name: `${name}-${Math.floor(at.getTime() / minuteMs)}`,
-      ...(namespace !== undefined && { namespace }),
-      ...(metadata?.labels && { labels: metadata.labels }),
+      ...metadata,
+      name: `${cron.metadata.name}-${Math.floor(at.getTime() / minuteMs)}`,
+      ...beside(cron),
       annotations: { ...metadata?.annotations, 'batch.kubernetes.io/cronjob-scheduled-timestamp': timestamp(at) },
       ownerReferences: [controlledBy(cron)],
     },
@@ -103,10 +83,4 @@ function jobOf(cron: Stored<CronJob>, at: Date): BatchJob {
 
 function referenceTo({ apiVersion, kind, metadata: { name, namespace, uid } }: Stored<BatchJob>): object {
   return { apiVersion, kind, name, namespace, uid };
-}
-
-function lastSuccess(jobs: readonly BatchJob[]): { lastSuccessfulTime?: string } {
-  const times = jobs.flatMap(({ status }) => status?.completionTime ?? []);
-  const last = times.toSorted().at(-1);
-  return last === undefined ? {} : { lastSuccessfulTime: last };
 }

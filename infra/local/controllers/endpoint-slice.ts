@@ -3,9 +3,9 @@ import { isPodEnded, isPodReady, type Pod } from '../../../runtime/contracts/pod
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { ControllerDefinition } from '../../../runtime/kube/controller.ts';
 import { covers } from '../../../runtime/kube/covers.ts';
-import { isKubeError, type KubeClient } from '../../../runtime/kube/kube-client.ts';
+import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
 import { containerPortsAnnotation, serviceNameLabel, type EndpointSlice, type Service } from './objects.ts';
-import { contentHash, controlledBy, controlled, remove } from './pods.ts';
+import { beside, contentHash, controlledBy, controlled, createOnce, remove } from './pods.ts';
 
 /**
  * Keeps a Service's EndpointSlices: one for each of its pods, since a slice's ports hold for all its endpoints and every
@@ -25,35 +25,24 @@ export function endpointSliceController(kube: KubeClient): ControllerDefinition<
       },
       {
         kind: kinds.EndpointSlice,
-        keysOf: ({ metadata: { namespace, labels } }) => {
-          const name = labels?.[serviceNameLabel];
-          return name === undefined ? [] : [{ name, ...(namespace !== undefined && { namespace }) }];
+        keysOf: (object) => {
+          const name = object.metadata.labels?.[serviceNameLabel];
+          return name === undefined ? [] : [{ name, ...beside(object) }];
         },
       },
     ],
     async reconcile({ object }) {
       // What belonged to a Service that is gone is collected.
       if (!object || object.metadata.deletionTimestamp !== undefined) return;
-      const selector = object.spec.selector;
-      if (!selector) return;
-      const { items: pods } = await kube.list<Pod>(kinds.Pod, {
-        ...(object.metadata.namespace !== undefined && { namespace: object.metadata.namespace }),
-        labelSelector: Object.entries(selector)
-          .map(([label, value]) => `${label}=${value}`)
-          .join(','),
-      });
-      const wanted = pods.flatMap((pod) => sliceOf(object, pod) ?? []);
+      const { items: pods } = await kube.list<Pod>(kinds.Pod, beside(object));
+      const wanted = pods.filter((pod) => selects(object, pod)).flatMap((pod) => sliceOf(object, pod) ?? []);
       const present = await controlled<EndpointSlice>(kube, kinds.EndpointSlice, object);
       const names = new Set(wanted.map(({ metadata }) => metadata.name));
       for (const slice of present) if (!names.has(slice.metadata.name)) await remove(kube, slice);
       for (const slice of wanted) {
         const live = present.find(({ metadata }) => metadata.name === slice.metadata.name);
-        try {
-          if (!live) await kube.create(slice);
-          else if (!covers(live, slice)) await kube.replace({ ...slice, metadata: { ...live.metadata } });
-        } catch (error) {
-          if (!isKubeError(error, 409)) throw error;
-        }
+        if (!live) await createOnce(kube, slice);
+        else if (!covers(live, slice)) await kube.replace({ ...slice, metadata: live.metadata });
       }
     },
   };
@@ -75,7 +64,7 @@ export function endpointsOf(
 }
 
 /** Whether a Service with a selector chooses a pod. Pure. */
-export function selects(service: Service, pod: Pod): boolean {
+function selects(service: Service, pod: Pod): boolean {
   const { selector } = service.spec;
   if (!selector || service.metadata.namespace !== pod.metadata.namespace) return false;
   return Object.entries(selector).every(([label, value]) => pod.metadata.labels?.[label] === value);
@@ -91,7 +80,6 @@ function sliceOf(service: Stored<Service>, pod: Stored<Pod>): EndpointSlice | un
   });
   const terminating = pod.metadata.deletionTimestamp !== undefined;
   const serving = isPodReady(pod);
-  const ready = (serving || service.spec.publishNotReadyAddresses === true) && !terminating;
   return {
     apiVersion: 'discovery.k8s.io/v1',
     kind: 'EndpointSlice',
@@ -108,7 +96,7 @@ function sliceOf(service: Stored<Service>, pod: Stored<Pod>): EndpointSlice | un
     endpoints: [
       {
         addresses: [address],
-        conditions: { ready, serving, terminating },
+        conditions: { ready: serving && !terminating, serving, terminating },
         targetRef: { kind: 'Pod', namespace, name, uid },
       },
     ],

@@ -2,12 +2,12 @@ import type { Condition, KubeObject, ObjectMeta } from '../../../runtime/contrac
 
 /** The fields of Kubernetes' workload kinds that the controllers read and write. */
 
-/** https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/label-selector/ */
+/** What selects pods by their labels. */
 export interface LabelSelector {
   matchLabels?: Record<string, string>;
 }
 
-/** https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-template-v1/ */
+/** What pods are made from. */
 export interface PodTemplate {
   metadata?: Partial<ObjectMeta>;
   spec: Record<string, unknown>;
@@ -34,7 +34,6 @@ export interface Deployment extends KubeObject {
     replicas?: number;
     selector: LabelSelector;
     template: PodTemplate;
-    paused?: boolean;
     revisionHistoryLimit?: number;
     progressDeadlineSeconds?: number;
     strategy?: {
@@ -70,12 +69,9 @@ export interface BatchJob extends KubeObject {
   apiVersion: 'batch/v1';
   kind: 'Job';
   spec: {
-    parallelism?: number;
-    completions?: number;
     backoffLimit?: number;
     activeDeadlineSeconds?: number;
     ttlSecondsAfterFinished?: number;
-    suspend?: boolean;
     template: PodTemplate;
   };
   status?: {
@@ -102,10 +98,9 @@ export interface CronJob extends KubeObject {
     failedJobsHistoryLimit?: number;
     jobTemplate: { metadata?: Partial<ObjectMeta>; spec: BatchJob['spec'] };
   };
-  status?: { active?: object[]; lastScheduleTime?: string; lastSuccessfulTime?: string };
+  status?: { active?: object[]; lastScheduleTime?: string; lastSuccessfulTime?: string | undefined };
 }
 
-/** https://kubernetes.io/docs/reference/kubernetes-api/service-resources/service-v1/ */
 export interface Service extends KubeObject {
   apiVersion: 'v1';
   kind: 'Service';
@@ -114,11 +109,9 @@ export interface Service extends KubeObject {
     clusterIP?: string;
     selector?: Record<string, string>;
     ports?: { name?: string; port: number; targetPort?: number | string; protocol?: string }[];
-    publishNotReadyAddresses?: boolean;
   };
 }
 
-/** https://kubernetes.io/docs/reference/kubernetes-api/service-resources/endpoint-slice-v1/ */
 export interface EndpointSlice extends KubeObject {
   apiVersion: 'discovery.k8s.io/v1';
   kind: 'EndpointSlice';

@@ -2,27 +2,28 @@ import { createHash, randomBytes } from 'node:crypto';
 import { isPodReady, type Pod } from '../../../runtime/contracts/pod.ts';
 import type { KubeObject, Stored } from '../../../runtime/contracts/kubernetes.ts';
 import type { ResourceKind } from '../../../runtime/contracts/resources/kinds.ts';
-import { controllerOf } from '../../../runtime/kube/children.ts';
+import { canonical, controllerOf, refOf } from '../../../runtime/kube/children.ts';
 import type { Key, WatchDefinition } from '../../../runtime/kube/controller.ts';
 import { isKubeError, type KubeClient } from '../../../runtime/kube/kube-client.ts';
-import type { LabelSelector, PodTemplate } from './objects.ts';
+import type { PodTemplate } from './objects.ts';
 
 /** Without vowels, so that no name says anything. */
 const letters = 'bcdfghjklmnpqrstvwxz2456789';
+const spell = (bytes: Buffer) => [...bytes].map((byte) => letters[byte % letters.length]).join('');
 
 /** The end of a generated name: five random letters. */
 export function randomSuffix(): string {
-  return [...randomBytes(5)].map((byte) => letters[byte % letters.length]).join('');
+  return spell(randomBytes(5));
 }
 
 /** A name for what a value contains: ten letters, the same for the same content whatever the order of its fields. */
 export function contentHash(value: unknown): string {
-  const sorted = (_key: string, part: unknown): unknown =>
-    typeof part === 'object' && part !== null && !Array.isArray(part)
-      ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : part;
-  const digest = createHash('sha256').update(JSON.stringify(value, sorted)).digest();
-  return [...digest.subarray(0, 10)].map((byte) => letters[byte % letters.length]).join('');
+  return spell(createHash('sha256').update(canonical(value)).digest().subarray(0, 10));
+}
+
+/** The namespace of what lies beside an object. */
+export function beside({ metadata: { namespace } }: KubeObject): { namespace?: string } {
+  return namespace === undefined ? {} : { namespace };
 }
 
 /** The owner reference of a controller's child. */
@@ -32,18 +33,10 @@ export function controlledBy({ apiVersion, kind, metadata: { name, uid } }: Stor
 
 /** A pod of a template, controlled by its owner. Pure. */
 export function podOf(owner: Stored<KubeObject>, template: PodTemplate, name: string): Pod {
-  const { labels, annotations, finalizers } = template.metadata ?? {};
   return {
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: {
-      name,
-      ...(owner.metadata.namespace !== undefined && { namespace: owner.metadata.namespace }),
-      ...(labels && { labels: { ...labels } }),
-      ...(annotations && { annotations: { ...annotations } }),
-      ...(finalizers && { finalizers }),
-      ownerReferences: [controlledBy(owner)],
-    },
+    metadata: { ...template.metadata, name, ...beside(owner), ownerReferences: [controlledBy(owner)] },
     spec: structuredClone(template.spec) as unknown as Pod['spec'],
   };
 }
@@ -56,13 +49,8 @@ export async function controlled<T extends KubeObject>(
   kube: Pick<KubeClient, 'list'>,
   kind: ResourceKind,
   owner: Stored<KubeObject>,
-  selector?: LabelSelector,
 ): Promise<Stored<T>[]> {
-  const labels = Object.entries(selector?.matchLabels ?? {}).map(([label, value]) => `${label}=${value}`);
-  const { items } = await kube.list<T>(kind, {
-    ...(owner.metadata.namespace !== undefined && { namespace: owner.metadata.namespace }),
-    ...(labels.length > 0 && { labelSelector: labels.join(',') }),
-  });
+  const { items } = await kube.list<T>(kind, beside(owner));
   return items.filter((item) => controllerOf(item)?.uid === owner.metadata.uid);
 }
 
@@ -73,25 +61,25 @@ export function childrenOf(kind: ResourceKind, owner: ResourceKind): WatchDefini
     keysOf(object): Key[] {
       const controller = controllerOf(object);
       if (controller?.kind !== owner.kind || controller.apiVersion !== owner.apiVersion) return [];
-      const { namespace } = object.metadata;
-      return [{ name: controller.name, ...(namespace !== undefined && { namespace }) }];
+      return [{ name: controller.name, ...beside(object) }];
     },
   };
 }
 
+/** Creates an object; one that is there already is no error. */
+export async function createOnce(kube: Pick<KubeClient, 'create'>, object: KubeObject): Promise<void> {
+  await kube.create(object).catch((error: unknown) => {
+    if (!isKubeError(error, 409)) throw error;
+  });
+}
+
 /** Deletes exactly this object; one that is gone, or another by now, is no error. */
 export async function remove(kube: Pick<KubeClient, 'delete'>, object: Stored<KubeObject>): Promise<void> {
-  const { apiVersion, kind, metadata } = object;
-  if (metadata.deletionTimestamp !== undefined) return;
-  const { name, namespace, uid } = metadata;
-  try {
-    await kube.delete(
-      { apiVersion, kind, name, ...(namespace !== undefined && { namespace }) },
-      { preconditions: { uid } },
-    );
-  } catch (error) {
+  const { deletionTimestamp, uid } = object.metadata;
+  if (deletionTimestamp !== undefined) return;
+  await kube.delete(refOf(object), { preconditions: { uid } }).catch((error: unknown) => {
     if (!isKubeError(error, 409)) throw error;
-  }
+  });
 }
 
 /** The order in which pods are given up: those that serve least, and of equals the youngest. */

@@ -17,8 +17,8 @@ export function replicaSetController(kube: KubeClient, clock: Clock): Controller
     watches: [childrenOf(kinds.Pod, kinds.ReplicaSet)],
     async reconcile({ object }) {
       if (!object || object.metadata.deletionTimestamp !== undefined) return;
-      const { replicas = 1, selector } = object.spec;
-      const pods = (await controlled<Pod>(kube, kinds.Pod, object, selector)).filter(isPodLive);
+      const { replicas = 1 } = object.spec;
+      const pods = (await controlled<Pod>(kube, kinds.Pod, object)).filter(isPodLive);
       for (const pod of pods.toSorted(byUsefulness).slice(0, Math.max(0, pods.length - replicas))) {
         await remove(kube, pod);
       }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { refOf } from '../../../runtime/kube/children.ts';
 import type { ControllerDefinition } from '../../../runtime/kube/controller.ts';
 import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
 import type { Service } from './objects.ts';
@@ -21,17 +22,14 @@ export function serviceAddressController(kube: KubeClient): ControllerDefinition
     kind: kinds.Service,
     workers: 1,
     async reconcile({ object }) {
-      if (!object || (object.spec.clusterIP ?? '') !== '' || object.spec.type === 'ExternalName') return;
+      if (!object || (object.spec.clusterIP ?? '') !== '') return;
       const { items } = await kube.list<Service>(kinds.Service);
       const taken = new Set(items.map(({ spec }) => spec.clusterIP));
       let n = 0;
       while (taken.has(candidate(object.metadata, n)) && n < size) n++;
       const clusterIP = candidate(object.metadata, n);
-      const { name, namespace, resourceVersion } = object.metadata;
-      await kube.mergePatch(
-        { ...kinds.Service, name, ...(namespace !== undefined && { namespace }) },
-        { metadata: { resourceVersion }, spec: { clusterIP } },
-      );
+      const { resourceVersion } = object.metadata;
+      await kube.mergePatch(refOf(object), { metadata: { resourceVersion }, spec: { clusterIP } });
     },
   };
 }

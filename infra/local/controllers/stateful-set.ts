@@ -2,10 +2,10 @@ import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
 import { isPodEnded, isPodReady, type Pod } from '../../../runtime/contracts/pod.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { ControllerDefinition } from '../../../runtime/kube/controller.ts';
-import { isKubeError, type KubeClient } from '../../../runtime/kube/kube-client.ts';
+import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../../runtime/kube/status.ts';
-import type { PersistentVolumeClaim, StatefulSet } from './objects.ts';
-import { childrenOf, contentHash, controlled, podOf, remove } from './pods.ts';
+import type { StatefulSet } from './objects.ts';
+import { beside, childrenOf, contentHash, controlled, createOnce, podOf, remove } from './pods.ts';
 
 const revisionLabel = 'controller-revision-hash';
 const going = ({ metadata }: Pod) => metadata.deletionTimestamp !== undefined;
@@ -17,20 +17,9 @@ const going = ({ metadata }: Pod) => metadata.deletionTimestamp !== undefined;
 export function statefulSetController(kube: KubeClient): ControllerDefinition<StatefulSet> {
   const ensureClaims = async (set: Stored<StatefulSet>, index: number) => {
     for (const template of set.spec.volumeClaimTemplates ?? []) {
-      const { namespace } = set.metadata;
-      const claim: PersistentVolumeClaim = {
-        apiVersion: 'v1',
-        kind: 'PersistentVolumeClaim',
-        metadata: {
-          ...(template.metadata.labels && { labels: template.metadata.labels }),
-          name: `${template.metadata.name}-${set.metadata.name}-${index}`,
-          ...(namespace !== undefined && { namespace }),
-        },
-        spec: template.spec as PersistentVolumeClaim['spec'],
-      };
-      await kube.create(claim).catch((error: unknown) => {
-        if (!isKubeError(error, 409)) throw error;
-      });
+      const name = `${template.metadata.name}-${set.metadata.name}-${index}`;
+      const metadata = { ...template.metadata, name, ...beside(set) };
+      await createOnce(kube, { ...template, apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata });
     }
   };
 
@@ -68,9 +57,8 @@ export function statefulSetController(kube: KubeClient): ControllerDefinition<St
     async reconcile({ object }) {
       if (!object || object.metadata.deletionTimestamp !== undefined) return;
       const revision = `${object.metadata.name}-${contentHash(object.spec.template)}`;
-      const pods = await controlled<Pod>(kube, kinds.Pod, object, object.spec.selector);
-      await step(object, pods, revision);
-      const live = (await controlled<Pod>(kube, kinds.Pod, object, object.spec.selector)).filter((pod) => !going(pod));
+      await step(object, await controlled<Pod>(kube, kinds.Pod, object), revision);
+      const live = (await controlled<Pod>(kube, kinds.Pod, object)).filter((pod) => !going(pod));
       const updated = live.filter(({ metadata }) => metadata.labels?.[revisionLabel] === revision).length;
       const ready = live.filter(isPodReady).length;
       const done = updated === live.length && live.length === (object.spec.replicas ?? 1);
@@ -102,10 +90,8 @@ function numberedPod(set: Stored<StatefulSet>, index: number, revision: string):
   const labels = {
     ...pod.metadata.labels,
     'statefulset.kubernetes.io/pod-name': name,
-    'apps.kubernetes.io/pod-index': String(index),
     [revisionLabel]: revision,
   };
-  // `hostname` is what the pod is called in its own eyes.
-  const spec = { ...pod.spec, hostname: name, subdomain: set.spec.serviceName, volumes: [...own, ...claims] };
+  const spec = { ...pod.spec, volumes: [...own, ...claims] };
   return { ...pod, metadata: { ...pod.metadata, labels }, spec };
 }

@@ -66,9 +66,9 @@ t.test('a Job at each time, once, however often a pass is repeated', async (t) =
 
 t.test('of times that were missed the last is made up for, unless it is too long ago', async (t) => {
   const late = world();
-  await late.clock.advance(3000 * minute);
+  await late.clock.advance(30 * minute);
   await late.pass();
-  t.same(late.names(), [noon]);
+  t.same(late.names(), [noon + 30]);
   const tooLate = world({ schedule: '5 12 * * *', startingDeadlineSeconds: 300 });
   await tooLate.clock.advance(20 * minute);
   await tooLate.pass();
