@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { KubeObject, ObjectRef, OwnerReference, Stored } from '../../../runtime/contracts/kubernetes.ts';
+import type { KubeObject, OwnerReference, Stored } from '../../../runtime/contracts/kubernetes.ts';
 import type { ResourceKind } from '../../../runtime/contracts/resources/kinds.ts';
 import type { Clock } from '../../../runtime/domain/clock.ts';
 import { refOf } from '../../../runtime/kube/children.ts';
@@ -15,48 +15,34 @@ const orphan = 'orphan';
 /**
  * Deletes what has owners and none of them is left, and takes the finalizers of foreground and orphaning deletion away
  * when what they stand for is done. https://kubernetes.io/docs/concepts/architecture/garbage-collection/
+ * @param options.kinds whose objects can own or be owned; their informers are shared
  */
-export interface GarbageCollector {
-  name: string;
-  start(): void;
-  stop(): Promise<void>;
-}
-
-/** @param options.kinds whose objects can own or be owned; their informers are shared */
 export function createGarbageCollector(options: {
   kube: KubeClient;
   informers: Informers;
   kinds: readonly ResourceKind[];
   clock: Clock;
   log: Logger;
-}): GarbageCollector {
+}): { start(): void; stop(): Promise<void> } {
   const { kube, informers, clock } = options;
   const log = options.log.child({ controller: 'garbage-collector' });
   const queue = createKeyQueue(clock);
   const kinds = new Map(options.kinds.map((kind) => [`${kind.apiVersion}/${kind.kind}`, kind]));
-  /** By uid: what is there, and what each owner has, whether it is there or not. */
+  /** What is there, by uid. */
   const objects = new Map<string, Stored<KubeObject>>();
-  const dependents = new Map<string, Set<string>>();
   let working: Promise<void> | undefined;
 
   const ownersOf = (object: KubeObject | undefined) => object?.metadata.ownerReferences ?? [];
-  const dependentsOf = (uid: string) => [...(dependents.get(uid) ?? [])].flatMap((child) => objects.get(child) ?? []);
+  const dependentsOf = (uid: string) =>
+    [...objects.values()].filter((object) => ownersOf(object).some((owner) => owner.uid === uid));
 
   const observe = ({ type, object, previous }: Change<KubeObject>) => {
     const { uid } = object.metadata;
-    for (const owner of ownersOf(previous)) {
-      dependents.get(owner.uid)?.delete(uid);
-      if (dependents.get(owner.uid)?.size === 0) dependents.delete(owner.uid);
-    }
     if (type === 'deleted') {
       objects.delete(uid);
-      for (const child of dependents.get(uid) ?? []) queue.add(child);
+      for (const { metadata } of dependentsOf(uid)) queue.add(metadata.uid);
     } else {
       objects.set(uid, object);
-      for (const owner of ownersOf(object)) {
-        const known = dependents.get(owner.uid) ?? new Set();
-        dependents.set(owner.uid, known.add(uid));
-      }
       queue.add(uid);
     }
     // An owner that waits for its dependents looks again.
@@ -80,13 +66,14 @@ export function createGarbageCollector(options: {
     await kube.delete(refOf(object), { preconditions: { uid, resourceVersion }, propagationPolicy });
   };
 
-  const patch = async (ref: ObjectRef, { uid, resourceVersion }: Stored<KubeObject>['metadata'], metadata: object) => {
-    await kube.mergePatch(ref, { metadata: { uid, resourceVersion, ...metadata } });
+  const patch = async (object: Stored<KubeObject>, metadata: object) => {
+    const { uid, resourceVersion } = object.metadata;
+    await kube.mergePatch(refOf(object), { metadata: { uid, resourceVersion, ...metadata } });
   };
 
   const finish = async (object: Stored<KubeObject>, finalizer: string) => {
     const finalizers = object.metadata.finalizers?.filter((each) => each !== finalizer) ?? [];
-    await patch(refOf(object), object.metadata, { finalizers });
+    await patch(object, { finalizers });
   };
 
   const collect = async (object: Stored<KubeObject>) => {
@@ -114,7 +101,7 @@ export function createGarbageCollector(options: {
 
   const disown = async (object: Stored<KubeObject>, uids: readonly string[]) => {
     const ownerReferences = ownersOf(object).filter(({ uid }) => !uids.includes(uid));
-    await patch(refOf(object), object.metadata, { ownerReferences });
+    await patch(object, { ownerReferences });
   };
 
   const work = async () => {
@@ -135,7 +122,6 @@ export function createGarbageCollector(options: {
 
   for (const kind of options.kinds) informers.of(kind).onChange(observe);
   return {
-    name: 'garbage-collector',
     start() {
       working ??= work();
     },
