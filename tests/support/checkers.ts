@@ -18,10 +18,12 @@ interface Pod {
 export interface Checkers {
   /** Those that are not being deleted. */
   pods(): Promise<CheckerPod[]>;
-  /** Resolves when so many are ready and no others are there. */
+  /** Resolves when so many are ready and no others are there, such as are being deleted and still answer. */
   ready(count: number): Promise<CheckerPod[]>;
-  /** Sends a signal to the checker's process, whose parent is the container's init. */
-  signal(pod: CheckerPod, signal: 'STOP' | 'CONT' | 'KILL'): Promise<void>;
+  /** Stops the checker's process for so long. How long kubectl takes makes it no longer. */
+  pause(pod: CheckerPod, seconds: number): Promise<void>;
+  /** Sends a signal to the checker's process. */
+  signal(pod: CheckerPod, signal: 'STOP' | 'KILL'): Promise<void>;
   /** Drops what they send to the store, in the way in which a network does that has failed: nobody is told. */
   cutOffStore(): Promise<void>;
   reconnectStore(): Promise<void>;
@@ -30,6 +32,9 @@ export interface Checkers {
 const namespace = 'svc-system';
 export const checkerReplicas = 2;
 const storePort = '5432';
+
+/** Its parent is the container's init. */
+const checkerProcess = '$(cat /proc/1/task/1/children)';
 
 /** So many connections at once meet every checker, all but surely: the ingress keeps two and opens the others anew. */
 const manyAtOnce = 20;
@@ -47,22 +52,38 @@ export async function allHold<T>(ask: () => Promise<T>, holds: (answer: T) => bo
   );
 }
 
+function stays({ metadata }: Pod): boolean {
+  return metadata.deletionTimestamp === undefined;
+}
+
+function podOf({ metadata, status: { podIP = '', containerStatuses = [] } }: Pod): CheckerPod {
+  return {
+    name: metadata.name,
+    ip: podIP,
+    ready: containerStatuses.length > 0 && containerStatuses.every(({ ready }) => ready),
+    restarts: containerStatuses.reduce((sum, { restartCount }) => sum + restartCount, 0),
+  };
+}
+
 /** The checkers of the platform. */
 export function checkersOf(t: { teardown(end: () => unknown): void }, platform: Platform): Checkers {
-  const pods = async (): Promise<CheckerPod[]> => {
-    const found = await platform.kubectl('-n', namespace, 'get', 'pods', '-l', 'app=svc-authz', '-o', 'json');
-    const { items } = JSON.parse(found.stdout || '{"items":[]}') as { items: Pod[] };
-    return items
-      .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
-      .map(({ metadata, status }) => ({
-        name: metadata.name,
-        ip: status.podIP ?? '',
-        ready: status.containerStatuses?.every(({ ready }) => ready) ?? false,
-        restarts: (status.containerStatuses ?? []).reduce((sum, { restartCount }) => sum + restartCount, 0),
-      }));
+  const all = async (): Promise<Pod[]> => {
+    const found = await eventually(
+      () => platform.kubectl('-n', namespace, 'get', 'pods', '-l', 'app=svc-authz', '-o', 'json'),
+      ({ code }) => code === 0,
+    );
+    return (JSON.parse(found.stdout) as { items: Pod[] }).items;
   };
-  const ready = (count: number) =>
-    eventually(pods, (found) => found.length === count && found.every((pod) => pod.ready));
+  const pods = async () => (await all()).filter(stays).map(podOf);
+  const ready = async (count: number) => {
+    const found = await eventually(
+      all,
+      (items) => items.length === count && items.every((pod) => stays(pod) && podOf(pod).ready),
+    );
+    return found.map(podOf);
+  };
+  const inPod = ({ name }: CheckerPod, command: string) =>
+    platform.kubectl('-n', namespace, 'exec', name, '--', 'sh', '-c', `checker=${checkerProcess}; ${command}`);
 
   let rules: string[][] = [];
   const iptables = async (action: '-I' | '-D', rule: string[]) => {
@@ -79,9 +100,12 @@ export function checkersOf(t: { teardown(end: () => unknown): void }, platform: 
   return {
     pods,
     ready,
+    async pause(pod, seconds) {
+      const ended = await inPod(pod, `kill -STOP $checker; sleep ${seconds}; kill -CONT $checker`);
+      if (ended.code !== 0) throw new Error(ended.stderr);
+    },
     async signal(pod, signal) {
-      const command = `kill -${signal} $(cat /proc/1/task/1/children)`;
-      const ended = await platform.kubectl('-n', namespace, 'exec', pod.name, '--', 'sh', '-c', command);
+      const ended = await inPod(pod, `kill -${signal} $checker`);
       // Whoever kills its container may not live to hear of it.
       if (ended.code !== 0 && signal !== 'KILL') throw new Error(ended.stderr);
     },

@@ -57,11 +57,22 @@ t.test('every Service has an address of its own, the same one when it is made ag
   const addresses = () => all<Service>(kinds.Service).map(({ spec }) => spec.clusterIP);
   await until('all have one', () => addresses().every((address) => address !== undefined) && 'yes');
   t.equal(new Set(addresses()).size, 41);
-  t.ok(addresses().every((address) => address === 'None' || /^127\.96\.\d+\.\d+$/.test(address ?? '')));
+  const ours = /^127\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.\d+\.\d+$/;
+  t.ok(addresses().every((address) => address === 'None' || ours.test(address ?? '')));
   const addressOf = (name: string) =>
     all<Service>(kinds.Service).find(({ metadata }) => metadata.name === name)?.spec.clusterIP;
   const before = addressOf('s7');
   await kube.delete({ apiVersion: 'v1', kind: 'Service', namespace: 'default', name: 's7' });
   await create(service('s7'));
   t.equal(await until('it has one again', () => addressOf('s7')), before);
+});
+
+t.test('a Service has not the address of its namesake in another installation', async (t) => {
+  const installation = async (uid: string) => {
+    const { kube, create, all, until } = await startControllers(t);
+    kube.seed({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'default', uid } });
+    await create(service('web'));
+    return until('it has one', () => all<Service>(kinds.Service)[0]?.spec.clusterIP);
+  };
+  t.not(await installation('one'), await installation('other'));
 });
