@@ -48,12 +48,18 @@ export function endpointSliceController(kube: KubeClient): ControllerDefinition<
   };
 }
 
+/** Where a pod listens. */
+export interface Endpoint {
+  host: string;
+  port: number;
+}
+
 /** The ready endpoints of a Service's port, whose name may be missing. Pure. */
 export function endpointsOf(
   { metadata: { name, namespace } }: Service,
   portName = '',
   slices: readonly EndpointSlice[],
-): { host: string; port: number }[] {
+): Endpoint[] {
   return slices
     .filter(({ metadata }) => metadata.namespace === namespace && metadata.labels?.[serviceNameLabel] === name)
     .flatMap(({ endpoints, ports }) => {

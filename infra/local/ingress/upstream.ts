@@ -1,5 +1,6 @@
 import { request as httpRequest, type Agent } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { Endpoint } from '../controllers/endpoint-slice.ts';
 import { badGateway, type Answer, type Handler, type RouteRequest } from './exchange.ts';
 import { headersOf, listMembers, rawHeaders, removeHopByHop } from './headers.ts';
 
@@ -12,12 +13,6 @@ export class UpstreamError extends Error {
     super(message, { cause });
     this.answer = answer;
   }
-}
-
-/** Where a pod listens. */
-export interface Endpoint {
-  host: string;
-  port: number;
 }
 
 /**

@@ -88,17 +88,15 @@ export async function bind<T extends NodePod>(pod: T, nodeName: string, pool: Po
     ...pod.metadata.annotations,
     ...(declared.length > 0 && { [containerPortsAnnotation]: JSON.stringify(Object.fromEntries(declared)) }),
   };
+  const changed = (containers: readonly Container[]) => containers.map((each) => withPorts(each, numbers));
   const { initContainers, containers } = pod.spec;
-  return {
-    ...pod,
-    metadata: { ...pod.metadata, annotations },
-    spec: {
-      ...pod.spec,
-      nodeName,
-      ...(initContainers && { initContainers: initContainers.map((each) => withPorts(each, numbers)) }),
-      containers: containers.map((each) => withPorts(each, numbers)),
-    },
+  const spec = {
+    ...pod.spec,
+    nodeName,
+    ...(initContainers && { initContainers: changed(initContainers) }),
+    containers: changed(containers),
   };
+  return { ...pod, metadata: { ...pod.metadata, annotations }, spec };
 }
 
 function withPorts(container: Container, numbers: ReadonlyMap<number, number>): Container {

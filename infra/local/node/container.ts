@@ -5,9 +5,8 @@ import { createLogWriter, forgetLogs, lastWords } from './logs.ts';
 import { recordName } from './orphans.ts';
 import { watchProbe } from './probe.ts';
 import { execute, startProcessGroup, type Streams } from './process-group.ts';
-import { containerVariable, familyOf, processTable } from './process-table.ts';
-import { podAddress, programOf, translated, type ContainerPlace, type ContainerRuntime } from './program.ts';
-import { listeningPorts } from './sockets.ts';
+import { familyOf, listeningPorts, processTable } from './process-table.ts';
+import { podAddress, programOf, type ContainerPlace, type ContainerRuntime } from './program.ts';
 
 /** A program should listen after this long, or it is looked where it listens instead. */
 const listenMs = 3_000;
@@ -37,7 +36,7 @@ export interface ContainerLife {
   remark(): string | undefined;
   /** Runs a command beside its program. @returns its exit code @throws StartError */
   execute(command: readonly string[], signal: AbortSignal, streams?: Streams): Promise<number>;
-  /** Runs the preStop hook, asks it to end and kills it when the time is over. The first call counts. */
+  /** Waits as its preStop hook says, asks it to end and kills it when the time is over. The first call counts. */
   stop(graceSeconds: number): Promise<void>;
   /** Ends it at once, also while it is being stopped. */
   kill(): void;
@@ -55,6 +54,7 @@ export async function startContainer(
 ): Promise<ContainerLife> {
   const { clock, images, memory } = runtime;
   const { pod, container, folder, life } = place;
+  const { startupProbe, readinessProbe, livenessProbe } = container;
   const image = await images.find(container.image);
   if (!image) {
     throw new ImageError(
@@ -64,7 +64,7 @@ export async function startContainer(
   const program = await programOf(runtime, place, image);
   const logs = createLogWriter({ folder, life, clock });
   const group = await startProcessGroup(program, {
-    container: program.env[containerVariable] ?? '',
+    container: program.container,
     recordFile: join(folder, recordName),
     onOutput: (stream, chunk) => logs.write(stream, chunk),
   }).catch((error: unknown) => {
@@ -73,59 +73,55 @@ export async function startContainer(
   });
   const startedAt = timestamp(clock.now());
   const ending = new AbortController();
-  let started = container.startupProbe === undefined;
-  let ready = started && container.readinessProbe === undefined;
-  let remark: string | undefined;
+  const now = { started: startupProbe === undefined, ready: false, remark: undefined as string | undefined };
+  now.ready = now.started && readinessProbe === undefined;
   let killedFor: string | undefined;
   let stopping: Promise<void> | undefined;
 
-  const stop = async (graceSeconds: number) => {
-    const { preStop } = container.lifecycle ?? {};
+  const change = (next: Partial<typeof now>) => {
+    Object.assign(now, next);
+    onChange();
+  };
+  const stop = (graceSeconds: number) => (stopping ??= end(graceSeconds));
+  const end = async (graceSeconds: number) => {
     const deadline = clock.monotonic() + graceSeconds * 1000;
-    const left = () => Math.max(0, deadline - clock.monotonic());
-    const rest = (ms: number) => clock.sleep(Math.min(ms, left()), ending.signal).catch(() => undefined);
-    if (preStop?.sleep) await rest(preStop.sleep.seconds * 1000);
-    if (preStop?.exec) await Promise.race([attempt(preStop.exec.command, left()), rest(left())]);
+    const rest = (ms: number) =>
+      clock.sleep(Math.max(0, Math.min(ms, deadline - clock.monotonic())), ending.signal).catch(() => undefined);
+    const { sleep } = container.lifecycle?.preStop ?? {};
+    if (sleep) await rest(sleep.seconds * 1000);
     group.terminate();
-    await rest(left());
+    await rest(Infinity);
     if (!ending.signal.aborted) group.kill();
     await exited;
   };
   const run: ContainerLife['execute'] = (command, signal, streams) =>
-    execute({ ...program, command: translated(command, program) }, signal, streams);
-  /** Exit codes of what was too late, and of what did not even start, are those of `timeout` and the shell. */
+    execute({ ...program, command: program.translate(command) }, signal, streams);
   const attempt = async (command: readonly string[], timeoutMs: number): Promise<number> => {
     const late = AbortSignal.timeout(timeoutMs);
-    const code = await run(command, late).catch(() => 126);
-    return late.aborted ? 124 : code;
+    const code = await run(command, late);
+    return late.aborted ? 1 : code;
   };
 
   const context = { container, address: podAddress, execute: attempt, clock, signal: ending.signal };
-  const restart = (graceSeconds: number | undefined) => {
-    stopping ??= stop(graceSeconds ?? pod.spec.terminationGracePeriodSeconds ?? 30);
-  };
-  const set = (change: () => void) => {
-    change();
-    onChange();
-  };
+  const restart = (graceSeconds: number | undefined) =>
+    void stop(graceSeconds ?? pod.spec.terminationGracePeriodSeconds ?? 30);
   const watch = async () => {
-    const { startupProbe, readinessProbe, livenessProbe } = container;
     if (startupProbe) {
       const begun = new AbortController();
       const signal = AbortSignal.any([ending.signal, begun.signal]);
-      await watchProbe(startupProbe, { ...context, signal }, (failure) => {
-        if (failure !== undefined) restart(startupProbe.terminationGracePeriodSeconds);
+      await watchProbe(startupProbe, { ...context, signal }, (well) => {
+        if (!well) restart(startupProbe.terminationGracePeriodSeconds);
         begun.abort();
-        started = failure === undefined;
+        now.started = well;
       });
-      if (!started) return;
-      set(() => (ready = readinessProbe === undefined));
+      if (!now.started) return;
+      change({ ready: readinessProbe === undefined });
     }
     await Promise.all([
-      readinessProbe && watchProbe(readinessProbe, context, (failure) => set(() => (ready = failure === undefined))),
+      readinessProbe && watchProbe(readinessProbe, context, (ready) => change({ ready })),
       livenessProbe &&
-        watchProbe(livenessProbe, context, (failure) => {
-          if (failure !== undefined) restart(livenessProbe.terminationGracePeriodSeconds);
+        watchProbe(livenessProbe, context, (well) => {
+          if (!well) restart(livenessProbe.terminationGracePeriodSeconds);
         }),
       watchPorts(),
     ]);
@@ -134,59 +130,44 @@ export async function startContainer(
     const given = container.ports?.map(({ containerPort }) => containerPort) ?? [];
     while (given.length > 0) {
       await clock.sleep(listenMs, ending.signal).catch(() => undefined);
-      if (ready || ending.signal.aborted) break;
+      if (now.ready || ending.signal.aborted) break;
       const open = listeningPorts(familyOf(processTable(), group.leader));
-      const next = open.length === 0 || given.some((port) => open.includes(port)) ? undefined : ignored(open, given);
-      if (next !== remark) set(() => (remark = next));
+      const remark = open.length === 0 || given.some((port) => open.includes(port)) ? undefined : ignored(open, given);
+      if (remark !== now.remark) change({ remark });
     }
-    if (remark !== undefined) set(() => (remark = undefined));
+    if (now.remark !== undefined) change({ remark: undefined });
   };
 
-  const limitBytes = parseBytes(container.resources?.limits?.['memory'] ?? '');
-  const unwatch =
-    limitBytes === undefined
-      ? undefined
-      : memory.add({
-          leader: group.leader,
-          limitBytes,
-          onExceeded() {
-            killedFor = 'OOMKilled';
-            group.kill();
-          },
-        });
+  const limitBytes = parseBytes(container.resources?.limits?.['memory'] ?? '') ?? Infinity;
+  const onExceeded = () => {
+    killedFor = 'OOMKilled';
+    group.kill();
+  };
+  const unwatch = limitBytes < Infinity && memory.add({ leader: group.leader, limitBytes, onExceeded });
 
-  const end = async (): Promise<Ended> => {
+  const over = async (): Promise<Ended> => {
     const exitCode = await group.exited;
     ending.abort(new Error('the container ended'));
-    unwatch?.();
+    if (unwatch) unwatch();
     logs.close();
-    ready = false;
+    now.ready = false;
     await forgetLogs(folder, life);
     const wordy = exitCode !== 0 && container.terminationMessagePolicy === 'FallbackToLogsOnError';
     const message = wordy ? await lastWords(folder, life) : '';
-    return {
-      exitCode,
-      reason: killedFor ?? (exitCode === 0 ? 'Completed' : 'Error'),
-      ...(message !== '' && { message }),
-      startedAt,
-      finishedAt: timestamp(clock.now()),
-    };
+    const reason = killedFor ?? (exitCode === 0 ? 'Completed' : 'Error');
+    const finishedAt = timestamp(clock.now());
+    return { exitCode, reason, ...(message !== '' && { message }), startedAt, finishedAt };
   };
-  const exited = end();
+  const exited = over();
   const watching = watch();
-  const watched = async () => {
-    const ended = await exited;
-    await watching;
-    return ended;
-  };
   return {
     startedAt,
-    exited: watched(),
-    started: () => started,
-    ready: () => ready,
-    remark: () => remark,
+    exited: watching.then(() => exited),
+    started: () => now.started,
+    ready: () => now.ready,
+    remark: () => now.remark,
     execute: (command, signal, streams) => run(command, AbortSignal.any([signal, ending.signal]), streams),
-    stop: (graceSeconds) => (stopping ??= stop(graceSeconds)),
+    stop,
     kill: () => group.kill(),
   };
 }

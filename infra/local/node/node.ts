@@ -54,12 +54,8 @@ export interface LocalNodeOptions {
   folder: string;
   issueToken: IssueToken;
   apiServer: PodRuntime['apiServer'];
-  /** Default `local`. */
-  name?: string;
   /** The search path of programs that pods may run; default the system's. */
   path?: string;
-  /** Whether containers run as the users that they ask for: needs root, and a folder that those users can reach. */
-  switchUsers?: boolean;
   /** Port numbers for pods; default 20000–29999. */
   portRange?: { first: number; last: number };
   /** Wait between restarts of a failing container; default 10 s, doubling up to 5 min. */
@@ -69,7 +65,7 @@ export interface LocalNodeOptions {
 }
 
 export function createLocalNode(options: LocalNodeOptions): LocalNode {
-  const { kube, clock, folder, stopSeconds = 10, switchUsers = false, portRange, backOff } = options;
+  const { kube, clock, folder, images, issueToken, apiServer, stopSeconds = 10, portRange, backOff } = options;
   const log = options.log.child({ part: 'node' });
   const informers = createInformers({ kube, clock, log });
   const pods = informers.of<NodePod>(kinds.Pod);
@@ -84,17 +80,8 @@ export function createLocalNode(options: LocalNodeOptions): LocalNode {
   let stopping = false;
 
   const runtime: PodRuntime = {
-    kube,
-    clock,
-    log,
-    events,
-    memory,
-    programs,
-    switchUsers,
-    images: options.images,
-    issueToken: options.issueToken,
-    apiServer: options.apiServer,
-    nodeName: options.name ?? 'local',
+    ...{ kube, clock, log, events, memory, programs, images, issueToken, apiServer },
+    nodeName: 'local',
     pods: podsFolder,
     claims: join(folder, 'claims'),
     ports: createPortPool(portRange),
@@ -144,7 +131,7 @@ export function createLocalNode(options: LocalNodeOptions): LocalNode {
   const prepare = async () => {
     // Secrets lie in the pods' folders; a server that gives up root must still reach its claim.
     await mkdir(folder, { recursive: true, mode: 0o711 });
-    await mkdir(podsFolder, { recursive: true, mode: switchUsers ? 0o711 : 0o700 });
+    await mkdir(podsFolder, { recursive: true, mode: 0o700 });
     await mkdir(programs, { recursive: true });
     await copyFile(join(import.meta.dirname, 'preload.cjs'), join(programs, 'preload.cjs'));
     await writeFile(join(programs, 'tini'), tini);

@@ -12,8 +12,8 @@ import { ImageError, startContainer, type ContainerLife, type Ended } from './co
 import { ConfigError } from './environment.ts';
 import { allContainers, type NodePod } from './pod-spec.ts';
 import { StartError } from './process-group.ts';
-import { podAddress, userOf, type ContainerRuntime } from './program.ts';
-import { isRestarted, slotOf, type Role, type Running } from './slot.ts';
+import { podAddress, type ContainerRuntime } from './program.ts';
+import { isRestarted, slotOf, type Role, type Slot } from './slot.ts';
 import { phaseOf, sameStatus, statusOf } from './status.ts';
 import { mountVolumes, type VolumeSources } from './volumes.ts';
 
@@ -54,19 +54,50 @@ export interface PodWorker {
 /** Starts working on a pod at once. */
 export function createPodWorker(runtime: PodRuntime, first: Stored<NodePod>): PodWorker {
   const { kube, clock, events, ports } = runtime;
-  const log = runtime.log.child({ pod: first.metadata.name, namespace: first.metadata.namespace });
-  const folder = join(runtime.pods, first.metadata.uid);
-  const { restartPolicy = 'Always', terminationGracePeriodSeconds = 30 } = first.spec;
+  const { name, namespace, uid } = first.metadata;
+  const { terminationGracePeriodSeconds = 30 } = first.spec;
+  const log = runtime.log.child({ pod: name, namespace });
+  const folder = join(runtime.pods, uid);
   const startTime = first.status?.startTime ?? timestamp(clock.now());
-  const stopping = new AbortController();
+  /** No container is started any more; nothing is reported any more. */
+  const [stopping, silencing] = [new AbortController(), new AbortController()];
   const { signal } = stopping;
+  const slotsOf = (of: Stored<NodePod>) =>
+    allContainers(of).map((container) => slotOf(of, container, timestamp(clock.now())));
   let pod = first;
-  let slots = allContainers(first).map((container) => slotOf(first, container, restartPolicy, timestamp(clock.now())));
+  let slots = slotsOf(first);
+  let volumes = new Map<string, string>();
   let ending: Promise<void> | undefined;
   let reporting: Promise<void> | undefined;
   let dirty = false;
-  let silent = false;
-  let volumes = new Map<string, string>();
+
+  const tell = (type: 'Normal' | 'Warning', reason: string, message: string) =>
+    void events.record(pod, { type, reason, message });
+  const sleep = (ms: number) => clock.sleep(ms, signal).catch(() => undefined);
+  const livePod = () => kube.get<NodePod>(kinds.Pod, name, namespace);
+  const isGone = () =>
+    livePod().then(
+      (live) => live === undefined,
+      () => false,
+    );
+
+  /** Tries until it succeeds, since what is missing may come; not after the signal, or when the pod is gone. */
+  const insist = async <T>(
+    until: AbortSignal,
+    attempt: () => Promise<T>,
+    explain: (error: unknown) => void,
+  ): Promise<T | undefined> => {
+    for (let failures = 0; !until.aborted; failures++) {
+      try {
+        return await attempt();
+      } catch (error) {
+        if (isKubeError(error, 404) && (await isGone())) return undefined;
+        explain(error);
+        await clock.sleep(Math.min(missingMs.maxMs, missingMs.baseMs * 2 ** failures), until).catch(() => undefined);
+      }
+    }
+    return undefined;
+  };
 
   const report = () => {
     dirty = true;
@@ -75,87 +106,47 @@ export function createPodWorker(runtime: PodRuntime, first: Stored<NodePod>): Po
   const write = async () => {
     // What changes together is reported together.
     await Promise.resolve();
-    try {
-      await writeStatus();
-    } finally {
-      reporting = undefined;
+    while (dirty && !silencing.signal.aborted) {
+      dirty = false;
+      await insist(silencing.signal, writeStatus, (error) => log.warn({ err: error }, 'pod status not written'));
     }
+    reporting = undefined;
   };
   const writeStatus = async () => {
-    let failures = 0;
-    while (dirty) {
-      dirty = false;
-      if (silent) return;
-      for (const slot of slots) {
-        slot.ready = slot.life?.ready() ?? false;
-        slot.started = slot.life?.started() ?? false;
-        slot.remark = slot.life?.remark();
-      }
-      const now = timestamp(clock.now());
-      const status = statusOf(slots, { address: podAddress, startTime, now, before: pod.status });
-      if (sameStatus(pod.status, status)) continue;
-      try {
-        pod = await kube.mergePatch<NodePod>(refOf(pod), { metadata: { uid: pod.metadata.uid }, status }, 'status');
-        failures = 0;
-      } catch (error) {
-        // The object is gone, or another by now.
-        if (isKubeError(error, 404) || isKubeError(error, 409)) return;
-        log.warn({ err: error }, 'pod status not written');
-        dirty = true;
-        await clock.sleep(Math.min(5_000, 100 * 2 ** failures++));
-      }
+    const now = timestamp(clock.now());
+    const status = statusOf(slots, { address: podAddress, startTime, now, before: pod.status });
+    if (sameStatus(pod.status, status)) return;
+    try {
+      pod = await kube.mergePatch<NodePod>(refOf(pod), { metadata: { uid }, status }, 'status');
+    } catch (error) {
+      // Another object by now.
+      if (!isKubeError(error, 409)) throw error;
     }
   };
-  const tell = (type: 'Normal' | 'Warning', reason: string, message: string) =>
-    void events.record(pod, { type, reason, message });
-  const sleep = (ms: number) => clock.sleep(ms, signal).catch(() => undefined);
 
-  /** Tries until it succeeds; what is missing may come. */
-  const insist = async <T>(attempt: () => Promise<T>, explain: (error: unknown) => void): Promise<T | undefined> => {
-    for (let failures = 0; !signal.aborted; failures++) {
-      try {
-        return await attempt();
-      } catch (error) {
-        if (isKubeError(error, 404) && (await gone())) return undefined;
-        explain(error);
-        await sleep(Math.min(missingMs.maxMs, missingMs.baseMs * 2 ** failures));
-      }
-    }
-    return undefined;
+  const bindLive = async () => {
+    const live = await livePod();
+    if (live?.metadata.uid !== uid) return undefined;
+    const wanted = await bind(live, runtime.nodeName, ports);
+    if (wanted === live) return live;
+    return kube.replace(wanted).catch((error: unknown) => {
+      // Another try takes them again, or others.
+      ports.release(declaredPorts(wanted));
+      throw error;
+    });
   };
-  const gone = async () => (await kube.get(kinds.Pod, pod.metadata.name, pod.metadata.namespace)) === undefined;
-
+  const mount = () => mountVolumes(runtime, pod, join(folder, 'volumes'));
   const prepare = async (): Promise<boolean> => {
-    const bound = await insist(
-      async () => {
-        const live = await kube.get<NodePod>(kinds.Pod, pod.metadata.name, pod.metadata.namespace);
-        if (live?.metadata.uid !== pod.metadata.uid) return undefined;
-        const wanted = await bind(live, runtime.nodeName, ports);
-        if (wanted === live) return live;
-        return kube.replace(wanted).catch((error: unknown) => {
-          // Another try takes them again, or others.
-          ports.release(declaredPorts(wanted));
-          throw error;
-        });
-      },
-      (error) => {
-        if (!isKubeError(error, 409)) log.warn({ err: error }, 'pod not bound');
-      },
-    );
+    const bound = await insist(signal, bindLive, (error) => {
+      if (!isKubeError(error, 409)) log.warn({ err: error }, 'pod not bound');
+    });
     if (!bound) return false;
     pod = bound;
-    slots = allContainers(bound).map((container) => slotOf(bound, container, restartPolicy, timestamp(clock.now())));
+    slots = slotsOf(bound);
     report();
-    const mounted = await insist(mount, (error) => {
-      tell('Warning', 'FailedMount', messageOf(error));
-    });
-    if (mounted) volumes = mounted;
+    const mounted = await insist(signal, mount, (error) => tell('Warning', 'FailedMount', messageOf(error)));
+    volumes = mounted ?? volumes;
     return mounted !== undefined;
-  };
-  const mount = () => {
-    const [main] = pod.spec.containers;
-    const owner = runtime.switchUsers && main ? userOf(pod, main) : undefined;
-    return mountVolumes(runtime, pod, join(folder, 'volumes'), owner);
   };
   const refresh = async () => {
     for (await sleep(refreshMs); !signal.aborted; await sleep(refreshMs)) {
@@ -163,25 +154,19 @@ export function createPodWorker(runtime: PodRuntime, first: Stored<NodePod>): Po
     }
   };
 
-  const start = (slot: Running): Promise<ContainerLife | undefined> =>
-    insist(
-      () =>
-        startContainer(
-          runtime,
-          {
-            pod,
-            container: slot.container,
-            folder: join(folder, 'containers', slot.name),
-            volumes,
-            life: slot.restarts,
-          },
-          () => {
-            const remark = slot.life?.remark();
-            if (remark !== undefined && remark !== slot.remark)
-              tell('Warning', 'PortIgnored', `${slot.name}: ${remark}`);
-            report();
-          },
-        ),
+  const start = (slot: Slot): Promise<ContainerLife | undefined> => {
+    const { container, restarts: life } = slot;
+    const place = { pod, container, folder: join(folder, 'containers', slot.name), volumes, life };
+    let remarked: string | undefined;
+    const onChange = () => {
+      const remark = slot.life?.remark();
+      if (remark !== undefined && remark !== remarked) tell('Warning', 'PortIgnored', `${slot.name}: ${remark}`);
+      remarked = remark;
+      report();
+    };
+    return insist(
+      signal,
+      () => startContainer(runtime, place, onChange),
       (error) => {
         const reason = reasonOf(error);
         slot.state = { waiting: { reason, message: messageOf(error) } };
@@ -189,9 +174,10 @@ export function createPodWorker(runtime: PodRuntime, first: Stored<NodePod>): Po
         report();
       },
     );
+  };
 
   /** One life of a container, reported. */
-  const live = async (slot: Running): Promise<Ended | undefined> => {
+  const live = async (slot: Slot): Promise<Ended | undefined> => {
     const life = await start(slot);
     if (!life) return undefined;
     slot.life = life;
@@ -206,13 +192,13 @@ export function createPodWorker(runtime: PodRuntime, first: Stored<NodePod>): Po
   };
 
   /** All lives of a container; resolves when it has ended for good. */
-  const run = async (slot: Running): Promise<void> => {
+  const run = async (slot: Slot): Promise<void> => {
     let failures = 0;
     while (!signal.aborted) {
       const begun = clock.monotonic();
       const ended = await live(slot);
       if (!ended) return;
-      slot.again = !signal.aborted && isRestarted(slot.role, restartPolicy, ended.exitCode);
+      slot.again = !signal.aborted && isRestarted(pod, slot.role, ended.exitCode);
       report();
       if (!slot.again) return;
       slot.lastState = slot.state;
@@ -221,10 +207,9 @@ export function createPodWorker(runtime: PodRuntime, first: Stored<NodePod>): Po
       slot.restarts += 1;
     }
   };
-  const backOff = async (slot: Running, power: number) => {
+  const backOff = async (slot: Slot, power: number) => {
     const { baseMs, maxMs } = runtime.backOff ?? defaultBackOff;
     const ms = Math.min(maxMs, baseMs * 2 ** power);
-    const { name, namespace } = pod.metadata;
     const message = `back-off ${ms / 1000}s restarting failed container=${slot.name} pod=${name}_${namespace}`;
     slot.state = { waiting: { reason: 'CrashLoopBackOff', message } };
     tell('Warning', 'BackOff', message);
@@ -232,23 +217,18 @@ export function createPodWorker(runtime: PodRuntime, first: Stored<NodePod>): Po
     await sleep(ms);
   };
 
-  /** Resolves when a sidecar may be counted on, or when it will never come to that. */
-  const startSidecar = async (slot: Running, running: Promise<void>[]) => {
-    const lives = run(slot);
-    running.push(lives);
-    while (!signal.aborted && !slot.life?.started()) await sleep(50);
-  };
-
   const work = async (): Promise<void> => {
     // Lost with the last node and not to be started again: only that is left to report.
     if (slots.every(({ role, again }) => role !== 'main' || !again) || !(await prepare())) return;
-    const refreshing = refresh();
-    const sidecars: Promise<void>[] = [];
+    const beside = [refresh()];
     for (const slot of slots.filter(({ role }) => role !== 'main')) {
-      if (signal.aborted) break;
-      if (slot.role === 'sidecar') await startSidecar(slot, sidecars);
-      else await run(slot);
-      if (phaseOf(slots) === 'Failed') break;
+      if (signal.aborted || phaseOf(slots) === 'Failed') break;
+      if (slot.role === 'init') await run(slot);
+      else {
+        beside.push(run(slot));
+        // Until it may be counted on.
+        while (!signal.aborted && !slot.life?.started()) await sleep(50);
+      }
     }
     if (!signal.aborted && phaseOf(slots) !== 'Failed') {
       await Promise.all(slots.filter(({ role, again }) => role === 'main' && again).map(run));
@@ -256,7 +236,7 @@ export function createPodWorker(runtime: PodRuntime, first: Stored<NodePod>): Po
     // Sidecars end after what they serve, and are not started again from here on.
     stopping.abort(new Error('the pod ended'));
     await endContainers(['sidecar'], terminationGracePeriodSeconds);
-    await Promise.all([...sidecars, refreshing]);
+    await Promise.all(beside);
   };
 
   const endContainers = async (roles: readonly Role[], graceSeconds: number) => {
@@ -265,62 +245,49 @@ export function createPodWorker(runtime: PodRuntime, first: Stored<NodePod>): Po
       await Promise.all(lives.map((life) => life.stop(graceSeconds)));
     }
   };
-
-  const end = (graceSeconds: number): Promise<void> => {
+  const end = (graceSeconds: number) => {
     stopping.abort(new Error('the pod is to end'));
-    return (ending ??= endContainers(['init', 'main', 'sidecar'], graceSeconds));
+    ending ??= endContainers(['init', 'main', 'sidecar'], graceSeconds);
   };
 
   const finish = async (): Promise<void> => {
-    try {
-      await work();
-    } catch (error) {
-      log.error({ err: error }, 'pod failed');
-    }
+    await work().catch((error: unknown) => log.error({ err: error }, 'pod failed'));
     await ending;
     report();
     await reporting;
     ports.release(declaredPorts(pod));
-    if (pod.metadata.deletionTimestamp === undefined || silent) return;
+    if (pod.metadata.deletionTimestamp === undefined || silencing.signal.aborted) return;
     await rm(folder, { recursive: true, force: true });
-    await removeObject();
+    await insist(silencing.signal, removeObject, (error) => log.warn({ err: error }, 'pod not removed'));
   };
   const removeObject = async () => {
-    const { uid } = pod.metadata;
-    for (let failures = 0; !stopped(); failures++) {
-      try {
-        await kube.delete(refOf(pod), { gracePeriodSeconds: 0, preconditions: { uid } });
-        return;
-      } catch (error) {
-        // Another object by now.
-        if (isKubeError(error, 409)) return;
-        log.warn({ err: error }, 'pod not removed');
-        await clock.sleep(Math.min(5_000, 100 * 2 ** failures));
-      }
+    try {
+      await kube.delete(refOf(pod), { gracePeriodSeconds: 0, preconditions: { uid } });
+    } catch (error) {
+      // Another object by now.
+      if (!isKubeError(error, 409)) throw error;
     }
   };
-  const stopped = () => silent;
 
-  const done = finish();
   const update = (next: Stored<NodePod>) => {
     // The status is written here only, so what is known of it is newer.
     const { status = next.status } = pod;
     pod = { ...next, ...(status && { status }) };
-    if (next.metadata.deletionTimestamp === undefined || ending) return;
-    void end(next.metadata.deletionGracePeriodSeconds ?? terminationGracePeriodSeconds);
+    if (next.metadata.deletionTimestamp !== undefined) {
+      end(next.metadata.deletionGracePeriodSeconds ?? terminationGracePeriodSeconds);
+    }
   };
+  const done = finish();
   update(first);
   /** Ends it by then, whatever time it has been given before. */
   const endWithin = async (graceSeconds: number) => {
-    silent = true;
-    void end(graceSeconds);
-    const late = new AbortController();
-    const killing = clock.sleep(graceSeconds * 1000, late.signal).then(
-      () => slots.forEach(({ life }) => life?.kill()),
-      () => undefined,
-    );
+    silencing.abort(new Error('nobody is to hear of it'));
+    end(graceSeconds);
+    const ended = new AbortController();
+    const kill = () => slots.forEach(({ life }) => life?.kill());
+    const killing = clock.sleep(graceSeconds * 1000, ended.signal).then(kill, () => undefined);
     await done;
-    late.abort();
+    ended.abort();
     await killing;
   };
   return {
@@ -329,7 +296,7 @@ export function createPodWorker(runtime: PodRuntime, first: Stored<NodePod>): Po
       await endWithin(0);
       await rm(folder, { recursive: true, force: true });
     },
-    life: (container) => slots.find(({ name }) => name === container)?.life,
+    life: (container) => slots.find((slot) => slot.name === container)?.life,
     stop: (graceSeconds) => endWithin(Math.min(graceSeconds, terminationGracePeriodSeconds)),
     done,
   };

@@ -16,8 +16,6 @@ export interface Program {
   command: readonly string[];
   cwd: string;
   env: Record<string, string>;
-  /** Another user than the node's. */
-  user?: { user: number; group: number };
 }
 
 /** A container's program cannot be started: no such file, not executable, no such folder. */
@@ -110,16 +108,10 @@ export async function execute(program: Program, stop: AbortSignal, streams: Stre
 }
 
 /** Starts a program as the leader of a process group. */
-async function started({ command, cwd, env, user }: Program, stdio: ('ignore' | 'pipe')[]): Promise<ChildProcess> {
+async function started({ command, cwd, env }: Program, stdio: ('ignore' | 'pipe')[]): Promise<ChildProcess> {
   const [file, ...parameters] = command;
   if (file === undefined) throw new StartError('no command is given, neither by the pod nor by the image');
-  const child = spawn(file, parameters, {
-    cwd,
-    env,
-    stdio,
-    detached: true,
-    ...(user && { uid: user.user, gid: user.group }),
-  });
+  const child = spawn(file, parameters, { cwd, env, stdio, detached: true });
   const failure = await new Promise<Error | undefined>((resolve) => {
     child.once('error', resolve);
     child.once('spawn', () => resolve(undefined));

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync, readdirSync } from 'node:fs';
+import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
+import { listeners } from '../../listening-sockets.ts';
 import { parseStat, type ProcessStat } from '../../process-record.ts';
 
 /** In the environment of everything that a container starts: which one, as `<pod uid>/<container>`. */
@@ -52,20 +53,31 @@ export function killContainer(leader: number, container: string): void {
 
 /** Sends a signal; a process that is gone is no error. */
 export function signal(pid: number, name: NodeJS.Signals): void {
-  try {
-    process.kill(pid, name);
-  } catch {
-    // It ended first.
-  }
+  attempt(() => process.kill(pid, name), false);
 }
 
 /** The size of a page of memory in bytes. */
 export function pageSize(): number {
-  try {
-    return Number(execFileSync('getconf', ['PAGESIZE'], { encoding: 'utf8' })) || 4096;
-  } catch {
-    return 4096;
-  }
+  return Number(execFileSync('getconf', ['PAGESIZE'], { encoding: 'utf8' }));
+}
+
+/** What a process uses of memory in bytes, its share of what it has in common with others included. */
+export function proportionalBytes(pid: number): number {
+  const [, kilobytes] = /^Pss:\s+(\d+) kB/m.exec(textOf(`/proc/${pid}/smaps_rollup`)) ?? [];
+  return Number(kilobytes ?? 0) * 1024;
+}
+
+/** Ports at which any of these processes listens, from the kernel's tables. */
+export function listeningPorts(family: readonly number[]): number[] {
+  const sockets = new Set(
+    family.flatMap((pid) => {
+      const folder = `/proc/${pid}/fd`;
+      const links = attempt(() => readdirSync(folder), []).map((name) => linkOf(`${folder}/${name}`));
+      return links.flatMap((link) => /^socket:\[(\d+)\]$/.exec(link)?.[1] ?? []);
+    }),
+  );
+  const open = ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((file) => listeners(textOf(file)));
+  return open.filter(({ inode }) => sockets.has(inode)).map(({ port }) => port);
 }
 
 function pids(): number[] {
@@ -73,9 +85,18 @@ function pids(): number[] {
 }
 
 function textOf(file: string): string {
+  return attempt(() => readFileSync(file, 'utf8'), '');
+}
+
+function linkOf(path: string): string {
+  return attempt(() => readlinkSync(path), '');
+}
+
+/** What a process says that may end at any moment. */
+function attempt<T>(ask: () => T, otherwise: T): T {
   try {
-    return readFileSync(file, 'utf8');
+    return ask();
   } catch {
-    return '';
+    return otherwise;
   }
 }

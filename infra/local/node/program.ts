@@ -14,6 +14,7 @@ import { accountPath, accountVolume, type VolumeSources } from './volumes.ts';
 
 /** The address of every pod (decision 0009). */
 export const podAddress = '127.0.0.1';
+
 /** What containers of one node share. */
 export interface ContainerRuntime {
   kube: KubeClient;
@@ -25,8 +26,6 @@ export interface ContainerRuntime {
   programs: string;
   /** Variables of every container, which its own may override. */
   variables: Readonly<Record<string, string>>;
-  /** Whether containers run as the users that they ask for; only root can do that. */
-  switchUsers: boolean;
 }
 
 /** One container's place in its pod. */
@@ -40,72 +39,57 @@ export interface ContainerPlace {
   life: number;
 }
 
-/** The user of a container's processes; undefined for the node's own. */
-export function userOf(
-  { spec }: NodePod,
-  { securityContext = {} }: Container,
-): { user: number; group: number } | undefined {
-  const user = securityContext.runAsUser ?? spec.securityContext?.runAsUser;
-  if (user === undefined) return undefined;
-  return { user, group: securityContext.runAsGroup ?? spec.securityContext?.runAsGroup ?? user };
+/** A container's program, and how commands that run beside it are made the machine's. */
+export interface ContainerProgram extends Program {
+  /** `<pod uid>/<container>` */
+  container: string;
+  /** A command with its variables and the machine's paths. */
+  translate(command: readonly string[]): string[];
 }
 
-/** A program whose paths a container's command can be translated with. */
-export type TranslatingProgram = Program & { mounts: readonly Mount[]; variables: Readonly<Record<string, string>> };
-
-/** A command as it is run: with its variables and the machine's paths. */
-export function translated(command: readonly string[], { mounts, variables }: TranslatingProgram): string[] {
-  return command.map((part) => translatePaths(expand(part, variables), mounts));
-}
-
-/** The program of a container with everything that it is told, in the machine's own paths. */
+/** The program of a container with everything that it is told, in the machine's own paths. @throws ConfigError */
 export async function programOf(
-  runtime: ContainerRuntime,
+  { kube, programs, apiServer, variables: { NODE_OPTIONS, ...common } }: ContainerRuntime,
   { pod, container, folder, volumes }: ContainerPlace,
   image: Image,
-): Promise<TranslatingProgram> {
-  const { kube, programs, switchUsers } = runtime;
+): Promise<ContainerProgram> {
   const work = join(folder, 'work');
   const home = image.workingDir ?? '/app';
-  const mounts: Mount[] = (container.volumeMounts ?? []).flatMap(({ name, mountPath, subPath = '' }) => {
-    const volume = volumes.get(name);
-    return volume === undefined ? [] : [{ mountPath, folder: join(volume, subPath) }];
-  });
   const account = volumes.get(accountVolume);
-  if (account !== undefined) mounts.push({ mountPath: accountPath, folder: account });
-  if (!mounts.some(({ mountPath }) => mountPath === '/tmp'))
-    mounts.push({ mountPath: '/tmp', folder: join(folder, 'tmp') });
+  const mounts: Mount[] = [
+    { mountPath: '/tmp', folder: join(folder, 'tmp') },
+    ...(account === undefined ? [] : [{ mountPath: accountPath, folder: account }]),
+    ...(container.volumeMounts ?? []).map(({ name, mountPath }) => ({ mountPath, folder: volumes.get(name) ?? '' })),
+  ].filter(({ mountPath }, index, all) => all.findLastIndex((other) => other.mountPath === mountPath) === index);
   await arrange(work, home, image, mounts);
   mounts.push({ mountPath: home, folder: work });
 
   const variables = { ...image.env, ...(await environmentOf(kube, pod, container, podAddress)) };
-  const told = Object.entries(variables).map(([name, value]) => [name, translatePaths(value, mounts)]);
-  const given = Object.fromEntries(told) as Record<string, string>;
-  const { NODE_OPTIONS, ...common } = runtime.variables;
-  const options = [NODE_OPTIONS, given['NODE_OPTIONS']].filter(Boolean).join(' ');
-  const user = switchUsers ? userOf(pod, container) : undefined;
-  const command = [
-    ...(container.command ?? image.entrypoint ?? []),
-    ...(container.args ?? (container.command ? [] : (image.command ?? []))),
-  ];
-  const program = { mounts, variables };
+  const given: Record<string, string> = {};
+  for (const [name, value] of Object.entries(variables)) given[name] = translatePaths(value, mounts);
+  const translate = (command: readonly string[]) =>
+    command.map((part) => translatePaths(expand(part, variables), mounts));
+  const name = `${pod.metadata.uid}/${container.name}`;
   return {
-    ...program,
-    command: translated(command, { ...program, command: [], cwd: work, env: {} }),
-    cwd: container.workingDir === undefined ? work : translatePaths(container.workingDir, mounts),
+    container: name,
+    translate,
+    command: translate([
+      ...(container.command ?? image.entrypoint ?? []),
+      ...(container.args ?? (container.command ? [] : (image.command ?? []))),
+    ]),
+    cwd: work,
     env: {
       HOME: work,
       TMPDIR: translatePaths('/tmp', mounts),
-      HOSTNAME: pod.spec.hostname ?? pod.metadata.name,
+      HOSTNAME: pod.metadata.name,
       ...common,
-      ...(account !== undefined && accountVariables(account, runtime.apiServer.url)),
+      ...(account !== undefined && accountVariables(account, apiServer.url)),
       ...given,
-      ...(options !== '' && { NODE_OPTIONS: options }),
-      PATH: [programs, given['PATH'] ?? common['PATH'] ?? '/usr/local/bin:/usr/bin:/bin'].join(':'),
+      NODE_OPTIONS: [NODE_OPTIONS, given['NODE_OPTIONS']].filter(Boolean).join(' '),
+      PATH: [programs, given['PATH'] ?? common['PATH']].join(':'),
       SVC_NAMESPACE: pod.metadata.namespace ?? 'default',
-      [containerVariable]: `${pod.metadata.uid}/${container.name}`,
+      [containerVariable]: name,
     },
-    ...(user && { user }),
   };
 }
 

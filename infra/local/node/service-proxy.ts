@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { rename, writeFile } from 'node:fs/promises';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import type { Logger } from 'pino';
@@ -5,7 +6,8 @@ import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { EventRecorder } from '../../../runtime/kube/events.ts';
 import type { Informers } from '../../../runtime/kube/informers.ts';
-import { serviceNameLabel, type EndpointSlice, type Service } from '../controllers/objects.ts';
+import { endpointsOf, type Endpoint } from '../controllers/endpoint-slice.ts';
+import type { EndpointSlice, Service } from '../controllers/objects.ts';
 
 /** An endpoint that accepts no connection by then is passed over. */
 const connectMs = 2_000;
@@ -14,19 +16,6 @@ const connectMs = 2_000;
 export interface ServiceProxy {
   start(): void;
   stop(): Promise<void>;
-  /** Resolves when what was seen so far is in place. */
-  settled(): Promise<void>;
-}
-
-interface Wanted {
-  service: Stored<Service>;
-  port: { name?: string; port: number };
-}
-
-interface Listener {
-  server: Server;
-  /** Where to forward now; a round-robin turns it. */
-  turn: number;
 }
 
 /**
@@ -43,36 +32,22 @@ export function createServiceProxy(options: {
   const log = options.log.child({ part: 'service-proxy' });
   const services = options.informers.of<Service>(kinds.Service);
   const slices = options.informers.of<EndpointSlice>(kinds.EndpointSlice);
-  const listeners = new Map<string, Listener>();
+  const listeners = new Map<string, Server>();
   const sockets = new Set<Socket>();
   let work: Promise<void> = Promise.resolve();
   let dirty = false;
   let stopped = false;
 
-  const addressed = () =>
-    services.list().filter(({ spec }) => spec.clusterIP !== undefined && !['', 'None'].includes(spec.clusterIP));
-
-  const endpointsOf = (service: Service, portName: string): { host: string; port: number }[] =>
-    slices.list().flatMap(({ metadata, endpoints, ports }) => {
-      if (metadata.namespace !== service.metadata.namespace) return [];
-      if (metadata.labels?.[serviceNameLabel] !== service.metadata.name) return [];
-      const port = ports.find(({ name }) => name === portName)?.port;
-      const ready = (endpoints ?? []).filter(({ conditions }) => conditions.ready);
-      return port === undefined ? [] : ready.flatMap(({ addresses }) => addresses.map((host) => ({ host, port })));
-    });
-
-  const forward = async (client: Socket, key: string, service: Service, portName: string) => {
-    sockets.add(client);
-    client.on('error', () => client.destroy()).once('close', () => sockets.delete(client));
-    const listener = listeners.get(key);
-    const endpoints = endpointsOf(service, portName);
-    const first = listener ? listener.turn++ : 0;
-    for (let n = 0; n < endpoints.length; n++) {
-      const endpoint = endpoints[(first + n) % endpoints.length];
-      const upstream = endpoint && (await connected(endpoint));
+  const keep = (socket: Socket, other?: Socket) => {
+    sockets.add(socket);
+    socket.on('error', () => (other ?? socket).destroy()).once('close', () => sockets.delete(socket));
+  };
+  const forward = async (client: Socket, endpoints: readonly Endpoint[]) => {
+    keep(client);
+    for (const endpoint of endpoints) {
+      const upstream = await connected(endpoint);
       if (!upstream) continue;
-      sockets.add(upstream);
-      upstream.on('error', () => client.destroy()).once('close', () => sockets.delete(upstream));
+      keep(upstream, client);
       client.once('close', () => upstream.destroy());
       client.pipe(upstream).pipe(client);
       return;
@@ -81,40 +56,40 @@ export function createServiceProxy(options: {
     client.resetAndDestroy();
   };
 
-  const listen = async (key: string, service: Stored<Service>, port: { name?: string; port: number }) => {
-    const server = createServer({ allowHalfOpen: true, pauseOnConnect: false }, (client) => {
-      void forward(client, key, service, port.name ?? '');
+  const listen = async (key: string, service: Stored<Service>, { name, port }: { name?: string; port: number }) => {
+    const host = service.spec.clusterIP;
+    let turn = 0;
+    const server = createServer({ allowHalfOpen: true }, (client) => {
+      const endpoints = endpointsOf(service, name, slices.list());
+      const first = turn++ % Math.max(1, endpoints.length);
+      void forward(client, [...endpoints.slice(first), ...endpoints.slice(0, first)]);
     });
-    const failure = await new Promise<Error | undefined>((resolve) => {
-      server.once('error', resolve);
-      server.listen(port.port, service.spec.clusterIP, () => resolve(undefined));
-    });
-    if (!failure) {
+    try {
+      server.listen(port, host);
+      await once(server, 'listening');
       server.on('error', (error) => log.warn({ err: error, key }, 'service port failed'));
-      listeners.set(key, { server, turn: 0 });
-      return;
+      listeners.set(key, server);
+    } catch (error) {
+      const cure = port < 1024 ? '; ports below 1024 need root or sysctl net.ipv4.ip_unprivileged_port_start=0' : '';
+      const message = `port ${port} cannot be opened at ${host}: ${String(error)}${cure}`;
+      await events.record(service, { type: 'Warning', reason: 'PortNotOpened', message });
     }
-    const cure = port.port < 1024 ? '; ports below 1024 need root or sysctl net.ipv4.ip_unprivileged_port_start=0' : '';
-    const message = `port ${port.port} cannot be opened at ${service.spec.clusterIP}: ${failure.message}${cure}`;
-    await events.record(service, { type: 'Warning', reason: 'PortNotOpened', message });
   };
 
   const bring = async () => {
-    const present = addressed();
+    const present = services.list().filter(({ spec }) => !['', 'None'].includes(spec.clusterIP ?? ''));
     const lines = present.map(({ metadata, spec }) => `${spec.clusterIP} ${metadata.name}.${metadata.namespace}`);
     await writeFile(`${hostsFile}.part`, lines.toSorted().join('\n'));
     await rename(`${hostsFile}.part`, hostsFile);
     const wanted = new Map(
       present.flatMap((service) =>
-        (service.spec.ports ?? [])
-          .filter(({ protocol = 'TCP' }) => protocol === 'TCP')
-          .map((port): [string, Wanted] => [
-            `${service.spec.clusterIP}:${port.port}/${port.name ?? ''}`,
-            { service, port },
-          ]),
+        (service.spec.ports ?? []).map((port) => {
+          const key = `${service.spec.clusterIP}:${port.port}/${port.name ?? ''}`;
+          return [key, { service, port }] as const;
+        }),
       ),
     );
-    for (const [key, { server }] of listeners) {
+    for (const [key, server] of listeners) {
       if (wanted.has(key)) continue;
       server.close();
       listeners.delete(key);
@@ -127,12 +102,11 @@ export function createServiceProxy(options: {
   const wake = () => {
     if (dirty || stopped) return;
     dirty = true;
-    work = work
-      .then(() => {
-        dirty = false;
-        return bring();
-      })
-      .catch((error: unknown) => log.error({ err: error }, 'services not brought up to date'));
+    const again = () => {
+      dirty = false;
+      return bring();
+    };
+    work = work.then(again).catch((error: unknown) => log.error({ err: error }, 'services not brought up to date'));
   };
 
   return {
@@ -143,15 +117,13 @@ export function createServiceProxy(options: {
     async stop() {
       stopped = true;
       await work;
-      for (const { server } of listeners.values()) server.close();
+      for (const server of listeners.values()) server.close();
       for (const socket of sockets) socket.destroy();
-      listeners.clear();
     },
-    settled: () => work,
   };
 }
 
-function connected(endpoint: { host: string; port: number }): Promise<Socket | undefined> {
+function connected(endpoint: Endpoint): Promise<Socket | undefined> {
   return new Promise((resolve) => {
     const socket = connect({ ...endpoint, allowHalfOpen: true });
     const timer = setTimeout(() => socket.destroy(new Error('no connection in time')), connectMs);

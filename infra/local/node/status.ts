@@ -1,29 +1,28 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { NodePod } from './pod-spec.ts';
-import type { Slot } from './slot.ts';
-
-type Phase = 'Pending' | 'Running' | 'Succeeded' | 'Failed';
+import type { Role, Slot } from './slot.ts';
 
 interface PodCondition {
   type: string;
   status: string;
   reason?: string;
   message?: string;
-  lastTransitionTime: string;
+  lastTransitionTime?: string;
 }
 
 /** Where a pod is in its life. Pure. https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-phase */
-export function phaseOf(slots: readonly Slot[]): Phase {
-  const over = ({ state, again }: Slot) => state.terminated !== undefined && !again;
-  const init = slots.filter(({ role }) => role === 'init');
-  if (init.some((slot) => over(slot) && slot.state.terminated?.exitCode !== 0)) return 'Failed';
-  const main = slots.filter(({ role }) => role === 'main');
+export function phaseOf(slots: readonly Slot[]): 'Pending' | 'Running' | 'Succeeded' | 'Failed' {
+  const exitOf = ({ state, again }: Slot) => (again ? undefined : state.terminated?.exitCode);
+  const codes = (role: Role) => slots.filter((slot) => slot.role === role).map(exitOf);
+  if (codes('init').some((code) => code !== undefined && code !== 0)) return 'Failed';
+  const ends = codes('main');
   const serving = slots.some(({ role, state }) => role === 'sidecar' && state.running !== undefined);
-  if (main.length > 0 && main.every(over) && !serving) {
-    return main.every(({ state }) => state.terminated?.exitCode === 0) ? 'Succeeded' : 'Failed';
+  if (!serving && ends.every((code) => code !== undefined)) {
+    return ends.every((code) => code === 0) ? 'Succeeded' : 'Failed';
   }
-  const begun = main.some(({ state, lastState }) => state.running ?? state.terminated ?? lastState.terminated);
-  return begun ? 'Running' : 'Pending';
+  const begun = ({ role, state, lastState }: Slot) =>
+    role === 'main' && (state.running ?? state.terminated ?? lastState.terminated) !== undefined;
+  return slots.some(begun) ? 'Running' : 'Pending';
 }
 
 /**
@@ -35,57 +34,53 @@ export function statusOf(
   { address, startTime, now, before }: { address: string; startTime: string; now: string; before: NodePod['status'] },
 ): object {
   const phase = phaseOf(slots);
-  const initialized = slots.every(({ role, state, started }) => {
-    if (role === 'main') return true;
-    return role === 'init' ? state.terminated?.exitCode === 0 : started || phase !== 'Pending';
+  const initialized = slots.every(({ role, state, life }) => {
+    if (role === 'init') return state.terminated?.exitCode === 0;
+    return role === 'main' || life?.started() === true || phase !== 'Pending';
   });
-  const unready = slots.filter(({ role, ready }) => role !== 'init' && !ready);
-  const ended = phase === 'Succeeded' || phase === 'Failed';
-  const remarks = unready.flatMap(({ name, remark }) => (remark === undefined ? [] : [`${name}: ${remark}`]));
-  const readiness = {
-    status: unready.length === 0 && initialized && !ended ? 'True' : 'False',
-    ...(phase === 'Succeeded' && { reason: 'PodCompleted' }),
-    ...(phase !== 'Succeeded' &&
-      unready.length > 0 && {
-        reason: ended ? 'PodFailed' : 'ContainersNotReady',
-        message: [`containers with unready status: [${unready.map(({ name }) => name).join(' ')}]`, ...remarks].join(
-          '; ',
-        ),
-      }),
-  };
-  const conditions = [
+  const known = (before?.conditions ?? []) as PodCondition[];
+  const readiness = readinessOf(slots, phase, initialized);
+  const conditions: PodCondition[] = [
     { type: 'PodScheduled', status: 'True' },
-    {
-      type: 'Initialized',
-      status: initialized ? 'True' : 'False',
-      ...(!initialized && { reason: 'ContainersNotInitialized' }),
-    },
+    initialized
+      ? { type: 'Initialized', status: 'True' }
+      : { type: 'Initialized', status: 'False', reason: 'ContainersNotInitialized' },
     { type: 'ContainersReady', ...readiness },
     { type: 'Ready', ...readiness },
   ];
-  const known = (before?.conditions ?? []) as PodCondition[];
-  const statuses = (role: 'init' | 'main') =>
-    slots.filter((slot) => (slot.role === 'main') === (role === 'main')).map(containerStatus);
-  const init = statuses('init');
+  const statuses = (main: boolean) => slots.filter(({ role }) => (role === 'main') === main).map(containerStatus);
   return {
     phase,
     startTime,
     hostIP: address,
-    hostIPs: [{ ip: address }],
     podIP: address,
     podIPs: [{ ip: address }],
-    qosClass: 'Burstable',
     conditions: conditions.map((condition) => {
       const last = known.find(({ type, status }) => type === condition.type && status === condition.status);
       return { ...condition, lastTransitionTime: last?.lastTransitionTime ?? now };
     }),
-    ...(init.length > 0 && { initContainerStatuses: init }),
-    containerStatuses: statuses('main'),
+    initContainerStatuses: statuses(false),
+    containerStatuses: statuses(true),
   };
 }
 
-function containerStatus({ name, image, imageID = '', state, lastState, restarts, ready, started }: Slot): object {
-  return { name, image, imageID, state, lastState, restartCount: restarts, ready, started };
+function readinessOf(slots: readonly Slot[], phase: string, initialized: boolean): Omit<PodCondition, 'type'> {
+  if (phase === 'Succeeded') return { status: 'False', reason: 'PodCompleted' };
+  const unready = slots.filter(({ role, life }) => role !== 'init' && !life?.ready());
+  if (unready.length === 0) return { status: initialized && phase !== 'Failed' ? 'True' : 'False' };
+  const remarks = unready.flatMap(({ name, life }) =>
+    life?.remark() === undefined ? [] : `; ${name}: ${life.remark()}`,
+  );
+  return {
+    status: 'False',
+    reason: phase === 'Failed' ? 'PodFailed' : 'ContainersNotReady',
+    message: `containers with unready status: [${unready.map(({ name }) => name).join(' ')}]${remarks.join('')}`,
+  };
+}
+
+function containerStatus({ name, container, state, lastState, restarts: restartCount, life }: Slot): object {
+  const serving = { ready: life?.ready() ?? false, started: life?.started() ?? false };
+  return { name, image: container.image, imageID: '', state, lastState, restartCount, ...serving };
 }
 
 /** Whether a status says nothing that is not there already. */

@@ -1,10 +1,10 @@
-import { chmod, chown, mkdir, readFile, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { dirname, join, relative } from 'node:path';
+import { chmod, mkdir, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
 import { ConfigError, dataOf } from './environment.ts';
-import { fieldOf, type NodePod, type Projection, type Volume } from './pod-spec.ts';
+import type { NodePod, Volume } from './pod-spec.ts';
 
 /** A token for a service account, valid as long as the pod lives or for the time asked for. */
 export type IssueToken = (request: {
@@ -18,7 +18,7 @@ export type IssueToken = (request: {
 /** A file of a volume. */
 interface VolumeFile {
   content: Buffer;
-  mode: number;
+  mode?: number;
 }
 
 /** What volumes are made from. */
@@ -39,30 +39,27 @@ export const accountPath = '/var/run/secrets/kubernetes.io/serviceaccount';
 /**
  * Makes a pod's volumes under `root`, or brings them up to date: files that changed are replaced as a whole, and those
  * that are no longer wanted go. What programs wrote into other kinds of volumes stays.
- * @param owner the user and group that own them, where they are to be others than the node's
  * @returns the folder of each volume @throws ConfigError while something that they are made of is missing
  */
 export async function mountVolumes(
   sources: VolumeSources,
   pod: Stored<NodePod>,
   root: string,
-  owner?: { user: number; group: number },
 ): Promise<Map<string, string>> {
   const folders = new Map<string, string>();
-  const withAccount = pod.spec.automountServiceAccountToken !== false && pod.spec.serviceAccountName !== undefined;
   for (const volume of pod.spec.volumes ?? []) {
     const claim = volume.persistentVolumeClaim?.claimName;
     const folder = claim === undefined ? join(root, volume.name) : await claimFolder(sources, pod, claim);
     folders.set(volume.name, folder);
-    await makeFolder(folder, owner);
+    await mkdir(folder, { recursive: true });
     const files = await filesOf(sources, pod, volume);
-    if (files) await replaceFiles(folder, files, owner);
+    if (files) await replaceFiles(folder, files);
   }
-  if (withAccount) {
+  if (pod.spec.automountServiceAccountToken !== false && pod.spec.serviceAccountName !== undefined) {
     const folder = join(root, accountVolume);
     folders.set(accountVolume, folder);
-    await makeFolder(folder, owner);
-    await replaceFiles(folder, await accountFiles(sources, pod), owner);
+    await mkdir(folder, { recursive: true });
+    await replaceFiles(folder, await accountFiles(sources, pod));
   }
   return folders;
 }
@@ -73,71 +70,33 @@ async function claimFolder({ kube, claims }: VolumeSources, pod: NodePod, name: 
   return join(claims, claim.metadata.uid);
 }
 
-async function makeFolder(folder: string, owner: { user: number; group: number } | undefined): Promise<void> {
-  await mkdir(folder, { recursive: true });
-  if (owner) await chown(folder, owner.user, owner.group);
-}
-
 /** The files of a volume that has its content from elsewhere; undefined for one that programs fill. */
 async function filesOf(
-  sources: VolumeSources,
+  { kube, issueToken }: VolumeSources,
   pod: Stored<NodePod>,
-  volume: Volume,
+  { secret, configMap, projected }: Volume,
 ): Promise<Map<string, VolumeFile> | undefined> {
-  const { secret, configMap, downwardAPI, projected } = volume;
-  if (projected) {
-    const parts = await Promise.all(
-      projected.sources.map((source) => projectionOf(sources, pod, source, projected.defaultMode)),
-    );
-    return new Map(parts.flatMap((part) => [...part]));
+  const files = new Map<string, VolumeFile>();
+  for (const { serviceAccountToken } of projected?.sources ?? []) {
+    if (!serviceAccountToken) throw new ConfigError('a projected volume holds tokens only');
+    const { path, ...wanted } = serviceAccountToken;
+    files.set(path, { content: await tokenOf(issueToken, pod, wanted), mode: 0o600 });
   }
-  if (!secret && !configMap && !downwardAPI) return undefined;
-  const source: Projection = {
-    ...(secret && { secret }),
-    ...(configMap && { configMap }),
-    ...(downwardAPI && { downwardAPI }),
-  };
-  return projectionOf(sources, pod, source, (secret ?? configMap)?.defaultMode);
+  const source = secret ?? configMap;
+  if (!source) return projected && files;
+  const kind = secret ? kinds.Secret : kinds.ConfigMap;
+  const data = await dataOf(kube, kind, secret?.secretName ?? configMap?.name ?? '', pod.metadata.namespace);
+  for (const [path, content] of data) files.set(path, { content, mode: source.defaultMode ?? 0o644 });
+  return files;
 }
 
-async function projectionOf(
-  sources: VolumeSources,
-  pod: Stored<NodePod>,
-  projection: Projection,
-  defaultMode = 0o644,
-): Promise<Map<string, VolumeFile>> {
-  const { namespace = 'default', name, uid } = pod.metadata;
-  const files = new Map<string, VolumeFile>();
-  for (const kind of [kinds.Secret, kinds.ConfigMap]) {
-    const source = kind === kinds.Secret ? projection.secret : projection.configMap;
-    if (!source) continue;
-    const { items, optional } = source;
-    const sourceName = source.secretName ?? source.name ?? '';
-    const data = (await dataOf(sources.kube, kind, sourceName, { namespace, optional })) ?? new Map<string, Buffer>();
-    const entries = items ?? [...data.keys()].map((key) => ({ key, path: key, mode: defaultMode }));
-    for (const { key, path, mode = defaultMode } of entries) {
-      const content = data.get(key);
-      if (content) files.set(path, { content, mode });
-      else if (!optional) throw new ConfigError(`references non-existent key ${key} in ${kind.kind} "${sourceName}"`);
-    }
-  }
-  const token = projection.serviceAccountToken;
-  if (token) {
-    const { path, audience, expirationSeconds } = token;
-    const content = await sources.issueToken({
-      namespace,
-      serviceAccount: pod.spec.serviceAccountName ?? 'default',
-      pod: { name, uid },
-      ...(audience !== undefined && { audience }),
-      ...(expirationSeconds !== undefined && { expirationSeconds }),
-    });
-    files.set(path, { content: Buffer.from(content), mode: 0o600 });
-  }
-  for (const { path, fieldRef } of projection.downwardAPI?.items ?? []) {
-    const value = fieldOf(pod, fieldRef?.fieldPath ?? '', '127.0.0.1') ?? '';
-    files.set(path, { content: Buffer.from(value), mode: defaultMode });
-  }
-  return files;
+async function tokenOf(
+  issueToken: IssueToken,
+  { metadata: { name, namespace = 'default', uid }, spec: { serviceAccountName = 'default' } }: Stored<NodePod>,
+  wanted: { audience?: string; expirationSeconds?: number } = {},
+): Promise<Buffer> {
+  const token = { namespace, serviceAccount: serviceAccountName, pod: { name, uid }, ...wanted };
+  return Buffer.from(await issueToken(token));
 }
 
 /** Kubernetes' own three files. */
@@ -145,36 +104,21 @@ async function accountFiles(
   { issueToken, apiServer }: VolumeSources,
   pod: Stored<NodePod>,
 ): Promise<Map<string, VolumeFile>> {
-  const { namespace = 'default', name, uid } = pod.metadata;
-  const serviceAccount = pod.spec.serviceAccountName ?? 'default';
-  const token = await issueToken({ namespace, serviceAccount, pod: { name, uid } });
-  const file = (text: string, mode = 0o644) => ({ content: Buffer.from(text), mode });
   return new Map([
-    ['token', file(token, 0o600)],
-    ['namespace', file(namespace)],
-    ['ca.crt', file(apiServer.ca)],
+    ['token', { content: await tokenOf(issueToken, pod), mode: 0o600 }],
+    ['namespace', { content: Buffer.from(pod.metadata.namespace ?? 'default') }],
+    ['ca.crt', { content: Buffer.from(apiServer.ca) }],
   ]);
 }
 
-async function replaceFiles(
-  folder: string,
-  files: ReadonlyMap<string, VolumeFile>,
-  owner: { user: number; group: number } | undefined,
-): Promise<void> {
-  for (const [path, { content, mode }] of files) {
-    const file = join(folder, path);
+async function replaceFiles(folder: string, files: ReadonlyMap<string, VolumeFile>): Promise<void> {
+  for (const [name, { content, mode = 0o644 }] of files) {
+    const file = join(folder, name);
     if ((await readFile(file).catch(() => undefined))?.equals(content)) continue;
-    await mkdir(dirname(file), { recursive: true });
     // A program that reads it now gets the old content or the new.
-    const part = join(dirname(file), `.${path.replaceAll('/', '-')}.part`);
-    await writeFile(part, content, { mode: 0o600 });
-    if (owner) await chown(part, owner.user, owner.group);
-    await chmod(part, mode);
-    await rename(part, file);
+    await writeFile(`${file}.part`, content, { mode: 0o600 });
+    await chmod(`${file}.part`, mode);
+    await rename(`${file}.part`, file);
   }
-  for (const entry of await readdir(folder, { recursive: true })) {
-    const path = join(folder, entry);
-    if (files.has(relative(folder, path)) || (await stat(path)).isDirectory()) continue;
-    await rm(path, { force: true });
-  }
+  for (const name of await readdir(folder)) if (!files.has(name)) await rm(join(folder, name), { recursive: true });
 }
