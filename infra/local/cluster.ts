@@ -48,9 +48,9 @@ export async function startLocalCluster(options: LocalClusterOptions, add: (part
     dataDir: home.apiServer,
     port: ports.apiServer,
     clock,
-    logs: async ({ metadata: { name, namespace = '', uid = '' } }, { container, ...wanted }, signal) => {
+    logs: async ({ metadata: { uid = '' } }, { container, ...wanted }, signal) => {
       if (!node) throw new Error('the node has not started yet');
-      return node.logs({ name, namespace, uid, container }, wanted, signal);
+      return node.logs({ uid, container }, wanted, signal);
     },
     exec: async ({ metadata: { uid = '' } }, { container, command }, streams, signal) => {
       if (!node) throw new Error('the node has not started yet');

@@ -86,10 +86,10 @@ export async function startNode(
       });
     },
     async log(pod, container, { previous = false } = {}) {
-      const { name, namespace = '', uid } = pod.metadata;
+      const { uid } = pod.metadata;
       const signal = AbortSignal.timeout(5_000);
       let text = '';
-      for await (const line of node.logs({ name, namespace, uid, container }, { previous }, signal)) text += line;
+      for await (const line of node.logs({ uid, container }, { previous }, signal)) text += line;
       return text;
     },
   };

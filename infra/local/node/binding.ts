@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { containerPortsAnnotation } from '../controllers/objects.ts';
-import { allContainers, type Container, type NodePod, type Probe } from './pod-spec.ts';
+import { allContainers, type Container, type NodePod } from './pod-spec.ts';
 
 /** Below the numbers that the system gives to outgoing connections. */
 const range = { first: 20_000, last: 29_999 };
@@ -69,8 +69,8 @@ function givenPorts(pod: NodePod): Map<number, number> {
 }
 
 /**
- * The pod on this node with a port of its own for each that its containers declare (decision 0009): in `containerPort`,
- * in probes, and in the environment as `PORT` and `<NAME>_PORT`. Bound again, it keeps its numbers while they are free.
+ * The pod on this node with a port of its own for each that its containers declare (decision 0009): in `containerPort`
+ * and in the environment as `PORT` and `<NAME>_PORT`. Bound again, it keeps its numbers while they are free.
  * @returns the same pod when there is nothing to change
  */
 export async function bind<T extends NodePod>(pod: T, nodeName: string, pool: PortPool): Promise<T> {
@@ -100,32 +100,17 @@ export async function bind<T extends NodePod>(pod: T, nodeName: string, pool: Po
 }
 
 function withPorts(container: Container, numbers: ReadonlyMap<number, number>): Container {
-  const ports = container.ports?.map((port) => ({ ...port, containerPort: numberOf(port.containerPort, numbers) }));
-  const told = (ports ?? []).flatMap(({ name, containerPort }, index) => [
+  if (!container.ports) return container;
+  const ports = container.ports.map((port) => ({
+    ...port,
+    containerPort: numbers.get(port.containerPort) ?? port.containerPort,
+  }));
+  const told = ports.flatMap(({ name, containerPort }, index) => [
     ...(index === 0 ? [{ name: 'PORT', value: String(containerPort) }] : []),
     ...(name === undefined ? [] : [{ name: variableOf(name), value: String(containerPort) }]),
   ]);
   const env = (container.env ?? []).filter(({ name }) => !told.some((variable) => variable.name === name));
-  const probes = Object.fromEntries(
-    (['startupProbe', 'readinessProbe', 'livenessProbe'] as const).flatMap((name) => {
-      const probe = container[name];
-      return probe ? [[name, withPort(probe, numbers)]] : [];
-    }),
-  );
-  return { ...container, ...(ports && { ports, env: [...env, ...told] }), ...probes };
-}
-
-function withPort(probe: Probe, numbers: ReadonlyMap<number, number>): Probe {
-  const { httpGet, tcpSocket } = probe;
-  return {
-    ...probe,
-    ...(httpGet && { httpGet: { ...httpGet, port: numberOf(httpGet.port, numbers) } }),
-    ...(tcpSocket && { tcpSocket: { port: numberOf(tcpSocket.port, numbers) } }),
-  };
-}
-
-function numberOf<Port extends number | string>(port: Port, numbers: ReadonlyMap<number, number>): Port | number {
-  return typeof port === 'number' ? (numbers.get(port) ?? port) : port;
+  return { ...container, ports, env: [...env, ...told] };
 }
 
 /** `admin` is told as `ADMIN_PORT`. */

@@ -96,7 +96,7 @@ export async function lastWords(folder: string, life: number, bytes = 2048): Pro
 export async function* readLog(
   folder: string,
   { follow = false, previous = false, tailLines, since, timestamps = false }: LogOptions,
-  { clock, signal, isRunning }: { clock: Clock; signal: AbortSignal; isRunning: (life: number) => boolean },
+  { clock, signal, isRunning }: { clock: Clock; signal: AbortSignal; isRunning: () => boolean },
 ): AsyncIterable<string> {
   const names = await readdir(folder).catch(() => []);
   const lives = [...new Set(names.filter((name) => /^\d+\.log/.test(name)).map((name) => Number.parseInt(name, 10)))];
@@ -114,7 +114,7 @@ export async function* readLog(
   let seen = all;
   while (!signal.aborted) {
     // Looked at first: what was said before the end must still come.
-    const running = isRunning(life);
+    const running = isRunning();
     const lines = await linesOf(folder, life);
     // Shorter only when it was turned over meanwhile.
     const from = lines.length >= seen.length ? seen.length : lines.lastIndexOf(seen.at(-1) ?? '') + 1;

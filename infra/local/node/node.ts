@@ -28,11 +28,7 @@ export interface LocalNode {
   /** Ends every pod's processes; the pods stay, and run again at the next start. */
   stop(): Promise<void>;
   /** A container's log, in lines. */
-  logs(
-    pod: { namespace: string; name: string; uid: string; container: string },
-    options: LogOptions,
-    signal: AbortSignal,
-  ): AsyncIterable<string>;
+  logs(pod: { uid: string; container: string }, options: LogOptions, signal: AbortSignal): AsyncIterable<string>;
   /**
    * Runs a command beside a container's program, as `kubectl exec` does. @returns its exit code
    * @throws Error when the container does not run, or the command cannot be started
@@ -177,14 +173,8 @@ export function createLocalNode(options: LocalNodeOptions): LocalNode {
       if (!life) throw new Error(`container not found ("${container}"): it does not run`);
       return life.execute(command, signal, streams);
     },
-    logs({ uid, container, namespace, name }, logOptions, signal) {
-      const isRunning = () => {
-        const pod = pods.get(name, namespace);
-        const statuses = [...(pod?.status?.containerStatuses ?? []), ...(pod?.status?.initContainerStatuses ?? [])];
-        return (
-          workers.has(uid) && statuses.find((status) => status.name === container)?.state?.terminated === undefined
-        );
-      };
+    logs({ uid, container }, logOptions, signal) {
+      const isRunning = () => workers.get(uid)?.life(container) !== undefined;
       return readLog(join(podsFolder, uid, 'containers', container), logOptions, { clock, signal, isRunning });
     },
   };

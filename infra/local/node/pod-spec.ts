@@ -4,8 +4,9 @@ import type { ContainerState, ContainerStatus, Pod } from '../../../runtime/cont
 /** The fields of a pod that the node understands, as Kubernetes has them. What is not here has no effect. */
 
 export interface Probe {
-  httpGet?: { path?: string; port: number | string };
-  tcpSocket?: { port: number | string };
+  /** Ports are meant by their names, since their numbers change. */
+  httpGet?: { path?: string; port: string };
+  tcpSocket?: { port: string };
   exec?: { command: string[] };
   initialDelaySeconds?: number;
   periodSeconds?: number;

@@ -64,10 +64,10 @@ export async function watchProbe(probe: Probe, context: ProbeContext, tell: (wel
 }
 
 /** The number of a port that a probe names. @throws Error for a name that the container does not declare */
-function portOf({ name, ports = [] }: Container, port: number | string): number {
-  const found = typeof port === 'number' ? port : ports.find((each) => each.name === port)?.containerPort;
-  if (found === undefined) throw new Error(`container "${name}" has no port "${port}"`);
-  return found;
+function portOf({ name, ports = [] }: Container, port: string): number {
+  const found = ports.find((each) => each.name === port);
+  if (!found) throw new Error(`container "${name}" has no port "${port}"`);
+  return found.containerPort;
 }
 
 function connects(host: string, port: number, timeout: number): Promise<boolean> {

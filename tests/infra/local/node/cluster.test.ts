@@ -40,9 +40,9 @@ async function startCluster(
   const server = createApiServer({
     dataDir: join(folder, 'api'),
     clock: systemClock,
-    async logs({ metadata: { name, namespace = '', uid = '' } }, { container, ...options }, signal) {
+    async logs({ metadata: { uid = '' } }, { container, ...options }, signal) {
       if (!node) throw new Error('there is no node');
-      return node.logs({ name, namespace, uid, container }, options, signal);
+      return node.logs({ uid, container }, options, signal);
     },
     async exec({ metadata: { uid = '' } }, { container, command }, streams, signal) {
       if (!node) throw new Error('there is no node');

@@ -49,8 +49,6 @@ const pod: NodePod = {
           { name: 'PORT', value: '8080' },
           { name: 'OTHER', value: 'x' },
         ],
-        readinessProbe: { httpGet: { path: '/', port: 8081 } },
-        livenessProbe: { tcpSocket: { port: 'http' } },
       },
       { name: 'side', image: 'side:1' },
     ],
@@ -73,8 +71,6 @@ t.test('a pod is bound with ports of its own, and keeps them while they are free
     { name: 'HTTP_PORT', value: String(http) },
     { name: 'THE_ADMIN_PORT', value: String(admin) },
   ]);
-  t.equal(web?.readinessProbe?.httpGet?.port, admin);
-  t.equal(web?.livenessProbe?.tcpSocket?.port, 'http');
   t.same(side, pod.spec.containers[1]);
   t.equal(bound.metadata.annotations?.['platform.svc/container-ports'], `{"8080":${http},"8081":${admin}}`);
   t.equal(await bind(bound, 'local', createPortPool(range)), bound, 'nothing to change');
