@@ -30,7 +30,7 @@ export interface LogOptions {
 
 const fileOf = (folder: string, life: number) => join(folder, `${life}.log`);
 
-/** Opens the log of a container's n-th life: lines `<time> <stream> <text>`, as container runtimes write them. */
+/** Opens the log of a container's n-th life: lines `<time> <text>`, of both streams as they come. */
 export function createLogWriter(options: { folder: string; life: number; clock: Clock; maxBytes?: number }): LogWriter {
   const { folder, life, clock, maxBytes = defaultMaxBytes } = options;
   const file = fileOf(folder, life);
@@ -42,10 +42,10 @@ export function createLogWriter(options: { folder: string; life: number; clock: 
     stderr: { decoder: new StringDecoder(), rest: '' },
   };
 
-  const put = (stream: 'stdout' | 'stderr', lines: readonly string[]) => {
+  const put = (lines: readonly string[]) => {
     if (lines.length === 0) return;
     const time = clock.now().toISOString();
-    const text = lines.map((line) => `${time} ${stream} ${line}\n`).join('');
+    const text = lines.map((line) => `${time} ${line}\n`).join('');
     size += writeSync(descriptor, text);
     if (size < maxBytes) return;
     closeSync(descriptor);
@@ -63,12 +63,12 @@ export function createLogWriter(options: { folder: string; life: number; clock: 
         lines.push(state.rest.slice(0, maxLine));
         state.rest = state.rest.slice(maxLine);
       }
-      put(stream, lines);
+      put(lines);
     },
     close() {
-      for (const stream of ['stdout', 'stderr'] as const) {
-        const rest = streams[stream].rest + streams[stream].decoder.end();
-        if (rest !== '') put(stream, [rest]);
+      for (const state of Object.values(streams)) {
+        const rest = state.rest + state.decoder.end();
+        if (rest !== '') put([rest]);
       }
       closeSync(descriptor);
     },
@@ -102,8 +102,7 @@ export async function* readLog(
   const lives = [...new Set(names.filter((name) => /^\d+\.log/.test(name)).map((name) => Number.parseInt(name, 10)))];
   const life = lives.toSorted((a, b) => b - a)[previous ? 1 : 0];
   if (life === undefined) return;
-  const show = (line: string) =>
-    timestamps ? `${line.slice(0, line.indexOf(' '))} ${textOf(line)}\n` : `${textOf(line)}\n`;
+  const show = (line: string) => `${timestamps ? line : textOf(line)}\n`;
   const recent = (line: string) =>
     since === undefined || Date.parse(line.slice(0, line.indexOf(' '))) >= since.getTime();
 
@@ -131,8 +130,7 @@ async function linesOf(folder: string, life: number): Promise<string[]> {
   return parts.join('').split('\n').filter(Boolean);
 }
 
-/** A line without its time and stream. */
+/** A line without its time. */
 function textOf(line: string): string {
-  const start = line.indexOf(' ', line.indexOf(' ') + 1) + 1;
-  return line.slice(start);
+  return line.slice(line.indexOf(' ') + 1);
 }
