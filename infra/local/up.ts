@@ -9,6 +9,7 @@ import { createImageStore } from './node/images.ts';
 import { addPlatformImages } from './platform-images.ts';
 import { missingPackages } from './programs.ts';
 import { choosePorts, readPorts } from './ports.ts';
+import { closedAncestor } from './reachable.ts';
 import { settledSupervisor, startSupervisor } from './supervisor.ts';
 
 export interface UpOptions {
@@ -45,6 +46,12 @@ export async function upLocal({
     );
   }
   const home = homeAt(folder);
+  const closed = process.getuid?.() === 0 ? closedAncestor(folder) : undefined;
+  if (closed !== undefined) {
+    throw new Error(
+      `PostgreSQL does not run as root, and its own user cannot reach ${folder}: ${closed} is closed to others. Choose another folder with SVC_HOME`,
+    );
+  }
   mkdirSync(folder, { recursive: true });
   // Other users' programs run below it, PostgreSQL among them; what is secret there has modes of its own.
   chmodSync(folder, 0o711);

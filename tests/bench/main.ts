@@ -3,6 +3,7 @@ const benches: Readonly<Record<string, () => Promise<{ run(args: string[]): Prom
   'cold-start': () => import('./cold-start.ts'),
   controllers: () => import('./controllers.ts'),
   gate: () => import('./gate.ts'),
+  local: () => import('./local.ts'),
 };
 
 const [name = '', ...args] = process.argv.slice(2);

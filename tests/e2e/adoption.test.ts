@@ -40,10 +40,14 @@ t.test('an object that the platform did not create stops the pass there, until i
   });
   const routes = await platform.kubectl('-n', namespace, 'get', 'ingressroute', '-o', 'name');
   t.equal(routes.stdout, '', 'what comes after it is skipped');
-  const events = await platform.kubectl(
-    ...['-n', namespace, 'get', 'events', '-o', 'json', '--field-selector', 'reason=ReconcileFailed'],
-  );
-  const { items } = JSON.parse(events.stdout) as { items: { type: string; involvedObject: { name: string } }[] };
+  const events = async () => {
+    const { stdout } = await platform.kubectl(
+      ...['-n', namespace, 'get', 'events', '-o', 'json', '--field-selector', 'reason=ReconcileFailed'],
+    );
+    return (JSON.parse(stdout) as { items: { type: string; involvedObject: { name: string } }[] }).items;
+  };
+  // It is told after the status.
+  const items = await eventually(events, (told) => told.length > 0);
   t.equal(items.length, 1, 'one Event, however often it failed');
   t.match(items, [{ type: 'Warning', involvedObject: { kind: 'App', name: 'api' } }]);
 

@@ -45,9 +45,15 @@ await known(key);
 async function exchange(bytes: string): Promise<string> {
   const socket = connect(Number(ingress.port), ingress.hostname);
   await once(socket, 'connect');
+  let answer = '';
+  socket.setEncoding('utf8').on('data', (chunk: string) => (answer += chunk));
+  // Whoever is refused before all of it was read may find the connection reset behind the answer.
+  socket.on('error', () => undefined);
+  const closed = once(socket, 'close');
   // Not ended: to the ingress that would be a client that has gone.
   socket.write(bytes);
-  return (await text(socket)).replace(/^Date: .*\r\n/gm, '');
+  await closed;
+  return answer.replace(/^Date: .*\r\n/gm, '');
 }
 
 t.test('1: no spelling of a header that the gate sets reaches the app from the client', async (t) => {
@@ -128,7 +134,7 @@ t.test('3: what a client forwards changes no decision', async (t) => {
     }
   });
 
-  await t.test('nor behind a proxy that the ingress trusts', { timeout: 120_000 }, async (t) => {
+  await t.test('nor behind a proxy that the ingress trusts', async (t) => {
     const trusting = await trustingIngress(t, platform);
     const through = (headers: Record<string, string>) => requestThroughIngress(trusting, url, { headers });
     await eventually(
@@ -148,6 +154,15 @@ t.test('3: what a client forwards changes no decision', async (t) => {
   });
 });
 
+/** A key that ends soon, and not before the platform has heard of it, however long that takes. */
+async function shortLivedKey(lifeMs = 2000): Promise<string> {
+  const expires = new Date(Date.now() + lifeMs).toISOString();
+  const made = await platform.svc(['key', 'create', '--plan', 'wide', '--expires', expires, ...flags]);
+  if (made.code === 0) return made.stdout.trim();
+  if (!made.stderr.includes('in the past')) throw new Error(made.stderr);
+  return shortLivedKey(2 * lifeMs);
+}
+
 t.test('4: every key that does not open the app is refused with the same bytes', async (t) => {
   const foreign = await testProject(t, platform);
   await platform.ok(['app', 'create', 'api', '--image', image, ...foreign.flags]);
@@ -158,7 +173,7 @@ t.test('4: every key that does not open the app is refused with the same bytes',
     ['of another app', await newKey('--app', 'other')],
     ['disabled', await newKey()],
     ['revoked', await newKey()],
-    ['expired', await newKey('--expires', new Date(Date.now() + 3000).toISOString())],
+    ['expired', await shortLivedKey()],
     ['with one letter changed', `${key.slice(0, 20)}${key[20] === 'a' ? 'b' : 'a'}${key.slice(21)}`],
     ['of no shape', 'nonsense'],
     ['empty', ''],

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { eventually, runningPlatform, testProject } from '../support/platform.ts';
+import { eventually, runningPlatform, testProject, type Answer } from '../support/platform.ts';
 
 const platform = await runningPlatform();
 const image = 'localhost:5000/svc/hello:v1';
@@ -67,15 +67,19 @@ t.test('a gated app serves only requests with a valid key', async (t) => {
   });
 
   await t.test('a burst over the plan gives 429 with Retry-After', async (t) => {
-    const answers = await Promise.all(
-      Array.from({ length: 60 }, () => platform.request(url, { headers: { 'X-API-Key': key } })),
-    );
-    const limited = answers.filter((answer) => answer.status === 429);
-    t.ok(limited.length > 0);
-    t.ok(answers.some((answer) => answer.status === 200));
-    t.equal(limited[0]?.json()['code'], 'rate_limited');
-    t.equal(limited[0]?.headers['retry-after'], '1');
-    t.match(limited[0]?.headers, {
+    const answers: Answer[] = [];
+    const has = (wanted: number) => answers.some(({ status }) => status === wanted);
+    while (!has(200) || !has(429)) {
+      answers.push(
+        ...(await Promise.all(
+          Array.from({ length: 60 }, () => platform.request(url, { headers: { 'X-API-Key': key } })),
+        )),
+      );
+    }
+    const limited = answers.find((answer) => answer.status === 429);
+    t.equal(limited?.json()['code'], 'rate_limited');
+    t.equal(limited?.headers['retry-after'], '1');
+    t.match(limited?.headers, {
       ratelimit: /^"rate";r=0;t=1$/,
       'ratelimit-policy': '"rate";q=5;w=1',
       'access-control-expose-headers': /RateLimit-Policy/,
@@ -196,12 +200,16 @@ t.test('revoking tells when the checkers have heard of it, and from then on no r
   const { flags } = await testProject(t, platform);
   const url = await gatedApp(flags);
   await platform.ok(['plan', 'create', 'wide', '--rate', '1000', '--burst', '1000', ...flags]);
-  const key = await platform.ok(['key', 'create', '--plan', 'wide', ...flags]);
-  const ask = () => platform.request(url, { headers: { 'X-API-Key': key } });
-  await eventually(ask, ({ status }) => status === 200);
-  const revoked = await platform.svc(['key', 'revoke', key.split('_')[1] ?? '', '--yes', ...flags]);
-  t.equal(revoked.code, 0);
-  t.match(revoked.stderr, /revoked on 2 of 2 replicas after \d+(\.\d+)? s/);
+  const revoke = async () => {
+    const key = await platform.ok(['key', 'create', '--plan', 'wide', ...flags]);
+    const ask = () => platform.request(url, { headers: { 'X-API-Key': key } });
+    await eventually(ask, ({ status }) => status === 200);
+    const revoked = await platform.svc(['key', 'revoke', key.split('_')[1] ?? '', '--yes', ...flags]);
+    t.equal(revoked.code, 0);
+    return { ask, said: revoked.stderr };
+  };
+  // A checker that was killed counts for 100 s more, and a busy one may take longer than the command waits.
+  const { ask } = await eventually(revoke, ({ said }) => /revoked on 2 of 2 replicas after \d+(\.\d+)? s/.test(said));
   const after = await Promise.all(Array.from({ length: 40 }, ask));
   t.same([...new Set(after.map(({ status }) => status))], [401]);
 });
@@ -231,7 +239,7 @@ t.test('a key of one environment opens nothing in another', async (t) => {
 });
 
 t.test('a gate is called gated once the ingress demands a key, and off once it demands none', async (t) => {
-  const { namespace, flags } = await testProject(t, platform);
+  const { project, namespace, flags } = await testProject(t, platform);
   await platform.ok(['app', 'create', 'api', '--image', image, ...flags]);
   const { url } = await platform.json<{ url: string }>(['app', 'show', 'api', ...flags]);
   await eventually(
@@ -254,13 +262,19 @@ t.test('a gate is called gated once the ingress demands a key, and off once it d
   t.equal((await eventually(gate, ({ gate: phase }) => phase !== 'lifting')).gate, 'off');
   t.same(await statuses(), [200]);
 
-  const events = await platform.kubectl('-n', namespace, 'get', 'events', '-o', 'jsonpath={.items[*].reason}');
-  for (const reason of ['GateApplied', 'GateLifted']) t.match(events.stdout, reason);
-  const audited = await platform.kubectl('-n', 'svc-system', 'logs', 'deploy/console-api', '--tail=2000');
-  const entries = audited.stdout
-    .split('\n')
-    .filter((line) => line.includes('apikey audit') && line.includes(namespace.replace(/-prod$/, '')))
-    .map((line) => JSON.parse(line) as { action: string; actor: string });
+  // They are told after the status, and a log has a line a moment after it was written.
+  await eventually(
+    () => platform.kubectl('-n', namespace, 'get', 'events', '-o', 'jsonpath={.items[*].reason}'),
+    ({ stdout }) => ['GateApplied', 'GateLifted'].every((reason) => stdout.includes(reason)),
+  );
+  const audited = async () => {
+    const logs = await platform.kubectl('-n', 'svc-system', 'logs', 'deploy/console-api', '--tail=-1', '--since=30m');
+    return logs.stdout
+      .split('\n')
+      .filter((line) => line.includes('apikey audit') && line.includes(project))
+      .map((line) => JSON.parse(line) as { action: string; actor: string });
+  };
+  const entries = await eventually(audited, (found) => found.some(({ action }) => action === 'gate.disable'));
   t.match(entries, [
     { action: 'gate.enable', actor: platform.info.adminEmail },
     { action: 'gate.disable', actor: platform.info.adminEmail },

@@ -37,6 +37,11 @@ t.test('an environment is bounded: limits, a network policy and pod security', a
       spec: { containers: [{ name: 'probe', image: hello, ...more }] },
     });
   const dryRun = (body: string) => platform.kubectlInput(body, 'create', '--dry-run=server', '-o', 'name', '-f', '-');
+  // Pods are taken once the cluster has made the namespace's own account.
+  await eventually(
+    () => dryRun(pod({})),
+    ({ code }) => code === 0,
+  );
   t.match(await dryRun(pod({ securityContext: { privileged: true } })), { code: 1, stderr: /violates PodSecurity/ });
   t.match(await dryRun(pod({})), { code: 0, stderr: /would violate PodSecurity "restricted/ }, 'told, not refused');
 });

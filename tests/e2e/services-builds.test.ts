@@ -12,6 +12,19 @@ interface Shown {
 }
 
 const apply = (object: object) => platform.kubectlInput(JSON.stringify(object), 'create', '-f', '-');
+const look = (namespace: string, what: string, name: string) =>
+  platform.kubectl('-n', namespace, 'get', what, name, '--ignore-not-found', '-o', 'name');
+/** Deletes an object, and resolves when it is gone. */
+async function remove(namespace: string, what: string, name: string): Promise<void> {
+  await eventually(
+    () => platform.kubectl('-n', namespace, 'delete', what, name, '--ignore-not-found', '--wait=false'),
+    ({ code }) => code === 0,
+  );
+  await eventually(
+    () => look(namespace, what, name),
+    ({ code, stdout }) => code === 0 && stdout === '',
+  );
+}
 const show = (namespace: string, kind: string, name: string) => async () => {
   const { stdout } = await platform.kubectl('-n', namespace, 'get', kind, name, '-o', 'json');
   return JSON.parse(stdout) as Shown;
@@ -34,7 +47,7 @@ t.test('an external service holds its name until it is deleted', async (t) => {
     ...['-n', namespace, 'patch', 'ssvc', 'orders', '--type=merge', '-p', '{"spec":{"type":"mysql"}}'],
   );
   t.match(changed.stderr, /type never changes/);
-  t.equal((await platform.kubectl('-n', namespace, 'delete', 'ssvc', 'orders', '--timeout=60s')).code, 0);
+  await remove(namespace, 'ssvc', 'orders');
   await platform.ok(create);
 });
 
@@ -43,10 +56,10 @@ t.test('a build tells how far the job of its name has come, and ends it when it 
   const source = { url: 'https://git.example.com/shop/api.git' };
   const build = (name: string) =>
     apply({ apiVersion, kind: 'Build', metadata: { name, namespace }, spec: { app: 'api', source } });
-  const look = (name: string) => show(namespace, 'sbuild', name);
+  const shown = (name: string) => show(namespace, 'sbuild', name);
   /** What a builder makes. */
   const begin = async (name: string, code: string) => {
-    const { metadata } = await eventually(look(name), ({ status }) => status?.phase === 'pending');
+    const { metadata } = await eventually(shown(name), ({ status }) => status?.phase === 'pending');
     const owner = { apiVersion, kind: 'Build', name, uid: metadata.uid, controller: true };
     const labels = { 'app.kubernetes.io/managed-by': 'kipper' };
     const resources = { limits: { memory: '128Mi' }, requests: { cpu: '10m', memory: '32Mi' } };
@@ -70,19 +83,18 @@ t.test('a build tells how far the job of its name has come, and ends it when it 
   t.equal((await build('bad')).code, 0);
   await begin('good', '');
   await begin('bad', 'console.error("no such commit"); process.exit(2)');
-  await eventually(look('good'), ({ status }) => status?.phase === 'succeeded');
-  const failed = await eventually(look('bad'), ({ status }) => status?.phase === 'failed');
+  await eventually(shown('good'), ({ status }) => status?.phase === 'succeeded');
+  const failed = await eventually(shown('bad'), ({ status }) => status?.phase === 'failed');
   t.equal(failed.status?.message, 'The program ended with 2: no such commit');
   t.ok(failed.status?.endedAt);
-  await platform.kubectl('-n', namespace, 'delete', 'jobs.batch', 'good', '--timeout=60s');
-  t.match((await look('good')()).status, { phase: 'succeeded' }, 'an end stays');
+  await remove(namespace, 'jobs.batch', 'good');
+  t.match((await shown('good')()).status, { phase: 'succeeded' }, 'an end stays');
 
   t.equal((await build('long')).code, 0);
   await begin('long', 'setTimeout(() => {}, 600000)');
-  await eventually(look('long'), ({ status }) => status?.phase === 'running');
-  t.equal((await platform.kubectl('-n', namespace, 'delete', 'sbuild', 'long', '--timeout=60s')).code, 0);
-  const left = await platform.kubectl('-n', namespace, 'get', 'jobs.batch', 'long', '--ignore-not-found', '-o', 'name');
-  t.equal(left.stdout, '');
+  await eventually(shown('long'), ({ status }) => status?.phase === 'running');
+  await remove(namespace, 'sbuild', 'long');
+  t.match(await look(namespace, 'jobs.batch', 'long'), { code: 0, stdout: '' }, 'its job went first');
   const changed = await platform.kubectl(
     ...['-n', namespace, 'patch', 'sbuild', 'good', '--type=merge', '-p', '{"spec":{"app":"web"}}'],
   );

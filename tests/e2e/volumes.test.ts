@@ -24,9 +24,13 @@ t.test('a volume keeps what one run writes for the next, and goes only when noth
   await platform.ok(['job', 'create', 'writer', '--image', image, ...words, '--volume', 'data:/data', ...flags]);
   for (const printed of ['line', 'line\nline']) {
     await platform.ok(['job', 'run', 'writer', ...flags]);
-    t.equal(await platform.ok(['job', 'logs', 'writer', ...flags]), printed);
+    await eventually(
+      () => platform.ok(['job', 'logs', 'writer', ...flags]),
+      (log) => log === printed,
+    );
   }
-  t.match(await show(), { status: 'ready', capacity: '64Mi', mountedBy: [{ kind: 'Job', name: 'writer' }] });
+  const mounted = await eventually(show, ({ status }) => status === 'ready');
+  t.match(mounted, { status: 'ready', capacity: '64Mi', mountedBy: [{ kind: 'Job', name: 'writer' }] });
 
   for (const [args, said] of [
     [['resize', 'data', '--size', '128Mi'], /class "local-path" cannot expand volumes.*volume_not_expandable/],

@@ -20,10 +20,6 @@ export interface Checkers {
   pods(): Promise<CheckerPod[]>;
   /** Resolves when so many are ready and no others are there, such as are being deleted and still answer. */
   ready(count: number): Promise<CheckerPod[]>;
-  /** Stops the checker's process for so long. How long kubectl takes makes it no longer. */
-  pause(pod: CheckerPod, seconds: number): Promise<void>;
-  /** Sends a signal to the checker's process. */
-  signal(pod: CheckerPod, signal: 'STOP' | 'KILL'): Promise<void>;
   /** Drops what they send to the store, in the way in which a network does that has failed: nobody is told. */
   cutOffStore(): Promise<void>;
   reconnectStore(): Promise<void>;
@@ -32,9 +28,6 @@ export interface Checkers {
 const namespace = 'svc-system';
 export const checkerReplicas = 2;
 const storePort = '5432';
-
-/** Its parent is the container's init. */
-const checkerProcess = '$(cat /proc/1/task/1/children)';
 
 /** So many connections at once meet every checker, all but surely: the ingress keeps two and opens the others anew. */
 const manyAtOnce = 20;
@@ -82,8 +75,6 @@ export function checkersOf(t: { teardown(end: () => unknown): void }, platform: 
     );
     return found.map(podOf);
   };
-  const inPod = ({ name }: CheckerPod, command: string) =>
-    platform.kubectl('-n', namespace, 'exec', name, '--', 'sh', '-c', `checker=${checkerProcess}; ${command}`);
 
   let rules: string[][] = [];
   const iptables = async (action: '-I' | '-D', rule: string[]) => {
@@ -100,15 +91,6 @@ export function checkersOf(t: { teardown(end: () => unknown): void }, platform: 
   return {
     pods,
     ready,
-    async pause(pod, seconds) {
-      const ended = await inPod(pod, `kill -STOP $checker; sleep ${seconds}; kill -CONT $checker`);
-      if (ended.code !== 0) throw new Error(ended.stderr);
-    },
-    async signal(pod, signal) {
-      const ended = await inPod(pod, `kill -${signal} $checker`);
-      // Whoever kills its container may not live to hear of it.
-      if (ended.code !== 0 && signal !== 'KILL') throw new Error(ended.stderr);
-    },
     async cutOffStore() {
       for (const { ip } of await ready(checkerReplicas)) {
         const rule = ['-s', ip, '-p', 'tcp', '--dport', storePort, '-j', 'DROP'];

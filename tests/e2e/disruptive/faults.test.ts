@@ -27,8 +27,11 @@ interface WorkerPod {
 }
 
 async function workerPods(): Promise<WorkerPod[]> {
-  const pods = await platform.kubectl('-n', 'svc-system', 'get', 'pods', '-l', 'app=svc-workers', '-o', 'json');
-  return (JSON.parse(pods.stdout || '{"items":[]}') as { items: WorkerPod[] }).items;
+  const pods = await eventually(
+    () => platform.kubectl('-n', 'svc-system', 'get', 'pods', '-l', 'app=svc-workers', '-o', 'json'),
+    ({ code }) => code === 0,
+  );
+  return (JSON.parse(pods.stdout) as { items: WorkerPod[] }).items;
 }
 
 async function restarts(): Promise<number> {
@@ -39,7 +42,10 @@ async function restarts(): Promise<number> {
 /** A new pod: the kubelet waits longer before every further restart of an old one. */
 async function freshWorkers(): Promise<void> {
   const before = new Set((await workerPods()).map(({ metadata }) => metadata.name));
-  await platform.kubectl('-n', 'svc-system', 'rollout', 'restart', 'deploy/svc-workers');
+  await eventually(
+    () => platform.kubectl('-n', 'svc-system', 'rollout', 'restart', 'deploy/svc-workers'),
+    ({ code }) => code === 0,
+  );
   await eventually(workerPods, (pods) => {
     const [pod] = pods;
     if (!pod || pods.length > 1 || before.has(pod.metadata.name)) return false;
@@ -47,38 +53,34 @@ async function freshWorkers(): Promise<void> {
   });
 }
 
-t.test(
-  'the workers are killed at every step of a rollout, and it still ends, once',
-  { timeout: 500_000 },
-  async (t) => {
-    const { flags } = await testProject(t, platform);
-    await platform.ok(['app', 'create', 'api', '--image', hello('v1'), ...flags]);
-    const history = () => platform.json<Entry[]>(['app', 'history', 'api', ...flags]);
+t.test('the workers are killed at every step of a rollout, and it still ends, once', async (t) => {
+  const { flags } = await testProject(t, platform);
+  await platform.ok(['app', 'create', 'api', '--image', hello('v1'), ...flags]);
+  const history = () => platform.json<Entry[]>(['app', 'history', 'api', ...flags]);
 
-    for (const [index, failpoint] of failpoints.entries()) {
-      await t.test(failpoint, async (t) => {
-        await freshWorkers();
-        const before = await restarts();
-        const armed = await eventually(
-          () => inWorkers('node', '-e', `require('fs').writeFileSync('/failpoints/${failpoint}','')`),
-          (ended) => ended.code === 0,
-        );
-        t.equal(armed.code, 0);
-        const image = hello(index % 2 === 0 ? 'v2' : 'v1');
-        const updated = await platform.svc(['app', 'update', 'api', '--image', image, ...flags]);
-        t.equal(updated.code, 0, updated.stderr);
-        // The record may have ended before its worker was killed.
-        const after = await eventually(restarts, (count) => count > before);
-        t.equal(after, before + 1, 'the workers were killed once');
-        const entries = await history();
-        t.equal(entries.length, index + 2);
-        t.match(entries[0], { revision: index + 2, image, status: 'succeeded' });
-      });
-    }
-  },
-);
+  for (const [index, failpoint] of failpoints.entries()) {
+    await t.test(failpoint, async (t) => {
+      await freshWorkers();
+      const before = await restarts();
+      const armed = await eventually(
+        () => inWorkers('node', '-e', `require('fs').writeFileSync('/failpoints/${failpoint}','')`),
+        (ended) => ended.code === 0,
+      );
+      t.equal(armed.code, 0);
+      const image = hello(index % 2 === 0 ? 'v2' : 'v1');
+      const updated = await platform.svc(['app', 'update', 'api', '--image', image, ...flags]);
+      t.equal(updated.code, 0, updated.stderr);
+      // The record may have ended before its worker was killed.
+      const after = await eventually(restarts, (count) => count > before);
+      t.equal(after, before + 1, 'the workers were killed once');
+      const entries = await history();
+      t.equal(entries.length, index + 2);
+      t.match(entries[0], { revision: index + 2, image, status: 'succeeded' });
+    });
+  }
+});
 
-t.test('Redis is flushed while a rollout is under way, and it still ends, once', { timeout: 300_000 }, async (t) => {
+t.test('Redis is flushed while a rollout is under way, and it still ends, once', async (t) => {
   const { flags } = await testProject(t, platform);
   await freshWorkers();
   await platform.ok(['app', 'create', 'api', '--image', hello('v1'), ...flags]);

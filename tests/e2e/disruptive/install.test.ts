@@ -1,14 +1,25 @@
 import t from 'tap';
 import { run } from '../../../infra/demo/program.ts';
 import { controllerNames } from '../../../runtime/contracts/api/health.ts';
-import { runningPlatform } from '../../support/platform.ts';
+import { eventually, runningPlatform } from '../../support/platform.ts';
 
 const platform = await runningPlatform();
 
 interface Item {
   kind: string;
-  metadata: { name: string; namespace?: string; resourceVersion: string; generation?: number };
+  metadata: {
+    name: string;
+    namespace?: string;
+    resourceVersion: string;
+    generation?: number;
+    labels?: object;
+    annotations?: object;
+  };
 }
+
+/** Of what has a status the version changes with it, and with every pod that comes or goes; the generation does not. */
+const versionOf = ({ generation, resourceVersion, labels, annotations }: Item['metadata']) =>
+  JSON.stringify([generation ?? resourceVersion, labels, annotations]);
 
 async function versions(): Promise<Map<string, string>> {
   const listed = await platform.kubectl(
@@ -17,10 +28,7 @@ async function versions(): Promise<Map<string, string>> {
   );
   const { items } = JSON.parse(listed.stdout) as { items: Item[] };
   return new Map(
-    items.map(({ kind, metadata }) => [
-      `${kind} ${metadata.namespace ?? ''}/${metadata.name}`,
-      metadata.resourceVersion,
-    ]),
+    items.map(({ kind, metadata }) => [`${kind} ${metadata.namespace ?? ''}/${metadata.name}`, versionOf(metadata)]),
   );
 }
 
@@ -58,10 +66,18 @@ t.test('svc install run again changes nothing', async (t) => {
 });
 
 t.test('every process runs as a pod; checker and interceptor twice, with disruption budgets', async (t) => {
-  const listed = await platform.kubectl('-n', 'svc-system', 'get', 'deploy', '-o', 'json');
-  const { items } = JSON.parse(listed.stdout) as {
-    items: { metadata: { name: string }; status: { readyReplicas?: number } }[];
+  interface Process {
+    metadata: { name: string };
+    spec: { replicas: number };
+    status: { readyReplicas?: number };
+  }
+  const processes = async () => {
+    const listed = await platform.kubectl('-n', 'svc-system', 'get', 'deploy', '-o', 'json');
+    return (JSON.parse(listed.stdout) as { items: Process[] }).items;
   };
+  const items = await eventually(processes, (all) =>
+    all.every(({ spec, status }) => status.readyReplicas === spec.replicas),
+  );
   t.same(Object.fromEntries(items.map((item) => [item.metadata.name, item.status.readyReplicas])), {
     'console-api': 1,
     'svc-authz': 2,
@@ -77,8 +93,10 @@ t.test('every process runs as a pod; checker and interceptor twice, with disrupt
 t.test('health, controllers and metrics answer from the start', async (t) => {
   const health = await platform.request(`${platform.info.api}/health`);
   t.equal(health.status, 200);
-  const controllers = await platform.request(`${platform.info.api}/health/controllers`);
-  t.equal(controllers.status, 200);
+  const controllers = await eventually(
+    () => platform.request(`${platform.info.api}/health/controllers`),
+    ({ status }) => status === 200,
+  );
   t.match(controllers.json(), { healthy: true, managerStarted: true, cacheSynced: true });
   const names = (controllers.json()['controllers'] as { name: string; registered: boolean }[]).map(({ name }) => name);
   t.same(names.sort(), [...controllerNames].sort());

@@ -33,7 +33,7 @@ async function told(): Promise<Record<string, string>> {
 
 async function rolledOut(): Promise<void> {
   for (const name of processes) {
-    const status = ['-n', 'svc-system', 'rollout', 'status', `deployment/${name}`, '--timeout=120s'];
+    const status = ['-n', 'svc-system', 'rollout', 'status', `deployment/${name}`, '--timeout=25s'];
     await eventually(
       () => platform.kubectl(...status),
       ({ code }) => code === 0,
@@ -57,7 +57,6 @@ async function templates(): Promise<unknown> {
   });
 }
 
-t.setTimeout(600_000);
 t.teardown(async () => {
   await platform.ok([
     ...['platform', 'config', 'set', '--no-trusted-proxies', '--no-private-networks', '--profile', 'default'],
@@ -67,6 +66,7 @@ t.teardown(async () => {
   const patch = { spec: { trustedProxies: null, allowPrivateNetworks: null, defaultLimits: null } };
   await platform.kubectl('patch', kind, 'platform', '--type=merge', '-p', JSON.stringify(patch));
   await eventually(show, ({ status }) => status === 'accepted');
+  await eventually(told, (now) => processes.every((name) => now[name] === ''));
   await rolledOut();
 });
 
@@ -108,9 +108,13 @@ t.test('limits and private networks of environments follow', async (t) => {
   interface Policy {
     spec: { egress: { to: { ipBlock?: { cidr: string; except?: string[] } }[] }[] };
   }
-  const policy = await get<Policy>('-n', namespace, 'networkpolicy', 'svc-environment');
-  const blocks = policy.spec.egress.flatMap(({ to }) => to.flatMap(({ ipBlock }) => ipBlock ?? []));
-  const opened = blocks.filter(({ cidr }) => /^(10|172|192)\./.test(cidr));
+  const blocksNow = async () => {
+    const policy = await get<Policy>('-n', namespace, 'networkpolicy', 'svc-environment');
+    return policy.spec.egress.flatMap(({ to }) => to.flatMap(({ ipBlock }) => ipBlock ?? []));
+  };
+  const isPrivate = ({ cidr }: { cidr: string }) => /^(10|172|192)\./.test(cidr);
+  const blocks = await eventually(blocksNow, (all) => all.some(isPrivate));
+  const opened = blocks.filter(isPrivate);
   t.same(
     opened.map(({ cidr }) => cidr),
     ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'],
@@ -184,10 +188,17 @@ t.test('an edit that is bad changes nothing, and the last good settings outlive 
   t.match(refused.message, /trustedProxies\.0: .*host bits/);
   t.match({ ...refused, status: before.status, message: before.message }, before);
   const events = ['-n', 'default', 'events', '--field-selector', 'reason=SettingsRefused'];
-  t.ok((await get<{ items: object[] }>(...events)).items.length > 0);
+  await eventually(
+    () => get<{ items: object[] }>(...events),
+    ({ items }) => items.length > 0,
+  );
 
-  await platform.kubectl('-n', 'svc-system', 'rollout', 'restart', 'deployment/svc-controllers');
-  await platform.kubectl('-n', 'svc-system', 'rollout', 'status', 'deployment/svc-controllers', '--timeout=25s');
+  for (const step of [['restart'], ['status', '--timeout=25s']]) {
+    await eventually(
+      () => platform.kubectl('-n', 'svc-system', 'rollout', ...step, 'deployment/svc-controllers'),
+      ({ code }) => code === 0,
+    );
+  }
   await eventually(
     () => platform.request(`${platform.info.api}/health/controllers`),
     ({ status }) => status === 200,

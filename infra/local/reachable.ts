@@ -1,0 +1,12 @@
+import { statSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+/** Others may pass through a folder. */
+const passable = 0o001;
+
+/** The nearest folder above `folder` that only its owner may pass; undefined when everybody can reach `folder`. */
+export function closedAncestor(folder: string): string | undefined {
+  const parent = dirname(folder);
+  if (parent === folder) return undefined;
+  return (statSync(parent).mode & passable) === 0 ? parent : closedAncestor(parent);
+}

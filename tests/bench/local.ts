@@ -1,0 +1,120 @@
+import { spawn } from 'node:child_process';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { root, run as runProgram } from '../../infra/demo/program.ts';
+import { homeAt } from '../../infra/local/home.ts';
+import { findSupervisor, stopSupervisor } from '../../infra/local/supervisor.ts';
+import { upLocal } from '../../infra/local/up.ts';
+import { systemClock } from '../../runtime/domain/clock.ts';
+import { createKubeClient } from '../../runtime/kube/client.ts';
+import { loadKubeConfig } from '../../runtime/kube/kubeconfig.ts';
+import { runningPlatform, uniqueName } from '../support/platform.ts';
+import { createSubject, throughPlatform, toZero } from './cold-start/subject.ts';
+import { median, printFigure } from './figure.ts';
+import { usageOf } from './local/process-tree.ts';
+
+/** What runs after a start has come to rest by then. */
+const settleMs = 30_000;
+const idleMs = 60_000;
+
+/**
+ * The embedded default: from a fresh clone of what is committed, with an empty npm cache, to the demo's last line; a warm
+ * start; everything at rest with the demo's apps in place; and cold starts of a Node function. PostgreSQL and Redis must be
+ * installed. `--skip-clone` leaves out the first, `--starts <n>` are 20 by default.
+ */
+export async function run(args: string[]): Promise<void> {
+  const { values } = parseArgs({
+    args,
+    options: { 'skip-clone': { type: 'boolean', default: false }, starts: { type: 'string', default: '20' } },
+  });
+  const scratch = mkdtempSync(join(tmpdir(), 'svc-bench-'));
+  const folder = join(scratch, 'home');
+  // Root's PostgreSQL runs as another user.
+  chmodSync(scratch, 0o711);
+  const home = homeAt(folder);
+  process.env['SVC_HOME'] = folder;
+  try {
+    if (!values['skip-clone']) {
+      const seconds = await fromFreshClone(scratch, folder);
+      printFigure({ name: 'local.fresh-clone', value: seconds, unit: 's', target: { operator: '<', value: 180 } });
+    }
+    await upLocal({ folder, log });
+    await stopSupervisor(home);
+    const begun = performance.now();
+    await upLocal({ folder, log });
+    const warm = (performance.now() - begun) / 1000;
+    printFigure({ name: 'local.warm-start', value: warm, unit: 's', target: { operator: '<', value: 10 } });
+    await rest(home.process, folder);
+    await coldStarts(Number(values.starts));
+  } finally {
+    await stopSupervisor(home);
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+/** Seconds of `npm start -- --detach` in a clone, the clone included. What it started is left for the other figures. */
+async function fromFreshClone(scratch: string, folder: string): Promise<number> {
+  const clone = join(scratch, 'clone');
+  const env = {
+    ...process.env,
+    SVC_HOME: folder,
+    npm_config_cache: join(scratch, 'npm'),
+    // The way to the registry is the machine's own.
+    npm_config_userconfig: process.env['npm_config_userconfig'] ?? join(homedir(), '.npmrc'),
+    PATH: (process.env['PATH'] ?? '')
+      .split(delimiter)
+      .filter((entry) => !entry.includes('node_modules'))
+      .join(delimiter),
+  };
+  const begun = performance.now();
+  const cloned = await runProgram('git', ['clone', '--quiet', root, clone]);
+  if (cloned.code !== 0) throw new Error(cloned.stderr);
+  const child = spawn('npm', ['start', '--', '--detach'], { cwd: clone, env, stdio: ['ignore', 'ignore', 'inherit'] });
+  const code = await new Promise((resolve, reject) => child.once('error', reject).once('close', resolve));
+  if (code !== 0) throw new Error(`npm start ended with ${String(code)}`);
+  return (performance.now() - begun) / 1000;
+}
+
+/** Memory counts shared pages once (proportional set size); time is that of all processes, those that ended included. */
+async function rest(processFile: string, folder: string): Promise<void> {
+  const supervisor = findSupervisor(homeAt(folder));
+  if (!supervisor) throw new Error(`${processFile} names no process that runs`);
+  await systemClock.sleep(settleMs);
+  const before = usageOf(supervisor.pid);
+  await systemClock.sleep(idleMs);
+  const after = usageOf(supervisor.pid);
+  const percent = ((after.cpuSeconds - before.cpuSeconds) / (idleMs / 1000)) * 100;
+  for (const { command, megabytes } of after.processes) log(`${megabytes.toFixed(0).padStart(5)} MB  ${command}`);
+  printFigure({ name: 'local.idle-memory', value: after.megabytes, unit: 'MB', target: { operator: '<', value: 700 } });
+  printFigure({ name: 'local.idle-cpu', value: percent, unit: '%', target: { operator: '<', value: 5 } });
+}
+
+async function coldStarts(count: number): Promise<void> {
+  const platform = await runningPlatform();
+  const project = uniqueName('bench');
+  const kube = createKubeClient(loadKubeConfig(platform.info.kubeconfig));
+  try {
+    await platform.ok(['project', 'create', project, '--environment', 'prod']);
+    const subject = await createSubject(platform, kube, project);
+    const times: number[] = [];
+    for (let start = 0; start < count; start++) {
+      await toZero(subject);
+      const steps = await throughPlatform(subject);
+      times.push(steps.firstByte);
+      log(`cold start ${start + 1}: ${JSON.stringify(steps)}`);
+    }
+    await subject.pods.stop();
+    const value = median(times);
+    printFigure({ name: 'local.cold-start', value, unit: 'ms', target: { operator: '<', value: 300 } });
+    printFigure({ name: 'local.cold-start.slowest', value: Math.max(...times), unit: 'ms' });
+  } finally {
+    await platform.ok(['project', 'delete', project, '--yes']);
+    await kube.close();
+  }
+}
+
+function log(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
