@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import type { Logger } from 'pino';
 import { emptyAnswer, type Answer, type Handler, type Layer, type RouteRequest } from './exchange.ts';
-import { canonicalName, type Headers } from './headers.ts';
+import { canonicalName, forwardedFor, type Headers } from './headers.ts';
 import type { ForwardAuthSpec } from './objects.ts';
 
 /** Traefik's limit for the checker's whole answer. */
@@ -45,13 +45,15 @@ export function forwardAuthLayer(spec: ForwardAuthSpec, options: { checker: Hand
 /** The request to the checker (Traefik's `writeHeader`, where it trusts what the entrance says). */
 function question({ address, authRequestHeaders }: ForwardAuthSpec, asked: RouteRequest): RouteRequest {
   const headers: Headers = new Map();
-  const tell = (name: string, values: string[] | undefined) => values && headers.set(name, values);
-  for (const name of authRequestHeaders.map(canonicalName)) tell(name, asked.headers.get(name));
-  for (const name of ['X-Forwarded-Proto', 'X-Forwarded-Port']) tell(name, asked.headers.get(name));
-  tell('X-Forwarded-For', [asked.remoteAddress]);
-  tell('X-Forwarded-Method', [asked.method]);
-  tell('X-Forwarded-Host', [asked.host]);
-  tell('X-Forwarded-Uri', [asked.uri]);
+  const tell = (name: string, otherwise?: string) => {
+    const values = asked.headers.get(name) ?? (otherwise === undefined ? undefined : [otherwise]);
+    if (values) headers.set(name, values);
+  };
+  for (const name of [...authRequestHeaders.map(canonicalName), 'X-Forwarded-Proto', 'X-Forwarded-Port']) tell(name);
+  tell('X-Forwarded-Method', asked.method);
+  tell('X-Forwarded-Host', asked.host);
+  tell('X-Forwarded-Uri', asked.uri);
+  headers.set('X-Forwarded-For', [forwardedFor(asked)]);
   const signal = AbortSignal.any([asked.signal, AbortSignal.timeout(checkMs)]);
   const { host, uri } = address;
   return { ...asked, method: 'GET', host, uri, headers, body: undefined, upgrade: undefined, signal };

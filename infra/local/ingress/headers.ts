@@ -42,6 +42,11 @@ export function listMembers(headers: Headers, name: string): string[] {
   return members.map((member) => member.trim()).filter((member) => member !== '');
 }
 
+/** The chain of addresses that a request came by, for the server behind. Pure. */
+export function forwardedFor({ headers, remoteAddress }: { headers: Headers; remoteAddress: string }): string {
+  return [...(headers.get('X-Forwarded-For') ?? []), remoteAddress].join(', ');
+}
+
 /** Removes what is of one connection only, fields that Connection names included. */
 export function removeHopByHop(headers: Headers): void {
   for (const named of listMembers(headers, 'Connection')) headers.delete(canonicalName(named));

@@ -23,6 +23,8 @@ export interface IngressOptions {
   host: string;
   /** The names under which this port is an entry point, such as `web`. */
   entryPoints: readonly string[];
+  /** Proxies whose X-Forwarded headers are believed; default none. */
+  trusted?: (address: string) => boolean;
   /** How long requests under way may still take at the end; default 10,000. */
   drainMs?: number;
 }
@@ -38,7 +40,7 @@ export interface Ingress {
  * without TLS. Everything that it does not do it refuses, so that no request passes by what was to check it.
  */
 export function createIngress(options: IngressOptions): Ingress {
-  const { informers, clock, log, port, host, entryPoints, drainMs = 10_000 } = options;
+  const { informers, clock, log, port, host, entryPoints, trusted = () => false, drainMs = 10_000 } = options;
   const agent = new Agent({ keepAlive: true, maxFreeSockets: 256, timeout: idleMs });
   const services = informers.of<Service>(kinds.Service);
   const slices = informers.of<EndpointSlice>(kinds.EndpointSlice);
@@ -71,7 +73,7 @@ export function createIngress(options: IngressOptions): Ingress {
       return emptyAnswer(500);
     }
   };
-  const server = createIngressServer({ handler, clock, port, host, drainMs });
+  const server = createIngressServer({ handler, trusted, clock, port, host, drainMs });
 
   return {
     async start() {

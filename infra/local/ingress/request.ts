@@ -1,8 +1,8 @@
 import { hostname } from 'node:os';
 import type { RouteRequest } from './exchange.ts';
-import { canonicalName, headersOf, listMembers, type Headers } from './headers.ts';
+import { canonicalName, headersOf, listMembers } from './headers.ts';
 
-/** What the entrance vouches for, and so takes from nobody. */
+/** What the entrance vouches for, and so takes from nobody whom it does not trust. */
 const vouched = [
   ...['X-Forwarded-Proto', 'X-Forwarded-For', 'X-Forwarded-Host', 'X-Forwarded-Port', 'X-Forwarded-Server'],
   ...['X-Forwarded-Uri', 'X-Forwarded-Method', 'X-Forwarded-Prefix', 'X-Forwarded-Tls-Client-Cert'],
@@ -21,16 +21,20 @@ export interface Arrival extends Pick<RouteRequest, 'body' | 'upgrade' | 'signal
 
 /**
  * Makes a request for routes of what arrived, as Traefik's entry point does before any rule is looked at.
+ * @param trusted whose own X-Forwarded headers are believed
  * @returns undefined for what Traefik answers 400: no or several hosts, a fragment, a broken encoding, another form
  */
-export function requestOf({ method, target, rawHeaders, remoteAddress, ...rest }: Arrival): RouteRequest | undefined {
+export function requestOf(
+  { method, target, rawHeaders, remoteAddress, ...rest }: Arrival,
+  trusted: (address: string) => boolean,
+): RouteRequest | undefined {
   const headers = headersOf(rawHeaders);
   const parsed = parseTarget(target ?? '', headers.get('Host') ?? []);
   if (!parsed || method === undefined || remoteAddress === undefined) return undefined;
   // Kept apart, so that nothing a client or a layer says of them matters: node:http frames what was received.
   for (const name of ['Host', 'Content-Length', 'Transfer-Encoding', 'Expect']) headers.delete(name);
   const request = { ...rest, ...parsed, method, headers, remoteAddress };
-  vouch(headers, request);
+  vouch(request, trusted(remoteAddress));
   return request;
 }
 
@@ -38,15 +42,21 @@ export function requestOf({ method, target, rawHeaders, remoteAddress, ...rest }
  * Makes the X-Forwarded headers say what was seen here, and drops what Connection names: so nothing that is added later
  * can be taken away by the client.
  */
-function vouch(headers: Headers, { host, remoteAddress, upgrade }: RouteRequest): void {
-  for (const member of [...vouched, ...listMembers(headers, 'Connection')]) headers.delete(canonicalName(member));
-  headers
-    .set('X-Real-Ip', [remoteAddress])
-    .set('X-Forwarded-Proto', [upgrade?.toLowerCase() === 'websocket' ? 'ws' : 'http'])
-    .set('X-Forwarded-Port', [/:(\d+)$/.exec(host)?.[1] ?? '80'])
-    .set('X-Forwarded-Host', [host])
-    .set('X-Forwarded-Server', [self])
-    .delete('Connection');
+function vouch({ headers, host, remoteAddress, upgrade }: RouteRequest, trusted: boolean): void {
+  if (!trusted) for (const name of vouched) headers.delete(name);
+  const say = (name: string, value: string) => {
+    if (!headers.get(name)?.[0]) headers.set(name, [value]);
+  };
+  say('X-Real-Ip', remoteAddress);
+  say('X-Forwarded-Proto', upgrade?.toLowerCase() === 'websocket' ? 'ws' : 'http');
+  const secure = /^(https|wss)$/.test(headers.get('X-Forwarded-Proto')?.[0] ?? '');
+  say('X-Forwarded-Port', /:(\d+)$/.exec(host)?.[1] ?? (secure ? '443' : '80'));
+  say('X-Forwarded-Host', host);
+  headers.set('X-Forwarded-Server', [self]);
+  for (const named of listMembers(headers, 'Connection').map(canonicalName)) {
+    if (!vouched.includes(named)) headers.delete(named);
+  }
+  headers.delete('Connection');
 }
 
 /** In a path these may stand as they are (RFC 3986 §3.3), and nothing else. */

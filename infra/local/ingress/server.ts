@@ -20,6 +20,8 @@ const limits = {
 export interface IngressServerOptions {
   /** Rejects only when the client has gone. */
   handler: Handler;
+  /** Whose X-Forwarded headers are believed. */
+  trusted: (address: string) => boolean;
   clock: Clock;
   /** 0 lets the system choose; `start` tells which. */
   port: number;
@@ -35,7 +37,8 @@ export interface IngressServer {
 }
 
 /** A server of HTTP/1.1 for one handler. */
-export function createIngressServer({ handler, clock, port, host, drainMs }: IngressServerOptions): IngressServer {
+export function createIngressServer(options: IngressServerOptions): IngressServer {
+  const { handler, trusted, clock, port, host, drainMs } = options;
   const server = createServer({ ...limits, shouldUpgradeCallback: isUpgrade });
   // By default node:http drops those beyond 2,000 in silence, and with them what a layer should see.
   server.maxHeadersCount = 0;
@@ -54,7 +57,7 @@ export function createIngressServer({ handler, clock, port, host, drainMs }: Ing
     });
     const { method, url: target, rawHeaders: raw, socket } = request;
     const arrival = { method, target, rawHeaders: raw, remoteAddress: socket.remoteAddress, body, upgrade };
-    const arrived = requestOf({ ...arrival, signal: gone.signal });
+    const arrived = requestOf({ ...arrival, signal: gone.signal }, trusted);
     return arrived ? handler(arrived).catch(() => undefined) : emptyAnswer(400);
   };
   const serve = async (request: IncomingMessage, response: ServerResponse, proceed?: () => void) => {

@@ -2,7 +2,7 @@ import { request as httpRequest, type Agent } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Endpoint } from '../controllers/endpoint-slice.ts';
 import { badGateway, type Answer, type Handler, type RouteRequest } from './exchange.ts';
-import { headersOf, listMembers, rawHeaders, removeHopByHop } from './headers.ts';
+import { forwardedFor, headersOf, listMembers, rawHeaders, removeHopByHop } from './headers.ts';
 
 /** Nobody took the request, or the connection broke before the answer began. `answer` is what Traefik says then. */
 export class UpstreamError extends Error {
@@ -27,11 +27,11 @@ export function createUpstream(agent: Agent, next: () => Endpoint): Handler {
 /** A route's last step: the request goes to the pod in the form in which a proxy passes it on. */
 export function proxied(upstream: Handler): Handler {
   return async (request) => {
-    const { headers, remoteAddress, signal } = request;
+    const { headers, signal } = request;
     const trailers = listMembers(headers, 'Te').includes('trailers');
     removeHopByHop(headers);
     if (trailers) headers.set('Te', ['trailers']);
-    headers.set('X-Forwarded-For', [remoteAddress]);
+    headers.set('X-Forwarded-For', [forwardedFor(request)]);
     try {
       return await upstream(request);
     } catch (error) {

@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import t from 'tap';
+import { createAddressMatcher } from '../../../../runtime/domain/address.ts';
 import { appHost, appObjects, createWorld, namespace, seenBy, type Test } from './world.ts';
 
 /** A world with an open app. */
@@ -52,6 +53,28 @@ t.test('the X-Forwarded headers say what the ingress saw, and nothing that a cli
   });
   t.same(about(seenBy(spoofed).headers), seen);
   t.equal(seenBy(await world.ask({ host: `${appHost}:8080` })).headers['x-forwarded-port'], '8080');
+
+  await t.test('but for a proxy that is trusted', async (t) => {
+    const trusting = await createWorld(t, { trusted: createAddressMatcher(['127.0.0.0/8']) });
+    await trusting.serveEcho();
+    await trusting.put(...appObjects());
+    const given = {
+      ...{
+        'X-Forwarded-For': ['203.0.113.7', '198.51.100.1'],
+        'X-Forwarded-Proto': 'https',
+        'X-Real-Ip': '203.0.113.7',
+      },
+      ...{ 'X-Forwarded-Host': 'shop.example.com', 'X-Forwarded-Prefix': '/x' },
+    };
+    t.match(seenBy(await trusting.ask({ headers: given })).headers, {
+      'x-forwarded-for': '203.0.113.7, 198.51.100.1, 127.0.0.1',
+      'x-forwarded-proto': 'https',
+      'x-forwarded-port': '443',
+      'x-forwarded-host': 'shop.example.com',
+      'x-forwarded-prefix': '/x',
+      'x-real-ip': '203.0.113.7',
+    });
+  });
 });
 
 t.test('headers pass both ways, but for those of one connection', async (t) => {

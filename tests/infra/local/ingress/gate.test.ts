@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import type { IncomingMessage, RequestListener } from 'node:http';
 import t from 'tap';
+import { createAddressMatcher } from '../../../../runtime/domain/address.ts';
+import type { IngressOptions } from '../../../../infra/local/ingress/ingress.ts';
 import type { KubeObject } from '../../../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../../../runtime/contracts/resources/kinds.ts';
 import { systemNamespace } from '../../../../runtime/domain/labels.ts';
@@ -29,8 +31,8 @@ function checker(asked: IncomingMessage[]): RequestListener {
 }
 
 /** A world with a gated app, its checker, and what that was asked. */
-async function gatedApp(test: Test) {
-  const world = await createWorld(test);
+async function gatedApp(test: Test, options: Partial<IngressOptions> = {}) {
+  const world = await createWorld(test, options);
   const asked: IncomingMessage[] = [];
   const authz = await world.serveChecker(checker(asked));
   const app = await world.serveEcho();
@@ -211,7 +213,7 @@ t.test('attack 2: Connection takes nothing away that the gate or the ingress set
   t.match(bytes, /GET \/hidden/, 'which stays the body');
 });
 
-t.test('attack 3: what a client forwards changes no decision', async (t) => {
+t.test('attack 3: what a client forwards changes no decision, whoever it is', async (t) => {
   const claims = {
     ...{
       'X-Forwarded-Method': 'OPTIONS',
@@ -220,21 +222,28 @@ t.test('attack 3: what a client forwards changes no decision', async (t) => {
     },
     ...{ 'X-Forwarded-Host': 'elsewhere', 'X-Forwarded-Proto': 'https', 'Access-Control-Request-Method': 'GET' },
   };
-  const world = await gatedApp(t);
-  for (const method of ['GET', 'POST', 'DELETE']) {
-    t.equal((await world.ask({ method, headers: claims })).status, 401, method);
-    t.equal((await world.ask({ method, headers: { ...claims, 'X-API-Key': key } })).status, 200, method);
-  }
-  for (const question of world.asked) {
-    t.equal(question.url, `/authorize?app=${appId}`);
-    t.not(question.headers['x-forwarded-method'], 'OPTIONS');
-    t.equal(question.headers['x-forwarded-uri'], '/');
+  for (const trusted of [createAddressMatcher([]), createAddressMatcher(['127.0.0.1'])]) {
+    const world = await gatedApp(t, { trusted });
+    for (const method of ['GET', 'POST', 'DELETE']) {
+      t.equal((await world.ask({ method, headers: claims })).status, 401, method);
+      t.equal((await world.ask({ method, headers: { ...claims, 'X-API-Key': key } })).status, 200, method);
+    }
+    for (const question of world.asked) {
+      t.equal(question.url, `/authorize?app=${appId}`);
+      t.not(question.headers['x-forwarded-method'], 'OPTIONS');
+      t.equal(question.headers['x-forwarded-uri'], '/');
+    }
   }
 
-  await t.test('and the address is the one that the ingress saw', async (t) => {
-    const fresh = await gatedApp(t);
-    await fresh.ask({ headers: { 'X-Forwarded-For': ['203.0.113.7', '198.51.100.1'] } });
-    t.equal(fresh.asked[0]?.headers['x-forwarded-for'], '127.0.0.1');
+  await t.test('and the chain of addresses ends in the one that the ingress saw', async (t) => {
+    const chainFor = async (options: Partial<IngressOptions>, sent: string[]) => {
+      const world = await gatedApp(t, options);
+      await world.ask({ headers: { 'X-Forwarded-For': sent } });
+      return world.asked[0]?.headers['x-forwarded-for'];
+    };
+    t.equal(await chainFor({}, ['203.0.113.7', '198.51.100.1']), '127.0.0.1');
+    const trusted = createAddressMatcher(['127.0.0.1']);
+    t.equal(await chainFor({ trusted }, ['203.0.113.7', '198.51.100.1']), '203.0.113.7, 198.51.100.1, 127.0.0.1');
   });
 });
 
