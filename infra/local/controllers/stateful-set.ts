@@ -1,5 +1,5 @@
 import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
-import { isPodEnded, isPodReady, type Pod } from '../../../runtime/contracts/pod.ts';
+import { isPodEnded, isPodLive, isPodReady, type Pod } from '../../../runtime/contracts/pod.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { ControllerDefinition } from '../../../runtime/kube/controller.ts';
 import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
@@ -26,27 +26,21 @@ export function statefulSetController(kube: KubeClient): ControllerDefinition<St
   /** One step towards what is asked for; the pod it concerns brings the next one. */
   const step = async (set: Stored<StatefulSet>, pods: readonly Stored<Pod>[], revision: string) => {
     const wanted = set.spec.replicas ?? 1;
-    const at = (index: number) => pods.find(({ metadata }) => metadata.name === `${set.metadata.name}-${index}`);
+    const isStale = ({ metadata }: Pod) => metadata.labels?.[revisionLabel] !== revision;
     for (let index = 0; index < wanted; index++) {
-      const pod = at(index);
+      const pod = pods.find((each) => indexOf(each) === index);
       if (!pod) {
         await ensureClaims(set, index);
         await kube.create(numberedPod(set, index, revision));
         return;
       }
-      if (isPodEnded(pod)) await remove(kube, pod);
+      if (isPodReady(pod) && isPodLive(pod)) continue;
       // A pod of the old template that does not serve is not waited for: the new one may be its cure.
-      const stale = pod.metadata.labels?.[revisionLabel] !== revision;
-      if (going(pod) || isPodEnded(pod)) return;
-      if (!isPodReady(pod)) {
-        if (stale) await remove(kube, pod);
-        return;
-      }
+      if (isPodEnded(pod) || isStale(pod)) await remove(kube, pod);
+      return;
     }
     const last = pods.toSorted((a, b) => indexOf(b) - indexOf(a));
-    const surplus = last.find((pod) => indexOf(pod) >= wanted);
-    const stale = last.find(({ metadata }) => metadata.labels?.[revisionLabel] !== revision);
-    const next = surplus ?? stale;
+    const next = last.find((pod) => indexOf(pod) >= wanted) ?? last.find(isStale);
     if (next && !last.some(going)) await remove(kube, next);
   };
 

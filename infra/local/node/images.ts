@@ -6,7 +6,6 @@ import { join } from 'node:path';
 /** What an image says about how it is run; the same fields as a container image's configuration. */
 export interface ImageConfiguration {
   entrypoint?: string[];
-  command?: string[];
   env?: Record<string, string>;
   /** Where the image's folder lies in the eyes of its programs; default `/app`. */
   workingDir?: string;

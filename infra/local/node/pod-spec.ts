@@ -8,7 +8,6 @@ export interface Probe {
   httpGet?: { path?: string; port: string };
   tcpSocket?: { port: string };
   exec?: { command: string[] };
-  initialDelaySeconds?: number;
   periodSeconds?: number;
   timeoutSeconds?: number;
   failureThreshold?: number;

@@ -43,10 +43,8 @@ async function succeeds(probe: Probe, { container, address, execute }: ProbeCont
  */
 export async function watchProbe(probe: Probe, context: ProbeContext, tell: (well: boolean) => void): Promise<void> {
   const { clock, signal } = context;
-  const { initialDelaySeconds = 0, periodSeconds = 10, failureThreshold = 3 } = probe;
+  const { periodSeconds = 10, failureThreshold = 3 } = probe;
   const periodMs = periodSeconds * 1000;
-  const sleep = (ms: number) => clock.sleep(ms, signal).catch(() => undefined);
-  if (initialDelaySeconds > 0) await sleep(initialDelaySeconds * 1000);
   let verdict: boolean | undefined;
   let badSince: number | undefined;
   let eager = true;
@@ -59,7 +57,7 @@ export async function watchProbe(probe: Probe, context: ProbeContext, tell: (wel
     const lasting = badSince !== undefined && now - badSince >= (failureThreshold - 1) * periodMs;
     if (verdict !== well && (well || lasting)) tell((verdict = well));
     eager &&= !well;
-    await sleep(eager ? Math.min(eagerMs, periodMs) : periodMs);
+    await clock.sleep(eager ? Math.min(eagerMs, periodMs) : periodMs, signal).catch(() => undefined);
   }
 }
 

@@ -73,10 +73,7 @@ export async function programOf(
   return {
     container: name,
     translate,
-    command: translate([
-      ...(container.command ?? image.entrypoint ?? []),
-      ...(container.args ?? (container.command ? [] : (image.command ?? []))),
-    ]),
+    command: translate([...(container.command ?? image.entrypoint ?? []), ...(container.args ?? [])]),
     cwd: work,
     env: {
       HOME: work,

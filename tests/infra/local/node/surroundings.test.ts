@@ -61,6 +61,15 @@ console.log(JSON.stringify(Object.fromEntries(names.map((name) => [name, process
   t.match(home, ended.metadata.uid, 'nothing of the node itself');
 });
 
+t.test('a variable of a kind that the platform does not write is refused', async (t) => {
+  const { image, pod, until } = await startNode(t);
+  await image('tool:1', '');
+  const env = [{ name: 'HOST', valueFrom: { fieldRef: { fieldPath: 'status.hostIP' } } }];
+  await pod('unsupported', { containers: [{ name: 'main', image: 'tool:1', command: ['true'], env }] });
+  const refused = await until('unsupported', waitingFor('CreateContainerConfigError'));
+  t.match(refused.status?.containerStatuses?.[0]?.state?.waiting?.message, /status.hostIP.* is not supported/);
+});
+
 t.test('a pod waits for the image, Secret or volume that it names, and says for which', async (t) => {
   const { image, pod, until, kube } = await startNode(t);
   const env = [{ name: 'TOKEN', valueFrom: { secretKeyRef: { name: 'keys', key: 'TOKEN' } } }];
