@@ -12,8 +12,7 @@ import { managedByLabel, managedByValue, systemNamespace } from '../../runtime/d
 import { applyObject, deleteChild, ForeignObjectError, NotYetError, refOf } from '../../runtime/kube/children.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { customResourceDefinitions } from '../crds/custom-resources.ts';
-import { installation, platformConfigOf } from '../manifests/platform/installation.ts';
-import { gateScrape } from '../manifests/platform/scrape.ts';
+import { installation, optionalManifests, platformConfigOf } from '../manifests/platform/installation.ts';
 import { systemSecrets, type SecretName } from '../manifests/platform/secrets.ts';
 import { otherSettings, type PlatformSettings } from '../manifests/platform/settings.ts';
 import { findIngressAddress } from './ingress-address.ts';
@@ -69,7 +68,8 @@ export async function installPlatform(asked: PlatformSettings, options: InstallO
     note(`Secret ${systemNamespace}/${systemSecrets[secret].name}`, await ensureSecret(kube, secret));
   }
   for (const object of [...access, ...stores, ...platform]) await apply(object);
-  if (!settings.scrape) await removeScrape(kube, log);
+  const wanted = new Set(platform.map(nameOf));
+  for (const object of optionalManifests(settings)) if (!wanted.has(nameOf(object))) await removeOwn(object, kube, log);
   if (report.created.length + report.updated.length === 0) log('unchanged');
   await untilReady(
     [...stores, ...platform].filter(({ kind }) => /^(Deployment|StatefulSet)$/.test(kind)).map((o) => o.metadata.name),
@@ -119,14 +119,16 @@ function storedBeside({ others }: PlatformSettings, live: KubeObject | undefined
   return Object.fromEntries(fields);
 }
 
-/** Takes away what an installation with `scrape` made. */
-async function removeScrape(kube: KubeClient, log: InstallOptions['log']): Promise<void> {
-  const scrape = gateScrape();
-  const { name, namespace } = scrape.metadata;
-  const live = (await isKnown(kube, kinds.PodMonitor)) && (await kube.get(kinds.PodMonitor, name, namespace));
+/** Takes away what an installation with other settings made. */
+async function removeOwn(object: KubeObject, kube: KubeClient, log: InstallOptions['log']): Promise<void> {
+  const { name, namespace } = object.metadata;
+  const kind = object.kind === kinds.PodMonitor.kind ? kinds.PodMonitor : kinds.PodDisruptionBudget;
+  // An operator's kind is not there without it.
+  if (kind === kinds.PodMonitor && !(await isKnown(kube, kind))) return;
+  const live = await kube.get(kind, name, namespace);
   if (!live || live.metadata.labels?.[managedByLabel] !== managedByValue) return;
-  await deleteChild(kube, undefined, refOf(scrape));
-  log(`deleted ${nameOf(scrape)}`);
+  await deleteChild(kube, undefined, refOf(object));
+  log(`deleted ${nameOf(object)}`);
 }
 
 /** Everything that {@link installPlatform} applies but the Secrets, whose values exist in the cluster only. Pure. */

@@ -26,7 +26,14 @@ async function adopted(namespace: string, name: string): Promise<Condition | und
 t.test('an object that the platform did not create stops the pass there, until it is gone', async (t) => {
   const { namespace, flags } = await testProject(t, platform);
   const show = () => platform.json<Shown>(['app', 'show', 'api', ...flags]);
-  await platform.kubectl('-n', namespace, 'create', 'service', 'clusterip', 'api', '--tcp=1:1');
+  const service = {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: 'api', namespace },
+    spec: { ports: [{ port: 1 }] },
+  };
+  const made = await platform.kubectlInput(JSON.stringify(service), 'create', '-f', '-');
+  t.equal(made.code, 0, made.stderr);
   await platform.ok(['app', 'create', 'api', '--image', hello, '--port', '8080', '--no-wait', ...flags]);
   const failed = await eventually(show, ({ status }) => status === 'failed');
   t.match(

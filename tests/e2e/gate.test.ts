@@ -1,5 +1,6 @@
 import t from 'tap';
 import { eventually, runningPlatform, testProject, type Answer } from '../support/platform.ts';
+import { scaled } from '../support/replicas.ts';
 
 const platform = await runningPlatform();
 const image = 'localhost:5000/svc/hello:v1';
@@ -197,6 +198,7 @@ t.test('a rotated key gives way to its successor', async (t) => {
 });
 
 t.test('revoking tells when the checkers have heard of it, and from then on no request passes', async (t) => {
+  await scaled(t, platform, 'svc-authz', 2);
   const { flags } = await testProject(t, platform);
   const url = await gatedApp(flags);
   await platform.ok(['plan', 'create', 'wide', '--rate', '1000', '--burst', '1000', ...flags]);

@@ -10,7 +10,7 @@ interface Environment {
   limits: { pods: number };
 }
 
-t.test('an environment is bounded: limits, a network policy and pod security', async (t) => {
+t.test('an environment is bounded: limits and a network policy', async (t) => {
   const { namespace, flags } = await testProject(t, platform);
   const project = flags[1] ?? '';
   const bounds = async () => {
@@ -28,41 +28,6 @@ t.test('an environment is bounded: limits, a network policy and pod security', a
   // Somebody who takes a bound away gets it back at once.
   await platform.kubectl('-n', namespace, 'delete', 'netpol', 'svc-environment');
   await eventually(bounds, ({ items }) => items.length === 3);
-
-  const pod = (more: object) =>
-    JSON.stringify({
-      apiVersion: 'v1',
-      kind: 'Pod',
-      metadata: { name: 'probe', namespace },
-      spec: { containers: [{ name: 'probe', image: hello, ...more }] },
-    });
-  const dryRun = (body: string) => platform.kubectlInput(body, 'create', '--dry-run=server', '-o', 'name', '-f', '-');
-  // Pods are taken once the cluster has made the namespace's own account.
-  await eventually(
-    () => dryRun(pod({})),
-    ({ code }) => code === 0,
-  );
-  t.match(await dryRun(pod({ securityContext: { privileged: true } })), { code: 1, stderr: /violates PodSecurity/ });
-  t.match(await dryRun(pod({})), { code: 0, stderr: /would violate PodSecurity "restricted/ }, 'told, not refused');
-});
-
-t.test('function pods satisfy what the namespace only warns of', async (t) => {
-  const { namespace, flags } = await testProject(t, platform);
-  const file = `${t.testdir({ 'hello.js': 'export const handler = () => ({ statusCode: 200, body: "ok" });\n' })}/hello.js`;
-  // A function's host holds its name alone, in the whole installation.
-  const name = uniqueName('hello');
-  await platform.ok(['function', 'create', name, '--runtime', 'node', '--code-file', file, ...flags]);
-  const { url } = await platform.json<{ url: string }>(['function', 'show', name, ...flags]);
-  await eventually(
-    () => platform.request(url),
-    ({ status }) => status === 200,
-  );
-  const enforced = await platform.kubectl(
-    ...['label', '--dry-run=server', '--overwrite', 'namespace', namespace],
-    'pod-security.kubernetes.io/enforce=restricted',
-  );
-  t.equal(enforced.code, 0);
-  t.equal(enforced.stderr, '', 'no pod that runs now would violate it');
 });
 
 t.test('an environment that is deleted goes with everything in it, and nothing is inherited', async (t) => {

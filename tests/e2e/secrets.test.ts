@@ -98,7 +98,7 @@ t.test('no generated secret stands in a log, an argument, Redis or an error body
   places.set('process arguments', allArguments());
   const redis = await platform.kubectl(
     ...['-n', 'svc-system', 'exec', 'svc-redis-0', '--', 'sh', '-c'],
-    'export REDISCLI_AUTH="$(cat "$REDIS_PASSWORD_FILE")"; for key in $(redis-cli --scan); do echo "$key"; redis-cli dump "$key"; redis-cli hgetall "$key"; done',
+    'export REDISCLI_AUTH="$(cat "$REDIS_PASSWORD_FILE")"; ask() { redis-cli -p "${PORT:-6379}" "$@"; }; for key in $(ask --scan); do echo "$key"; ask dump "$key"; ask hgetall "$key"; done',
   );
   t.ok(redis.stdout.length > 0, redis.stderr);
   places.set('Redis', redis.stdout);

@@ -1,5 +1,6 @@
-import { run } from '../../infra/demo/program.ts';
 import { eventually, type Platform } from './platform.ts';
+import { scaled } from './replicas.ts';
+import { targetOf, type Teardown } from './target/target.ts';
 
 /** A pod of svc-authz. */
 export interface CheckerPod {
@@ -27,7 +28,6 @@ export interface Checkers {
 
 const namespace = 'svc-system';
 export const checkerReplicas = 2;
-const storePort = '5432';
 
 /** So many connections at once meet every checker, all but surely: the ingress keeps two and opens the others anew. */
 const manyAtOnce = 20;
@@ -58,8 +58,8 @@ function podOf({ metadata, status: { podIP = '', containerStatuses = [] } }: Pod
   };
 }
 
-/** The checkers of the platform. */
-export function checkersOf(t: { teardown(end: () => unknown): void }, platform: Platform): Checkers {
+/** The checkers of the platform: two of them, with a switch before their store, until the test ends. */
+export async function checkersOf(t: Teardown, platform: Platform): Promise<Checkers> {
   const all = async (): Promise<Pod[]> => {
     const found = await eventually(
       () => platform.kubectl('-n', namespace, 'get', 'pods', '-l', 'app=svc-authz', '-o', 'json'),
@@ -75,29 +75,12 @@ export function checkersOf(t: { teardown(end: () => unknown): void }, platform: 
     );
     return found.map(podOf);
   };
-
-  let rules: string[][] = [];
-  const iptables = async (action: '-I' | '-D', rule: string[]) => {
-    const ended = await run('iptables', ['-w', action, 'FORWARD', ...rule]);
-    if (ended.code !== 0) throw new Error(ended.stderr);
-  };
-  const reconnectStore = async () => {
-    const added = rules;
-    rules = [];
-    for (const rule of added) await iptables('-D', rule);
-  };
-  t.teardown(reconnectStore);
-
+  await scaled(t, platform, 'svc-authz', checkerReplicas);
+  const store = await targetOf(platform).storeSwitch(t);
   return {
     pods,
     ready,
-    async cutOffStore() {
-      for (const { ip } of await ready(checkerReplicas)) {
-        const rule = ['-s', ip, '-p', 'tcp', '--dport', storePort, '-j', 'DROP'];
-        await iptables('-I', rule);
-        rules.push(rule);
-      }
-    },
-    reconnectStore,
+    cutOffStore: async () => store.cut(await ready(checkerReplicas)),
+    reconnectStore: () => store.restore(),
   };
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { requestThroughIngress, type IngressAnswer, type IngressRequest } from '../../infra/demo/ingress.ts';
 import { run, type Ended } from '../../infra/demo/program.ts';
@@ -30,6 +30,10 @@ export interface Platform {
   errorBodies: string[];
 }
 
+/** The test cluster's own, or else the system's. */
+const ofCluster = join(paths().binDir, 'kubectl');
+const kubectlProgram = existsSync(ofCluster) ? ofCluster : 'kubectl';
+
 /** A command takes moments; one that hangs is ended, and if it was only a look it is made again. */
 const kubectlLimitMs = 30_000;
 
@@ -55,7 +59,7 @@ export async function runningPlatform(): Promise<Platform> {
   const kubectl = async (args: string[], input?: string): Promise<Ended> => {
     const kubeconfig = ['--kubeconfig', info.kubeconfig];
     const from = performance.now();
-    const ended = await run(join(paths().binDir, 'kubectl'), [...kubeconfig, ...args], {
+    const ended = await run(kubectlProgram, [...kubeconfig, ...args], {
       input,
       limitMs: kubectlLimitMs,
     });

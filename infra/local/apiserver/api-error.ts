@@ -1,19 +1,9 @@
+import { invalidValue } from './causes.ts';
 import type { Resource } from './resource.ts';
 
-/** One field that is wrong. `reason` is the machine-readable one of a `Status`. */
+/** One thing that is wrong: mostly a field. `reason` is for machines, such as `FieldValueInvalid`. */
 export interface Cause {
-  reason:
-    | 'FieldValueInvalid'
-    | 'FieldValueRequired'
-    | 'FieldValueForbidden'
-    | 'FieldValueNotSupported'
-    | 'FieldValueDuplicate'
-    | 'FieldValueNotFound'
-    | 'FieldValueTypeInvalid'
-    | 'FieldValueTooLong'
-    | 'FieldValueTooMany'
-    | 'NamespaceTerminating'
-    | 'ExitCode';
+  reason: string;
   message: string;
   field?: string;
 }
@@ -41,113 +31,72 @@ export interface Status {
 
 /** A refusal, as the API server words it. */
 export class ApiError extends Error {
-  readonly code: number;
-  readonly reason: string;
-  readonly details: Details | undefined;
+  readonly status: Status;
 
   constructor(code: number, reason: string, message: string, details?: Details) {
     super(message);
-    this.name = 'ApiError';
-    this.code = code;
-    this.reason = reason;
-    this.details = details;
-  }
-
-  /** The body of the answer. */
-  toStatus(): Status {
-    return {
-      kind: 'Status',
-      apiVersion: 'v1',
-      metadata: {},
-      status: 'Failure',
-      message: this.message,
-      ...(this.reason && { reason: this.reason }),
-      ...(this.details && { details: this.details }),
-      code: this.code,
-    };
+    const head = { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure' } as const;
+    this.status = { ...head, message, ...(reason && { reason }), ...(details && { details }), code };
   }
 }
 
 type Named = Pick<Resource, 'group' | 'plural' | 'kind'>;
 
-const qualified = ({ group, plural }: Named) => (group ? `${plural}.${group}` : plural);
-const detailsOf = ({ group, plural }: Named, name: string): Details => ({
+const qualified = (name: string, group: string) => (group ? `${name}.${group}` : name);
+const titleOf = ({ group, plural }: Named, name: string) => {
+  const title = qualified(plural, group);
+  return name ? `${title} "${name}"` : title;
+};
+const detailsOf = ({ group, plural: kind }: Named, name: string): Details => ({
   ...(name && { name }),
   ...(group && { group }),
-  kind: plural,
+  kind,
 });
 
-export function notFound(resource: Named, name: string): ApiError {
-  return new ApiError(404, 'NotFound', `${qualified(resource)} "${name}" not found`, detailsOf(resource, name));
-}
+export const notFound = (resource: Named, name: string) =>
+  new ApiError(404, 'NotFound', `${titleOf(resource, name)} not found`, detailsOf(resource, name));
 
 /** A resource that no group has. */
-export function noSuchResource(): ApiError {
-  return new ApiError(404, 'NotFound', 'the server could not find the requested resource', {});
-}
+export const noSuchResource = () =>
+  new ApiError(404, 'NotFound', 'the server could not find the requested resource', {});
 
-export function alreadyExists(resource: Named, name: string): ApiError {
-  const message = `${qualified(resource)} "${name}" already exists`;
-  return new ApiError(409, 'AlreadyExists', message, detailsOf(resource, name));
-}
+export const alreadyExists = (resource: Named, name: string) =>
+  new ApiError(409, 'AlreadyExists', `${titleOf(resource, name)} already exists`, detailsOf(resource, name));
 
-export function conflict(resource: Named, name: string, why: string): ApiError {
-  const message = `Operation cannot be fulfilled on ${qualified(resource)} "${name}": ${why}`;
+export const conflict = (resource: Named, name: string, why: string) => {
+  const message = `Operation cannot be fulfilled on ${titleOf(resource, name)}: ${why}`;
   return new ApiError(409, 'Conflict', message, detailsOf(resource, name));
-}
+};
 
-export const modified = 'the object has been modified; please apply your changes to the latest version and try again';
-
-export function forbidden(resource: Named, name: string, why: string, causes?: Cause[]): ApiError {
-  const subject = name ? `${qualified(resource)} "${name}"` : qualified(resource);
+export const forbidden = (resource: Named, name: string, why: string, causes?: Cause[]) => {
   const details = { ...detailsOf(resource, name), ...(causes && { causes }) };
-  return new ApiError(403, 'Forbidden', `${subject} is forbidden: ${why}`, details);
-}
+  return new ApiError(403, 'Forbidden', `${titleOf(resource, name)} is forbidden: ${why}`, details);
+};
 
 /** @param causes at least one */
-export function invalid({ group, kind }: Named, name: string, causes: Cause[]): ApiError {
-  const lines = causes.map(({ field = '', message }) => `${field}: ${message}`);
-  const list = lines.length === 1 ? lines.join('') : `[${lines.join(', ')}]`;
-  const message = `${group ? `${kind}.${group}` : kind} ${JSON.stringify(name)} is invalid: ${list}`;
-  return new ApiError(422, 'Invalid', message, { ...(name && { name }), ...(group && { group }), kind, causes });
-}
+export const invalid = ({ group, kind }: Omit<Named, 'plural'>, name: string, causes: Cause[]) => {
+  const lines = causes.map(({ field = '', message }) => `${field}: ${message}`).join(', ');
+  const list = causes.length === 1 ? lines : `[${lines}]`;
+  const message = `${qualified(kind, group)} ${JSON.stringify(name)} is invalid: ${list}`;
+  return new ApiError(422, 'Invalid', message, { ...detailsOf({ group, kind, plural: kind }, name), causes });
+};
 
 /** A write that names no version, to a kind that needs one. */
-export function unversioned({ group, plural }: Named, name: string): ApiError {
-  const message = 'Invalid value: 0: must be specified for an update';
-  return invalid({ group, plural, kind: plural }, name, [
-    { reason: 'FieldValueInvalid', message, field: 'metadata.resourceVersion' },
-  ]);
-}
+export const unversioned = ({ group, plural: kind }: Named, name: string) =>
+  invalid({ group, kind }, name, [invalidValue('metadata.resourceVersion', 0, 'must be specified for an update')]);
 
 /** What the real server has no better answer to, either. */
-export function unexpected(message: string): ApiError {
-  return new ApiError(500, '', message);
-}
+export const unexpected = (message: string) => new ApiError(500, '', message);
 
-export function badRequest(message: string): ApiError {
-  return new ApiError(400, 'BadRequest', message);
-}
+export const badRequest = (message: string) => new ApiError(400, 'BadRequest', message);
 
-export function unauthorized(): ApiError {
-  return new ApiError(401, 'Unauthorized', 'Unauthorized');
-}
+export const unauthorized = () => new ApiError(401, 'Unauthorized', 'Unauthorized');
 
-export function methodNotAllowed(): ApiError {
-  const message = 'the server does not allow this method on the requested resource';
-  return new ApiError(405, 'MethodNotAllowed', message, {});
-}
-
-export function unsupportedMediaType(accepted: readonly string[]): ApiError {
-  const message = `the body of the request was in an unknown format - accepted media types include: ${accepted.join(', ')}`;
-  return new ApiError(415, 'UnsupportedMediaType', message);
-}
+export const methodNotAllowed = () =>
+  new ApiError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {});
 
 /** What the real API server serves and this one does not. */
-export function notImplemented(what: string): ApiError {
-  return new ApiError(501, 'NotImplemented', `the embedded API server does not serve ${what}`);
-}
+export const notImplemented = (what: string) =>
+  new ApiError(501, 'NotImplemented', `the embedded API server does not serve ${what}`);
 
-export function expired(message: string): ApiError {
-  return new ApiError(410, 'Expired', message);
-}
+export const expired = (message: string) => new ApiError(410, 'Expired', message);

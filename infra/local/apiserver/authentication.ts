@@ -14,15 +14,8 @@ export const masters = 'system:masters';
 /** The user of the server's own kubeconfig. */
 const admin: User = { name: 'kubernetes-admin', groups: [masters, 'system:authenticated'] };
 
-export interface Authentication {
-  /** Who the header of a request belongs to. @throws ApiError 401 */
-  authenticate(authorization: string | undefined): User;
-  /**
-   * The service account that a token for one of these audiences belongs to; undefined where the token, its account or
-   * the pod it was made for is gone.
-   */
-  accountOf(token: string, audiences: readonly string[]): { user: User; audiences: string[] } | undefined;
-}
+/** Who the header of a request belongs to. @throws ApiError 401 */
+export type Authentication = (authorization: string | undefined) => User;
 
 const digest = (text: string) => createHash('sha256').update(text).digest();
 
@@ -36,26 +29,22 @@ export function createAuthentication(options: {
   const { store, signingKey, now } = options;
   const adminDigest = digest(options.adminToken);
 
-  const authentication: Authentication = {
-    authenticate(authorization) {
-      const token = /^Bearer (.+)$/i.exec(authorization ?? '')?.[1]?.trim();
-      if (token === undefined) throw unauthorized();
-      if (timingSafeEqual(digest(token), adminDigest)) return admin;
-      const account = authentication.accountOf(token, [tokenIssuer]);
-      if (!account) throw unauthorized();
-      return account.user;
-    },
-    accountOf(token, audiences) {
-      const claims = verifyToken(token, signingKey, now());
-      const shared = claims?.aud.filter((audience) => audiences.includes(audience)) ?? [];
-      if (!claims || shared.length === 0) return undefined;
-      const { namespace, serviceaccount, pod } = claims['kubernetes.io'];
-      const account = store.get('/serviceaccounts', namespace, serviceaccount.name);
-      if (account?.metadata.uid !== serviceaccount.uid) return undefined;
-      if (pod && store.get('/pods', namespace, pod.name)?.metadata.uid !== pod.uid) return undefined;
-      const groups = ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'];
-      return { user: { name: claims.sub, groups }, audiences: shared };
-    },
+  /** The service account of a token; undefined where the token, its account or the pod it was made for is gone. */
+  const accountOf = (token: string): User | undefined => {
+    const claims = verifyToken(token, signingKey, now());
+    if (!claims?.aud.includes(tokenIssuer)) return undefined;
+    const { namespace, serviceaccount, pod } = claims['kubernetes.io'];
+    const account = store.get('/serviceaccounts', namespace, serviceaccount.name);
+    if (account?.metadata.uid !== serviceaccount.uid) return undefined;
+    if (pod && store.get('/pods', namespace, pod.name)?.metadata.uid !== pod.uid) return undefined;
+    const groups = ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'];
+    return { name: claims.sub, groups };
   };
-  return authentication;
+
+  return (authorization) => {
+    const token = /^Bearer (.+)$/i.exec(authorization ?? '')?.[1]?.trim() ?? '';
+    const user = timingSafeEqual(digest(token), adminDigest) ? admin : accountOf(token);
+    if (!user) throw unauthorized();
+    return user;
+  };
 }

@@ -1,44 +1,36 @@
+import type { Json } from './json.ts';
 import type { Objects } from './objects.ts';
 import type { Registry } from './registry.ts';
-import type { Json } from './json.ts';
 import { storageOf } from './resource.ts';
 import type { Store } from './store.ts';
 
-const namespaces = ['default', 'kube-system'];
 const rbac = 'rbac.authorization.k8s.io';
+const everything = [
+  { apiGroups: ['*'], resources: ['*'], verbs: ['*'] },
+  { nonResourceURLs: ['*'], verbs: ['*'] },
+];
 
 /** What every cluster has from its first moment. `port` is where the server listens, for pods that ask for it. */
 function firstObjects(address: string, port: number): Json[] {
-  const labels = { component: 'apiserver', provider: 'kubernetes' };
+  const kubernetes = { name: 'kubernetes', namespace: 'default' };
+  const cluster = { metadata: { name: 'cluster-admin' } };
   return [
-    ...namespaces.map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),
+    ...['default', 'kube-system'].map((name) => ({ kind: 'Namespace', metadata: { name } })),
     {
-      apiVersion: 'v1',
       kind: 'Service',
-      metadata: { name: 'kubernetes', namespace: 'default', labels },
+      metadata: { ...kubernetes, labels: { component: 'apiserver', provider: 'kubernetes' } },
       spec: { clusterIP: address, clusterIPs: [address], ports: [{ name: 'https', port, targetPort: port }] },
     },
     {
-      apiVersion: 'discovery.k8s.io/v1',
-      kind: 'EndpointSlice',
-      metadata: { name: 'kubernetes', namespace: 'default', labels: { 'kubernetes.io/service-name': 'kubernetes' } },
+      ...{ group: 'discovery.k8s.io', kind: 'EndpointSlice' },
+      metadata: { ...kubernetes, labels: { 'kubernetes.io/service-name': 'kubernetes' } },
       addressType: 'IPv4',
       endpoints: [{ addresses: [address], conditions: { ready: true } }],
       ports: [{ name: 'https', port, protocol: 'TCP' }],
     },
+    { group: rbac, kind: 'ClusterRole', ...cluster, rules: everything },
     {
-      apiVersion: `${rbac}/v1`,
-      kind: 'ClusterRole',
-      metadata: { name: 'cluster-admin' },
-      rules: [
-        { apiGroups: ['*'], resources: ['*'], verbs: ['*'] },
-        { nonResourceURLs: ['*'], verbs: ['*'] },
-      ],
-    },
-    {
-      apiVersion: `${rbac}/v1`,
-      kind: 'ClusterRoleBinding',
-      metadata: { name: 'cluster-admin' },
+      ...{ group: rbac, kind: 'ClusterRoleBinding', ...cluster },
       roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'cluster-admin' },
       subjects: [{ apiGroup: rbac, kind: 'Group', name: 'system:masters' }],
     },
@@ -54,15 +46,12 @@ export function bootstrap(options: {
   port: number;
 }): void {
   const { store, objects, registry, address, port } = options;
-  for (const object of firstObjects(address, port)) {
-    const [group = ''] = String(object['apiVersion']).includes('/') ? String(object['apiVersion']).split('/') : [''];
-    const resource = registry.kind(String(object['kind']), group);
+  for (const { group = '', ...object } of firstObjects(address, port)) {
+    const resource = registry.kind(String(object['kind']), String(group));
     const { name, namespace } = object['metadata'] as { name: string; namespace?: string };
     const place = { resource, namespace, name };
     if (!store.get(storageOf(resource), namespace, name)) objects.create(resource, namespace, object);
-    else if (name === 'kubernetes') {
-      objects.update(place, (live) => ({ ...live, ...object, metadata: live.metadata }), 'main');
-    }
+    else if (namespace) objects.update(place, (live) => ({ ...object, metadata: live.metadata }), 'main');
   }
 }
 

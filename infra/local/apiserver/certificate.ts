@@ -2,35 +2,27 @@ import { generateKeyPairSync, randomBytes, sign, X509Certificate } from 'node:cr
 
 const validYears = 10;
 
-const identifiers = {
-  commonName: '550403',
-  ecdsaWithSha256: '2a8648ce3d040302',
-  basicConstraints: '551d13',
-  keyUsage: '551d0f',
-  extendedKeyUsage: '551d25',
-  serverAuth: '2b06010505070301',
-  subjectAltName: '551d11',
-} as const;
-
 /** One element of DER: tag, length, content. */
 function der(tag: number, ...contents: Buffer[]): Buffer {
   const content = Buffer.concat(contents);
   const { length } = content;
-  const size =
-    length < 128 ? [length] : [...Buffer.from(length.toString(16).padStart(length > 255 ? 4 : 2, '0'), 'hex')];
-  return Buffer.concat([Buffer.from(length < 128 ? [tag, ...size] : [tag, 0x80 | size.length, ...size]), content]);
+  const size = length < 128 ? [length] : length < 256 ? [0x81, length] : [0x82, length >> 8, length & 255];
+  return Buffer.concat([Buffer.from([tag, ...size]), content]);
 }
 
 const sequence = (...items: Buffer[]) => der(0x30, ...items);
-const identifier = (name: keyof typeof identifiers) => der(0x06, Buffer.from(identifiers[name], 'hex'));
-const boolean = (value: boolean) => der(0x01, Buffer.from([value ? 0xff : 0]));
-const octets = (content: Buffer) => der(0x04, content);
-const bits = (content: Buffer, unused = 0) => der(0x03, Buffer.from([unused]), content);
+const identifier = (hex: string) => der(0x06, Buffer.from(hex, 'hex'));
+const bits = (content: Buffer) => der(0x03, Buffer.of(0), content);
 const time = (date: Date) => der(0x18, Buffer.from(date.toISOString().replaceAll(/[-:T]|\.\d+/g, '')));
-const nameOf = (commonName: string) =>
-  sequence(der(0x31, sequence(identifier('commonName'), der(0x0c, Buffer.from(commonName)))));
-const extension = (name: keyof typeof identifiers, critical: boolean, value: Buffer) =>
-  sequence(identifier(name), ...(critical ? [boolean(true)] : []), octets(value));
+const commonName = (name: string) => sequence(der(0x31, sequence(identifier('550403'), der(0x0c, Buffer.from(name)))));
+const ecdsaWithSha256 = sequence(identifier('2a8648ce3d040302'));
+const subjectAltName = identifier('551d11');
+/** Critical, and true: it is an authority. */
+const basicConstraints = sequence(
+  identifier('551d13'),
+  der(0x01, Buffer.of(0xff)),
+  der(0x04, sequence(der(0x01, Buffer.of(0xff)))),
+);
 
 /** A key and a certificate, both PEM. */
 export interface KeyPair {
@@ -43,7 +35,7 @@ export interface KeyPair {
  * and nothing else. ECDSA on P-256, for ten years. https://www.rfc-editor.org/rfc/rfc5280#section-4.1
  */
 export function selfSignedCertificate(
-  commonName: string,
+  name: string,
   subjects: { names: readonly string[]; addresses: readonly string[] },
   now: Date,
 ): KeyPair {
@@ -51,32 +43,22 @@ export function selfSignedCertificate(
   const end = new Date(now);
   end.setFullYear(end.getFullYear() + validYears);
   const alternatives = [
-    ...subjects.names.map((name) => der(0x82, Buffer.from(name))),
+    ...subjects.names.map((host) => der(0x82, Buffer.from(host))),
     ...subjects.addresses.map((address) => der(0x87, Buffer.from(address.split('.').map(Number)))),
   ];
-  const algorithm = sequence(identifier('ecdsaWithSha256'));
-  const serial = randomBytes(16);
-  // A number that is neither negative nor has needless zeros in front.
-  serial[0] = ((serial[0] ?? 0) & 0x3f) | 0x40;
+  const extensions = [basicConstraints, sequence(subjectAltName, der(0x04, sequence(...alternatives)))];
   const certified = sequence(
-    der(0xa0, der(0x02, Buffer.from([2]))),
-    der(0x02, serial),
-    algorithm,
-    nameOf(commonName),
+    der(0xa0, der(0x02, Buffer.of(2))),
+    // A number that is neither negative nor has needless zeros in front.
+    der(0x02, Buffer.of(0x40), randomBytes(15)),
+    ecdsaWithSha256,
+    commonName(name),
     sequence(time(now), time(end)),
-    nameOf(commonName),
+    commonName(name),
     publicKey.export({ type: 'spki', format: 'der' }),
-    der(
-      0xa3,
-      sequence(
-        extension('basicConstraints', true, sequence(boolean(true))),
-        extension('keyUsage', true, bits(Buffer.from([0b1000_0100]), 2)),
-        extension('extendedKeyUsage', false, sequence(identifier('serverAuth'))),
-        extension('subjectAltName', false, sequence(...alternatives)),
-      ),
-    ),
+    der(0xa3, sequence(...extensions)),
   );
-  const signed = sequence(certified, algorithm, bits(sign('sha256', certified, privateKey)));
+  const signed = sequence(certified, ecdsaWithSha256, bits(sign('sha256', certified, privateKey)));
   return {
     key: privateKey.export({ type: 'pkcs8', format: 'pem' }) as string,
     certificate: new X509Certificate(signed).toString(),

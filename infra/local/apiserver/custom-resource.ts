@@ -1,8 +1,13 @@
 import type { Cause } from './api-error.ts';
-import { jsonPath } from './json-path.ts';
+import { invalidValue } from './causes.ts';
+import { age, nameColumn } from './builtin/columns.ts';
+import { valueAt } from './json.ts';
 import { timestamp, type ApiObject, type Column, type Resource } from './resource.ts';
-import { ruleOf } from './schema-rules.ts';
-import { elementOf, type Rule, type Schema } from './structural.ts';
+import { ruleOf, rulesIn } from './schema-rules.ts';
+import type { Schema } from './structural.ts';
+
+/** A column of `kubectl get`, by a JSONPath that only follows fields. */
+type PrinterColumn = Omit<Column, 'age' | 'value'> & { jsonPath: string };
 
 /** The part of a CustomResourceDefinition that the server acts on. */
 interface DefinitionSpec {
@@ -22,13 +27,7 @@ interface DefinitionSpec {
     storage: boolean;
     schema?: { openAPIV3Schema?: Schema };
     subresources?: { status?: object; scale?: object };
-    additionalPrinterColumns?: {
-      name: string;
-      type: Column['type'];
-      jsonPath: string;
-      priority?: number;
-      description?: string;
-    }[];
+    additionalPrinterColumns?: PrinterColumn[];
   }[];
 }
 
@@ -43,13 +42,10 @@ export function customResources(definition: ApiObject): Resource[] {
     .map((version) => {
       const schema = version.schema?.openAPIV3Schema ?? { 'x-kubernetes-preserve-unknown-fields': true };
       return {
+        ...{ shortNames: [], categories: [] },
+        ...names,
         group,
         version: version.name,
-        kind: names.kind,
-        plural: names.plural,
-        singular: names.singular,
-        shortNames: names.shortNames ?? [],
-        categories: names.categories ?? [],
         namespaced: scope === 'Namespaced',
         generation: true,
         status: version.subresources?.status !== undefined,
@@ -57,73 +53,54 @@ export function customResources(definition: ApiObject): Resource[] {
         unconditionalUpdate: false,
         names: 'subdomain' as const,
         schema,
-        strategy: {},
-        columns: columnsOf(version.additionalPrinterColumns),
+        columns: [nameColumn, ...(version.additionalPrinterColumns?.map(columnOf) ?? [age])],
         custom: true,
       };
     });
 }
 
-const nameColumn: Column = { name: 'Name', type: 'string', format: 'name', value: ({ metadata }) => metadata.name };
-const ageColumn = { name: 'Age', type: 'date' as const, jsonPath: '.metadata.creationTimestamp' };
+const plainPath = /^(\.[\w-]+)+$/;
 
-function columnsOf(columns: DefinitionSpec['versions'][number]['additionalPrinterColumns']): Column[] {
-  const printed = (columns?.length ? columns : [ageColumn]).map(({ jsonPath: path, ...column }): Column => {
-    const read = jsonPath(path);
-    return { ...column, age: column.type === 'date', value: (object) => read(object)[0] };
-  });
-  return [nameColumn, ...printed];
+function columnOf({ jsonPath, ...column }: PrinterColumn): Column {
+  if (!plainPath.test(jsonPath)) throw new Error(`cannot read the path "${jsonPath}"`);
+  return { ...column, age: column.type === 'date', value: (object) => valueAt(object, jsonPath.slice(1)) };
 }
 
-/** What the server does not understand of a definition: a rule, or the path of a column. */
+/** What is wrong with a definition: its name, or what the server does not understand, a rule or the path of a column. */
 export function checkDefinition(definition: ApiObject): Cause[] {
+  const { group, names, versions } = definition.spec as DefinitionSpec;
+  const { name } = definition.metadata;
+  if (name !== `${names.plural}.${group}`) {
+    return [invalidValue('metadata.name', name, 'must be spec.names.plural+"."+spec.group')];
+  }
   try {
-    const { versions } = definition.spec as DefinitionSpec;
     customResources(definition);
-    for (const { schema } of versions) for (const rule of rulesOf(schema?.openAPIV3Schema)) ruleOf(rule);
+    for (const { schema } of versions) for (const { rule } of rulesIn(schema?.openAPIV3Schema ?? {})) ruleOf(rule);
     return [];
   } catch (error) {
-    const message = `Invalid value: ${error instanceof Error ? error.message : String(error)}`;
-    return [{ reason: 'FieldValueInvalid', message, field: 'spec.versions' }];
+    return [invalidValue('spec.versions', undefined, error instanceof Error ? error.message : String(error))];
   }
 }
 
 /** The status of a definition that the server has taken over; it is served from then on. Pure. */
 export function establishedStatus(definition: ApiObject, now: Date): object {
   const { names, versions } = definition.spec as DefinitionSpec;
-  const lastTransitionTime = timestamp(now);
   return {
     conditions: [
-      {
-        lastTransitionTime,
-        message: 'no conflicts found',
-        reason: 'NoConflicts',
-        status: 'True',
-        type: 'NamesAccepted',
-      },
-      {
-        lastTransitionTime,
-        message: 'the initial names have been accepted',
-        reason: 'InitialNamesAccepted',
-        status: 'True',
-        type: 'Established',
-      },
+      condition('NamesAccepted', 'NoConflicts', 'no conflicts found', now),
+      condition('Established', 'InitialNamesAccepted', 'the initial names have been accepted', now),
     ],
     acceptedNames: names,
     storedVersions: versions.filter(({ storage }) => storage).map(({ name }) => name),
   };
 }
 
-/** A definition that is being deleted: its objects go first. Pure. */
-export function terminatingDefinition(definition: ApiObject, metadata: ApiObject['metadata'], now: Date): ApiObject {
+/** A definition that is being deleted stays until its objects are gone. Pure. */
+export function terminatingDefinition(definition: ApiObject, now: Date): ApiObject {
   const { conditions = [], ...status } = definition.status as { conditions?: object[] };
-  const terminating = {
-    type: 'Terminating',
-    status: 'True',
-    reason: 'InstanceDeletionPending',
-    message: 'CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon',
-    lastTransitionTime: timestamp(now),
-  };
+  const { metadata } = definition;
+  const message = 'CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon';
+  const terminating = condition('Terminating', 'InstanceDeletionPending', message, now);
   const finalizers = [...new Set([...(metadata.finalizers ?? []), customResourceCleanup])];
   return {
     ...definition,
@@ -132,11 +109,6 @@ export function terminatingDefinition(definition: ApiObject, metadata: ApiObject
   };
 }
 
-function rulesOf(schema: Schema | undefined): Rule[] {
-  if (!schema) return [];
-  const { properties = {}, items } = schema;
-  return [
-    ...(schema['x-kubernetes-validations'] ?? []),
-    ...[...Object.values(properties), items, elementOf(schema)].flatMap((child) => rulesOf(child)),
-  ];
+function condition(type: string, reason: string, message: string, now: Date): object {
+  return { type, status: 'True', reason, message, lastTransitionTime: timestamp(now) };
 }

@@ -28,46 +28,28 @@ export interface Database {
  * take the last ones, but never tears the file. Only the current objects are kept, so there is nothing to compact.
  */
 export function createDatabase(file: string): Database {
-  let opened: ReturnType<typeof prepare> | undefined;
-  const db = () => {
-    if (!opened) throw new Error('the database is closed');
-    return opened;
+  let db: ReturnType<typeof prepare> | undefined;
+  const opened = () => {
+    if (!db) throw new Error('the database is closed');
+    return db;
   };
-  const transaction = (work: () => void) => {
-    const { handle } = db();
-    handle.exec('BEGIN IMMEDIATE');
-    try {
-      work();
-      handle.exec('COMMIT');
-    } catch (error) {
-      handle.exec('ROLLBACK');
-      throw error;
-    }
-  };
-
   return {
     open() {
       mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-      opened = prepare(file);
-      const { version } = opened.handle.prepare('SELECT version FROM head').get() as { version: number };
-      const rows = opened.handle.prepare('SELECT resource, key, version, value FROM objects ORDER BY version').all();
-      return { version, rows: rows as unknown as Row[] };
+      db = prepare(file);
+      const rows = db.all.all() as unknown as Row[];
+      const { version } = db.head.get() as { version: number };
+      return { version: Math.max(version, rows.at(-1)?.version ?? 0), rows };
     },
-    put({ resource, key, version, value }) {
-      transaction(() => {
-        db().put.run(resource, key, version, value);
-        db().head.run(version);
-      });
-    },
+    put: ({ resource, key, version, value }) => void opened().put.run(resource, key, version, value),
     remove({ resource, key, version }) {
-      transaction(() => {
-        db().remove.run(resource, key);
-        db().head.run(version);
-      });
+      // In this order: a version that was given and not used does no harm.
+      opened().count.run(version);
+      opened().remove.run(resource, key);
     },
     close() {
-      opened?.handle.close();
-      opened = undefined;
+      db?.handle.close();
+      db = undefined;
     },
   };
 }
@@ -95,8 +77,10 @@ function prepare(file: string) {
   `);
   return {
     handle,
+    all: handle.prepare('SELECT resource, key, version, value FROM objects ORDER BY version'),
+    head: handle.prepare('SELECT version FROM head'),
+    count: handle.prepare('UPDATE head SET version = ?'),
     put: handle.prepare('INSERT OR REPLACE INTO objects VALUES (?, ?, ?, ?)'),
     remove: handle.prepare('DELETE FROM objects WHERE resource = ? AND key = ?'),
-    head: handle.prepare('UPDATE head SET version = ?'),
   };
 }

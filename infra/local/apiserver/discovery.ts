@@ -1,121 +1,75 @@
 import { createHash } from 'node:crypto';
-import type { Registry } from './registry.ts';
 import type { Json } from './json.ts';
+import type { Registry } from './registry.ts';
 import { apiVersionOf, type Resource } from './resource.ts';
 
 /** The version of Kubernetes after which the server is modelled. */
-export const kubernetesVersion = '1.34.4';
+const [major, minor, patch] = ['1', '34', '4'];
 
-const read = ['get', 'list', 'watch'];
-const allVerbs = ['create', 'delete', 'deletecollection', ...read, 'patch', 'update'].sort();
-const customVerbs = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'];
+const verbs = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'];
 const change = ['get', 'patch', 'update'];
 
-/** What takes an object and answers at once: nothing of it is kept. */
-const reviews: readonly (Pick<Resource, 'group' | 'version' | 'kind' | 'plural'> & { namespaced: boolean })[] = [
-  { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenReview', plural: 'tokenreviews', namespaced: false },
-  {
-    group: 'authorization.k8s.io',
-    version: 'v1',
-    kind: 'SelfSubjectAccessReview',
-    plural: 'selfsubjectaccessreviews',
-    namespaced: false,
-  },
-];
+/** Subresources that only some kinds have. */
+const more: Readonly<Record<string, readonly Json[]>> = {
+  '/pods': [
+    { name: 'pods/exec', kind: 'PodExecOptions', verbs: ['create', 'get'] },
+    { name: 'pods/log', kind: 'Pod', verbs: ['get'] },
+  ],
+  '/serviceaccounts': [
+    {
+      ...{ group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' },
+      ...{ name: 'serviceaccounts/token', verbs: ['create'] },
+    },
+  ],
+};
 
-/** Which groups, versions and resources there are, as `/api`, `/apis` and what is below them say it. */
-export interface Discovery {
-  /** The document at a path; undefined where there is none. */
-  document(path: string): Json | undefined;
-}
-
-export function createDiscovery(registry: Registry): Discovery {
-  const served = () => [...registry.all(), ...reviews];
-  const groups = (): Json[] => {
-    const versions = new Map<string, Set<string>>();
-    for (const { group, version } of served()) {
-      if (group) versions.set(group, (versions.get(group) ?? new Set()).add(version));
-    }
-    return [...versions].map(([name, names]) => {
-      const list = [...names].map((version) => ({ groupVersion: `${name}/${version}`, version }));
-      return { name, versions: list, preferredVersion: list[0] };
+/**
+ * Which groups, versions and resources there are, as `/version`, `/api`, `/apis` and what is below them say it.
+ * @returns the document at a path; undefined where there is none
+ */
+export function createDiscovery(registry: Registry): (path: string) => Json | undefined {
+  const groups = () =>
+    [...Map.groupBy(registry.all(), ({ group }) => group)].map(([name, resources]) => {
+      const versions = [...new Set(resources.map(({ version }) => version))].map((version) => ({
+        groupVersion: apiVersionOf({ group: name, version }),
+        version,
+      }));
+      return { name, versions, preferredVersion: versions[0] };
     });
-  };
   const resourceList = (groupVersion: string): Json | undefined => {
     const resources = registry.all().filter((resource) => apiVersionOf(resource) === groupVersion);
-    const asked = reviews.filter((review) => apiVersionOf(review) === groupVersion);
-    if (resources.length + asked.length === 0) return undefined;
-    return {
-      kind: 'APIResourceList',
-      apiVersion: 'v1',
-      groupVersion,
-      resources: [
-        ...resources.flatMap(entriesOf),
-        ...asked.map(({ plural, kind, namespaced }) => ({
-          name: plural,
-          singularName: kind.toLowerCase(),
-          namespaced,
-          kind,
-          verbs: ['create'],
-        })),
-      ],
-    };
+    if (resources.length === 0) return undefined;
+    return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion, resources: resources.flatMap(entriesOf) };
   };
 
-  return {
-    document(path) {
-      switch (path) {
-        case '/version':
-          return versionDocument();
-        case '/api':
-          return { kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [] };
-        case '/apis':
-          return { kind: 'APIGroupList', apiVersion: 'v1', groups: groups() };
-        default: {
-          const [root, first, version, ...rest] = path.split('/').filter(Boolean);
-          if (root === 'api') return first && !version ? resourceList(first) : undefined;
-          if (root !== 'apis' || first === undefined || rest.length > 0) return undefined;
-          if (version !== undefined) return resourceList(`${first}/${version}`);
-          const group = groups().find(({ name }) => name === first);
-          return group && { kind: 'APIGroup', apiVersion: 'v1', ...group };
-        }
-      }
-    },
+  return (path) => {
+    const [root, name = '', version, ...rest] = path.slice(1).split('/');
+    if (path === '/version') return versionDocument();
+    if (path === '/api') return { kind: 'APIVersions', versions: ['v1'], serverAddressByClientCIDRs: [] };
+    if (path === '/apis') {
+      return { kind: 'APIGroupList', apiVersion: 'v1', groups: groups().filter((group) => group.name) };
+    }
+    if (root === 'api' && version === undefined) return resourceList(name);
+    if (root !== 'apis' || rest.length > 0) return undefined;
+    if (version !== undefined) return resourceList(`${name}/${version}`);
+    const found = groups().find((group) => group.name === name);
+    return found && { kind: 'APIGroup', apiVersion: 'v1', ...found };
   };
 }
 
 function entriesOf(resource: Resource): Json[] {
-  const { plural, singular, kind, namespaced, shortNames, categories, status, scale } = resource;
-  const entry = (name: string, verbs: string[], more: Json = {}) => ({
-    name,
-    singularName: '',
-    namespaced,
-    kind,
-    verbs,
-    ...more,
-  });
+  const { group, plural, singular: singularName, kind, namespaced, shortNames, categories, status, scale } = resource;
+  const side = (entry: Json) => ({ singularName: '', namespaced, kind, verbs: change, ...entry });
   return [
     {
-      ...entry(plural, resource.custom ? customVerbs : allVerbs),
-      singularName: singular,
+      ...{ name: plural, singularName, namespaced, kind, verbs },
       ...(shortNames.length > 0 && { shortNames }),
       ...(categories.length > 0 && { categories }),
       storageVersionHash: storageVersionHash(resource),
     },
-    ...(status ? [entry(`${plural}/status`, change)] : []),
-    ...(scale ? [entry(`${plural}/scale`, change, { group: 'autoscaling', version: 'v1', kind: 'Scale' })] : []),
-    ...(plural === 'pods'
-      ? [entry('pods/exec', ['create', 'get'], { kind: 'PodExecOptions' }), entry('pods/log', ['get'])]
-      : []),
-    ...(plural === 'serviceaccounts'
-      ? [
-          entry('serviceaccounts/token', ['create'], {
-            group: 'authentication.k8s.io',
-            version: 'v1',
-            kind: 'TokenRequest',
-          }),
-        ]
-      : []),
+    ...(status ? [side({ name: `${plural}/status` })] : []),
+    ...(scale ? [side({ name: `${plural}/scale`, group: 'autoscaling', version: 'v1', kind: 'Scale' })] : []),
+    ...(more[`${group}/${plural}`] ?? []).map(side),
   ];
 }
 
@@ -125,16 +79,6 @@ function storageVersionHash({ group, version, kind }: Resource): string {
 }
 
 function versionDocument(): Json {
-  const [major = '', minor = ''] = kubernetesVersion.split('.');
-  return {
-    major,
-    minor,
-    gitVersion: `v${kubernetesVersion}+svc`,
-    gitCommit: '',
-    gitTreeState: 'clean',
-    buildDate: '1970-01-01T00:00:00Z',
-    goVersion: 'none',
-    compiler: 'none',
-    platform: `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`,
-  };
+  const platform = `${process.platform}/${process.arch === 'x64' ? 'amd64' : process.arch}`;
+  return { major, minor, gitVersion: `v${major}.${minor}.${patch}+svc`, platform };
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { ApiError, badRequest, unsupportedMediaType } from './api-error.ts';
+import { ApiError, badRequest } from './api-error.ts';
 import type { User } from './authentication.ts';
 import type { Upgrade } from './pod-exec.ts';
 
@@ -10,18 +10,23 @@ const bodyMax = 3 * 1024 * 1024;
 export interface Exchange {
   request: IncomingMessage;
   response: ServerResponse;
+  /** Of a request that asks to go on in another protocol. */
+  upgrade?: Upgrade | undefined;
   method: string;
   path: string;
   query: URLSearchParams;
   user: User;
-  /** Of a request that asks to go on in another protocol. */
-  upgrade?: Upgrade | undefined;
   /** Lines for the client to show to its user. */
   warnings: string[];
 }
 
+/** Whether a query says so. */
+export function flag(query: URLSearchParams, name: string): boolean {
+  return ['true', '1'].includes(query.get(name) ?? '');
+}
+
 /** Reads a JSON body; undefined for none. @throws ApiError 400, 413, 415 */
-export async function readJson(request: IncomingMessage, accepted = ['application/json']): Promise<unknown> {
+export async function readJson(request: IncomingMessage, accepted = 'application/json'): Promise<unknown> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
@@ -32,28 +37,25 @@ export async function readJson(request: IncomingMessage, accepted = ['applicatio
     chunks.push(chunk);
   }
   if (size === 0) return undefined;
-  const type = (request.headers['content-type'] ?? 'application/json').split(';')[0]?.trim() ?? '';
-  if (!accepted.includes(type)) throw unsupportedMediaType(accepted);
+  const type = (request.headers['content-type'] ?? accepted).split(';')[0]?.trim() ?? '';
+  if (type !== accepted) {
+    const message = `the body of the request was in an unknown format - accepted media types include: ${accepted}`;
+    throw new ApiError(415, 'UnsupportedMediaType', message);
+  }
   try {
     return JSON.parse(Buffer.concat(chunks).toString()) as unknown;
   } catch (error) {
-    throw badRequest(`the body is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+    throw badRequest(`the body is not JSON: ${String(error)}`);
   }
 }
 
+type Answer = Pick<Exchange, 'response' | 'warnings'>;
+
 /** Ends an exchange with JSON; text is sent as it is. */
-export function sendJson(
-  { response, warnings }: Pick<Exchange, 'response' | 'warnings'>,
-  code: number,
-  body: unknown,
-): void {
+export function sendJson({ response, warnings }: Answer, code: number, body: unknown): void {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
-  if (warnings.length > 0) {
-    response.setHeader(
-      'warning',
-      warnings.map((line) => `299 - ${JSON.stringify(line)}`),
-    );
-  }
+  const lines = warnings.map((line) => `299 - ${JSON.stringify(line)}`);
+  if (lines.length > 0) response.setHeader('warning', lines);
   response.writeHead(code, {
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(text),
@@ -63,18 +65,13 @@ export function sendJson(
 }
 
 /** Ends an exchange that failed. Once an answer has begun, it can only be cut off. */
-export function sendError(exchange: Pick<Exchange, 'response' | 'warnings'>, error: unknown): void {
-  if (exchange.response.headersSent) {
-    exchange.response.destroy();
+export function sendError(answer: Answer, error: unknown): void {
+  if (answer.response.headersSent) {
+    answer.response.destroy();
     return;
   }
+  const why = error instanceof Error ? error.message : String(error);
   const refusal =
-    error instanceof ApiError
-      ? error
-      : new ApiError(
-          500,
-          'InternalError',
-          `Internal error occurred: ${error instanceof Error ? error.message : String(error)}`,
-        );
-  sendJson(exchange, refusal.code, refusal.toStatus());
+    error instanceof ApiError ? error : new ApiError(500, 'InternalError', `Internal error occurred: ${why}`);
+  sendJson(answer, refusal.status.code ?? 500, refusal.status);
 }

@@ -7,39 +7,13 @@ import type { Store } from './store.ts';
 const keptMs = 60 * 60_000;
 const pauseMs = 5 * 60_000;
 
-/** Takes away Events that are over: nobody else does, and there is no end to them. */
-export interface Expiry {
-  start(): void;
-  stop(): Promise<void>;
-}
-
-export function createExpiry(options: { store: Store; clock: Clock }): Expiry {
-  const { store, clock } = options;
-  let stopping = new AbortController();
-  let running: Promise<void> | undefined;
-
-  const sweep = () => {
+/** Takes away Events that are over, since nobody else does, until the signal says so. */
+export async function expireEvents(store: Store, clock: Clock, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
     const oldest = clock.now().getTime() - keptMs;
     for (const event of store.list('/events')) if (lastSeen(event) < oldest) store.remove('/events', event);
-  };
-  const run = async () => {
-    while (!stopping.signal.aborted) {
-      sweep();
-      await clock.sleep(pauseMs, stopping.signal).catch(() => undefined);
-    }
-  };
-
-  return {
-    start() {
-      stopping = new AbortController();
-      running ??= run();
-    },
-    async stop() {
-      stopping.abort(new Error('the server stops'));
-      await running;
-      running = undefined;
-    },
-  };
+    await clock.sleep(pauseMs, signal).catch(() => undefined);
+  }
 }
 
 function lastSeen(event: ApiObject): number {

@@ -16,6 +16,20 @@ export function isJson(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** The objects of a list field. */
+export function objects(value: unknown): Json[] {
+  return Array.isArray(value) ? value.filter(isJson) : [];
+}
+
+/** The object of a field; made when there is none. */
+export function section(parent: Json, name: string): Json {
+  const value = parent[name];
+  if (isJson(value)) return value;
+  const made: Json = {};
+  parent[name] = made;
+  return made;
+}
+
 /** A string, number or boolean as text; empty for anything else. */
 export function textIn(value: unknown): string {
   if (typeof value === 'string') return value;
@@ -25,4 +39,15 @@ export function textIn(value: unknown): string {
 /** The length of a string as OpenAPI and CEL count it. */
 export function codePoints(value: string): number {
   return Array.from(value).length;
+}
+
+/** A JSON merge patch (RFC 7386). Neither argument is changed. */
+export function mergePatch(target: unknown, patch: unknown): unknown {
+  if (!isJson(patch)) return patch;
+  const result: Json = isJson(target) ? { ...target } : {};
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) delete result[key];
+    else result[key] = mergePatch(result[key], value);
+  }
+  return result;
 }

@@ -1,4 +1,5 @@
 import * as client from '@kubernetes/client-node';
+import { typeDefaults } from './builtin/defaults.ts';
 import type { Schema } from './structural.ts';
 
 interface Model {
@@ -17,13 +18,16 @@ export function modelSchema(name: string): Schema {
   let schema = schemas.get(name);
   if (!schema) {
     // Kept before it is filled: types may contain themselves.
-    schema = { type: 'object', properties: {} };
+    const properties: Record<string, Schema> = {};
+    schema = { type: 'object', properties };
     schemas.set(name, schema);
     const attributes = models[name]?.attributeTypeMap;
     if (!attributes) throw new Error(`the client library knows no type ${name}`);
-    schema.properties = Object.fromEntries(
-      attributes.map(({ baseName, type, format }) => [baseName, schemaOf(type, format)]),
-    );
+    const defaults = typeDefaults[name] ?? {};
+    for (const { baseName, type, format } of attributes) {
+      const known = schemaOf(type, format);
+      properties[baseName] = baseName in defaults ? { ...known, default: defaults[baseName] } : known;
+    }
   }
   return schema;
 }

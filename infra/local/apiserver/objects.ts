@@ -1,21 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../../runtime/domain/clock.ts';
-import {
-  alreadyExists,
-  badRequest,
-  conflict,
-  invalid,
-  modified,
-  notFound,
-  unexpected,
-  unversioned,
-  type Cause,
-} from './api-error.ts';
+import { alreadyExists, badRequest, conflict, invalid, notFound, unexpected, unversioned } from './api-error.ts';
+import { invalidValue } from './causes.ts';
 import { decode, type FieldValidation } from './decode.ts';
-import { terminatingDefinition } from './custom-resource.ts';
+import { checkPreconditions, isHeld, isReleased, markedForDeletion, type DeleteOptions } from './deletion.ts';
+import { valueAt } from './json.ts';
 import { checkMetadata, generatedName, identify, keepIdentity } from './metadata.ts';
-import { isJson, valueAt, type Json } from './json.ts';
-import { storageOf, timestamp, type ApiObject, type Resource } from './resource.ts';
+import { storageOf, type ApiObject, type Resource } from './resource.ts';
 import { validate } from './schema.ts';
 import type { Store } from './store.ts';
 
@@ -25,14 +16,6 @@ export interface WriteOptions {
   /** Gets a line for each thing that the writer should know. */
   warnings?: string[];
   /** Everything but the write itself. */
-  dryRun?: boolean;
-}
-
-/** https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/delete-options/ */
-export interface DeleteOptions {
-  preconditions?: { uid?: string; resourceVersion?: string };
-  propagationPolicy?: 'Background' | 'Foreground' | 'Orphan';
-  gracePeriodSeconds?: number;
   dryRun?: boolean;
 }
 
@@ -67,10 +50,7 @@ export interface Objects {
   finish(resource: Resource, object: ApiObject): void;
 }
 
-const foreground = 'foregroundDeletion';
-const orphan = 'orphan';
-/** A pod's own, when it names none. */
-const graceSeconds = 30;
+const modified = 'the object has been modified; please apply your changes to the latest version and try again';
 
 export function createObjects(options: { store: Store; clock: Clock; admit: Admission }): Objects {
   const { store, clock, admit } = options;
@@ -80,27 +60,30 @@ export function createObjects(options: { store: Store; clock: Clock; admit: Admi
     if (!live) throw notFound(resource, name);
     return live;
   };
-
   const check = (object: ApiObject, resource: Resource, old: ApiObject | undefined) => {
-    const causes: Cause[] = [
+    const fixed = old ? (resource.immutable ?? []) : [];
+    const causes = [
       ...checkMetadata(object, resource, old),
       ...(resource.custom ? validate(object, resource.schema, old) : []),
-      ...(resource.strategy.validate?.(object, old) ?? []),
-      ...(old ? fixedFields(object, resource, old) : []),
+      ...(resource.validate?.(object, old) ?? []),
+      ...fixed
+        .filter((path) => !isDeepStrictEqual(valueAt(object, path), valueAt(old, path)))
+        .map((path) => invalidValue(path, valueAt(object, path), 'field is immutable')),
     ];
     if (causes.length > 0) throw invalid(resource, object.metadata.name, causes);
   };
-
-  const remove = (resource: Resource, object: ApiObject) => store.remove(storageOf(resource), object);
-
-  const write = (resource: Resource, object: ApiObject, dryRun: boolean | undefined): ApiObject =>
+  const put = (resource: Resource, object: ApiObject, dryRun = false): ApiObject =>
     dryRun ? object : store.put(storageOf(resource), object);
+  const remove = (resource: Resource, object: ApiObject, dryRun = false): ApiObject => {
+    if (!dryRun) store.remove(storageOf(resource), object);
+    return object;
+  };
 
-  const objects: Objects = {
+  return {
     get: find,
 
-    create(resource, namespace, body, { validation, warnings, dryRun } = {}) {
-      const object = decode(body, resource, { ...(validation && { validation }), ...(warnings && { warnings }) });
+    create(resource, namespace, body, writing = {}) {
+      const object = decode(body, resource, writing);
       const { metadata } = object;
       placeInto(metadata, resource, namespace);
       const prefix = metadata['generateName'];
@@ -110,68 +93,55 @@ export function createObjects(options: { store: Store; clock: Clock; admit: Admi
       if (resource.status && resource.custom) delete object.status;
       admit(object, resource);
       check(object, resource, undefined);
-      resource.strategy.prepareCreate?.(object, clock.now());
+      resource.prepareCreate?.(object, clock.now());
       if (store.get(storageOf(resource), namespace, metadata.name)) throw alreadyExists(resource, metadata.name);
-      return write(resource, object, dryRun);
+      return put(resource, object, writing.dryRun);
     },
 
-    update(place, change, part, { validation, warnings, dryRun } = {}) {
+    update(place, change, part, writing = {}) {
       const { resource, namespace, name } = place;
       const live = find(place);
-      const next = decode(change(live), resource, { ...(validation && { validation }), ...(warnings && { warnings }) });
-      if (!next.metadata.name) next.metadata.name = name;
+      const next = decode(change(live), resource, writing);
+      next.metadata.name ||= name;
       if (next.metadata.name !== name) {
         throw badRequest(`the name of the object (${next.metadata.name}) does not match the name on the URL (${name})`);
       }
       placeInto(next.metadata, resource, namespace);
       checkVersion(next, live, resource);
       keepIdentity(next, live);
-      const merged = part === 'status' ? { ...live, ...(next.status !== undefined && { status: next.status }) } : next;
-      if (part === 'main' && resource.status) keepStatus(merged, live);
-      if (part === 'main') resource.strategy.prepareUpdate?.(merged, live);
+      const isMain = part === 'main';
+      const status = isMain && resource.status ? live.status : (next.status ?? live.status);
+      const merged = withStatus(isMain ? next : live, status);
+      if (isMain) resource.prepareUpdate?.(merged, live);
       check(merged, resource, live);
       if (isDeepStrictEqual(merged, live)) return live;
-      if (part === 'main' && resource.generation && !isDeepStrictEqual(wanted(merged), wanted(live))) {
-        merged.metadata = { ...merged.metadata, generation: (live.metadata.generation ?? 0) + 1 };
+      const { generation = 0 } = live.metadata;
+      if (isMain && resource.generation && !isDeepStrictEqual(wanted(merged), wanted(live))) {
+        merged.metadata = { ...merged.metadata, generation: generation + 1 };
       }
-      if (isReleased(merged)) {
-        if (!dryRun) remove(resource, merged);
-        return merged;
-      }
-      return write(resource, merged, dryRun);
+      return (isReleased(merged) ? remove : put)(resource, merged, writing.dryRun);
     },
 
-    delete(place, { preconditions = {}, propagationPolicy, gracePeriodSeconds, dryRun } = {}) {
+    delete(place, deleting = {}) {
       const { resource } = place;
+      const { dryRun } = deleting;
       const live = find(place);
-      checkPreconditions(preconditions, live, resource);
-      const finalizers = finalizersOf(live, propagationPolicy);
-      const grace = graceOf(live, gracePeriodSeconds);
-      const held = finalizers.length > 0 || grace > 0 || isContainer(live);
-      if (!held) {
-        if (!dryRun) remove(resource, live);
-        return { object: live, gone: true };
-      }
-      const marked = mark(live, finalizers, grace, clock.now());
-      return { object: isDeepStrictEqual(marked, live) ? live : write(resource, marked, dryRun), gone: false };
+      checkPreconditions(live, resource, deleting.preconditions);
+      const marked = markedForDeletion(live, deleting, clock.now());
+      if (!isHeld(marked)) return { object: remove(resource, live, dryRun), gone: true };
+      return { object: isDeepStrictEqual(marked, live) ? live : put(resource, marked, dryRun), gone: false };
     },
 
-    finish(resource, object) {
-      remove(resource, object);
-    },
+    finish: remove,
   };
-  return objects;
 }
 
 function placeInto(metadata: ApiObject['metadata'], resource: Resource, namespace: string | undefined): void {
-  if (!resource.namespaced) {
-    delete metadata.namespace;
-    return;
-  }
-  if (metadata.namespace !== undefined && metadata.namespace !== namespace) {
+  if (resource.namespaced && (metadata.namespace ?? namespace) !== namespace) {
     throw badRequest('the namespace of the provided object does not match the namespace sent on the request');
   }
-  if (namespace !== undefined) metadata.namespace = namespace;
+  if (resource.namespaced && namespace !== undefined) metadata.namespace = namespace;
+  else delete metadata.namespace;
 }
 
 function checkVersion(next: ApiObject, live: ApiObject, resource: Resource): void {
@@ -181,95 +151,16 @@ function checkVersion(next: ApiObject, live: ApiObject, resource: Resource): voi
     const why = `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${live.metadata.uid ?? ''}`;
     throw conflict(resource, name, why);
   }
-  if (!resourceVersion) {
-    if (resource.unconditionalUpdate) return;
-    throw unversioned(resource, name);
-  }
-  if (resourceVersion !== live.metadata.resourceVersion) throw conflict(resource, name, modified);
+  if (!resourceVersion && !resource.unconditionalUpdate) throw unversioned(resource, name);
+  if (resourceVersion && resourceVersion !== live.metadata.resourceVersion) throw conflict(resource, name, modified);
 }
 
-function keepStatus(object: ApiObject, live: ApiObject): void {
-  if (live.status === undefined) delete object.status;
-  else object.status = live.status;
+function withStatus(object: ApiObject, status: unknown): ApiObject {
+  const { status: _, ...rest } = object;
+  return status === undefined ? rest : { ...rest, status };
 }
 
 /** What a change of counts as another generation: everything but metadata and status. */
-function wanted(object: ApiObject): Json {
+function wanted(object: ApiObject): object {
   return { ...object, metadata: undefined, status: undefined };
-}
-
-function fixedFields(object: ApiObject, { strategy }: Resource, old: ApiObject): Cause[] {
-  return (strategy.immutable ?? [])
-    .filter((path) => !isDeepStrictEqual(valueAt(object, path), valueAt(old, path)))
-    .map((field) => ({
-      reason: 'FieldValueInvalid',
-      message: `Invalid value: ${JSON.stringify(valueAt(object, field) ?? null)}: field is immutable`,
-      field,
-    }));
-}
-
-/** What others are in: it goes only when it is empty, and nobody has to ask for that (see cleanup.ts). */
-const isContainer = ({ kind }: ApiObject) => kind === 'Namespace' || kind === 'CustomResourceDefinition';
-
-function checkPreconditions(
-  preconditions: NonNullable<DeleteOptions['preconditions']>,
-  { metadata }: ApiObject,
-  { group, kind }: Resource,
-): void {
-  for (const [label, field, what] of [
-    ['UID', 'uid', 'deleted and then recreated'],
-    ['ResourceVersion', 'resourceVersion', 'modified'],
-  ] as const) {
-    const asked = preconditions[field];
-    const actual = metadata[field] ?? '';
-    if (asked === undefined || asked === actual) continue;
-    const why = `the ${label} in the precondition (${asked}) does not match the ${label} in record (${actual}). The object might have been ${what}`;
-    throw conflict({ group, kind, plural: kind }, metadata.name, why);
-  }
-}
-
-/** Whether nothing holds an object any more that is to be deleted. */
-function isReleased(object: ApiObject): boolean {
-  const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = object.metadata;
-  if (deletionTimestamp === undefined || finalizers.length > 0 || deletionGracePeriodSeconds > 0) return false;
-  return object.kind !== 'Namespace';
-}
-
-function finalizersOf({ metadata }: ApiObject, policy: DeleteOptions['propagationPolicy']): string[] {
-  const others = (metadata.finalizers ?? []).filter((name) => name !== foreground && name !== orphan);
-  // Without a policy, what the object itself says stands.
-  if (policy === undefined) return metadata.finalizers ?? [];
-  if (policy === 'Background') return others;
-  return [...others, policy === 'Foreground' ? foreground : orphan];
-}
-
-/** Seconds that a pod gets to end; nothing else has any. One that was never placed, or has ended, needs none. */
-function graceOf(object: ApiObject, asked: number | undefined): number {
-  if (object.apiVersion !== 'v1' || object.kind !== 'Pod') return 0;
-  const spec = isJson(object.spec) ? object.spec : {};
-  const phase = valueAt(object, 'status.phase');
-  if (!spec['nodeName'] || phase === 'Succeeded' || phase === 'Failed') return 0;
-  const own = spec['terminationGracePeriodSeconds'];
-  return Math.max(0, asked ?? (typeof own === 'number' ? own : graceSeconds));
-}
-
-/** Marks what is to be deleted. What was told to end may be told to end sooner, never later. */
-function mark(live: ApiObject, finalizers: string[], grace: number, now: Date): ApiObject {
-  const { deletionTimestamp, deletionGracePeriodSeconds, generation } = live.metadata;
-  const metadata = { ...live.metadata };
-  if (finalizers.length > 0) metadata.finalizers = finalizers;
-  else delete metadata.finalizers;
-  const shorter = deletionGracePeriodSeconds !== undefined && grace < deletionGracePeriodSeconds;
-  if (deletionTimestamp === undefined || shorter) {
-    metadata.deletionTimestamp = timestamp(new Date(now.getTime() + grace * 1000));
-    if (!isContainer(live)) {
-      metadata.deletionGracePeriodSeconds = grace;
-      if (deletionTimestamp === undefined && generation !== undefined) metadata.generation = generation + 1;
-    }
-  }
-  if (live.kind === 'Namespace')
-    return { ...live, metadata, status: { ...(live.status as Json), phase: 'Terminating' } };
-  return isContainer(live) && deletionTimestamp === undefined
-    ? terminatingDefinition(live, metadata, now)
-    : { ...live, metadata };
 }

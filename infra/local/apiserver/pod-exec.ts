@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { PassThrough, Writable, type Duplex, type Readable } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { ApiError, badRequest, notImplemented, type Status } from './api-error.ts';
-import type { Exchange } from './exchange.ts';
+import { flag, type Exchange } from './exchange.ts';
 import type { Objects, Place } from './objects.ts';
 import { containerOf } from './pod-logs.ts';
 import type { ApiObject } from './resource.ts';
@@ -31,7 +31,7 @@ export interface Upgrade {
 /** `pods/exec` over WebSockets, as `kubectl exec` asks for it since 1.31, without a terminal. */
 export interface Exec {
   /** @throws ApiError before the connection is taken over */
-  serve(exchange: Exchange, place: Place): void;
+  serve: (exchange: Exchange, place: Place) => void;
   /** Ends every connection. */
   stop(): void;
 }
@@ -70,8 +70,6 @@ export function createExec(options: { objects: Objects; exec: PodExec | undefine
     },
   };
 }
-
-const flag = (query: URLSearchParams, name: string) => query.get(name) === 'true' || query.get(name) === '1';
 
 function speaks({ method, headers }: IncomingMessage): boolean {
   const offered = (headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim());
@@ -115,14 +113,11 @@ function statusOf(code: number): Status {
   if (code === 0) return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success' };
   return new ApiError(500, 'NonZeroExitCode', `command terminated with exit code ${code}`, {
     causes: [{ reason: 'ExitCode', message: String(code) }],
-  }).toStatus();
+  }).status;
 }
 
 function failure(error: unknown): Status {
   const why = error instanceof Error ? error.message : String(error);
-  return new ApiError(
-    500,
-    'InternalError',
-    `Internal error occurred: error executing command in container: ${why}`,
-  ).toStatus();
+  return new ApiError(500, 'InternalError', `Internal error occurred: error executing command in container: ${why}`)
+    .status;
 }

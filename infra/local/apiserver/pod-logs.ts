@@ -1,8 +1,8 @@
+import { pipeline } from 'node:stream/promises';
 import { badRequest, methodNotAllowed, notImplemented } from './api-error.ts';
-import { objects as containersIn } from './builtin/pod-defaults.ts';
-import type { Exchange } from './exchange.ts';
+import { flag, type Exchange } from './exchange.ts';
 import type { Objects, Place } from './objects.ts';
-import { valueAt } from './json.ts';
+import { objects as containersIn, valueAt } from './json.ts';
 import type { ApiObject } from './resource.ts';
 
 /** Which part of a container's output is asked for. https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#get-read-log-of-the-specified-pod */
@@ -29,32 +29,24 @@ export type PodLogs = (
 ) => Promise<AsyncIterable<Uint8Array | string>>;
 
 /** `pods/log`. Without a node there is none. */
-export async function serveLogs(
-  exchange: Exchange,
-  objects: Objects,
-  place: Place,
-  source: { logs: PodLogs | undefined; now: () => Date },
-): Promise<void> {
-  const { method, query, response } = exchange;
-  if (method !== 'GET') throw methodNotAllowed();
-  const pod = objects.get(place);
-  if (!source.logs) throw notImplemented('logs without a node');
-  const options = logOptions(pod, query, source.now());
-  const stop = new AbortController();
-  response.once('close', () => stop.abort());
-  const output = await source.logs(pod, options, stop.signal);
-  response.writeHead(200, { 'content-type': 'text/plain' });
-  if (options.follow) response.flushHeaders();
-  for await (const chunk of output) {
-    if (stop.signal.aborted) return;
-    if (!response.write(chunk)) await new Promise<void>((resolve) => drained(resolve));
-  }
-  response.end();
-
-  function drained(resolve: () => void): void {
-    response.once('drain', resolve);
-    response.once('close', resolve);
-  }
+export function createPodLogs(options: {
+  objects: Objects;
+  logs: PodLogs | undefined;
+  now: () => Date;
+}): (exchange: Exchange, place: Place) => Promise<void> {
+  const { objects, logs, now } = options;
+  return async ({ method, query, response }, place) => {
+    if (method !== 'GET') throw methodNotAllowed();
+    const pod = objects.get(place);
+    if (!logs) throw notImplemented('logs without a node');
+    const asked = logOptions(pod, query, now());
+    const stop = new AbortController();
+    response.once('close', () => stop.abort());
+    const output = await logs(pod, asked, stop.signal);
+    response.writeHead(200, { 'content-type': 'text/plain' });
+    response.flushHeaders();
+    await pipeline(output, response, { signal: stop.signal }).catch(() => undefined);
+  };
 }
 
 /** The container that a query names, or the only one. @throws ApiError 400 */
@@ -76,7 +68,6 @@ export function containerOf(pod: ApiObject, query: URLSearchParams): string {
 }
 
 function logOptions(pod: ApiObject, query: URLSearchParams, now: Date): LogOptions {
-  const flag = (key: string) => query.get(key) === 'true' || query.get(key) === '1';
   const count = (key: string) => {
     const text = query.get(key);
     if (text === null) return undefined;
@@ -90,9 +81,9 @@ function logOptions(pod: ApiObject, query: URLSearchParams, now: Date): LogOptio
   const since = sinceSeconds === undefined ? sinceTime : now.getTime() - sinceSeconds * 1000;
   return {
     container: containerOf(pod, query),
-    follow: flag('follow'),
-    previous: flag('previous'),
-    timestamps: flag('timestamps'),
+    follow: flag(query, 'follow'),
+    previous: flag(query, 'previous'),
+    timestamps: flag(query, 'timestamps'),
     ...(tailLines !== undefined && { tailLines }),
     ...(limitBytes !== undefined && { limitBytes }),
     ...(since !== null && { since: new Date(since) }),

@@ -1,4 +1,4 @@
-import { builtinResources } from './builtin/groups.ts';
+import { builtinResources } from './builtin/kinds.ts';
 import { customResources } from './custom-resource.ts';
 import type { Resource } from './resource.ts';
 import type { Store } from './store.ts';

@@ -16,15 +16,13 @@ export function resourcePath(pathname: string): ResourcePath | undefined {
   const [root, ...parts] = pathname.split('/').filter(Boolean).map(decoded);
   if (root !== 'api' && root !== 'apis') return undefined;
   const group = root === 'apis' ? parts.shift() : '';
-  const version = parts.shift();
-  const [first, second, ...rest] = parts;
-  if (group === undefined || version === undefined || first === undefined) return undefined;
-  // A namespace has its own two subresources; anything else below it is a resource inside.
-  const inside = first === 'namespaces' && second !== undefined && rest.length > 0;
-  const own = inside && rest.length === 1 && (rest[0] === 'status' || rest[0] === 'finalize');
-  const [plural = '', name = '', subresource, ...more] = inside && !own ? rest : parts;
+  const [version, ...place] = parts;
+  if (group === undefined || version === undefined || place.length === 0) return undefined;
+  // A namespace has a status of its own; anything else below it is a resource inside.
+  const inside = place[0] === 'namespaces' && place.length > 2 && !(place.length === 3 && place[2] === 'status');
+  const [plural = '', name = '', subresource, ...more] = inside ? place.slice(2) : place;
   if (more.length > 0) throw noSuchResource();
-  return { group, version, plural, namespace: inside && !own ? second : undefined, name, subresource };
+  return { group, version, plural, namespace: inside ? place[1] : undefined, name, subresource };
 }
 
 function decoded(part: string): string {
@@ -38,9 +36,9 @@ function decoded(part: string): string {
 const verbs: Readonly<Record<string, string>> = { POST: 'create', PUT: 'update', PATCH: 'patch', DELETE: 'delete' };
 
 /** What a request does, as RBAC calls it. */
-export function verbOf(method: string, { name }: Pick<ResourcePath, 'name'>, query: URLSearchParams): string {
+export function verbOf(method: string, name: string, query: URLSearchParams): string {
   if (method === 'DELETE' && !name) return 'deletecollection';
-  if (method !== 'GET' && method !== 'HEAD') return verbs[method] ?? method.toLowerCase();
+  if (method !== 'GET') return verbs[method] ?? method.toLowerCase();
   if (isWatch(query)) return 'watch';
   return name ? 'get' : 'list';
 }

@@ -20,22 +20,6 @@ export interface Column {
   value: (object: ApiObject) => unknown;
 }
 
-/** What is particular to one kind; everything else is the same for all. */
-export interface Strategy {
-  /** Fills in what was left out. Changes its argument. */
-  default?: (object: ApiObject) => void;
-  /** What the server itself puts into a new object, such as an address. Changes its argument. */
-  prepareCreate?: (object: ApiObject, now: Date) => void;
-  /** What a replace may leave out and keeps, such as an address. Changes its first argument. */
-  prepareUpdate?: (object: ApiObject, live: ApiObject) => void;
-  /** Paths such as `spec.selector` that never change. */
-  immutable?: readonly string[];
-  /** What is wrong with the object. */
-  validate?: (object: ApiObject, old: ApiObject | undefined) => Cause[];
-  /** What a field selector may name besides name and namespace. */
-  fields?: (object: ApiObject) => Record<string, string>;
-}
-
 /** One kind as the server serves it. */
 export interface Resource {
   /** Empty for the core group. */
@@ -56,10 +40,22 @@ export interface Resource {
   /** Names are labels (no dots), paths segments (RBAC), or subdomains. */
   names: 'label' | 'segment' | 'subdomain';
   schema: Schema;
-  strategy: Strategy;
   columns: readonly Column[];
   /** A definition's kind, which only knows what its schema says. */
   custom: boolean;
+
+  /** Fills in what was left out and what no schema's default says. Changes its argument. */
+  default?: (object: ApiObject) => void;
+  /** What the server itself puts into a new object. Changes its argument. */
+  prepareCreate?: (object: ApiObject, now: Date) => void;
+  /** What a replace may leave out and keeps, such as an address. Changes its first argument. */
+  prepareUpdate?: (object: ApiObject, live: ApiObject) => void;
+  /** Paths such as `spec.selector` that never change. */
+  immutable?: readonly string[];
+  /** What is wrong with the object. */
+  validate?: (object: ApiObject, old: ApiObject | undefined) => Cause[];
+  /** Paths that a field selector may name besides name and namespace. */
+  fields?: readonly string[];
 }
 
 /** `apps/v1`, or `v1` for the core group. */

@@ -1,30 +1,33 @@
-import { isJson, type Json, textIn } from './json.ts';
-import { storageOf, type ApiObject, type Resource } from './resource.ts';
 import { badRequest, invalid, methodNotAllowed, unversioned, type Status } from './api-error.ts';
+import { unsupportedValue } from './causes.ts';
 import type { FieldValidation } from './decode.ts';
 import { readJson, sendJson, type Exchange } from './exchange.ts';
+import { isJson, mergePatch, textIn, valueAt, type Json } from './json.ts';
 import type { Lists } from './list.ts';
-import { mergePatch } from './merge-patch.ts';
-import type { DeleteOptions, Objects, Place, WriteOptions } from './objects.ts';
+import type { DeleteOptions } from './deletion.ts';
+import type { Objects, Place, WriteOptions } from './objects.ts';
 import { isWatch, type ResourcePath } from './request-info.ts';
+import type { ApiObject, Resource } from './resource.ts';
+import { scale } from './scale.ts';
 import { selectionOf } from './selector.ts';
-import { textOf } from './store.ts';
-import { renderingOf, tableOf } from './table.ts';
+import { rendered, renderingOf } from './table.ts';
 import type { Watches } from './watch.ts';
 
-/** The media types of patches that are understood. */
-export const patchTypes = ['application/merge-patch+json'];
+/** The patches that are understood. */
+const patchType = 'application/merge-patch+json';
 
-/** Kinds whose deletion answers with the object, and not with a `Status`. */
-const returnsDeleted = new Set([
-  '/pods',
-  '/services',
-  '/persistentvolumeclaims',
-  '/persistentvolumes',
-  '/serviceaccounts',
-]);
+/** A side of an object: itself, its status, or what {@link scale} makes of it. */
+export interface Side {
+  read: (live: ApiObject) => ApiObject;
+  /** The whole object after its side was changed into what was given. */
+  write: (live: ApiObject, given: unknown) => unknown;
+  part: 'main' | 'status';
+}
 
-/** Serves the objects of a resource and their status. */
+const main: Side = { read: (live) => live, write: (_live, given) => given, part: 'main' };
+const sides: Readonly<Record<string, Side>> = { status: { ...main, part: 'status' }, scale };
+
+/** Serves the objects of a resource, their status and their scale. */
 export interface Rest {
   serve(exchange: Exchange, resource: Resource, path: ResourcePath): Promise<void>;
 }
@@ -34,70 +37,60 @@ export function createRest(options: { objects: Objects; lists: Lists; watches: W
 
   const send = (exchange: Exchange, code: number, object: ApiObject, resource: Resource) => {
     const rendering = renderingOf(exchange.request.headers.accept, exchange.query);
-    const { resourceVersion } = object.metadata;
-    if (rendering.table) {
-      sendJson(exchange, code, tableOf([object], resource, { ...rendering, metadata: { resourceVersion } }));
-    } else sendJson(exchange, code, textOf(object));
+    sendJson(exchange, code, rendered(object, resource, rendering));
   };
-
-  const remove = async (exchange: Exchange, place: Place) => {
-    const asked = deleteOptions(await readJson(exchange.request), exchange.query);
-    const { object, gone } = objects.delete(place, asked);
-    const { resource } = place;
-    if (gone && !returnsDeleted.has(storageOf(resource))) sendJson(exchange, 200, deleted(resource, object));
-    else send(exchange, 200, object, resource);
+  /** A list, or a watch where that is asked for. `name` narrows it to one object. */
+  const serveMany = (exchange: Exchange, resource: Resource, namespace: string | undefined, name?: string) => {
+    const { query, request, response } = exchange;
+    const selection = selectionOf(resource, namespace, query, name);
+    const rendering = renderingOf(request.headers.accept, query);
+    if (isWatch(query)) watches.open(response, selection, query, rendering);
+    else sendJson(exchange, 200, lists(selection, query, rendering));
   };
 
   const serveCollection = async (exchange: Exchange, resource: Resource, { namespace }: ResourcePath) => {
     const { method, query, request } = exchange;
-    if (method === 'POST') {
-      if (resource.namespaced && namespace === undefined) throw methodNotAllowed();
+    if (method === 'GET') serveMany(exchange, resource, namespace);
+    else if (method === 'POST' && (namespace !== undefined || !resource.namespaced)) {
       const body = await readJson(request);
       if (body === undefined) throw badRequest('the body is empty');
       send(exchange, 201, objects.create(resource, namespace, body, writeOptions(exchange)), resource);
     } else if (method === 'DELETE') {
       const asked = deleteOptions(await readJson(request), query);
-      const text = lists.list(selectionOf(resource, namespace, query), new URLSearchParams(), { table: false });
+      const text = lists(selectionOf(resource, namespace, query), new URLSearchParams(), 'objects');
       for (const { metadata } of (JSON.parse(text) as { items: ApiObject[] }).items) {
         objects.delete({ resource, namespace: metadata.namespace, name: metadata.name }, asked);
       }
       sendJson(exchange, 200, text);
-    } else if (method !== 'GET') throw methodNotAllowed();
-    else {
-      const selection = selectionOf(resource, namespace, query);
-      const rendering = renderingOf(request.headers.accept, query);
-      if (isWatch(query)) watches.open(exchange.response, selection, query, rendering);
-      else sendJson(exchange, 200, lists.list(selection, query, rendering));
-    }
+    } else throw methodNotAllowed();
+  };
+
+  const remove = async (exchange: Exchange, place: Place) => {
+    const { resource } = place;
+    const asked = deleteOptions(await readJson(exchange.request), exchange.query);
+    const { object, gone } = objects.delete(place, asked);
+    if (gone) sendJson(exchange, 200, deleted(resource, object));
+    else send(exchange, 200, object, resource);
   };
 
   return {
     async serve(exchange, resource, path) {
-      const { name, subresource, namespace } = path;
+      const { name, subresource = '', namespace } = path;
       if (!name) {
         await serveCollection(exchange, resource, path);
         return;
       }
-      const { method, request, query, response } = exchange;
+      const { method, request, query } = exchange;
       const place: Place = { resource, namespace, name };
-      const part = subresource === 'status' ? 'status' : 'main';
-      if (method === 'GET' && isWatch(query)) {
-        const rendering = renderingOf(request.headers.accept, query);
-        watches.open(response, selectionOf(resource, namespace, query, name), query, rendering);
-      } else if (method === 'GET') send(exchange, 200, objects.get(place), resource);
-      else if (method === 'PUT') {
-        const body = await readJson(request);
-        send(
-          exchange,
-          200,
-          objects.update(place, () => body, part, writeOptions(exchange)),
-          resource,
-        );
-      } else if (method === 'PATCH') {
-        const patch = await readJson(request, patchTypes);
-        const written = objects.update(place, (live) => patched(live, patch, resource), part, writeOptions(exchange));
-        send(exchange, 200, written, resource);
-      } else if (method === 'DELETE' && part === 'main') await remove(exchange, place);
+      const { read, write, part } = sides[subresource] ?? main;
+      if (method === 'GET' && isWatch(query)) serveMany(exchange, resource, namespace, name);
+      else if (method === 'GET') send(exchange, 200, read(objects.get(place)), resource);
+      else if (method === 'PUT' || method === 'PATCH') {
+        const body = await readJson(request, method === 'PATCH' ? patchType : undefined);
+        const change = (live: ApiObject) =>
+          write(live, method === 'PATCH' ? patched(read(live), body, resource) : body);
+        send(exchange, 200, read(objects.update(place, change, part, writeOptions(exchange))), resource);
+      } else if (method === 'DELETE' && !subresource) await remove(exchange, place);
       else throw methodNotAllowed();
     },
   };
@@ -105,46 +98,33 @@ export function createRest(options: { objects: Objects; lists: Lists; watches: W
 
 function patched(live: ApiObject, patch: unknown, resource: Resource): unknown {
   if (!isJson(patch)) throw badRequest('a merge patch is an object');
-  const next = mergePatch(live, patch) as Json;
+  const next = mergePatch(live, patch);
   // Without one, a patch is of the version that it meets.
-  const { resourceVersion } = isJson(next['metadata']) ? next['metadata'] : {};
-  if (!resourceVersion) throw unversioned(resource, live.metadata.name);
+  if (!valueAt(next, 'metadata.resourceVersion')) throw unversioned(resource, live.metadata.name);
   return next;
 }
 
-/** The query of a write. */
-export function writeOptions({ query, warnings }: Exchange): WriteOptions {
+function writeOptions({ query, warnings }: Exchange): WriteOptions {
   const validation = query.get('fieldValidation') as FieldValidation | null;
   return { warnings, dryRun: query.get('dryRun') === 'All', ...(validation && { validation }) };
 }
 
 function deleteOptions(body: unknown, query: URLSearchParams): DeleteOptions {
-  const given = isJson(body) ? body : {};
-  const { propagationPolicy = query.get('propagationPolicy'), orphanDependents } = given;
-  const grace = given['gracePeriodSeconds'] ?? query.get('gracePeriodSeconds');
-  const policy = orphanDependents === true ? 'Orphan' : propagationPolicy;
+  const given: Json = { ...Object.fromEntries(query), ...(isJson(body) ? body : {}) };
+  const { propagationPolicy: policy, gracePeriodSeconds: grace, preconditions, dryRun } = given;
   if (policy && !['Background', 'Foreground', 'Orphan'].includes(textIn(policy))) {
-    const supported = ['Foreground', 'Background', 'Orphan', 'nil'].map((name) => JSON.stringify(name)).join(', ');
-    const message = `Unsupported value: ${JSON.stringify(policy)}: supported values: ${supported}`;
-    throw invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions', plural: '' }, '', [
-      { reason: 'FieldValueNotSupported', message, field: 'propagationPolicy' },
-    ]);
+    const cause = unsupportedValue('propagationPolicy', policy, ['Foreground', 'Background', 'Orphan', 'nil']);
+    throw invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', [cause]);
   }
-  const dryRun = query.get('dryRun') === 'All' || (Array.isArray(given['dryRun']) && given['dryRun'].includes('All'));
   return {
-    dryRun,
+    dryRun: [dryRun].flat().includes('All'),
     ...(policy ? { propagationPolicy: policy as 'Background' } : {}),
     ...(grace !== null && grace !== undefined && { gracePeriodSeconds: Number(grace) }),
-    ...(isJson(given['preconditions']) && { preconditions: given['preconditions'] }),
+    ...(isJson(preconditions) && { preconditions }),
   };
 }
 
 function deleted({ group, plural }: Resource, { metadata: { name, uid } }: ApiObject): Status {
-  return {
-    kind: 'Status',
-    apiVersion: 'v1',
-    metadata: {},
-    status: 'Success',
-    details: { name, ...(group && { group }), kind: plural, ...(uid !== undefined && { uid }) },
-  };
+  const details = { name, ...(group && { group }), kind: plural, ...(uid !== undefined && { uid }) };
+  return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details };
 }

@@ -1,51 +1,80 @@
+import { Environment } from '@marcbachmann/cel-js';
+import { parseBytes } from '../../../runtime/domain/quantity.ts';
 import type { Cause } from './api-error.ts';
-import { compileRule, type CompiledRule } from './cel.ts';
+import { invalidValue } from './causes.ts';
 import { isJson } from './json.ts';
-import { elementOf, identityOf, type Rule, type Schema } from './structural.ts';
+import { childrenOf, partsOf, type Part, type Rule, type Schema } from './structural.ts';
+
+/** A rule that was read once and may be asked often. */
+export interface CompiledRule {
+  /** Whether it speaks of the object as it was before, and so of updates only. */
+  transition: boolean;
+  /** False too where it fails, as with a field that is not there. */
+  holds(self: unknown, oldSelf: unknown): boolean;
+}
+
+class Quantity {
+  readonly bytes: number;
+  constructor(text: string) {
+    this.bytes = parseBytes(text) ?? Number.NaN;
+  }
+}
+
+/** CEL with what Kubernetes adds to it, as far as the platform's definitions use it. */
+const creation = new Environment()
+  .registerVariable('self', 'dyn')
+  .registerType('Quantity', Quantity)
+  .registerFunction('quantity(string): Quantity', (text: string) => new Quantity(text))
+  .registerFunction('Quantity.compareTo(Quantity): int', (one: Quantity, other: Quantity) =>
+    BigInt(Math.sign(one.bytes - other.bytes)),
+  );
+const update = creation.clone().registerVariable('oldSelf', 'dyn');
 
 const compiled = new Map<string, CompiledRule>();
 
-/** A rule made ready, once. @throws Error for one that uses what the evaluator does not know */
-export function ruleOf({ rule }: Rule): CompiledRule {
-  let found = compiled.get(rule);
-  if (!found) {
-    found = compileRule(rule);
-    compiled.set(rule, found);
-  }
-  return found;
+/** A rule made ready, once. @throws Error for one that is no CEL, or uses functions that are not known */
+export function ruleOf(rule: string): CompiledRule {
+  const known = compiled.get(rule);
+  if (known) return known;
+  const { valid, error } = update.check(rule);
+  if (!valid) throw new Error(`the rule "${rule}": ${error?.message ?? 'cannot be read'}`);
+  const evaluate = update.parse(rule);
+  const made = {
+    transition: !creation.check(rule).valid,
+    holds(self: unknown, oldSelf: unknown) {
+      try {
+        return evaluate({ self: typed(self), oldSelf: typed(oldSelf) }) === true;
+      } catch {
+        return false;
+      }
+    },
+  };
+  compiled.set(rule, made);
+  return made;
 }
 
-/** Which rules of the schema a value breaks. */
-export function checkRules(value: unknown, schema: Schema, path: string, old: unknown): Cause[] {
+/** Whole numbers are CEL's `int`. */
+function typed(value: unknown): unknown {
+  if (Number.isInteger(value)) return BigInt(value as number);
+  if (Array.isArray(value)) return value.map(typed);
+  if (!isJson(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, child]) => [name, typed(child)]));
+}
+
+/** Every rule in a schema. */
+export function rulesIn(schema: Schema): Rule[] {
+  return [...(schema['x-kubernetes-validations'] ?? []), ...childrenOf(schema).flatMap(rulesIn)];
+}
+
+/** Which rules of its schema a value breaks. */
+export function checkRules(part: Part): Cause[] {
+  const { value, schema, path, old } = part;
   const causes: Cause[] = [];
-  for (const rule of schema['x-kubernetes-validations'] ?? []) {
+  for (const { rule, message = `failed rule: ${rule}` } of schema['x-kubernetes-validations'] ?? []) {
     const test = ruleOf(rule);
-    if (test.transition && old === undefined) continue;
-    if (test.holds({ self: value, oldSelf: old })) continue;
-    const message = `Invalid value: ${subject(value, schema)}: ${rule.message ?? `failed rule: ${rule.rule}`}`;
-    causes.push({ reason: 'FieldValueInvalid', message, field: path || '<nil>' });
+    if ((test.transition && old === undefined) || test.holds(value, old)) continue;
+    // Containers are shown by their type.
+    causes.push(invalidValue(path || '<nil>', typeof value === 'object' ? schema.type : value, message));
   }
-  if (Array.isArray(value)) {
-    const identity = identityOf(schema);
-    const before = Array.isArray(old) ? (old as unknown[]) : [];
-    for (const [index, item] of value.entries()) {
-      const counterpart = identity ? before.find((other) => identity(other) === identity(item)) : undefined;
-      if (schema.items) causes.push(...checkRules(item, schema.items, `${path}[${index}]`, counterpart));
-    }
-  } else if (isJson(value)) {
-    const before = isJson(old) ? old : {};
-    const { properties = {} } = schema;
-    const element = elementOf(schema);
-    for (const [name, child] of Object.entries(value)) {
-      const known = properties[name] ?? element;
-      if (known) causes.push(...checkRules(child, known, path ? `${path}.${name}` : name, before[name]));
-    }
-  }
-  return causes;
-}
-
-/** Containers are shown by their type. */
-function subject(value: unknown, schema: Schema): string {
-  if (schema.type === 'object' || schema.type === 'array') return `"${schema.type}"`;
-  return typeof value === 'string' ? JSON.stringify(value) : String(value);
+  return [...causes, ...partsOf(part).flatMap(checkRules)];
 }

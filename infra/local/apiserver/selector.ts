@@ -1,9 +1,9 @@
 import { badRequest } from './api-error.ts';
+import { textIn, valueAt } from './json.ts';
 import { storageOf, type ApiObject, type Resource } from './resource.ts';
 
 type Test = (object: ApiObject) => boolean;
 
-const always: Test = () => true;
 const term =
   /^\s*(?:(!)\s*)?([A-Za-z0-9][-A-Za-z0-9_./]*)\s*(?:(=|==|!=)\s*([A-Za-z0-9][-A-Za-z0-9_.]*)?|\s(in|notin)\s*\(([^)]*)\))?\s*$/;
 
@@ -11,21 +11,19 @@ const term =
  * What a label selector such as `app=api,!old,tier in (a,b)` asks of an object's labels.
  * @throws ApiError 400 for what is no selector
  */
-export function labelTest(selector: string | null): Test {
-  if (!selector?.trim()) return always;
+export function labelTest(selector: string): Test {
+  if (!selector.trim()) return () => true;
   // A comma within parentheses separates values, not terms.
   const tests = selector.split(/,(?![^(]*\))/).map((text): ((labels: Readonly<Record<string, string>>) => boolean) => {
     const [matched, not, key = '', operator, value = '', set, members = ''] = term.exec(text) ?? [];
     if (matched === undefined || (not && (operator ?? set))) {
       throw badRequest(`unable to parse requirement: ${JSON.stringify(text.trim())} in ${JSON.stringify(selector)}`);
     }
-    if (set) {
-      const values = new Set(members.split(',').map((member) => member.trim()));
-      // As `!=`, `notin` is true of an object without the label.
-      return (labels) => (labels[key] !== undefined && values.has(labels[key])) === (set === 'in');
-    }
-    if (operator) return (labels) => (labels[key] === value) === (operator !== '!=');
-    return (labels) => key in labels === !not;
+    if (!operator && !set) return (labels) => key in labels === !not;
+    const values = set ? members.split(',').map((member) => member.trim()) : [value];
+    const wanted = operator !== '!=' && set !== 'notin';
+    // `!=` and `notin` are true of an object without the label.
+    return (labels) => (labels[key] !== undefined && values.includes(labels[key])) === wanted;
   });
   return ({ metadata }) => tests.every((test) => test(metadata.labels ?? {}));
 }
@@ -34,30 +32,22 @@ export function labelTest(selector: string | null): Test {
  * What a field selector such as `metadata.name=x` asks of an object.
  * @throws ApiError 400 for a field by which this resource is not selected
  */
-export function fieldTest(selector: string | null, resource: Resource): Test {
-  if (!selector?.trim()) return always;
-  const fieldsOf = (object: ApiObject): Record<string, string> => ({
-    'metadata.name': object.metadata.name,
-    ...(resource.namespaced && { 'metadata.namespace': object.metadata.namespace ?? '' }),
-    ...resource.strategy.fields?.(object),
-  });
-  const known = fieldsOf({ apiVersion: '', kind: '', metadata: { name: '' } });
-  const tests = selector.split(',').map((text): ((fields: Record<string, string>) => boolean) => {
-    const [matched, key = '', operator, value = ''] = /^([^=!]+)(=|==|!=)(.*)$/.exec(text) ?? [];
+function fieldTest(selector: string, { namespaced, fields = [], custom }: Resource): Test {
+  if (!selector.trim()) return () => true;
+  const known = ['metadata.name', ...(namespaced ? ['metadata.namespace'] : []), ...fields];
+  const tests = selector.split(',').map((text): Test => {
+    const [matched, path = '', operator, value] = /^([^=!]+)(=|==|!=)(.*)$/.exec(text) ?? [];
     if (matched === undefined) throw badRequest(`invalid selector: '${selector}'; can't understand '${text}'`);
-    if (!(key in known)) {
+    if (!known.includes(path)) {
       throw badRequest(
-        resource.strategy.fields || resource.custom
-          ? `field label not supported: ${key}`
-          : `${JSON.stringify(key)} is not a known field selector: only "metadata.name", "metadata.namespace"`,
+        fields.length > 0 || custom
+          ? `field label not supported: ${path}`
+          : `${JSON.stringify(path)} is not a known field selector: only "metadata.name", "metadata.namespace"`,
       );
     }
-    return (fields) => (fields[key] === value) === (operator !== '!=');
+    return (object) => (textIn(valueAt(object, path)) === value) === (operator !== '!=');
   });
-  return (object) => {
-    const fields = fieldsOf(object);
-    return tests.every((test) => test(fields));
-  };
+  return (object) => tests.every((test) => test(object));
 }
 
 /** Which objects a list or a watch is about. */
@@ -66,7 +56,7 @@ export interface Selection {
   storage: string;
   namespace: string | undefined;
   test: Test;
-  /** Whether there is a selector at all. */
+  /** Whether there is no selector at all. */
   all: boolean;
 }
 
@@ -77,17 +67,13 @@ export function selectionOf(
   query: URLSearchParams,
   name?: string,
 ): Selection {
-  const labels = labelTest(query.get('labelSelector'));
-  const fields = fieldTest(query.get('fieldSelector'), resource);
-  return {
-    resource,
-    storage: storageOf(resource),
-    namespace,
-    all: labels === always && fields === always,
-    test: (object) =>
-      (namespace === undefined || object.metadata.namespace === namespace) &&
-      (name === undefined || object.metadata.name === name) &&
-      labels(object) &&
-      fields(object),
+  const { labelSelector = '', fieldSelector = '' } = Object.fromEntries(query);
+  const labels = labelTest(labelSelector);
+  const fields = fieldTest(fieldSelector, resource);
+  const test: Test = (object) => {
+    const { metadata } = object;
+    if (namespace !== undefined && metadata.namespace !== namespace) return false;
+    return (name === undefined || metadata.name === name) && labels(object) && fields(object);
   };
+  return { resource, storage: storageOf(resource), namespace, test, all: !labelSelector && !fieldSelector };
 }

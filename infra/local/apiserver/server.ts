@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { ServerResponse } from 'node:http';
-import { createServer, type Server } from 'node:https';
-import type { Socket } from 'node:net';
+import { createServer } from 'node:https';
+import type { AddressInfo, Socket } from 'node:net';
 import { join } from 'node:path';
 import type { Clock } from '../../../runtime/domain/clock.ts';
 import { kubeconfigOf, loadAccess, writeSecret } from './access.ts';
@@ -11,16 +11,17 @@ import { bootstrap, furnishNamespace } from './bootstrap.ts';
 import { createCleanup } from './cleanup.ts';
 import { createDatabase } from './database.ts';
 import { createDiscovery } from './discovery.ts';
-import { createExpiry } from './expiry.ts';
+import { expireEvents } from './expiry.ts';
 import { createLists } from './list.ts';
 import { createObjects } from './objects.ts';
 import { createOpenApi } from './openapi.ts';
 import { createExec, type PodExec } from './pod-exec.ts';
-import type { PodLogs } from './pod-logs.ts';
+import { createPodLogs, type PodLogs } from './pod-logs.ts';
 import { createRegistry } from './registry.ts';
 import { createRest } from './rest.ts';
 import { createRoutes } from './routes.ts';
 import { createStore } from './store.ts';
+import { createTokenRequests } from './token-requests.ts';
 import { createWatches } from './watch.ts';
 
 export interface ApiServerOptions {
@@ -56,32 +57,36 @@ export interface ApiServer {
 const loopback = '127.0.0.1';
 
 export function createApiServer(options: ApiServerOptions): ApiServer {
-  const { dataDir, clock, address = loopback, port = 0, logs, history, bookmarkMs } = options;
+  const { dataDir, clock, address = loopback, port = 0, history, bookmarkMs } = options;
   const kubeconfig = join(dataDir, 'admin.kubeconfig');
   const now = () => clock.now();
-  let running: { server: Server; url: string; end: () => Promise<void> } | undefined;
+  let running: { url: string; end: () => Promise<void> } | undefined;
 
   const start = async () => {
     const access = loadAccess(join(dataDir, 'pki'), [...new Set([loopback, address])], now());
-    const store = createStore(createDatabase(join(dataDir, 'objects.db')), history === undefined ? {} : { history });
+    const { adminToken, signingKey, tls } = access;
+    const store = createStore(createDatabase(join(dataDir, 'objects.db')), history);
     const registry = createRegistry(store);
-    const objects = createObjects({ store, clock, admit: createAdmission({ store }) });
-    const watches = createWatches({ store, ...(bookmarkMs !== undefined && { bookmarkMs }) });
+    const objects = createObjects({ store, clock, admit: createAdmission(store) });
+    const watches = createWatches({ store, bookmarkMs });
     const lists = createLists({ store, monotonic: () => clock.monotonic() });
     const cleanup = createCleanup({ store, objects, registry });
-    const expiry = createExpiry({ store, clock });
     const exec = createExec({ objects, exec: options.exec });
-    const { adminToken, signingKey, tls } = access;
+    const discovery = createDiscovery(registry);
+    const openApi = createOpenApi(registry);
     const routes = createRoutes({
-      ...{ store, registry, objects, signingKey, now, logs, exec },
+      store,
+      registry,
       rest: createRest({ objects, lists, watches }),
-      discovery: createDiscovery(registry),
-      openApi: createOpenApi(registry),
-      authentication: createAuthentication({ store, adminToken, signingKey, now }),
+      authenticate: createAuthentication({ store, adminToken, signingKey, now }),
+      documents: (path) => discovery(path) ?? openApi(path),
+      subresources: {
+        'pods/exec': exec.serve,
+        'pods/log': createPodLogs({ objects, now, logs: options.logs }),
+        'serviceaccounts/token': createTokenRequests({ store, objects, signingKey, now }),
+      },
     });
-    const server = createServer({ key: tls.key, cert: tls.certificate }, (request, response) => {
-      void routes(request, response);
-    });
+    const server = createServer({ key: tls.key, cert: tls.certificate }, (...exchange) => void routes(...exchange));
     server.on('upgrade', (request, socket, head) => {
       const response = new ServerResponse(request);
       // Whatever is answered in HTTP is the last thing on this connection.
@@ -92,18 +97,15 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
       void routes(request, response, { socket, head });
     });
     // A watch may say nothing for long.
-    server.requestTimeout = 0;
-    server.keepAliveTimeout = 90_000;
+    Object.assign(server, { requestTimeout: 0, keepAliveTimeout: 90_000 });
     store.open();
     try {
-      server.listen(port, address);
-      await once(server, 'listening');
+      await once(server.listen(port, address), 'listening');
     } catch (error) {
       store.close();
       throw error;
     }
-    const bound = server.address();
-    const actual = typeof bound === 'object' && bound ? bound.port : port;
+    const actual = (server.address() as AddressInfo).port;
     const url = `https://${address}:${actual}`;
     store.subscribe('/namespaces', ({ type, object }) => {
       if (type !== 'ADDED') return;
@@ -111,19 +113,21 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     });
     bootstrap({ store, objects, registry, address, port: actual });
     cleanup.start();
-    expiry.start();
+    const stopping = new AbortController();
+    const expiring = expireEvents(store, clock, stopping.signal);
     writeSecret(kubeconfig, kubeconfigOf(url, access));
     const end = async () => {
       watches.stop();
       exec.stop();
-      await cleanup.stop();
-      await expiry.stop();
+      cleanup.stop();
+      stopping.abort();
+      await expiring;
       server.close();
       server.closeAllConnections();
       await once(server, 'close');
       store.close();
     };
-    running = { server, url, end };
+    running = { url, end };
   };
 
   return {

@@ -1,9 +1,6 @@
 import type { Database } from './database.ts';
 import type { ApiObject } from './resource.ts';
 
-/** Changes of one resource that a watch can still be given. */
-const historyMax = 1000;
-
 /** A change of one object. */
 export interface Change {
   version: number;
@@ -30,7 +27,7 @@ export interface Store {
   /** The changes after a version; undefined when some of them are no longer known. */
   since(resource: string, version: number): Change[] | undefined;
   /** Calls back for each change of a resource (of all without one), after it is on disk. @returns what ends it */
-  subscribe(resource: string | undefined, listener: (change: Change, resource: string) => void): () => void;
+  subscribe(resource: string | undefined, listener: (change: Change) => void): () => void;
 }
 
 interface Shelf {
@@ -38,54 +35,58 @@ interface Shelf {
   history: Change[];
   /** Changes after this version are all in the history. */
   from: number;
-  listeners: Set<(change: Change, resource: string) => void>;
+  listeners: Set<(change: Change) => void>;
 }
 
 const keyOf = (namespace: string | undefined, name: string) =>
   namespace === undefined ? name : `${namespace}/${name}`;
-const keyOfObject = ({ metadata }: ApiObject) => keyOf(metadata.namespace, metadata.name);
 
 const texts = new WeakMap<object, string>();
 
 /** The JSON of an object of the store, made once however many watches it goes to. */
 export function textOf(object: ApiObject): string {
-  let text = texts.get(object);
-  if (text === undefined) {
-    text = JSON.stringify(object);
-    texts.set(object, text);
-  }
+  const text = texts.get(object) ?? JSON.stringify(object);
+  texts.set(object, text);
   return text;
 }
 
-/** @param options.history changes kept per resource, 1,000 by default */
-export function createStore(database: Database, options: { history?: number } = {}): Store {
-  const kept = options.history ?? historyMax;
+/** @param kept changes of each resource that a watch can still be given */
+export function createStore(database: Database, kept = 1000): Store {
   const shelves = new Map<string, Shelf>();
-  const everything = new Set<(change: Change, resource: string) => void>();
+  const everything: Shelf['listeners'] = new Set();
   let version = 0;
   let opened = 0;
 
   const shelfOf = (resource: string): Shelf => {
-    let shelf = shelves.get(resource);
-    if (!shelf) {
-      shelf = { objects: new Map(), history: [], from: opened, listeners: new Set() };
-      shelves.set(resource, shelf);
-    }
+    const shelf = shelves.get(resource) ?? { objects: new Map(), history: [], from: opened, listeners: new Set() };
+    shelves.set(resource, shelf);
     return shelf;
   };
-  const tell = (resource: string, shelf: Shelf, change: Change) => {
-    shelf.history.push(change);
+  /** Puts an object into its place, or takes it away, on disk first. */
+  const write = (resource: string, object: ApiObject, gone: boolean): ApiObject => {
+    const shelf = shelfOf(resource);
+    const { objects, history, listeners } = shelf;
+    const key = keyOf(object.metadata.namespace, object.metadata.name);
+    const previous = objects.get(key);
+    const next = version + 1;
+    const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(next) } };
+    if (gone) database.remove({ resource, key, version: next });
+    else database.put({ resource, key, version: next, value: textOf(stored) });
+    version = next;
+    if (gone) objects.delete(key);
+    else objects.set(key, stored);
+    const change: Change = {
+      version,
+      type: gone ? 'DELETED' : previous ? 'MODIFIED' : 'ADDED',
+      object: stored,
+      previous,
+    };
+    history.push(change);
     // In lumps, since taking one off the front moves all the others.
-    if (shelf.history.length >= kept * 1.25) {
-      const gone = shelf.history.splice(0, shelf.history.length - kept);
-      shelf.from = gone.at(-1)?.version ?? shelf.from;
-    }
-    for (const listener of [...shelf.listeners, ...everything]) listener(change, resource);
+    if (history.length >= kept * 1.25) shelf.from = history.splice(0, history.length - kept).at(-1)?.version ?? 0;
+    for (const listener of [...listeners, ...everything]) listener(change);
+    return stored;
   };
-  const versioned = (object: ApiObject, next: number): ApiObject => ({
-    ...object,
-    metadata: { ...object.metadata, resourceVersion: String(next) },
-  });
 
   return {
     get version() {
@@ -109,35 +110,14 @@ export function createStore(database: Database, options: { history?: number } = 
         .sort(([a], [b]) => (a < b ? -1 : 1))
         .map(([, object]) => object);
     },
-    put(resource, object) {
-      const shelf = shelfOf(resource);
-      const key = keyOfObject(object);
-      const previous = shelf.objects.get(key);
-      const next = version + 1;
-      const stored = versioned(object, next);
-      database.put({ resource, key, version: next, value: textOf(stored) });
-      version = next;
-      shelf.objects.set(key, stored);
-      tell(resource, shelf, { version, type: previous ? 'MODIFIED' : 'ADDED', object: stored, previous });
-      return stored;
-    },
-    remove(resource, object) {
-      const shelf = shelfOf(resource);
-      const key = keyOfObject(object);
-      const next = version + 1;
-      database.remove({ resource, key, version: next });
-      version = next;
-      shelf.objects.delete(key);
-      const gone = versioned(object, next);
-      tell(resource, shelf, { version, type: 'DELETED', object: gone, previous: object });
-      return gone;
-    },
+    put: (resource, object) => write(resource, object, false),
+    remove: (resource, object) => write(resource, object, true),
     since(resource, after) {
       const { history, from } = shelfOf(resource);
       return after < from ? undefined : history.filter((change) => change.version > after);
     },
     subscribe(resource, listener) {
-      const { listeners } = resource === undefined ? { listeners: everything } : shelfOf(resource);
+      const listeners = resource === undefined ? everything : shelfOf(resource).listeners;
       listeners.add(listener);
       return () => listeners.delete(listener);
     },

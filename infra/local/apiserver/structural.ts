@@ -26,20 +26,46 @@ export interface Schema {
   maxItems?: number;
   'x-kubernetes-preserve-unknown-fields'?: boolean;
   'x-kubernetes-int-or-string'?: boolean;
-  'x-kubernetes-list-type'?: string;
-  'x-kubernetes-list-map-keys'?: string[];
   'x-kubernetes-validations'?: Rule[];
 }
 
-/** The schema of a map's values. */
-export function elementOf({ additionalProperties }: Schema): Schema | undefined {
-  return typeof additionalProperties === 'object' ? additionalProperties : undefined;
+/** The schema of an object's field: a property, or a map's value. */
+export function schemaOfField({ properties, additionalProperties }: Schema, name: string): Schema | undefined {
+  return properties?.[name] ?? (typeof additionalProperties === 'object' ? additionalProperties : undefined);
 }
 
-/** How the items of a list of type `map` or `set` are told apart. */
-export function identityOf(schema: Schema): ((item: unknown) => string) | undefined {
-  const keys = schema['x-kubernetes-list-map-keys'];
-  if (schema['x-kubernetes-list-type'] === 'set') return (item) => JSON.stringify(item);
-  if (schema['x-kubernetes-list-type'] !== 'map' || !keys) return undefined;
-  return (item) => JSON.stringify(Object.fromEntries(keys.map((key) => [key, isJson(item) ? item[key] : undefined])));
+/** The schemas right below a schema. */
+export function childrenOf({ properties = {}, items, additionalProperties }: Schema): Schema[] {
+  return [...Object.values(properties), items, additionalProperties].filter((child) => typeof child === 'object');
+}
+
+/** A value with its schema, where it is, and what it was before. */
+export interface Part {
+  value: unknown;
+  schema: Schema;
+  path: string;
+  old: unknown;
+}
+
+/** The items or fields of a value that its schema knows. */
+export function partsOf({ value, schema, path, old }: Part): Part[] {
+  const { items } = schema;
+  if (Array.isArray(value)) {
+    // Lists are compared as a whole.
+    return value.flatMap((item: unknown, index) =>
+      items ? [{ value: item, schema: items, path: `${path}[${index}]`, old: undefined }] : [],
+    );
+  }
+  if (!isJson(value)) return [];
+  return Object.entries(value).flatMap(([name, child]) => {
+    const known = schemaOfField(schema, name);
+    return known
+      ? [{ value: child, schema: known, path: fieldPath(path, name), old: isJson(old) ? old[name] : undefined }]
+      : [];
+  });
+}
+
+/** Where a field of what is at a path is. */
+export function fieldPath(path: string, name: string): string {
+  return path ? `${path}.${name}` : name;
 }

@@ -18,6 +18,11 @@ export interface ServiceProxy {
   stop(): Promise<void>;
 }
 
+/** The API server listens at its Service's address itself. */
+function isForwarded({ metadata }: Service): boolean {
+  return metadata.name !== 'kubernetes' || metadata.namespace !== 'default';
+}
+
 /**
  * Listens at every port of every Service and forwards connections to its ready endpoints, one after the other.
  * @param options.hostsFile gets a line `<address> <service>.<namespace>` for each Service
@@ -82,7 +87,7 @@ export function createServiceProxy(options: {
     await writeFile(`${hostsFile}.part`, lines.toSorted().join('\n'));
     await rename(`${hostsFile}.part`, hostsFile);
     const wanted = new Map(
-      present.flatMap((service) =>
+      present.filter(isForwarded).flatMap((service) =>
         (service.spec.ports ?? []).map((port) => {
           const key = `${service.spec.clusterIP}:${port.port}/${port.name ?? ''}`;
           return [key, { service, port }] as const;

@@ -5,7 +5,7 @@ import { createKubeClient } from '../../../runtime/kube/client.ts';
 import { loadKubeConfig } from '../../../runtime/kube/kubeconfig.ts';
 import { startChurn, type Churn } from '../../support/churn.ts';
 import { eventually, runningPlatform, testProject, uniqueName } from '../../support/platform.ts';
-import { signalProcess } from '../../support/pod-process.ts';
+import { targetOf } from '../../support/target/target.ts';
 
 /**
  * The cluster's API server, its store and the leading controllers are killed while apps and functions are created,
@@ -136,7 +136,7 @@ t.test('the leading controllers are killed', async (t) => {
   t.teardown(() => churn.stop());
   await churn.advance(some);
   const before = await processLife();
-  await signalProcess(platform, 'deploy/svc-controllers', 'KILL');
+  await targetOf(platform).signal('deploy/svc-controllers', 'KILL');
   await eventually(processLife, (life) => life !== before);
   await churn.advance(some);
   await settled(t, churn);

@@ -1,5 +1,6 @@
 import t from 'tap';
 import { eventually, runningPlatform, testProject } from '../../support/platform.ts';
+import { restart } from '../../support/replicas.ts';
 
 const platform = await runningPlatform();
 const hello = (version: string) => `localhost:5000/svc/hello:${version}`;
@@ -42,10 +43,7 @@ async function restarts(): Promise<number> {
 /** A new pod: the kubelet waits longer before every further restart of an old one. */
 async function freshWorkers(): Promise<void> {
   const before = new Set((await workerPods()).map(({ metadata }) => metadata.name));
-  await eventually(
-    () => platform.kubectl('-n', 'svc-system', 'rollout', 'restart', 'deploy/svc-workers'),
-    ({ code }) => code === 0,
-  );
+  await restart(platform, 'svc-workers');
   await eventually(workerPods, (pods) => {
     const [pod] = pods;
     if (!pod || pods.length > 1 || before.has(pod.metadata.name)) return false;
@@ -91,7 +89,7 @@ t.test('Redis is flushed while a rollout is under way, and it still ends, once',
     () =>
       platform.kubectl(
         ...['-n', 'svc-system', 'exec', 'svc-redis-0', '--', 'sh', '-c'],
-        'REDISCLI_AUTH="$(cat "$REDIS_PASSWORD_FILE")" redis-cli flushall',
+        'REDISCLI_AUTH="$(cat "$REDIS_PASSWORD_FILE")" redis-cli -p "${PORT:-6379}" flushall',
       ),
     ({ code }) => code === 0,
   );

@@ -2,7 +2,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import t from 'tap';
 import { allHold, askAll, checkerReplicas, checkersOf, type CheckerPod } from '../../support/checkers.ts';
 import { eventually, runningPlatform, testProject, type Answer } from '../../support/platform.ts';
-import { pauseProcess, signalProcess } from '../../support/pod-process.ts';
+import { restart } from '../../support/replicas.ts';
+import { targetOf } from '../../support/target/target.ts';
 
 /**
  * The gate while its checkers, or their store, are gone, slow or cut off: docs/decisions/0005-no-checker-alive.md says
@@ -21,7 +22,8 @@ const { url } = await platform.json<{ url: string }>(['app', 'show', 'api', ...f
 const newKey = () => platform.ok(['key', 'create', '--plan', 'wide', ...flags]);
 const handleOf = (key: string) => key.split('_')[1] ?? '';
 const key = await newKey();
-const checkers = checkersOf(t, platform);
+const checkers = await checkersOf(t, platform);
+const target = targetOf(platform);
 /** How often each key was let through so far. */
 const served = new Map<string, number>();
 const ask = async (sent?: string): Promise<Answer> => {
@@ -141,7 +143,7 @@ t.test('slow checkers: the client waits, and the verdicts are the same', async (
   const requests = load([key, undefined, 'nonsense'], { pauseMs: 20, width: 4 });
   t.teardown(() => requests.stop());
   // The third probe that fails, after more than 4 s, takes one out of the endpoints.
-  await Promise.all(before.map((pod) => pauseProcess(platform, pod.name, 3)));
+  await Promise.all(before.map((pod) => target.pause(pod.name, 3)));
   await requests.seen(({ sentAt, answeredAt }) => answeredAt - sentAt > 1000);
   await requests.stop();
   t.same(requests.answers.filter(hasNoVerdict), []);
@@ -154,7 +156,7 @@ function livesOf(pods: readonly CheckerPod[]): [name: string, restarts: number][
 
 t.test('checkers that hang are ended and come back by themselves', async (t) => {
   const before = await checkers.ready(checkerReplicas);
-  await Promise.all(before.map((pod) => signalProcess(platform, pod.name, 'STOP')));
+  await Promise.all(before.map((pod) => target.signal(pod.name, 'STOP')));
   const requests = load([undefined, key], { pauseMs: 200, width: 4 });
   t.teardown(() => requests.stop());
   const restarts = new Map(livesOf(before));
@@ -186,7 +188,7 @@ t.test('one of two checkers is killed: the other answers, and nobody gets in wit
   if (!victim) return;
   const requests = load([undefined, key], { pauseMs: 10, width: 4 });
   t.teardown(() => requests.stop());
-  await signalProcess(platform, victim.name, 'KILL');
+  await target.signal(victim.name, 'KILL');
   await eventually(
     () => checkers.pods(),
     (pods) => pods.some(({ name, ready, restarts }) => name === victim.name && ready && restarts > victim.restarts),
@@ -310,7 +312,7 @@ t.test(
     t.teardown(() => requests.stop());
 
     const killedFrom = performance.now();
-    await Promise.all((await checkers.ready(checkerReplicas)).map((pod) => signalProcess(platform, pod.name, 'KILL')));
+    await Promise.all((await checkers.ready(checkerReplicas)).map((pod) => target.signal(pod.name, 'KILL')));
     await eventually(
       () => checkers.pods(),
       (pods) => pods.every(({ restarts }) => restarts > 0),
@@ -361,7 +363,7 @@ t.test(
 
 async function freshCheckers(): Promise<void> {
   const old = new Set((await checkers.pods()).map(({ name }) => name));
-  await insist('rollout', 'restart', 'deploy/svc-authz');
+  await restart(platform, 'svc-authz');
   await eventually(
     () => checkers.ready(checkerReplicas),
     (pods) => pods.every(({ name }) => !old.has(name)),

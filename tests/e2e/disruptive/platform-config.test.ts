@@ -1,13 +1,16 @@
 import t from 'tap';
 import { requestThroughIngress } from '../../../infra/demo/ingress.ts';
 import type { PlatformConfigView } from '../../../runtime/contracts/api/platform.ts';
-import { trustingIngress } from '../../support/ingress.ts';
 import { eventually, runningPlatform, testProject, uniqueName } from '../../support/platform.ts';
+import { restart } from '../../support/replicas.ts';
+import { targetOf } from '../../support/target/target.ts';
 
 /** The installation's settings, changed while it runs. What they were at first they are again at the end. */
 const platform = await runningPlatform();
 const kind = 'platformconfigs.platform.svc';
 const processes = ['console-api', 'svc-authz'];
+/** The profile that it was installed with, and what that means. */
+const [ownProfile, profile] = platform.info.target === 'local' ? ['nano', 'nano'] : ['default', 'small'];
 
 interface Process {
   metadata: { name: string };
@@ -59,11 +62,12 @@ async function templates(): Promise<unknown> {
 
 t.teardown(async () => {
   await platform.ok([
-    ...['platform', 'config', 'set', '--no-trusted-proxies', '--no-private-networks', '--profile', 'default'],
+    ...['platform', 'config', 'set', '--no-trusted-proxies', '--no-private-networks', '--profile', ownProfile],
     ...['--pods', 'default', '--container-memory', 'default'],
   ]);
   // Left as `svc install` made it, so that it finds nothing to change.
-  const patch = { spec: { trustedProxies: null, allowPrivateNetworks: null, defaultLimits: null } };
+  const unset = { trustedProxies: null, allowPrivateNetworks: null, defaultLimits: null };
+  const patch = { spec: { ...unset, ...(ownProfile === 'default' && { profile: null }) } };
   await platform.kubectl('patch', kind, 'platform', '--type=merge', '-p', JSON.stringify(patch));
   await eventually(show, ({ status }) => status === 'accepted');
   await eventually(told, (now) => processes.every((name) => now[name] === ''));
@@ -72,7 +76,7 @@ t.teardown(async () => {
 
 t.test('the settings in force are shown, and a bad change is refused whole', async (t) => {
   const before = await show();
-  t.match(before, { status: 'accepted', trustedProxies: [], profile: 'small' });
+  t.match(before, { status: 'accepted', trustedProxies: [], profile });
   const bad = await platform.svc([
     ...['platform', 'config', 'set', '--profile', 'large', '--trusted-proxy', '10.0.0.1/8'],
     ...['--allow-private-network', '8.8.8.0/24', '--memory', 'much'],
@@ -133,7 +137,7 @@ t.test('trusted proxies roll the processes that judge by the client’s address,
   await platform.ok(['plan', 'create', 'wide', '--rate', '1000', '--burst', '1000', ...flags]);
   const key = await platform.ok(['key', 'create', '--plan', 'wide', '--allow', '203.0.113.0/24', ...flags]);
   const { url } = await platform.json<{ url: string }>(['app', 'show', 'api', ...flags]);
-  const trusting = await trustingIngress(t, platform);
+  const trusting = await targetOf(platform).trustingIngress(t);
   const account = `${uniqueName('nobody')}@example.com`;
   const signIn = async (client: string) => {
     const answer = await requestThroughIngress(trusting, `${platform.info.api}/api/v1/session`, {
@@ -193,12 +197,11 @@ t.test('an edit that is bad changes nothing, and the last good settings outlive 
     ({ items }) => items.length > 0,
   );
 
-  for (const step of [['restart'], ['status', '--timeout=25s']]) {
-    await eventually(
-      () => platform.kubectl('-n', 'svc-system', 'rollout', ...step, 'deployment/svc-controllers'),
-      ({ code }) => code === 0,
-    );
-  }
+  await restart(platform, 'svc-controllers');
+  await eventually(
+    () => platform.kubectl('-n', 'svc-system', 'rollout', 'status', '--timeout=25s', 'deployment/svc-controllers'),
+    ({ code }) => code === 0,
+  );
   await eventually(
     () => platform.request(`${platform.info.api}/health/controllers`),
     ({ status }) => status === 200,
@@ -208,7 +211,7 @@ t.test('an edit that is bad changes nothing, and the last good settings outlive 
   const quota = await get<{ spec: { hard: object } }>('-n', namespace, 'resourcequota', 'svc-environment');
   t.match(quota.spec.hard, { pods: '150' });
   t.match((await told())['svc-authz'], /^--trusted-proxy 127\.0\.0\.1\/32$/);
-  t.match(await show(), { status: 'refused', trustedProxies: ['127.0.0.1/32'], profile: 'small' });
+  t.match(await show(), { status: 'refused', trustedProxies: ['127.0.0.1/32'], profile });
 
   t.match(await set('--profile', 'medium'), { status: 'accepted', profile: 'medium' }, 'a good change goes over it');
   t.same((await show()).trustedProxies, ['127.0.0.1/32']);

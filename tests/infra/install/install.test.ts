@@ -271,6 +271,25 @@ t.test(
   },
 );
 
+t.test('the smallest profile has one replica of each process, and no budget that would hold up a drain', async (t) => {
+  const kube = cluster();
+  await install(kube).done;
+  t.same(
+    kube.all(kinds.PodDisruptionBudget).map(({ metadata }) => metadata.name),
+    ['svc-authz', 'svc-interceptor'],
+  );
+  const report = await install(kube, { others: { profile: 'nano' } }).done;
+  t.same(report.updated, [
+    'PlatformConfig platform',
+    'Deployment svc-system/svc-authz',
+    'Deployment svc-system/svc-interceptor',
+  ]);
+  t.ok(
+    kube.all<KubeObject & { spec: { replicas: number } }>(kinds.Deployment).every(({ spec }) => spec.replicas === 1),
+  );
+  t.same(kube.all(kinds.PodDisruptionBudget), []);
+});
+
 t.test('trusted proxies restart those that judge by the client’s address, and nothing else', async (t) => {
   const kube = cluster();
   await install(kube).done;

@@ -1,239 +1,121 @@
-import { isJson, valueAt, type Json, textIn } from '../json.ts';
-import type { ApiObject, Column } from '../resource.ts';
 import { duration } from '../duration.ts';
-import { objects } from './pod-defaults.ts';
-import { podCells } from './pod-columns.ts';
+import { isJson, objects, textIn, valueAt, type Json } from '../json.ts';
+import type { ApiObject, Column } from '../resource.ts';
 
 type Cell = (object: ApiObject) => unknown;
 
-/** What is at a path, or something else where there is nothing. */
-const at =
-  (path: string, otherwise: unknown = ''): Cell =>
-  (object) =>
-    valueAt(object, path) ?? otherwise;
-const column = (name: string, value: Cell, more: Partial<Column> = {}): Column => ({
-  name,
-  type: 'string',
-  value,
-  ...more,
-});
-const count = (name: string, path: string) => column(name, at(path, 0), { type: 'integer' });
-const wide = (name: string, value: Cell) => column(name, value, { priority: 1 });
-const nameColumn = column('Name', at('metadata.name'), { format: 'name' });
-const age = column('Age', at('metadata.creationTimestamp'), { age: true });
+const column = (name: string, cell: string | Cell, more: Partial<Column> & { none?: unknown } = {}): Column => {
+  const { none = '', ...rest } = more;
+  const value: Cell = typeof cell === 'string' ? (object) => valueAt(object, cell) ?? none : cell;
+  return { name, type: 'string', value, ...rest };
+};
+const count = (name: string, path: string) => column(name, path, { type: 'integer', none: 0 });
+/** What every kind begins with. */
+export const nameColumn = column('Name', 'metadata.name', { format: 'name' });
+/** How long ago an object was made. */
+export const age = column('Age', 'metadata.creationTimestamp', { age: true });
 
-const size = (value: unknown) => (isJson(value) ? Object.keys(value).length : 0);
-const joined = (values: readonly unknown[], none = '<none>') => (values.length > 0 ? values.join(',') : none);
+const size = (value: unknown) => Object.keys(value ?? {}).length;
+const list = (values: readonly unknown[], none = '<none>') => values.join(',') || none;
 
-/** `a=b,c=d`, as a selector is written. */
-function selectorText(selector: unknown): string {
-  const labels = isJson(selector) ? selector : {};
-  return joined(
-    Object.keys(labels)
-      .sort()
-      .map((key) => `${key}=${String(labels[key])}`),
-  );
+const readyOf: Cell = ({ spec, status }) =>
+  `${textIn(valueAt(status, 'readyReplicas') ?? 0)}/${textIn(valueAt(spec, 'replicas'))}`;
+
+function stateText(container: Json): string {
+  const { waiting, terminated } = isJson(container['state']) ? container['state'] : {};
+  const { reason } = { ...(waiting as Json), ...(terminated as Json) };
+  if (reason) return textIn(reason);
+  return isJson(terminated) ? `ExitCode:${textIn(terminated['exitCode'])}` : '';
 }
 
-const containers = (path: string) => [
-  wide('Containers', (object) =>
-    joined(
-      objects(valueAt(object, path)).map(({ name }) => name),
-      '',
-    ),
-  ),
-  wide('Images', (object) =>
-    joined(
-      objects(valueAt(object, path)).map(({ image }) => image),
-      '',
-    ),
-  ),
-];
-const templateContainers = containers('spec.template.spec.containers');
-const selector = (path: string) => wide('Selector', (object) => selectorText(valueAt(object, path)));
+/** What of a pod's containers counts: the init containers only until they have ended, sidecars always. */
+function containersIn(pod: ApiObject): { statuses: Json[]; total: number; held: string | undefined } {
+  const init = objects(valueAt(pod, 'status.initContainerStatuses'));
+  const main = objects(valueAt(pod, 'status.containerStatuses'));
+  const sidecars = objects(valueAt(pod, 'spec.initContainers')).filter(({ restartPolicy }) => restartPolicy);
+  const isSidecar = ({ name }: Json) => sidecars.some((sidecar) => sidecar['name'] === name);
+  const waiting = init.findIndex(
+    (each) => valueAt(each, 'state.terminated.exitCode') !== 0 && !(isSidecar(each) && each['started'] === true),
+  );
+  const state = stateText(init[waiting] ?? {}).replace('PodInitializing', '');
+  const held = waiting < 0 ? undefined : `Init:${state || `${waiting}/${init.length}`}`;
+  const total = objects(valueAt(pod, 'spec.containers')).length + sidecars.length;
+  return { statuses: [...init.filter(isSidecar), ...main], total, held };
+}
+
+/** What `kubectl get pods` says of a pod, as kubernetes/pkg/printers/internalversion/printers.go words it. */
+function podStatus(pod: ApiObject): string {
+  const phase = textIn(valueAt(pod, 'status.phase'));
+  const ended = phase === 'Succeeded' || phase === 'Failed';
+  if (pod.metadata.deletionTimestamp !== undefined && !ended) return 'Terminating';
+  const { statuses, held } = containersIn(pod);
+  const states = statuses.filter((each) => each['ready'] !== true).map(stateText);
+  return held ?? (states.find(Boolean) || textIn(valueAt(pod, 'status.reason')) || phase);
+}
 
 function jobStatus(job: ApiObject): string {
-  const holds = (type: string) =>
-    objects(valueAt(job, 'status.conditions')).some(
-      (condition) => condition['type'] === type && condition['status'] === 'True',
-    );
-  if (holds('Complete')) return 'Complete';
-  if (holds('Failed')) return 'Failed';
-  if (job.metadata.deletionTimestamp !== undefined) return 'Terminating';
-  return ['Suspended', 'FailureTarget', 'SuccessCriteriaMet'].find(holds) ?? 'Running';
+  const conditions = objects(valueAt(job, 'status.conditions')).filter(({ status }) => status === 'True');
+  const found = ['Complete', 'Failed', 'Suspended'].find((type) => conditions.some((each) => each['type'] === type));
+  return found ?? (job.metadata.deletionTimestamp === undefined ? 'Running' : 'Terminating');
 }
 
-function completions(job: ApiObject): string {
-  const succeeded = textIn(valueAt(job, 'status.succeeded') ?? 0);
-  const wanted = valueAt(job, 'spec.completions');
-  if (wanted !== undefined) return `${succeeded}/${textIn(wanted)}`;
-  const parallelism = Number(valueAt(job, 'spec.parallelism') ?? 0);
-  return parallelism > 1 ? `${succeeded}/1 of ${parallelism}` : `${succeeded}/1`;
+function jobDuration({ status }: ApiObject): string {
+  const start = Date.parse(textIn(valueAt(status, 'startTime')));
+  const end = Date.parse(textIn(valueAt(status, 'completionTime'))) || Date.now();
+  return Number.isNaN(start) ? '' : duration((end - start) / 1000);
 }
 
-function jobDuration(job: ApiObject): string {
-  const start = valueAt(job, 'status.startTime');
-  const end = valueAt(job, 'status.completionTime');
-  if (typeof start !== 'string') return '';
-  return duration(((typeof end === 'string' ? Date.parse(end) : Date.now()) - Date.parse(start)) / 1000);
-}
+const servicePort = ({ port, protocol }: Json) => `${textIn(port)}/${textIn(protocol)}`;
 
-const servicePort = ({ port, protocol, nodePort }: Json) =>
-  `${String(port)}${nodePort ? `:${textIn(nodePort)}` : ''}/${String(protocol)}`;
-
-const accessNames: Readonly<Record<string, string>> = {
-  ReadWriteOnce: 'RWO',
-  ReadOnlyMany: 'ROX',
-  ReadWriteMany: 'RWX',
-  ReadWriteOncePod: 'RWOP',
-};
-const accessModes = (modes: unknown) =>
-  Array.isArray(modes) ? modes.map((mode) => accessNames[String(mode)] ?? String(mode)).join(',') : '';
-
-const bound: (value: Cell) => Cell = (value) => (claim) => (valueAt(claim, 'spec.volumeName') ? value(claim) : '');
-
-const subjects =
-  (kind: string): Cell =>
-  (binding) =>
-    objects(binding['subjects'])
-      .filter((subject) => subject['kind'] === kind)
-      .map(({ namespace, name }) => (kind === 'ServiceAccount' ? `${String(namespace)}/${String(name)}` : name))
-      .join(', ');
-const bindings = [
-  nameColumn,
-  column(
-    'Role',
-    (binding) => `${String(valueAt(binding, 'roleRef.kind'))}/${String(valueAt(binding, 'roleRef.name'))}`,
-  ),
-  age,
-  wide('Users', subjects('User')),
-  wide('Groups', subjects('Group')),
-  wide('ServiceAccounts', subjects('ServiceAccount')),
-];
-
-function endpoints(slice: ApiObject): string {
-  const addresses = objects(slice['endpoints']).flatMap(({ addresses: list }) => (Array.isArray(list) ? list : []));
-  if (addresses.length === 0) return '<unset>';
-  const shown = addresses.slice(0, 3).join(',');
-  return addresses.length > 3 ? `${shown} + ${addresses.length - 3} more...` : shown;
-}
-
-function quota(limits: boolean): Cell {
-  return (object) => {
-    const hard = valueAt(object, 'status.hard');
-    const used = valueAt(object, 'status.used');
-    return Object.entries(isJson(hard) ? hard : {})
-      .filter(([resource]) => resource.startsWith('limits.') === limits)
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([resource, most]) => `${resource}: ${textIn((isJson(used) && used[resource]) || '0')}/${String(most)}`)
-      .join(', ');
-  };
-}
-
-function nodeStatus(node: ApiObject): string {
-  const ready = objects(valueAt(node, 'status.conditions')).find(({ type }) => type === 'Ready');
-  if (!ready) return 'Unknown';
-  return ready['status'] === 'True' ? 'Ready' : 'NotReady';
-}
-
-function eventTime(path: string): Cell {
-  return (event) => valueAt(event, path) ?? event['eventTime'];
-}
-
-/** Kind → columns. Order, names, types and cells are those of kubernetes/pkg/printers/internalversion. */
+/** Kind → columns. Order, names, types and cells are those of kubernetes/pkg/printers/internalversion, without those of `-o wide`. */
 const tables: Readonly<Record<string, readonly Column[]>> = {
-  Namespace: [nameColumn, column('Status', at('status.phase')), age],
-  Pod: [nameColumn, ...podCells.slice(0, 3), age, ...podCells.slice(3)],
+  Namespace: [nameColumn, column('Status', 'status.phase'), age],
+  Pod: [
+    nameColumn,
+    column('Ready', (pod) => {
+      const { statuses, total } = containersIn(pod);
+      return `${statuses.filter(({ ready }) => ready === true).length}/${total}`;
+    }),
+    column('Status', podStatus),
+    column('Restarts', (pod) =>
+      containersIn(pod).statuses.reduce((sum, { restartCount }) => sum + Number(restartCount ?? 0), 0),
+    ),
+    age,
+  ],
   Service: [
     nameColumn,
-    column('Type', at('spec.type')),
-    column('Cluster-IP', at('spec.clusterIP', '<none>')),
-    column('External-IP', at('spec.externalName', '<none>')),
-    column('Port(s)', (object) => joined(objects(valueAt(object, 'spec.ports')).map(servicePort))),
+    column('Type', 'spec.type'),
+    column('Cluster-IP', 'spec.clusterIP', { none: '<none>' }),
+    column('External-IP', 'spec.externalName', { none: '<none>' }),
+    column('Port(s)', (service) => list(objects(valueAt(service, 'spec.ports')).map(servicePort))),
     age,
-    selector('spec.selector'),
   ],
-  Secret: [nameColumn, column('Type', at('type')), column('Data', ({ data }) => size(data)), age],
+  Secret: [nameColumn, column('Type', 'type'), column('Data', ({ data }) => size(data)), age],
   ConfigMap: [nameColumn, column('Data', ({ data, binaryData }) => size(data) + size(binaryData)), age],
-  ServiceAccount: [nameColumn, column('Secrets', ({ secrets }) => objects(secrets).length), age],
   Event: [
-    column('Last Seen', eventTime('lastTimestamp'), { age: true }),
-    column('Type', at('type')),
-    column('Reason', at('reason')),
-    column('Object', (event) =>
-      [String(valueAt(event, 'involvedObject.kind')).toLowerCase(), valueAt(event, 'involvedObject.name')]
-        .filter(Boolean)
-        .join('/'),
-    ),
-    wide('Subobject', at('involvedObject.fieldPath')),
-    wide('Source', (event) =>
-      [
-        valueAt(event, 'source.component') ?? event['reportingComponent'],
-        valueAt(event, 'source.host') ?? event['reportingInstance'],
-      ]
-        .filter(Boolean)
-        .join(', '),
+    column('Last Seen', (event) => event['lastTimestamp'] ?? event['eventTime'], { age: true }),
+    column('Type', 'type'),
+    column('Reason', 'reason'),
+    column('Object', ({ involvedObject }) =>
+      [textIn(valueAt(involvedObject, 'kind')).toLowerCase(), valueAt(involvedObject, 'name')].join('/'),
     ),
     column('Message', (event) => textIn(event['message']).trim()),
-    column('First Seen', eventTime('firstTimestamp'), { age: true, priority: 1 }),
-    wide('Count', at('count', 1)),
-    column('Name', at('metadata.name'), { format: 'name', priority: 1 }),
   ],
   PersistentVolumeClaim: [
     nameColumn,
-    column('Status', (claim) => (claim.metadata.deletionTimestamp ? 'Terminating' : at('status.phase')(claim))),
-    column('Volume', at('spec.volumeName')),
-    column('Capacity', bound(at('status.capacity.storage', '0'))),
-    column(
-      'Access Modes',
-      bound((claim) => accessModes(valueAt(claim, 'status.accessModes'))),
-    ),
-    column('StorageClass', at('spec.storageClassName')),
-    column('VolumeAttributesClass', at('spec.volumeAttributesClassName', '<unset>')),
+    column('Status', (claim) => (claim.metadata.deletionTimestamp ? 'Terminating' : valueAt(claim, 'status.phase'))),
+    column('Volume', 'spec.volumeName'),
+    column('Capacity', 'status.capacity.storage'),
+    column('Access Modes', (claim) => textIn(valueAt(claim, 'spec.accessModes.0')).replaceAll(/[a-z]/g, '')),
+    column('StorageClass', 'spec.storageClassName'),
     age,
-    wide('VolumeMode', at('spec.volumeMode', '<unset>')),
   ],
-  PersistentVolume: [
-    nameColumn,
-    column('Capacity', at('spec.capacity.storage', '0')),
-    column('Access Modes', (volume) => accessModes(valueAt(volume, 'spec.accessModes'))),
-    column('Reclaim Policy', at('spec.persistentVolumeReclaimPolicy')),
-    column('Status', (volume) => (volume.metadata.deletionTimestamp ? 'Terminating' : at('status.phase')(volume))),
-    column('Claim', (volume) => {
-      const claim = valueAt(volume, 'spec.claimRef');
-      return isJson(claim) ? `${String(claim['namespace'])}/${String(claim['name'])}` : '';
-    }),
-    column('StorageClass', at('spec.storageClassName')),
-    column('VolumeAttributesClass', at('spec.volumeAttributesClassName', '<unset>')),
-    column('Reason', at('status.reason')),
-    age,
-    wide('VolumeMode', at('spec.volumeMode', '<unset>')),
-  ],
-  Node: [
-    nameColumn,
-    column('Status', nodeStatus),
-    column('Roles', () => '<none>'),
-    age,
-    column('Version', at('status.nodeInfo.kubeletVersion')),
-    wide('Internal-IP', (node) => objects(valueAt(node, 'status.addresses'))[0]?.['address'] ?? '<none>'),
-    wide('External-IP', () => '<none>'),
-    wide('OS-Image', at('status.nodeInfo.osImage', '<unknown>')),
-    wide('Kernel-Version', at('status.nodeInfo.kernelVersion', '<unknown>')),
-    wide('Container-Runtime', at('status.nodeInfo.containerRuntimeVersion', '<unknown>')),
-  ],
-  ResourceQuota: [nameColumn, column('Request', quota(false)), column('Limit', quota(true)), age],
-  LimitRange: [nameColumn, column('Created At', at('metadata.creationTimestamp'))],
   Deployment: [
     nameColumn,
-    column(
-      'Ready',
-      (object) => `${String(at('status.readyReplicas', 0)(object))}/${String(at('spec.replicas')(object))}`,
-    ),
-    column('Up-to-date', at('status.updatedReplicas', 0)),
-    column('Available', at('status.availableReplicas', 0)),
+    column('Ready', readyOf),
+    column('Up-to-date', 'status.updatedReplicas', { none: 0 }),
+    column('Available', 'status.availableReplicas', { none: 0 }),
     age,
-    ...templateContainers,
-    selector('spec.selector.matchLabels'),
   ],
   ReplicaSet: [
     nameColumn,
@@ -241,83 +123,29 @@ const tables: Readonly<Record<string, readonly Column[]>> = {
     count('Current', 'status.replicas'),
     count('Ready', 'status.readyReplicas'),
     age,
-    ...templateContainers,
-    selector('spec.selector.matchLabels'),
   ],
-  StatefulSet: [
-    nameColumn,
-    column(
-      'Ready',
-      (object) => `${String(at('status.readyReplicas', 0)(object))}/${String(at('spec.replicas')(object))}`,
-    ),
-    age,
-    ...templateContainers,
-  ],
+  StatefulSet: [nameColumn, column('Ready', readyOf), age],
   Job: [
     nameColumn,
     column('Status', jobStatus),
-    column('Completions', completions),
+    column('Completions', ({ spec, status }) =>
+      [valueAt(status, 'succeeded') ?? 0, valueAt(spec, 'completions') ?? 1].map(textIn).join('/'),
+    ),
     column('Duration', jobDuration),
     age,
-    ...templateContainers,
-    selector('spec.selector.matchLabels'),
   ],
   CronJob: [
     nameColumn,
-    column('Schedule', at('spec.schedule')),
-    column('Timezone', at('spec.timeZone', '<none>')),
-    column('Suspend', (object) => (valueAt(object, 'spec.suspend') === true ? 'True' : 'False'), { type: 'boolean' }),
-    column('Active', (object) => objects(valueAt(object, 'status.active')).length, { type: 'integer' }),
-    column('Last Schedule', at('status.lastScheduleTime', '<none>'), { age: true }),
-    age,
-    ...containers('spec.jobTemplate.spec.template.spec.containers'),
-    selector('spec.jobTemplate.spec.selector.matchLabels'),
-  ],
-  StorageClass: [
-    column(
-      'Name',
-      ({ metadata }) =>
-        metadata.annotations?.['storageclass.kubernetes.io/is-default-class'] === 'true'
-          ? `${metadata.name} (default)`
-          : metadata.name,
-      { format: 'name' },
-    ),
-    column('Provisioner', at('provisioner')),
-    column('ReclaimPolicy', at('reclaimPolicy')),
-    column('VolumeBindingMode', at('volumeBindingMode')),
-    column('AllowVolumeExpansion', ({ allowVolumeExpansion }) => allowVolumeExpansion === true, { type: 'boolean' }),
+    column('Schedule', 'spec.schedule'),
+    column('Timezone', 'spec.timeZone', { none: '<none>' }),
+    column('Suspend', (job) => (valueAt(job, 'spec.suspend') === true ? 'True' : 'False'), { type: 'boolean' }),
+    column('Active', (job) => objects(valueAt(job, 'status.active')).length, { type: 'integer' }),
+    column('Last Schedule', 'status.lastScheduleTime', { none: '<none>', age: true }),
     age,
   ],
-  Lease: [nameColumn, column('Holder', at('spec.holderIdentity')), age],
-  EndpointSlice: [
-    nameColumn,
-    column('AddressType', at('addressType')),
-    column('Ports', ({ ports }) =>
-      joined(
-        objects(ports).map(({ port }) => port),
-        '<unset>',
-      ),
-    ),
-    column('Endpoints', endpoints),
-    age,
-  ],
-  NetworkPolicy: [
-    nameColumn,
-    column('Pod-Selector', (object) => selectorText(valueAt(object, 'spec.podSelector.matchLabels'))),
-    age,
-  ],
-  PodDisruptionBudget: [
-    nameColumn,
-    column('Min Available', at('spec.minAvailable', 'N/A')),
-    column('Max Unavailable', at('spec.maxUnavailable', 'N/A')),
-    count('Allowed Disruptions', 'status.disruptionsAllowed'),
-    age,
-  ],
-  RoleBinding: bindings,
-  ClusterRoleBinding: bindings,
 };
 
 /** The columns of `kubectl get` for a built-in kind; a kind that has none of its own shows when it was created. */
 export function columnsOf(kind: string): readonly Column[] {
-  return tables[kind] ?? [nameColumn, column('Created At', at('metadata.creationTimestamp'), { type: 'date' })];
+  return tables[kind] ?? [nameColumn, age];
 }

@@ -58,6 +58,34 @@ t.test('of a pod only the image changes; the node writes the ports that it gave 
   t.match(await kube.mergePatch(ref('web'), { metadata: { annotations }, ...ports(20_000) }), ports(20_000));
 });
 
+t.test('kubectl is told how a pod is', async (t) => {
+  const { kube, ask } = await startApi(t);
+  const initContainers = [
+    { name: 'first', image: 'x:1' },
+    { name: 'beside', image: 'x:1', restartPolicy: 'Always' },
+  ];
+  await kube.create(pod('web', { initContainers }));
+  const accept = 'application/json;as=Table;v=v1;g=meta.k8s.io';
+  const says = async (status: object) => {
+    await kube.mergePatch(ref('web'), { status }, 'status');
+    const { body } = await ask('GET', '/api/v1/namespaces/default/pods/web', undefined, { accept });
+    return body.rows[0].cells.slice(1, 4).join(' ');
+  };
+  t.equal(await says({}), '0/2 Pending 0');
+  const first = (state: object) => ({ name: 'first', ready: false, restartCount: 1, state });
+  const waiting = { name: 'beside', state: { waiting: { reason: 'PodInitializing' } } };
+  const held = (state: object) => says({ initContainerStatuses: [first(state), waiting] });
+  t.equal(await held({ running: {} }), '0/2 Init:0/2 0');
+  t.equal(await held({ terminated: { exitCode: 3, reason: 'Error' } }), '0/2 Init:Error 0');
+  const beside = { name: 'beside', ready: true, started: true, restartCount: 2, state: { running: {} } };
+  const initContainerStatuses = [first({ terminated: { exitCode: 0, reason: 'Completed' } }), beside];
+  const main = (ready: boolean, state: object, phase = 'Running') =>
+    says({ phase, initContainerStatuses, containerStatuses: [{ name: 'main', ready, restartCount: 3, state }] });
+  t.equal(await main(true, { running: {} }), '2/2 Running 5');
+  t.equal(await main(false, { waiting: { reason: 'CrashLoopBackOff' } }), '1/2 CrashLoopBackOff 5');
+  t.equal(await main(false, { terminated: { exitCode: 0, reason: 'Completed' } }, 'Succeeded'), '1/2 Completed 5');
+});
+
 t.test('a log is what the node gives, for what was asked', async (t) => {
   const asked: LogOptions[] = [];
   const { kube, ask } = await startApi(t, {
@@ -117,11 +145,7 @@ t.test('a quota counts what is there; a range of limits fills in what was not sa
     metadata: { name: 'env', namespace: 'default' },
     spec: { hard },
   };
-  const silent = await kube.create(quota).then(() => kube.create(pod('a')).catch((error: unknown) => error));
-  t.match(silent, {
-    status: 403,
-    message: 'pods "a" is forbidden: failed quota: env: must specify limits.memory for: main; requests.cpu for: main',
-  });
+  await kube.create(quota);
   const limits = [{ type: 'Container', default: { memory: '128Mi' }, defaultRequest: { cpu: '20m', memory: '32Mi' } }];
   await kube.create({
     apiVersion: 'v1',
@@ -139,7 +163,8 @@ t.test('a quota counts what is there; a range of limits fills in what was not sa
   });
   await kube.create(pod('b'));
   t.match(await kube.create(pod('c')).catch((error: unknown) => error), {
-    message: /exceeded quota: env, requested: limits.memory=128Mi/,
+    message:
+      /exceeded quota: env, requested: limits.memory=134217728, used: limits.memory=\d+, limited: limits.memory=300Mi/,
   });
   await kube.mergePatch(ref('b'), { status: { phase: 'Succeeded' } }, 'status');
   t.ok(await kube.create(pod('c')), 'one that has ended takes nothing');

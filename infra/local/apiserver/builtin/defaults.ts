@@ -1,0 +1,185 @@
+import { isJson, objects, section, textIn, type Json } from '../json.ts';
+import type { ApiObject } from '../resource.ts';
+
+/**
+ * What is filled in where a field is left out, by the client library's names of types.
+ * https://kubernetes.io/docs/reference/kubernetes-api/
+ */
+export const typeDefaults: Readonly<Record<string, Json>> = {
+  V1PodTemplateSpec: { metadata: {}, spec: {} },
+  V1PodSpec: {
+    dnsPolicy: 'ClusterFirst',
+    restartPolicy: 'Always',
+    schedulerName: 'default-scheduler',
+    securityContext: {},
+    terminationGracePeriodSeconds: 30,
+  },
+  V1Container: {
+    resources: {},
+    terminationMessagePath: '/dev/termination-log',
+    terminationMessagePolicy: 'File',
+  },
+  V1ContainerPort: { protocol: 'TCP' },
+  V1ObjectFieldSelector: { apiVersion: 'v1' },
+  V1Probe: { timeoutSeconds: 1, periodSeconds: 10, successThreshold: 1, failureThreshold: 3 },
+  V1HTTPGetAction: { path: '/', scheme: 'HTTP' },
+  V1SecretVolumeSource: { defaultMode: 0o644 },
+  V1ConfigMapVolumeSource: { defaultMode: 0o644 },
+  V1ProjectedVolumeSource: { defaultMode: 0o644 },
+  V1ServiceAccountTokenProjection: { expirationSeconds: 3600 },
+
+  V1Deployment: { status: {} },
+  V1DeploymentSpec: { replicas: 1, revisionHistoryLimit: 10, progressDeadlineSeconds: 600, strategy: {}, template: {} },
+  V1DeploymentStrategy: { type: 'RollingUpdate' },
+  V1ReplicaSet: { status: {} },
+  V1ReplicaSetSpec: { replicas: 1, template: {} },
+  V1ReplicaSetStatus: { replicas: 0 },
+  V1StatefulSet: { status: {} },
+  V1StatefulSetSpec: { podManagementPolicy: 'OrderedReady', replicas: 1, updateStrategy: {}, template: {} },
+  V1StatefulSetUpdateStrategy: { type: 'RollingUpdate' },
+
+  V1Job: { status: {} },
+  V1JobSpec: { template: {} },
+  V1CronJob: { status: {} },
+  V1CronJobSpec: {
+    concurrencyPolicy: 'Allow',
+    suspend: false,
+    successfulJobsHistoryLimit: 3,
+    failedJobsHistoryLimit: 1,
+    jobTemplate: {},
+  },
+  V1JobTemplateSpec: { metadata: {}, spec: {} },
+
+  V1Secret: { type: 'Opaque' },
+  V1Service: { spec: {}, status: { loadBalancer: {} } },
+  V1ServiceSpec: { sessionAffinity: 'None', type: 'ClusterIP' },
+  V1ServicePort: { protocol: 'TCP' },
+  V1PersistentVolumeClaim: { spec: {}, status: {} },
+  V1PersistentVolumeClaimSpec: { volumeMode: 'Filesystem' },
+  V1PersistentVolumeClaimStatus: { phase: 'Pending' },
+  V1ResourceQuota: { status: {} },
+  V1StorageClass: { reclaimPolicy: 'Delete', volumeBindingMode: 'Immediate' },
+  V1NetworkPolicyPort: { protocol: 'TCP' },
+  V1RoleRef: { apiGroup: 'rbac.authorization.k8s.io' },
+  CoreV1Event: { eventTime: null, reportingComponent: '', reportingInstance: '', source: {} },
+  V1CustomResourceDefinitionSpec: { conversion: { strategy: 'None' } },
+};
+
+/** Sets what is not there. */
+export function fill(target: Json, values: Json): void {
+  for (const [name, value] of Object.entries(values)) target[name] ??= value;
+}
+
+/** The containers of a pod or of the pods of a workload. */
+export function containersOf(podSpec: Json): Json[] {
+  return [...objects(podSpec['initContainers']), ...objects(podSpec['containers'])];
+}
+
+/** Images whose tag may move are pulled each time. */
+function defaultImages(podSpec: Json): void {
+  for (const container of containersOf(podSpec)) {
+    const moves = /^[^@]*(:latest|\/[^:@]+|^[^:@/]+)$/.test(textIn(container['image']));
+    fill(container, { imagePullPolicy: moves ? 'Always' : 'IfNotPresent' });
+  }
+}
+
+export function defaultPod(object: ApiObject): void {
+  const spec = section(object, 'spec');
+  defaultImages(spec);
+  fill(spec, { enableServiceLinks: true, serviceAccountName: 'default' });
+  for (const container of containersOf(spec)) {
+    const resources = section(container, 'resources');
+    if (isJson(resources['limits'])) fill(section(resources, 'requests'), resources['limits']);
+  }
+}
+
+export function defaultWorkload(object: ApiObject): void {
+  defaultImages(section(section(section(object, 'spec'), 'template'), 'spec'));
+}
+
+export function defaultDeployment(object: ApiObject): void {
+  defaultWorkload(object);
+  const strategy = section(section(object, 'spec'), 'strategy');
+  if (strategy['type'] === 'RollingUpdate') {
+    fill(section(strategy, 'rollingUpdate'), { maxUnavailable: '25%', maxSurge: '25%' });
+  }
+  const status = section(object, 'status');
+  // As Go writes it: none is nothing.
+  for (const name of Object.keys(status)) if (status[name] === 0) delete status[name];
+}
+
+export function defaultJob(object: ApiObject): void {
+  const spec = section(object, 'spec');
+  defaultWorkload(object);
+  if (spec['parallelism'] === undefined) fill(spec, { completions: 1 });
+  fill(spec, {
+    parallelism: 1,
+    backoffLimit: 6,
+    completionMode: 'NonIndexed',
+    suspend: false,
+    podReplacementPolicy: 'TerminatingOrFailed',
+    manualSelector: false,
+  });
+  const { labels } = section(section(spec, 'template'), 'metadata');
+  // The very same map, so that it gets what the template's gets: thus the real server does it.
+  if (isJson(labels)) object.metadata.labels ??= labels as Record<string, string>;
+}
+
+/** What concerns one run only is left to the Job itself. */
+export function defaultCronJob(object: ApiObject): void {
+  const job = section(section(object, 'spec'), 'jobTemplate');
+  defaultImages(section(section(section(job, 'spec'), 'template'), 'spec'));
+}
+
+/** A Job selects its pods by its own uid, so that no two Jobs ever share one. */
+export function selectOwnPods(object: ApiObject): void {
+  const spec = section(object, 'spec');
+  const { uid, name } = object.metadata;
+  Object.assign(section(section(section(spec, 'template'), 'metadata'), 'labels'), {
+    'batch.kubernetes.io/controller-uid': uid,
+    'batch.kubernetes.io/job-name': name,
+    'controller-uid': uid,
+    'job-name': name,
+  });
+  spec['selector'] = { matchLabels: { 'batch.kubernetes.io/controller-uid': uid } };
+}
+
+export function defaultSecret(object: ApiObject): void {
+  const { stringData } = object;
+  delete object['stringData'];
+  for (const [key, value] of Object.entries(isJson(stringData) ? stringData : {})) {
+    section(object, 'data')[key] = Buffer.from(String(value)).toString('base64');
+  }
+}
+
+export function defaultService(object: ApiObject): void {
+  const spec = section(object, 'spec');
+  if (spec['type'] !== 'ExternalName') {
+    fill(spec, { internalTrafficPolicy: 'Cluster', ipFamilies: ['IPv4'], ipFamilyPolicy: 'SingleStack' });
+  }
+  for (const port of objects(spec['ports'])) fill(port, { targetPort: port['port'] });
+  if (typeof spec['clusterIP'] === 'string') fill(spec, { clusterIPs: [spec['clusterIP']] });
+}
+
+/** An address that was given stays, unless another one is asked for. */
+export function keepAddress(object: ApiObject, live: ApiObject): void {
+  const { clusterIP, clusterIPs } = section(live, 'spec');
+  if (clusterIP !== undefined) fill(section(object, 'spec'), { clusterIP, clusterIPs });
+}
+
+export function defaultNetworkPolicy(object: ApiObject): void {
+  const spec = section(object, 'spec');
+  fill(spec, { policyTypes: spec['egress'] === undefined ? ['Ingress'] : ['Ingress', 'Egress'] });
+}
+
+export function defaultBinding(object: ApiObject): void {
+  for (const subject of objects(object['subjects'])) {
+    if (subject['kind'] !== 'ServiceAccount') fill(subject, { apiGroup: 'rbac.authorization.k8s.io' });
+  }
+}
+
+export function defaultDefinition(object: ApiObject): void {
+  const names = section(section(object, 'spec'), 'names');
+  const kind = textIn(names['kind']);
+  fill(names, { listKind: `${kind}List`, singular: kind.toLowerCase() });
+}

@@ -1,0 +1,160 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { homeAt, homeFolder, type Home } from '../../../infra/local/home.ts';
+import { createImageStore } from '../../../infra/local/node/images.ts';
+import { choosePorts, readPorts } from '../../../infra/local/ports.ts';
+import { closedAncestor } from '../../../infra/local/reachable.ts';
+import { findSupervisor, startSupervisor, stopSupervisor } from '../../../infra/local/supervisor.ts';
+import { identify, isAlive, type ProcessRecord } from '../../../infra/process-record.ts';
+import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
+import type { Pod } from '../../../runtime/contracts/pod.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { createKubeClient } from '../../../runtime/kube/client.ts';
+import { loadKubeConfig } from '../../../runtime/kube/kubeconfig.ts';
+import { eventually } from '../../support/platform.ts';
+
+const program = `
+import { writeFileSync } from 'node:fs';
+writeFileSync(process.env.PID_FILE, String(process.pid));
+setInterval(() => undefined, 1000);
+`;
+
+/** A home with an image in it; whatever runs there ends with the test. */
+async function homeOf(t: Test): Promise<{ home: Home; pidFile: string }> {
+  const folder = t.testdir({ context: { 'main.mjs': program } });
+  const home = homeAt(join(folder, 'home'));
+  mkdirSync(home.folder);
+  await createImageStore(home.images).add(join(folder, 'context'), 'sleeper:1', {
+    entrypoint: ['tini', '--', 'node', 'main.mjs'],
+  });
+  t.teardown(() => stopSupervisor(home));
+  return { home, pidFile: join(folder, 'pid') };
+}
+
+async function start(home: Home): Promise<void> {
+  await startSupervisor(home, await choosePorts(home.ports, {}, () => undefined), { attached: false });
+}
+
+/** Resolves to the process of the pod, once it runs and is another than `before`. */
+async function processOf(home: Home, pidFile: string, before?: ProcessRecord): Promise<ProcessRecord> {
+  const kube = createKubeClient(loadKubeConfig(join(home.apiServer, 'admin.kubeconfig')));
+  try {
+    await eventually(
+      () => kube.get<Pod>(kinds.Pod, 'sleeper', 'default'),
+      (pod) => pod?.status?.phase === 'Running',
+    );
+    return await eventually(
+      async () => identify('sleeper', Number(readFileSync(pidFile, 'utf8'))) as ProcessRecord,
+      (record) => record !== undefined && record.startTicks !== before?.startTicks,
+    );
+  } finally {
+    await kube.close();
+  }
+}
+
+async function createPod(home: Home, pidFile: string): Promise<void> {
+  const kube = createKubeClient(loadKubeConfig(join(home.apiServer, 'admin.kubeconfig')));
+  const env = [{ name: 'PID_FILE', value: pidFile }];
+  await kube.create({
+    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'sleeper', namespace: 'default' } },
+    spec: { terminationGracePeriodSeconds: 1, containers: [{ name: 'main', image: 'sleeper:1', env }] },
+  } as KubeObject);
+  await kube.close();
+}
+
+t.test('pods end with it, and run again at the next start with what was stored', async (t) => {
+  const { home, pidFile } = await homeOf(t);
+  writeFileSync(pidFile, '0');
+  await start(home);
+  t.equal(findSupervisor(home)?.state, 'ready');
+  await createPod(home, pidFile);
+  const first = await processOf(home, pidFile);
+  t.ok(await stopSupervisor(home));
+  t.notOk(isAlive(first));
+  t.equal(findSupervisor(home), undefined);
+  t.notOk(await stopSupervisor(home), 'there is nothing to end any more');
+  const ports = readPorts(home.ports);
+  await start(home);
+  t.same(readPorts(home.ports), ports, 'at the same addresses');
+  t.ok(isAlive(await processOf(home, pidFile, first)));
+});
+
+t.test('after it was killed, the next one ends what it left running', async (t) => {
+  const { home, pidFile } = await homeOf(t);
+  writeFileSync(pidFile, '0');
+  await start(home);
+  await createPod(home, pidFile);
+  const orphan = await processOf(home, pidFile);
+  process.kill(findSupervisor(home)?.pid ?? 0, 'SIGKILL');
+  await eventually(
+    async () => findSupervisor(home),
+    (found) => found === undefined,
+  );
+  t.ok(isAlive(orphan));
+  await start(home);
+  t.notOk(isAlive(orphan));
+  t.ok(isAlive(await processOf(home, pidFile, orphan)));
+});
+
+t.test('attached, it ends with whoever started it, even one that was killed', async (t) => {
+  const { home } = await homeOf(t);
+  const module = (name: string) => JSON.stringify(join(import.meta.dirname, '../../../infra/local', name));
+  const code = `
+    import { startSupervisor } from ${module('supervisor.ts')};
+    import { homeAt } from ${module('home.ts')};
+    import { choosePorts } from ${module('ports.ts')};
+    const home = homeAt(${JSON.stringify(home.folder)});
+    await startSupervisor(home, await choosePorts(home.ports, {}, () => {}), { attached: true });
+    setInterval(() => {}, 1000);
+    console.log('up');`;
+  const parent = spawn(process.execPath, ['--input-type=module-typescript', '--eval', code], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.teardown(() => parent.kill('SIGKILL'));
+  await once(parent.stdout, 'data');
+  t.equal(findSupervisor(home)?.state, 'ready');
+  parent.kill('SIGKILL');
+  await eventually(
+    async () => findSupervisor(home),
+    (found) => found === undefined,
+  );
+});
+
+t.test('what keeps it from starting is told', async (t) => {
+  const { home } = await homeOf(t);
+  const other = createServer().listen(0, '127.0.0.1');
+  t.teardown(() => other.close());
+  await once(other, 'listening');
+  const { port } = other.address() as AddressInfo;
+  await t.rejects(startSupervisor(home, { apiServer: port, ingress: port }, { attached: false }), /EADDRINUSE/);
+});
+
+t.test('a port that is in use is passed over, one that was asked for is not', async (t) => {
+  const file = join(t.testdir({}), 'ports.json');
+  const said: string[] = [];
+  const say = (line: string) => said.push(line);
+  const first = await choosePorts(file, {}, say);
+  t.not(first.apiServer, first.ingress);
+  const other = createServer().listen(first.ingress);
+  t.teardown(() => other.close());
+  await once(other, 'listening');
+  said.length = 0;
+  const second = await choosePorts(file, {}, say);
+  t.not(second.ingress, first.ingress);
+  t.ok(said.includes(`port ${first.ingress} is in use: taking ${second.ingress}`));
+  t.equal(readPorts(file).ingress, second.ingress, 'and kept from now on');
+  await t.rejects(choosePorts(file, { ingress: first.ingress }, say), /is in use; choose another with --port/);
+});
+
+t.test('where everything lies', async (t) => {
+  t.equal(homeFolder({ SVC_HOME: '/x' }), '/x');
+  const isRoot = process.getuid?.() === 0;
+  t.equal(homeFolder({ HOME: '/home/a' }), isRoot ? '/var/lib/svc' : '/home/a/.local/share/svc');
+  const folder = t.testdir({});
+  mkdirSync(join(folder, 'shut'), { mode: 0o700 });
+  t.equal(closedAncestor(join(folder, 'shut', 'inside')), join(folder, 'shut'));
+});

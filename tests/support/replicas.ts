@@ -1,0 +1,39 @@
+import { eventually, type Platform } from './platform.ts';
+import type { Teardown } from './target/target.ts';
+
+const namespace = 'svc-system';
+
+/**
+ * Has so many replicas of a process of the platform run at least, which a small profile has fewer of; resolves when they
+ * are ready. Fewer again when the test ends.
+ */
+export async function scaled(t: Teardown, platform: Platform, name: string, replicas: number): Promise<void> {
+  const look = async () => {
+    const { stdout } = await eventually(
+      () => platform.kubectl('-n', namespace, 'get', 'deployment', name, '-o', 'json'),
+      ({ code }) => code === 0,
+    );
+    return JSON.parse(stdout) as { spec: { replicas: number }; status: { readyReplicas?: number } };
+  };
+  const scale = (count: number) =>
+    eventually(
+      () => platform.kubectl('-n', namespace, 'scale', `deploy/${name}`, `--replicas=${count}`),
+      ({ code }) => code === 0,
+    );
+  const before = (await look()).spec.replicas;
+  if (before < replicas) {
+    t.teardown(() => scale(before));
+    await scale(replicas);
+  }
+  await eventually(look, ({ status }) => (status.readyReplicas ?? 0) >= replicas);
+}
+
+/** Starts a process of the platform anew, by other pods; resolves when it has been asked for. */
+export async function restart(platform: Platform, name: string): Promise<void> {
+  const annotations = { 'svc.test/restarted-at': new Date().toISOString() };
+  const patch = JSON.stringify({ spec: { template: { metadata: { annotations } } } });
+  await eventually(
+    () => platform.kubectl('-n', namespace, 'patch', 'deployment', name, '--type=merge', '-p', patch),
+    ({ code }) => code === 0,
+  );
+}
