@@ -1,4 +1,5 @@
 import t from 'tap';
+import { allKnow } from '../support/checkers.ts';
 import { eventually, runningPlatform, testProject, type Answer } from '../support/platform.ts';
 import { scaled } from '../support/replicas.ts';
 
@@ -174,10 +175,8 @@ t.test('a rotated key gives way to its successor', async (t) => {
   const old = await platform.ok(['key', 'create', '--plan', 'wide', ...flags]);
   const statusOf = async (key: string) => (await platform.request(url, { headers: { 'X-API-Key': key } })).status;
 
-  await eventually(
-    () => statusOf(old),
-    (status) => status === 200,
-  );
+  const { id } = await platform.json<{ id: string }>(['app', 'show', 'api', ...flags]);
+  await allKnow(platform, id, old);
   const successor = await platform.ok(['key', 'rotate', old.split('_')[1] ?? '', '--grace', '1h', ...flags]);
   await eventually(
     () => statusOf(successor),

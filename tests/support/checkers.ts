@@ -1,3 +1,4 @@
+import { requestThroughIngress } from '../../infra/demo/ingress.ts';
 import { eventually, type Platform } from './platform.ts';
 import { scaled } from './replicas.ts';
 import { targetOf, type Teardown } from './target/target.ts';
@@ -12,6 +13,7 @@ export interface CheckerPod {
 
 interface Pod {
   metadata: { name: string; deletionTimestamp?: string };
+  spec: { containers: { ports?: { name?: string; containerPort: number }[] }[] };
   status: { podIP?: string; containerStatuses?: { ready: boolean; restartCount: number }[] };
 }
 
@@ -29,20 +31,37 @@ export interface Checkers {
 const namespace = 'svc-system';
 export const checkerReplicas = 2;
 
-/** So many connections at once meet every checker, all but surely: the ingress keeps two and opens the others anew. */
-const manyAtOnce = 20;
-
-/** Asks all checkers, by many requests at once. */
-export function askAll<T>(ask: () => Promise<T>): Promise<T[]> {
-  return Promise.all(Array.from({ length: manyAtOnce }, ask));
+/**
+ * What each checker says of a key of an app with this id, asked as the ingress asks it: the status, 0 when it does not
+ * answer. Through the ingress nobody can tell which of them are met, however many requests are sent at once.
+ */
+export async function judgements(platform: Platform, app: string, key: string): Promise<number[]> {
+  const headers = { 'X-API-Key': key, 'X-Forwarded-For': '127.0.0.1', 'X-Forwarded-Method': 'GET' };
+  const judge = async ({ spec, status }: Pod) => {
+    const port = spec.containers.flatMap(({ ports = [] }) => ports).find(({ name }) => name === 'http')?.containerPort;
+    const address = `http://${status.podIP}:${port}`;
+    const answer = await requestThroughIngress(address, `${address}/authorize?app=${app}`, { headers }).catch(() => ({
+      status: 0,
+    }));
+    return answer.status;
+  };
+  return Promise.all((await podsOf(platform)).filter(stays).map(judge));
 }
 
-/** Resolves when the answers of all checkers hold. */
-export async function allHold<T>(ask: () => Promise<T>, holds: (answer: T) => boolean): Promise<void> {
+/** Resolves when every checker lets the key through to the app with this id. */
+export async function allKnow(platform: Platform, app: string, key: string): Promise<void> {
   await eventually(
-    () => askAll(ask),
-    (answers) => answers.every(holds),
+    () => judgements(platform, app, key),
+    (statuses) => statuses.length > 0 && statuses.every((status) => status === 200),
   );
+}
+
+async function podsOf(platform: Platform): Promise<Pod[]> {
+  const found = await eventually(
+    () => platform.kubectl('-n', namespace, 'get', 'pods', '-l', 'app=svc-authz', '-o', 'json'),
+    ({ code }) => code === 0,
+  );
+  return (JSON.parse(found.stdout) as { items: Pod[] }).items;
 }
 
 function stays({ metadata }: Pod): boolean {
@@ -60,13 +79,7 @@ function podOf({ metadata, status: { podIP = '', containerStatuses = [] } }: Pod
 
 /** The checkers of the platform: two of them, with a switch before their store, until the test ends. */
 export async function checkersOf(t: Teardown, platform: Platform): Promise<Checkers> {
-  const all = async (): Promise<Pod[]> => {
-    const found = await eventually(
-      () => platform.kubectl('-n', namespace, 'get', 'pods', '-l', 'app=svc-authz', '-o', 'json'),
-      ({ code }) => code === 0,
-    );
-    return (JSON.parse(found.stdout) as { items: Pod[] }).items;
-  };
+  const all = () => podsOf(platform);
   const pods = async () => (await all()).filter(stays).map(podOf);
   const ready = async (count: number) => {
     const found = await eventually(

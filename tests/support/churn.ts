@@ -64,7 +64,7 @@ export async function startChurn(
         await pause();
         return;
       } catch (error) {
-        if (isKubeError(error) && [400, 403, 404, 422].includes(error.status)) throw error;
+        if (isFinal(error)) throw error;
         await pause();
       }
     }
@@ -113,10 +113,20 @@ export async function startChurn(
       stopping.abort();
       await Promise.all(workers);
     },
-    faults: () => compare(kube, environment.namespace, wishes),
+    // One that has just begun refuses lists of a kind until it has read them.
+    faults: () =>
+      compare(kube, environment.namespace, wishes).catch((error: unknown) => {
+        if (isFinal(error)) throw error;
+        return [`the API server does not say: ${String(error)}`];
+      }),
     apps: () => wishes.filter(({ kind, gone }) => kind === 'App' && !gone).map(({ name }) => name),
     operations: () => operations,
   };
+}
+
+/** Whether the API server's answer would be the same another time. */
+function isFinal(error: unknown): boolean {
+  return isKubeError(error) && [400, 403, 404, 422].includes(error.status);
 }
 
 async function environmentOf(kube: KubeClient, project: string): Promise<Environment> {

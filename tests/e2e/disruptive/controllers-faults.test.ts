@@ -44,7 +44,14 @@ interface Entry {
   revision: number;
   status: string;
 }
-const history = (app: string) => platform.json<Entry[]>(['app', 'history', app, ...flags]);
+async function history(app: string): Promise<Entry[]> {
+  // As long as the API server has not read everything, the platform says that it cannot reach a part of itself.
+  const ended = await eventually(
+    () => platform.svc(['app', 'history', app, ...flags, '-o', 'json']),
+    ({ code }) => code === 0,
+  );
+  return JSON.parse(ended.stdout) as Entry[];
+}
 
 /** Asks what serves, over and over; the answer ends that and tells which requests were not served. */
 function watchServing(): () => Promise<string[]> {
