@@ -133,7 +133,13 @@ function statusOf(deployment: Stored<Deployment>, current: ReplicaSet, old: read
     message: `Deployment ${enough ? 'has' : 'does not have'} minimum availability.`,
   };
   const [failure] = sets.flatMap(({ status }) => findCondition(status?.conditions, replicaFailure) ?? []);
-  const states = [availability, ...(failure ? [failure] : []), progressOf(deployment, current, counts, now)];
+  const moved = Object.entries(counts).some(([field, count]) => before[field as keyof Status] !== count);
+  const progress = progressOf(deployment, current, counts, moved, now);
+  const states = [availability, ...(failure ? [failure] : []), progress].map((state) => {
+    const last = before.conditions?.find(({ type }) => type === state.type);
+    const same = last?.reason === state.reason && !(moved && state === progress);
+    return { ...state, lastUpdateTime: (same && last.lastUpdateTime) || timestamp(now) };
+  });
   const known = before.conditions?.filter(({ type }) => states.some((state) => state.type === type));
   return { ...counts, conditions: mergeConditions(known, states, now) };
 }
@@ -143,12 +149,12 @@ function progressOf(
   deployment: Deployment,
   { metadata: { name } }: ReplicaSet,
   counts: Status,
+  moved: boolean,
   now: Date,
-): ConditionState & { lastUpdateTime: string } {
+): ConditionState {
   const { spec, status } = deployment;
   const { replicas: wanted = 1 } = spec;
   const before = status?.conditions?.find(({ type }) => type === 'Progressing');
-  const moved = Object.entries(counts).some(([field, count]) => status?.[field as keyof Status] !== count);
   const sameSpec = counts.observedGeneration === status?.observedGeneration;
   const all = [counts.updatedReplicas, counts.replicas, counts.availableReplicas].every((count) => count === wanted);
   // One that was complete only loses or gains pods; that is no rollout.
@@ -165,6 +171,5 @@ function progressOf(
     status: late ? 'False' : 'True',
     reason,
     message: `ReplicaSet "${name}" ${what}.`,
-    lastUpdateTime: (!moved && before?.reason === reason && before.lastUpdateTime) || timestamp(now),
   };
 }
