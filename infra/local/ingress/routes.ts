@@ -89,8 +89,9 @@ export function createRoutes(options: RoutesOptions): Routes {
 function namedBy({ spec }: Stored<IngressRoute>): { hosts: string[]; weight: number } {
   const { routes } = (spec ?? {}) as { routes?: unknown };
   const rules = (Array.isArray(routes) ? routes : []) as ({ match?: unknown } | null)[];
-  const text = rules.map((rule) => String(rule?.match)).join(' ');
-  return { hosts: [...text.matchAll(quoted)].map(([, name = '']) => canonicalHost(name)), weight: text.length };
+  const texts = rules.map((rule) => String(rule?.match));
+  const names = texts.flatMap((text) => [...text.matchAll(quoted)].map(([, name = '']) => name));
+  return { hosts: names.map(canonicalHost), weight: texts.join().length };
 }
 
 /** The host as rules compare it: in lower case, without port and final dot. Pure. */
