@@ -33,6 +33,7 @@ import { createPlatformRoutes } from './platform/handler.ts';
 import { createProjectRoutes } from './projects/handler.ts';
 import { createAuthenticate } from './sessions/authenticate.ts';
 import { ensureFirstAdmin } from './sessions/first-admin.ts';
+import { createScheduleRoutes } from './schedules/handler.ts';
 import { createSessionRoutes } from './sessions/handler.ts';
 import { createLoginLimit } from './sessions/login-limit.ts';
 import { createPasswords } from './sessions/password.ts';
@@ -121,8 +122,9 @@ await runProcess({
         }),
         ...createUsageRoutes({ ...gateRecords, clock }),
         ...createGateRoutes({ pool, clock }),
-        ...createFunctionRoutes({ kube, visibleProjects }),
+        ...createFunctionRoutes({ kube, clock, baseUrl, visibleProjects }),
         ...createJobRoutes({ kube, clock, baseUrl }),
+        ...createScheduleRoutes({ clock }),
         ...createVolumeRoutes({ kube }),
         ...createPlatformRoutes({
           version,

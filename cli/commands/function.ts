@@ -1,16 +1,29 @@
 import { readFileSync } from 'node:fs';
 import { functionView, type FunctionView } from '../../runtime/contracts/api/functions.ts';
-import { codeMaxBytes, functionRuntimes } from '../../runtime/contracts/resources/function.ts';
+import { codeMaxBytes, functionRuntimes, functionTriggers } from '../../runtime/contracts/resources/function.ts';
+import { runOverlaps } from '../../runtime/contracts/resources/run.ts';
 import { command, type Group } from '../command.ts';
 import { scopeFlags, yesFlag } from '../common-flags.ts';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../failure.ts';
-import { amount, choice, duration, requiredText, text } from '../flags.ts';
-import { ago, fields, table, type Shown } from '../output.ts';
+import { amount, choice, duration, flagName, requiredText, text } from '../flags.ts';
+import { ago, fields, table, type Column, type Field, type Shown } from '../output.ts';
 import { placeOf, type Place } from '../place.ts';
 import { removeAll } from '../removal.ts';
 import { waitFlags, waitFor, type WaitFlags } from '../wait.ts';
 import { messageColumn } from '../workload-message.ts';
+import { logsCommand, runsCommand, scheduleCommand, testCommand } from './function-run.ts';
+
+const servingFields = ({ readyReplicas, replicas, idleTimeoutSeconds }: FunctionView): Field[] => [
+  ['Pods', `${readyReplicas} of ${replicas} ready`],
+  ['Idle time-out', `${idleTimeoutSeconds} s`],
+];
+
+const scheduleFields = ({ schedule, timeZone, nextRuns = [], lastRun }: FunctionView): Field[] => [
+  ['Schedule', `${schedule} (${timeZone})`],
+  ['Next runs', nextRuns.join(', ') || undefined],
+  ['Last run', lastRun && `${lastRun.name} ${lastRun.status}`],
+];
 
 function shown(found: FunctionView): Shown {
   return {
@@ -25,8 +38,7 @@ function shown(found: FunctionView): Shown {
       ['URL', found.url],
       ['Runtime', found.runtime],
       ['Trigger', found.trigger],
-      ['Pods', `${found.readyReplicas} of ${found.replicas} ready`],
-      ['Idle time-out', `${found.idleTimeoutSeconds} s`],
+      ...(found.trigger === 'cron' ? scheduleFields(found) : servingFields(found)),
     ]),
     names: [found.name],
   };
@@ -34,6 +46,8 @@ function shown(found: FunctionView): Shown {
 
 const readFunction = (place: Place, name: string) =>
   place.api.call('GET', place.path('functions', name), functionView, { query: place.query });
+
+const usable = new Set<FunctionView['status']>(['idle', 'scheduled', 'running']);
 
 function untilUsable(context: Context, flags: WaitFlags, place: Place, name: string): Promise<FunctionView> {
   return waitFor(
@@ -44,7 +58,7 @@ function untilUsable(context: Context, flags: WaitFlags, place: Place, name: str
       if (found.status === 'failed') {
         throw new Failure(`Function "${name}" failed: ${found.message ?? 'see its status'}`, { code: 'failed' });
       }
-      if (found.status === 'idle' || found.status === 'running') return { done: found };
+      if (usable.has(found.status)) return { done: found };
       return { progress: `${name}: ${found.status}` };
     },
     `it goes on: svc function show ${name} ${place.flags}`,
@@ -65,14 +79,29 @@ function readCode(file: string): string {
   return content.toString();
 }
 
+/** @throws Failure (usage) for a flag that the trigger has no use for, or a cron function without a schedule */
+function checkTrigger(flags: Readonly<Record<string, unknown>>): void {
+  const { trigger = 'http' } = flags;
+  if (trigger === 'cron' && flags['schedule'] === undefined) {
+    throw usageFailure('--trigger cron needs --schedule <cron>, such as --schedule "*/5 * * * *".');
+  }
+  const [other, keys] =
+    trigger === 'cron' ? ['http', ['port', 'hostname', 'idleTimeout']] : ['cron', ['schedule', 'timeZone', 'overlap']];
+  const stray = keys.find((key) => flags[key] !== undefined);
+  if (stray) throw usageFailure(`${flagName(stray)} goes with --trigger ${other}.`);
+}
+
 const create = command({
   name: 'create',
   args: ['function'],
-  description: 'Create a function from a source file; it has no pods until its first request.',
+  description: 'Create a function from a source file; it has no pods until it is called.',
   flags: {
     runtime: choice(functionRuntimes, 'runtime of the code (default node)'),
     codeFile: requiredText('<file>', 'source file with the handler'),
-    trigger: choice(['http'], 'what calls it (default http)'),
+    trigger: choice(functionTriggers, 'what calls it (default http)'),
+    schedule: text('<cron>', 'with --trigger cron: expression of five fields, such as "*/5 * * * *"'),
+    timeZone: text('<zone>', 'with --trigger cron: time zone of the schedule (default Etc/UTC)'),
+    overlap: choice(runOverlaps, 'with --trigger cron: runs while the one before goes on (default Forbid)'),
     port: amount('<port>', 'port on which it listens (default 8080)', { min: 1, max: 65_535 }),
     hostname: text('<host>', 'public host (default fn-<function>--<cluster>.<apps domain>)'),
     idleTimeout: duration('<duration>', 'time without requests after which it goes to zero (default 5m)'),
@@ -82,8 +111,10 @@ const create = command({
   examples: [
     'svc function create hello --runtime node --code-file hello.js',
     'svc function create hello --runtime node --code-file hello.js --idle-timeout 1h --project shop',
+    'svc function create nightly --code-file nightly.js --trigger cron --schedule "0 2 * * *" --time-zone Europe/Berlin',
   ],
   async run({ context, args, flags }) {
+    checkTrigger(flags);
     const body = {
       name: args.function,
       runtime: flags.runtime ?? 'node',
@@ -92,6 +123,9 @@ const create = command({
       ...(flags.port !== undefined && { port: flags.port }),
       ...(flags.hostname !== undefined && { hostname: flags.hostname }),
       ...(flags.idleTimeout !== undefined && { idleTimeoutSeconds: flags.idleTimeout }),
+      ...(flags.schedule !== undefined && { schedule: flags.schedule }),
+      ...(flags.timeZone !== undefined && { timeZone: flags.timeZone }),
+      ...(flags.overlap !== undefined && { overlap: flags.overlap }),
     };
     const place = placeOf(context, flags);
     const created = await place.api.call('POST', place.path('functions'), functionView, { query: place.query, body });
@@ -99,6 +133,16 @@ const create = command({
     context.print(shown(found), flags.output);
   },
 });
+
+/** The columns of what calls a function, of those that are there. */
+function calledBy(items: readonly FunctionView[], now: Date): Column<FunctionView>[] {
+  const schedule: Column<FunctionView>[] = [
+    { title: 'SCHEDULE', value: ({ schedule }) => schedule },
+    { title: 'LAST RUN', value: ({ lastRun }) => lastRun && `${lastRun.status}, ${ago(lastRun.createdAt, now)}` },
+  ];
+  const scheduled = items.some(({ trigger }) => trigger === 'cron');
+  return [...(scheduled ? schedule : []), { title: 'URL', value: ({ url }) => url }];
+}
 
 const list = command({
   name: 'list',
@@ -129,7 +173,7 @@ const list = command({
           { title: 'STATUS', value: ({ status }) => status },
           { title: 'PODS', value: ({ replicas }) => replicas },
           { title: 'RUNTIME', value: ({ runtime }) => runtime },
-          { title: 'URL', value: ({ url }) => url },
+          ...calledBy(items, now),
           { title: 'CREATED', value: ({ createdAt }) => ago(createdAt, now) },
           ...messageColumn(items, now),
         ]),
@@ -166,6 +210,6 @@ const remove = command({
 
 export const functionGroup: Group = {
   name: 'function',
-  description: 'Functions: code that runs on requests and costs nothing between them.',
-  commands: [create, list, show, remove],
+  description: 'Functions: code that runs on requests or on a schedule, and costs nothing between them.',
+  commands: [create, list, show, testCommand, runsCommand, logsCommand, scheduleCommand, remove],
 };

@@ -1,35 +1,10 @@
-import { jobLogs, runAccepted, runView, type RunView } from '../../runtime/contracts/api/jobs.ts';
+import { runAccepted } from '../../runtime/contracts/api/runs.ts';
 import { command } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
-import { Failure } from '../failure.ts';
 import { amount, text } from '../flags.ts';
-import { ago, fields, table, type Column, type Shown } from '../output.ts';
-import { placeOf, type Place } from '../place.ts';
-import { waitFlags, waitFor } from '../wait.ts';
-
-function shownRun(run: RunView): Shown {
-  return {
-    data: run,
-    table: fields([
-      ['Run', run.name],
-      ['Status', run.status],
-      ['Message', run.message],
-      ['Trigger', run.trigger],
-      ['Asked by', run.actor],
-      ['Took', took(run)],
-    ]),
-    names: [run.name],
-  };
-}
-
-/** How long a run took: `12 s`; undefined before it has ended. */
-function took({ startedAt, endedAt }: RunView): string | undefined {
-  if (startedAt === undefined || endedAt === undefined) return undefined;
-  return `${Math.max(0, Math.round((Date.parse(endedAt) - Date.parse(startedAt)) / 1000))} s`;
-}
-
-const readRun = (place: Place, job: string, run: string) =>
-  place.api.call('GET', place.path('jobs', job, `runs/${encodeURIComponent(run)}`), runView, { query: place.query });
+import { placeOf } from '../place.ts';
+import { printLogs, printRuns, shownRun, waitForRun } from '../runs.ts';
+import { waitFlags } from '../wait.ts';
 
 export const runCommand = command({
   name: 'run',
@@ -47,21 +22,8 @@ export const runCommand = command({
       return;
     }
     const logs = `svc job logs ${args.job} --run ${accepted.id} ${place.flags}`;
-    const run = await waitFor(
-      context,
-      flags,
-      async () => {
-        const found = await readRun(place, args.job, accepted.id);
-        if (found.status === 'succeeded' || found.status === 'failed') return { done: found };
-        const why = found.message === undefined ? '' : ` (${found.message.replace(/\.$/, '')})`;
-        return { progress: `${found.name}: ${found.status}${why}` };
-      },
-      `it goes on: ${logs}`,
-    );
-    if (run.status === 'failed') {
-      throw new Failure(`Run ${run.name} failed: ${run.message ?? 'see its log'}`, { code: 'run_failed', hint: logs });
-    }
-    context.print(shownRun(run), flags.output);
+    const wanted = { collection: 'jobs', name: args.job, run: accepted.id, logs } as const;
+    context.print(shownRun(await waitForRun(context, flags, place, wanted)), flags.output);
   },
 });
 
@@ -71,20 +33,7 @@ export const runsCommand = command({
   description: 'List the runs of a job that are kept, newest first.',
   flags: scopeFlags,
   examples: ['svc job runs report', 'svc job runs report -o json'],
-  async run({ context, args, flags }) {
-    const place = placeOf(context, flags);
-    const runs = await place.api.list(place.path('jobs', args.job, 'runs'), runView, place.query);
-    const now = context.clock.now();
-    const columns: Column<RunView>[] = [
-      { title: 'RUN', value: ({ name }) => name },
-      { title: 'STATUS', value: ({ status }) => status },
-      { title: 'TRIGGER', value: ({ trigger, actor }) => (actor === undefined ? trigger : `${trigger} (${actor})`) },
-      { title: 'CREATED', value: ({ createdAt }) => ago(createdAt, now) },
-      { title: 'TOOK', value: took },
-      { title: 'MESSAGE', value: ({ message }) => message },
-    ];
-    context.print({ data: runs, table: table(runs, columns), names: runs.map(({ name }) => name) }, flags.output);
-  },
+  run: ({ context, args, flags }) => printRuns(context, flags, 'jobs', args.job),
 });
 
 export const logsCommand = command({
@@ -97,17 +46,5 @@ export const logsCommand = command({
     ...scopeFlags,
   },
   examples: ['svc job logs report', 'svc job logs report --run report-29384750 --tail 50'],
-  async run({ context, args, flags }) {
-    const place = placeOf(context, flags);
-    const query = { ...place.query, run: flags.run, tail: flags.tail };
-    const logs = await place.api.call('GET', place.path('jobs', args.job, 'logs'), jobLogs, { query });
-    const several = logs.pods.length > 1;
-    for (const [index, { name, log }] of logs.pods.entries()) {
-      if (several) context.say(`attempt ${index + 1}, pod ${name}`);
-      if (log === undefined) context.say(`pod ${name} has no log yet`);
-    }
-    if (logs.pods.length === 0) context.say(`run ${logs.run} has no pods: it has not begun, or they are gone`);
-    const printed = logs.pods.map(({ log = '' }) => log.replace(/\n$/, '')).filter((log) => log !== '');
-    context.print({ data: logs, table: printed.join('\n'), names: [logs.run] }, flags.output);
-  },
+  run: ({ context, args, flags }) => printLogs(context, flags, 'jobs', args.job),
 });

@@ -1,5 +1,5 @@
 import { jobView, type JobView } from '../../runtime/contracts/api/jobs.ts';
-import { jobOverlaps } from '../../runtime/contracts/resources/job.ts';
+import { runOverlaps } from '../../runtime/contracts/resources/run.ts';
 import { command, type Group } from '../command.ts';
 import { scopeFlags, yesFlag } from '../common-flags.ts';
 import { usageFailure } from '../failure.ts';
@@ -49,7 +49,7 @@ const settingFlags = {
   volume: texts('<name:/path>', 'volume and where it is mounted'),
   schedule: text('<cron>', 'cron expression of five fields, such as "0 2 * * *"'),
   timeZone: text('<zone>', 'time zone of the schedule (default Etc/UTC)'),
-  overlap: choice(jobOverlaps, 'scheduled runs while the one before goes on (default Forbid)'),
+  overlap: choice(runOverlaps, 'scheduled runs while the one before goes on (default Forbid)'),
   retries: amount('<n>', 'further attempts of a run that fails (default 0)', { min: 0, max: 10 }),
   runTimeout: duration('<duration>', 'time after which a run is ended as failed'),
   memory: text('<quantity>', 'memory limit, such as 512Mi'),

@@ -3,7 +3,8 @@ import type { FunctionResource } from '../../runtime/contracts/resources/functio
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { publicUrl } from '../../runtime/contracts/resources/platform-config.ts';
 import type { Project } from '../../runtime/contracts/resources/project.ts';
-import { checkHost, checkWorkloadName, functionHost } from '../../runtime/domain/names.ts';
+import type { Clock } from '../../runtime/domain/clock.ts';
+import { checkWorkloadName, functionHost } from '../../runtime/domain/names.ts';
 import { pageOf } from '../../runtime/host/page.ts';
 import { checkHostFree, readPlatformConfig } from '../../runtime/host/platform-config.ts';
 import { route, sessionOf, type Route, type Session } from '../../runtime/host/route.ts';
@@ -11,6 +12,8 @@ import { createWorkload, newWorkloadMetadata } from '../../runtime/host/workload
 import { deleteWorkload, getWorkload } from '../../runtime/host/workload-objects.ts';
 import { environmentsOf, resolveEnvironment, type Environment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { specOf } from './check.ts';
+import { runRoutes } from './runs.ts';
 import {
   createFunctionSchema,
   deleteFunctionSchema,
@@ -22,6 +25,9 @@ import { functionToView } from './view.ts';
 
 export interface FunctionDependencies {
   kube: KubeClient;
+  clock: Clock;
+  /** The public address of the management API. */
+  baseUrl: string;
   /** The projects in which a caller has any role. */
   visibleProjects: (session: Session) => Promise<Stored<Project>[]>;
 }
@@ -30,7 +36,10 @@ const tag = 'functions';
 const path = '/projects/:project/functions/:function';
 
 /** `/projects/{p}/functions` and `/functions`: Function objects, whose controller does the rest. */
-export function createFunctionRoutes({ kube, visibleProjects }: FunctionDependencies): Route[] {
+export function createFunctionRoutes(dependencies: FunctionDependencies): Route[] {
+  const { kube, clock, visibleProjects } = dependencies;
+  const view = (object: Stored<FunctionResource>, known: { url?: string } = {}) =>
+    functionToView(object, { ...known, now: clock.now() });
   const find = (environment: Environment, name: string) =>
     getWorkload<FunctionResource>(kube, 'Function', environment, name);
   const list = async (namespace: string | undefined): Promise<Stored<FunctionResource>[]> =>
@@ -43,27 +52,30 @@ export function createFunctionRoutes({ kube, visibleProjects }: FunctionDependen
       path: '/projects/:project/functions',
       access: { project: 'deployer' },
       tag,
-      summary: 'Creates a function; it has no pods until its first request.',
+      summary: 'Creates a function; it has no pods until its first request, or the first time of its schedule.',
       async handle(request) {
         const { params, query, body, log } = request;
-        const { name, ...spec } = body;
+        const { name, ...given } = body;
         checkWorkloadName(name);
-        if (spec.hostname !== undefined) checkHost(spec.hostname);
+        const spec = specOf(given);
         const environment = await resolveEnvironment(kube, params.project, query.environment);
         const config = await readPlatformConfig(kube);
-        const host = spec.hostname ?? functionHost(name, config.cluster, config.appsDomain);
-        checkHostFree(config, host);
+        const host =
+          spec.trigger === 'http'
+            ? (spec.hostname ?? functionHost(name, config.cluster, config.appsDomain))
+            : undefined;
+        if (host !== undefined) checkHostFree(config, host);
         const { apiVersion, kind } = kinds.Function;
         const metadata = newWorkloadMetadata('Function', name, environment);
         const created = await createWorkload(kube, { apiVersion, kind, metadata, spec } as FunctionResource, {
-          hosts: [host],
+          hosts: host === undefined ? [] : [host],
           environment,
         });
         log.info(
           { function: name, namespace: environment.namespace, actor: sessionOf(request).email },
           'function created',
         );
-        return { status: 201, body: functionToView(created, publicUrl(config, host)) };
+        return { status: 201, body: view(created, host === undefined ? {} : { url: publicUrl(config, host) }) };
       },
     }),
     route({
@@ -76,7 +88,7 @@ export function createFunctionRoutes({ kube, visibleProjects }: FunctionDependen
       async handle({ params, query }) {
         const { namespace } = await resolveEnvironment(kube, params.project, query.environment);
         const page = pageOf(await list(namespace), ({ metadata }) => metadata.name, query);
-        return { status: 200, body: { ...page, items: page.items.map((item) => functionToView(item)) } };
+        return { status: 200, body: { ...page, items: page.items.map((item) => view(item)) } };
       },
     }),
     route({
@@ -92,7 +104,7 @@ export function createFunctionRoutes({ kube, visibleProjects }: FunctionDependen
         const namespaces = new Set(projects.flatMap(environmentsOf).map(({ namespace }) => namespace));
         const visible = (await list(undefined)).filter(({ metadata }) => namespaces.has(metadata.namespace ?? ''));
         const page = pageOf(visible, ({ metadata }) => `${metadata.namespace}/${metadata.name}`, query);
-        return { status: 200, body: { ...page, items: page.items.map((item) => functionToView(item)) } };
+        return { status: 200, body: { ...page, items: page.items.map((item) => view(item)) } };
       },
     }),
     route({
@@ -104,7 +116,7 @@ export function createFunctionRoutes({ kube, visibleProjects }: FunctionDependen
       summary: 'Shows a function.',
       async handle({ params, query }) {
         const environment = await resolveEnvironment(kube, params.project, query.environment);
-        return { status: 200, body: functionToView(await find(environment, params.function)) };
+        return { status: 200, body: view(await find(environment, params.function)) };
       },
     }),
     route({
@@ -122,8 +134,9 @@ export function createFunctionRoutes({ kube, visibleProjects }: FunctionDependen
           { function: params.function, namespace: environment.namespace, actor: sessionOf(request).email },
           'function deleted',
         );
-        return left ? { status: 202, body: functionToView(left) } : { status: 204 };
+        return left ? { status: 202, body: view(left) } : { status: 204 };
       },
     }),
+    ...runRoutes(dependencies),
   ];
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { environmentQuery, page, pageQuery } from '../../runtime/contracts/api/common.ts';
-import { functionCreate, functionView } from '../../runtime/contracts/api/functions.ts';
+import { functionCreate, functionRunView, functionView } from '../../runtime/contracts/api/functions.ts';
+import { logsQuery, runAccepted, runLogs } from '../../runtime/contracts/api/runs.ts';
 
 const project = z.object({ project: z.string().max(100) });
 const one = project.extend({ function: z.string().max(100) });
@@ -22,4 +23,20 @@ export const deleteFunctionSchema = {
   params: one,
   query: environmentQuery,
   replies: { 202: functionView, 204: null },
+} as const;
+export const testRunSchema = { params: one, query: environmentQuery, replies: { 202: runAccepted } } as const;
+export const listRunsSchema = {
+  params: one,
+  query: environmentQuery.extend(pageQuery.shape),
+  replies: { 200: page(functionRunView) },
+} as const;
+export const getRunSchema = {
+  params: one.extend({ run: z.string().max(100) }),
+  query: environmentQuery,
+  replies: { 200: functionRunView },
+} as const;
+export const functionLogsSchema = {
+  params: one,
+  query: environmentQuery.extend(logsQuery.shape),
+  replies: { 200: runLogs },
 } as const;

@@ -1,15 +1,22 @@
 import type { FunctionView } from '../../runtime/contracts/api/functions.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
-import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
+import type { FunctionResource, FunctionRun } from '../../runtime/contracts/resources/function.ts';
 import { lastOutOfMemory } from '../../runtime/contracts/resources/out-of-memory.ts';
 import { environmentLabel, projectLabel } from '../../runtime/domain/labels.ts';
+import { testRunName } from '../../runtime/domain/names.ts';
+import { defaultTimeZone, shownTimes, upcomingTimes } from '../../runtime/domain/schedule.ts';
+import { runViews, type ShownRun } from '../../runtime/host/run-views.ts';
 import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
 
-/** A function as the API shows it; never its code. `url` fills in before the controller has reported one. */
-export function functionToView(object: Stored<FunctionResource>, url?: string): FunctionView {
+/**
+ * A function as the API shows it; never its code.
+ * @param options.url fills in before the controller has reported one
+ */
+export function functionToView(object: Stored<FunctionResource>, options: { now: Date; url?: string }): FunctionView {
   const { metadata, spec, status } = object;
-  const shownUrl = status?.url ?? url;
+  const url = status?.url ?? options.url;
   const killed = lastOutOfMemory(status);
+  const deleting = metadata.deletionTimestamp !== undefined;
   return {
     id: workloadIdOf(object),
     name: metadata.name,
@@ -17,13 +24,30 @@ export function functionToView(object: Stored<FunctionResource>, url?: string): 
     environment: metadata.labels?.[environmentLabel] ?? '',
     runtime: spec.runtime,
     trigger: spec.trigger,
-    status: metadata.deletionTimestamp === undefined ? (status?.phase ?? 'pending') : 'deleting',
+    status: deleting ? 'deleting' : (status?.phase ?? 'pending'),
     ...(status?.message !== undefined && { message: status.message }),
     ...(killed && { outOfMemory: killed }),
-    ...(shownUrl !== undefined && { url: shownUrl }),
+    ...(spec.trigger === 'http' && url !== undefined && { url }),
     replicas: status?.replicas ?? 0,
     readyReplicas: status?.readyReplicas ?? 0,
     idleTimeoutSeconds: spec.idleTimeoutSeconds,
+    ...(spec.trigger === 'cron' && scheduleOf(object, deleting ? 0 : shownTimes, options.now)),
     createdAt: metadata.creationTimestamp ?? new Date(0).toISOString(),
   };
+}
+
+function scheduleOf(object: Stored<FunctionResource>, count: number, now: Date): Partial<FunctionView> {
+  const { schedule = '', timeZone = defaultTimeZone, overlap = 'Forbid' } = object.spec;
+  const [lastRun] = functionRuns(object);
+  const nextRuns = count === 0 ? [] : upcomingTimes(schedule, timeZone, now, count);
+  return {
+    ...{ schedule, timeZone, overlap },
+    nextRuns: nextRuns.map((time) => time.toISOString()),
+    ...(lastRun && { lastRun }),
+  };
+}
+
+/** The runs of a cron function, newest first. */
+export function functionRuns(object: Stored<FunctionResource>): ShownRun<FunctionRun['trigger']>[] {
+  return runViews(object, ({ id }) => ({ name: testRunName(object.metadata.name, id), trigger: 'test' }));
 }

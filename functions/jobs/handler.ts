@@ -7,6 +7,8 @@ import { Problem } from '../../runtime/domain/problem.ts';
 import { checkMounts } from '../../runtime/host/mounts.ts';
 import { pageOf } from '../../runtime/host/page.ts';
 import { route, sessionOf, type Route } from '../../runtime/host/route.ts';
+import { requestRun } from '../../runtime/host/run-requests.ts';
+import { runPageKey } from '../../runtime/host/run-views.ts';
 import { createWorkload, newWorkloadMetadata } from '../../runtime/host/workload-create.ts';
 import { deleteWorkload, getLivingWorkload, getWorkload } from '../../runtime/host/workload-objects.ts';
 import { resolveEnvironment, type Environment } from '../../runtime/kube/environments.ts';
@@ -24,8 +26,8 @@ import {
   runJobSchema,
   updateJobSchema,
 } from './schema.ts';
-import { patchJob, requestRun, type JobChange } from './store.ts';
-import { jobToView, runViews } from './view.ts';
+import { patchJob, type JobChange } from './store.ts';
+import { jobRuns, jobToView } from './view.ts';
 
 export interface JobDependencies {
   kube: KubeClient;
@@ -162,10 +164,8 @@ export function createJobRoutes({ kube, clock, baseUrl }: JobDependencies): Rout
       summary: 'Lists the runs of a job that are kept, newest first.',
       async handle({ params, query }) {
         const environment = await resolveEnvironment(kube, params.project, query.environment);
-        const runs = runViews(await find(environment, params.job));
-        // Pages ascend, so the newest has the lowest key.
-        const age = (time: string) => String(Number.MAX_SAFE_INTEGER - Date.parse(time)).padStart(16, '0');
-        return { status: 200, body: pageOf(runs, ({ createdAt, name }) => `${age(createdAt)} ${name}`, query) };
+        const runs = jobRuns(await find(environment, params.job));
+        return { status: 200, body: pageOf(runs, runPageKey, query) };
       },
     }),
     route({
@@ -177,7 +177,7 @@ export function createJobRoutes({ kube, clock, baseUrl }: JobDependencies): Rout
       summary: 'Shows a run of a job.',
       async handle({ params, query }) {
         const environment = await resolveEnvironment(kube, params.project, query.environment);
-        const run = runViews(await find(environment, params.job)).find(({ name }) => name === params.run);
+        const run = jobRuns(await find(environment, params.job)).find(({ name }) => name === params.run);
         if (!run) throw new Problem('not_found', `The job "${params.job}" has no run "${params.run}".`);
         return { status: 200, body: run };
       },

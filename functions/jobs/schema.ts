@@ -1,14 +1,7 @@
 import { z } from 'zod';
 import { environmentQuery, page, pageQuery } from '../../runtime/contracts/api/common.ts';
-import {
-  jobCreate,
-  jobLogs,
-  jobUpdate,
-  jobView,
-  logsQuery,
-  runAccepted,
-  runView,
-} from '../../runtime/contracts/api/jobs.ts';
+import { jobCreate, jobRunView, jobUpdate, jobView } from '../../runtime/contracts/api/jobs.ts';
+import { logsQuery, runAccepted, runLogs } from '../../runtime/contracts/api/runs.ts';
 
 const project = z.object({ project: z.string().max(100) });
 const one = project.extend({ job: z.string().max(100) });
@@ -36,15 +29,15 @@ export const runJobSchema = { params: one, query: environmentQuery, replies: { 2
 export const listRunsSchema = {
   params: one,
   query: environmentQuery.extend(pageQuery.shape),
-  replies: { 200: page(runView) },
+  replies: { 200: page(jobRunView) },
 } as const;
 export const getRunSchema = {
   params: one.extend({ run: z.string().max(100) }),
   query: environmentQuery,
-  replies: { 200: runView },
+  replies: { 200: jobRunView },
 } as const;
 export const jobLogsSchema = {
   params: one,
   query: environmentQuery.extend(logsQuery.shape),
-  replies: { 200: jobLogs },
+  replies: { 200: runLogs },
 } as const;

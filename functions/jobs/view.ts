@@ -1,8 +1,9 @@
-import type { JobView, RunView } from '../../runtime/contracts/api/jobs.ts';
+import type { JobView } from '../../runtime/contracts/api/jobs.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { JobResource, JobRun } from '../../runtime/contracts/resources/job.ts';
 import { lastOutOfMemory } from '../../runtime/contracts/resources/out-of-memory.ts';
-import { nextTimes, parseSchedule } from '../../runtime/domain/schedule.ts';
+import { upcomingTimes } from '../../runtime/domain/schedule.ts';
+import { runViews, type ShownRun } from '../../runtime/host/run-views.ts';
 import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
 import type { Environment } from '../../runtime/kube/environments.ts';
 
@@ -17,7 +18,7 @@ export function jobToView(
   const { timeZone, overlap, suspended, retries, historyLimit } = spec;
   const deleting = metadata.deletionTimestamp !== undefined;
   const nextRunAt = deleting ? undefined : nextRun(job, now);
-  const [lastRun] = runViews(job);
+  const [lastRun] = jobRuns(job);
   const killed = lastOutOfMemory(status);
   return {
     id: workloadIdOf(job),
@@ -42,32 +43,12 @@ export function jobToView(
   };
 }
 
-/** The job's runs, newest first: those that were asked for and are not made yet, and those that the controller saw. */
-export function runViews({ metadata, spec, status }: Stored<JobResource>): RunView[] {
-  const seen = (status?.runs ?? []).map(runToView);
-  const names = new Set(seen.map(({ name }) => name));
-  const asked = (spec.runRequests ?? [])
-    .map(({ id, at, by }): RunView => ({
-      name: `${metadata.name}-${id}`,
-      trigger: 'manual',
-      status: 'pending',
-      ...(by !== undefined && { actor: by }),
-      createdAt: at,
-    }))
-    .filter(({ name }) => !names.has(name));
-  return [...asked.toReversed(), ...seen];
-}
-
-function runToView({ state, by, ...run }: JobRun): RunView {
-  return { ...run, status: state, ...(by !== undefined && { actor: by }) };
+/** The job's runs, newest first. */
+export function jobRuns(job: Stored<JobResource>): ShownRun<JobRun['trigger']>[] {
+  return runViews(job, ({ id }) => ({ name: `${job.metadata.name}-${id}`, trigger: 'manual' }));
 }
 
 function nextRun({ spec }: JobResource, now: Date): Date | undefined {
   if (spec.schedule === undefined || spec.suspended) return undefined;
-  try {
-    return nextTimes(parseSchedule(spec.schedule), spec.timeZone, now, 1)[0];
-  } catch {
-    // Kubernetes may know a schedule that came by kubectl and is not known here.
-    return undefined;
-  }
+  return upcomingTimes(spec.schedule, spec.timeZone, now, 1)[0];
 }

@@ -2,10 +2,15 @@ import { z } from 'zod';
 import type { Condition } from '../../runtime/contracts/kubernetes.ts';
 import { gatePhases, type AppStatus, type ReleaseStatus } from '../../runtime/contracts/resources/app.ts';
 import type { BuildStatus } from '../../runtime/contracts/resources/build.ts';
-import type { FunctionStatus } from '../../runtime/contracts/resources/function.ts';
-import { runStates, runTriggers, type JobRun, type JobStatus } from '../../runtime/contracts/resources/job.ts';
+import {
+  functionPhases,
+  functionRunTriggers,
+  type FunctionStatus,
+} from '../../runtime/contracts/resources/function.ts';
+import { jobTriggers, type JobStatus } from '../../runtime/contracts/resources/job.ts';
 import { platformConfigSpec, type PlatformConfigStatus } from '../../runtime/contracts/resources/platform-config.ts';
 import type { ProjectStatus } from '../../runtime/contracts/resources/project.ts';
+import { runStates, type Run } from '../../runtime/contracts/resources/run.ts';
 import type { ServiceStatus } from '../../runtime/contracts/resources/service.ts';
 import type { VolumeStatus } from '../../runtime/contracts/resources/volume.ts';
 
@@ -30,6 +35,18 @@ const condition = shapeOf<Condition>()({
 
 const common = { observedGeneration: count, conditions: z.array(condition).exactOptional() };
 
+const run = <const Trigger extends readonly [string, ...string[]]>(triggers: Trigger) =>
+  shapeOf<Run<Trigger[number]>>()({
+    name: z.string(),
+    trigger: z.enum(triggers),
+    state: z.enum(runStates),
+    by: text,
+    createdAt: z.iso.datetime(),
+    startedAt: z.iso.datetime().exactOptional(),
+    endedAt: z.iso.datetime().exactOptional(),
+    message: text,
+  });
+
 /** What the App controller reports. */
 export const appStatus = shapeOf<AppStatus>()({
   ...common,
@@ -53,12 +70,14 @@ export const appStatus = shapeOf<AppStatus>()({
 /** What the Function controller reports. */
 export const functionStatus = shapeOf<FunctionStatus>()({
   ...common,
-  phase: z.enum(['pending', 'idle', 'running', 'failed', 'deleting']).exactOptional(),
+  phase: z.enum(functionPhases).exactOptional(),
   message: text,
   host: text,
   url: text,
   replicas: count,
   readyReplicas: count,
+  active: count,
+  runs: z.array(run(functionRunTriggers)).exactOptional(),
 });
 
 /** What the Job controller reports. */
@@ -67,20 +86,7 @@ export const jobStatus = shapeOf<JobStatus>()({
   phase: z.enum(['pending', 'ready', 'scheduled', 'suspended', 'running', 'failed', 'deleting']).exactOptional(),
   message: text,
   active: count,
-  runs: z
-    .array(
-      shapeOf<JobRun>()({
-        name: z.string(),
-        trigger: z.enum(runTriggers),
-        state: z.enum(runStates),
-        by: text,
-        createdAt: z.iso.datetime(),
-        startedAt: z.iso.datetime().exactOptional(),
-        endedAt: z.iso.datetime().exactOptional(),
-        message: text,
-      }),
-    )
-    .exactOptional(),
+  runs: z.array(run(jobTriggers)).exactOptional(),
 });
 
 /** What the Volume controller reports. */

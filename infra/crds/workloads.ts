@@ -5,13 +5,20 @@ import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { dnsNameMax, workloadNameMax } from '../../runtime/domain/names.ts';
 import { customResource } from './definition.ts';
 import { appStatus, functionStatus, jobStatus } from './status.ts';
-import { schemaAt, type Validation } from './structural-schema.ts';
+import { schemaAt, type StructuralSchema, type Validation } from './structural-schema.ts';
 
 /** The rule of `checkWorkloadName`, for objects that do not come through the management API. */
 export const workloadName: Validation = {
   rule: `self.metadata.name.size() <= ${workloadNameMax} && self.metadata.name.matches('^[a-z]([a-z0-9-]*[a-z0-9])?$') && !self.metadata.name.contains('--')`,
   message: `a name has at most ${workloadNameMax} characters: lower-case letters, digits and single hyphens, starting with a letter`,
 };
+
+function keyedRunRequests(schema: StructuralSchema): void {
+  // The end of the run's name, which no run of a schedule can have.
+  schemaAt(schema, 'spec.runRequests[].id').pattern = '^[0-9a-f]{10}$';
+  schemaAt(schema, 'spec.runRequests')['x-kubernetes-list-type'] = 'map';
+  schemaAt(schema, 'spec.runRequests')['x-kubernetes-list-map-keys'] = ['id'];
+}
 
 /** `kubectl get sapp` */
 export const appDefinition = customResource({
@@ -51,7 +58,7 @@ export const appDefinition = customResource({
 /** `kubectl get sfn` */
 export const functionDefinition = customResource({
   kind: kinds.Function,
-  description: 'Code that runs on requests and costs nothing between them.',
+  description: 'Code that runs on requests or on a schedule and costs nothing between them.',
   shortNames: ['sfn'],
   spec: functionSpec,
   status: functionStatus,
@@ -59,11 +66,20 @@ export const functionDefinition = customResource({
   refine: (schema) => {
     schemaAt(schema, 'spec.code').maxLength = codeMaxBytes;
     schemaAt(schema, 'spec.hostname').maxLength = dnsNameMax;
+    schemaAt(schema, 'spec.schedule').maxLength = 200;
+    keyedRunRequests(schema);
+    schemaAt(schema, 'spec')['x-kubernetes-validations'] = [
+      {
+        rule: "has(self.schedule) == (self.trigger == 'cron')",
+        message: 'the trigger cron needs a schedule, and no other has one',
+      },
+    ];
   },
   columns: [
     { name: 'Status', type: 'string', jsonPath: '.status.phase' },
     { name: 'Runtime', type: 'string', jsonPath: '.spec.runtime' },
     { name: 'Ready', type: 'integer', jsonPath: '.status.readyReplicas' },
+    { name: 'Schedule', type: 'string', jsonPath: '.spec.schedule' },
     { name: 'URL', type: 'string', jsonPath: '.status.url', priority: 1 },
   ],
 });
@@ -79,12 +95,9 @@ export const jobDefinition = customResource({
   refine: (schema) => {
     schemaAt(schema, 'spec.image').maxLength = 512;
     schemaAt(schema, 'spec.schedule').maxLength = 200;
-    // The end of the run's name, which no run of a schedule can have.
-    schemaAt(schema, 'spec.runRequests[].id').pattern = '^[0-9a-f]{10}$';
-    for (const list of ['env', 'runRequests']) {
-      schemaAt(schema, `spec.${list}`)['x-kubernetes-list-type'] = 'map';
-      schemaAt(schema, `spec.${list}`)['x-kubernetes-list-map-keys'] = [list === 'env' ? 'name' : 'id'];
-    }
+    schemaAt(schema, 'spec.env')['x-kubernetes-list-type'] = 'map';
+    schemaAt(schema, 'spec.env')['x-kubernetes-list-map-keys'] = ['name'];
+    keyedRunRequests(schema);
   },
   columns: [
     { name: 'Status', type: 'string', jsonPath: '.status.phase' },

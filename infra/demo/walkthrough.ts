@@ -10,13 +10,19 @@ const code = `export async function handler(event, context) {
 }
 `;
 
-/** The three steps that a newcomer would take: an app, a gate with a webhook, a function. Starts from a clean project. */
+const tick = `export async function handler(event, context) {
+  console.log(\`\${context.trigger} run of "\${event.schedule}", due at \${event.time}\`);
+}
+`;
+
+/** The steps that a newcomer would take: an app, a gate with a webhook, functions. Starts from a clean project. */
 export async function walkthrough(transcript: Transcript, info: RunInfo, folder: string): Promise<void> {
   await signIn(transcript, info);
   const url = await app(transcript);
   await gate(transcript, url);
   await webhook(transcript, info, url);
   await serverlessFunction(transcript, folder);
+  await cronFunction(transcript, folder);
 }
 
 async function signIn(transcript: Transcript, info: RunInfo): Promise<void> {
@@ -112,4 +118,23 @@ async function idle(transcript: Transcript): Promise<void> {
     const shown = await transcript.quiet(['function', 'show', 'hello', '-o', 'json', ...where]);
     if ((JSON.parse(shown) as { replicas: number }).replicas === 0) return;
   }
+}
+
+/** It stays, and goes on running every minute. */
+async function cronFunction(transcript: Transcript, folder: string): Promise<void> {
+  transcript.heading(
+    'A function on a schedule',
+    'It runs when its time comes, or once when you ask. Nobody can call it.',
+  );
+  const file = join(folder, 'tick.js');
+  writeFileSync(file, tick);
+  const create = ['function', 'create', 'tick', '--trigger', 'cron', '--schedule', '* * * * *'];
+  await transcript.svc([...create, '--code-file', file, ...where], {
+    show: `svc function create tick --trigger cron --schedule '* * * * *' --code-file tick.js ${where.join(' ')}`,
+  });
+  const ran = JSON.parse(await transcript.svc(['function', 'test', 'tick', '-o', 'json', ...where])) as {
+    name: string;
+  };
+  await transcript.svc(['function', 'logs', 'tick', '--run', ran.name, ...where]);
+  await transcript.svc(['function', 'list', ...where]);
 }

@@ -1,16 +1,14 @@
 import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
-import type { JobSpec, RunRequest } from '../../runtime/contracts/resources/job.ts';
+import type { JobSpec } from '../../runtime/contracts/resources/job.ts';
+import type { RunRequest } from '../../runtime/contracts/resources/run.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { canonicalBytes, canonicalCpu } from '../../runtime/domain/quantity.ts';
-import { apiGroup, podLabels, workloadLabels, type PodRole } from '../../runtime/domain/labels.ts';
+import { podLabels, type PodRole } from '../../runtime/domain/labels.ts';
+import { cronJob, requestedByAnnotation, type BatchJob } from './batch.ts';
 import { mountedVolumes } from './volume.ts';
 
 /** The name of the container that runs the job's program. */
 export const jobContainer = 'job';
-/** On a run that somebody asked for: who. */
-export const requestedByAnnotation = `${apiGroup}/requested-by`;
-/** A time that is missed by more than this is left out: after an outage nobody wants last night's runs all at once. */
-const startingDeadlineSeconds = 300;
 const graceSeconds = 30;
 
 /** What the builders need of a job. */
@@ -18,20 +16,6 @@ export interface JobIdentity {
   id: Id;
   name: string;
   namespace: string;
-}
-
-/** What the platform reads of a batch Job. https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/job-v1/ */
-export interface BatchJob extends KubeObject {
-  spec: Record<string, unknown>;
-  status?: {
-    active?: number;
-    ready?: number;
-    succeeded?: number;
-    failed?: number;
-    startTime?: string;
-    completionTime?: string;
-    conditions?: { type: string; status: string; reason?: string; message?: string; lastTransitionTime?: string }[];
-  };
 }
 
 const workloadOf = ({ id, name }: JobIdentity) => ({ kind: 'Job' as const, id, name });
@@ -57,27 +41,9 @@ export function runJob(identity: JobIdentity, spec: JobSpec, request: RunRequest
   };
 }
 
-/** The schedule's own object, which makes the runs at their times. Pure. */
+/** The schedule's own object. Pure. */
 export function jobSchedule(identity: JobIdentity, spec: JobSpec & { schedule: string }): KubeObject {
-  const { name, namespace } = identity;
-  return {
-    apiVersion: 'batch/v1',
-    kind: 'CronJob',
-    metadata: { name, namespace, labels: workloadLabels(workloadOf(identity)) },
-    spec: {
-      schedule: spec.schedule,
-      timeZone: spec.timeZone,
-      concurrencyPolicy: spec.overlap,
-      suspend: spec.suspended,
-      startingDeadlineSeconds,
-      successfulJobsHistoryLimit: spec.historyLimit,
-      failedJobsHistoryLimit: spec.historyLimit,
-      jobTemplate: {
-        metadata: { labels: podLabels(workloadOf(identity), 'cron') },
-        spec: { ...batchSpec(identity, spec, 'cron'), ttlSecondsAfterFinished: spec.retentionSeconds },
-      },
-    },
-  };
+  return cronJob({ ...identity, kind: 'Job' }, { ...spec, run: batchSpec(identity, spec, 'cron') });
 }
 
 function batchSpec(identity: JobIdentity, spec: JobSpec, role: PodRole): Record<string, unknown> {

@@ -29,6 +29,11 @@ function refuse(field: string, message: string): never {
   throw new Problem('invalid_value', message, { details: { field } });
 }
 
+/** The name of a function's test run: `<function>-test-<hex>` (spec.md §4.8). */
+export function testRunName(name: string, id: string): string {
+  return `${name}-test-${id}`;
+}
+
 /** Checks a workload's name. @throws Problem `invalid_value` */
 export function checkWorkloadName(name: string, field = 'name'): string {
   if (!dnsLabel.test(name) || name.includes('--')) {

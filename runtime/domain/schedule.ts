@@ -7,6 +7,11 @@ export interface Schedule {
   readonly expression: string;
 }
 
+/** The time zone of a schedule that names none. */
+export const defaultTimeZone = 'Etc/UTC';
+/** How many of a schedule's next times are shown (spec.md §4.8). */
+export const shownTimes = 5;
+
 const monthNames = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
 const weekdayNames = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
 const macros: Readonly<Record<string, string>> = {
@@ -155,6 +160,15 @@ export function nextTimes(schedule: Schedule, timeZone: string, after: Date, cou
     times.sort((a, b) => a - b);
   }
   return times.slice(0, count).map((time) => new Date(time));
+}
+
+/** As {@link nextTimes} for a schedule that may have come by kubectl: none where it is one that is not known here. */
+export function upcomingTimes(expression: string, timeZone: string, after: Date, count: number): Date[] {
+  try {
+    return nextTimes(parseSchedule(expression), timeZone, after, count);
+  } catch {
+    return [];
+  }
 }
 
 type LocalClock = (instant: number) => number;

@@ -30,7 +30,8 @@ const specs: Record<(typeof workloadKinds)[number], object> = {
 };
 const views: Record<(typeof workloadKinds)[number], (workload: Stored<KubeObject>) => unknown> = {
   App: (app) => appView.parse(appToView(app as Stored<App>, environment)),
-  Function: (found) => functionView.parse(functionToView(found as Stored<FunctionResource>)),
+  Function: (found) =>
+    functionView.parse(functionToView(found as Stored<FunctionResource>, { now: new Date(killedAt) })),
   Job: (job) => jobView.parse(jobToView(job as Stored<JobResource>, environment, new Date(killedAt))),
 };
 

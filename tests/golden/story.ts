@@ -1,4 +1,4 @@
-import type { BatchJob } from '../../infra/manifests/job.ts';
+import type { BatchJob } from '../../infra/manifests/batch.ts';
 import type { VolumeClaim } from '../../infra/manifests/volume.ts';
 import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
 import { jobSpec } from '../../runtime/contracts/resources/job.ts';
@@ -74,6 +74,15 @@ export const workloads: readonly KubeObject[] = [
     spec: {
       ...{ runtime: 'node', trigger: 'http', port: 9000, idleTimeoutSeconds: 60, hostname: 'busy.example.test' },
       code: 'export default async (request) => request.url;',
+    },
+  },
+  {
+    ...{ apiVersion, kind: 'Function', metadata: place('nightly', 32) },
+    spec: {
+      ...{ runtime: 'node', trigger: 'cron', port: 8080, idleTimeoutSeconds: 300 },
+      ...{ schedule: '0 2 * * *', timeZone: 'Europe/Berlin', overlap: 'Forbid' },
+      code: 'export const handler = ({ time }) => console.log(time);',
+      runRequests: [{ id: '00c0ffee01', at: '2026-01-01T00:00:00.000Z', by: 'ada@example.com' }],
     },
   },
   {

@@ -7,13 +7,15 @@ import { targetOf, type Teardown } from './target/target.ts';
 export interface CheckerPod {
   name: string;
   ip: string;
+  /** Where it listens for the ingress. */
+  port: number;
   ready: boolean;
   restarts: number;
 }
 
 interface Pod {
   metadata: { name: string; deletionTimestamp?: string };
-  spec: { containers: { ports?: { name?: string; containerPort: number }[] }[] };
+  spec: { containers: { ports: { name: string; containerPort: number }[] }[] };
   status: { podIP?: string; containerStatuses?: { ready: boolean; restartCount: number }[] };
 }
 
@@ -37,15 +39,14 @@ export const checkerReplicas = 2;
  */
 export async function judgements(platform: Platform, app: string, key: string): Promise<number[]> {
   const headers = { 'X-API-Key': key, 'X-Forwarded-For': '127.0.0.1', 'X-Forwarded-Method': 'GET' };
-  const judge = async ({ spec, status }: Pod) => {
-    const port = spec.containers.flatMap(({ ports = [] }) => ports).find(({ name }) => name === 'http')?.containerPort;
-    const address = `http://${status.podIP}:${port}`;
+  const judge = async ({ ip, port }: CheckerPod) => {
+    const address = `http://${ip}:${port}`;
     const answer = await requestThroughIngress(address, `${address}/authorize?app=${app}`, { headers }).catch(() => ({
       status: 0,
     }));
     return answer.status;
   };
-  return Promise.all((await podsOf(platform)).filter(stays).map(judge));
+  return Promise.all((await podsOf(platform)).filter(stays).map(podOf).map(judge));
 }
 
 /** Resolves when every checker lets the key through to the app with this id. */
@@ -68,10 +69,12 @@ function stays({ metadata }: Pod): boolean {
   return metadata.deletionTimestamp === undefined;
 }
 
-function podOf({ metadata, status: { podIP = '', containerStatuses = [] } }: Pod): CheckerPod {
+function podOf({ metadata, spec, status: { podIP = '', containerStatuses = [] } }: Pod): CheckerPod {
+  const ports = spec.containers.flatMap((container) => container.ports);
   return {
     name: metadata.name,
     ip: podIP,
+    port: ports.find(({ name }) => name === 'http')?.containerPort ?? 0,
     ready: containerStatuses.length > 0 && containerStatuses.every(({ ready }) => ready),
     restarts: containerStatuses.reduce((sum, { restartCount }) => sum + restartCount, 0),
   };

@@ -1,3 +1,4 @@
+import type { BatchJob } from '../../infra/manifests/batch.ts';
 import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import {
@@ -42,5 +43,18 @@ export async function settleDeployments(kube: FakeKube): Promise<void> {
     if (observedGeneration === generation && seen === replicas) continue;
     const status = { observedGeneration: generation, replicas, updatedReplicas: replicas, readyReplicas: replicas };
     await kube.replaceStatus({ ...deployment, status: { ...status, availableReplicas: replicas } } as Stored<Workload>);
+  }
+}
+
+/** What the cluster's Job controller does, with programs that end well at once. */
+export async function endRuns(kube: FakeKube): Promise<void> {
+  for (const run of kube.all<BatchJob>(kinds.BatchJob)) {
+    if (run.status?.conditions) continue;
+    const at = run.metadata.creationTimestamp ?? '';
+    const conditions = [{ type: 'Complete', status: 'True', lastTransitionTime: at }];
+    await kube.replaceStatus<BatchJob>({
+      ...run,
+      status: { startTime: at, completionTime: at, succeeded: 1, conditions },
+    });
   }
 }

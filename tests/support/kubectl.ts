@@ -1,14 +1,15 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { paths } from '../../infra/testcluster/cluster.ts';
 
-/** Beside the cluster's kubeconfig lies the kubectl of its version; any other will do. */
-const ofCluster = join(dirname(process.env['SVC_TEST_KUBECONFIG'] ?? '/none'), 'bin/kubectl');
-const program = existsSync(ofCluster) ? ofCluster : 'kubectl';
+/** The test cluster's own, which is of its version; without one, any other will do. */
+const ofCluster = join(paths().binDir, 'kubectl');
+export const kubectlProgram = existsSync(ofCluster) ? ofCluster : 'kubectl';
 
 /** Why tests with the real kubectl are left out, or false where there is one; for tap's `skip`. */
-export const noKubectl: string | false = spawnSync(program, ['version', '--client'], { stdio: 'ignore' }).error
+export const noKubectl: string | false = spawnSync(kubectlProgram, ['version', '--client'], { stdio: 'ignore' }).error
   ? 'there is no kubectl'
   : false;
 
@@ -18,7 +19,7 @@ export async function kubectl(
   args: readonly string[],
   input = '',
 ): Promise<{ stdout: string; stderr: string; code: number | null }> {
-  const child = spawn(program, ['--kubeconfig', kubeconfig, ...args]);
+  const child = spawn(kubectlProgram, ['--kubeconfig', kubeconfig, ...args]);
   // It may end before it has read all of it.
   child.stdin.on('error', () => undefined);
   child.stdin.end(input);

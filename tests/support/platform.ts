@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { requestThroughIngress, type IngressAnswer, type IngressRequest } from '../../infra/demo/ingress.ts';
 import { run, type Ended } from '../../infra/demo/program.ts';
 import { homeFolder } from '../../infra/local/home.ts';
 import { readRunInfo, type RunInfo } from '../../infra/run-info.ts';
-import { paths } from '../../infra/testcluster/cluster.ts';
+import { kubectlProgram } from './kubectl.ts';
 
 /** An HTTP answer, read to its end. */
 export interface Answer extends IngressAnswer {
@@ -29,10 +29,6 @@ export interface Platform {
   /** Every body of an answer with a status of 400 and more, for the search for secrets. */
   errorBodies: string[];
 }
-
-/** The test cluster's own, or else the system's. */
-const ofCluster = join(paths().binDir, 'kubectl');
-const kubectlProgram = existsSync(ofCluster) ? ofCluster : 'kubectl';
 
 /** A command takes moments; one that hangs is ended, and if it was only a look it is made again. */
 const kubectlLimitMs = 30_000;

@@ -1,15 +1,13 @@
-import type { BatchJob } from '../../infra/manifests/job.ts';
+import { requestedByAnnotation, runLabel, type BatchJob } from '../../infra/manifests/batch.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import { podFault, type Pod } from '../../runtime/contracts/pod.ts';
-import type { JobRun } from '../../runtime/contracts/resources/job.ts';
-
-/** The cluster's label on the pods of a batch Job: the Job's name. */
-export const runLabel = 'batch.kubernetes.io/job-name';
+import type { Run } from '../../runtime/contracts/resources/run.ts';
+import { lastLine } from './last-line.ts';
 
 const messageMax = 500;
 
 /** How far a batch Job has come. */
-export type RunProgress = Pick<JobRun, 'state' | 'startedAt' | 'endedAt' | 'message'>;
+export type RunProgress = Pick<Run, 'state' | 'startedAt' | 'endedAt' | 'message'>;
 
 /**
  * How far a batch Job has come, and why it failed or does not start. Pure.
@@ -41,6 +39,40 @@ export function runProgress(
     ...(end && { endedAt: end.at }),
     ...(message !== undefined && { message }),
   };
+}
+
+/**
+ * The batch Jobs of one workload as its status shows them, newest first. Pure.
+ * @param options.previous what was shown before
+ */
+export function reportRuns<Trigger extends string>(
+  runs: readonly Stored<BatchJob>[],
+  pods: readonly Stored<Pod>[],
+  options: {
+    container: string;
+    previous: readonly Run[] | undefined;
+    triggerOf: (run: Stored<BatchJob>) => Trigger;
+  },
+): Run<Trigger>[] {
+  const { container, previous, triggerOf } = options;
+  const shown = runs.map((run): Run<Trigger> => {
+    const { name, annotations, creationTimestamp } = run.metadata;
+    const by = annotations?.[requestedByAnnotation];
+    const known = previous?.find((before) => before.name === name && before.state === 'failed')?.message;
+    const { state, ...times } = runProgress(run, pods, { container, known });
+    return {
+      ...{ name, trigger: triggerOf(run), state },
+      ...(by !== undefined && { by }),
+      createdAt: creationTimestamp ?? new Date(0).toISOString(),
+      ...times,
+    };
+  });
+  return shown.sort((a, b) => b.createdAt.localeCompare(a.createdAt) || a.name.localeCompare(b.name));
+}
+
+/** How many of the runs go on. */
+export function countActive(runs: readonly Run[]): number {
+  return runs.filter(({ state }) => state === 'pending' || state === 'running').length;
 }
 
 /** When a run ended, and how; undefined while it goes on. */
@@ -94,8 +126,4 @@ function podsOf(pods: readonly Stored<Pod>[], run: Stored<BatchJob>): Stored<Pod
   return pods
     .filter(({ metadata }) => metadata.labels?.[runLabel] === run.metadata.name)
     .sort((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''));
-}
-
-function lastLine(log: string): string {
-  return log.trimEnd().split('\n').at(-1)?.trim() ?? '';
 }

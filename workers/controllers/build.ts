@@ -1,4 +1,4 @@
-import type { BatchJob } from '../../infra/manifests/job.ts';
+import { runLabel, type BatchJob } from '../../infra/manifests/batch.ts';
 import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../runtime/contracts/pod.ts';
 import type { Build, BuildStatus } from '../../runtime/contracts/resources/build.ts';
@@ -17,7 +17,7 @@ import type { EventRecorder } from '../../runtime/kube/events.ts';
 import { removeFinalizer } from '../../runtime/kube/finalizers.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
-import { runLabel, runProgress } from './batch-run.ts';
+import { runProgress } from './batch-run.ts';
 import { createStopReport } from './stop-report.ts';
 import { ensureIdentity, type WorkloadIdentity } from './workload.ts';
 

@@ -1,8 +1,11 @@
-import { functionContainer, type FunctionDeployment } from '../../infra/manifests/function.ts';
+import type { BatchJob } from '../../infra/manifests/batch.ts';
+import { functionContainer } from '../../infra/manifests/function-pod.ts';
+import type { FunctionDeployment } from '../../infra/manifests/function.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import { isPodLive, isPodReady, podFault, type Pod, type PodFault } from '../../runtime/contracts/pod.ts';
-import type { FunctionResource, FunctionStatus } from '../../runtime/contracts/resources/function.ts';
+import type { FunctionResource, FunctionRun, FunctionStatus } from '../../runtime/contracts/resources/function.ts';
 import { publicUrl, type PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
+import { roleLabel } from '../../runtime/domain/labels.ts';
 import {
   childrenAdoptedState,
   findCondition,
@@ -10,12 +13,14 @@ import {
   setCondition,
   type ConditionState,
 } from '../../runtime/kube/conditions.ts';
+import { countActive, reportRuns } from './batch-run.ts';
+import { lastLine } from './last-line.ts';
 
 /** Whether the function's pods come up: False while they crash or cannot be made, with why. */
 const starting = 'Starting';
 const messageMax = 500;
 
-export interface Observation {
+export interface ServingObservation {
   resource: Stored<FunctionResource>;
   host: string;
   config: PlatformConfigSpec;
@@ -26,10 +31,11 @@ export interface Observation {
 }
 
 /**
- * The status after a pass that reached its end. A function whose pods crash is `failed` and stays so at zero replicas,
+ * The status of a function with a host after a pass that reached its end. A function whose pods crash is `failed` and stays so at zero replicas,
  * until a pod comes up or the function is changed: zero replicas repair nothing. Pure.
  */
-export function observedStatus({ resource, host, config, deployment, pods, now }: Observation): FunctionStatus {
+export function servingStatus(observation: ServingObservation): FunctionStatus {
+  const { resource, host, config, deployment, pods, now } = observation;
   const { generation } = resource.metadata;
   const previous = resource.status;
   const replicas = deployment?.status?.replicas ?? 0;
@@ -48,6 +54,48 @@ export function observedStatus({ resource, host, config, deployment, pods, now }
     readyReplicas,
     conditions: up ? setCondition(adopted, { ...up, ...observed }, now) : adopted,
   };
+}
+
+export interface ScheduleObservation {
+  resource: Stored<FunctionResource>;
+  /** Every run that is there, of the schedule and test runs. */
+  runs: readonly Stored<BatchJob>[];
+  /** The pods of the runs. */
+  pods: readonly Stored<Pod>[];
+  now: Date;
+}
+
+/**
+ * The status of a cron function after a pass that reached its end. One whose last run failed is `failed` until another
+ * ends well, were it a test run. Pure.
+ */
+export function scheduleStatus({ resource, runs, pods, now }: ScheduleObservation): FunctionStatus {
+  const { generation } = resource.metadata;
+  const { conditions, runs: previous } = resource.status ?? {};
+  const shown = reportRuns(runs, pods, {
+    container: functionContainer,
+    previous,
+    triggerOf: ({ metadata }) => (metadata.labels?.[roleLabel] === 'test' ? 'test' : 'cron'),
+  });
+  const active = countActive(shown);
+  const failure = failureOfRuns(shown);
+  const kept = conditions?.filter(({ type }) => type !== starting);
+  return {
+    ...(generation !== undefined && { observedGeneration: generation }),
+    phase: active > 0 ? 'running' : failure === undefined ? 'scheduled' : 'failed',
+    ...(failure !== undefined && { message: failure }),
+    active,
+    runs: shown,
+    conditions: mergeConditions(kept, [childrenAdoptedState(generation)], now),
+  };
+}
+
+/** Why the run failed that ended last; undefined when it ended well. */
+function failureOfRuns(runs: readonly FunctionRun[]): string | undefined {
+  const [last] = runs
+    .filter(({ endedAt }) => endedAt !== undefined)
+    .sort((a, b) => (b.endedAt ?? '').localeCompare(a.endedAt ?? '') || b.createdAt.localeCompare(a.createdAt));
+  return last?.state === 'failed' ? `The run ${last.name} failed: ${last.message ?? 'see its log'}` : undefined;
 }
 
 function phaseOf(
@@ -97,16 +145,4 @@ function describe({ reason, exitCode, message }: PodFault): string {
     exitCode === undefined ? `The pod cannot start (${reason})` : `The code does not start (exit code ${exitCode})`;
   const said = message === undefined ? '' : lastLine(message);
   return said === '' ? `${how}.` : `${how}: ${said}`.slice(0, messageMax);
-}
-
-/** The last line of a log; of the runtime's JSON entries, what they say. */
-function lastLine(log: string): string {
-  const line = log.trimEnd().split('\n').at(-1)?.trim() ?? '';
-  try {
-    const entry: unknown = JSON.parse(line);
-    if (typeof entry === 'object' && entry !== null && 'msg' in entry) return String(entry.msg);
-  } catch {
-    // Plain text.
-  }
-  return line;
 }

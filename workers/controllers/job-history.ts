@@ -1,4 +1,4 @@
-import type { BatchJob } from '../../infra/manifests/job.ts';
+import type { BatchJob } from '../../infra/manifests/batch.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { JobResource } from '../../runtime/contracts/resources/job.ts';
 import { controllerOf } from '../../runtime/kube/children.ts';

@@ -1,10 +1,11 @@
-import { jobContainer, requestedByAnnotation, type BatchJob } from '../../infra/manifests/job.ts';
+import type { BatchJob } from '../../infra/manifests/batch.ts';
+import { jobContainer } from '../../infra/manifests/job.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../runtime/contracts/pod.ts';
-import type { JobResource, JobRun, JobStatus } from '../../runtime/contracts/resources/job.ts';
+import type { JobResource, JobStatus } from '../../runtime/contracts/resources/job.ts';
 import { roleLabel } from '../../runtime/domain/labels.ts';
 import { childrenAdoptedState, mergeConditions } from '../../runtime/kube/conditions.ts';
-import { runProgress } from './batch-run.ts';
+import { countActive, reportRuns } from './batch-run.ts';
 
 export interface JobObservation {
   job: Stored<JobResource>;
@@ -18,8 +19,12 @@ export interface JobObservation {
 /** The status after a pass that reached its end. Pure. */
 export function observedStatus({ job, runs, pods, now }: JobObservation): JobStatus {
   const { generation } = job.metadata;
-  const shown = runs.map((run) => runOf(run, pods, job.status)).sort(newestFirst);
-  const active = shown.filter(({ state }) => !hasEnded(state)).length;
+  const shown = reportRuns(runs, pods, {
+    container: jobContainer,
+    previous: job.status?.runs,
+    triggerOf: ({ metadata }) => (metadata.labels?.[roleLabel] === 'cron' ? 'schedule' : 'manual'),
+  });
+  const active = countActive(shown);
   return {
     ...(generation !== undefined && { observedGeneration: generation }),
     phase: phaseOf(job, active),
@@ -29,31 +34,8 @@ export function observedStatus({ job, runs, pods, now }: JobObservation): JobSta
   };
 }
 
-function hasEnded(state: JobRun['state']): boolean {
-  return state === 'succeeded' || state === 'failed';
-}
-
 function phaseOf({ spec }: JobResource, active: number): NonNullable<JobStatus['phase']> {
   if (active > 0) return 'running';
   if (spec.schedule === undefined) return 'ready';
   return spec.suspended ? 'suspended' : 'scheduled';
-}
-
-function runOf(run: Stored<BatchJob>, pods: readonly Stored<Pod>[], previous: JobStatus | undefined): JobRun {
-  const { name, labels, annotations, creationTimestamp } = run.metadata;
-  const by = annotations?.[requestedByAnnotation];
-  const known = previous?.runs?.find((before) => before.name === name && before.state === 'failed')?.message;
-  const { state, ...times } = runProgress(run, pods, { container: jobContainer, known });
-  return {
-    name,
-    trigger: labels?.[roleLabel] === 'cron' ? 'schedule' : 'manual',
-    state,
-    ...(by !== undefined && { by }),
-    createdAt: creationTimestamp ?? new Date(0).toISOString(),
-    ...times,
-  };
-}
-
-function newestFirst(a: JobRun, b: JobRun): number {
-  return b.createdAt.localeCompare(a.createdAt) || a.name.localeCompare(b.name);
 }

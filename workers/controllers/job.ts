@@ -1,4 +1,5 @@
-import { jobSchedule, runJob, type BatchJob } from '../../infra/manifests/job.ts';
+import type { BatchJob } from '../../infra/manifests/batch.ts';
+import { jobSchedule, runJob } from '../../infra/manifests/job.ts';
 import type { KubeObject, ObjectMeta, Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../runtime/contracts/pod.ts';
 import type { JobResource } from '../../runtime/contracts/resources/job.ts';

@@ -1,5 +1,6 @@
-// The Node runtime of functions: loads the handler, then listens. A port that accepts connections therefore means that
-// the code has loaded; code that does not load ends the process with its error in the log, and never answers.
+// The Node runtime of functions: loads the handler, then listens, or runs it once. A port that accepts connections
+// therefore means that the code has loaded; code that does not load ends the process with its error in the log, and never
+// answers.
 import { answer, failure } from './answer.mjs';
 import { contextOf, discardRest, readEvent, requestIdOf } from './event.mjs';
 import { loadHandler } from './handler.mjs';
@@ -15,18 +16,19 @@ const log = createLog(() => requests.getStore()?.requestId);
 bindConsole(log);
 
 function die(message, error) {
-  log('fatal', message, { error: String(error?.stack ?? error) });
+  log('fatal', message, error === undefined ? {} : { error: String(error?.stack ?? error) });
   process.exit(1);
 }
 
 let loaded = false;
 // Nobody knows what state an exception outside of a request has left behind; a new process starts clean.
 process.on('uncaughtException', (error) => die(`an exception that nothing caught: ${error?.message ?? error}`, error));
-process.on('unhandledRejection', (error) =>
-  log('error', `a rejection that nothing handled: ${error?.message ?? error}`, {
-    error: String(error?.stack ?? error),
-  }),
-);
+process.on('unhandledRejection', (error) => {
+  const message = `a rejection that nothing handled: ${error?.message ?? error}`;
+  // Requests beside it go on; a run has nothing beside it.
+  if (process.env.SVC_MODE === 'batch') die(message, error);
+  log('error', message, { error: String(error?.stack ?? error) });
+});
 process.on('exit', () => {
   if (loaded || process.exitCode === 1) return;
   log('fatal', 'the code could not be loaded: it ended, or waits for something that never comes, before it was ready');
@@ -65,8 +67,17 @@ function listen(handler) {
   });
 }
 
+async function runBatch(handler) {
+  loaded = true;
+  // Not loaded for requests, whose first one waits for the start.
+  const { runOnce } = await import('./batch.mjs');
+  await runOnce(handler, { env: process.env, log, die, within: (run, call) => requests.run({ requestId: run }, call) });
+}
+
 try {
-  listen(await loadHandler(process.env.SVC_CODE_FILE ?? '/var/run/svc/code/handler.js'));
+  const handler = await loadHandler(process.env.SVC_CODE_FILE ?? '/var/run/svc/code/handler.js');
+  if (process.env.SVC_MODE === 'batch') await runBatch(handler);
+  else listen(handler);
 } catch (error) {
   // Whatever the code has started before it failed would keep the process alive.
   die(`the code could not be loaded: ${error?.message ?? error}`, error);

@@ -1,6 +1,9 @@
+import { parseBytes, parseMillicores } from '../../../runtime/domain/quantity.ts';
 import { forbidden, notFound } from './api-error.ts';
-import { applyLimitRanges, checkQuotas } from './limits.ts';
+import { containersOf, fill } from './builtin/defaults.ts';
+import { isJson, objects, section, textIn, valueAt } from './json.ts';
 import type { Admission } from './objects.ts';
+import type { ApiObject, Resource } from './resource.ts';
 import type { Store } from './store.ts';
 
 /** What is asked of every new object, and given to it, beyond its own kind's rules. */
@@ -19,4 +22,66 @@ export function createAdmission(store: Store): Admission {
     if (resource.kind === 'Pod') applyLimitRanges(store, object);
     if (resource.kind === 'Pod' || resource.kind === 'PersistentVolumeClaim') checkQuotas(store, object, resource);
   };
+}
+
+/** Gives a new pod's containers what the LimitRanges of its namespace say. Changes its argument. */
+function applyLimitRanges(store: Store, pod: ApiObject): void {
+  const ranges = store.list('/limitranges', pod.metadata.namespace);
+  for (const item of ranges.flatMap((range) => objects(valueAt(range, 'spec.limits')))) {
+    if (item['type'] !== 'Container') continue;
+    for (const container of containersOf(section(pod, 'spec'))) {
+      const resources = section(container, 'resources');
+      if (isJson(item['defaultRequest'])) fill(section(resources, 'requests'), item['defaultRequest']);
+      if (isJson(item['default'])) fill(section(resources, 'limits'), item['default']);
+    }
+  }
+}
+
+/** An amount of what a quota bounds, in thousandths of a CPU, bytes, or pieces. */
+function amountOf(key: string, quantity: unknown): number {
+  const text = textIn(quantity);
+  if (key.endsWith('cpu')) return parseMillicores(text) ?? 0;
+  return (/memory$|storage$/.test(key) ? parseBytes(text) : Number(text)) ?? 0;
+}
+
+/** What one object takes of what a quota bounds. */
+function usageOf(object: ApiObject, key: string): number {
+  if (object.kind === 'PersistentVolumeClaim') {
+    if (key === 'persistentvolumeclaims') return 1;
+    return key === 'requests.storage' ? amountOf(key, valueAt(object, `spec.resources.${key}`)) : 0;
+  }
+  if (object.kind !== 'Pod' || ['Succeeded', 'Failed'].includes(textIn(valueAt(object, 'status.phase')))) return 0;
+  if (key === 'pods') return 1;
+  const spec = section(object, 'spec');
+  const each = (list: string) =>
+    objects(spec[list]).map((container) => amountOf(key, valueAt(container, `resources.${key}`)));
+  // Init containers run one after the other, before the others.
+  return Math.max(
+    each('containers').reduce((sum, amount) => sum + amount, 0),
+    ...each('initContainers'),
+  );
+}
+
+/**
+ * Refuses a pod or a claim for which a ResourceQuota of its namespace has no room left.
+ * @throws ApiError 403, in the words of the real server
+ */
+function checkQuotas(store: Store, object: ApiObject, resource: Resource): void {
+  const { name, namespace } = object.metadata;
+  for (const quota of store.list('/resourcequotas', namespace)) {
+    const others = store.list(`/${resource.plural}`, namespace);
+    const hard = Object.entries(section(section(quota, 'spec'), 'hard'));
+    for (const [key, most] of hard.sort(([a], [b]) => (a < b ? -1 : 1))) {
+      const used = others.reduce((sum, other) => sum + usageOf(other, key), 0);
+      const asked = usageOf(object, key);
+      if (asked === 0 || used + asked <= amountOf(key, most)) continue;
+      const unit = key.endsWith('cpu') ? 'm' : '';
+      const amounts = [
+        `requested: ${key}=${asked}${unit}`,
+        `used: ${key}=${used}${unit}`,
+        `limited: ${key}=${textIn(most)}`,
+      ];
+      throw forbidden(resource, name, `exceeded quota: ${quota.metadata.name}, ${amounts.join(', ')}`);
+    }
+  }
 }

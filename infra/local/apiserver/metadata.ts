@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { Cause } from './api-error.ts';
 import { forbiddenValue, invalidValue, requiredValue } from './causes.ts';
 import { timestamp, type ApiObject, type Resource } from './resource.ts';
@@ -19,18 +19,9 @@ const names: Readonly<Record<Resource['names'], { pattern: RegExp; max: number; 
 const labelName = /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/)?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$/;
 const labelValue = /^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$/;
 const labelMax = 63;
-/** Without vowels and what looks like them, as Kubernetes makes names. */
-const suffixLetters = 'bcdfghjklmnpqrstvwxz2456789';
-const suffixLength = 5;
 /** With a domain, or one of those that need none. */
 const finalizer =
   /^([a-z0-9]([-a-z0-9.]*[a-z0-9])?\/\S+|orphan|foregroundDeletion|customresourcecleanup\.apiextensions\.k8s\.io)$/;
-
-/** A name that begins as asked. */
-export function generatedName(prefix: string): string {
-  const letters = [...randomBytes(suffixLength)].map((byte) => suffixLetters[byte % suffixLetters.length]);
-  return `${prefix.slice(0, labelMax - suffixLength)}${letters.join('')}`;
-}
 
 /** What of an object's metadata only the server writes. */
 const ownFields = [

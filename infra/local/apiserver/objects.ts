@@ -5,7 +5,7 @@ import { invalidValue } from './causes.ts';
 import { decode, type FieldValidation } from './decode.ts';
 import { checkPreconditions, isHeld, isReleased, markedForDeletion, type DeleteOptions } from './deletion.ts';
 import { valueAt } from './json.ts';
-import { checkMetadata, generatedName, identify, keepIdentity } from './metadata.ts';
+import { checkMetadata, identify, keepIdentity } from './metadata.ts';
 import { storageOf, type ApiObject, type Resource } from './resource.ts';
 import { validate } from './schema.ts';
 import type { Store } from './store.ts';
@@ -86,8 +86,6 @@ export function createObjects(options: { store: Store; clock: Clock; admit: Admi
       const object = decode(body, resource, writing);
       const { metadata } = object;
       placeInto(metadata, resource, namespace);
-      const prefix = metadata['generateName'];
-      if (!metadata.name && typeof prefix === 'string') metadata.name = generatedName(prefix);
       if (metadata.resourceVersion) throw unexpected('resourceVersion should not be set on objects to be created');
       identify(object, resource, clock.now());
       if (resource.status && resource.custom) delete object.status;

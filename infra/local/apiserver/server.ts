@@ -21,7 +21,7 @@ import { createRegistry } from './registry.ts';
 import { createRest } from './rest.ts';
 import { createRoutes } from './routes.ts';
 import { createStore } from './store.ts';
-import { createTokenRequests } from './token-requests.ts';
+import { createTokenRequests } from './tokens.ts';
 import { createWatches } from './watch.ts';
 
 export interface ApiServerOptions {

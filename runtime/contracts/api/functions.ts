@@ -1,6 +1,14 @@
 import { z } from 'zod';
-import { codeMaxBytes, functionRuntimes } from '../resources/function.ts';
+import {
+  codeMaxBytes,
+  functionPhases,
+  functionRuntimes,
+  functionRunTriggers,
+  functionTriggers,
+} from '../resources/function.ts';
+import { runOverlaps } from '../resources/run.ts';
 import { outOfMemory, timestamp } from './common.ts';
+import { runView } from './runs.ts';
 
 /** `POST /api/v1/projects/{p}/functions` */
 export const functionCreate = z.strictObject({
@@ -10,11 +18,25 @@ export const functionCreate = z.strictObject({
     .string()
     .min(1)
     .refine((code) => Buffer.byteLength(code) <= codeMaxBytes, `code has at most ${codeMaxBytes} bytes`),
-  trigger: z.literal('http').default('http'),
-  port: z.int().min(1).max(65_535).default(8080),
+  trigger: z.enum(functionTriggers).default('http'),
+  /** With the trigger `http`; default 8080. */
+  port: z.int().min(1).max(65_535).optional(),
+  /** With the trigger `http`. */
   hostname: z.string().optional(),
-  idleTimeoutSeconds: z.int().min(1).max(86_400).default(300),
+  /** With the trigger `http`; default 300. */
+  idleTimeoutSeconds: z.int().min(1).max(86_400).optional(),
+  /** With the trigger `cron`: an expression of five fields. */
+  schedule: z.string().max(200).optional(),
+  /** With the trigger `cron`: IANA name; default Etc/UTC. */
+  timeZone: z.string().max(100).optional(),
+  /** With the trigger `cron`: what happens to a run while the one before still goes on; default Forbid. */
+  overlap: z.enum(runOverlaps).optional(),
 });
+
+export type FunctionCreate = z.output<typeof functionCreate>;
+
+/** One run of a cron function. */
+export const functionRunView = runView(functionRunTriggers);
 
 export const functionView = z.object({
   id: z.uuid(),
@@ -22,14 +44,20 @@ export const functionView = z.object({
   project: z.string(),
   environment: z.string(),
   runtime: z.enum(functionRuntimes),
-  trigger: z.literal('http'),
-  status: z.enum(['pending', 'idle', 'running', 'failed', 'deleting']),
+  trigger: z.enum(functionTriggers),
+  status: z.enum(functionPhases),
   message: z.string().optional(),
   outOfMemory: outOfMemory.optional(),
   url: z.string().optional(),
   replicas: z.int(),
   readyReplicas: z.int(),
   idleTimeoutSeconds: z.int(),
+  schedule: z.string().optional(),
+  timeZone: z.string().optional(),
+  overlap: z.enum(runOverlaps).optional(),
+  /** The schedule's next times. */
+  nextRuns: z.array(timestamp).optional(),
+  lastRun: functionRunView.optional(),
   createdAt: timestamp,
 });
 

@@ -1,6 +1,8 @@
 import { z } from 'zod';
-import { jobOverlaps, runStates, runTriggers } from '../resources/job.ts';
+import { jobTriggers } from '../resources/job.ts';
+import { runOverlaps } from '../resources/run.ts';
 import { outOfMemory, timestamp, variables } from './common.ts';
+import { runView } from './runs.ts';
 import { mount } from './volumes.ts';
 
 const settings = {
@@ -17,7 +19,7 @@ const settings = {
   /** IANA name; default Etc/UTC. */
   timeZone: z.string().max(100),
   /** What happens to a scheduled run while the one before still goes on; default Forbid. */
-  overlap: z.enum(jobOverlaps),
+  overlap: z.enum(runOverlaps),
   /** Whether the schedule rests. */
   suspended: z.boolean(),
   retries: z.int().min(0).max(10),
@@ -49,19 +51,7 @@ export const jobUpdate = z
   .partial();
 
 /** One run of a job. */
-export const runView = z.object({
-  name: z.string(),
-  trigger: z.enum(runTriggers),
-  status: z.enum(runStates),
-  /** Who asked for it. */
-  actor: z.string().optional(),
-  createdAt: timestamp,
-  startedAt: timestamp.optional(),
-  endedAt: timestamp.optional(),
-  message: z.string().optional(),
-});
-
-export type RunView = z.infer<typeof runView>;
+export const jobRunView = runView(jobTriggers);
 
 export const jobView = z.object({
   id: z.uuid(),
@@ -76,7 +66,7 @@ export const jobView = z.object({
   cpu: z.string().optional(),
   schedule: z.string().optional(),
   timeZone: z.string(),
-  overlap: z.enum(jobOverlaps),
+  overlap: z.enum(runOverlaps),
   suspended: z.boolean(),
   retries: z.int(),
   timeoutSeconds: z.int().optional(),
@@ -86,24 +76,8 @@ export const jobView = z.object({
   outOfMemory: outOfMemory.optional(),
   /** When the schedule is due next; absent while it rests. */
   nextRunAt: timestamp.optional(),
-  lastRun: runView.optional(),
+  lastRun: jobRunView.optional(),
   createdAt: timestamp,
 });
 
 export type JobView = z.infer<typeof jobView>;
-
-/** 202 of `POST /api/v1/projects/{p}/jobs/{j}/runs` */
-export const runAccepted = z.object({ id: z.string(), status: z.literal('pending'), statusUrl: z.string() });
-
-/** `GET /api/v1/projects/{p}/jobs/{j}/logs`: of the newest run, or of `run`. */
-export const logsQuery = z.object({
-  run: z.string().max(63).optional(),
-  /** Lines from the end, of each attempt. */
-  tail: z.coerce.number().int().min(1).max(10_000).default(1000),
-});
-
-export const jobLogs = z.object({
-  run: z.string(),
-  /** The run's attempts, oldest first; `log` is absent before the container has started. */
-  pods: z.array(z.object({ name: z.string(), log: z.string().optional() })),
-});

@@ -1,8 +1,12 @@
 import { z } from 'zod';
 import type { Condition, KubeObject } from '../kubernetes.ts';
+import { runOverlaps, runRequest, runRequestsMax, type Run } from './run.ts';
 
 /** The runtimes of inline code (spec.md §2.5). */
 export const functionRuntimes = ['node'] as const;
+
+/** What calls a function. */
+export const functionTriggers = ['http', 'cron'] as const;
 
 /** A ConfigMap holds 1 MiB; inline code stays well below it. */
 export const codeMaxBytes = 512 * 1024;
@@ -11,25 +15,45 @@ export const functionSpec = z.object({
   runtime: z.enum(functionRuntimes),
   /** The source text of the handler. */
   code: z.string().min(1),
-  trigger: z.literal('http').default('http'),
+  trigger: z.enum(functionTriggers).default('http'),
   /** The port on which the function listens. */
   port: z.int().min(1).max(65_535).default(8080),
   /** Another public host than the default `fn-<name>--<cluster>.<apps_domain>`. */
   hostname: z.string().optional(),
   /** Seconds without traffic after which the function goes to zero (spec.md §3.4). */
   idleTimeoutSeconds: z.int().min(1).max(86_400).default(300),
+  /** A cron expression of five fields; with the trigger `cron`, and only with it. */
+  schedule: z.string().optional(),
+  /** The IANA time zone of the schedule; UTC when absent. */
+  timeZone: z.string().optional(),
+  /** Scheduled runs while the one before goes on; `Forbid` when absent. */
+  overlap: z.enum(runOverlaps).optional(),
+  /** Test runs that were asked for and are not made yet. */
+  runRequests: z.array(runRequest).max(runRequestsMax).optional(),
 });
 
 export type FunctionSpec = z.infer<typeof functionSpec>;
 
+/** What a run carries as `SVC_TRIGGER` (spec.md §4.8). */
+export const functionRunTriggers = ['cron', 'test'] as const;
+
+export type FunctionRun = Run<(typeof functionRunTriggers)[number]>;
+
+/** `scheduled`: waits for its time. */
+export const functionPhases = ['pending', 'idle', 'scheduled', 'running', 'failed', 'deleting'] as const;
+
 export interface FunctionStatus {
   observedGeneration?: number;
-  phase?: 'pending' | 'idle' | 'running' | 'failed' | 'deleting';
+  phase?: (typeof functionPhases)[number];
   message?: string;
   host?: string;
   url?: string;
   replicas?: number;
   readyReplicas?: number;
+  /** Of a cron function: runs that have not ended. */
+  active?: number;
+  /** Of a cron function, newest first. */
+  runs?: FunctionRun[];
   conditions?: Condition[];
 }
 

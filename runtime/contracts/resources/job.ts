@@ -1,22 +1,8 @@
 import { z } from 'zod';
 import type { Condition, KubeObject } from '../kubernetes.ts';
+import { defaultTimeZone } from '../../domain/schedule.ts';
+import { runOverlaps, runRequest, runRequestsMax, type Run } from './run.ts';
 import { volumeMount } from './volume.ts';
-
-/** Runs that were asked for and are not made yet. */
-export const runRequestsMax = 20;
-
-/** What happens to a scheduled run while the one before still goes on. */
-export const jobOverlaps = ['Forbid', 'Allow', 'Replace'] as const;
-
-/** One wish for a run. The controller makes the run and takes the wish away, in this order. */
-export const runRequest = z.object({
-  /** Ten hexadecimal digits: the end of the run's name. */
-  id: z.string(),
-  at: z.iso.datetime(),
-  by: z.string().optional(),
-});
-
-export type RunRequest = z.infer<typeof runRequest>;
 
 export const jobSpec = z.object({
   image: z.string(),
@@ -33,8 +19,8 @@ export const jobSpec = z.object({
   /** A cron expression of five fields; without it the job runs only when asked to. */
   schedule: z.string().optional(),
   /** The IANA time zone of the schedule. */
-  timeZone: z.string().default('Etc/UTC'),
-  overlap: z.enum(jobOverlaps).default('Forbid'),
+  timeZone: z.string().default(defaultTimeZone),
+  overlap: z.enum(runOverlaps).default('Forbid'),
   /** Whether the schedule rests; runs that are asked for are made all the same. */
   suspended: z.boolean().default(false),
   /** Further attempts of a run that fails. */
@@ -50,21 +36,9 @@ export const jobSpec = z.object({
 
 export type JobSpec = z.infer<typeof jobSpec>;
 
-export const runStates = ['pending', 'running', 'succeeded', 'failed'] as const;
-export const runTriggers = ['manual', 'schedule'] as const;
+export const jobTriggers = ['manual', 'schedule'] as const;
 
-/** One run, as its batch Job tells. */
-export interface JobRun {
-  name: string;
-  trigger: (typeof runTriggers)[number];
-  state: (typeof runStates)[number];
-  by?: string;
-  createdAt: string;
-  startedAt?: string;
-  endedAt?: string;
-  /** Why it failed or does not start. */
-  message?: string;
-}
+export type JobRun = Run<(typeof jobTriggers)[number]>;
 
 export interface JobStatus {
   observedGeneration?: number;

@@ -3,6 +3,7 @@ import { createFunctionRoutes } from '../../../functions/functions/handler.ts';
 import type { FunctionResource } from '../../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { testApi } from '../../support/api.ts';
+import { fakeClock } from '../../support/clock.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
 import { allProjects, readyProject, seedShop } from '../../support/objects.ts';
 
@@ -15,7 +16,8 @@ const names = (body: { items: { name: string; project: string }[] }) =>
 async function service(t: { teardown(end: () => unknown): void }) {
   const kube = fakeKube({ checkNamespaces: true });
   seedShop(kube);
-  const api = await testApi(t, { routes: createFunctionRoutes({ kube, visibleProjects: allProjects(kube) }) });
+  const dependencies = { clock: fakeClock(), baseUrl: 'http://console.test', visibleProjects: allProjects(kube) };
+  const api = await testApi(t, { routes: createFunctionRoutes({ kube, ...dependencies }) });
   const create = (body: object = {}, at = path) =>
     api.call('POST', at, { body: { name: 'hello', runtime: 'node', code, ...body } });
   return { kube, api, create };
@@ -76,7 +78,7 @@ t.test('400 and 422: what would not run', async (t) => {
   t.equal((await create({ code: '' })).status, 400);
   t.equal((await create({ code: 'x'.repeat(512 * 1024 + 1) })).status, 400);
   t.equal((await create({ runtime: 'perl' })).status, 400);
-  t.equal((await create({ trigger: 'cron' })).status, 400);
+  t.equal((await create({ trigger: 'redis' })).status, 400);
   t.equal((await create({ name: 'Hello' })).status, 422);
   t.equal((await create({ name: `${'a'.repeat(40)}b` })).status, 422);
   t.same(kube.all(kinds.Function), []);

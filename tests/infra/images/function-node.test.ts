@@ -376,3 +376,88 @@ t.test('on SIGTERM what is under way is answered, what still comes is served, th
   t.equal((await answer).body.toString(), 'done');
   t.same(await exited, [0, null], 'although a client keeps its connection');
 });
+
+/** Runs the code once as a batch Job would, to the end of the process. */
+async function runOnce(t: TestFolder, code: string, env: Record<string, string> = {}) {
+  const folder = codeFolder(t, code);
+  const child = spawn(process.execPath, [server], {
+    env: {
+      ...{ SVC_CODE_FILE: join(folder, 'handler.js'), SVC_MODE: 'batch', SVC_TRIGGER: 'cron' },
+      ...{ SVC_SCHEDULE: '*/5 * * * *', SVC_RUN: 'tick-29384750', ...env },
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.teardown(() => child.kill('SIGKILL'));
+  const entries: Entry[] = [];
+  const lines = createInterface({ input: child.stdout });
+  lines.on('line', (line) => {
+    const entry = JSON.parse(line) as Entry;
+    entries.push(entry);
+    if (entry['msg'] === 'end me') child.kill('SIGTERM');
+  });
+  const [[exit]] = await Promise.all([once(child, 'exit'), once(lines, 'close')]);
+  return { exit: exit as number | null, entries, last: entries.at(-1) };
+}
+
+const tell =
+  'export const handler = (event, { trigger, run }) => console.log(JSON.stringify({ event, trigger, run }));';
+const told = ({ entries }: { entries: Entry[] }) =>
+  JSON.parse(String(entries[0]?.['msg'])) as {
+    event: { schedule: string; time: string };
+    trigger: string;
+    run: string;
+  };
+
+t.test('a batch run calls the handler once with the schedule and the time that was due, and ends with 0', async (t) => {
+  const ran = await runOnce(t, `setInterval(() => {}, 1000);\n${tell}`);
+  t.equal(ran.exit, 0, 'although a timer runs');
+  t.same(told(ran), {
+    event: { schedule: '*/5 * * * *', time: '2025-11-14T01:50:00.000Z' },
+    ...{ trigger: 'cron', run: 'tick-29384750' },
+  });
+  t.equal(ran.entries.length, 2);
+  t.match(ran.entries, [{ requestId: 'tick-29384750' }, { level: 'info', msg: 'run succeeded' }]);
+});
+
+t.test('a test run is due now', async (t) => {
+  const before = Date.now();
+  const ran = await runOnce(t, tell, { SVC_TRIGGER: 'test', SVC_RUN: 'tick-test-0000000001' });
+  t.equal(ran.exit, 0);
+  const { event, trigger } = told(ran);
+  t.equal(trigger, 'test');
+  t.ok(Date.parse(event.time) >= before && Date.parse(event.time) <= Date.now(), event.time);
+});
+
+t.test('a run that does not end well ends with 1, and the log says why', async (t) => {
+  const table: [string, RegExp, RegExp][] = [
+    ['export const handler = () => { throw new Error("boom"); };', /^the handler failed: boom$/, /handler\.js:1/],
+    ['export const handler = async () => { await null; throw new Error("late"); };', /failed: late/, /handler\.js:1/],
+    ['export const handler = () => new Promise(() => {});', /waits for something that never comes/, /undefined/],
+    [
+      'export const handler = () => { void Promise.reject(new Error("lost")); return new Promise(() => {}); };',
+      /a rejection that nothing handled: lost/,
+      /handler\.js:1/,
+    ],
+    ['export const handler = nothing.here;', /could not be loaded: nothing is not defined/, /handler\.js:1/],
+    ['export const x = 1;', /no function named "handler"/, /TypeError/],
+  ];
+  for (const [code, message, stack] of table) {
+    const { exit, last } = await runOnce(t, code);
+    t.equal(exit, 1, code);
+    t.match(last, { level: 'fatal', msg: message });
+    t.match(String(last?.['error']), stack, code);
+  }
+});
+
+t.test('on SIGTERM a run is told, and ends as its handler does', async (t) => {
+  const ran = await runOnce(
+    t,
+    `export const handler = (event, { signal }) => new Promise((resolve) => {
+       const timer = setInterval(() => {}, 1000);
+       signal.addEventListener('abort', () => { clearInterval(timer); console.log('stopping'); resolve(); });
+       console.log('end me');
+     });`,
+  );
+  t.equal(ran.exit, 0);
+  t.match(ran.entries, [{ msg: 'end me' }, { msg: 'stopping' }, { msg: 'run succeeded' }]);
+});

@@ -1,10 +1,6 @@
 import t from 'tap';
-import {
-  codeConfigMap,
-  codeConfigMapName,
-  functionDeployment,
-  functionRoute,
-} from '../../../infra/manifests/function.ts';
+import { codeConfigMap, codeConfigMapName } from '../../../infra/manifests/function-pod.ts';
+import { functionDeployment, functionRoute } from '../../../infra/manifests/function.ts';
 
 const id = '0190a0a0-0000-7000-8000-000000000001';
 const hello = { id, name: 'hello', namespace: 'shop-prod' };

@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { BatchJob } from '../../../infra/manifests/job.ts';
+import type { BatchJob } from '../../../infra/manifests/batch.ts';
 import type { Build } from '../../../runtime/contracts/resources/build.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { managedLabels } from '../../../runtime/domain/labels.ts';

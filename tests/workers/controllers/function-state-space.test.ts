@@ -1,9 +1,10 @@
 import t from 'tap';
+import type { BatchJob } from '../../../infra/manifests/batch.ts';
 import type { FunctionDeployment } from '../../../infra/manifests/function.ts';
 import type { FunctionResource } from '../../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { functionController } from '../../../workers/controllers/function.ts';
-import { environmentNamespaceObject, settleDeployments } from '../../support/cluster.ts';
+import { endRuns, environmentNamespaceObject, settleDeployments } from '../../support/cluster.ts';
 import type { FakeKube } from '../../support/fake-kube.ts';
 import { settings } from '../../support/objects.ts';
 import { explore, fixedId, type Scenario } from '../../support/state-space.ts';
@@ -66,3 +67,47 @@ const scenario: Scenario<Records> = {
 };
 
 await explore(t, 'Function', scenario);
+
+interface CronRecords {
+  workloads: WorkloadRows;
+  /** Run → the uids that it has had: a second one means that it was made twice. */
+  made: Map<string, Set<string>>;
+}
+
+const requests = (...ends: number[]) => ({
+  runRequests: ends.map((end) => ({ id: String(end).padStart(10, '0'), at: '2026-01-01T00:00:00Z' })),
+});
+
+const cronScenario: Scenario<CronRecords> = {
+  begin(kube) {
+    scenario.begin(kube);
+    return { workloads: new Map(), made: new Map() };
+  },
+  controllers(life, { workloads }) {
+    return scenario.controllers(life, { workloads, replicas: 0 });
+  },
+  steps: [
+    create(1, 'first'),
+    change({ trigger: 'cron', schedule: '0 2 * * *' }),
+    change(requests(1)),
+    change({ code: 'second', ...requests(2) }),
+    change({ trigger: 'http', schedule: null }),
+    change({ trigger: 'cron', schedule: '0 3 * * *' }),
+    (kube) => kube.delete(place),
+  ],
+  async cluster(kube) {
+    await settleDeployments(kube);
+    await endRuns(kube);
+  },
+  outcome: ({ workloads, made }) => ({ workloads: Object.fromEntries(workloads), made: [...made.keys()].sort() }),
+  always(kube, { made }) {
+    scenario.always?.(kube, { workloads: new Map(), replicas: 0 });
+    for (const { metadata } of kube.all<BatchJob>(kinds.BatchJob)) {
+      const uids = (made.get(metadata.name) ?? new Set()).add(metadata.uid);
+      made.set(metadata.name, uids);
+      if (uids.size > 1) throw new Error(`the run ${metadata.name} was made twice`);
+    }
+  },
+};
+
+await explore(t, 'cron Function', cronScenario);

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import t from 'tap';
-import type { BatchJob } from '../../../infra/manifests/job.ts';
+import type { BatchJob } from '../../../infra/manifests/batch.ts';
 import { jobSpec, type JobResource } from '../../../runtime/contracts/resources/job.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { WorkloadProjection } from '../../../runtime/records/workloads.ts';
 import { jobController } from '../../../workers/controllers/job.ts';
-import { environmentNamespaceObject } from '../../support/cluster.ts';
+import { endRuns, environmentNamespaceObject } from '../../support/cluster.ts';
 import type { FakeKube } from '../../support/fake-kube.ts';
 import { explore, fixedId, type Scenario } from '../../support/state-space.ts';
 
@@ -27,19 +27,6 @@ const create = (id: number) => (kube: FakeKube) =>
     metadata: { name: 'report', namespace: 'shop-prod', labels: { 'platform.svc/id': fixedId(id) } },
     spec: jobSpec.parse({ image: 'registry.test/report:7', schedule: '0 2 * * *', historyLimit: 1 }),
   });
-
-/** What the cluster's Job controller does, with programs that end well at once. */
-async function endRuns(kube: FakeKube): Promise<void> {
-  for (const run of kube.all<BatchJob>(kinds.BatchJob)) {
-    if (run.status?.conditions) continue;
-    const at = run.metadata.creationTimestamp ?? '';
-    const conditions = [{ type: 'Complete', status: 'True', lastTransitionTime: at }];
-    await kube.replaceStatus<BatchJob>({
-      ...run,
-      status: { startTime: at, completionTime: at, succeeded: 1, conditions },
-    });
-  }
-}
 
 const scenario: Scenario<Records> = {
   begin(kube) {

@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { BatchJob } from '../../../infra/manifests/job.ts';
+import type { BatchJob } from '../../../infra/manifests/batch.ts';
 import type { KubeObject, Stored } from '../../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../../runtime/contracts/pod.ts';
 import { jobSpec, type JobResource } from '../../../runtime/contracts/resources/job.ts';

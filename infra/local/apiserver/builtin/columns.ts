@@ -1,6 +1,6 @@
-import { duration } from '../duration.ts';
 import { isJson, objects, textIn, valueAt, type Json } from '../json.ts';
 import type { ApiObject, Column } from '../resource.ts';
+import { duration } from '../table.ts';
 
 type Cell = (object: ApiObject) => unknown;
 

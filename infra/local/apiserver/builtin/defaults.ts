@@ -52,7 +52,13 @@ export const typeDefaults: Readonly<Record<string, Json>> = {
 
   V1Secret: { type: 'Opaque' },
   V1Service: { spec: {}, status: { loadBalancer: {} } },
-  V1ServiceSpec: { sessionAffinity: 'None', type: 'ClusterIP' },
+  V1ServiceSpec: {
+    sessionAffinity: 'None',
+    type: 'ClusterIP',
+    internalTrafficPolicy: 'Cluster',
+    ipFamilies: ['IPv4'],
+    ipFamilyPolicy: 'SingleStack',
+  },
   V1ServicePort: { protocol: 'TCP' },
   V1PersistentVolumeClaim: { spec: {}, status: {} },
   V1PersistentVolumeClaimSpec: { volumeMode: 'Filesystem' },
@@ -154,9 +160,6 @@ export function defaultSecret(object: ApiObject): void {
 
 export function defaultService(object: ApiObject): void {
   const spec = section(object, 'spec');
-  if (spec['type'] !== 'ExternalName') {
-    fill(spec, { internalTrafficPolicy: 'Cluster', ipFamilies: ['IPv4'], ipFamilyPolicy: 'SingleStack' });
-  }
   for (const port of objects(spec['ports'])) fill(port, { targetPort: port['port'] });
   if (typeof spec['clusterIP'] === 'string') fill(spec, { clusterIPs: [spec['clusterIP']] });
 }

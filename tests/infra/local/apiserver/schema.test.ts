@@ -1,5 +1,5 @@
 import t from 'tap';
-import { duration } from '../../../../infra/local/apiserver/duration.ts';
+import { duration } from '../../../../infra/local/apiserver/table.ts';
 import { mergePatch } from '../../../../infra/local/apiserver/json.ts';
 import { ruleOf } from '../../../../infra/local/apiserver/schema-rules.ts';
 import { applyDefaults, prune, validate } from '../../../../infra/local/apiserver/schema.ts';

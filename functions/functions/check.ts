@@ -1,0 +1,31 @@
+import type { FunctionCreate } from '../../runtime/contracts/api/functions.ts';
+import { functionSpec, type FunctionSpec } from '../../runtime/contracts/resources/function.ts';
+import { checkHost } from '../../runtime/domain/names.ts';
+import { Problem } from '../../runtime/domain/problem.ts';
+import { checkTimeZone, defaultTimeZone, parseSchedule } from '../../runtime/domain/schedule.ts';
+
+/** What belongs to one trigger only. */
+const fieldsOf = {
+  http: ['port', 'hostname', 'idleTimeoutSeconds'],
+  cron: ['schedule', 'timeZone', 'overlap'],
+} as const;
+
+/** The spec of a new function with its defaults. @throws Problem `invalid_value` for what its trigger has no use for */
+export function specOf(given: Omit<FunctionCreate, 'name'>): FunctionSpec {
+  const { trigger, schedule, timeZone = defaultTimeZone, overlap = 'Forbid' } = given;
+  const other = trigger === 'http' ? 'cron' : 'http';
+  const stray = fieldsOf[other].find((field) => given[field] !== undefined);
+  if (stray) throw refusal(stray, `"${stray}" goes with the trigger ${other}; this function has ${trigger}.`);
+  if (given.hostname !== undefined) checkHost(given.hostname);
+  if (trigger === 'http') return functionSpec.parse(given);
+  if (schedule === undefined) {
+    throw refusal('schedule', 'The trigger cron needs a schedule, such as "*/5 * * * *" for every five minutes.');
+  }
+  parseSchedule(schedule);
+  checkTimeZone(timeZone);
+  return functionSpec.parse({ ...given, timeZone, overlap });
+}
+
+function refusal(field: string, message: string): Problem {
+  return new Problem('invalid_value', message, { details: { field } });
+}

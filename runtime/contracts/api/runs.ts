@@ -1,0 +1,41 @@
+import { z } from 'zod';
+import { runStates } from '../resources/run.ts';
+import { timestamp } from './common.ts';
+
+/** One run of a workload, which one of these caused. */
+export function runView<const Trigger extends readonly [string, ...string[]]>(triggers: Trigger) {
+  return z.object({
+    name: z.string(),
+    trigger: z.enum(triggers),
+    status: z.enum(runStates),
+    /** Who asked for it. */
+    actor: z.string().optional(),
+    createdAt: timestamp,
+    startedAt: timestamp.optional(),
+    endedAt: timestamp.optional(),
+    message: z.string().optional(),
+  });
+}
+
+/** A run of any workload. */
+export const anyRunView = runView(['manual', 'schedule', 'cron', 'test']);
+
+export type AnyRunView = z.infer<typeof anyRunView>;
+
+/** 202 of a request for a run. */
+export const runAccepted = z.object({ id: z.string(), status: z.literal('pending'), statusUrl: z.string() });
+
+/** `GET …/logs`: of the newest run, or of `run`. */
+export const logsQuery = z.object({
+  run: z.string().max(63).optional(),
+  /** Lines from the end, of each attempt. */
+  tail: z.coerce.number().int().min(1).max(10_000).default(1000),
+});
+
+export const runLogs = z.object({
+  run: z.string(),
+  /** The run's attempts, oldest first; `log` is absent before the container has started. */
+  pods: z.array(z.object({ name: z.string(), log: z.string().optional() })),
+});
+
+export type RunLogs = z.infer<typeof runLogs>;

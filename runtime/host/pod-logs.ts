@@ -1,0 +1,41 @@
+import type { Pod } from '../contracts/pod.ts';
+import { kinds } from '../contracts/resources/kinds.ts';
+import { isKubeError, type KubeClient } from '../kube/kube-client.ts';
+
+/** Bytes of one pod's log that are read at most. */
+const logMaxBytes = 1024 * 1024;
+
+/** The logs of some pods, oldest first; `log` is absent before the container has started. */
+export async function readPodLogs(
+  kube: Pick<KubeClient, 'list' | 'text'>,
+  { namespace, labelSelector, container }: { namespace: string; labelSelector: string; container: string },
+  tail: number,
+): Promise<{ name: string; log?: string }[]> {
+  const { items } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector });
+  const byAge = items.sort((a, b) =>
+    (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''),
+  );
+  const pods = [];
+  for (const { metadata } of byAge) {
+    const query = new URLSearchParams({ container, tailLines: String(tail), limitBytes: String(logMaxBytes) });
+    const log = await readLog(kube, namespace, metadata.name, query);
+    pods.push({ name: metadata.name, ...(log !== undefined && { log }) });
+  }
+  return pods;
+}
+
+/** Undefined while there is none: before the container has started, or after the pod has gone. */
+async function readLog(
+  kube: Pick<KubeClient, 'text'>,
+  namespace: string,
+  pod: string,
+  query: URLSearchParams,
+): Promise<string | undefined> {
+  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(pod)}/log`;
+  try {
+    return await kube.text(`${path}?${query.toString()}`);
+  } catch (error) {
+    if (isKubeError(error, 400) || isKubeError(error, 404)) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,100 @@
+import { join } from 'node:path';
+import t from 'tap';
+import { createdAt, id, sequence, world } from './world.ts';
+
+const functions = '/api/v1/projects/shop/functions';
+const run = { name: 'nightly-test-00c0ffee00', trigger: 'test', status: 'succeeded', actor: 'ada@svc.test', createdAt };
+const nightly = {
+  ...{ id, name: 'nightly', project: 'shop', environment: 'prod', runtime: 'node', trigger: 'cron' },
+  ...{ status: 'scheduled', replicas: 0, readyReplicas: 0, idleTimeoutSeconds: 300, createdAt },
+  ...{ schedule: '0 2 * * *', timeZone: 'Europe/Berlin', overlap: 'Forbid', lastRun: run },
+  nextRuns: ['2026-11-22T01:00:00.000Z', '2026-11-23T01:00:00.000Z'],
+};
+const { schedule: _, timeZone: __, overlap: ___, nextRuns: ____, lastRun: _____, ...plain } = nightly;
+const hello = { ...plain, name: 'hello', trigger: 'http', status: 'idle', url: 'http://fn-hello.test' };
+
+t.test('function create sends the schedule, waits until it is in place, and shows its next times', async (t) => {
+  const { run: svc, seen } = await world(t, {
+    [`POST ${functions}`]: { status: 201, body: { ...nightly, status: 'pending' } },
+    [`GET ${functions}/nightly`]: sequence({ body: { ...nightly, status: 'pending' } }, { body: nightly }),
+  });
+  const file = join(t.testdir({ 'nightly.js': 'code' }), 'nightly.js');
+  const create = ['function', 'create', 'nightly', '--code-file', file];
+  const ran = await svc([...create, '--trigger', 'cron', '--schedule', '0 2 * * *', '--time-zone', 'Europe/Berlin']);
+  t.equal(ran.code, 0, ran.stderr);
+  t.same(seen[0]?.body, {
+    ...{ name: 'nightly', runtime: 'node', code: 'code', trigger: 'cron' },
+    ...{ schedule: '0 2 * * *', timeZone: 'Europe/Berlin' },
+  });
+  t.equal(
+    ran.stdout,
+    `Function:     nightly
+Project:      shop
+Environment:  prod
+Status:       scheduled
+Runtime:      node
+Trigger:      cron
+Schedule:     0 2 * * * (Europe/Berlin)
+Next runs:    2026-11-22T01:00:00.000Z, 2026-11-23T01:00:00.000Z
+Last run:     nightly-test-00c0ffee00 succeeded
+`,
+  );
+  const sent = seen.length;
+  for (const [args, said] of [
+    [['--trigger', 'cron'], /--trigger cron needs --schedule <cron>/],
+    [['--schedule', '* * * * *'], /--schedule goes with --trigger cron/],
+    [['--time-zone', 'UTC'], /--time-zone goes with --trigger cron/],
+    [['--trigger', 'cron', '--schedule', '* * * * *', '--hostname', 'a.test'], /--hostname goes with --trigger http/],
+    [['--trigger', 'postgres'], /--trigger takes one of http, cron/],
+  ] as const) {
+    t.match(await svc([...create, ...args]), { code: 2, stderr: said }, args.join(' '));
+  }
+  t.equal(seen.length, sent, 'nothing is sent');
+});
+
+t.test('function list shows schedules where there are some', async (t) => {
+  const cli = await world(t, { [`GET ${functions}`]: { body: { items: [hello, nightly] } } });
+  t.equal(
+    (await cli.run(['function', 'list'])).stdout,
+    `FUNCTION   STATUS      PODS   RUNTIME   SCHEDULE    LAST RUN                URL                    CREATED
+hello      idle        0      node      -           -                       http://fn-hello.test   1 hour ago
+nightly    scheduled   0      node      0 2 * * *   succeeded, 1 hour ago   -                      1 hour ago
+`,
+  );
+  cli.routes[`GET ${functions}`] = { body: { items: [hello] } };
+  t.notMatch((await cli.run(['function', 'list'])).stdout, 'SCHEDULE');
+});
+
+t.test('function test waits for the end of the run, and ends with it', async (t) => {
+  const accepted = { id: run.name, status: 'pending', statusUrl: 'http://x/y' };
+  const at = `GET ${functions}/nightly/runs/${run.name}`;
+  const cli = await world(t, {
+    [`POST ${functions}/nightly/test-runs`]: { status: 202, body: accepted },
+    [at]: sequence({ body: { ...run, status: 'running' } }, { body: run }),
+    [`GET ${functions}/nightly/runs`]: { body: { items: [run] } },
+    [`GET ${functions}/nightly/logs`]: { body: { run: run.name, pods: [{ name: 'p', log: 'done\n' }] } },
+  });
+  const ran = await cli.run(['function', 'test', 'nightly']);
+  t.match(ran, { code: 0, stderr: `${run.name}: running\n`, stdout: /Status: +succeeded\nTrigger: +test/ });
+  t.same(JSON.parse((await cli.run(['function', 'test', 'nightly', '--no-wait', '-o', 'json'])).stdout), accepted);
+  cli.routes[at] = { body: { ...run, status: 'failed', message: 'The program ended with 1: boom' } };
+  t.match(await cli.run(['function', 'test', 'nightly']), {
+    code: 1,
+    stderr:
+      /failed: The program ended with 1: boom \(run_failed\)\nhint: svc function logs nightly --run nightly-test-/,
+  });
+  t.match((await cli.run(['function', 'runs', 'nightly'])).stdout, /nightly-test-00c0ffee00 +succeeded +test \(ada/);
+  t.match(await cli.run(['function', 'logs', 'nightly', '--run', run.name]), { code: 0, stdout: 'done\n' });
+});
+
+t.test('function schedule shows the next times of one, or some to choose from', async (t) => {
+  const nextRuns = ['2026-11-22T01:00:00.000Z'];
+  const cli = await world(t, {
+    'GET /api/v1/schedules/next': { body: { schedule: '0 2 * * *', timeZone: 'Europe/Berlin', nextRuns } },
+    'GET /api/v1/schedules/presets': { body: { items: [{ schedule: '0 * * * *', description: 'hourly' }] } },
+  });
+  const ran = await cli.run(['function', 'schedule', '0 2 * * *', '--time-zone', 'Europe/Berlin']);
+  t.match(ran, { code: 0, stdout: '2026-11-22T01:00:00.000Z\n' });
+  t.same(cli.seen[0]?.query, { schedule: '0 2 * * *', timeZone: 'Europe/Berlin' });
+  t.match((await cli.run(['function', 'schedule'])).stdout, /0 \* \* \* \* +hourly/);
+});

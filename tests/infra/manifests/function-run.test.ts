@@ -1,0 +1,86 @@
+import t from 'tap';
+import { functionPod } from '../../../infra/manifests/function-pod.ts';
+import { functionSchedule, testRun } from '../../../infra/manifests/function-run.ts';
+import { servingSelector } from '../../../runtime/domain/labels.ts';
+
+const id = '0190a0a0-0000-7000-8000-000000000001';
+const nightly = { id, name: 'nightly', namespace: 'shop-prod' };
+const image = 'registry.test/function-node:1';
+const spec = { code: 'export const handler = () => 1;', schedule: '*/5 * * * *' };
+const labels = {
+  'app.kubernetes.io/managed-by': 'kipper',
+  app: 'nightly',
+  'platform.svc/kind': 'Function',
+  'platform.svc/id': id,
+};
+const run = (role: string) => ({
+  backoffLimit: 0,
+  template: {
+    metadata: { labels: { ...labels, 'platform.svc/role': role } },
+    spec: {
+      restartPolicy: 'Never',
+      ...functionPod('nightly', spec, {
+        image,
+        env: [
+          { name: 'SVC_MODE', value: 'batch' },
+          { name: 'SVC_TRIGGER', value: role },
+          { name: 'SVC_SCHEDULE', value: '*/5 * * * *' },
+          {
+            name: 'SVC_RUN',
+            valueFrom: { fieldRef: { fieldPath: "metadata.labels['batch.kubernetes.io/job-name']" } },
+          },
+        ],
+      }),
+    },
+  },
+});
+
+t.test('a cron function is a CronJob, in UTC and without overlap unless told', (t) => {
+  const made = functionSchedule(nightly, spec, image);
+  t.strictSame(made, {
+    apiVersion: 'batch/v1',
+    kind: 'CronJob',
+    metadata: { name: 'nightly', namespace: 'shop-prod', labels },
+    spec: {
+      schedule: '*/5 * * * *',
+      timeZone: 'Etc/UTC',
+      concurrencyPolicy: 'Forbid',
+      suspend: false,
+      startingDeadlineSeconds: 300,
+      successfulJobsHistoryLimit: 5,
+      failedJobsHistoryLimit: 5,
+      jobTemplate: {
+        metadata: { labels: { ...labels, 'platform.svc/role': 'cron' } },
+        spec: { ...run('cron'), ttlSecondsAfterFinished: 604_800 },
+      },
+    },
+  });
+  const told = functionSchedule(nightly, { ...spec, timeZone: 'Europe/Berlin', overlap: 'Replace' }, image);
+  t.match(told.spec, { timeZone: 'Europe/Berlin', concurrencyPolicy: 'Replace' });
+  t.end();
+});
+
+t.test('a test run is a scheduled one but for its trigger, and never serves', (t) => {
+  const made = testRun(nightly, spec, image, { id: '00c0ffee00', at: '2026-11-21T12:00:00Z', by: 'ada@svc.test' });
+  t.strictSame(made, {
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: {
+      name: 'nightly-test-00c0ffee00',
+      namespace: 'shop-prod',
+      labels: { ...labels, 'platform.svc/role': 'test' },
+      annotations: { 'platform.svc/requested-by': 'ada@svc.test' },
+    },
+    spec: run('test'),
+  });
+  const selector = servingSelector({ kind: 'Function', name: 'nightly' });
+  const carried: Record<string, string> = made.metadata.labels ?? {};
+  t.notOk(
+    Object.entries(selector).every(([label, value]) => carried[label] === value),
+    'no request reaches it',
+  );
+  const longest = testRun({ ...nightly, name: 'n'.repeat(40) }, spec, image, { id: '00c0ffee00', at: '' });
+  // A pod's name is a DNS label: the Job controller appends six characters.
+  t.ok(longest.metadata.name.length + 6 <= 63);
+  t.end();
+});

@@ -1,0 +1,124 @@
+import { spawn } from 'node:child_process';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** How many tests and checks came out how. */
+export interface Totals {
+  passed: number;
+  failed: number;
+  skipped: number;
+}
+
+/** A run of tests and checks that shows how it gets on and adds up what came out. */
+export interface Suite {
+  totals: Totals;
+  /** One line, with the time since the start. */
+  say(line: string): void;
+  /** Runs a program of node_modules that passes or fails as a whole. */
+  check(name: string, program: string, args: string[]): Promise<void>;
+  /** Runs test files with tap, shows a line a file and every failure whole, and adds up the counts. */
+  tests(name: string, args: string[], env: NodeJS.ProcessEnv): Promise<void>;
+  /** Does something that fails as a whole when it throws. @returns whether it was done */
+  attempt(name: string, work: () => Promise<unknown>): Promise<boolean>;
+  /** Prints the last line, `N passed, N failed, N skipped`, and sets the exit code. */
+  end(): void;
+}
+
+const root = join(import.meta.dirname, '..');
+const binaries = join(root, 'node_modules/.bin');
+
+/** Runs a program of node_modules with its output shown; resolves with its exit code. */
+function run(
+  program: string,
+  args: string[],
+  env: NodeJS.ProcessEnv,
+  onLine?: (line: string) => void,
+): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(join(binaries, program), args, {
+      cwd: root,
+      env: { ...process.env, ...env },
+      stdio: ['ignore', onLine ? 'pipe' : 'inherit', 'inherit'],
+    });
+    let rest = '';
+    child.stdout?.on('data', (chunk: Buffer) => {
+      const lines = (rest + chunk.toString()).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) onLine?.(line);
+    });
+    child.once('error', reject);
+    child.once('close', (code) => {
+      if (rest) onLine?.(rest);
+      resolve(code ?? 1);
+    });
+  });
+}
+
+/** tap runs without its TypeScript plugin (Node strips the types), so its test class is built once for this checkout. */
+async function buildTap(): Promise<void> {
+  const built = join(root, 'node_modules/.tap-built');
+  if (existsSync(built)) return;
+  await run('tap', ['build'], {}, () => undefined);
+  writeFileSync(built, '');
+}
+
+export function createSuite(): Suite {
+  const totals: Totals = { passed: 0, failed: 0, skipped: 0 };
+  const started = performance.now();
+  const say = (line: string) => {
+    const seconds = ((performance.now() - started) / 1000).toFixed(0).padStart(5);
+    process.stdout.write(`[${seconds} s] ${line}\n`);
+  };
+  return {
+    totals,
+    say,
+    async check(name, program, args) {
+      say(name);
+      const code = await run(program, args, {});
+      if (code === 0) totals.passed++;
+      else {
+        totals.failed++;
+        say(`${name}: failed`);
+      }
+    },
+    async tests(name, args, env) {
+      await buildTap();
+      say(name);
+      let counted = false;
+      let failing = false;
+      const code = await run('tap', ['--reporter=tap', '--disable-coverage', ...args], env, (line) => {
+        const summary =
+          /^# \{ total: (\d+), pass: (\d+)(?:, fail: (\d+))?(?:, skip: (\d+))?(?:, todo: (\d+))? \}$/.exec(line);
+        if (summary) {
+          counted = true;
+          totals.passed += Number(summary[2]);
+          totals.failed += Number(summary[3] ?? 0);
+          totals.skipped += Number(summary[4] ?? 0) + Number(summary[5] ?? 0);
+        }
+        // A failed assertion is shown with its details, up to the next result.
+        if (/^\s*not ok /.test(line)) failing = true;
+        else if (/^\s*ok /.test(line) || /^\s*# Subtest/.test(line)) failing = false;
+        if (failing || /^(not )?ok \d+ - /.test(line)) process.stdout.write(`${line}\n`);
+      });
+      if (!counted || (code !== 0 && totals.failed === 0)) {
+        totals.failed++;
+        say(`${name}: tap ended with code ${code} before it could count`);
+      }
+    },
+    async attempt(name, work) {
+      say(name);
+      try {
+        await work();
+        return true;
+      } catch (error) {
+        totals.failed++;
+        say(`${name}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+        return false;
+      }
+    },
+    end() {
+      process.stdout.write(`${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped\n`);
+      process.exitCode = totals.failed > 0 ? 1 : 0;
+    },
+  };
+}

@@ -1,0 +1,133 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { Test } from 'tap';
+import { createKubeClient } from '../../runtime/kube/client.ts';
+import { loadKubeConfig } from '../../runtime/kube/kubeconfig.ts';
+import { startChurn, type Churn } from './churn.ts';
+import { eventually, testProject, uniqueName, type Answer, type Platform } from './platform.ts';
+
+const hello = (version: string) => `localhost:5000/svc/hello:${version}`;
+
+/** A deployment in an app's history. */
+interface Entry {
+  revision: number;
+  status: string;
+}
+
+/** Two apps and a function that serve, and more that are created, changed and deleted all the time. */
+export interface WorkUnderFaults {
+  /** Asks what serves, over and over; the answer ends that and tells which requests were not served. */
+  watchServing(): () => Promise<string[]>;
+  /** Begins to create, change and delete, with names that begin so. */
+  churn(t: Test, prefix: string): Promise<Churn>;
+  /** Ends that, and holds that all of it came out as it was asked for, once. */
+  settled(t: Test, churn: Churn): Promise<void>;
+  /** Deploys an app that serves anew. */
+  deploy(): Promise<void>;
+  /** Holds that it was deployed twice: at its creation, and by {@link deploy}. */
+  deployed(t: Test): Promise<void>;
+  /** Resolves when everything serves. */
+  serving(): Promise<void>;
+  /** What the platform says of its controllers. */
+  health(): Promise<Answer>;
+  /** Resolves once they are well. */
+  healthy(): Promise<Answer>;
+}
+
+/** So many operations are under load before a fault, and after it. */
+export const someOperations = 15;
+
+/** Everything is gone when the test ends. */
+export async function workUnderFaults(t: Test, platform: Platform): Promise<WorkUnderFaults> {
+  const kube = createKubeClient(loadKubeConfig(platform.info.kubeconfig));
+  t.teardown(() => kube.close());
+  const { project, flags } = await testProject(t, platform);
+  await platform.ok(['app', 'create', 'steady', '--image', hello('v1'), ...flags]);
+  await platform.ok(['app', 'create', 'rolled', '--image', hello('v1'), '--replicas', '2', ...flags]);
+  const warm = uniqueName('warm');
+  const dir = t.testdir({ 'warm.js': `export const handler = () => ({ statusCode: 200, body: 'warm' });` });
+  await platform.ok([
+    ...['function', 'create', warm, '--runtime', 'node', '--code-file', `${dir}/warm.js`],
+    ...['--idle-timeout', '30m', ...flags],
+  ]);
+  const urlOf = async (kind: string, name: string) =>
+    (await platform.json<{ url: string }>([kind, 'show', name, ...flags])).url;
+  const urls = [await urlOf('app', 'steady'), await urlOf('app', 'rolled'), await urlOf('function', warm)];
+  const history = async (app: string) => {
+    // As long as the API server has not read everything, the platform says that it cannot reach a part of itself.
+    const ended = await eventually(
+      () => platform.svc(['app', 'history', app, ...flags, '-o', 'json']),
+      ({ code }) => code === 0,
+    );
+    return JSON.parse(ended.stdout) as Entry[];
+  };
+  const health = () => platform.request(`${platform.info.api}/health/controllers`);
+  const serving = async () => {
+    for (const url of urls) {
+      await eventually(
+        () => platform.request(url).catch(() => ({ status: 0 })),
+        ({ status }) => status === 200,
+      );
+    }
+  };
+  await serving();
+
+  return {
+    serving,
+    health,
+    healthy: () => eventually(health, ({ status }) => status === 200),
+    watchServing() {
+      const stopping = new AbortController();
+      const faults: string[] = [];
+      const loop = async (url: string) => {
+        while (!stopping.signal.aborted) {
+          const { status, body } = await platform
+            .request(url)
+            .catch((error: Error) => ({ status: 0, body: error.message }));
+          if (status !== 200) faults.push(`${new Date().toISOString()} ${url}: ${status} ${body}`);
+          await wait(50);
+        }
+      };
+      const loops = urls.map(loop);
+      return async () => {
+        stopping.abort();
+        await Promise.all(loops);
+        return faults;
+      };
+    },
+    async churn(test, prefix) {
+      const churn = await startChurn(kube, { project, prefix: uniqueName(prefix) });
+      test.teardown(() => churn.stop());
+      return churn;
+    },
+    async settled(test, churn) {
+      await churn.stop();
+      test.same(
+        await eventually(
+          () => churn.faults(),
+          (faults) => faults.length === 0,
+        ),
+        [],
+      );
+      const apps = churn.apps();
+      test.ok(apps.length > 0);
+      for (const app of new Set([...apps.slice(0, 1), ...apps.slice(-1)])) {
+        const entries = await eventually(
+          () => history(app),
+          (found) => found.every(({ status }) => status === 'succeeded'),
+        );
+        test.match(entries, [{ revision: 1, status: 'succeeded' }], `${app} was deployed`);
+        test.equal(entries.length, 1, 'once');
+      }
+    },
+    async deploy() {
+      await platform.ok(['app', 'update', 'rolled', '--image', hello('v2'), '--no-wait', ...flags]);
+    },
+    async deployed(test) {
+      const entries = await eventually(
+        () => history('rolled'),
+        (found) => found[0]?.status === 'succeeded',
+      );
+      test.equal(entries.length, 2, 'deployed twice: at its creation, and now');
+    },
+  };
+}

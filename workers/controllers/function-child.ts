@@ -1,0 +1,22 @@
+import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
+import type { ResourceKind } from '../../runtime/contracts/resources/kinds.ts';
+import { idLabel } from '../../runtime/domain/labels.ts';
+import { refOf } from '../../runtime/kube/children.ts';
+import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import type { WorkloadIdentity } from './workload.ts';
+
+/** Names an object of a function. */
+export function refIn(namespace: string, { apiVersion, kind }: Pick<KubeObject, 'apiVersion' | 'kind'>, name: string) {
+  return refOf({ apiVersion, kind, metadata: { name, namespace } });
+}
+
+/** Whether the watches show no object of the function of this kind; one that is newer brings another pass. */
+export function noneSeen(
+  kube: Pick<KubeClient, 'cache'>,
+  kind: ResourceKind,
+  { id }: Pick<WorkloadIdentity, 'id'>,
+  labels: Readonly<Record<string, string>>,
+  namespace: string,
+): boolean {
+  return kube.cache?.list(kind, { ...labels, [idLabel]: id }, namespace)?.length === 0;
+}

@@ -1,0 +1,116 @@
+import type { BatchJob } from '../../infra/manifests/batch.ts';
+import {
+  functionSchedule,
+  testRun,
+  testRunTtlSeconds,
+  type ScheduledFunction,
+} from '../../infra/manifests/function-run.ts';
+import type { Stored } from '../../runtime/contracts/kubernetes.ts';
+import type { Pod } from '../../runtime/contracts/pod.ts';
+import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
+import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
+import type { Clock } from '../../runtime/domain/clock.ts';
+import { idLabel, kindLabel, managedLabels, roleLabel } from '../../runtime/domain/labels.ts';
+import { Problem } from '../../runtime/domain/problem.ts';
+import { controllerOf, deleteChild, ensureChild, refOf } from '../../runtime/kube/children.ts';
+import { releaseOtherHosts } from '../../runtime/kube/claims.ts';
+import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { writeStatus } from '../../runtime/kube/status.ts';
+import { endOf } from './batch-run.ts';
+import { noneSeen, refIn } from './function-child.ts';
+import { collectCode } from './function-code.ts';
+import { scheduleStatus } from './function-status.ts';
+import type { WorkloadIdentity } from './workload.ts';
+
+/** For so long the cluster may still make a run of the schedule as it was before a change. */
+const staleScheduleMs = 60_000;
+
+/** What a function has that is called by a schedule: a CronJob, its runs, and the test runs that were asked for. */
+export function createSchedule({ kube, clock }: { kube: KubeClient; clock: Clock }) {
+  const observe = async ({ id, namespace }: WorkloadIdentity) => {
+    const selection = { namespace, labelSelector: `${idLabel}=${id},${roleLabel}` };
+    const [runs, pods] = await Promise.all([
+      kube.list<BatchJob>(kinds.BatchJob, selection),
+      kube.list<Pod>(kinds.Pod, selection),
+    ]);
+    return { runs: runs.items, pods: pods.items };
+  };
+
+  /** A run of the controller's own that has ended is removed by the cluster, once nothing asks for it any more. */
+  const letGo = async (run: Stored<BatchJob>): Promise<void> => {
+    if (run.metadata.labels?.[roleLabel] !== 'test' || run.spec['ttlSecondsAfterFinished'] !== undefined) return;
+    const { uid } = run.metadata;
+    await kube.mergePatch(refOf(run), { metadata: { uid }, spec: { ttlSecondsAfterFinished: testRunTtlSeconds } });
+  };
+
+  return {
+    /** @returns in how many ms to look again */
+    async ensure(
+      resource: Stored<FunctionResource>,
+      identity: WorkloadIdentity,
+      { config }: { config: PlatformConfigSpec },
+    ): Promise<number | undefined> {
+      const scheduled = scheduledSpec(resource);
+      const image = config.runtimeImages[resource.spec.runtime];
+      await ensureChild(kube, resource, functionSchedule(identity, scheduled, image), { cached: true });
+      const { runRequests = [], ...spec } = resource.spec;
+      for (const request of runRequests) {
+        // A run that is there stays as it was made: its template never changes.
+        await ensureChild(kube, resource, testRun(identity, scheduled, image, request), { keep: (live) => live });
+      }
+      const { runs, pods } = await observe(identity);
+      const now = clock.now();
+      const reported = await writeStatus<FunctionResource>(
+        kube,
+        resource,
+        scheduleStatus({ resource, runs, pods, now }),
+      );
+      if (runRequests.length > 0) {
+        // In this order a run always stands in the wishes or in the status. The change brings the next pass.
+        await kube.replace({ ...reported, spec });
+        return undefined;
+      }
+      for (const run of runs) await letGo(run);
+      await releaseOtherHosts(kube, identity.id, [], now);
+      return collectCode(kube, resource, identity, {
+        templates: runs.filter((run) => !endOf(run)),
+        settled: { now, ms: staleScheduleMs },
+      });
+    },
+
+    /** Whether there may be something to remove. A status with runs is that of a cron function. */
+    mayExist(resource: Stored<FunctionResource>, identity: WorkloadIdentity): boolean {
+      if (resource.status?.runs !== undefined) return true;
+      const { namespace } = identity;
+      return !(
+        noneSeen(kube, kinds.CronJob, identity, managedLabels(), namespace) &&
+        noneSeen(kube, kinds.BatchJob, identity, { [kindLabel]: 'Function' }, namespace)
+      );
+    },
+
+    /**
+     * First nothing makes runs any more; those that go on are ended.
+     * @returns whether all of it is gone
+     */
+    async remove(resource: Stored<FunctionResource>, identity: WorkloadIdentity): Promise<boolean> {
+      const { name, namespace } = identity;
+      const scheduleGone = await deleteChild(kube, resource, refIn(namespace, kinds.CronJob, name));
+      const { runs } = await observe(identity);
+      let runsGone = true;
+      for (const run of runs) {
+        // Those of the schedule go with it.
+        if (controllerOf(run)?.uid === resource.metadata.uid) {
+          runsGone = (await deleteChild(kube, resource, refOf(run))) && runsGone;
+        }
+      }
+      return scheduleGone && runsGone;
+    },
+  };
+}
+
+function scheduledSpec({ spec }: FunctionResource): ScheduledFunction {
+  const { schedule } = spec;
+  if (schedule === undefined) throw new Problem('invalid_value', 'A function with the trigger cron needs a schedule.');
+  return { ...spec, schedule };
+}
