@@ -1,12 +1,12 @@
 import type { Cause } from './api-error.ts';
 import { invalidValue } from './causes.ts';
 import { age, nameColumn } from './builtin/columns.ts';
-import { valueAt } from './json.ts';
+import { objects, valueAt } from './json.ts';
 import { timestamp, type ApiObject, type Column, type Resource } from './resource.ts';
 import { ruleOf, rulesIn } from './schema-rules.ts';
 import type { Schema } from './structural.ts';
 
-/** A column of `kubectl get`, by a JSONPath that only follows fields. */
+/** A column of `kubectl get`, by a JSONPath. */
 type PrinterColumn = Omit<Column, 'age' | 'value'> & { jsonPath: string };
 
 /** The part of a CustomResourceDefinition that the server acts on. */
@@ -59,11 +59,26 @@ export function customResources(definition: ApiObject): Resource[] {
     });
 }
 
-const plainPath = /^(\.[\w-]+)+$/;
+const pathStep = /\.([\w-]+)(?:\[\?\(@\.(\w+)=="([^"]*)"\)\])?/y;
 
-function columnOf({ jsonPath, ...column }: PrinterColumn): Column {
-  if (!plainPath.test(jsonPath)) throw new Error(`cannot read the path "${jsonPath}"`);
-  return { ...column, age: column.type === 'date', value: (object) => valueAt(object, jsonPath.slice(1)) };
+/**
+ * What a JSONPath such as `.status.conditions[?(@.type=="Ready")].status` leads to.
+ * @throws Error for one that does more than follow fields and pick from a list
+ */
+export function jsonPath(path: string): (object: unknown) => unknown {
+  const steps: ((value: unknown) => unknown)[] = [];
+  const pattern = new RegExp(pathStep);
+  while (pattern.lastIndex < path.length) {
+    const [, name = '', key, wanted] = pattern.exec(path) ?? [];
+    if (!name) throw new Error(`cannot read the path "${path}"`);
+    steps.push((value) => valueAt(value, name));
+    if (key) steps.push((value) => objects(value).find((item) => item[key] === wanted));
+  }
+  return (object) => steps.reduce((value, step) => step(value), object);
+}
+
+function columnOf({ jsonPath: path, ...column }: PrinterColumn): Column {
+  return { ...column, age: column.type === 'date', value: jsonPath(path) };
 }
 
 /** What is wrong with a definition: its name, or what the server does not understand, a rule or the path of a column. */

@@ -2,6 +2,7 @@ import t from 'tap';
 import { duration } from '../../../../infra/local/apiserver/table.ts';
 import { mergePatch } from '../../../../infra/local/apiserver/json.ts';
 import { ruleOf } from '../../../../infra/local/apiserver/schema-rules.ts';
+import { jsonPath } from '../../../../infra/local/apiserver/custom-resource.ts';
 import { applyDefaults, prune, validate } from '../../../../infra/local/apiserver/schema.ts';
 import type { Schema } from '../../../../infra/local/apiserver/structural.ts';
 import { labelTest } from '../../../../infra/local/apiserver/selector.ts';
@@ -120,7 +121,7 @@ t.test('what was accepted before is not judged again, whatever stands beside it'
   t.end();
 });
 
-t.test('selectors, patches and ages', (t) => {
+t.test('selectors, paths, patches and ages', (t) => {
   const labels = { app: 'web', tier: 'a' };
   const object = { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'x', labels } };
   const holding = [
@@ -140,6 +141,17 @@ t.test('selectors, patches and ages', (t) => {
     t.equal(labelTest(selector)(object), false, selector);
   }
   for (const selector of ['a=b=c', '=x', 'a in b', 'a b', '!a=b', ',']) t.throws(() => labelTest(selector), selector);
+  const thing = {
+    a: { b: 1 },
+    list: [
+      { t: 'x', v: 2 },
+      { t: 'y', v: 3 },
+    ],
+  };
+  t.equal(jsonPath('.a.b')(thing), 1);
+  t.equal(jsonPath('.list[?(@.t=="y")].v')(thing), 3);
+  t.equal(jsonPath('.none.at.all')(thing), undefined);
+  for (const path of ['list', '.list[0]', '.list[*]']) t.throws(() => jsonPath(path), path);
   t.same(mergePatch({ a: { b: 1, c: [1] }, d: 1 }, { a: { b: null, c: [2], e: { f: null } }, d: 2 }), {
     a: { c: [2], e: {} },
     d: 2,
