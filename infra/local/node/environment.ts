@@ -52,13 +52,14 @@ async function valueOf(
 ): Promise<string> {
   if (!valueFrom) return value;
   const { secretKeyRef, configMapKeyRef, fieldRef } = valueFrom;
-  const { name, namespace } = pod.metadata;
+  const { name, namespace, labels = {} } = pod.metadata;
   const source = secretKeyRef ?? configMapKeyRef;
   if (!source) {
     const fields = new Map([
       ['metadata.name', name],
       ['metadata.namespace', namespace],
       ['status.podIP', address],
+      ...Object.entries(labels).map(([label, text]) => [`metadata.labels['${label}']`, text] as const),
     ]);
     const field = fields.get(fieldRef?.fieldPath ?? '');
     if (field === undefined) throw new ConfigError(`"${JSON.stringify(valueFrom)}" is not supported`);
