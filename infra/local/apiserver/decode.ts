@@ -6,9 +6,6 @@ import { apiVersionOf, type ApiObject, type Resource } from './resource.ts';
 import { applyDefaults, prune, validate } from './schema.ts';
 import { schemaOfField, type Schema } from './structural.ts';
 
-/** How strictly unknown fields are taken; what kubectl asks for by `--validate`. */
-export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
-
 /** Fields that hold a map of quantities. */
 const quantityMaps = new Set([
   ...['requests', 'limits', 'hard', 'used', 'capacity'],
@@ -21,14 +18,10 @@ const anything: Schema = { 'x-kubernetes-preserve-unknown-fields': true };
 
 /**
  * An object as it came in, brought into the form in which it is kept: known fields only, of the right types, with
- * defaults. `warnings` gets a line for each field that was dropped.
+ * defaults.
  * @throws ApiError 400 for another kind, a wrong type, or an unknown field where that was asked to be strict
  */
-export function decode(
-  body: unknown,
-  resource: Resource,
-  options: { validation?: FieldValidation; warnings?: string[] } = {},
-): ApiObject {
+export function decode(body: unknown, resource: Resource, strict = false): ApiObject {
   if (!isJson(body)) throw badRequest('the body is no JSON object');
   const { kind, custom } = resource;
   const apiVersion = apiVersionOf(resource);
@@ -46,9 +39,8 @@ export function decode(
   const properties = { ...resource.schema.properties, apiVersion: anything, kind: anything, metadata };
   const unknown: string[] = [];
   const pruned = prune({ ...body, metadata: kept }, { ...resource.schema, properties }, '', unknown) as Json;
-  const lines = unknown.map((path) => `unknown field "${path}"`);
-  if (lines.length > 0 && options.validation === 'Strict') throw fail(`strict decoding error: ${lines.join(', ')}`);
-  if (options.validation !== 'Ignore') options.warnings?.push(...lines);
+  const list = unknown.map((path) => `unknown field "${path}"`).join(', ');
+  if (list && strict) throw fail(`strict decoding error: ${list}`);
 
   // A built-in kind is decoded into types, so that a wrong one fails before anything else is looked at.
   const typed: Schema = { properties: custom ? { metadata } : properties };

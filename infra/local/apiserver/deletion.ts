@@ -23,18 +23,15 @@ const isContainer = ({ kind }: ApiObject) => kind === 'Namespace' || kind === 'C
 export function checkPreconditions(
   { metadata }: ApiObject,
   { group, kind }: Resource,
-  preconditions: DeleteOptions['preconditions'] = {},
+  asked: DeleteOptions['preconditions'] = {},
 ): void {
-  for (const [label, field, what] of [
-    ['UID', 'uid', 'deleted and then recreated'],
-    ['ResourceVersion', 'resourceVersion', 'modified'],
-  ] as const) {
-    const { [field]: actual = '' } = metadata;
-    const { [field]: asked = actual } = preconditions;
-    if (asked === actual) continue;
-    const why = `the ${label} in the precondition (${asked}) does not match the ${label} in record (${actual}). The object might have been ${what}`;
+  const check = (label: string, wanted: string | undefined, actual = '', what: string) => {
+    if (wanted === undefined || wanted === actual) return;
+    const why = `the ${label} in the precondition (${wanted}) does not match the ${label} in record (${actual}). The object might have been ${what}`;
     throw conflict({ group, kind, plural: kind }, metadata.name, why);
-  }
+  };
+  check('UID', asked.uid, metadata.uid, 'deleted and then recreated');
+  check('ResourceVersion', asked.resourceVersion, metadata.resourceVersion, 'modified');
 }
 
 /** Whether an object that is marked for deletion has to wait: for finalizers, its grace period, or what is in it. */

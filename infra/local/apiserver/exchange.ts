@@ -16,8 +16,6 @@ export interface Exchange {
   path: string;
   query: URLSearchParams;
   user: User;
-  /** Lines for the client to show to its user. */
-  warnings: string[];
 }
 
 /** Whether a query says so. */
@@ -49,13 +47,9 @@ export async function readJson(request: IncomingMessage, accepted = 'application
   }
 }
 
-type Answer = Pick<Exchange, 'response' | 'warnings'>;
-
 /** Ends an exchange with JSON; text is sent as it is. */
-export function sendJson({ response, warnings }: Answer, code: number, body: unknown): void {
+export function sendJson({ response }: Pick<Exchange, 'response'>, code: number, body: unknown): void {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
-  const lines = warnings.map((line) => `299 - ${JSON.stringify(line)}`);
-  if (lines.length > 0) response.setHeader('warning', lines);
   response.writeHead(code, {
     'content-type': 'application/json',
     'content-length': Buffer.byteLength(text),
@@ -65,13 +59,13 @@ export function sendJson({ response, warnings }: Answer, code: number, body: unk
 }
 
 /** Ends an exchange that failed. Once an answer has begun, it can only be cut off. */
-export function sendError(answer: Answer, error: unknown): void {
-  if (answer.response.headersSent) {
-    answer.response.destroy();
+export function sendError(response: ServerResponse, error: unknown): void {
+  if (response.headersSent) {
+    response.destroy();
     return;
   }
   const why = error instanceof Error ? error.message : String(error);
   const refusal =
     error instanceof ApiError ? error : new ApiError(500, 'InternalError', `Internal error occurred: ${why}`);
-  sendJson(answer, refusal.status.code ?? 500, refusal.status);
+  sendJson({ response }, refusal.status.code ?? 500, refusal.status);
 }

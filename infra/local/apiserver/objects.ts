@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../../runtime/domain/clock.ts';
 import { alreadyExists, badRequest, conflict, invalid, notFound, unexpected, unversioned } from './api-error.ts';
 import { invalidValue } from './causes.ts';
-import { decode, type FieldValidation } from './decode.ts';
+import { decode } from './decode.ts';
 import { checkPreconditions, isHeld, isReleased, markedForDeletion, type DeleteOptions } from './deletion.ts';
 import { valueAt } from './json.ts';
 import { checkMetadata, identify, keepIdentity } from './metadata.ts';
@@ -12,9 +12,8 @@ import type { Store } from './store.ts';
 
 /** How a write is to be taken. */
 export interface WriteOptions {
-  validation?: FieldValidation;
-  /** Gets a line for each thing that the writer should know. */
-  warnings?: string[];
+  /** Whether unknown fields are refused, as kubectl asks for it; else they are dropped. */
+  strict?: boolean;
   /** Everything but the write itself. */
   dryRun?: boolean;
 }
@@ -83,7 +82,7 @@ export function createObjects(options: { store: Store; clock: Clock; admit: Admi
     get: find,
 
     create(resource, namespace, body, writing = {}) {
-      const object = decode(body, resource, writing);
+      const object = decode(body, resource, writing.strict);
       const { metadata } = object;
       placeInto(metadata, resource, namespace);
       if (metadata.resourceVersion) throw unexpected('resourceVersion should not be set on objects to be created');
@@ -99,7 +98,7 @@ export function createObjects(options: { store: Store; clock: Clock; admit: Admi
     update(place, change, part, writing = {}) {
       const { resource, namespace, name } = place;
       const live = find(place);
-      const next = decode(change(live), resource, writing);
+      const next = decode(change(live), resource, writing.strict);
       next.metadata.name ||= name;
       if (next.metadata.name !== name) {
         throw badRequest(`the name of the object (${next.metadata.name}) does not match the name on the URL (${name})`);

@@ -1,6 +1,5 @@
 import { badRequest, invalid, methodNotAllowed, unversioned, type Status } from './api-error.ts';
 import { unsupportedValue } from './causes.ts';
-import type { FieldValidation } from './decode.ts';
 import { readJson, sendJson, type Exchange } from './exchange.ts';
 import { isJson, mergePatch, textIn, valueAt, type Json } from './json.ts';
 import type { Lists } from './list.ts';
@@ -104,9 +103,8 @@ function patched(live: ApiObject, patch: unknown, resource: Resource): unknown {
   return next;
 }
 
-function writeOptions({ query, warnings }: Exchange): WriteOptions {
-  const validation = query.get('fieldValidation') as FieldValidation | null;
-  return { warnings, dryRun: query.get('dryRun') === 'All', ...(validation && { validation }) };
+function writeOptions({ query }: Exchange): WriteOptions {
+  return { dryRun: query.get('dryRun') === 'All', strict: query.get('fieldValidation') === 'Strict' };
 }
 
 function deleteOptions(body: unknown, query: URLSearchParams): DeleteOptions {

@@ -80,7 +80,6 @@ export function createRoutes(
   };
 
   return async (request, response, upgrade) => {
-    const warnings: string[] = [];
     try {
       const { pathname: path, searchParams: query } = new URL(request.url ?? '/', 'https://apiserver');
       if (['/healthz', '/livez', '/readyz'].includes(path)) {
@@ -88,9 +87,9 @@ export function createRoutes(
         return;
       }
       const user = authenticate(request.headers.authorization);
-      await serve({ request, response, upgrade, method: request.method ?? 'GET', path, query, user, warnings });
+      await serve({ request, response, upgrade, method: request.method ?? 'GET', path, query, user });
     } catch (error) {
-      sendError({ response, warnings }, error);
+      sendError(response, error);
       // What was not read of the body would be taken for the next request.
       request.resume();
     }

@@ -1,4 +1,4 @@
-import { isJson, objects, section, textIn, type Json } from '../json.ts';
+import { isJson, objects, section, textIn, valueAt, type Json } from '../json.ts';
 import type { ApiObject } from '../resource.ts';
 
 /**
@@ -76,22 +76,23 @@ export function fill(target: Json, values: Json): void {
   for (const [name, value] of Object.entries(values)) target[name] ??= value;
 }
 
-/** The containers of a pod or of the pods of a workload. */
-export function containersOf(podSpec: Json): Json[] {
-  return [...objects(podSpec['initContainers']), ...objects(podSpec['containers'])];
+/** The containers of a pod, or of the pods of a workload. */
+export function containersOf(podSpec: unknown): Json[] {
+  return [...objects(valueAt(podSpec, 'initContainers')), ...objects(valueAt(podSpec, 'containers'))];
 }
 
-/** Images whose tag may move are pulled each time. */
-function defaultImages(podSpec: Json): void {
-  for (const container of containersOf(podSpec)) {
+/** Images whose tag may move are pulled each time. `path` leads to the pods' spec. */
+export const defaultImages = (path: string) => (object: ApiObject) => {
+  for (const container of containersOf(valueAt(object, path))) {
     const moves = /^[^@]*(:latest|\/[^:@]+|^[^:@/]+)$/.test(textIn(container['image']));
     fill(container, { imagePullPolicy: moves ? 'Always' : 'IfNotPresent' });
   }
-}
+};
+const defaultTemplate = defaultImages('spec.template.spec');
 
 export function defaultPod(object: ApiObject): void {
   const spec = section(object, 'spec');
-  defaultImages(spec);
+  defaultImages('spec')(object);
   fill(spec, { enableServiceLinks: true, serviceAccountName: 'default' });
   for (const container of containersOf(spec)) {
     const resources = section(container, 'resources');
@@ -99,12 +100,8 @@ export function defaultPod(object: ApiObject): void {
   }
 }
 
-export function defaultWorkload(object: ApiObject): void {
-  defaultImages(section(section(section(object, 'spec'), 'template'), 'spec'));
-}
-
 export function defaultDeployment(object: ApiObject): void {
-  defaultWorkload(object);
+  defaultTemplate(object);
   const strategy = section(section(object, 'spec'), 'strategy');
   if (strategy['type'] === 'RollingUpdate') {
     fill(section(strategy, 'rollingUpdate'), { maxUnavailable: '25%', maxSurge: '25%' });
@@ -114,27 +111,23 @@ export function defaultDeployment(object: ApiObject): void {
   for (const name of Object.keys(status)) if (status[name] === 0) delete status[name];
 }
 
+/** These stand here, since in a CronJob they are left to the Job itself. */
+const jobDefaults = {
+  parallelism: 1,
+  backoffLimit: 6,
+  completionMode: 'NonIndexed',
+  suspend: false,
+  podReplacementPolicy: 'TerminatingOrFailed',
+  manualSelector: false,
+};
+
 export function defaultJob(object: ApiObject): void {
+  defaultTemplate(object);
   const spec = section(object, 'spec');
-  defaultWorkload(object);
-  if (spec['parallelism'] === undefined) fill(spec, { completions: 1 });
-  fill(spec, {
-    parallelism: 1,
-    backoffLimit: 6,
-    completionMode: 'NonIndexed',
-    suspend: false,
-    podReplacementPolicy: 'TerminatingOrFailed',
-    manualSelector: false,
-  });
-  const { labels } = section(section(spec, 'template'), 'metadata');
+  fill(spec, { ...(spec['parallelism'] === undefined && { completions: 1 }), ...jobDefaults });
+  const labels = valueAt(spec, 'template.metadata.labels');
   // The very same map, so that it gets what the template's gets: thus the real server does it.
   if (isJson(labels)) object.metadata.labels ??= labels as Record<string, string>;
-}
-
-/** What concerns one run only is left to the Job itself. */
-export function defaultCronJob(object: ApiObject): void {
-  const job = section(section(object, 'spec'), 'jobTemplate');
-  defaultImages(section(section(section(job, 'spec'), 'template'), 'spec'));
 }
 
 /** A Job selects its pods by its own uid, so that no two Jobs ever share one. */

@@ -100,13 +100,13 @@ export const builtinResources: readonly Resource[] = [
   }),
   define('apps/v1', 'ReplicaSet', 'replicasets', ['rs'], {
     ...workload,
-    default: defaults.defaultWorkload,
+    default: defaults.defaultImages('spec.template.spec'),
     immutable: ['spec.selector'],
     validate: check.checkWorkload,
   }),
   define('apps/v1', 'StatefulSet', 'statefulsets', ['sts'], {
     ...workload,
-    default: defaults.defaultWorkload,
+    default: defaults.defaultImages('spec.template.spec'),
     immutable: ['spec.selector', 'spec.serviceName', 'spec.volumeClaimTemplates'],
     validate: check.checkWorkload,
   }),
@@ -121,7 +121,7 @@ export const builtinResources: readonly Resource[] = [
   define('batch/v1', 'CronJob', 'cronjobs', ['cj'], {
     ...workload,
     scale: false,
-    default: defaults.defaultCronJob,
+    default: defaults.defaultImages('spec.jobTemplate.spec.template.spec'),
     validate: check.checkCronJob,
   }),
 
