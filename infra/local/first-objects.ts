@@ -32,6 +32,6 @@ export const firstObjects: readonly KubeObject[] = [
     metadata: { name: 'local', annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } },
     provisioner: 'svc.local/folder',
     reclaimPolicy: 'Delete',
-    volumeBindingMode: 'WaitForFirstConsumer',
+    volumeBindingMode: 'Immediate',
   } as KubeObject,
 ];

@@ -11,12 +11,20 @@ interface Volume {
   mountedBy: { kind: string; name: string }[];
 }
 
+interface StorageClass {
+  metadata: { name: string };
+  volumeBindingMode: 'Immediate' | 'WaitForFirstConsumer';
+}
+
 t.test('a volume keeps what one run writes for the next, and goes only when nothing mounts it', async (t) => {
   const { namespace, flags } = await testProject(t, platform);
+  const classes = await platform.kubectl('get', 'storageclasses', '-o', 'json');
+  const [{ metadata, volumeBindingMode }] = (JSON.parse(classes.stdout) as { items: [StorageClass] }).items;
+  const storageClass = metadata.name;
   await platform.ok(['volume', 'create', 'data', '--size', '64Mi', ...flags]);
   const show = () => platform.json<Volume>(['volume', 'show', 'data', ...flags]);
-  const waiting = await eventually(show, ({ status }) => status === 'waiting');
-  t.match(waiting, { status: 'waiting', storageClass: 'local-path', mountedBy: [] });
+  const first = volumeBindingMode === 'Immediate' ? 'ready' : 'waiting';
+  t.match(await eventually(show, ({ status }) => status === first), { storageClass, mountedBy: [] });
 
   // Each run adds a line and prints all.
   const code = `const fs = require('node:fs'); fs.appendFileSync('/data/log', 'line\\n'); process.stdout.write(fs.readFileSync('/data/log'))`;
@@ -33,11 +41,17 @@ t.test('a volume keeps what one run writes for the next, and goes only when noth
   t.match(mounted, { status: 'ready', capacity: '64Mi', mountedBy: [{ kind: 'Job', name: 'writer' }] });
 
   for (const [args, said] of [
-    [['resize', 'data', '--size', '128Mi'], /class "local-path" cannot expand volumes.*volume_not_expandable/],
+    [
+      ['resize', 'data', '--size', '128Mi'],
+      new RegExp(`class "${storageClass}" cannot expand volumes.*volume_not_expandable`),
+    ],
     [['resize', 'data', '--size', '1Mi'], /cannot shrink.*invalid_value/],
     [['delete', 'data', '--yes'], /mounted by the job "writer".*in_use/],
     [['create', 'data', '--size', '1Gi'], /already_exists/],
-    [['create', 'other', '--size', '1Gi', '--class', 'none'], /no storage class "none"; it has local-path/],
+    [
+      ['create', 'other', '--size', '1Gi', '--class', 'none'],
+      new RegExp(`no storage class "none"; it has ${storageClass}`),
+    ],
   ] as const) {
     const refused = await platform.svc(['volume', ...args, ...flags]);
     t.equal(refused.code, 1, args.join(' '));

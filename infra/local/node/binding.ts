@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { containerPortsAnnotation } from '../controllers/objects.ts';
@@ -17,7 +18,8 @@ export interface PortPool {
 
 export function createPortPool({ first, last } = range): PortPool {
   const taken = new Set<number>();
-  let next = first;
+  // Another node on this machine gives its pods numbers, too, at which nobody listens before they have started.
+  let next = randomInt(first, last + 1);
   const claim = async (port: number) => {
     if (taken.has(port)) return false;
     // Before the look, so that nobody else looks at it meanwhile.
