@@ -141,6 +141,29 @@ t.test('the API server takes the CRDs and checks by them', { skip: noCluster }, 
     });
   });
 
+  await t.test('a function has a schedule with the trigger cron, and with no other', async (t) => {
+    const made = (name: string, spec: object) =>
+      create<KubeObject>({ apiVersion, kind: 'Function', metadata: { name, namespace }, spec });
+    const base = { runtime: 'node', code: 'x' };
+    const wish = { id: '00c0ffee00', at: new Date().toISOString() };
+    const cron = { ...base, trigger: 'cron', schedule: '0 0 1 1 *' };
+    t.match((await made('nightly', cron)).spec, cron);
+    t.notHas((await made('hello', base)).spec, 'schedule');
+    for (const spec of [
+      { ...base, trigger: 'cron' },
+      { ...base, schedule: '0 0 1 1 *' },
+      { ...cron, trigger: 'postgres' },
+      { ...cron, overlap: 'Never' },
+      { ...cron, runRequests: [{ ...wish, id: '29384750' }] },
+      { ...cron, runRequests: [wish, wish] },
+    ]) {
+      await t.rejects(made('other', spec), refused, JSON.stringify(spec));
+    }
+    const ref = { apiVersion, kind: 'Function', namespace };
+    await t.rejects(kube.mergePatch({ ...ref, name: 'nightly' }, { spec: { trigger: 'http' } }), refused);
+    await t.rejects(kube.mergePatch({ ...ref, name: 'hello' }, { spec: { trigger: 'cron' } }), refused);
+  });
+
   await t.test(
     'jobs get their defaults; a wish for a run ends as no run of a schedule does, and stands there once',
     async (t) => {
