@@ -13,7 +13,7 @@ export interface Totals {
 export interface Suite {
   totals: Totals;
   /** One line, with the time since the start. */
-  say(line: string): void;
+  say: (line: string) => void;
   /** Runs a program of node_modules that passes or fails as a whole. */
   check(name: string, program: string, args: string[]): Promise<void>;
   /** Runs test files with tap, shows a line a file and every failure whole, and adds up the counts. */

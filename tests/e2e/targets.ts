@@ -19,7 +19,7 @@ export interface TestPlatform {
   /** By which tests find it. */
   env: NodeJS.ProcessEnv;
   /** Takes it down, and away what it left. */
-  remove(): Promise<void>;
+  remove: () => Promise<void>;
 }
 
 interface BringUpOptions {

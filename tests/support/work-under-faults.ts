@@ -28,7 +28,7 @@ export interface WorkUnderFaults {
   /** Resolves when everything serves. */
   serving(): Promise<void>;
   /** What the platform says of its controllers. */
-  health(): Promise<Answer>;
+  health: () => Promise<Answer>;
   /** Resolves once they are well. */
   healthy(): Promise<Answer>;
 }

@@ -47,10 +47,11 @@ async function processOf(home: Home, pidFile: string, before?: ProcessRecord): P
       () => kube.get<Pod>(kinds.Pod, 'sleeper', 'default'),
       (pod) => pod?.status?.phase === 'Running',
     );
-    return await eventually(
-      async () => identify('sleeper', Number(readFileSync(pidFile, 'utf8'))) as ProcessRecord,
+    const found = await eventually(
+      async () => identify('sleeper', Number(readFileSync(pidFile, 'utf8'))),
       (record) => record !== undefined && record.startTicks !== before?.startTicks,
     );
+    return found as ProcessRecord;
   } finally {
     await kube.close();
   }
