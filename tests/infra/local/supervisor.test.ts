@@ -51,7 +51,8 @@ async function processOf(home: Home, pidFile: string, before?: ProcessRecord): P
       async () => identify('sleeper', Number(readFileSync(pidFile, 'utf8'))),
       (record) => record !== undefined && record.startTicks !== before?.startTicks,
     );
-    return found as ProcessRecord;
+    if (!found) throw new Error('the pod has no process');
+    return found;
   } finally {
     await kube.close();
   }
