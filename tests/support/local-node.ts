@@ -75,7 +75,7 @@ export async function startNode(
       kube.create<NodePod>({
         apiVersion: 'v1',
         kind: 'Pod',
-        metadata: { name, namespace: 'default' },
+        metadata: { name, namespace: 'default', labels: { app: name } },
         spec: { terminationGracePeriodSeconds: 2, ...spec },
       }),
     until: (name, holds) => podWhere(t, kube, name, holds),

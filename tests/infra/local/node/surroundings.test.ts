@@ -22,7 +22,7 @@ t.test('a container sees its variables as Kubernetes orders and expands them', a
   const { image, pod, until, log, kube } = await startNode(t);
   kube.seed(secret, settings);
   const source = `
-const names = ['PLAIN', 'BOTH', 'OTHER', 'TOKEN', 'LEVEL', 'NAME', 'IP', 'LITERAL', 'FROM_IMAGE', 'SVC_HOME', 'HOME'];
+const names = ['PLAIN', 'BOTH', 'OTHER', 'TOKEN', 'LEVEL', 'NAME', 'IP', 'LABEL', 'LITERAL', 'FROM_IMAGE', 'SVC_HOME', 'HOME'];
 console.log(JSON.stringify(Object.fromEntries(names.map((name) => [name, process.env[name]]))));
 `;
   await image('env:1', source, { env: { FROM_IMAGE: 'yes', PLAIN: 'image' } });
@@ -40,6 +40,7 @@ console.log(JSON.stringify(Object.fromEntries(names.map((name) => [name, process
           { name: 'OTHER', valueFrom: { secretKeyRef: { name: 'keys', key: 'TOKEN' } } },
           { name: 'NAME', valueFrom: { fieldRef: { fieldPath: 'metadata.name' } } },
           { name: 'IP', valueFrom: { fieldRef: { fieldPath: 'status.podIP' } } },
+          { name: 'LABEL', valueFrom: { fieldRef: { fieldPath: "metadata.labels['app']" } } },
         ],
       },
     ],
@@ -56,6 +57,7 @@ console.log(JSON.stringify(Object.fromEntries(names.map((name) => [name, process
     LEVEL: 'debug',
     NAME: 'variables',
     IP: '127.0.0.1',
+    LABEL: 'variables',
     FROM_IMAGE: 'yes',
   });
   t.match(home, ended.metadata.uid, 'nothing of the node itself');
