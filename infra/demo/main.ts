@@ -20,6 +20,7 @@ options:
   --detach           end after the demo and leave everything running (npm run svc -- down ends it)
   --port PORT        port of the ingress (default 8080, or the next that is free)
   --cluster          the same on a real Kubernetes, which is built and started here (Linux, root, Go)
+  --again            show everything once more; deletes the project "shop" first
   --transcript FILE  also write the demo's commands and their output to FILE, as Markdown
   --help             this text
 `;
@@ -29,6 +30,7 @@ const { values } = parseArgs({
     detach: { type: 'boolean', default: false },
     port: { type: 'string' },
     cluster: { type: 'boolean', default: false },
+    again: { type: 'boolean', default: false },
     transcript: { type: 'string' },
     help: { type: 'boolean', short: 'h', default: false },
   },
@@ -63,7 +65,10 @@ async function demo(): Promise<number> {
       : await upLocal({ folder, attached: !values.detach, log, ...(values.port && { port: Number(values.port) }) });
     mkdirSync(join(folder, 'demo'), { recursive: true });
     const transcript = createTranscript({ info, home: folder, print: (text) => process.stdout.write(text) });
-    await walkthrough(transcript, info, join(folder, 'demo'));
+    const again = values.again || values.transcript !== undefined;
+    const shown = await walkthrough(transcript, info, join(folder, 'demo'), { again });
+    if (!shown)
+      log('what the first start showed is still there; npm start -- --again shows it once more, from nothing');
     if (values.transcript) writeFileSync(values.transcript, transcript.markdown());
     process.stdout.write(`
 The platform is up.

@@ -1,10 +1,9 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RunInfo } from '../run-info.ts';
 import type { Transcript } from './transcript.ts';
 
 const where = ['--project', 'shop', '--environment', 'prod'];
-const hello = (version: string) => `localhost:5000/svc/hello:${version}`;
 const code = `export async function handler(event, context) {
   return { statusCode: 200, body: \`hello, \${context.query.name ?? 'world'}\\n\` };
 }
@@ -15,14 +14,32 @@ const tick = `export async function handler(event, context) {
 }
 `;
 
-/** The steps that a newcomer would take: an app, a gate with a webhook, functions. Starts from a clean project. */
-export async function walkthrough(transcript: Transcript, info: RunInfo, folder: string): Promise<void> {
+/**
+ * The steps that a newcomer would take: an app, a gate with a webhook, functions. What it makes stays, and others may
+ * have added to it: where it was shown to its end it only signs in, unless it is asked for again, from a clean project.
+ * @param folder its files @returns whether it was shown
+ */
+export async function walkthrough(
+  transcript: Transcript,
+  info: RunInfo,
+  folder: string,
+  { again }: { again: boolean },
+): Promise<boolean> {
+  const done = join(folder, 'done');
   await signIn(transcript, info);
-  const url = await app(transcript);
+  const projects = JSON.parse(await transcript.quiet(['project', 'list', '-o', 'json'])) as { name: string }[];
+  const isThere = projects.some(({ name }) => name === 'shop');
+  if (isThere && existsSync(done) && !again) return false;
+  rmSync(done, { force: true });
+  if (isThere) await transcript.quiet(['project', 'delete', 'shop', '--yes']);
+  const hello = `${info.target === 'local' ? 'svc' : 'localhost:5000/svc'}/hello`;
+  const url = await app(transcript, hello);
   await gate(transcript, url);
-  await webhook(transcript, info, url);
+  await webhook(transcript, info, { url, image: `${hello}:v2` });
   await serverlessFunction(transcript, folder);
   await cronFunction(transcript, folder);
+  writeFileSync(done, '');
+  return true;
 }
 
 async function signIn(transcript: Transcript, info: RunInfo): Promise<void> {
@@ -31,14 +48,12 @@ async function signIn(transcript: Transcript, info: RunInfo): Promise<void> {
     input: readFileSync(info.adminPasswordFile, 'utf8'),
     show: `svc login --api ${info.api} --email ${info.adminEmail} --password-stdin < admin-password`,
   });
-  const projects = JSON.parse(await transcript.quiet(['project', 'list', '-o', 'json'])) as { name: string }[];
-  if (projects.some(({ name }) => name === 'shop')) await transcript.quiet(['project', 'delete', 'shop', '--yes']);
 }
 
-async function app(transcript: Transcript): Promise<string> {
+async function app(transcript: Transcript, image: string): Promise<string> {
   transcript.heading('An app', 'A project, its environment, and an image with a public host.');
   await transcript.svc(['project', 'create', 'shop', '--environment', 'prod']);
-  await transcript.svc(['app', 'create', 'api', '--image', hello('v1'), '--port', '8080', ...where]);
+  await transcript.svc(['app', 'create', 'api', '--image', `${image}:v1`, '--port', '8080', ...where]);
   const { url } = JSON.parse(await transcript.svc(['app', 'show', 'api', '-o', 'json', ...where])) as { url: string };
   await transcript.curl(url);
   return url;
@@ -67,7 +82,11 @@ async function gate(transcript: Transcript, url: string): Promise<void> {
   await transcript.until(url, 200);
 }
 
-async function webhook(transcript: Transcript, info: RunInfo, url: string): Promise<void> {
+async function webhook(
+  transcript: Transcript,
+  info: RunInfo,
+  { url, image }: { url: string; image: string },
+): Promise<void> {
   transcript.heading('A deploy by webhook', 'What a CI system calls after it has pushed an image, and the way back.');
   await transcript.svc(['app', 'webhook', 'enable', 'api', ...where]);
   const { url: hook, token } = JSON.parse(
@@ -76,7 +95,7 @@ async function webhook(transcript: Transcript, info: RunInfo, url: string): Prom
   const accepted = await transcript.curl(hook, {
     method: 'POST',
     headers: { 'X-Svc-Token': token, 'Content-Type': 'application/json' },
-    body: JSON.stringify({ image: hello('v2'), commit: '4c0ffee' }),
+    body: JSON.stringify({ image, commit: '4c0ffee' }),
   });
   const { id } = JSON.parse(accepted.body) as { id: string };
   await ended(transcript, `${info.api}/api/v1/projects/shop/deployments/${id}`, token);
