@@ -34,17 +34,17 @@ export function checkPreconditions(
   check('ResourceVersion', asked.resourceVersion, metadata.resourceVersion, 'modified');
 }
 
+const waits = ({ metadata: { finalizers = [], deletionGracePeriodSeconds = 0 } }: ApiObject) =>
+  finalizers.length > 0 || deletionGracePeriodSeconds > 0;
+
 /** Whether an object that is marked for deletion has to wait: for finalizers, its grace period, or what is in it. */
 export function isHeld(object: ApiObject): boolean {
-  const { finalizers = [], deletionGracePeriodSeconds = 0 } = object.metadata;
-  return finalizers.length > 0 || deletionGracePeriodSeconds > 0 || isContainer(object);
+  return waits(object) || isContainer(object);
 }
 
 /** Whether nothing holds an object any more that is to be deleted. */
 export function isReleased(object: ApiObject): boolean {
-  const { deletionTimestamp, deletionGracePeriodSeconds = 0, finalizers = [] } = object.metadata;
-  if (deletionTimestamp === undefined || finalizers.length > 0 || deletionGracePeriodSeconds > 0) return false;
-  return object.kind !== 'Namespace';
+  return object.metadata.deletionTimestamp !== undefined && !waits(object) && object.kind !== 'Namespace';
 }
 
 /** Seconds that a pod gets to end; nothing else has any. One that was never placed, or has ended, needs none. */

@@ -1,4 +1,4 @@
-import { badRequest, invalid, methodNotAllowed, unversioned, type Status } from './api-error.ts';
+import { badRequest, invalid, methodNotAllowed, notImplemented, unversioned, type Status } from './api-error.ts';
 import { unsupportedValue } from './causes.ts';
 import { readJson, sendJson, type Exchange } from './exchange.ts';
 import { isJson, mergePatch, textIn, valueAt, type Json } from './json.ts';
@@ -38,10 +38,10 @@ export function createRest(options: { objects: Objects; lists: Lists; watches: W
     const rendering = renderingOf(exchange.request.headers.accept, exchange.query);
     sendJson(exchange, code, rendered(object, resource, rendering));
   };
-  /** A list, or a watch where that is asked for. `name` narrows it to one object. */
-  const serveMany = (exchange: Exchange, resource: Resource, namespace: string | undefined, name?: string) => {
+  /** A list, or a watch where that is asked for. */
+  const serveMany = (exchange: Exchange, resource: Resource, namespace: string | undefined) => {
     const { query, request, response } = exchange;
-    const selection = selectionOf(resource, namespace, query, name);
+    const selection = selectionOf(resource, namespace, query);
     const rendering = renderingOf(request.headers.accept, query);
     if (isWatch(query)) watches.open(response, selection, query, rendering);
     else sendJson(exchange, 200, lists(selection, query, rendering));
@@ -82,8 +82,8 @@ export function createRest(options: { objects: Objects; lists: Lists; watches: W
       const { method, request, query } = exchange;
       const place: Place = { resource, namespace, name };
       const { read, write, part } = sides[subresource] ?? main;
-      if (method === 'GET' && isWatch(query)) serveMany(exchange, resource, namespace, name);
-      else if (method === 'GET') send(exchange, 200, read(objects.get(place)), resource);
+      if (method === 'GET' && isWatch(query)) throw notImplemented('a watch by name: use a field selector');
+      if (method === 'GET') send(exchange, 200, read(objects.get(place)), resource);
       else if (method === 'PUT' || method === 'PATCH') {
         const body = await readJson(request, method === 'PATCH' ? patchType : undefined);
         const change = (live: ApiObject) =>

@@ -60,20 +60,12 @@ export interface Selection {
   all: boolean;
 }
 
-/** The selection of a request's query. `name` narrows it to one object. */
-export function selectionOf(
-  resource: Resource,
-  namespace: string | undefined,
-  query: URLSearchParams,
-  name?: string,
-): Selection {
+/** The selection of a request's query. */
+export function selectionOf(resource: Resource, namespace: string | undefined, query: URLSearchParams): Selection {
   const { labelSelector = '', fieldSelector = '' } = Object.fromEntries(query);
   const labels = labelTest(labelSelector);
   const fields = fieldTest(fieldSelector, resource);
-  const test: Test = (object) => {
-    const { metadata } = object;
-    if (namespace !== undefined && metadata.namespace !== namespace) return false;
-    return (name === undefined || metadata.name === name) && labels(object) && fields(object);
-  };
+  const isInside: Test = ({ metadata }) => namespace === undefined || metadata.namespace === namespace;
+  const test: Test = (object) => isInside(object) && labels(object) && fields(object);
   return { resource, storage: storageOf(resource), namespace, test, all: !labelSelector && !fieldSelector };
 }
