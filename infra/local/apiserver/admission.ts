@@ -20,6 +20,7 @@ export function createAdmission(store: Store): Admission {
     }
     if (resource.group !== '') return;
     if (resource.kind === 'Pod') applyLimitRanges(store, object);
+    if (resource.kind === 'PersistentVolumeClaim') applyStorageClass(store, object);
     if (resource.kind === 'Pod' || resource.kind === 'PersistentVolumeClaim') checkQuotas(store, object, resource);
   };
 }
@@ -35,6 +36,14 @@ function applyLimitRanges(store: Store, pod: ApiObject): void {
       if (isJson(item['default'])) fill(section(resources, 'limits'), item['default']);
     }
   }
+}
+
+/** Gives a new claim that names no class the default one. Changes its argument. */
+function applyStorageClass(store: Store, claim: ApiObject): void {
+  const isDefault = ({ metadata: { annotations } }: ApiObject) =>
+    annotations?.['storageclass.kubernetes.io/is-default-class'] === 'true';
+  const name = store.list('storage.k8s.io/storageclasses', undefined).find(isDefault)?.metadata.name;
+  if (name !== undefined) fill(section(claim, 'spec'), { storageClassName: name });
 }
 
 /** An amount of what a quota bounds, in thousandths of a CPU, bytes, or pieces. */

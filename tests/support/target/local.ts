@@ -51,7 +51,8 @@ export function localTarget(platform: Platform): Target {
       },
       (found) => found !== undefined,
     );
-    return record?.pid ?? 0;
+    if (!record) throw new Error(`${name} has no process`);
+    return record.pid;
   };
   return {
     async signal(pod, signal) {

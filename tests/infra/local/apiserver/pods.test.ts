@@ -180,6 +180,30 @@ t.test('a quota counts what is there; a range of limits fills in what was not sa
   });
 });
 
+t.test('a claim that names no class gets the default one', async (t) => {
+  const { kube } = await startApi(t);
+  interface Claim extends KubeObject {
+    spec: { accessModes: string[]; resources: object; storageClassName?: string };
+  }
+  const claim = (name: string, spec: object = {}): Claim => ({
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name, namespace: 'default' },
+    spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, ...spec },
+  });
+  t.equal((await kube.create(claim('none'))).spec.storageClassName, undefined);
+  const annotations = { 'storageclass.kubernetes.io/is-default-class': 'true' };
+  for (const [name, metadata] of [
+    ['a', {}],
+    ['b', { annotations }],
+  ] as const) {
+    const kind = { apiVersion: 'storage.k8s.io/v1', kind: 'StorageClass', provisioner: 'example.com/x' };
+    await kube.create({ ...kind, metadata: { name, ...metadata } });
+  }
+  t.equal((await kube.create(claim('one'))).spec.storageClassName, 'b');
+  t.equal((await kube.create(claim('two', { storageClassName: 'a' }))).spec.storageClassName, 'a');
+});
+
 t.test('a Service keeps its address when a replace leaves it out', async (t) => {
   const { kube } = await startApi(t);
   const service = {
