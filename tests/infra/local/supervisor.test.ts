@@ -117,7 +117,9 @@ t.test('attached, it ends with whoever started it, even one that was killed', as
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   t.teardown(() => parent.kill('SIGKILL'));
-  await once(parent.stdout, 'data');
+  const exited = once(parent, 'exit').then(() => Promise.reject(new Error('it could not be started')));
+  await Promise.race([once(parent.stdout, 'data'), exited]);
+  exited.catch(() => undefined);
   t.equal(findSupervisor(home)?.state, 'ready');
   parent.kill('SIGKILL');
   await eventually(
