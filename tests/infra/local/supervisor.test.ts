@@ -120,11 +120,12 @@ t.test('attached, it ends with whoever started it, even one that was killed', as
   const exited = once(parent, 'exit').then(() => Promise.reject(new Error('it could not be started')));
   await Promise.race([once(parent.stdout, 'data'), exited]);
   exited.catch(() => undefined);
-  t.equal(findSupervisor(home)?.state, 'ready');
+  const running = findSupervisor(home);
+  t.equal(running?.state, 'ready');
   parent.kill('SIGKILL');
   await eventually(
-    async () => findSupervisor(home),
-    (found) => found === undefined,
+    async () => running && isAlive(running),
+    (alive) => alive !== true,
   );
 });
 
