@@ -28,9 +28,14 @@ if (fast || whyNot) {
 
 await suite.tests('unit and integration tests', ['--jobs=2'], cluster?.env ?? {});
 if (cluster) {
-  await endToEnd(suite, 'cluster', cluster.env);
+  // At once: tests wait for their platform most of the time. The cluster's kubectl serves both.
+  await Promise.all([endToEnd(suite, 'cluster', cluster.env), onEmbeddedDefault()]);
+  if (!process.argv.includes('--keep')) await suite.attempt('taking the cluster down', cluster.remove);
+}
+suite.end();
+
+async function onEmbeddedDefault(): Promise<void> {
   await suite.attempt('the platform on the embedded default', async () => {
-    // Beside the cluster, whose kubectl it is tested with.
     const local = await bringUp('local', { log: say });
     try {
       await endToEnd(suite, 'local', local.env);
@@ -38,6 +43,4 @@ if (cluster) {
       await local.remove();
     }
   });
-  if (!process.argv.includes('--keep')) await suite.attempt('taking the cluster down', cluster.remove);
 }
-suite.end();

@@ -10,7 +10,6 @@ import { choosePorts, readPorts } from '../../../infra/local/ports.ts';
 import { closedAncestor } from '../../../infra/local/reachable.ts';
 import { findSupervisor, startSupervisor, stopSupervisor } from '../../../infra/local/supervisor.ts';
 import { identify, isAlive, type ProcessRecord } from '../../../infra/process-record.ts';
-import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../../runtime/contracts/pod.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { createKubeClient } from '../../../runtime/kube/client.ts';
@@ -64,7 +63,7 @@ async function createPod(home: Home, pidFile: string): Promise<void> {
   await kube.create({
     ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'sleeper', namespace: 'default' } },
     spec: { terminationGracePeriodSeconds: 1, containers: [{ name: 'main', image: 'sleeper:1', env }] },
-  } as KubeObject);
+  });
   await kube.close();
 }
 
