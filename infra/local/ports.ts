@@ -8,7 +8,7 @@ export interface Ports {
   ingress: number;
 }
 
-const usual: Ports = { apiServer: 6443, ingress: 8080 };
+const usual: Ports = { apiServer: 16_443, ingress: 8080 };
 /** How many numbers after the usual one are tried. */
 const tries = 100;
 

@@ -48,7 +48,7 @@ export interface ApiServer {
   start(): Promise<void>;
   /** Ends every watch and connection, and closes the store. */
   stop(): Promise<void>;
-  /** `https://127.0.0.1:6443`; empty before {@link start}. */
+  /** `https://127.0.0.1:16443`; empty before {@link start}. */
   readonly url: string;
   /** Path of the administrator's kubeconfig, written by {@link start}. */
   readonly kubeconfig: string;
