@@ -15,6 +15,7 @@ const hashLabel = 'pod-template-hash';
 const revisionAnnotation = 'deployment.kubernetes.io/revision';
 const revisionOf = (set: ReplicaSet) => Number(set.metadata.annotations?.[revisionAnnotation] ?? 0);
 const wantedBy = (set: ReplicaSet) => set.spec.replicas ?? 1;
+const deadlineExceeded = 'ProgressDeadlineExceeded';
 const deadlineMs = ({ spec }: Deployment) => (spec.progressDeadlineSeconds ?? 600) * 1000;
 
 /** Brings a Deployment's pods to its template, one ReplicaSet a template; a failed rollout is reported and not undone. */
@@ -133,7 +134,8 @@ function statusOf(deployment: Stored<Deployment>, current: ReplicaSet, old: read
     message: `Deployment ${enough ? 'has' : 'does not have'} minimum availability.`,
   };
   const [failure] = sets.flatMap(({ status }) => findCondition(status?.conditions, replicaFailure) ?? []);
-  const moved = Object.entries(counts).some(([field, count]) => before[field as keyof Status] !== count);
+  // A count of nothing may be left out.
+  const moved = Object.entries(counts).some(([field, count]) => (before[field as keyof Status] ?? 0) !== count);
   const progress = progressOf(deployment, current, counts, moved, now);
   const states = [availability, ...(failure ? [failure] : []), progress].map((state) => {
     const last = before.conditions?.find(({ type }) => type === state.type);
@@ -160,11 +162,12 @@ function progressOf(
   // One that was complete only loses or gains pods; that is no rollout.
   const complete = all || (sameSpec && before?.reason === 'NewReplicaSetAvailable');
   const since = Date.parse(before?.lastUpdateTime ?? now.toISOString());
-  const late = !complete && !moved && now.getTime() - since >= deadlineMs(deployment);
+  const expired = before?.reason === deadlineExceeded || now.getTime() - since >= deadlineMs(deployment);
+  const late = !complete && !moved && expired;
   const [reason, what] = complete
     ? ['NewReplicaSetAvailable', 'has successfully progressed']
     : late
-      ? ['ProgressDeadlineExceeded', 'has timed out progressing']
+      ? [deadlineExceeded, 'has timed out progressing']
       : ['ReplicaSetUpdated', 'is progressing'];
   return {
     type: 'Progressing',

@@ -4,6 +4,7 @@ import type { BatchJob, Deployment, ReplicaSet, StatefulSet } from '../../../../
 import { findCondition } from '../../../../runtime/kube/conditions.ts';
 import type { Pod } from '../../../../runtime/contracts/pod.ts';
 import type { Stored } from '../../../../runtime/contracts/kubernetes.ts';
+import { refOf } from '../../../../runtime/kube/children.ts';
 import { KubeError } from '../../../../runtime/kube/kube-client.ts';
 import { kinds } from '../../../../runtime/contracts/resources/kinds.ts';
 import { startControllers, template } from '../../../support/local-controllers.ts';
@@ -71,6 +72,13 @@ t.test('a rollout whose pods never serve leaves the old ones alone and is called
   t.match(failed.status, { readyReplicas: 2, updatedReplicas: 1, replicas: 3 });
   t.equal(findCondition(failed.status?.conditions, 'Available')?.status, 'True');
   t.equal(all<Pod>(kinds.Pod).filter((pod) => imageOf(pod) === 'app:1').length, 2);
+
+  await kube.mergePatch(refOf(failed), { metadata: { annotations: { looked: 'again' } } });
+  const other = deployment({ template: template({ app: 'other' }), selector: { matchLabels: { app: 'other' } } });
+  await world.create({ ...other, metadata: { ...other.metadata, name: 'other' } });
+  await until('the one that came later was seen to', () => all<Deployment>(kinds.Deployment)[1]?.status && 'yes');
+  const [still] = all<Deployment>(kinds.Deployment);
+  t.equal(findCondition(still?.status?.conditions, 'Progressing')?.reason, 'ProgressDeadlineExceeded', 'for good');
 });
 
 t.test('pods that the API server refuses are reported up to the Deployment, and made when they may be', async (t) => {
