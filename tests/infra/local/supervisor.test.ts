@@ -1,29 +1,27 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import type { KubeObject, Stored } from '../../../runtime/contracts/kubernetes.ts';
 import { homeAt, homeFolder, type Home } from '../../../infra/local/home.ts';
 import { createImageStore } from '../../../infra/local/node/images.ts';
+import { recordName } from '../../../infra/local/node/orphans.ts';
 import { choosePorts, readPorts } from '../../../infra/local/ports.ts';
 import { closedAncestor } from '../../../infra/local/reachable.ts';
 import { findSupervisor, startSupervisor, stopSupervisor } from '../../../infra/local/supervisor.ts';
-import { identify, isAlive, type ProcessRecord } from '../../../infra/process-record.ts';
+import { isAlive, type ProcessRecord } from '../../../infra/process-record.ts';
 import type { Pod } from '../../../runtime/contracts/pod.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { createKubeClient } from '../../../runtime/kube/client.ts';
 import { loadKubeConfig } from '../../../runtime/kube/kubeconfig.ts';
 import { eventually } from '../../support/platform.ts';
 
-const program = `
-import { writeFileSync } from 'node:fs';
-writeFileSync(process.env.PID_FILE, String(process.pid));
-setInterval(() => undefined, 1000);
-`;
+const program = 'setInterval(() => undefined, 1000);';
 
 /** A home with an image in it; whatever runs there ends with the test. */
-async function homeOf(t: Test): Promise<{ home: Home; pidFile: string }> {
+async function homeOf(t: Test): Promise<Home> {
   const folder = t.testdir({ context: { 'main.mjs': program } });
   const home = homeAt(join(folder, 'home'));
   mkdirSync(home.folder);
@@ -31,7 +29,7 @@ async function homeOf(t: Test): Promise<{ home: Home; pidFile: string }> {
     entrypoint: ['tini', '--', 'node', 'main.mjs'],
   });
   t.teardown(() => stopSupervisor(home));
-  return { home, pidFile: join(folder, 'pid') };
+  return home;
 }
 
 async function start(home: Home): Promise<void> {
@@ -39,16 +37,18 @@ async function start(home: Home): Promise<void> {
 }
 
 /** Resolves to the process of the pod, once it runs and is another than `before`. */
-async function processOf(home: Home, pidFile: string, before?: ProcessRecord): Promise<ProcessRecord> {
+async function processOf(home: Home, before?: ProcessRecord): Promise<ProcessRecord> {
   const kube = createKubeClient(loadKubeConfig(join(home.apiServer, 'admin.kubeconfig')));
   try {
-    await eventually(
-      () => kube.get<Pod>(kinds.Pod, 'sleeper', 'default'),
-      (pod) => pod?.status?.phase === 'Running',
+    const { metadata } = await eventually(
+      async () => (await kube.get<Pod>(kinds.Pod, 'sleeper', 'default')) as Stored<Pod>,
+      (pod) => pod.status?.phase === 'Running',
     );
+    const file = join(home.node, 'pods', metadata.uid, 'containers/main', recordName);
     const found = await eventually(
-      async () => identify('sleeper', Number(readFileSync(pidFile, 'utf8'))),
-      (record) => record !== undefined && record.startTicks !== before?.startTicks,
+      // There is none between two lives.
+      async () => (existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as ProcessRecord) : undefined),
+      (record) => record !== undefined && record.pid !== before?.pid && isAlive(record),
     );
     if (!found) throw new Error('the pod has no process');
     return found;
@@ -57,23 +57,21 @@ async function processOf(home: Home, pidFile: string, before?: ProcessRecord): P
   }
 }
 
-async function createPod(home: Home, pidFile: string): Promise<void> {
+async function createPod(home: Home): Promise<void> {
   const kube = createKubeClient(loadKubeConfig(join(home.apiServer, 'admin.kubeconfig')));
-  const env = [{ name: 'PID_FILE', value: pidFile }];
   await kube.create({
     ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'sleeper', namespace: 'default' } },
-    spec: { terminationGracePeriodSeconds: 1, containers: [{ name: 'main', image: 'sleeper:1', env }] },
-  });
+    spec: { terminationGracePeriodSeconds: 1, containers: [{ name: 'main', image: 'sleeper:1' }] },
+  } as KubeObject);
   await kube.close();
 }
 
 t.test('pods end with it, and run again at the next start with what was stored', async (t) => {
-  const { home, pidFile } = await homeOf(t);
-  writeFileSync(pidFile, '0');
+  const home = await homeOf(t);
   await start(home);
   t.equal(findSupervisor(home)?.state, 'ready');
-  await createPod(home, pidFile);
-  const first = await processOf(home, pidFile);
+  await createPod(home);
+  const first = await processOf(home);
   t.ok(await stopSupervisor(home));
   t.notOk(isAlive(first));
   t.equal(findSupervisor(home), undefined);
@@ -81,15 +79,14 @@ t.test('pods end with it, and run again at the next start with what was stored',
   const ports = readPorts(home.ports);
   await start(home);
   t.same(readPorts(home.ports), ports, 'at the same addresses');
-  t.ok(isAlive(await processOf(home, pidFile, first)));
+  t.ok(isAlive(await processOf(home, first)));
 });
 
 t.test('after it was killed, the next one ends what it left running', async (t) => {
-  const { home, pidFile } = await homeOf(t);
-  writeFileSync(pidFile, '0');
+  const home = await homeOf(t);
   await start(home);
-  await createPod(home, pidFile);
-  const orphan = await processOf(home, pidFile);
+  await createPod(home);
+  const orphan = await processOf(home);
   process.kill(findSupervisor(home)?.pid ?? 0, 'SIGKILL');
   await eventually(
     async () => findSupervisor(home),
@@ -98,11 +95,11 @@ t.test('after it was killed, the next one ends what it left running', async (t) 
   t.ok(isAlive(orphan));
   await start(home);
   t.notOk(isAlive(orphan));
-  t.ok(isAlive(await processOf(home, pidFile, orphan)));
+  t.ok(isAlive(await processOf(home, orphan)));
 });
 
 t.test('attached, it ends with whoever started it, even one that was killed', async (t) => {
-  const { home } = await homeOf(t);
+  const home = await homeOf(t);
   const module = (name: string) => JSON.stringify(join(import.meta.dirname, '../../../infra/local', name));
   const code = `
     import { startSupervisor } from ${module('supervisor.ts')};
@@ -129,7 +126,7 @@ t.test('attached, it ends with whoever started it, even one that was killed', as
 });
 
 t.test('what keeps it from starting is told', async (t) => {
-  const { home } = await homeOf(t);
+  const home = await homeOf(t);
   const other = createServer().listen(0, '127.0.0.1');
   t.teardown(() => other.close());
   await once(other, 'listening');
