@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { homeAt } from '../../infra/local/home.ts';
+import { endOrphans } from '../../infra/local/node/orphans.ts';
 import { stopSupervisor } from '../../infra/local/supervisor.ts';
 import { upLocal } from '../../infra/local/up.ts';
 import { down, paths } from '../../infra/testcluster/cluster.ts';
@@ -44,6 +45,8 @@ export async function bringUp(
     await upLocal({ folder: home, attached: folder === undefined && !keep, failpoints: true, log });
     const remove = async () => {
       await stopSupervisor(homeAt(home));
+      // One that was killed left its pods, and with the folder goes what tells of them.
+      await endOrphans(join(homeAt(home).node, 'pods'));
       forget();
     };
     return { env: { SVC_HOME: home }, remove };
