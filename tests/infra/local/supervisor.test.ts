@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import type { KubeObject, Stored } from '../../../runtime/contracts/kubernetes.ts';
@@ -22,13 +23,18 @@ const program = 'setInterval(() => undefined, 1000);';
 
 /** A home with an image in it; whatever runs there ends with the test. */
 async function homeOf(t: Test): Promise<Home> {
-  const folder = t.testdir({ context: { 'main.mjs': program } });
+  // tap removes its own folders before it ends what uses them.
+  const folder = mkdtempSync(join(tmpdir(), 'svc-supervisor-'));
   const home = homeAt(join(folder, 'home'));
-  mkdirSync(home.folder);
+  t.teardown(async () => {
+    await stopSupervisor(home);
+    rmSync(folder, { recursive: true, force: true });
+  });
+  for (const made of [home.folder, join(folder, 'context')]) mkdirSync(made);
+  writeFileSync(join(folder, 'context/main.mjs'), program);
   await createImageStore(home.images).add(join(folder, 'context'), 'sleeper:1', {
     entrypoint: ['tini', '--', 'node', 'main.mjs'],
   });
-  t.teardown(() => stopSupervisor(home));
   return home;
 }
 
