@@ -78,14 +78,16 @@ export async function installPlatform(asked: PlatformSettings, options: InstallO
   return report;
 }
 
-/** The settings with the ingress's address, if it was not given and can be found. */
+/** The settings with the ingress's address: the one given, the one found, or the one that the installation has. */
 async function withIngress(
   settings: PlatformSettings,
   kube: KubeClient,
   log: InstallOptions['log'],
 ): Promise<PlatformSettings> {
   if (settings.ingressAddress !== undefined) return settings;
-  const ingressAddress = await findIngressAddress(kube, settings.entryPoints);
+  const live = await kube.get<PlatformConfig>(kinds.PlatformConfig, platformConfigName);
+  const ingressAddress =
+    (await findIngressAddress(kube, settings.entryPoints)) ?? newestGoodSettings(live)?.ingressAddress;
   if (ingressAddress !== undefined) return { ...settings, ingressAddress };
   log(
     `warning: no Service of Traefik with the port ${settings.entryPoints.join(' or ')} was found: gates of apps will stay "applying" until --ingress-address tells where the ingress answers inside the cluster`,

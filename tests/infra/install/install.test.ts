@@ -238,6 +238,11 @@ t.test('an ingress that cannot be found is warned of, and of several none is gue
   const { done, log } = install(none);
   await done;
   t.equal(ingressAddress(none), undefined);
+  await install(none, { ingressAddress: 'http://127.0.0.1:8080' }).done;
+  const again = install(none);
+  await again.done;
+  t.equal(ingressAddress(none), 'http://127.0.0.1:8080', 'one that was given once stays');
+  t.same(again.log, ['unchanged']);
   t.match(log[0], /^warning: .*port websecure.*--ingress-address/);
 
   const several = cluster([...traefik(), ...traefik('edge')]);
