@@ -1,6 +1,5 @@
-import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { isPortFree } from './free-port.ts';
 
 /** The ports of the embedded default, on 127.0.0.1. */
 export interface Ports {
@@ -24,13 +23,13 @@ export async function choosePorts(
   log: (line: string) => void,
 ): Promise<Ports> {
   const last = existsSync(file) ? readPorts(file) : undefined;
-  if (asked.ingress !== undefined && !(await isFree(asked.ingress))) {
+  if (asked.ingress !== undefined && !(await isPortFree(asked.ingress))) {
     throw new Error(`port ${asked.ingress} is in use; choose another with --port`);
   }
   const choose = async (part: keyof Ports): Promise<number> => {
     const first = last?.[part] ?? usual[part];
     for (let port = first; port < first + tries; port++) {
-      if (!(await isFree(port))) continue;
+      if (!(await isPortFree(port))) continue;
       if (port !== first) log(`port ${first} is in use: taking ${port}`);
       return port;
     }
@@ -44,18 +43,4 @@ export async function choosePorts(
 /** The ports of the last start. @throws Error when there was none */
 export function readPorts(file: string): Ports {
   return JSON.parse(readFileSync(file, 'utf8')) as Ports;
-}
-
-/** Whether one could listen at a port of every address: `localhost` may mean either family. */
-async function isFree(port: number): Promise<boolean> {
-  const server = createServer();
-  try {
-    server.listen({ port, exclusive: true });
-    await once(server, 'listening');
-    server.close();
-    await once(server, 'close');
-    return true;
-  } catch {
-    return false;
-  }
 }

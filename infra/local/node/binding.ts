@@ -1,7 +1,6 @@
 import { randomInt } from 'node:crypto';
-import { createServer } from 'node:net';
-import { once } from 'node:events';
 import { containerPortsAnnotation } from '../controllers/objects.ts';
+import { isPortFree } from '../free-port.ts';
 import { allContainers, type Container, type NodePod } from './pod-spec.ts';
 
 /** Below the numbers that the system gives to outgoing connections. */
@@ -24,7 +23,7 @@ export function createPortPool({ first, last } = range): PortPool {
     if (taken.has(port)) return false;
     // Before the look, so that nobody else looks at it meanwhile.
     taken.add(port);
-    const free = await isFree(port);
+    const free = await isPortFree(port);
     if (!free) taken.delete(port);
     return free;
   };
@@ -42,20 +41,6 @@ export function createPortPool({ first, last } = range): PortPool {
       for (const port of ports) taken.delete(port);
     },
   };
-}
-
-/** Whether one could listen at a port on every address. */
-async function isFree(port: number): Promise<boolean> {
-  const server = createServer();
-  try {
-    server.listen({ port, exclusive: true });
-    await once(server, 'listening');
-    server.close();
-    await once(server, 'close');
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** The ports that a pod's containers declare, by their true numbers where it has been bound before. */
