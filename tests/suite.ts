@@ -16,8 +16,11 @@ export interface Suite {
   say: (line: string) => void;
   /** Runs a program of node_modules that passes or fails as a whole. */
   check(name: string, program: string, args: string[]): Promise<void>;
-  /** Runs test files with tap, shows a line a file and every failure whole, and adds up the counts. */
-  tests(name: string, args: string[], env: NodeJS.ProcessEnv): Promise<void>;
+  /**
+   * Runs test files with tap, shows a line a file and every failure whole, and adds up the counts.
+   * @param label stands before every line, where several run at once
+   */
+  tests(name: string, args: string[], env: NodeJS.ProcessEnv, label?: string): Promise<void>;
   /** Does something that fails as a whole when it throws. @returns whether it was done */
   attempt(name: string, work: () => Promise<unknown>): Promise<boolean>;
   /** Prints the last line, `N passed, N failed, N skipped`, and sets the exit code. */
@@ -81,10 +84,11 @@ export function createSuite(): Suite {
         say(`${name}: failed`);
       }
     },
-    async tests(name, args, env) {
+    async tests(name, args, env, label = '') {
       await buildTap();
       say(name);
       let counted = false;
+      let failed = 0;
       let failing = false;
       const code = await run('tap', ['--reporter=tap', '--disable-coverage', ...args], env, (line) => {
         const summary =
@@ -92,15 +96,16 @@ export function createSuite(): Suite {
         if (summary) {
           counted = true;
           totals.passed += Number(summary[2]);
-          totals.failed += Number(summary[3] ?? 0);
+          failed += Number(summary[3] ?? 0);
           totals.skipped += Number(summary[4] ?? 0) + Number(summary[5] ?? 0);
         }
         // A failed assertion is shown with its details, up to the next result.
         if (/^\s*not ok /.test(line)) failing = true;
         else if (/^\s*ok /.test(line) || /^\s*# Subtest/.test(line)) failing = false;
-        if (failing || /^(not )?ok \d+ - /.test(line)) process.stdout.write(`${line}\n`);
+        if (failing || /^(not )?ok \d+ - /.test(line)) process.stdout.write(`${label}${line}\n`);
       });
-      if (!counted || (code !== 0 && totals.failed === 0)) {
+      totals.failed += failed;
+      if (!counted || (code !== 0 && failed === 0)) {
         totals.failed++;
         say(`${name}: tap ended with code ${code} before it could count`);
       }

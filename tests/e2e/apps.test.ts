@@ -1,4 +1,5 @@
 import t from 'tap';
+import { codeFile } from '../support/code-file.ts';
 import { eventually, runningPlatform, testProject } from '../support/platform.ts';
 
 const platform = await runningPlatform();
@@ -66,9 +67,9 @@ t.test('refusals say what to do, exit non-zero, print nothing on stdout and leav
 t.test('a name is held by one workload of any kind, and the refusal names the kind that holds it', async (t) => {
   const { namespace, flags } = await testProject(t, platform);
   await platform.ok(['app', 'create', 'same', '--image', hello('v1'), '--no-wait', ...flags]);
-  const file = t.testdir({ 'same.js': 'export const handler = () => ({ statusCode: 200, body: "x" });' });
+  const file = codeFile(t, 'same.js', 'export const handler = () => ({ statusCode: 200, body: "x" });');
   const refused = await platform.svc([
-    ...['function', 'create', 'same', '--runtime', 'node', '--code-file', `${file}/same.js`, ...flags],
+    ...['function', 'create', 'same', '--runtime', 'node', '--code-file', file, ...flags],
   ]);
   t.equal(refused.code, 1);
   t.match(refused.stderr, /already used by an app in this environment/);

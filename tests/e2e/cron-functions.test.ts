@@ -1,4 +1,5 @@
 import t from 'tap';
+import { codeFile } from '../support/code-file.ts';
 import { eventually, runningPlatform, testProject, uniqueName } from '../support/platform.ts';
 
 const platform = await runningPlatform();
@@ -27,8 +28,8 @@ const said = (log: string) => (JSON.parse(log.split('\n')[0] ?? '') as { msg: st
 t.test('a cron function runs by itself, and once when asked to', { timeout: 300_000 }, async (t) => {
   const { namespace, flags } = await testProject(t, platform);
   const name = uniqueName('tick');
-  const dir = t.testdir({ 'tick.js': code });
-  const create = ['function', 'create', name, '--code-file', `${dir}/tick.js`, '--trigger', 'cron'];
+  const file = codeFile(t, 'tick.js', code);
+  const create = ['function', 'create', name, '--code-file', file, '--trigger', 'cron'];
   await platform.ok([...create, '--schedule', '* * * * *', ...flags]);
   const show = () => platform.json<FunctionView>(['function', 'show', name, ...flags]);
   const logs = (run: string) => platform.ok(['function', 'logs', name, '--run', run, ...flags]);
@@ -96,8 +97,8 @@ t.test('a cron function runs by itself, and once when asked to', { timeout: 300_
 t.test('a test run that fails says why, and the function is failed until one ends well', async (t) => {
   const { namespace, flags } = await testProject(t, platform);
   const name = uniqueName('broken');
-  const dir = t.testdir({ 'broken.js': 'export const handler = () => { throw new Error("no such table"); };' });
-  const create = ['function', 'create', name, '--code-file', `${dir}/broken.js`, '--trigger', 'cron'];
+  const file = codeFile(t, 'broken.js', 'export const handler = () => { throw new Error("no such table"); };');
+  const create = ['function', 'create', name, '--code-file', file, '--trigger', 'cron'];
   await platform.ok([...create, '--schedule', '0 0 1 1 *', '--time-zone', 'Europe/Berlin', ...flags]);
   const show = () => platform.json<FunctionView>(['function', 'show', name, ...flags]);
   const ended = await platform.svc(['function', 'test', name, ...flags]);

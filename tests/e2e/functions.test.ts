@@ -1,4 +1,5 @@
 import t from 'tap';
+import { codeFile } from '../support/code-file.ts';
 import { eventually, runningPlatform, testProject, uniqueName } from '../support/platform.ts';
 
 const platform = await runningPlatform();
@@ -17,9 +18,9 @@ interface FunctionView {
 t.test('a function starts from zero on the first request, stays warm, and goes back to zero', async (t) => {
   const { namespace, flags } = await testProject(t, platform);
   const name = uniqueName('hello');
-  const dir = t.testdir({ 'hello.js': code });
+  const file = codeFile(t, 'hello.js', code);
   await platform.ok([
-    ...['function', 'create', name, '--runtime', 'node', '--code-file', `${dir}/hello.js`],
+    ...['function', 'create', name, '--runtime', 'node', '--code-file', file],
     ...['--idle-timeout', '8s', ...flags],
   ]);
   const show = () => platform.json<FunctionView>(['function', 'show', name, ...flags]);
@@ -105,10 +106,8 @@ t.test('a function starts from zero on the first request, stays warm, and goes b
 t.test('code that does not load is a failed function with its error, never a 200', async (t) => {
   const { flags } = await testProject(t, platform);
   const name = uniqueName('broken');
-  const dir = t.testdir({ 'broken.js': 'export const handler = nothing.here;' });
-  await platform.ok([
-    ...['function', 'create', name, '--runtime', 'node', '--code-file', `${dir}/broken.js`, ...flags],
-  ]);
+  const file = codeFile(t, 'broken.js', 'export const handler = nothing.here;');
+  await platform.ok(['function', 'create', name, '--runtime', 'node', '--code-file', file, ...flags]);
   const { url } = await platform.json<FunctionView>(['function', 'show', name, ...flags]);
   const answer = await eventually(
     () => platform.request(url),
@@ -127,9 +126,9 @@ t.test('two functions of one name cannot share a host: the second is refused and
   const one = await testProject(t, platform);
   const two = await testProject(t, platform);
   const name = uniqueName('twin');
-  const dir = t.testdir({ 'twin.js': code });
+  const file = codeFile(t, 'twin.js', code);
   const create = (flags: string[]) =>
-    platform.svc(['function', 'create', name, '--runtime', 'node', '--code-file', `${dir}/twin.js`, ...flags]);
+    platform.svc(['function', 'create', name, '--runtime', 'node', '--code-file', file, ...flags]);
   t.equal((await create(one.flags)).code, 0);
   const refused = await create(two.flags);
   t.equal(refused.code, 1);

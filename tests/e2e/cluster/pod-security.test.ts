@@ -1,4 +1,5 @@
 import t from 'tap';
+import { codeFile } from '../../support/code-file.ts';
 import { eventually, runningPlatform, testProject, uniqueName } from '../../support/platform.ts';
 
 /** What the cluster's own admission makes of the labels that the platform gives a namespace. */
@@ -26,7 +27,7 @@ t.test('an environment takes no privileged pod, and tells of what is less than r
 
 t.test('function pods satisfy what the namespace only warns of', async (t) => {
   const { namespace, flags } = await testProject(t, platform);
-  const file = `${t.testdir({ 'hello.js': 'export const handler = () => ({ statusCode: 200, body: "ok" });\n' })}/hello.js`;
+  const file = codeFile(t, 'hello.js', 'export const handler = () => ({ statusCode: 200, body: "ok" });\n');
   // A function's host holds its name alone, in the whole installation.
   const name = uniqueName('hello');
   await platform.ok(['function', 'create', name, '--runtime', 'node', '--code-file', file, ...flags]);
