@@ -70,11 +70,15 @@ export async function startSupervisor(home: Home, ports: Ports, { attached }: { 
 
 function ready(child: ChildProcess, home: Home): Promise<void> {
   return new Promise((resolve, reject) => {
-    child.once('error', reject);
-    child.once('message', () => resolve());
-    child.once('exit', () => {
+    const ended = () => {
       const said = readFileSync(home.log, 'utf8').trim().split('\n').slice(-5).join('\n');
       reject(new Error(`the embedded cluster did not start; the end of ${home.log}:\n${said}`));
+    };
+    child.once('error', reject);
+    child.once('exit', ended);
+    child.once('message', () => {
+      child.off('exit', ended);
+      resolve();
     });
   });
 }

@@ -5,7 +5,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import type { KubeObject, Stored } from '../../../runtime/contracts/kubernetes.ts';
+import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
 import { homeAt, homeFolder, type Home } from '../../../infra/local/home.ts';
 import { createImageStore } from '../../../infra/local/node/images.ts';
 import { recordName } from '../../../infra/local/node/orphans.ts';
@@ -53,7 +53,7 @@ async function processOf(home: Home, before?: ProcessRecord): Promise<ProcessRec
     const file = join(home.node, 'pods', metadata.uid, 'containers/main', recordName);
     const found = await eventually(
       // There is none between two lives.
-      async () => (existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as ProcessRecord) : undefined),
+      async () => recordIn(file),
       (record) => record !== undefined && record.pid !== before?.pid && isAlive(record),
     );
     if (!found) throw new Error('the pod has no process');
@@ -63,12 +63,16 @@ async function processOf(home: Home, before?: ProcessRecord): Promise<ProcessRec
   }
 }
 
+function recordIn(file: string): ProcessRecord | undefined {
+  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as ProcessRecord) : undefined;
+}
+
 async function createPod(home: Home): Promise<void> {
   const kube = createKubeClient(loadKubeConfig(join(home.apiServer, 'admin.kubeconfig')));
   await kube.create({
     ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'sleeper', namespace: 'default' } },
     spec: { terminationGracePeriodSeconds: 1, containers: [{ name: 'main', image: 'sleeper:1' }] },
-  } as KubeObject);
+  });
   await kube.close();
 }
 
