@@ -1,4 +1,4 @@
-import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
+import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import {
   checkPlatformConfig,
@@ -11,6 +11,7 @@ import type { Clock } from '../../runtime/domain/clock.ts';
 import { managedByLabel, managedByValue, systemNamespace } from '../../runtime/domain/labels.ts';
 import { applyObject, deleteChild, ForeignObjectError, NotYetError, refOf } from '../../runtime/kube/children.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { resourceOf } from '../../runtime/kube/resource-paths.ts';
 import { customResourceDefinitions } from '../crds/custom-resources.ts';
 import { installation, optionalManifests, platformConfigOf } from '../manifests/platform/installation.ts';
 import { systemSecrets, type SecretName } from '../manifests/platform/secrets.ts';
@@ -56,7 +57,8 @@ export async function installPlatform(asked: PlatformSettings, options: InstallO
   const apply = async (object: KubeObject) => note(nameOf(object), await applyOwn(object, keep, waiting));
 
   await checkPrerequisites(kube, asked);
-  const settings = await withStored(await withIngress(asked, kube, log), kube);
+  const live = await kube.get<PlatformConfig>(kinds.PlatformConfig, platformConfigName);
+  const settings = withStored(await withIngress(asked, live, { kube, log }), live);
   for (const definition of customResourceDefinitions) await apply(definition);
   await untilEstablished(
     customResourceDefinitions.map(({ metadata }) => metadata.name),
@@ -81,11 +83,10 @@ export async function installPlatform(asked: PlatformSettings, options: InstallO
 /** The settings with the ingress's address: the one given, the one found, or the one that the installation has. */
 async function withIngress(
   settings: PlatformSettings,
-  kube: KubeClient,
-  log: InstallOptions['log'],
+  live: Stored<PlatformConfig> | undefined,
+  { kube, log }: Pick<InstallOptions, 'kube' | 'log'>,
 ): Promise<PlatformSettings> {
   if (settings.ingressAddress !== undefined) return settings;
-  const live = await kube.get<PlatformConfig>(kinds.PlatformConfig, platformConfigName);
   const ingressAddress =
     (await findIngressAddress(kube, settings.entryPoints)) ?? newestGoodSettings(live)?.ingressAddress;
   if (ingressAddress !== undefined) return { ...settings, ingressAddress };
@@ -99,8 +100,7 @@ async function withIngress(
  * The settings with those that the installation has beside them, and that were not asked for.
  * @throws InstallError when they cannot come into force, before anything was changed
  */
-async function withStored(asked: PlatformSettings, kube: KubeClient): Promise<PlatformSettings> {
-  const live = await kube.get<PlatformConfig>(kinds.PlatformConfig, platformConfigName);
+function withStored(asked: PlatformSettings, live: Stored<PlatformConfig> | undefined): PlatformSettings {
   const settings = { ...asked, others: { ...asked.others, ...storedBeside(asked, live) } };
   const checked = checkPlatformConfig(platformConfigOf(settings), settingsInForce(live));
   if ('spec' in checked) return settings;
@@ -124,7 +124,7 @@ function storedBeside({ others }: PlatformSettings, live: KubeObject | undefined
 /** Takes away what an installation with other settings made. */
 async function removeOwn(object: KubeObject, kube: KubeClient, log: InstallOptions['log']): Promise<void> {
   const { name, namespace } = object.metadata;
-  const kind = object.kind === kinds.PodMonitor.kind ? kinds.PodMonitor : kinds.PodDisruptionBudget;
+  const kind = resourceOf(object);
   // An operator's kind is not there without it.
   if (kind === kinds.PodMonitor && !(await isKnown(kube, kind))) return;
   const live = await kube.get(kind, name, namespace);

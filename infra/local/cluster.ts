@@ -1,12 +1,14 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { Registry } from 'prom-client';
+import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { applyObject } from '../../runtime/kube/children.ts';
 import { createKubeClient } from '../../runtime/kube/client.ts';
 import { tokenCredentials } from '../../runtime/kube/credentials.ts';
 import { createInformers } from '../../runtime/kube/informers.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
+import { objectPath } from '../../runtime/kube/resource-paths.ts';
 import { createTransport, type Transport } from '../../runtime/kube/transport.ts';
 import { customResourceDefinitions } from '../crds/custom-resources.ts';
 import { loadAccess } from './apiserver/access.ts';
@@ -110,8 +112,8 @@ function tokenIssuer(transport: Transport): IssueToken {
         boundObjectRef: { apiVersion: 'v1', kind: 'Pod', ...pod },
       },
     };
-    const path = join('/api/v1/namespaces', namespace, 'serviceaccounts', serviceAccount, 'token');
-    const { status } = (await transport.json('POST', path, { body })) as { status: { token: string } };
+    const path = objectPath(kinds.ServiceAccount, serviceAccount, namespace);
+    const { status } = (await transport.json('POST', `${path}/token`, { body })) as { status: { token: string } };
     return status.token;
   };
 }

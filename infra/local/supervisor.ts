@@ -3,6 +3,7 @@ import { closeSync, openSync, readFileSync, renameSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { identify, isAlive, type ProcessRecord } from '../process-record.ts';
+import { stopAll } from '../testcluster/processes.ts';
 import type { Home } from './home.ts';
 import type { Ports } from './ports.ts';
 
@@ -87,11 +88,6 @@ function ready(child: ChildProcess, home: Home): Promise<void> {
 export async function stopSupervisor(home: Home): Promise<boolean> {
   const running = findSupervisor(home);
   if (!running) return false;
-  process.kill(running.pid, 'SIGTERM');
-  const deadline = performance.now() + stopMs;
-  while (isAlive(running)) {
-    if (performance.now() > deadline) process.kill(running.pid, 'SIGKILL');
-    await delay(50);
-  }
+  await stopAll([running], stopMs);
   return true;
 }

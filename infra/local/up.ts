@@ -1,9 +1,8 @@
 import { chmodSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import packageFile from '../../package.json' with { type: 'json' };
-import { writeRunInfo, type RunInfo } from '../run-info.ts';
-import { runSvc } from '../svc.ts';
-import { entryPoint } from './cluster.ts';
+import { installHere } from '../install-here.ts';
+import type { RunInfo } from '../run-info.ts';
 import { homeAt } from './home.ts';
 import { createImageStore } from './node/images.ts';
 import { addPlatformImages } from './platform-images.ts';
@@ -24,9 +23,6 @@ export interface UpOptions {
   /** One line of progress. */
   log: (line: string) => void;
 }
-
-const appsDomain = 'apps.localhost';
-const adminEmail = 'admin@svc.local';
 
 /**
  * Brings the embedded default up with the platform on it, as `svc install` puts it into any cluster. Run again it keeps
@@ -65,24 +61,9 @@ export async function upLocal({
     log('starting the embedded cluster: API server, controllers, node, ingress');
     await startSupervisor(home, ports, { attached });
   }
-  const ingress = `http://127.0.0.1:${ports.ingress}`;
-  const adminPasswordFile = join(folder, 'admin-password');
-  const kubeconfig = join(home.apiServer, 'admin.kubeconfig');
-  const image = (name: string) => [`--image-${name}`, references[name] ?? ''];
-  await runSvc(
-    [
-      ...['install', '--kubeconfig', kubeconfig, '--profile', 'nano'],
-      ...['--apps-domain', appsDomain, '--cluster', 'local'],
-      ...['--scheme', 'http', '--public-port', String(ports.ingress)],
-      ...['--entry-point', entryPoint, '--ingress-address', ingress],
-      ...['platform', 'function-node', 'postgres', 'redis'].flatMap(image),
-      ...['--admin-email', adminEmail, '--admin-password-file', adminPasswordFile],
-      ...(failpoints ? ['--failpoints'] : []),
-    ],
-    log,
-  );
-  const api = `http://console.${appsDomain}:${ports.ingress}`;
-  const info: RunInfo = { target: 'local', api, ingress, appsDomain, kubeconfig, adminEmail, adminPasswordFile };
-  writeRunInfo(folder, info);
-  return info;
+  return installHere({
+    ...{ target: 'local', folder, port: ports.ingress, references, failpoints, log },
+    kubeconfig: join(home.apiServer, 'admin.kubeconfig'),
+    flags: ['--profile', 'nano', '--ingress-address', `http://127.0.0.1:${ports.ingress}`],
+  });
 }

@@ -4,7 +4,7 @@ import { homedir, tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { root, run as runProgram } from '../../infra/demo/program.ts';
-import { homeAt } from '../../infra/local/home.ts';
+import { homeAt, type Home } from '../../infra/local/home.ts';
 import { findSupervisor, stopSupervisor } from '../../infra/local/supervisor.ts';
 import { upLocal } from '../../infra/local/up.ts';
 import { systemClock } from '../../runtime/domain/clock.ts';
@@ -46,7 +46,7 @@ export async function run(args: string[]): Promise<void> {
     await upLocal({ folder, log });
     const warm = (performance.now() - begun) / 1000;
     printFigure({ name: 'local.warm-start', value: warm, unit: 's', target: { operator: '<', value: 10 } });
-    await rest(home.process, folder);
+    await rest(home);
     await coldStarts(Number(values.starts));
   } finally {
     await stopSupervisor(home);
@@ -78,9 +78,9 @@ async function fromFreshClone(scratch: string, folder: string): Promise<number> 
 }
 
 /** Memory counts shared pages once (proportional set size); time is that of all processes, those that ended included. */
-async function rest(processFile: string, folder: string): Promise<void> {
-  const supervisor = findSupervisor(homeAt(folder));
-  if (!supervisor) throw new Error(`${processFile} names no process that runs`);
+async function rest(home: Home): Promise<void> {
+  const supervisor = findSupervisor(home);
+  if (!supervisor) throw new Error(`${home.process} names no process that runs`);
   await systemClock.sleep(settleMs);
   const before = usageOf(supervisor.pid);
   await systemClock.sleep(idleMs);

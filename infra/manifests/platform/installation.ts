@@ -5,7 +5,7 @@ import { processDeployment } from './deployment.ts';
 import { systemNamespaceManifest } from './namespace.ts';
 import { consoleRoute, disruptionBudget, processService, storesPolicy } from './network.ts';
 import { systemObject, type Manifest } from './object.ts';
-import { platformProcesses, processNames, twinProcesses } from './processes.ts';
+import { platformProcesses, processNames } from './processes.ts';
 import { gateScrape } from './scrape.ts';
 import type { PlatformSettings } from './settings.ts';
 import { postgresManifests, redisManifests } from './stores.ts';
@@ -44,7 +44,7 @@ export function installation(settings: PlatformSettings): Installation {
 /** What some settings make and others do not: an installation that changes to the others takes it away. Pure. */
 export function optionalManifests(settings: PlatformSettings): Manifest[] {
   const processes = platformProcesses(settings);
-  return [gateScrape(), ...twinProcesses.map((name) => disruptionBudget(processes[name]))];
+  return [gateScrape(), ...processNames.map((name) => disruptionBudget(processes[name]))];
 }
 
 /** The settings as the platform itself reads them. */

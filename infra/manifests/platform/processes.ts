@@ -11,9 +11,6 @@ export type ProcessName = (typeof processNames)[number];
 /** Those that judge by the client's address, and so are told the trusted proxies as arguments. */
 export const proxyAwareProcesses = ['console-api', 'svc-authz'] as const satisfies readonly ProcessName[];
 
-/** Those that run twice, but for the smallest profile. */
-export const twinProcesses = ['svc-authz', 'svc-interceptor'] as const satisfies readonly ProcessName[];
-
 /** What one process is started with. */
 export interface PlatformProcess {
   name: ProcessName;
