@@ -3,7 +3,7 @@ import type { Database } from '../db/pool.ts';
 import { hasEnded, type DeploymentState, type DeploymentTrigger } from '../domain/deployment.ts';
 import { newId, type Id } from '../domain/ids.ts';
 import { Problem } from '../domain/problem.ts';
-import { endActiveDeployments } from './deployment-ends.ts';
+import { endActiveDeployments, recordEnds, type DeploymentEnd } from './deployment-ends.ts';
 import { insertWork } from './work.ts';
 
 /** One entry of an app's history (spec.md §2.4). */
@@ -218,23 +218,17 @@ export async function startDeployment(database: Database, id: Id): Promise<boole
 
 /** rolling_out → succeeded; false when it was not rolling out any more. */
 export async function succeedDeployment(database: Database, id: Id): Promise<boolean> {
-  const { rowCount } = await database.query(
-    `UPDATE deployments SET state = 'succeeded', ended_at = clock_timestamp() WHERE id = $1 AND state = 'rolling_out'`,
-    [id],
-  );
-  return rowCount === 1;
+  const ended = await recordEnds(database, { id, from: ['rolling_out'] }, { state: 'succeeded' });
+  return ended.length > 0;
 }
 
 /** Any active state → an end with a reason that a person understands; false when it had ended already. */
 export async function endDeployment(
   database: Database,
   id: Id,
-  state: 'failed' | 'superseded' | 'cancelled',
+  state: Exclude<DeploymentEnd['state'], 'succeeded'>,
   reason: string,
 ): Promise<boolean> {
-  const { rowCount } = await database.query(
-    `UPDATE deployments SET state = $2, reason = $3, ended_at = clock_timestamp() WHERE id = $1 AND ended_at IS NULL`,
-    [id, state, reason],
-  );
-  return rowCount === 1;
+  const ended = await recordEnds(database, { id }, { state, reason });
+  return ended.length > 0;
 }

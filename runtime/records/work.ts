@@ -2,8 +2,10 @@ import { newId, type Id } from '../domain/ids.ts';
 import type { Database } from '../db/pool.ts';
 import type { QueueName } from '../queues/catalogue.ts';
 
-/** Where the dispatcher listens. */
-const wake = `SELECT pg_notify('work', '')`;
+/** Tells the dispatcher, at the commit, that work is due. */
+export async function wakeDispatcher(database: Database): Promise<void> {
+  await database.query(`SELECT pg_notify('work', '')`);
+}
 
 /**
  * Puts work about a record into the outbox: in the transaction that writes the record, so that neither exists without
@@ -13,7 +15,7 @@ const wake = `SELECT pg_notify('work', '')`;
 export async function insertWork(database: Database, kind: QueueName, recordId: Id): Promise<Id> {
   const id = newId();
   await database.query(`INSERT INTO work (id, kind, record_id) VALUES ($1, $2, $3)`, [id, kind, recordId]);
-  await database.query(wake);
+  await wakeDispatcher(database);
   return id;
 }
 
@@ -39,6 +41,6 @@ export async function nudgeRollouts(database: Database, workloadId: Id): Promise
        AND deployments.workload_id = $1 AND deployments.ended_at IS NULL`,
     [workloadId],
   );
-  if (rowCount) await database.query(wake);
+  if (rowCount) await wakeDispatcher(database);
   return rowCount ?? 0;
 }
