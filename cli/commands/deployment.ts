@@ -20,6 +20,9 @@ export function shownDeployment(deployment: DeploymentView): Shown {
       ['Revision', deployment.revision],
       ['Image', deployment.image],
       ['Commit', deployment.commit],
+      ['Message', deployment.commitMessage?.split('\n', 1)[0]],
+      ['Author', deployment.commitAuthor],
+      ['Branch', deployment.branch],
       ['Trigger', deployment.trigger],
       ['Status', deployment.status],
       ['Reason', deployment.reason],
@@ -101,7 +104,7 @@ export const historyCommand = command({
       {
         data: items,
         table: table(items, [
-          { title: 'REVISION', value: ({ revision, current }) => `${revision}${current ? ' *' : ''}` },
+          { title: 'REVISION', value: ({ revision, current }) => revision && `${revision}${current ? ' *' : ''}` },
           { title: 'IMAGE', value: ({ image }) => image },
           { title: 'COMMIT', value: ({ commit }) => commit?.slice(0, 12) },
           { title: 'TRIGGER', value: ({ trigger }) => trigger },
@@ -109,7 +112,8 @@ export const historyCommand = command({
           { title: 'STATUS', value: ({ status }) => status.replace('_', ' ') },
           { title: 'REASON', value: ({ reason }) => reason },
         ]),
-        names: items.map(({ revision }) => String(revision)),
+        // What was skipped has none.
+        names: items.flatMap(({ revision }) => (revision === undefined ? [] : [String(revision)])),
       },
       flags.output,
     );

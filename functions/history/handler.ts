@@ -29,14 +29,18 @@ export interface HistoryDependencies {
 const tag = 'history';
 const path = '/projects/:project/apps/:app';
 
-function toView(entry: Deployment, revision: number): DeploymentView {
-  const { id, app, image, trigger, current, commit, actor, reason, rollbackOf } = entry;
+function toView(entry: Deployment): DeploymentView {
+  const { id, app, revision, image, trigger, current, commit, commitMessage, commitAuthor, branch } = entry;
+  const { actor, reason, rollbackOf } = entry;
   return {
     id,
     app,
-    revision,
-    image,
+    ...(revision !== null && { revision }),
+    ...(image !== '' && { image }),
     ...(commit !== null && { commit }),
+    ...(commitMessage !== null && { commitMessage }),
+    ...(commitAuthor !== null && { commitAuthor }),
+    ...(branch !== null && { branch }),
     trigger,
     ...(actor !== null && { actor }),
     status: entry.state,
@@ -79,7 +83,7 @@ export function createHistoryRoutes(dependencies: HistoryDependencies): Route[] 
         return {
           status: 200,
           body: {
-            items: shown.flatMap((entry) => (entry.revision === null ? [] : [toView(entry, entry.revision)])),
+            items: shown.map(toView),
             ...(found.length > limit && last && { nextCursor: last.id }),
           },
         };
@@ -135,10 +139,8 @@ export function createHistoryRoutes(dependencies: HistoryDependencies): Route[] 
           // An earlier app of the same name.
           if (workloadId !== entry?.workloadId) throw invalidWebhookToken();
         }
-        if (!entry || entry.revision === null) {
-          throw new Problem('not_found', `The project "${project}" has no deployment of this id.`);
-        }
-        return { status: 200, body: toView(entry, entry.revision) };
+        if (!entry) throw new Problem('not_found', `The project "${project}" has no deployment of this id.`);
+        return { status: 200, body: toView(entry) };
       },
     }),
   ];

@@ -27,6 +27,7 @@ export async function accept(options: AcceptOptions): Promise<RouteReply> {
   );
   onAccepted?.(acceptance);
   const { id, revision, state } = acceptance;
+  if (revision === null) throw new Error('a key that finds skipped deployments is answered by whoever chose it');
   const statusUrl = `${baseUrl}/api/v1/projects/${project}/deployments/${id}`;
   return { status: 202, headers: { Location: statusUrl }, body: { id, revision, status: state, statusUrl } };
 }

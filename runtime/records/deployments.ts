@@ -19,6 +19,9 @@ export interface Deployment {
   image: string;
   digest: string | null;
   commit: string | null;
+  commitMessage: string | null;
+  commitAuthor: string | null;
+  branch: string | null;
   actor: string | null;
   rollbackOf: number | null;
   reason: string | null;
@@ -30,8 +33,8 @@ export interface Deployment {
 }
 
 const columns = `d.id, d.workload_id AS "workloadId", w.namespace, w.name AS app, d.revision, d.trigger, d.state, d.image,
-  d.digest, d.commit, d.actor, d.rollback_of AS "rollbackOf", d.reason, d.accepted_at AS "acceptedAt",
-  d.started_at AS "startedAt", d.ended_at AS "endedAt",
+  d.digest, d.commit, d.commit_message AS "commitMessage", d.commit_author AS "commitAuthor", d.branch, d.actor,
+  d.rollback_of AS "rollbackOf", d.reason, d.accepted_at AS "acceptedAt", d.started_at AS "startedAt", d.ended_at AS "endedAt",
   (d.state = 'succeeded' AND d.revision = (SELECT max(revision) FROM deployments
     WHERE workload_id = d.workload_id AND state = 'succeeded')) AS current`;
 
@@ -40,26 +43,47 @@ const source = `deployments d JOIN workloads w ON w.id = d.workload_id`;
 /** Which app: by its identity, or by where it lives. */
 export type AppReference = { workloadId: Id } | { namespace: string; name: string };
 
-export type NewDeployment = AppReference & {
-  trigger: DeploymentTrigger;
-  image: string;
-  digest?: string | undefined;
+/** What is told about the commit that a deployment is made of. */
+export interface CommitDetails {
   commit?: string | undefined;
-  /** Who did it, such as a person's address. */
-  actor?: string | undefined;
-  /** The revision whose image a rollback brings back. */
-  rollbackOf?: number | undefined;
-  /** One acceptance per key and app: the same key answers with the first deployment and makes none. */
-  dedupKey?: string | undefined;
-  /** Only as the app's first: an app that has any deployment answers with its newest. */
-  onlyFirst?: boolean | undefined;
-  /** Runs with the app's row locked, before anything is written; a throw refuses the deployment. */
-  guard?: ((client: ClientBase, workloadId: Id) => Promise<void>) | undefined;
-};
+  commitMessage?: string | undefined;
+  commitAuthor?: string | undefined;
+  branch?: string | undefined;
+}
+
+export type NewDeployment = AppReference &
+  CommitDetails & {
+    trigger: DeploymentTrigger;
+    image: string;
+    digest?: string | undefined;
+    /** Who did it, such as a person's address. */
+    actor?: string | undefined;
+    /** The revision whose image a rollback brings back. */
+    rollbackOf?: number | undefined;
+    /** One acceptance per key and app: the same key answers with the first deployment and makes none. */
+    dedupKey?: string | undefined;
+    /** Only as the app's first: an app that has any deployment answers with its newest. */
+    onlyFirst?: boolean | undefined;
+    /** Runs with the app's row locked, before anything is written; a throw refuses the deployment. */
+    guard?: ((client: ClientBase, workloadId: Id) => Promise<void>) | undefined;
+  };
+
+/** Something that could have been deployed and was not: recorded without a revision. */
+export type SkippedDeployment = AppReference &
+  CommitDetails & {
+    trigger: DeploymentTrigger;
+    image?: string | undefined;
+    actor?: string | undefined;
+    /** Why, for people. */
+    reason: string;
+    dedupKey?: string | undefined;
+    guard?: NewDeployment['guard'];
+  };
 
 export interface Acceptance {
   id: Id;
-  revision: number;
+  /** Null for one that was skipped, which only `dedupKey` finds. */
+  revision: number | null;
   state: DeploymentState;
   /** False when `dedupKey` or `onlyFirst` found an earlier one. */
   created: boolean;
@@ -85,15 +109,39 @@ export async function acceptDeployment(client: PoolClient, request: NewDeploymen
   const id = newId();
   await client.query(
     `INSERT INTO deployments (id, workload_id, revision, trigger, state, image, digest, commit, actor, rollback_of,
-       dedup_key, accepted_at)
-     VALUES ($1, $2, $3, $4, 'accepted', $5, $6, $7, $8, $9, $10, clock_timestamp())`,
+       dedup_key, commit_message, commit_author, branch, accepted_at)
+     VALUES ($1, $2, $3, $4, 'accepted', $5, $6, $7, $8, $9, $10, $11, $12, $13, clock_timestamp())`,
     [
       ...[id, workloadId, revision, request.trigger, request.image, request.digest ?? null, request.commit ?? null],
       ...[request.actor ?? null, request.rollbackOf ?? null, request.dedupKey ?? null],
+      ...[request.commitMessage ?? null, request.commitAuthor ?? null, request.branch ?? null],
     ],
   );
   await insertWork(client, 'rollouts', id);
   return { id, revision, state: 'accepted', created: true };
+}
+
+/**
+ * Records in the caller's transaction that something was not deployed: an entry of the history that takes no revision,
+ * supersedes nothing and has ended. @throws as {@link acceptDeployment} does
+ */
+export async function skipDeployment(client: PoolClient, request: SkippedDeployment): Promise<Acceptance> {
+  const workloadId = await lockApp(client, request);
+  await request.guard?.(client, workloadId);
+  const earlier = await findEarlier(client, workloadId, request);
+  if (earlier) return { ...earlier, created: false };
+  const id = newId();
+  await client.query(
+    `INSERT INTO deployments (id, workload_id, trigger, state, image, commit, commit_message, commit_author, branch, actor,
+       dedup_key, reason, accepted_at, ended_at)
+     VALUES ($1, $2, $3, 'skipped', $4, $5, $6, $7, $8, $9, $10, $11, clock_timestamp(), clock_timestamp())`,
+    [
+      ...[id, workloadId, request.trigger, request.image ?? '', request.commit ?? null],
+      ...[request.commitMessage ?? null, request.commitAuthor ?? null, request.branch ?? null],
+      ...[request.actor ?? null, request.dedupKey ?? null, request.reason],
+    ],
+  );
+  return { id, revision: null, state: 'skipped', created: true };
 }
 
 /** Serialises an app's deployments: whoever holds its row is the only one to number and supersede. */
@@ -113,12 +161,12 @@ async function lockApp(client: ClientBase, app: AppReference): Promise<Id> {
 async function findEarlier(
   client: ClientBase,
   workloadId: Id,
-  { dedupKey, onlyFirst = false }: NewDeployment,
+  { dedupKey, onlyFirst = false }: Pick<NewDeployment, 'dedupKey' | 'onlyFirst'>,
 ): Promise<Omit<Acceptance, 'created'> | undefined> {
   if (dedupKey === undefined && !onlyFirst) return undefined;
   const { rows } = await client.query<Omit<Acceptance, 'created'>>(
     `SELECT id, revision, state FROM deployments
-     WHERE workload_id = $1 AND revision IS NOT NULL AND ($3 OR dedup_key = $2)
+     WHERE workload_id = $1 AND (dedup_key = $2 OR ($3 AND revision IS NOT NULL))
      ORDER BY dedup_key IS NOT DISTINCT FROM $2::text DESC, revision DESC LIMIT 1`,
     [workloadId, dedupKey ?? null, onlyFirst],
   );

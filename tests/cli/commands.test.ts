@@ -176,6 +176,15 @@ t.test('app history is a table with a mark on the current revision', async (t) =
   );
 });
 
+t.test('app history shows what was skipped with its reason, without a revision', async (t) => {
+  const { revision: _revision, image: _image, ...rest } = deployment;
+  const skipped = { ...rest, status: 'skipped', reason: 'Asked to.', current: false, trigger: 'webhook' };
+  const { run } = await world(t, { [`GET ${apps}/api/history`]: { body: { items: [skipped, deployment] } } });
+  const { stdout } = await run(['app', 'history', 'api']);
+  t.match(stdout, /^- +- +0123456 +webhook +1 hour ago +skipped +Asked to\.$/m);
+  t.equal((await run(['app', 'history', 'api', '-o', 'name'])).stdout, '2\n');
+});
+
 t.test('app rollback waits, and prints how to undo it', async (t) => {
   const { run, seen } = await world(t, {
     [`GET ${apps}/api/history`]: { body: { items: [{ ...deployment, revision: 7 }] } },

@@ -119,9 +119,14 @@ export const deploymentAccepted = z.object({
 export const deploymentView = z.object({
   id: z.uuid(),
   app: z.string(),
-  revision: z.int(),
-  image: z.string(),
+  /** Absent for one that was skipped. */
+  revision: z.int().optional(),
+  /** Absent while there is none: of a build that has not ended, and of what was skipped. */
+  image: z.string().optional(),
   commit: z.string().optional(),
+  commitMessage: z.string().optional(),
+  commitAuthor: z.string().optional(),
+  branch: z.string().optional(),
   trigger: deploymentTrigger,
   actor: z.string().optional(),
   status: deploymentState,

@@ -7,6 +7,7 @@ import { Problem } from '../../../runtime/domain/problem.ts';
 import {
   acceptDeployment,
   endDeployment,
+  skipDeployment,
   startDeployment,
   succeedDeployment,
 } from '../../../runtime/records/deployments.ts';
@@ -52,7 +53,7 @@ async function service(t: { teardown(end: () => unknown): void }) {
   };
   const history = async (query = '') => (await api.call('GET', `${apps}/api/history${query}`)).body;
   const rollback = (body?: object) => api.call('POST', `${apps}/api/rollback`, body ? { body } : {});
-  return { kube, pool, api, accept, succeed, history, rollback };
+  return { kube, pool, api, workloadId, accept, succeed, history, rollback };
 }
 
 t.test('200: every deployment, the newest first, with how it ended and which one runs', async (t) => {
@@ -67,6 +68,21 @@ t.test('200: every deployment, the newest first, with how it ended and which one
     { revision: 2, status: 'failed', reason: 'The pods did not get ready.', endedAt: String },
     { revision: 1, status: 'succeeded', current: true, acceptedAt: /Z$/, startedAt: String, endedAt: String },
   ]);
+});
+
+t.test('200: what was skipped stands there without a revision, and is never gone back to', async (t) => {
+  const { pool, api, workloadId, succeed, history, rollback } = await service(t);
+  await succeed(1);
+  await succeed(2);
+  const skipped = await transaction(pool, (client) =>
+    skipDeployment(client, { workloadId, trigger: 'webhook', reason: 'Asked to skip.', branch: 'main' }),
+  );
+  const [newest] = (await history()).items;
+  t.match(newest, { id: skipped.id, status: 'skipped', reason: 'Asked to skip.', branch: 'main', current: false });
+  for (const absent of ['revision', 'image', 'commit', 'startedAt']) t.notHas(newest, absent);
+  t.same((await api.call('GET', `/api/v1/projects/shop/deployments/${skipped.id}`)).body, newest);
+  t.match((await rollback()).body, { revision: 3 });
+  t.match((await history()).items[0], { rollbackOf: 1 });
 });
 
 t.test('200: history goes in pages', async (t) => {

@@ -8,6 +8,7 @@ import {
   getDeployment,
   listDeployments,
   rollbackTarget,
+  skipDeployment,
   startDeployment,
   succeedDeployment,
   type Acceptance,
@@ -85,6 +86,27 @@ t.test('accepting writes record, revision and work at once, or nothing', async (
   t.match(await accept(), { revision: 2 }, 'no gap');
 });
 
+t.test('what is skipped is recorded without a revision, and nothing else changes', async (t) => {
+  const { pool, app, accept } = await world(t);
+  const running = await accept();
+  const about = { commit: 'c0ffee', commitMessage: 'Fix [skip ci]', commitAuthor: 'Ann', branch: 'main' };
+  const skip = (dedupKey = 'd1') =>
+    transaction(pool, (client) =>
+      skipDeployment(client, { workloadId: app.id, trigger: 'webhook', reason: 'Not wanted.', dedupKey, ...about }),
+    );
+  const first = await skip();
+  t.match(first, { revision: null, state: 'skipped', created: true });
+  t.match(await skip(), { id: first.id, created: false }, 'the same delivery');
+  t.match(await accept({ dedupKey: 'd1' }), { id: first.id, state: 'skipped', created: false });
+  const entry = await getDeployment(pool, first.id);
+  t.match(entry, { revision: null, state: 'skipped', image: '', reason: 'Not wanted.', current: false, ...about });
+  t.type(entry?.endedAt, Date);
+  t.equal((await getDeployment(pool, running.id))?.state, 'accepted', 'nothing is superseded');
+  t.match(await accept({ ...about, commitMessage: undefined }), { revision: 2 }, 'no revision was taken');
+  t.match((await listDeployments(pool, app.id, { limit: 1 }))[0], { branch: 'main', commitMessage: null });
+  t.equal((await workOf(pool)).length, 2, 'no work');
+});
+
 t.test('twenty accepts at once number without gaps and leave one active', async (t) => {
   const { pool, app, accept } = await world(t);
   const accepted = await Promise.all(
@@ -98,7 +120,7 @@ t.test('twenty accepts at once number without gaps and leave one active', async 
         : accept({ image: `r/api:${index}` }),
     ),
   );
-  const revisions = accepted.flatMap((each) => (each ? [each.revision] : [])).sort((a, b) => a - b);
+  const revisions = accepted.flatMap((each) => (each ? [each.revision ?? 0] : [])).sort((a, b) => a - b);
   t.same(
     revisions,
     Array.from({ length: 15 }, (_, index) => index + 1),
