@@ -3,7 +3,7 @@ import { write } from 'node:fs';
 import { workerData } from 'node:worker_threads';
 
 /** How often the thread looks. */
-const lookEveryMs = 100;
+const lookEveryMs = 250;
 /** A look that comes later than this was held up by whatever held up the main thread too. */
 const onTimeMs = 3 * lookEveryMs;
 const stdout = 1;

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 
 /** The main thread takes a step at least this often. */
-const beatEveryMs = 100;
+const beatEveryMs = 250;
 /** A main thread that took no step for so long does not come back soon enough: the process ends, and is started anew. */
 const stallMs = 2_000;
 

@@ -4,7 +4,7 @@ import type { Clock } from '../domain/clock.ts';
 import { catalogue, type QueueDefinition } from '../queues/catalogue.ts';
 import type { JobQueue } from './job-queue.ts';
 import type { BusMetrics } from './metrics.ts';
-import { claimDue, returnClaims } from './work-table.ts';
+import { claimDue, dueKinds, returnClaims } from './work-table.ts';
 
 /** A wake-up that was missed costs this much; so does the step from one failure to the next. */
 const defaultPollMs = 1_000;
@@ -40,6 +40,7 @@ export interface Dispatcher {
 export function createDispatcher(dependencies: DispatcherDependencies): Dispatcher {
   const { pool, queues, clock, log, metrics, pollMs = defaultPollMs } = dependencies;
   const definitionOf = dependencies.definitionOf ?? ((name): QueueDefinition => catalogue[name]);
+  const names = queues.map(({ name }) => name);
   const stopping = new AbortController();
   let running: Promise<void> | undefined;
   let woken = false;
@@ -84,7 +85,8 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     while (!stopping.signal.aborted) {
       woken = false;
       try {
-        for (const queue of queues) {
+        const due = await dueKinds(pool, names);
+        for (const queue of queues.filter(({ name }) => due.has(name))) {
           while (!stopping.signal.aborted && (await handOver(queue))) continue;
         }
         if (failing) log.info('dispatcher works again');

@@ -15,6 +15,16 @@ export interface BegunWork {
   failures: number;
 }
 
+/** Of these kinds, those of which something is due: one look at all of them, which finds nothing most of the time. */
+export async function dueKinds(database: Database, kinds: readonly QueueName[]): Promise<ReadonlySet<QueueName>> {
+  const { rows } = await database.query<{ kind: QueueName }>(
+    `SELECT kind FROM unnest($1::text[]) AS asked (kind) WHERE EXISTS (
+       SELECT 1 FROM work WHERE work.kind = asked.kind AND state = 'pending' AND COALESCE(leased_until, due_at) <= now())`,
+    [kinds],
+  );
+  return new Set(rows.map(({ kind }) => kind));
+}
+
 /**
  * Takes due rows of one kind, the longest due first, and leases them: each counts as one more attempt. Rows that another
  * dispatcher is taking at the same moment are skipped, so that no attempt is handed over twice.

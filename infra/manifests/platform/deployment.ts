@@ -1,7 +1,15 @@
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { managedLabels } from '../../../runtime/domain/labels.ts';
 import { componentLabels, systemObject, type Manifest } from './object.ts';
-import { containerSecurity, podSecurity, resources, secretMounts, secretVolumes, type VolumeMount } from './pod.ts';
+import {
+  containerSecurity,
+  podSecurity,
+  resources,
+  secretMounts,
+  secretVolumes,
+  type ProbePace,
+  type VolumeMount,
+} from './pod.ts';
 import type { PlatformProcess } from './processes.ts';
 
 /** Longer than a process needs to drain (25 s at most, `runtime/host/lifecycle.ts`). */
@@ -36,7 +44,7 @@ function update({ serves }: PlatformProcess): object {
 }
 
 function podSpec(platformProcess: PlatformProcess, image: string): object {
-  const { name, main, args, before, replicas, kubernetes, secrets, failpoints } = platformProcess;
+  const { name, main, args, before, replicas, kubernetes, secrets, failpoints, probes: pace } = platformProcess;
   const container = {
     image,
     env: environment(platformProcess),
@@ -61,7 +69,7 @@ function podSpec(platformProcess: PlatformProcess, image: string): object {
     ...(before && {
       initContainers: [{ name: before.name, ...container, command: command(before.main) }],
     }),
-    containers: [{ name, ...container, command: command(main, args), ports: ports(platformProcess), ...probes }],
+    containers: [{ name, ...container, command: command(main, args), ports: ports(platformProcess), ...probes(pace) }],
     volumes: [
       { name: temporary.name, emptyDir: {} },
       ...secretVolumes(secrets),
@@ -96,19 +104,22 @@ function ports({ serves }: PlatformProcess): object[] {
 }
 
 const health = { path: '/health', port: 'admin' };
-const probes = {
-  // A minute to come up on a busy machine, before the liveness probe begins to count.
-  startupProbe: { httpGet: health, periodSeconds: 1, failureThreshold: 60 },
-  livenessProbe: {
-    httpGet: health,
-    periodSeconds: 5,
-    timeoutSeconds: 5,
-    failureThreshold: 3,
-    // Whoever hangs has nothing to drain, and the ingress waits for a checker that hangs as long as it lives.
-    terminationGracePeriodSeconds: 5,
-  },
-  readinessProbe: { httpGet: { path: '/ready', port: 'admin' }, periodSeconds: 2, timeoutSeconds: 2 },
-};
+
+function probes({ ready, alive }: ProbePace): object {
+  return {
+    // A minute to come up on a busy machine, before the liveness probe begins to count.
+    startupProbe: { httpGet: health, periodSeconds: 1, failureThreshold: 60 },
+    livenessProbe: {
+      httpGet: health,
+      periodSeconds: alive,
+      timeoutSeconds: 5,
+      failureThreshold: 3,
+      // Whoever hangs has nothing to drain, and the ingress waits for a checker that hangs as long as it lives.
+      terminationGracePeriodSeconds: 5,
+    },
+    readinessProbe: { httpGet: { path: '/ready', port: 'admin' }, periodSeconds: ready, timeoutSeconds: 2 },
+  };
+}
 
 /** Two replicas on one node would both go with it; on a cluster of one node they still run. */
 function spread(name: string): object {

@@ -5,6 +5,7 @@ import { processDeployment } from './deployment.ts';
 import { systemNamespaceManifest } from './namespace.ts';
 import { consoleRoute, disruptionBudget, processService, storesPolicy } from './network.ts';
 import { systemObject, type Manifest } from './object.ts';
+import { probePace } from './pod.ts';
 import { platformProcesses, processNames } from './processes.ts';
 import { gateScrape } from './scrape.ts';
 import type { PlatformSettings } from './settings.ts';
@@ -25,11 +26,16 @@ export interface Installation {
 /** The whole installation of these settings. Pure: the same settings make the same objects. */
 export function installation(settings: PlatformSettings): Installation {
   const processes = platformProcesses(settings);
+  const pace = probePace(settings.others.profile);
   const all = processNames.map((name) => processes[name]);
   return {
     namespace: systemNamespaceManifest(),
     access: [...processNames.flatMap(accessManifests), ...['svc-postgres', 'svc-redis'].map(storeAccount)],
-    stores: [storesPolicy(), ...postgresManifests(settings.images.postgres), ...redisManifests(settings.images.redis)],
+    stores: [
+      storesPolicy(),
+      ...postgresManifests(settings.images.postgres, pace),
+      ...redisManifests(settings.images.redis, pace),
+    ],
     platform: [
       systemObject(kinds.PlatformConfig, platformConfigName, { spec: platformConfigOf(settings) }),
       ...all.filter(({ serves }) => serves).map(processService),

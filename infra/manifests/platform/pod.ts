@@ -1,3 +1,4 @@
+import type { PlatformConfigSpec } from '../../../runtime/contracts/resources/platform-config.ts';
 import { systemSecrets, type SecretName } from './secrets.ts';
 
 /** The user of every image of the platform (infra/images). */
@@ -26,6 +27,21 @@ export const containerSecurity: object = {
 /** Requests and a memory limit. There is no CPU limit: it would throttle what the machine has to spare. */
 export function resources(request: { cpu: string; memory: string }, memoryLimit: string): object {
   return { requests: request, limits: { memory: memoryLimit } };
+}
+
+/** How often the kubelet asks a container that has started, in seconds. */
+export interface ProbePace {
+  ready: number;
+  storeReady: number;
+  alive: number;
+}
+
+/**
+ * With two replicas, the one that cannot serve is to be left out at once. In the profile `nano` there is no other one to
+ * send requests to, and on a machine at rest the probes are most of the work.
+ */
+export function probePace(profile: PlatformConfigSpec['profile'] | undefined): ProbePace {
+  return profile === 'nano' ? { ready: 10, storeReady: 20, alive: 20 } : { ready: 2, storeReady: 5, alive: 5 };
 }
 
 export interface VolumeMount {

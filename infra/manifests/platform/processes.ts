@@ -1,5 +1,6 @@
 import { publicUrl } from '../../../runtime/contracts/resources/platform-config.ts';
 import { trustedProxyArguments } from '../../../runtime/domain/trusted-proxies.ts';
+import { probePace, type ProbePace } from './pod.ts';
 import { secretFile, type SecretName } from './secrets.ts';
 import { consoleHost, type PlatformSettings } from './settings.ts';
 
@@ -28,6 +29,7 @@ export interface PlatformProcess {
   before?: { name: string; main: string };
   /** Requests and limit of memory, and requests of CPU. */
   size: { cpu: string; memory: string; memoryLimit: string };
+  probes: ProbePace;
   /** The directory of failpoints, for tests. */
   failpoints?: string;
 }
@@ -48,6 +50,7 @@ export const authzMemory: Readonly<Record<string, string>> = {
 /** The processes of an installation. What an environment leaves out has its default in `runtime/host/config.ts`. */
 export function platformProcesses(settings: PlatformSettings): Record<ProcessName, PlatformProcess> {
   const served = settings.others.profile === 'nano' ? 1 : 2;
+  const probes = probePace(settings.others.profile);
   const proxyArguments = trustedProxyArguments(settings.others.trustedProxies ?? []);
   return {
     'console-api': {
@@ -67,6 +70,7 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
       },
       before: { name: 'migrate', main: 'runtime/db/main.ts' },
       size: { cpu: '50m', memory: '128Mi', memoryLimit: '512Mi' },
+      probes,
     },
     'svc-workers': {
       name: 'svc-workers',
@@ -77,6 +81,7 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
       secrets: ['database', 'redis'],
       env: { ...database, ...redis },
       size: { cpu: '50m', memory: '128Mi', memoryLimit: '512Mi' },
+      probes,
       ...(settings.failpoints && { failpoints: failpointsDirectory }),
     },
     'svc-controllers': {
@@ -88,6 +93,7 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
       secrets: ['database'],
       env: database,
       size: { cpu: '50m', memory: '128Mi', memoryLimit: '512Mi' },
+      probes,
     },
     'svc-authz': {
       name: 'svc-authz',
@@ -99,6 +105,7 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
       secrets: ['database'],
       env: { ...database, ...authzMemory },
       size: { cpu: '50m', memory: '128Mi', memoryLimit: '512Mi' },
+      probes,
     },
     'svc-interceptor': {
       name: 'svc-interceptor',
@@ -109,6 +116,7 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
       secrets: [],
       env: {},
       size: { cpu: '50m', memory: '128Mi', memoryLimit: '512Mi' },
+      probes,
     },
   };
 }

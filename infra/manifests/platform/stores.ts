@@ -1,7 +1,15 @@
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { managedLabels } from '../../../runtime/domain/labels.ts';
 import { componentLabels, systemObject, type Manifest } from './object.ts';
-import { containerSecurity, podSecurity, resources, secretMounts, secretVolumes, type VolumeMount } from './pod.ts';
+import {
+  containerSecurity,
+  podSecurity,
+  resources,
+  secretMounts,
+  secretVolumes,
+  type ProbePace,
+  type VolumeMount,
+} from './pod.ts';
 import { secretFile, type SecretName } from './secrets.ts';
 
 /** What PostgreSQL and Redis differ in. */
@@ -46,16 +54,16 @@ const redis: Store = {
 };
 
 /** PostgreSQL: the platform's records. Pure. */
-export function postgresManifests(image: string): Manifest[] {
-  return storeManifests(postgres, image);
+export function postgresManifests(image: string, pace: ProbePace): Manifest[] {
+  return storeManifests(postgres, image, pace);
 }
 
 /** Redis: BullMQ's queues, kept in an append-only file. Pure. */
-export function redisManifests(image: string): Manifest[] {
-  return storeManifests(redis, image);
+export function redisManifests(image: string, pace: ProbePace): Manifest[] {
+  return storeManifests(redis, image, pace);
 }
 
-function storeManifests(store: Store, image: string): Manifest[] {
+function storeManifests(store: Store, image: string, pace: ProbePace): Manifest[] {
   const labels = componentLabels(store.name);
   return [
     systemObject(
@@ -74,7 +82,7 @@ function storeManifests(store: Store, image: string): Manifest[] {
           serviceName: store.name,
           replicas: 1,
           selector: { matchLabels: labels },
-          template: { metadata: { labels: { ...managedLabels(), ...labels } }, spec: podSpec(store, image) },
+          template: { metadata: { labels: { ...managedLabels(), ...labels } }, spec: podSpec(store, image, pace) },
           // The default storage class. A StatefulSet's claims cannot be changed later: grow them in place.
           volumeClaimTemplates: [
             {
@@ -89,7 +97,7 @@ function storeManifests(store: Store, image: string): Manifest[] {
   ];
 }
 
-function podSpec(store: Store, image: string): object {
+function podSpec(store: Store, image: string, { storeReady }: ProbePace): object {
   const scratch: VolumeMount[] = store.scratch.map((mountPath) => ({ name: mountPath.slice(1), mountPath }));
   return {
     serviceAccountName: store.name,
@@ -107,7 +115,11 @@ function podSpec(store: Store, image: string): object {
         // The first start makes the database cluster, which takes its time on a slow disk.
         startupProbe: { tcpSocket: { port: 'store' }, periodSeconds: 1, failureThreshold: 120 },
         livenessProbe: { tcpSocket: { port: 'store' }, periodSeconds: 20, timeoutSeconds: 5, failureThreshold: 3 },
-        readinessProbe: { exec: { command: ['sh', '-c', store.answers] }, periodSeconds: 5, timeoutSeconds: 3 },
+        readinessProbe: {
+          exec: { command: ['sh', '-c', store.answers] },
+          periodSeconds: storeReady,
+          timeoutSeconds: 3,
+        },
         securityContext: containerSecurity,
         resources: resources({ cpu: '50m', memory: store.memory.request }, store.memory.limit),
         volumeMounts: [{ name: 'data', mountPath: store.dataPath }, ...scratch, ...secretMounts([store.secret])],
