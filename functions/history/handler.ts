@@ -1,6 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
 import { z } from 'zod';
-import type { DeploymentView } from '../../runtime/contracts/api/apps.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { findApp, findLivingApp } from '../../runtime/host/app-request.ts';
@@ -8,7 +7,8 @@ import { accept } from '../../runtime/host/accept.ts';
 import { route, sessionOf, type Route } from '../../runtime/host/route.ts';
 import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
-import { getDeployment, listDeployments, rollbackTarget, type Deployment } from '../../runtime/records/deployments.ts';
+import { deploymentToView } from '../../runtime/records/deployment-view.ts';
+import { getDeployment, listDeployments, rollbackTarget } from '../../runtime/records/deployments.ts';
 import { invalidWebhookToken } from '../../runtime/records/webhooks.ts';
 import { deploymentSchema, historySchema, rollbackSchema } from './schema.ts';
 
@@ -28,30 +28,6 @@ export interface HistoryDependencies {
 
 const tag = 'history';
 const path = '/projects/:project/apps/:app';
-
-function toView(entry: Deployment): DeploymentView {
-  const { id, app, revision, image, trigger, current, commit, commitMessage, commitAuthor, branch } = entry;
-  const { actor, reason, rollbackOf } = entry;
-  return {
-    id,
-    app,
-    ...(revision !== null && { revision }),
-    ...(image !== '' && { image }),
-    ...(commit !== null && { commit }),
-    ...(commitMessage !== null && { commitMessage }),
-    ...(commitAuthor !== null && { commitAuthor }),
-    ...(branch !== null && { branch }),
-    trigger,
-    ...(actor !== null && { actor }),
-    status: entry.state,
-    ...(reason !== null && { reason }),
-    ...(rollbackOf !== null && { rollbackOf }),
-    current,
-    acceptedAt: entry.acceptedAt.toISOString(),
-    ...(entry.startedAt && { startedAt: entry.startedAt.toISOString() }),
-    ...(entry.endedAt && { endedAt: entry.endedAt.toISOString() }),
-  };
-}
 
 /** An environment's name has no hyphen, so the namespace splits in one way only (decision 0001). */
 function projectOf(namespace: string): string {
@@ -83,7 +59,7 @@ export function createHistoryRoutes(dependencies: HistoryDependencies): Route[] 
         return {
           status: 200,
           body: {
-            items: shown.map(toView),
+            items: shown.map(deploymentToView),
             ...(found.length > limit && last && { nextCursor: last.id }),
           },
         };
@@ -140,7 +116,7 @@ export function createHistoryRoutes(dependencies: HistoryDependencies): Route[] 
           if (workloadId !== entry?.workloadId) throw invalidWebhookToken();
         }
         if (!entry) throw new Problem('not_found', `The project "${project}" has no deployment of this id.`);
-        return { status: 200, body: toView(entry) };
+        return { status: 200, body: deploymentToView(entry) };
       },
     }),
   ];

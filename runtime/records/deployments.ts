@@ -11,6 +11,7 @@ export interface Deployment {
   id: Id;
   workloadId: Id;
   namespace: string;
+  environment: string;
   app: string;
   /** Null for one that was skipped. */
   revision: number | null;
@@ -32,7 +33,7 @@ export interface Deployment {
   endedAt: Date | null;
 }
 
-const columns = `d.id, d.workload_id AS "workloadId", w.namespace, w.name AS app, d.revision, d.trigger, d.state, d.image,
+const columns = `d.id, d.workload_id AS "workloadId", w.namespace, w.environment, w.name AS app, d.revision, d.trigger, d.state, d.image,
   d.digest, d.commit, d.commit_message AS "commitMessage", d.commit_author AS "commitAuthor", d.branch, d.actor,
   d.rollback_of AS "rollbackOf", d.reason, d.accepted_at AS "acceptedAt", d.started_at AS "startedAt", d.ended_at AS "endedAt",
   (d.state = 'succeeded' AND d.revision = (SELECT max(revision) FROM deployments

@@ -119,6 +119,7 @@ export const deploymentAccepted = z.object({
 export const deploymentView = z.object({
   id: z.uuid(),
   app: z.string(),
+  environment: z.string().optional(),
   /** Absent for one that was skipped. */
   revision: z.int().optional(),
   /** Absent while there is none: of a build that has not ended, and of what was skipped. */
