@@ -18,6 +18,8 @@ import { connectKube } from '../runtime/kube/connect.ts';
 import { createInformer } from '../runtime/kube/informer.ts';
 import { catalogue, type QueueName } from '../runtime/queues/catalogue.ts';
 import { nudgeRollouts } from '../runtime/records/work.ts';
+import { createKeepLog } from './builds/log.ts';
+import { createBuildProcessor } from './builds/process.ts';
 import { createHousekeepingProcessor } from './housekeeping/process.ts';
 import { ensureHousekeeping } from './housekeeping/store.ts';
 import { createRolloutProcessor } from './rollouts/process.ts';
@@ -50,6 +52,7 @@ await runProcess({
 
     const processors: Processors = {
       rollouts: createRolloutProcessor({ pool, kube, failpoint: createFailpoints(config.failpoints.dir) }),
+      builds: createBuildProcessor({ pool, kube, keepLog: createKeepLog({ pool, kube }) }),
       housekeeping: createHousekeepingProcessor({ pool, clock }),
     };
     const names = Object.keys(catalogue) as QueueName[];

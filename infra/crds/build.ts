@@ -2,6 +2,7 @@ import { buildSpec } from '../../runtime/contracts/resources/build.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { dnsLabelMax, workloadNameMax } from '../../runtime/domain/names.ts';
 import { customResource } from './definition.ts';
+import { refineGitSource } from './git-source.ts';
 import { buildStatus } from './status.ts';
 import { schemaAt } from './structural-schema.ts';
 
@@ -21,14 +22,8 @@ export const buildDefinition = customResource({
   ],
   refine: (schema) => {
     schemaAt(schema, 'spec.app').maxLength = workloadNameMax;
-    const { url, commit } = schemaAt(schema, 'spec.source').properties ?? {};
-    // Nothing that a program or a shell could take for something else, and no password.
-    if (url)
-      Object.assign(url, {
-        maxLength: 512,
-        pattern: '^(https?://|ssh://([a-z_][a-z0-9_-]*@)?)[A-Za-z0-9][A-Za-z0-9._~:/%+-]*$',
-      });
-    if (commit) Object.assign(commit, { maxLength: 64, pattern: '^[0-9a-f]{7,64}$' });
+    schemaAt(schema, 'spec.namespace').maxLength = dnsLabelMax;
+    refineGitSource(schemaAt(schema, 'spec.source'));
     schemaAt(schema, 'spec')['x-kubernetes-validations'] = [
       { rule: 'self == oldSelf', message: 'a build is never changed; make another one' },
     ];

@@ -114,6 +114,11 @@ export const buildStatus = shapeOf<BuildStatus>()({
   message: text,
   startedAt: z.iso.datetime().exactOptional(),
   endedAt: z.iso.datetime().exactOptional(),
+  image: text,
+  digest: text,
+  commit: text,
+  commitMessage: text,
+  commitAuthor: text,
 });
 
 /** What the Project controller reports. */

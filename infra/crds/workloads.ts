@@ -4,6 +4,7 @@ import { jobSpec } from '../../runtime/contracts/resources/job.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { dnsNameMax, workloadNameMax } from '../../runtime/domain/names.ts';
 import { customResource } from './definition.ts';
+import { refineGitSource } from './git-source.ts';
 import { appStatus, functionStatus, jobStatus } from './status.ts';
 import { schemaAt, type StructuralSchema, type Validation } from './structural-schema.ts';
 
@@ -31,6 +32,7 @@ export const appDefinition = customResource({
   refine: (schema) => {
     schemaAt(schema, 'spec.image').maxLength = 512;
     schemaAt(schema, 'spec.hostname').maxLength = dnsNameMax;
+    refineGitSource(schemaAt(schema, 'spec.git'));
     schemaAt(schema, 'spec.env')['x-kubernetes-list-type'] = 'map';
     schemaAt(schema, 'spec.env')['x-kubernetes-list-map-keys'] = ['name'];
     // The fence of every rollout: a late worker must never bring an older release back (design: fencing).

@@ -8,6 +8,9 @@ export const apiVersion = 'platform.svc/v1';
 /** The namespace in which the platform's own processes run. */
 export const systemNamespace = 'svc-system';
 
+/** The namespace in which images are built, apart from the platform and from what it runs. */
+export const buildNamespace = 'svc-builds';
+
 export const managedByLabel = 'app.kubernetes.io/managed-by';
 /** The value that spec.md §3.3 gives for every object that the platform creates. */
 export const managedByValue = 'kipper';

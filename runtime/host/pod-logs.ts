@@ -24,8 +24,8 @@ export async function readPodLogs(
   return pods;
 }
 
-/** Undefined while there is none: before the container has started, or after the pod has gone. */
-async function readLog(
+/** A container's log; undefined while there is none: before the container has started, or after the pod has gone. */
+export async function readLog(
   kube: Pick<KubeClient, 'text'>,
   namespace: string,
   pod: string,

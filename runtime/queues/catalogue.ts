@@ -34,6 +34,18 @@ export const catalogue = {
     timeoutMs: 15_000,
     concurrency: 8,
   },
+  /**
+   * The image of one deployment from its git source; the record is `deployments.id`. A step starts the build, looks how
+   * far it is or stops it, and returns: it never waits for the build.
+   */
+  builds: {
+    payload: workPayload,
+    attempts: 20,
+    backoffMs: 1_000,
+    backoffMaxMs: 60_000,
+    timeoutMs: 30_000,
+    concurrency: 4,
+  },
   /** Folding of usage and purging of what is old. One row, {@link housekeepingId}, which is due again every hour. */
   housekeeping: {
     payload: workPayload,
@@ -50,6 +62,9 @@ export const catalogue = {
  * to get ready (`progressDeadlineSeconds`), and room for queues and outages.
  */
 export const rolloutDeadlineMs = 10 * 60_000;
+
+/** A build that has not come to its end so long after its acceptance, in ms, fails; queues and outages included. */
+export const buildDeadlineMs = 30 * 60_000;
 
 /** The one record of the queue `housekeeping`. */
 export const housekeepingId = '00000000-0000-7000-8000-000000000001';

@@ -15,7 +15,8 @@ export type EndingDeployments = { id: Id; from?: readonly DeploymentState[] } | 
 
 /**
  * Writes the end of deployments: the only place that does. The same statement puts the notifications of the project's
- * enabled targets and the work on them into the outbox, so that neither exists without the other. Whoever writes more in
+ * enabled targets and the work on them into the outbox, so that neither exists without the other; what is being built for them is
+ * due to be stopped. Whoever writes more in
  * the same transaction and takes the app's row for it (`acceptDeployment` does) takes that first.
  * @returns the ids of those that it ended; none when they had ended already
  */
@@ -25,7 +26,7 @@ export async function recordEnds(
   { state, reason }: DeploymentEnd,
 ): Promise<Id[]> {
   const one = 'id' in which;
-  const { rows } = await database.query<{ id: Id; notified: boolean }>(
+  const { rows } = await database.query<{ id: Id; due: boolean }>(
     `WITH ended AS (
        UPDATE deployments SET state = $2, reason = $3, ended_at = clock_timestamp()
        WHERE ${one ? 'id' : 'workload_id'} = $1 AND ended_at IS NULL AND ($4::text[] IS NULL OR state = ANY($4))
@@ -40,11 +41,14 @@ export async function recordEnds(
          AND (target.environments IS NULL OR workloads.environment = ANY(target.environments))
        RETURNING id),
      queued AS (
-       INSERT INTO work (id, kind, record_id) SELECT gen_random_uuid(), 'notifications', id FROM notified)
-     SELECT id, EXISTS (SELECT FROM notified) AS notified FROM ended`,
+       INSERT INTO work (id, kind, record_id) SELECT gen_random_uuid(), 'notifications', id FROM notified),
+     stopped AS (
+       UPDATE work SET due_at = LEAST(due_at, now()) FROM ended
+       WHERE kind = 'builds' AND record_id = ended.id AND work.state = 'pending' RETURNING 1)
+     SELECT id, EXISTS (SELECT FROM notified) OR EXISTS (SELECT FROM stopped) AS due FROM ended`,
     [one ? which.id : which.workloadId, state, reason ?? null, (one ? which.from : undefined) ?? null],
   );
-  if (rows[0]?.notified) await wakeDispatcher(database);
+  if (rows[0]?.due) await wakeDispatcher(database);
   return rows.map(({ id }) => id);
 }
 

@@ -55,7 +55,8 @@ export interface CommitDetails {
 export type NewDeployment = AppReference &
   CommitDetails & {
     trigger: DeploymentTrigger;
-    image: string;
+    /** None for one whose image is built first: its `image` is '' until then. */
+    image?: string | undefined;
     digest?: string | undefined;
     /** Who did it, such as a person's address. */
     actor?: string | undefined;
@@ -113,12 +114,13 @@ export async function acceptDeployment(client: PoolClient, request: NewDeploymen
        dedup_key, commit_message, commit_author, branch, accepted_at)
      VALUES ($1, $2, $3, $4, 'accepted', $5, $6, $7, $8, $9, $10, $11, $12, $13, clock_timestamp())`,
     [
-      ...[id, workloadId, revision, request.trigger, request.image, request.digest ?? null, request.commit ?? null],
+      ...[id, workloadId, revision, request.trigger],
+      ...[request.image ?? '', request.digest ?? null, request.commit ?? null],
       ...[request.actor ?? null, request.rollbackOf ?? null, request.dedupKey ?? null],
       ...[request.commitMessage ?? null, request.commitAuthor ?? null, request.branch ?? null],
     ],
   );
-  await insertWork(client, 'rollouts', id);
+  await insertWork(client, request.image === undefined ? 'builds' : 'rollouts', id);
   return { id, revision, state: 'accepted', created: true };
 }
 
@@ -247,7 +249,8 @@ export async function restartTarget(
   await client.query('SELECT 1 FROM workloads WHERE id = $1 FOR NO KEY UPDATE', [workloadId]);
   const { rows } = await client.query<Pick<RollbackTarget, 'image' | 'digest' | 'commit'>>(
     `SELECT image, digest, commit FROM deployments
-     WHERE workload_id = $1 AND revision IS NOT NULL AND state NOT IN ('superseded', 'cancelled', 'skipped')
+     WHERE workload_id = $1 AND revision IS NOT NULL AND image <> ''
+       AND state NOT IN ('superseded', 'cancelled', 'skipped')
      ORDER BY revision DESC LIMIT 1`,
     [workloadId],
   );
@@ -255,10 +258,40 @@ export async function restartTarget(
   throw new Problem('not_ready', 'The app has no deployment yet; its first one has the variables and secrets of now.');
 }
 
-/** accepted → rolling_out; false when it was not accepted any more. */
+/** accepted → building; false when it was not accepted any more. */
+export async function startBuild(database: Database, id: Id): Promise<boolean> {
+  const { rowCount } = await database.query(
+    `UPDATE deployments SET state = 'building', started_at = clock_timestamp() WHERE id = $1 AND state = 'accepted'`,
+    [id],
+  );
+  return rowCount === 1;
+}
+
+/** What a build made. */
+export interface BuiltImage {
+  image: string;
+  digest: string;
+  commit: string;
+}
+
+/**
+ * Gives a deployment the image that was built for it, with the work that rolls it out, in the caller's transaction; false,
+ * and nothing is written, when it was not building any more.
+ */
+export async function deployBuilt(client: ClientBase, id: Id, { image, digest, commit }: BuiltImage): Promise<boolean> {
+  const { rowCount } = await client.query(
+    `UPDATE deployments SET image = $2, digest = $3, commit = $4, built_at = clock_timestamp()
+     WHERE id = $1 AND state = 'building' AND built_at IS NULL`,
+    [id, image, digest, commit],
+  );
+  if (rowCount === 1) await insertWork(client, 'rollouts', id);
+  return rowCount === 1;
+}
+
+/** accepted or building → rolling_out; false when it is neither any more. */
 export async function startDeployment(database: Database, id: Id): Promise<boolean> {
   const { rowCount } = await database.query(
-    `UPDATE deployments SET state = 'rolling_out', started_at = clock_timestamp()
+    `UPDATE deployments SET state = 'rolling_out', started_at = COALESCE(started_at, clock_timestamp())
      WHERE id = $1 AND state IN ('accepted', 'building')`,
     [id],
   );

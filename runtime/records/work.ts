@@ -29,6 +29,16 @@ export async function finishWork(database: Database, kind: QueueName, recordIds:
   );
 }
 
+/** Makes the unfinished work on records due now; while an attempt is under way another one follows it. */
+export async function hastenWork(database: Database, kind: QueueName, recordIds: readonly Id[]): Promise<void> {
+  if (recordIds.length === 0) return;
+  const { rowCount } = await database.query(
+    `UPDATE work SET due_at = LEAST(due_at, now()) WHERE kind = $1 AND record_id = ANY($2) AND state = 'pending'`,
+    [kind, recordIds],
+  );
+  if (rowCount) await wakeDispatcher(database);
+}
+
 /**
  * Makes the work on an app's active deployments due now: something happened that it waits for. While an attempt is under
  * way another one follows it, since that one may have looked too early.

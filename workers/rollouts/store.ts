@@ -26,8 +26,8 @@ const graceMs = 60_000;
 export async function findRollout(pool: Pool, id: Id): Promise<Rollout | undefined> {
   const { rows } = await pool.query<Rollout>(
     `SELECT d.id, d.workload_id AS "workloadId", w.namespace, w.name, d.revision, d.state, d.image, d.digest,
-       d.accepted_at + $2 * interval '1 ms' AS deadline, d.accepted_at + $2 * interval '1 ms' <= now() AS overdue,
-       d.accepted_at + ($2 + $3) * interval '1 ms' <= now() AS expired
+       COALESCE(d.built_at, d.accepted_at) + $2 * interval '1 ms' AS deadline, COALESCE(d.built_at, d.accepted_at) + $2 * interval '1 ms' <= now() AS overdue,
+       COALESCE(d.built_at, d.accepted_at) + ($2 + $3) * interval '1 ms' <= now() AS expired
      FROM deployments d JOIN workloads w ON w.id = d.workload_id WHERE d.id = $1 AND d.revision IS NOT NULL`,
     [id, rolloutDeadlineMs, graceMs],
   );

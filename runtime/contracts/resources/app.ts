@@ -25,6 +25,16 @@ export const securitySettings = z.object({
 
 export type SecuritySettings = z.infer<typeof securitySettings>;
 
+/** Where the app's images are built from; credentials lie in a Secret of the app (`domain/git-source.ts` has the grammar). */
+export const appGitSource = z.object({
+  url: z.string(),
+  branch: z.string(),
+  /** The folder of the repository that is built; default its root. */
+  path: z.string().optional(),
+  /** The Dockerfile, seen from that folder. */
+  dockerfile: z.string().optional(),
+});
+
 export const appSpec = z.object({
   /** The image of the first deployment. After that `release` rules. */
   image: z.string(),
@@ -48,6 +58,8 @@ export const appSpec = z.object({
     .optional(),
   volumes: z.array(volumeMount).max(20).optional(),
   gate: z.object({ enabled: z.boolean() }).optional(),
+  /** With it the app's images are built, and none is taken from elsewhere. */
+  git: appGitSource.optional(),
   release: release.optional(),
 });
 

@@ -3,13 +3,24 @@ import type { Condition, KubeObject } from '../kubernetes.ts';
 
 /** One build; what it says is never changed. */
 export const buildSpec = z.object({
-  /** The App of the same environment that the image is for. */
+  /** The App that the image is for. */
   app: z.string(),
+  /** The App's namespace; default the build's own. */
+  namespace: z.string().optional(),
+  /** The deployment that waits for the image, and its revision, which becomes the image's tag. */
+  deploymentId: z.uuid().optional(),
+  revision: z.int().min(1).optional(),
   source: z.object({
     /** A git repository, over https, http or ssh. No credentials: they do not belong into an object that many may read. */
     url: z.string(),
-    /** The commit, as 7 to 64 hexadecimal digits; the newest of the default branch when absent. */
+    /** The commit, as 7 to 64 hexadecimal digits; the newest of the branch when absent. */
     commit: z.string().optional(),
+    /** Default the repository's own. */
+    branch: z.string().optional(),
+    /** The folder that is built; default the repository's root. */
+    path: z.string().optional(),
+    /** The Dockerfile, seen from that folder. */
+    dockerfile: z.string().optional(),
   }),
 });
 
@@ -23,6 +34,13 @@ export interface BuildStatus {
   message?: string;
   startedAt?: string;
   endedAt?: string;
+  /** For `succeeded`: what was made, as nodes pull it and by its digest, and of which commit. */
+  image?: string;
+  digest?: string;
+  commit?: string;
+  /** Of that commit: the first line of its message, and who wrote it. */
+  commitMessage?: string;
+  commitAuthor?: string;
   conditions?: Condition[];
 }
 

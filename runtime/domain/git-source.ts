@@ -1,0 +1,103 @@
+import { Problem } from './problem.ts';
+
+/** Where an app's image is built from. */
+export interface GitSource {
+  /** A repository over https, http or ssh (also as `user@host:path`), without credentials. */
+  url: string;
+  branch: string;
+  /** The folder of the repository that is built; default its root. */
+  path?: string | undefined;
+  /** The Dockerfile, seen from that folder; default `Dockerfile`, and without one what `package.json` or `requirements.txt` say. */
+  dockerfile?: string | undefined;
+}
+
+/** The most that each part may be long, in characters. */
+export const gitLengths = { url: 512, branch: 244, path: 400, commit: 64 } as const;
+
+const host = String.raw`(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])`;
+const user = '[A-Za-z_][A-Za-z0-9_.-]*';
+
+/**
+ * The grammar of each part, as the management API and the custom resources check it alike. They are narrower than git's
+ * own: nothing that git, ssh or a shell could take for an option, another protocol, a variable or a second command, and
+ * no password. A branch also follows https://git-scm.com/docs/git-check-ref-format.
+ */
+export const gitPatterns = {
+  url: `^(?:https?://${host}(?::[0-9]{1,5})?/[A-Za-z0-9._~/%+@-]+|ssh://(?:${user}@)?${host}(?::[0-9]{1,5})?/[A-Za-z0-9._~/%+@-]+|${user}@${host}:[A-Za-z0-9._~][A-Za-z0-9._~/%+@-]*)$`,
+  branch: '^[A-Za-z0-9_][A-Za-z0-9_.+@=-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.+@=-]*)*$',
+  path: '^[A-Za-z0-9_.@+][A-Za-z0-9_.@+-]*(?:/[A-Za-z0-9_.@+][A-Za-z0-9_.@+-]*)*$',
+  commit: '^(?:[0-9a-f]{7,40}|[0-9a-f]{64})$',
+} as const;
+
+const [urlShape, branchShape, pathShape, commitShape] = [
+  new RegExp(gitPatterns.url),
+  new RegExp(gitPatterns.branch),
+  new RegExp(gitPatterns.path),
+  new RegExp(gitPatterns.commit),
+];
+
+/** Whether a path has a part that leads elsewhere or into git's own folder. */
+function leadsAstray(path: string): boolean {
+  return path.split('/').some((part) => /^(?:\.+|\.git)$/i.test(part));
+}
+
+/** Whether this may be a commit's name: 7 to 40 hexadecimal digits, or all 64 of SHA-256. */
+export function isCommit(text: string): boolean {
+  return commitShape.test(text);
+}
+
+/** Whether two names, of which either may be shortened, are of one commit. Pure. */
+export function isSameCommit(a: string, b: string): boolean {
+  return a.startsWith(b) || b.startsWith(a);
+}
+
+/** @throws Problem `invalid_value` */
+export function checkCommit(commit: string, field = 'commit'): string {
+  if (isCommit(commit)) return commit;
+  throw refusal(field, `"${shown(commit)}" is no commit; give 7 to 40 hexadecimal digits in lower case.`);
+}
+
+/**
+ * Checks every part of a git source. The address is refused here when nothing about it could be right; whether it
+ * answers, and to whom, shows when it is polled. @throws Problem `invalid_value` that names the part
+ */
+export function checkGitSource<Source extends GitSource>(source: Source): Source {
+  const { url, branch, path, dockerfile } = source;
+  if (url.length > gitLengths.url || !urlShape.test(url) || hasPassword(url)) {
+    throw refusal(
+      'url',
+      hasPassword(url)
+        ? 'The address has a user or password in it; give the address alone, and the token with --token-file.'
+        : `"${shown(url)}" is no address of a repository; give one like https://git.example.com/shop/api.git or git@git.example.com:shop/api.git.`,
+    );
+  }
+  if (
+    branch.length > gitLengths.branch ||
+    !branchShape.test(branch) ||
+    /\.\.|@\{|\.lock(?:\/|$)|\.(?:\/|$)/.test(branch)
+  ) {
+    throw refusal('branch', `"${shown(branch)}" is no branch; give its name alone, such as main or release/2.`);
+  }
+  for (const [field, value] of [
+    ['path', path],
+    ['dockerfile', dockerfile],
+  ] as const) {
+    if (value === undefined || (value.length <= gitLengths.path && pathShape.test(value) && !leadsAstray(value)))
+      continue;
+    throw refusal(field, `"${shown(value)}" is no path within the repository; give one like services/api.`);
+  }
+  return source;
+}
+
+/** Of http addresses any user counts: what stands there is a credential. Of ssh ones only a password does. */
+function hasPassword(url: string): boolean {
+  return /^https?:\/\/[^/]*@/i.test(url) || /^ssh:\/\/[^/@]*:[^/@]*@/i.test(url);
+}
+
+function shown(value: string): string {
+  return value.slice(0, 100);
+}
+
+function refusal(field: string, message: string): Problem {
+  return new Problem('invalid_value', message, { details: { field } });
+}

@@ -1,0 +1,142 @@
+import t from 'tap';
+import { checkCommit, checkGitSource, gitPatterns, isSameCommit } from '../../../runtime/domain/git-source.ts';
+
+const source = { url: 'https://git.example.com/shop/api.git', branch: 'main' };
+const refused = (part: object, field: string) =>
+  t.throws(
+    () => checkGitSource({ ...source, ...part }),
+    { code: 'invalid_value', details: { field } },
+    JSON.stringify(part),
+  );
+
+t.test('addresses over https, http and ssh are taken as they are', async (t) => {
+  for (const url of [
+    'https://github.com/shop/api',
+    'http://10.0.0.7:3000/shop/api.git',
+    'https://git.example.com:8443/~team/a%20b.git',
+    'ssh://git@git.example.com/shop/api.git',
+    'ssh://git.example.com:2222/shop/api.git',
+    'git@git.example.com:shop/api.git',
+    'https://[2001:db8::1]/x.git',
+  ]) {
+    t.equal(checkGitSource({ ...source, url }).url, url);
+    t.match(url, new RegExp(gitPatterns.url), 'the custom resource takes it, too');
+  }
+});
+
+t.test('other protocols, credentials and what could be taken for an option are refused', async () => {
+  for (const url of [
+    'file:///etc/passwd',
+    '/srv/repo.git',
+    './repo',
+    '../repo',
+    'ext::sh -c id',
+    'git://git.example.com/x.git',
+    'git+ssh://git.example.com/x',
+    'ftp://git.example.com/x',
+    'fd::3',
+    'https::http://git.example.com/x',
+    '-uexec',
+    '--upload-pack=id',
+    'ssh://-oProxyCommand=id/x',
+    'ssh://git@-oProxyCommand=id/x',
+    'git@-oProxyCommand=id:x',
+    '-oProxyCommand=id@host:x',
+    'git@git.example.com:-x',
+    'https://user@git.example.com/x',
+    'https://user:secret@git.example.com/x',
+    'https://token@git.example.com/x',
+    'ssh://git:secret@git.example.com/x',
+    'https://git.example.com',
+    'https://git.example.com/x?y=1',
+    'https://git.example.com/x#y',
+    'https://git.example.com/x y',
+    'https://git.example.com/$(id)',
+    'https://git.example.com/x;id',
+    'https://git.example.com/`id`',
+    'https://git.example.com/x\nid',
+    'HTTPS://git.example.com/x',
+    `https://git.example.com/${'x'.repeat(600)}`,
+    '',
+  ]) {
+    refused({ url }, 'url');
+  }
+});
+
+t.test('a branch is a name that git, a shell and a log can carry', async (t) => {
+  for (const branch of ['main', 'release/2.1', 'feature/a+b@c', 'v1', '_x', 'refs/heads/main']) {
+    t.equal(checkGitSource({ ...source, branch }).branch, branch);
+  }
+  for (const branch of [
+    ...['', '-x', '--upload-pack=id', '/x', 'x/', 'a//b', 'a..b', 'a.lock', 'a.lock/b', 'a.', 'a./b', '.a', 'a/.b'],
+    ...[
+      'a b',
+      'a;id',
+      '$(id)',
+      '`id`',
+      'a|b',
+      'a&b',
+      'a>b',
+      'a\nb',
+      'a@{1}',
+      'a~1',
+      'a^',
+      'a:b',
+      'a?',
+      'a*',
+      'a[',
+      'a\\b',
+    ],
+    ...['a/-b', 'ä', 'x'.repeat(245)],
+  ]) {
+    refused({ branch }, 'branch');
+  }
+});
+
+t.test('folder and Dockerfile lie within the repository', async (t) => {
+  for (const path of ['api', 'services/api', '.docker/api', 'a/@scope/b-c', 'a..b']) {
+    t.equal(checkGitSource({ ...source, path, dockerfile: path }).path, path);
+  }
+  for (const path of [
+    '',
+    '/',
+    '/etc',
+    '..',
+    '../x',
+    'a/../../x',
+    'a/..',
+    '.',
+    './a',
+    '-x',
+    'a/-x',
+    'a//b',
+    '.git',
+    'a/.GIT/x',
+    'a b',
+    '$HOME',
+    'a;b',
+    'a\0b',
+  ]) {
+    refused({ path }, 'path');
+    refused({ dockerfile: path }, 'dockerfile');
+  }
+});
+
+t.test('a commit is a hash, whole or shortened', async (t) => {
+  for (const commit of ['abcdef1', 'a'.repeat(40), 'f'.repeat(64)]) t.equal(checkCommit(commit), commit);
+  for (const commit of [
+    '',
+    'main',
+    'HEAD',
+    'ABCDEF1',
+    'abcdef',
+    'a'.repeat(41),
+    '-abcdef1',
+    'abcdef1;id',
+    'abcdef1^',
+  ]) {
+    t.throws(() => checkCommit(commit), { code: 'invalid_value' });
+  }
+  t.ok(isSameCommit('abcdef1', `abcdef1${'0'.repeat(33)}`));
+  t.notOk(isSameCommit('abcdef1', 'abcdef2'));
+});

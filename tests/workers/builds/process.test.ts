@@ -1,0 +1,171 @@
+import t, { type Test } from 'tap';
+import type { Attempt } from '../../../runtime/bus/runner.ts';
+import type { App } from '../../../runtime/contracts/resources/app.ts';
+import type { Build } from '../../../runtime/contracts/resources/build.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { transaction } from '../../../runtime/db/pool.ts';
+import type { Id } from '../../../runtime/domain/ids.ts';
+import { buildNamespace } from '../../../runtime/domain/labels.ts';
+import { KubeError } from '../../../runtime/kube/kube-client.ts';
+import { acceptDeployment, restartTarget } from '../../../runtime/records/deployments.ts';
+import { markWorkloadDeleted } from '../../../runtime/records/workloads.ts';
+import { createBuildProcessor } from '../../../workers/builds/process.ts';
+import { fakeKube } from '../../support/fake-kube.ts';
+import { silentLog } from '../../support/log.ts';
+import { testDatabase } from '../../support/postgres.ts';
+import { namespace, testApp } from '../rollouts/rollout-world.ts';
+
+const git = { url: 'https://git.example.com/shop/api.git', branch: 'main', path: 'services/api' };
+const commit = 'a'.repeat(40);
+const digest = `sha256:${'d'.repeat(64)}`;
+const ref = { apiVersion: 'platform.svc/v1', kind: 'App', namespace, name: 'api' };
+
+async function world(t: Test) {
+  const { pool } = await testDatabase(t);
+  const kube = fakeKube();
+  const app = await testApp(pool, kube, 'api');
+  await kube.mergePatch<App>(ref, { spec: { git } });
+  const kept: Id[] = [];
+  const process = createBuildProcessor({ pool, kube, keepLog: ({ id }) => Promise.resolve(void kept.push(id)) });
+  const step = (recordId: Id, attempt: Partial<Attempt> = {}) =>
+    process({
+      ...{ recordId, attempt: 1, last: false, signal: new AbortController().signal, log: silentLog },
+      ...attempt,
+    });
+  const accept = async (more: { commit?: string } = {}) =>
+    (
+      await transaction(pool, (client) =>
+        acceptDeployment(client, { workloadId: app.id, trigger: 'git', commit, ...more }),
+      )
+    ).id;
+  const builds = () => kube.all<Build>(kinds.Build);
+  /** What the Build controller reports. */
+  const report = async (status: NonNullable<Build['status']>, id?: Id) => {
+    const build = builds().find(({ spec }) => id === undefined || spec.deploymentId === id);
+    if (!build) throw new Error('there is no build');
+    await kube.replaceStatus({ ...build, status });
+  };
+  const built = (tag: number): NonNullable<Build['status']> => ({
+    ...{ phase: 'succeeded', image: `r/shop-prod/api:${tag}`, digest, commit },
+  });
+  /** Kinds of the pending work on a deployment, and whether it is due. */
+  const work = async (id: Id) => {
+    const { rows } = await pool.query<{ kind: string; due: boolean }>(
+      `SELECT kind, due_at <= now() AS due FROM work WHERE record_id = $1 AND state = 'pending' ORDER BY kind`,
+      [id],
+    );
+    return rows;
+  };
+  return { pool, kube, app, step, accept, builds, report, built, work, kept };
+}
+
+t.test('a deployment without an image is built first, and then rolled out', async (t) => {
+  const { app, step, accept, builds, report, built, work, kept } = await world(t);
+  const id = await accept();
+  t.match(await app.history(), [{ state: 'accepted', image: '', commit }]);
+  t.same(await work(id), [{ kind: 'builds', due: true }]);
+  t.match(await step(id), { again: Date });
+  t.match(await app.history(), [{ state: 'building', startedAt: Date }]);
+  t.match(builds(), [
+    {
+      metadata: { name: `build-${id}`, namespace: buildNamespace },
+      spec: { app: 'api', namespace, deploymentId: id, revision: 1, source: { ...git, commit } },
+    },
+  ]);
+  t.match(await step(id), { again: Date }, 'it goes on');
+  await report(built(1));
+  t.equal(await step(id), 'done');
+  t.match(await app.history(), [{ state: 'building', image: 'r/shop-prod/api:1', digest, commit }]);
+  t.same((await work(id)).at(-1), { kind: 'rollouts', due: true });
+  t.same(builds(), [], 'the pods go with the build');
+  t.same([...new Set(kept)], [id], 'its log was kept before');
+  t.equal(await step(id), 'done', 'again: nothing');
+  t.same((await work(id)).filter(({ kind }) => kind === 'rollouts').length, 1);
+});
+
+t.test('a build that fails, or is deleted, fails the deployment and says why', async (t) => {
+  const { app, step, accept, builds, report, kube } = await world(t);
+  const first = await accept();
+  await step(first);
+  await report({ phase: 'failed', message: 'The program ended with 1: no such file' });
+  t.equal(await step(first), 'done');
+  t.same(builds(), []);
+  const second = await accept();
+  await step(second);
+  const { apiVersion, kind } = kinds.Build;
+  await kube.delete({ apiVersion, kind, namespace: buildNamespace, name: `build-${second}` });
+  t.equal(await step(second), 'done');
+  t.match(await app.history(), [
+    { state: 'failed', reason: /was deleted before it had ended/ },
+    { state: 'failed', reason: 'The program ended with 1: no such file' },
+  ]);
+});
+
+t.test('a newer build wins: the older one is stopped, even when its image is there already', async (t) => {
+  const { app, step, accept, builds, report, built, work, pool } = await world(t);
+  const older = await accept();
+  await step(older);
+  const newer = await accept({ commit: 'b'.repeat(40) });
+  t.same(await work(older), [{ kind: 'builds', due: true }], 'its end makes its work due at once');
+  await step(newer);
+  await report(built(2), newer);
+  t.equal(await step(newer), 'done');
+  await report(built(1), older);
+  t.equal(await step(older), 'done', 'later than the newer one');
+  t.match(await app.history(), [
+    { state: 'building', image: 'r/shop-prod/api:2' },
+    { state: 'superseded', image: '' },
+  ]);
+  t.same(builds(), []);
+  t.same((await work(older)).filter(({ kind }) => kind === 'rollouts').length, 0);
+  const { rows } = await pool.query(`SELECT 1 FROM work WHERE kind = 'rollouts' AND record_id = $1`, [older]);
+  t.same(rows, []);
+});
+
+t.test('what cannot be built fails before anything is made', async (t) => {
+  const { app, step, accept, builds, kube, pool } = await world(t);
+  t.equal(await step(await accept({ commit: 'main; rm -rf /' })), 'done');
+  await kube.mergePatch<App>(ref, { spec: { git: { ...git, url: 'file:///etc' } } });
+  t.equal(await step(await accept()), 'done');
+  await kube.mergePatch<App>(ref, { spec: { git: null } });
+  t.equal(await step(await accept()), 'done');
+  t.match(await app.history(), [
+    { state: 'failed', reason: /git source was removed/ },
+    { state: 'failed', reason: /is no address of a repository/ },
+    { state: 'failed', reason: /The commit is not/ },
+  ]);
+  const late = await accept();
+  await markWorkloadDeleted(pool, app.id);
+  t.equal(await step(late), 'done');
+  t.match(await app.history(), [{ state: 'cancelled' }, {}, {}, {}]);
+  t.same(builds(), []);
+});
+
+t.test('a build that takes too long, or that Kubernetes refuses, is given up', async (t) => {
+  const { app, step, accept, builds, pool, kube } = await world(t);
+  const id = await accept();
+  await step(id);
+  await pool.query(`UPDATE deployments SET accepted_at = accepted_at - interval '31 minutes'`);
+  t.equal(await step(id), 'done');
+  t.match(await app.history(), [{ state: 'failed', reason: /did not end within 30 minutes/ }]);
+  t.same(builds(), []);
+  const refused = await accept();
+  kube.intercept = ({ verb }) => {
+    if (verb === 'create') throw new KubeError(403, 'Forbidden', 'no');
+  };
+  await t.rejects(step(refused));
+  t.match(await app.history(), [{ state: 'accepted' }, {}]);
+  await t.rejects(step(refused, { last: true }));
+  t.match(await app.history(), [{ state: 'failed', reason: /Kubernetes refused the build/ }, {}]);
+});
+
+t.test('a restart after a build that failed runs the last image that there is', async (t) => {
+  const { app, step, accept, report, pool } = await world(t);
+  await app.accept('r/api:1');
+  await pool.query(`UPDATE deployments SET state = 'succeeded', ended_at = now()`);
+  const id = await accept();
+  await step(id);
+  await report({ phase: 'failed', message: 'no' });
+  await step(id);
+  t.match(await transaction(pool, (client) => restartTarget(client, app.id)), { image: 'r/api:1' });
+});

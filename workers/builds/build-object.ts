@@ -1,0 +1,52 @@
+import type { Stored } from '../../runtime/contracts/kubernetes.ts';
+import type { App } from '../../runtime/contracts/resources/app.ts';
+import type { Build } from '../../runtime/contracts/resources/build.ts';
+import type { GitSource } from '../../runtime/domain/git-source.ts';
+import type { Id } from '../../runtime/domain/ids.ts';
+import {
+  appLabel,
+  buildNamespace,
+  environmentLabel,
+  idLabel,
+  managedLabels,
+  projectLabel,
+} from '../../runtime/domain/labels.ts';
+import type { BuildRecord } from './store.ts';
+
+/** A deployment has one build at most, which is known by its id. */
+export function buildName(deploymentId: Id): string {
+  return `build-${deploymentId}`;
+}
+
+/** The Build of a deployment. Pure. */
+export function buildOf(record: BuildRecord, app: Stored<App>, source: GitSource): Build {
+  const labels = app.metadata.labels ?? {};
+  const { url, branch, path, dockerfile } = source;
+  return {
+    apiVersion: 'platform.svc/v1',
+    kind: 'Build',
+    metadata: {
+      name: buildName(record.id),
+      namespace: buildNamespace,
+      labels: {
+        ...managedLabels(),
+        [idLabel]: record.id,
+        [appLabel]: record.name,
+        [projectLabel]: labels[projectLabel] ?? '',
+        [environmentLabel]: labels[environmentLabel] ?? '',
+      },
+    },
+    spec: {
+      app: record.name,
+      namespace: record.namespace,
+      deploymentId: record.id,
+      revision: record.revision,
+      source: {
+        ...{ url, branch },
+        ...(record.commit !== null && { commit: record.commit }),
+        ...(path !== undefined && { path }),
+        ...(dockerfile !== undefined && { dockerfile }),
+      },
+    },
+  };
+}

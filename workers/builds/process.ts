@@ -1,0 +1,131 @@
+import type { Pool } from 'pg';
+import type { Attempt, Outcome, Processor } from '../../runtime/bus/runner.ts';
+import type { Stored } from '../../runtime/contracts/kubernetes.ts';
+import type { App } from '../../runtime/contracts/resources/app.ts';
+import type { Build } from '../../runtime/contracts/resources/build.ts';
+import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import { transaction } from '../../runtime/db/pool.ts';
+import { hasEnded } from '../../runtime/domain/deployment.ts';
+import { checkGitSource, isCommit } from '../../runtime/domain/git-source.ts';
+import { buildNamespace, idLabel } from '../../runtime/domain/labels.ts';
+import { Problem } from '../../runtime/domain/problem.ts';
+import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
+import { buildDeadlineMs } from '../../runtime/queues/catalogue.ts';
+import { deployBuilt, endDeployment, startBuild } from '../../runtime/records/deployments.ts';
+import { buildName, buildOf } from './build-object.ts';
+import { findBuild, type BuildRecord } from './store.ts';
+
+export interface BuildDependencies {
+  pool: Pool;
+  kube: Pick<KubeClient, 'get' | 'create' | 'delete'>;
+  /** Takes over what the build has printed so far, before the pods that did so may go. */
+  keepLog: (record: Pick<BuildRecord, 'id'>) => Promise<void>;
+}
+
+/** While a build goes on, its log is taken over this often, in ms. */
+const lookMs = 5_000;
+const minutes = buildDeadlineMs / 60_000;
+
+/**
+ * One step of a build: makes the Build, whose controller does the rest, looks how far it is, or stops it when its
+ * deployment has ended meanwhile. Its image and the work that rolls it out are written in one transaction, and only while
+ * the deployment is still building: of two builds that finish in reverse order the newer one's image stays.
+ */
+export function createBuildProcessor({ pool, kube, keepLog }: BuildDependencies): Processor {
+  const remove = async (record: BuildRecord): Promise<Outcome> => {
+    const { apiVersion, kind } = kinds.Build;
+    await kube.delete({ apiVersion, kind, namespace: buildNamespace, name: buildName(record.id) });
+    return 'done';
+  };
+
+  /** Nothing waits for the build any more. */
+  const stop = async (record: BuildRecord): Promise<Outcome> => {
+    await keepLog(record);
+    return remove(record);
+  };
+
+  const fail = async (
+    { log }: Attempt,
+    record: BuildRecord,
+    reason: string,
+    state: 'failed' | 'cancelled' = 'failed',
+  ): Promise<Outcome> => {
+    await keepLog(record);
+    const ended = await endDeployment(pool, record.id, state, reason);
+    const { namespace, name: app, revision } = record;
+    if (ended) log.info({ namespace, app, revision, state, reason }, 'deployment ended');
+    return remove(record);
+  };
+
+  const begin = async (attempt: Attempt, record: BuildRecord): Promise<Outcome> => {
+    const app = await kube.get<App>(kinds.App, record.name, record.namespace);
+    if (!app || !isIts(record, app)) return fail(attempt, record, 'The app was deleted.', 'cancelled');
+    const { git } = app.spec;
+    if (!git) return fail(attempt, record, 'The git source was removed before the build began; deploy an image.');
+    if (record.commit !== null && !isCommit(record.commit)) {
+      return fail(attempt, record, 'The commit is not 7 to 40 hexadecimal digits, so that it cannot be built.');
+    }
+    try {
+      await kube.create<Build>(buildOf(record, app, checkGitSource(git)));
+    } catch (error) {
+      if (error instanceof Problem) return fail(attempt, record, error.message);
+      // A step before this one was cut off.
+      if (!isKubeError(error, 409)) throw error;
+    }
+    // False when a newer deployment superseded this one meanwhile; the next step stops what was begun.
+    await startBuild(pool, record.id);
+    return { again: new Date(record.now.getTime() + lookMs) };
+  };
+
+  const look = async (attempt: Attempt, record: BuildRecord): Promise<Outcome> => {
+    const build = await kube.get<Build>(kinds.Build, buildName(record.id), buildNamespace);
+    if (!build || build.metadata.deletionTimestamp !== undefined) {
+      return fail(attempt, record, 'The build was deleted before it had ended; deploy again.');
+    }
+    const { phase, message, image, digest, commit } = build.status ?? {};
+    if (phase === 'failed') return fail(attempt, record, message ?? 'The build failed; its log says why.');
+    if (phase === 'succeeded') {
+      if (image === undefined || digest === undefined || commit === undefined) {
+        return fail(attempt, record, 'The build ended without an image; deploy again.');
+      }
+      await keepLog(record);
+      const made = await transaction(pool, (client) => deployBuilt(client, record.id, { image, digest, commit }));
+      const { namespace, name: app, revision } = record;
+      if (made) attempt.log.info({ namespace, app, revision, image, commit }, 'image built');
+      return remove(record);
+    }
+    if (record.overdue) {
+      const waits = phase === 'pending' && message !== undefined ? ` ${message}` : '';
+      return fail(attempt, record, `The build did not end within ${minutes} minutes.${waits}`);
+    }
+    await keepLog(record);
+    return { again: new Date(Math.min(record.deadline.getTime(), record.now.getTime() + lookMs)) };
+  };
+
+  return async (attempt) => {
+    const record = await findBuild(pool, attempt.recordId);
+    if (!record) return 'done';
+    try {
+      if (hasEnded(record.state) || record.built) return await stop(record);
+      return await (record.state === 'accepted' && !record.overdue ? begin(attempt, record) : look(attempt, record));
+    } catch (error) {
+      if (!attempt.last) throw error;
+      attempt.log.error({ err: error, deploymentId: record.id }, 'build given up');
+      await endDeployment(pool, record.id, 'failed', givenUp(error));
+      // What is left of it is tried on: the deployment has ended, and the next step stops the build.
+      throw error;
+    }
+  };
+}
+
+/** Whether the App is the one that was deployed to, and stays. */
+function isIts({ workloadId }: BuildRecord, { metadata }: Stored<App>): boolean {
+  return metadata.labels?.[idLabel] === workloadId && metadata.deletionTimestamp === undefined;
+}
+
+function givenUp(error: unknown): string {
+  if (isKubeError(error) && error.status < 500) {
+    return `Kubernetes refused the build again and again (${error.status} ${error.reason}); ask an administrator, and deploy again.`;
+  }
+  return 'The build could not be carried out for too long; the log of svc-workers tells why. Deploy again.';
+}
