@@ -1,5 +1,5 @@
 import { usageFailure } from '../failure.ts';
-import { amount, text, texts, toggle, unless, type FlagValues } from '../flags.ts';
+import { amount, choice, text, texts, toggle, unless, type FlagValues } from '../flags.ts';
 import { readMount, readVariable } from '../typed-values.ts';
 
 /** Of `create` and `update`: what makes an app's pods. */
@@ -10,6 +10,7 @@ export const settingFlags = {
   memory: text('<quantity>', "memory limit, such as 512Mi (default: the environment's)"),
   cpu: text('<quantity>', 'CPU limit, such as 500m (default: none)'),
   volume: texts('<name:/path>', 'volume and where it is mounted'),
+  autoRollback: choice(['on', 'off'], 'go back to the last good revision when a deployment fails (default on)'),
 };
 
 /** Of `create` alone; later on there are commands for variables. */
@@ -29,7 +30,7 @@ export const removalFlags = {
 export function settingsOf(
   flags: FlagValues<typeof settingFlags> & Partial<FlagValues<typeof removalFlags & typeof variableFlag>>,
 ): Record<string, unknown> {
-  const { port, replicas, healthPath, memory, cpu, volume, env = [] } = flags;
+  const { port, replicas, healthPath, memory, cpu, volume, autoRollback, env = [] } = flags;
   const either = (name: string, given: boolean, removed = false) => {
     if (given && removed) throw usageFailure(`Give --${name} or its removal, not both.`);
   };
@@ -40,6 +41,7 @@ export function settingsOf(
   const given = {
     ...{ port, replicas, healthPath, memory, cpu },
     ...(volume.length > 0 && { volumes: volume.map(readMount) }),
+    ...(autoRollback !== undefined && { autoRollback: autoRollback === 'on' }),
     ...(env.length > 0 && { env: Object.fromEntries(env.map((typed) => readVariable(typed))) }),
     ...(flags.defaultHealthPath && { healthPath: null }),
     ...(flags.defaultMemory && { memory: null }),

@@ -50,6 +50,7 @@ function shown(app: AppView): Shown {
       ['Memory', app.memory],
       ['CPU', app.cpu],
       ['Variables', Object.keys(app.env).join(', ') || undefined],
+      ['Auto-rollback', app.autoRollback ? undefined : 'off'],
       ['Volumes', app.volumes.map(({ name, path }) => `${name}:${path}`).join(', ') || undefined],
       ['Changes', app.pendingRestart ? `of variables or secrets wait for svc app restart ${app.name}` : undefined],
     ]),

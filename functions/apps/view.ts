@@ -61,6 +61,7 @@ export function appToView(
     ...(spec.memory !== undefined && { memory: spec.memory }),
     ...(spec.cpu !== undefined && { cpu: spec.cpu }),
     volumes: spec.volumes ?? [],
+    autoRollback: spec.autoRollback ?? true,
     extraHosts: spec.extraHosts ?? [],
     security: { headers: spec.security?.headers ?? false, csp: spec.security?.csp ?? null },
     env: Object.fromEntries((spec.env ?? []).map(({ name, value }) => [name, value])),

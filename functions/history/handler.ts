@@ -7,10 +7,12 @@ import { accept } from '../../runtime/host/accept.ts';
 import { route, sessionOf, type Route } from '../../runtime/host/route.ts';
 import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { cancelDeployment } from '../../runtime/records/deployment-returns.ts';
 import { deploymentToView } from '../../runtime/records/deployment-view.ts';
-import { getDeployment, listDeployments, rollbackTarget } from '../../runtime/records/deployments.ts';
+import { getDeployment, listDeployments, rollbackTarget, type Deployment } from '../../runtime/records/deployments.ts';
 import { invalidWebhookToken } from '../../runtime/records/webhooks.ts';
-import { deploymentSchema, historySchema, rollbackSchema } from './schema.ts';
+import { checkRestorable } from './restore.ts';
+import { cancelSchema, deploymentSchema, historySchema, rollbackSchema } from './schema.ts';
 
 export interface HistoryDependencies {
   kube: KubeClient;
@@ -42,6 +44,15 @@ async function lockApp(client: PoolClient, workloadId: Id): Promise<void> {
 /** What was deployed, how it ended, and the way back (spec.md §2.4). */
 export function createHistoryRoutes(dependencies: HistoryDependencies): Route[] {
   const { kube, pool, verifyToken, baseUrl } = dependencies;
+
+  /** A deployment of an app of this project. */
+  const lookUp = async (project: string, id: string): Promise<Deployment | undefined> => {
+    const found = z.uuid().safeParse(id).success ? await getDeployment(pool, id) : undefined;
+    return found && projectOf(found.namespace) === project ? found : undefined;
+  };
+  const nothing = (project: string) =>
+    new Problem('not_found', `The project "${project}" has no deployment of this id.`);
+
   return [
     route({
       ...historySchema,
@@ -72,19 +83,26 @@ export function createHistoryRoutes(dependencies: HistoryDependencies): Route[] 
       access: { project: 'deployer' },
       tag,
       summary:
-        'Deploys the image of an earlier revision again, as a new revision, with the variables and secrets of now.',
+        'Deploys the image of an earlier revision again, as a new revision: with the variables and secrets of now, or with the environment and settings of that revision.',
       async handle(request) {
         const { body } = request;
         const { environment, app } = await findLivingApp(kube, request);
         const workloadId = workloadIdOf(app);
         const actor = sessionOf(request).email;
+        let { revision } = body;
+        if (body.withConfig) {
+          // Before the transaction, which must not wait for Kubernetes.
+          const wanted = await rollbackTarget(pool, workloadId, revision);
+          await checkRestorable(kube, app, wanted);
+          revision = wanted.revision;
+        }
         return accept({
           pool,
           baseUrl,
           project: environment.project,
           deployment: async (client) => {
             await lockApp(client, workloadId);
-            const target = await rollbackTarget(client, workloadId, body.revision);
+            const target = await rollbackTarget(client, workloadId, revision);
             return {
               workloadId,
               trigger: 'rollback',
@@ -93,9 +111,30 @@ export function createHistoryRoutes(dependencies: HistoryDependencies): Route[] 
               commit: target.commit ?? undefined,
               actor,
               rollbackOf: target.revision,
+              ...(body.withConfig && { restores: 'config' as const }),
             };
           },
         });
+      },
+    }),
+    route({
+      ...cancelSchema,
+      method: 'POST',
+      path: '/projects/:project/deployments/:id/cancel',
+      access: { project: 'deployer' },
+      tag,
+      summary:
+        'Cancels a deployment that has not ended; what it had begun is undone by a rollback to the last good revision.',
+      async handle(request) {
+        const { project, id } = request.params;
+        const actor = sessionOf(request).email;
+        if (!(await lookUp(project, id))) throw nothing(project);
+        const { returned } = await cancelDeployment(pool, id, actor);
+        const cancelled = await lookUp(project, id);
+        if (!cancelled) throw nothing(project);
+        const { app, namespace, revision } = cancelled;
+        request.log.info({ app, namespace, revision, returned, actor }, 'deployment cancelled');
+        return { status: 200, body: deploymentToView(cancelled) };
       },
     }),
     route({
@@ -106,8 +145,7 @@ export function createHistoryRoutes(dependencies: HistoryDependencies): Route[] 
       tag,
       summary: 'Shows a deployment; the webhook token of its app may read it, too.',
       async handle({ params: { project, id }, session, headers, rawBody }) {
-        const found = z.uuid().safeParse(id).success ? await getDeployment(pool, id) : undefined;
-        const entry = found && projectOf(found.namespace) === project ? found : undefined;
+        const entry = await lookUp(project, id);
         // Without a session nothing is told before the token is proven, not even that there is no such deployment.
         if (!session) {
           const at = { namespace: entry?.namespace ?? '', app: entry?.app ?? '' };
@@ -115,7 +153,7 @@ export function createHistoryRoutes(dependencies: HistoryDependencies): Route[] 
           // An earlier app of the same name.
           if (workloadId !== entry?.workloadId) throw invalidWebhookToken();
         }
-        if (!entry) throw new Problem('not_found', `The project "${project}" has no deployment of this id.`);
+        if (!entry) throw nothing(project);
         return { status: 200, body: deploymentToView(entry) };
       },
     }),

@@ -20,3 +20,4 @@ export const deploymentSchema = {
   params: z.object({ project: z.string().max(100), id: z.string().max(100) }),
   replies: { 200: deploymentView },
 } as const;
+export const cancelSchema = { params: deploymentSchema.params, replies: { 200: deploymentView } } as const;

@@ -11,6 +11,8 @@ export interface ContainerStatus {
   name: string;
   ready: boolean;
   restartCount: number;
+  /** What runs, such as `registry.example.com/shop/api@sha256:…`; some runtimes tell an id that is no digest. */
+  imageID?: string;
   state?: ContainerState;
   lastState?: ContainerState;
 }

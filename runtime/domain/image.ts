@@ -18,3 +18,8 @@ export function checkImage(image: string, field = 'image'): string {
   }
   return image;
 }
+
+/** The digest at the end of a reference, or of what a kubelet says that a container runs: `sha256:…`. Pure. */
+export function imageDigest(reference: string): string | undefined {
+  return /@(sha256:[a-f0-9]{64})$/.exec(reference)?.[1];
+}

@@ -1,14 +1,17 @@
 import type { KubeObject, Stored } from '../contracts/kubernetes.ts';
+import { kinds } from '../contracts/resources/kinds.ts';
 import { apiGroup, releaseAnnotation } from '../domain/labels.ts';
 import { environmentDigest, resolveVariables, type Variable } from '../domain/variables.ts';
 import { ensureChild } from '../kube/children.ts';
-import type { KubeClient } from '../kube/kube-client.ts';
-import { ownedSecret, type Secret } from './owned-secret.ts';
+import { isKubeError, type KubeClient } from '../kube/kube-client.ts';
+import { isOwned, ownedSecret, type Secret } from './owned-secret.ts';
 import { workloadIdOf, type WorkloadObject } from './workload-objects.ts';
 import type { SecretSet } from './workload-secrets.ts';
 
 /** On a workload: the names of its environments' Secrets, separated by commas. */
 const environmentsAnnotation = `${apiGroup}/environments`;
+/** Writers of the same Secret between read and write. */
+const maxTries = 5;
 
 /** What a workload's containers are to find in their environment. */
 export interface ResolvedEnvironment {
@@ -53,6 +56,31 @@ export async function ensureEnvironmentSecret(
   await ensureChild<Secret>(kube, workload, desired, {
     keep: (live, wanted) => (wantedByRelease(live) >= generation ? live : wanted),
   });
+}
+
+/**
+ * Marks the Secret of an environment that a release brings back, as {@link ensureEnvironmentSecret} does for a new one.
+ * @returns whether it is there still
+ */
+export async function reuseEnvironmentSecret(
+  kube: Pick<KubeClient, 'get' | 'replace'>,
+  workload: Stored<WorkloadObject>,
+  name: string,
+  generation: number,
+): Promise<boolean> {
+  for (let attempt = 1; ; attempt++) {
+    const live = await kube.get<Secret>(kinds.Secret, name, workload.metadata.namespace);
+    if (!live || live.metadata.deletionTimestamp !== undefined || !isOwned(live, workload)) return false;
+    if (wantedByRelease(live) >= generation) return true;
+    const annotations = { ...live.metadata.annotations, [releaseAnnotation]: String(generation) };
+    try {
+      await kube.replace<Secret>({ ...live, metadata: { ...live.metadata, annotations } });
+      return true;
+    } catch (error) {
+      // Somebody removes it, or another release marks it.
+      if (!isKubeError(error, 404) && (!isKubeError(error, 409) || attempt === maxTries)) throw error;
+    }
+  }
 }
 
 /** The newest release that wanted an environment's Secret. */

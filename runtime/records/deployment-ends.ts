@@ -6,8 +6,10 @@ import { finishWork, wakeDispatcher } from './work.ts';
 /** How a deployment that was accepted came to its end. */
 export interface DeploymentEnd {
   state: 'succeeded' | 'failed' | 'superseded' | 'cancelled';
-  /** What a person needs to know; absent for a success. */
+  /** What a person needs to know; absent for a success, which keeps what the record says of why it was made. */
   reason?: string;
+  /** Of the image that its pods run, where it was not known. */
+  digest?: string;
 }
 
 /** One deployment, if it is in one of the states `from` (default: any active one), or all active ones of an app. */
@@ -23,12 +25,13 @@ export type EndingDeployments = { id: Id; from?: readonly DeploymentState[] } | 
 export async function recordEnds(
   database: Database,
   which: EndingDeployments,
-  { state, reason }: DeploymentEnd,
+  { state, reason, digest }: DeploymentEnd,
 ): Promise<Id[]> {
   const one = 'id' in which;
   const { rows } = await database.query<{ id: Id; due: boolean }>(
     `WITH ended AS (
-       UPDATE deployments SET state = $2, reason = $3, ended_at = clock_timestamp()
+       UPDATE deployments SET state = $2, reason = COALESCE($3, reason), digest = COALESCE(digest, $5),
+         ended_at = clock_timestamp()
        WHERE ${one ? 'id' : 'workload_id'} = $1 AND ended_at IS NULL AND ($4::text[] IS NULL OR state = ANY($4))
        RETURNING id, workload_id),
      notified AS (
@@ -46,7 +49,7 @@ export async function recordEnds(
        UPDATE work SET due_at = LEAST(due_at, now()) FROM ended
        WHERE kind = 'builds' AND record_id = ended.id AND work.state = 'pending' RETURNING 1)
      SELECT id, EXISTS (SELECT FROM notified) OR EXISTS (SELECT FROM stopped) AS due FROM ended`,
-    [one ? which.id : which.workloadId, state, reason ?? null, (one ? which.from : undefined) ?? null],
+    [one ? which.id : which.workloadId, state, reason ?? null, (one ? which.from : undefined) ?? null, digest ?? null],
   );
   if (rows[0]?.due) await wakeDispatcher(database);
   return rows.map(({ id }) => id);

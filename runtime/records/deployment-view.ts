@@ -4,13 +4,14 @@ import type { Deployment } from './deployments.ts';
 /** A deployment as the API shows it, and notifications tell of it. */
 export function deploymentToView(entry: Deployment): DeploymentView {
   const { id, app, environment, revision, image, trigger, current, commit, commitMessage, commitAuthor } = entry;
-  const { branch, actor, reason, rollbackOf } = entry;
+  const { branch, digest, actor, reason, rollbackOf, rolledBackTo } = entry;
   return {
     id,
     app,
     environment,
     ...(revision !== null && { revision }),
     ...(image !== '' && { image }),
+    ...(digest !== null && { digest }),
     ...(commit !== null && { commit }),
     ...(commitMessage !== null && { commitMessage }),
     ...(commitAuthor !== null && { commitAuthor }),
@@ -20,6 +21,9 @@ export function deploymentToView(entry: Deployment): DeploymentView {
     status: entry.state,
     ...(reason !== null && { reason }),
     ...(rollbackOf !== null && { rollbackOf }),
+    ...(entry.restores === 'config' && { withConfig: true }),
+    ...(entry.automatic && { automatic: true }),
+    ...(rolledBackTo !== null && { rolledBackTo }),
     current,
     acceptedAt: entry.acceptedAt.toISOString(),
     ...(entry.startedAt && { startedAt: entry.startedAt.toISOString() }),

@@ -1,10 +1,17 @@
 import type { ClientBase, PoolClient } from 'pg';
+import type { RevisionSettings } from '../contracts/resources/app-settings.ts';
 import type { Database } from '../db/pool.ts';
 import { hasEnded, type DeploymentState, type DeploymentTrigger } from '../domain/deployment.ts';
 import { newId, type Id } from '../domain/ids.ts';
 import { Problem } from '../domain/problem.ts';
 import { endActiveDeployments, recordEnds, type DeploymentEnd } from './deployment-ends.ts';
 import { insertWork } from './work.ts';
+
+/**
+ * What a rollback brings back beside the image: `environment` what the pods of that revision had in theirs, `config` that
+ * and the app's settings of that time.
+ */
+export type Restored = 'environment' | 'config';
 
 /** One entry of an app's history (spec.md §2.4). */
 export interface Deployment {
@@ -25,6 +32,12 @@ export interface Deployment {
   branch: string | null;
   actor: string | null;
   rollbackOf: number | null;
+  /** What a rollback brings back beside the image. */
+  restores: Restored | null;
+  /** Whether the platform made it because another deployment failed or was cancelled. */
+  automatic: boolean;
+  /** Of one that failed or was cancelled: the revision to which the app went back because of that. */
+  rolledBackTo: number | null;
   reason: string | null;
   /** Whether it is the newest that succeeded: what the app runs. */
   current: boolean;
@@ -35,7 +48,8 @@ export interface Deployment {
 
 const columns = `d.id, d.workload_id AS "workloadId", w.namespace, w.environment, w.name AS app, d.revision, d.trigger, d.state, d.image,
   d.digest, d.commit, d.commit_message AS "commitMessage", d.commit_author AS "commitAuthor", d.branch, d.actor,
-  d.rollback_of AS "rollbackOf", d.reason, d.accepted_at AS "acceptedAt", d.started_at AS "startedAt", d.ended_at AS "endedAt",
+  d.rollback_of AS "rollbackOf", d.restores, d.automatic, d.rolled_back_to AS "rolledBackTo", d.reason,
+  d.accepted_at AS "acceptedAt", d.started_at AS "startedAt", d.ended_at AS "endedAt",
   (d.state = 'succeeded' AND d.revision = (SELECT max(revision) FROM deployments
     WHERE workload_id = d.workload_id AND state = 'succeeded')) AS current`;
 
@@ -62,6 +76,11 @@ export type NewDeployment = AppReference &
     actor?: string | undefined;
     /** The revision whose image a rollback brings back. */
     rollbackOf?: number | undefined;
+    restores?: Restored | undefined;
+    /** Made by the platform because another deployment failed or was cancelled, which `reason` tells. */
+    automatic?: boolean | undefined;
+    /** Why it was made; replaced by the reason of its end when there is one. */
+    reason?: string | undefined;
     /** One acceptance per key and app: the same key answers with the first deployment and makes none. */
     dedupKey?: string | undefined;
     /** Only as the app's first: an app that has any deployment answers with its newest. */
@@ -111,12 +130,13 @@ export async function acceptDeployment(client: PoolClient, request: NewDeploymen
   const id = newId();
   await client.query(
     `INSERT INTO deployments (id, workload_id, revision, trigger, state, image, digest, commit, actor, rollback_of,
-       dedup_key, commit_message, commit_author, branch, accepted_at)
-     VALUES ($1, $2, $3, $4, 'accepted', $5, $6, $7, $8, $9, $10, $11, $12, $13, clock_timestamp())`,
+       restores, automatic, reason, dedup_key, commit_message, commit_author, branch, accepted_at)
+     VALUES ($1, $2, $3, $4, 'accepted', $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, clock_timestamp())`,
     [
       ...[id, workloadId, revision, request.trigger],
       ...[request.image ?? '', request.digest ?? null, request.commit ?? null],
-      ...[request.actor ?? null, request.rollbackOf ?? null, request.dedupKey ?? null],
+      ...[request.actor ?? null, request.rollbackOf ?? null, request.restores ?? null, request.automatic ?? false],
+      ...[request.reason ?? null, request.dedupKey ?? null],
       ...[request.commitMessage ?? null, request.commitAuthor ?? null, request.branch ?? null],
     ],
   );
@@ -203,18 +223,25 @@ export interface RollbackTarget {
   image: string;
   digest: string | null;
   commit: string | null;
+  /** The settings of its time; null for one that an older version of the platform deployed. */
+  settings: RevisionSettings | null;
+  envSecret: string | null;
 }
+
+/** The columns of a {@link RollbackTarget}. */
+export const targetColumns = `revision, image, digest, commit, settings, env_secret AS "envSecret"`;
 
 /**
  * Where a rollback of the app leads: to the revision that was asked for, which must have succeeded once, or else to the
- * last one that succeeded before the app's newest deployment, whether that succeeded, failed or still rolls out.
+ * last one that succeeded before the app's newest deployment, whether that succeeded, failed or still rolls out. An
+ * automatic return counts as the revision that it brought back.
  * @throws Problem `not_found` for a revision that there is not, `conflict` for one that never succeeded,
  * `no_earlier_revision`
  */
 export async function rollbackTarget(database: Database, workloadId: Id, revision?: number): Promise<RollbackTarget> {
   if (revision !== undefined) {
     const { rows } = await database.query<RollbackTarget & { state: DeploymentState }>(
-      `SELECT revision, image, digest, commit, state FROM deployments WHERE workload_id = $1 AND revision = $2`,
+      `SELECT ${targetColumns}, state FROM deployments WHERE workload_id = $1 AND revision = $2`,
       [workloadId, revision],
     );
     if (!rows[0]) throw new Problem('not_found', `The app has no revision ${revision}; its history lists them.`);
@@ -227,9 +254,12 @@ export async function rollbackTarget(database: Database, workloadId: Id, revisio
     );
   }
   const { rows } = await database.query<RollbackTarget>(
-    `SELECT revision, image, digest, commit FROM deployments
-     WHERE workload_id = $1 AND state = 'succeeded' AND revision < (SELECT max(revision) FROM deployments
-       WHERE workload_id = $1 AND state NOT IN ('superseded', 'cancelled', 'skipped'))
+    `SELECT ${targetColumns} FROM deployments
+     WHERE workload_id = $1 AND state = 'succeeded' AND revision < (
+       SELECT CASE WHEN automatic AND state <> 'failed' THEN rollback_of ELSE revision END AS runs
+       FROM deployments newest
+       WHERE workload_id = $1 AND revision IS NOT NULL AND state NOT IN ('superseded', 'cancelled', 'skipped')
+       ORDER BY newest.revision DESC LIMIT 1)
      ORDER BY revision DESC LIMIT 1`,
     [workloadId],
   );
@@ -288,19 +318,31 @@ export async function deployBuilt(client: ClientBase, id: Id, { image, digest, c
   return rowCount === 1;
 }
 
-/** accepted or building → rolling_out; false when it is neither any more. */
-export async function startDeployment(database: Database, id: Id): Promise<boolean> {
+/** What is kept of the app with each of its revisions. */
+export interface Applied {
+  settings: RevisionSettings;
+  /** The name of the Secret with the environment of its pods. */
+  envSecret: string | undefined;
+}
+
+/** accepted or building → rolling_out, with what its release was applied with; false when it is neither any more. */
+export async function startDeployment(database: Database, id: Id, applied?: Applied): Promise<boolean> {
   const { rowCount } = await database.query(
-    `UPDATE deployments SET state = 'rolling_out', started_at = COALESCE(started_at, clock_timestamp())
+    `UPDATE deployments SET state = 'rolling_out', started_at = COALESCE(started_at, clock_timestamp()),
+       settings = $2, env_secret = $3
      WHERE id = $1 AND state IN ('accepted', 'building')`,
-    [id],
+    [id, applied ? JSON.stringify(applied.settings) : null, applied?.envSecret ?? null],
   );
   return rowCount === 1;
 }
 
-/** rolling_out → succeeded; false when it was not rolling out any more. */
-export async function succeedDeployment(database: Database, id: Id): Promise<boolean> {
-  const ended = await recordEnds(database, { id, from: ['rolling_out'] }, { state: 'succeeded' });
+/**
+ * rolling_out → succeeded; false when it was not rolling out any more.
+ * @param digest of the image that its pods run, where it is known
+ */
+export async function succeedDeployment(database: Database, id: Id, digest?: string): Promise<boolean> {
+  const end = { state: 'succeeded', ...(digest !== undefined && { digest }) } as const;
+  const ended = await recordEnds(database, { id, from: ['rolling_out'] }, end);
   return ended.length > 0;
 }
 

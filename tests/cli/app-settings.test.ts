@@ -31,6 +31,7 @@ t.test('app create and update send the settings that are given, and nothing else
     [settings, pods],
     [['--volume', 'a:/a'], { volumes: [volumes[0]] }],
     [['--no-volumes'], { volumes: [] }],
+    [['--auto-rollback', 'off'], { autoRollback: false }],
     [['--default-memory', '--default-cpu', '--default-health-path'], { memory: null, cpu: null, healthPath: null }],
   ];
   for (const [flags, body] of updates) {

@@ -14,7 +14,15 @@ const old = { outOfMemory: { at: '2026-11-19T10:00:00Z', message } };
 
 const app: AppView = {
   ...{ id, name: 'api', ...place, image: 'r.test/api:1', port: 8080, replicas: 1, readyReplicas: 1, status: 'running' },
-  ...{ volumes: [], extraHosts: [], security: { headers: true, csp: null }, env: {}, gate: 'off', createdAt },
+  ...{
+    volumes: [],
+    autoRollback: true,
+    extraHosts: [],
+    security: { headers: true, csp: null },
+    env: {},
+    gate: 'off',
+    createdAt,
+  },
 };
 const hello: FunctionView = {
   ...{ id, name: 'api', ...place, runtime: 'node', trigger: 'http', status: 'idle', replicas: 0, readyReplicas: 0 },

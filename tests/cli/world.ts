@@ -169,6 +169,7 @@ export const app = {
   status: 'running',
   url: 'https://api--shop-prod.apps.example.com',
   volumes: [],
+  autoRollback: true,
   extraHosts: [],
   security: { headers: true, csp: null },
   env: {},

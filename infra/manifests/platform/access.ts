@@ -71,6 +71,9 @@ export const clusterRules: Readonly<Record<ProcessName, readonly PolicyRule[]>> 
     rule(kinds.App, ['update'], 'finalizers'),
     rule(kinds.PlatformConfig, watch),
     rule(kinds.Secret, ['get', 'create', 'update']),
+    // What image the pods of a release run, and what failing ones said last.
+    rule(kinds.Pod, ['get', 'list']),
+    rule(kinds.Pod, ['get'], 'log'),
   ],
   'svc-controllers': [
     ...[

@@ -13,6 +13,8 @@ const settings = {
   /** Variables that are no secrets; `${NAME}` refers to another one. */
   env: variables,
   volumes: z.array(mount).max(20),
+  /** Whether a deployment that fails takes the app back to the last good revision; default true. */
+  autoRollback: z.boolean(),
   /** Further public hosts of the same route. */
   extraHosts: z.array(z.string().max(253)).max(10),
   security: z.strictObject({
@@ -65,6 +67,7 @@ export const appView = z.object({
   memory: z.string().optional(),
   cpu: z.string().optional(),
   volumes: z.array(mount),
+  autoRollback: z.boolean(),
   extraHosts: z.array(z.string()),
   security: z.object({ headers: z.boolean(), csp: z.array(z.string()).nullable() }),
   env: variables,
@@ -105,7 +108,12 @@ export const webhookDeploy = z.object({
 });
 
 /** `POST /api/v1/projects/{p}/apps/{a}/rollback` */
-export const rollbackCreate = z.strictObject({ revision: z.int().min(1).optional() });
+export const rollbackCreate = z.strictObject({
+  /** Default: the last earlier one that succeeded. */
+  revision: z.int().min(1).optional(),
+  /** Whether the environment of its pods, and the variables, port, health path, limits and volumes of its time come back. */
+  withConfig: z.boolean().default(false),
+});
 
 /** 202 of everything that deploys. */
 export const deploymentAccepted = z.object({
@@ -124,6 +132,8 @@ export const deploymentView = z.object({
   revision: z.int().optional(),
   /** Absent while there is none: of a build that has not ended, and of what was skipped. */
   image: z.string().optional(),
+  /** What the image's tag stood for when its pods came up. */
+  digest: z.string().optional(),
   commit: z.string().optional(),
   commitMessage: z.string().optional(),
   commitAuthor: z.string().optional(),
@@ -132,7 +142,14 @@ export const deploymentView = z.object({
   actor: z.string().optional(),
   status: deploymentState,
   reason: z.string().optional(),
+  /** Of a rollback: the revision that it brings back. */
   rollbackOf: z.int().optional(),
+  /** Of a rollback: whether the environment and settings of that revision came back, too. */
+  withConfig: z.boolean().optional(),
+  /** Whether the platform made it because another deployment failed or was cancelled, which `reason` tells. */
+  automatic: z.boolean().optional(),
+  /** Of one that failed or was cancelled: the revision to which the app went back because of that. */
+  rolledBackTo: z.int().optional(),
   current: z.boolean(),
   acceptedAt: timestamp,
   startedAt: timestamp.optional(),

@@ -60,6 +60,8 @@ export const appSpec = z.object({
   gate: z.object({ enabled: z.boolean() }).optional(),
   /** With it the app's images are built, and none is taken from elsewhere. */
   git: appGitSource.optional(),
+  /** Whether a deployment that fails takes the app back to the last good revision; default true. */
+  autoRollback: z.boolean().optional(),
   release: release.optional(),
 });
 

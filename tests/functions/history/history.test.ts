@@ -1,9 +1,13 @@
 import t from 'tap';
 import { createAppRoutes } from '../../../functions/apps/handler.ts';
 import { createHistoryRoutes } from '../../../functions/history/handler.ts';
+import type { RevisionSettings } from '../../../runtime/contracts/resources/app-settings.ts';
+import type { App } from '../../../runtime/contracts/resources/app.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { transaction } from '../../../runtime/db/pool.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { Problem } from '../../../runtime/domain/problem.ts';
+import { ownedSecret } from '../../../runtime/host/owned-secret.ts';
 import {
   acceptDeployment,
   endDeployment,
@@ -125,6 +129,48 @@ t.test('404 and 409: revisions that cannot be gone back to', async (t) => {
   await endDeployment(pool, failed, 'failed', 'No.');
   t.equal((await rollback({ revision: 2 })).status, 409);
   t.equal((await rollback({ revision: 0 })).status, 400);
+});
+
+t.test('200, 404 and 409: whoever cancels goes back to what ran', async (t) => {
+  const { pool, api, accept, succeed, history } = await service(t);
+  const cancel = (id: string, project = 'shop') =>
+    api.call('POST', `/api/v1/projects/${project}/deployments/${id}/cancel`);
+  await succeed(1);
+  const waiting = await accept(2);
+  const answer = await cancel(waiting);
+  t.equal(answer.status, 200);
+  t.match(answer.body, { id: waiting, status: 'cancelled', reason: 'Cancelled by admin@svc.local.' });
+  t.notHas(answer.body, 'rolledBackTo');
+  t.match((await cancel(waiting)).body, { code: 'conflict', message: /has ended already \(cancelled\)/ });
+  const running = await accept(3);
+  await startDeployment(pool, running);
+  t.match((await cancel(running)).body, { status: 'cancelled', rolledBackTo: 1 });
+  t.match((await history()).items[0], { revision: 4, image: image(1), rollbackOf: 1, automatic: true });
+  t.match((await cancel(newId())).body, { code: 'not_found' });
+  t.match((await cancel('api')).body, { code: 'not_found' });
+});
+
+t.test('202, 409 and 422: a rollback with the configuration of its revision', async (t) => {
+  const { kube, pool, accept, succeed, history, rollback } = await service(t);
+  await succeed(1);
+  const kept = async (settings: RevisionSettings, envSecret?: string) => {
+    const id = await accept(2);
+    await startDeployment(pool, id, { settings, envSecret });
+    await succeedDeployment(pool, id);
+  };
+  await kept({ port: 8080 });
+  await kept({ port: 8080 }, 'app-api-env-0');
+  await kept({ port: 8080, volumes: [{ name: 'gone', path: '/data' }] });
+  const to = (revision: number) => rollback({ revision, withConfig: true });
+  t.match((await to(1)).body, { code: 'conflict', message: /before settings were kept/ });
+  t.match((await to(3)).body, { code: 'conflict', message: /is kept no longer/ });
+  t.match((await to(4)).body, { code: 'invalid_value', message: /There is no volume "gone"/ });
+  const app = kube.all<App>(kinds.App)[0];
+  if (!app) throw new Error('no app');
+  kube.seed(ownedSecret(app, 'app-api-env-0', {}));
+  t.equal((await to(3)).status, 202);
+  t.match((await history()).items[0], { revision: 5, rollbackOf: 3, withConfig: true });
+  t.equal((await rollback({ withConfig: true })).status, 422, 'the last earlier one, whose volume is gone');
 });
 
 t.test('200 and 404: a deployment by its id, in its own project only', async (t) => {

@@ -1,0 +1,127 @@
+import t, { type Test } from 'tap';
+import { transaction } from '../../../runtime/db/pool.ts';
+import { newId } from '../../../runtime/domain/ids.ts';
+import { cancelDeployment, failDeployment } from '../../../runtime/records/deployment-returns.ts';
+import {
+  acceptDeployment,
+  getDeployment,
+  listDeployments,
+  rollbackTarget,
+  startDeployment,
+  succeedDeployment,
+  type NewDeployment,
+} from '../../../runtime/records/deployments.ts';
+import { markWorkloadDeleted, projectWorkload } from '../../../runtime/records/workloads.ts';
+import { testDatabase } from '../../support/postgres.ts';
+
+async function world(t: Test) {
+  const { pool } = await testDatabase(t);
+  const workloadId = newId();
+  await projectWorkload(pool, {
+    ...{ id: workloadId, kind: 'App', environmentId: newId(), project: 'shop', environment: 'prod' },
+    ...{ namespace: 'shop-prod', name: 'api', gated: false },
+  });
+  const accept = (image: string, request: Partial<NewDeployment> = {}) =>
+    transaction(pool, (client) => acceptDeployment(client, { workloadId, trigger: 'webhook', image, ...request })).then(
+      ({ id }) => id,
+    );
+  const start = async (image: string, request: Partial<NewDeployment> = {}) => {
+    const id = await accept(image, request);
+    await startDeployment(pool, id, { settings: { port: 8080 }, envSecret: `app-api-env-${image}` });
+    return id;
+  };
+  const succeed = async (image: string) => {
+    const id = await start(image);
+    await succeedDeployment(pool, id, `sha256:${image}`);
+    return id;
+  };
+  const newest = async () => (await listDeployments(pool, workloadId, { limit: 1 }))[0];
+  const work = async (id: string | undefined) =>
+    (await pool.query('SELECT state, attempt FROM work WHERE record_id = $1', [id])).rows[0];
+  return { pool, workloadId, accept, start, succeed, newest, work };
+}
+
+t.test('a failure takes the app back to its last good revision, once', async (t) => {
+  const { pool, start, succeed, newest, work } = await world(t);
+  await succeed('one');
+  await succeed('two');
+  const broken = await start('three');
+  const end = await failDeployment(pool, broken, 'It crashes.\nlines of its log', { goBack: true });
+  t.match(end, { ended: true, returned: { revision: 4, to: 2 } });
+  const back = await newest();
+  t.match(back, {
+    ...{ revision: 4, trigger: 'rollback', state: 'accepted', image: 'two', digest: 'sha256:two', actor: 'svc' },
+    ...{ rollbackOf: 2, automatic: true, restores: 'environment' },
+    reason: 'Automatic: revision 3 failed: It crashes.',
+  });
+  t.match(await work(back?.id), { state: 'pending' });
+  t.match(await getDeployment(pool, broken), {
+    ...{ state: 'failed', reason: 'It crashes.\nlines of its log', rolledBackTo: 2 },
+  });
+  t.same(
+    await failDeployment(pool, broken, 'again', { goBack: true }),
+    { ended: false },
+    'a repetition writes nothing',
+  );
+  t.match(await newest(), { id: back?.id });
+
+  await startDeployment(pool, back?.id ?? '');
+  t.match(await failDeployment(pool, back?.id ?? '', 'It crashes, too.', { goBack: true }), { ended: true });
+  t.match(await newest(), { id: back?.id, state: 'failed', rolledBackTo: null }, 'no going in circles');
+});
+
+t.test('there is no way back where none is wanted, or none leads anywhere', async (t) => {
+  const { pool, workloadId, start, succeed, accept, newest } = await world(t);
+  const first = await start('one');
+  t.same(await failDeployment(pool, first, 'No.', { goBack: true }), { ended: true }, 'nothing to go back to');
+  await succeed('two');
+  const off = await start('three');
+  t.same(await failDeployment(pool, off, 'No.', { goBack: false }), { ended: true });
+  const overtaken = await start('four');
+  const newer = await accept('five');
+  t.same(await failDeployment(pool, overtaken, 'No.', { goBack: true }), { ended: false }, 'a newer one came');
+  t.match(await newest(), { id: newer, state: 'accepted' });
+  await markWorkloadDeleted(pool, workloadId);
+  t.same(await failDeployment(pool, newer, 'No.', { goBack: true }), { ended: false }, 'the app is gone');
+});
+
+t.test('what an automatic return brought back keeps its name and its place', async (t) => {
+  const { pool, workloadId, start, succeed, newest } = await world(t);
+  await succeed('one');
+  await succeed('two');
+  await failDeployment(pool, await start('three'), 'No.', { goBack: true });
+  const back = (await newest())?.id ?? '';
+  t.match(await rollbackTarget(pool, workloadId), { revision: 1 }, 'while it goes back, too');
+  await startDeployment(pool, back);
+  await succeedDeployment(pool, back);
+  t.match(await newest(), { current: true, reason: /Automatic: revision 3 failed/ }, 'why it was made stays');
+  t.match(await rollbackTarget(pool, workloadId), { revision: 1 }, 'what runs is revision 2');
+  await failDeployment(pool, await start('five'), 'No.', { goBack: true });
+  t.match(await newest(), { revision: 6, rollbackOf: 2, image: 'two' });
+});
+
+t.test('whoever cancels ends it, and undoes what may have been begun', async (t) => {
+  const { pool, accept, start, succeed, newest, work } = await world(t);
+  const first = await start('one');
+  t.same(await cancelDeployment(pool, first, 'ann@svc.local'), { ended: true });
+  t.match(await newest(), { id: first, state: 'cancelled', reason: /^Cancelled by ann@svc.local. No earlier/ });
+  await succeed('two');
+
+  const waiting = await accept('three');
+  t.same(await cancelDeployment(pool, waiting, 'ann@svc.local'), { ended: true }, 'nobody has taken it up');
+  t.match(await newest(), { id: waiting, reason: 'Cancelled by ann@svc.local.', rolledBackTo: null });
+  t.match(await work(waiting), { state: 'done' });
+  await t.rejects(cancelDeployment(pool, waiting, 'bob@svc.local'), { code: 'conflict' });
+
+  const takenUp = await accept('four');
+  await pool.query('UPDATE work SET attempt = 1 WHERE record_id = $1', [takenUp]);
+  t.match(await cancelDeployment(pool, takenUp, 'ann@svc.local'), { returned: { revision: 5, to: 2 } });
+  const running = await start('five');
+  t.match(await cancelDeployment(pool, running, 'ann@svc.local'), { returned: { revision: 7, to: 2 } });
+  t.match(await newest(), {
+    ...{ actor: 'ann@svc.local', automatic: true, image: 'two', state: 'accepted' },
+    reason: 'Automatic: ann@svc.local cancelled revision 6.',
+  });
+  t.match(await getDeployment(pool, running), { state: 'cancelled', rolledBackTo: 2 });
+  await t.rejects(cancelDeployment(pool, newId(), 'ann@svc.local'), { code: 'not_found' });
+});
