@@ -28,9 +28,8 @@ if (fast || whyNot) {
 
 await suite.tests('unit and integration tests', ['--jobs=2'], cluster?.env ?? {});
 if (cluster) {
-  await endToEnd(suite, 'cluster', cluster.env);
-  // Beside the cluster, whose kubectl it is tested with.
-  await onEmbeddedDefault();
+  // At once: tests wait for their platform most of the time. The cluster's kubectl serves both.
+  await Promise.all([endToEnd(suite, 'cluster', cluster.env), onEmbeddedDefault()]);
   if (!process.argv.includes('--keep')) await suite.attempt('taking the cluster down', cluster.remove);
 }
 suite.end();

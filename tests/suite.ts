@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /** How many tests and checks came out how. */
@@ -18,9 +19,10 @@ export interface Suite {
   check(name: string, program: string, args: string[]): Promise<void>;
   /**
    * Runs test files with tap, shows a line a file and every failure whole, and adds up the counts.
-   * @param label stands before every line, where several run at once
+   * @param beside what stands before every line, where another run goes on at the same time: tap keeps what it needs in
+   * a folder of the one that it runs in, so that this one gets its own
    */
-  tests(name: string, args: string[], env: NodeJS.ProcessEnv, label?: string): Promise<void>;
+  tests(name: string, args: string[], env: NodeJS.ProcessEnv, beside?: string): Promise<void>;
   /** Does something that fails as a whole when it throws. @returns whether it was done */
   attempt(name: string, work: () => Promise<unknown>): Promise<boolean>;
   /** Prints the last line, `N passed, N failed, N skipped`, and sets the exit code. */
@@ -36,10 +38,11 @@ function run(
   args: string[],
   env: NodeJS.ProcessEnv,
   onLine?: (line: string) => void,
+  cwd = root,
 ): Promise<number> {
   return new Promise((resolve, reject) => {
     const child = spawn(join(binaries, program), args, {
-      cwd: root,
+      cwd,
       env: { ...process.env, ...env },
       stdio: ['ignore', onLine ? 'pipe' : 'inherit', 'inherit'],
     });
@@ -55,6 +58,19 @@ function run(
       resolve(code ?? 1);
     });
   });
+}
+
+/** Runs something in a folder that has all that this checkout has, by links, and nothing that a run leaves behind. */
+async function inFolderBeside<Result>(work: (folder: string) => Promise<Result>): Promise<Result> {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-tests-'));
+  try {
+    for (const name of readdirSync(root).filter((each) => each !== '.tap')) {
+      symlinkSync(join(root, name), join(folder, name));
+    }
+    return await work(folder);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
 /** tap runs without its TypeScript plugin (Node strips the types), so its test class is built once for this checkout. */
@@ -84,13 +100,14 @@ export function createSuite(): Suite {
         say(`${name}: failed`);
       }
     },
-    async tests(name, args, env, label = '') {
+    async tests(name, args, env, beside) {
       await buildTap();
       say(name);
       let counted = false;
       let failed = 0;
       let failing = false;
-      const code = await run('tap', ['--reporter=tap', '--disable-coverage', ...args], env, (line) => {
+      const label = beside === undefined ? '' : `${beside}: `;
+      const onLine = (line: string) => {
         const summary =
           /^# \{ total: (\d+), pass: (\d+)(?:, fail: (\d+))?(?:, skip: (\d+))?(?:, todo: (\d+))? \}$/.exec(line);
         if (summary) {
@@ -103,7 +120,10 @@ export function createSuite(): Suite {
         if (/^\s*not ok /.test(line)) failing = true;
         else if (/^\s*ok /.test(line) || /^\s*# Subtest/.test(line)) failing = false;
         if (failing || /^(not )?ok \d+ - /.test(line)) process.stdout.write(`${label}${line}\n`);
-      });
+      };
+      const tap = (folder?: string) =>
+        run('tap', ['--reporter=tap', '--disable-coverage', ...args], env, onLine, folder);
+      const code = beside === undefined ? await tap() : await inFolderBeside(tap);
       totals.failed += failed;
       if (!counted || (code !== 0 && failed === 0)) {
         totals.failed++;

@@ -80,6 +80,6 @@ export async function endToEnd(
     // Excluded from the ordinary run. They wait for the platform, and how long that takes is the machine's matter: the
     // limit, for a file, only ends what will never come.
     const parameters = [`--jobs=${jobs}`, '--exclude=', ...chosen.map((file) => `--include=${file}`), '--timeout=1800'];
-    await suite.tests(`${what}, target ${target}`, parameters, env, `${target}: `);
+    await suite.tests(`${what}, target ${target}`, parameters, env, target);
   }
 }
