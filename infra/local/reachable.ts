@@ -4,9 +4,13 @@ import { dirname } from 'node:path';
 /** Others may pass through a folder. */
 const passable = 0o001;
 
-/** The nearest folder above `folder` that only its owner may pass; undefined when everybody can reach `folder`. */
+/**
+ * The nearest folder above `folder` that only its owner may pass; undefined when everybody can reach `folder`, or will once
+ * the folders that are missing are made.
+ */
 export function closedAncestor(folder: string): string | undefined {
   const parent = dirname(folder);
   if (parent === folder) return undefined;
-  return (statSync(parent).mode & passable) === 0 ? parent : closedAncestor(parent);
+  const closed = ((statSync(parent, { throwIfNoEntry: false })?.mode ?? passable) & passable) === 0;
+  return closed ? parent : closedAncestor(parent);
 }

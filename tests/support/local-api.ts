@@ -7,9 +7,9 @@ import { systemClock } from '../../runtime/domain/clock.ts';
 import { createKubeClient, type ConnectedKubeClient } from '../../runtime/kube/client.ts';
 import { tokenCredentials } from '../../runtime/kube/credentials.ts';
 import { loadKubeConfig } from '../../runtime/kube/kubeconfig.ts';
+import { ownFolder } from './own-folder.ts';
 
 interface Teardown {
-  testdir(): string;
   teardown(end: () => unknown): void;
 }
 
@@ -50,7 +50,7 @@ export async function startApi(
   t: Teardown,
   options: Partial<ApiServerOptions> & { dataDir?: string } = {},
 ): Promise<ApiUnderTest> {
-  const dataDir = options.dataDir ?? t.testdir();
+  const dataDir = options.dataDir ?? ownFolder(t);
   const server = createApiServer({ clock: systemClock, ...options, dataDir });
   await server.start();
   const kube = createKubeClient(loadKubeConfig(server.kubeconfig));

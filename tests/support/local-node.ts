@@ -10,6 +10,7 @@ import { systemClock } from '../../runtime/domain/clock.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { fakeKube, type FakeKube } from './fake-kube.ts';
 import { silentLog } from './log.ts';
+import { ownFolder } from './own-folder.ts';
 
 /** A node with a folder of its own, which is stopped at the end of the test. */
 export interface NodeUnderTest {
@@ -41,7 +42,7 @@ export async function startNode(
   options: Partial<LocalNodeOptions> = {},
   again?: Pick<NodeUnderTest, 'kube' | 'folder'>,
 ): Promise<NodeUnderTest> {
-  const folder = again?.folder ?? t.testdir({});
+  const folder = again?.folder ?? ownFolder(t);
   const kube = again?.kube ?? fakeKube({ gracefulPods: true });
   const images = createImageStore(join(folder, 'images'));
   const node = createLocalNode({

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { containerPortsAnnotation } from '../controllers/objects.ts';
 import { isPortFree } from '../free-port.ts';
-import { allContainers, type Container, type NodePod } from './pod-spec.ts';
+import { allContainers, type Container, type NodePod, type Probe } from './pod-spec.ts';
 
 /** Below the numbers that the system gives to outgoing connections. */
 const range = { first: 20_000, last: 29_999 };
@@ -43,9 +43,16 @@ export function createPortPool({ first, last } = range): PortPool {
   };
 }
 
-/** The ports that a pod's containers declare, by their true numbers where it has been bound before. */
-export function declaredPorts(pod: NodePod): number[] {
-  return allContainers(pod).flatMap(({ ports = [] }) => ports.map(({ containerPort }) => containerPort));
+/** The ports that containers declare, by their true numbers where their pod has been bound before. */
+export function declaredPorts(containers: readonly Container[]): number[] {
+  return containers.flatMap(({ ports = [] }) => ports.map(({ containerPort }) => containerPort));
+}
+
+/** Those of a container's ports at which another program listens by now. */
+export async function lostPorts(container: Container): Promise<number[]> {
+  const ports = declaredPorts([container]);
+  const free = await Promise.all(ports.map(isPortFree));
+  return ports.filter((_, index) => !free[index]);
 }
 
 /** A pod's declared port numbers by true ones. */
@@ -57,15 +64,21 @@ function givenPorts(pod: NodePod): Map<number, number> {
 
 /**
  * The pod on this node with a port of its own for each that its containers declare (decision 0009): in `containerPort`
- * and in the environment as `PORT` and `<NAME>_PORT`. Bound again, it keeps its numbers while they are free.
+ * in probes that name it by its number, and in the environment as `PORT` and `<NAME>_PORT`. Bound again, it keeps its numbers while they are free.
+ * @param lost of a pod that this node has bound before: those of its numbers that it cannot keep
  * @returns the same pod when there is nothing to change
  */
-export async function bind<T extends NodePod>(pod: T, nodeName: string, pool: PortPool): Promise<T> {
+export async function bind<T extends NodePod>(
+  pod: T,
+  nodeName: string,
+  pool: PortPool,
+  lost?: readonly number[],
+): Promise<T> {
   const given = givenPorts(pod);
   const numbers = new Map<number, number>();
-  for (const present of declaredPorts(pod)) {
+  for (const present of declaredPorts(allContainers(pod))) {
     if (numbers.has(present)) continue;
-    const keep = given.has(present) && (await pool.claim(present));
+    const keep = lost ? !lost.includes(present) : given.has(present) && (await pool.claim(present));
     numbers.set(present, keep ? present : await pool.take());
   }
   const moved = [...numbers].some(([present, port]) => present !== port);
@@ -97,7 +110,23 @@ function withPorts(container: Container, numbers: ReadonlyMap<number, number>): 
     ...(name === undefined ? [] : [{ name: variableOf(name), value: String(containerPort) }]),
   ]);
   const env = (container.env ?? []).filter(({ name }) => !told.some((variable) => variable.name === name));
-  return { ...container, ports, env: [...env, ...told] };
+  const probes = Object.fromEntries(
+    (['startupProbe', 'readinessProbe', 'livenessProbe'] as const).flatMap((name) => {
+      const probe = container[name];
+      return probe ? [[name, withProbePort(probe, numbers)]] : [];
+    }),
+  );
+  return { ...container, ...probes, ports, env: [...env, ...told] };
+}
+
+function withProbePort(probe: Probe, numbers: ReadonlyMap<number, number>): Probe {
+  const { httpGet, tcpSocket } = probe;
+  const given = (port: string | number) => (typeof port === 'number' ? (numbers.get(port) ?? port) : port);
+  return {
+    ...probe,
+    ...(httpGet && { httpGet: { ...httpGet, port: given(httpGet.port) } }),
+    ...(tcpSocket && { tcpSocket: { port: given(tcpSocket.port) } }),
+  };
 }
 
 /** `admin` is told as `ADMIN_PORT`. */

@@ -4,9 +4,8 @@ import type { ContainerState, ContainerStatus, Pod } from '../../../runtime/cont
 /** The fields of a pod that the node understands, as Kubernetes has them. What is not here has no effect. */
 
 export interface Probe {
-  /** Ports are meant by their names, since their numbers change. */
-  httpGet?: { path?: string; port: string };
-  tcpSocket?: { port: string };
+  httpGet?: { path?: string; port: string | number };
+  tcpSocket?: { port: string | number };
   exec?: { command: string[] };
   periodSeconds?: number;
   timeoutSeconds?: number;

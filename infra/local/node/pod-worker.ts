@@ -7,7 +7,7 @@ import { refOf } from '../../../runtime/kube/children.ts';
 import type { EventRecorder } from '../../../runtime/kube/events.ts';
 import { isKubeError } from '../../../runtime/kube/kube-client.ts';
 import { timestamp } from '../controllers/objects.ts';
-import { bind, declaredPorts, type PortPool } from './binding.ts';
+import { bind, declaredPorts, lostPorts, type PortPool } from './binding.ts';
 import { ImageError, startContainer, type ContainerLife, type Ended } from './container.ts';
 import { ConfigError } from './environment.ts';
 import { allContainers, type NodePod } from './pod-spec.ts';
@@ -124,22 +124,29 @@ export function createPodWorker(runtime: PodRuntime, first: Stored<NodePod>): Po
     }
   };
 
-  const bindLive = async () => {
+  const bindLive = async (lost?: readonly number[]) => {
     const live = await livePod();
     if (live?.metadata.uid !== uid) return undefined;
-    const wanted = await bind(live, runtime.nodeName, ports);
+    const wanted = await bind(live, runtime.nodeName, ports, lost);
     if (wanted === live) return live;
     return kube.replace(wanted).catch((error: unknown) => {
       // Another try takes them again, or others.
-      ports.release(declaredPorts(wanted));
+      const kept = lost ? declaredPorts(allContainers(live)) : [];
+      ports.release(declaredPorts(allContainers(wanted)).filter((port) => !kept.includes(port)));
       throw error;
     });
   };
+  const insistOnBinding = (lost?: readonly number[]) =>
+    insist(
+      signal,
+      () => bindLive(lost),
+      (error) => {
+        if (!isKubeError(error, 409)) log.warn({ err: error }, 'pod not bound');
+      },
+    );
   const mount = () => mountVolumes(runtime, pod, join(folder, 'volumes'));
   const prepare = async (): Promise<boolean> => {
-    const bound = await insist(signal, bindLive, (error) => {
-      if (!isKubeError(error, 409)) log.warn({ err: error }, 'pod not bound');
-    });
+    const bound = await insistOnBinding();
     if (!bound) return false;
     pod = bound;
     slots = slotsOf(bound);
@@ -205,7 +212,23 @@ export function createPodWorker(runtime: PodRuntime, first: Stored<NodePod>): Po
       failures = clock.monotonic() - begun >= provenMs ? 1 : failures + 1;
       if (failures > 1) await backOff(slot, failures - 2);
       slot.restarts += 1;
+      await keepPorts(slot);
     }
+  };
+  /** Another program may have taken a port while nobody listened at it: the next life gets another one. */
+  const keepPorts = async (slot: Slot): Promise<void> => {
+    const lost = await lostPorts(slot.container);
+    if (lost.length === 0) return;
+    const bound = await insistOnBinding(lost);
+    if (!bound) return;
+    ports.release(lost);
+    update(bound);
+    slot.container = allContainers(bound).find((container) => container.name === slot.name) ?? slot.container;
+    tell(
+      'Warning',
+      'PortTaken',
+      `${slot.name}: another program listens at port ${lost.join(', ')}; it gets another one`,
+    );
   };
   const backOff = async (slot: Slot, power: number) => {
     const { baseMs, maxMs } = runtime.backOff ?? defaultBackOff;
@@ -255,7 +278,7 @@ export function createPodWorker(runtime: PodRuntime, first: Stored<NodePod>): Po
     await ending;
     report();
     await reporting;
-    ports.release(declaredPorts(pod));
+    ports.release(declaredPorts(allContainers(pod)));
     if (pod.metadata.deletionTimestamp === undefined || silencing.signal.aborted) return;
     await rm(folder, { recursive: true, force: true });
     await insist(silencing.signal, removeObject, (error) => log.warn({ err: error }, 'pod not removed'));

@@ -62,7 +62,8 @@ export async function watchProbe(probe: Probe, context: ProbeContext, tell: (wel
 }
 
 /** The number of a port that a probe names. @throws Error for a name that the container does not declare */
-function portOf({ name, ports = [] }: Container, port: string): number {
+function portOf({ name, ports = [] }: Container, port: string | number): number {
+  if (typeof port === 'number') return port;
   const found = ports.find((each) => each.name === port);
   if (!found) throw new Error(`container "${name}" has no port "${port}"`);
   return found.containerPort;

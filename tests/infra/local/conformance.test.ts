@@ -13,6 +13,7 @@ import { noCluster } from '../../support/kubernetes.ts';
 import { silentLog } from '../../support/log.ts';
 import { comparableAnswers, drive } from './conformance/answers.ts';
 import { calls } from './conformance/calls.ts';
+import { ownFolder } from '../../support/own-folder.ts';
 
 /**
  * What the real API server answered (Kubernetes 1.34), so that the embedded one is held to it on machines without a
@@ -39,7 +40,7 @@ t.test('the real API server answers as was recorded', { skip: noCluster, timeout
 });
 
 t.test('the embedded API server answers as the real one', { timeout: 180_000 }, async (t) => {
-  const server = createApiServer({ dataDir: t.testdir(), clock: systemClock });
+  const server = createApiServer({ dataDir: ownFolder(t), clock: systemClock });
   await server.start();
   const kube = createKubeClient(loadKubeConfig(server.kubeconfig));
   const options = { kube, clock: systemClock, log: silentLog, registry: new Registry(), collected };

@@ -168,4 +168,5 @@ t.test('where everything lies', async (t) => {
   const folder = t.testdir({});
   mkdirSync(join(folder, 'shut'), { mode: 0o700 });
   t.equal(closedAncestor(join(folder, 'shut', 'inside')), join(folder, 'shut'));
+  t.equal(closedAncestor(join(folder, 'shut', 'not', 'yet')), join(folder, 'shut'), 'also below what is not there');
 });

@@ -10,6 +10,7 @@ import { loadKubeConfig } from '../../../../runtime/kube/kubeconfig.ts';
 import { isKubeError } from '../../../../runtime/kube/kube-client.ts';
 import { fakeClock } from '../../../support/clock.ts';
 import { startApi } from '../../../support/local-api.ts';
+import { ownFolder } from '../../../support/own-folder.ts';
 
 const configMap = (name: string, more: object = {}) => ({
   apiVersion: 'v1',
@@ -18,7 +19,7 @@ const configMap = (name: string, more: object = {}) => ({
 });
 
 t.test('what was answered is there after kill -9, and nothing else', async (t) => {
-  const dataDir = t.testdir();
+  const dataDir = ownFolder(t);
   const child = spawn(process.execPath, [join(import.meta.dirname, '../../../support/local-api-process.ts'), dataDir], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -17,6 +17,7 @@ import type { KubeClient } from '../../../../runtime/kube/kube-client.ts';
 import { kubectl, noKubectl } from '../../../support/kubectl.ts';
 import { silentLog } from '../../../support/log.ts';
 import { freePort } from '../../../support/servers.ts';
+import { ownFolder } from '../../../support/own-folder.ts';
 
 const collected = [
   ...[kinds.Deployment, kinds.ReplicaSet, kinds.StatefulSet, kinds.BatchJob, kinds.CronJob],
@@ -32,10 +33,7 @@ interface Cluster {
 }
 
 /** API server, controllers and node together, in a folder that outlives them; stopped with the test. */
-async function startCluster(
-  t: Test,
-  folder = t.testdir({ contexts: {} }),
-): Promise<Cluster & { stop: () => Promise<void> }> {
+async function startCluster(t: Test, folder = ownFolder(t)): Promise<Cluster & { stop: () => Promise<void> }> {
   let node: LocalNode | undefined;
   const server = createApiServer({
     dataDir: join(folder, 'api'),
@@ -186,7 +184,7 @@ t.test('a Deployment serves through its Service, and goes on serving while it ro
 });
 
 t.test('after a restart everything runs again, with what it had stored', async (t) => {
-  const folder = t.testdir({});
+  const folder = ownFolder(t);
   const before = await startCluster(t, folder);
   const counter = `
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';

@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import t from 'tap';
 import { isPodReady } from '../../../../runtime/contracts/pod.ts';
 import type { NodePod } from '../../../../infra/local/node/pod-spec.ts';
@@ -107,4 +109,21 @@ t.test('policies: never and on failure', async (t) => {
   const failed = await until('never', phase('Failed'));
   t.equal(stateOf(failed, 'main')?.state?.terminated?.exitCode, 4);
   await until('on-failure', (each) => (stateOf(each, 'main')?.restartCount ?? 0) >= 2);
+});
+
+t.test('a program whose port somebody else took before it listened gets another one', async (t) => {
+  const { image, pod, until } = await startNode(t);
+  const declared = 8080;
+  const numbered = { tcpSocket: { port: declared }, periodSeconds: 1 };
+  const container = { name: 'main', image: 'late:1', ports: [{ containerPort: declared }], readinessProbe: numbered };
+  await pod('late', { containers: [container] });
+  const portOf = ({ spec }: NodePod) => spec.containers[0]?.ports?.[0]?.containerPort;
+  const bound = await until('late', (seen) => portOf(seen) !== declared);
+  const thief = createServer().listen(portOf(bound), '127.0.0.1');
+  t.teardown(() => thief.close());
+  await once(thief, 'listening');
+  await image('late:1', `(await import('node:http')).createServer().listen(Number(process.env.PORT), '127.0.0.1')`);
+  // The thief answers the probe of the first port, too.
+  const ready = await until('late', (seen) => portOf(seen) !== portOf(bound) && isPodReady(seen));
+  t.equal(ready.spec.containers[0]?.readinessProbe?.tcpSocket?.port, portOf(ready), 'probes that name it follow');
 });
