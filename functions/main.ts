@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import packageJson from '../package.json' with { type: 'json' };
 import { kinds } from '../runtime/contracts/resources/kinds.ts';
 import type { Project } from '../runtime/contracts/resources/project.ts';
+import { createListener } from '../runtime/db/listener.ts';
 import { waitForSchema } from '../runtime/db/migrate.ts';
 import { createPool } from '../runtime/db/pool.ts';
 import { systemClock } from '../runtime/domain/clock.ts';
@@ -40,9 +41,11 @@ import { createPasswords } from './sessions/password.ts';
 import { createUsageRoutes } from './usage/handler.ts';
 import { createUserRoutes } from './users/handler.ts';
 import { createVolumeRoutes } from './volumes/handler.ts';
+import { createDeploymentEnds, deploymentEndsChannel } from './webhooks/ends.ts';
 import { createWebhookRoutes } from './webhooks/handler.ts';
+import { createRateLimit } from './webhooks/rate-limit.ts';
 import { createTokenStore } from './webhooks/token-store.ts';
-import { createVerifyWebhook } from './webhooks/verify.ts';
+import { createVerifySecretUrl, createVerifyWebhook } from './webhooks/verify.ts';
 
 /** The ingress needs about as long to learn that an endpoint goes. */
 const lingerMs = 5_000;
@@ -83,7 +86,8 @@ await runProcess({
     const { baseUrl } = config;
     const { version } = packageJson;
     const tokens = createTokenStore({ kube, keyRing, log });
-    const verify = createVerifyWebhook({ pool, tokens });
+    const verify = createVerifyWebhook({ pool, tokens, clock });
+    const ends = createDeploymentEnds({ pool, clock });
     const gateRecords = {
       pool,
       resolveEnvironment: (project: string, environment?: string) => resolveEnvironment(kube, project, environment),
@@ -109,7 +113,11 @@ await runProcess({
         }),
         ...createMemberRoutes({ pool }),
         ...createAppRoutes({ kube, pool, clock, baseUrl }),
-        ...createWebhookRoutes({ kube, pool, tokens, verify, baseUrl }),
+        ...createWebhookRoutes({
+          ...{ kube, pool, tokens, verify, ends, registry, baseUrl },
+          verifySecretUrl: createVerifySecretUrl({ pool }),
+          limit: createRateLimit({ clock, rate: config.webhookRate }),
+        }),
         ...createHistoryRoutes({ kube, pool, verifyToken: verify, baseUrl }),
         ...createPlanRoutes(gateRecords),
         ...createKeyRoutes({
@@ -144,9 +152,20 @@ await runProcess({
       baseUrl,
       version,
     });
+    const listener = createListener({
+      ...config.database,
+      channel: deploymentEndsChannel,
+      onNotify: (payload) => ends.notified(payload),
+      clock,
+      log,
+    });
+    listener.start();
+    lifecycle.add({ name: 'listener', stop: () => listener.stop() });
+
     const server = createHttpServer({ port: config.http.port, listener: app.callback(), lingerMs });
     await server.start();
     lifecycle.add({ name: 'main server', stop: () => server.stop() });
+    lifecycle.add({ name: 'waits for deployments', stop: () => Promise.resolve(ends.stop()) });
     started = true;
   },
 });

@@ -1,33 +1,30 @@
-import { createHash } from 'node:crypto';
 import type { Pool } from 'pg';
-import { webhookDeploy } from '../../runtime/contracts/api/apps.ts';
+import type { WebhookView } from '../../runtime/contracts/api/webhooks.ts';
 import { generateWebhookToken } from '../../runtime/domain/api-key.ts';
-import { checkImage } from '../../runtime/domain/image.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { findApp, findLivingApp } from '../../runtime/host/app-request.ts';
-import { accept } from '../../runtime/host/accept.ts';
-import { parseJson } from '../../runtime/host/http-body.ts';
 import { route, sessionOf, type Route, type RouteRequest } from '../../runtime/host/route.ts';
 import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import {
+  changeWebhook,
   disableWebhook,
   enableWebhook,
   findWebhook,
-  webhookGuard,
   type Webhook,
+  type WebhookSettings,
 } from '../../runtime/records/webhooks.ts';
-import { deployWebhookSchema, disableWebhookSchema, enableWebhookSchema, getWebhookSchema } from './schema.ts';
+import { createDeliveryRoutes } from './delivery-routes.ts';
+import { createReceiveRoutes, type ReceiveDependencies } from './receive.ts';
+import { changeWebhookSchema, disableWebhookSchema, enableWebhookSchema, getWebhookSchema } from './schema.ts';
+import { signingSecret } from './signatures.ts';
 import type { TokenStore } from './token-store.ts';
-import type { VerifyWebhook } from './verify.ts';
+import { urlSecretHash } from './verify.ts';
 
-export interface WebhookDependencies {
+export interface WebhookDependencies extends ReceiveDependencies {
   kube: KubeClient;
   pool: Pool;
   tokens: TokenStore;
-  verify: VerifyWebhook;
-  /** The public address of the management API. */
-  baseUrl: string;
 }
 
 const tag = 'webhooks';
@@ -41,16 +38,43 @@ function audit(
   request.log.info({ action, app: request.params.app, namespace, actor: sessionOf(request).email }, 'webhook changed');
 }
 
-/** An app's deploy webhook (spec.md §2.3, §4.3): enable, show, disable, and the URL that a CI system calls. */
+/** What a body sets, and the new secret of the URL when it asks for one. */
+function settingsOf(body: {
+  branch?: string | null | undefined;
+  tags?: string | null | undefined;
+  secretUrl?: boolean | undefined;
+}): { settings: WebhookSettings; urlSecret: string | undefined } {
+  const { branch, tags, secretUrl } = body;
+  const urlSecret = secretUrl ? generateWebhookToken() : undefined;
+  const hash =
+    secretUrl === undefined ? {} : { urlSecretHash: urlSecret === undefined ? null : urlSecretHash(urlSecret) };
+  return { settings: { branch, tags, ...hash }, urlSecret };
+}
+
+/** An app's deploy webhook (spec.md §2.3, §4.3): enable, set, show, disable, what was delivered, and the URL itself. */
 export function createWebhookRoutes(dependencies: WebhookDependencies): Route[] {
-  const { kube, pool, tokens, verify, baseUrl } = dependencies;
-  const view = ({ namespace, app }: { namespace: string; app: string }, state: Webhook, token?: string) => ({
-    enabled: state.enabled,
-    url: `${baseUrl}/api/v1/webhook/${namespace}/${app}`,
-    ...(state.enabled && token !== undefined && { token }),
-    version: state.version,
-    updatedAt: state.updatedAt.toISOString(),
-  });
+  const { kube, pool, tokens, baseUrl } = dependencies;
+  const view = (
+    { namespace, app }: { namespace: string; app: string },
+    state: Webhook,
+    shown: { token?: string | undefined; urlSecret?: string | undefined },
+  ): WebhookView => {
+    const url = `${baseUrl}/api/v1/webhook/${namespace}/${app}`;
+    const { enabled, version, branch, tags, previousUntil } = state;
+    const token = enabled ? shown.token : undefined;
+    return {
+      enabled,
+      url,
+      ...(token !== undefined && { token, signingSecret: signingSecret(token) }),
+      ...(previousUntil && { graceUntil: previousUntil.toISOString() }),
+      version,
+      ...(branch !== null && { branch }),
+      ...(tags !== null && { tags }),
+      hasSecretUrl: state.urlSecretHash !== null,
+      ...(shown.urlSecret !== undefined && { secretUrl: `${url}/${shown.urlSecret}` }),
+      updatedAt: state.updatedAt.toISOString(),
+    };
+  };
 
   return [
     route({
@@ -59,22 +83,51 @@ export function createWebhookRoutes(dependencies: WebhookDependencies): Route[] 
       path,
       access: { project: 'admin' },
       tag,
-      summary: 'Enables the webhook with a new token; an older token stops working.',
+      summary: 'Enables the webhook with a new token; an older token stops working, at once or after a grace.',
       async handle(request) {
-        const { params } = request;
+        const { params, body } = request;
         const { environment, app } = await findLivingApp(kube, request);
         const id = workloadIdOf(app);
         const token = generateWebhookToken();
         const before = await findWebhook(pool, id);
         // The Secret first: a crash in between leaves a version that never counts.
         const version = await tokens.write(app, token, before?.version ?? 0);
-        const enabled = await enableWebhook(pool, id, version);
+        const enabled = await enableWebhook(pool, id, version, body.graceSeconds);
+        const { settings, urlSecret } = settingsOf(body);
+        if (enabled) await changeWebhook(pool, id, settings);
         const state = await findWebhook(pool, id);
         if (!enabled || !state) {
           throw new Problem('conflict', 'Somebody else has just made a new token; `svc app webhook status` shows it.');
         }
         audit(request, environment.namespace, before ? 'webhook.regenerate' : 'webhook.enable');
-        return { status: 200, body: view({ namespace: environment.namespace, app: params.app }, state, token) };
+        const at = { namespace: environment.namespace, app: params.app };
+        return { status: 200, body: view(at, state, { token, urlSecret }) };
+      },
+    }),
+    route({
+      ...changeWebhookSchema,
+      method: 'PATCH',
+      path,
+      access: { project: 'admin' },
+      tag,
+      summary: 'Changes which branch and tags deploy, and whether there is a secret URL; the token stays.',
+      async handle(request) {
+        const { environment, app } = await findLivingApp(kube, request);
+        const workloadId = workloadIdOf(app);
+        const before = await findWebhook(pool, workloadId);
+        if (!before?.enabled) {
+          throw new Problem(
+            'conflict',
+            `The webhook is not enabled; run \`svc app webhook enable ${request.params.app}\`.`,
+          );
+        }
+        const { settings, urlSecret } = settingsOf(request.body);
+        await changeWebhook(pool, workloadId, settings);
+        const state = (await findWebhook(pool, workloadId)) ?? before;
+        audit(request, environment.namespace, 'webhook.change');
+        const at = { namespace: environment.namespace, app: request.params.app };
+        const [token] = await tokens.read(at, { workloadId, versions: [state.version] });
+        return { status: 200, body: view(at, state, { token, urlSecret }) };
       },
     }),
     route({
@@ -90,8 +143,8 @@ export function createWebhookRoutes(dependencies: WebhookDependencies): Route[] 
         const state = await findWebhook(pool, workloadId);
         if (!state) return { status: 200, body: { enabled: false } };
         const at = { namespace: environment.namespace, app: params.app };
-        const token = state.enabled ? await tokens.read(at, { workloadId, version: state.version }) : undefined;
-        return { status: 200, body: view(at, state, token) };
+        const [token] = state.enabled ? await tokens.read(at, { workloadId, versions: [state.version] }) : [];
+        return { status: 200, body: view(at, state, { token }) };
       },
     }),
     route({
@@ -100,7 +153,7 @@ export function createWebhookRoutes(dependencies: WebhookDependencies): Route[] 
       path,
       access: { project: 'admin' },
       tag,
-      summary: 'Disables the webhook; its token stops working.',
+      summary: 'Disables the webhook; its token and its secret URL stop working.',
       async handle(request) {
         const { environment, app } = await findApp(kube, request);
         await disableWebhook(pool, workloadIdOf(app));
@@ -108,54 +161,7 @@ export function createWebhookRoutes(dependencies: WebhookDependencies): Route[] 
         return { status: 204 };
       },
     }),
-    route({
-      ...deployWebhookSchema,
-      method: 'POST',
-      path: '/webhook/:namespace/:app',
-      access: 'webhook',
-      tag,
-      summary: 'Deploys an image; the answer names where the deployment’s status can be read.',
-      async handle(request) {
-        const { params, headers, rawBody, log } = request;
-        const { workloadId, project, version } = await verify({ ...params, headers, rawBody });
-        // Only now is the body looked at: an answer about it would tell that the app exists.
-        const { image, commit } = parseJson(webhookDeploy, rawBody, single(headers['content-type']));
-        if (image === undefined) {
-          throw new Problem(
-            'invalid_request',
-            `The app "${params.app}" runs an image: send {"image": "<name>:<tag>"}.`,
-          );
-        }
-        checkImage(image);
-        return accept({
-          pool,
-          baseUrl,
-          project,
-          deployment: {
-            workloadId,
-            trigger: 'webhook',
-            image,
-            commit,
-            dedupKey: dedupKeyOf(headers),
-            // Disabled or regenerated since the token was read: the lock of the app's row decides.
-            guard: webhookGuard(version),
-          },
-          onAccepted: ({ id, revision, created }) =>
-            log.info({ ...params, deploymentId: id, revision, created }, 'webhook accepted'),
-        });
-      },
-    }),
+    ...createDeliveryRoutes(dependencies),
+    ...createReceiveRoutes(dependencies),
   ];
-}
-
-function single(value: string | string[] | undefined): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined;
-}
-
-/** A sender's own name for one delivery; a redelivery carries it again and must not deploy twice. */
-function dedupKeyOf(headers: Readonly<Record<string, string | string[] | undefined>>): string | undefined {
-  const key = single(headers['idempotency-key']) ?? single(headers['x-github-delivery']);
-  if (key === undefined) return undefined;
-  // Headers may be long; what is stored has one length.
-  return `delivery:${key.length <= 100 ? key : createHash('sha256').update(key).digest('hex')}`;
 }

@@ -18,12 +18,20 @@ const context = (workloadId: Id) => ({ id: workloadId, purpose: 'webhook-token' 
 const keyOf = (version: number) => `v${version}`;
 const versionOf = (key: string) => Number(/^v(\d+)$/.exec(key)?.[1] ?? 0);
 
+/** Opened tokens that are remembered. */
+const maxCached = 10_000;
+
 export interface TokenStore {
-  /** The token of one version, or undefined when there is none that was sealed for this app (or no app). */
+  /** A token that was read before. One of a version never changes; whether it counts still is not known here. */
+  cached(workloadId: Id, version: number): string | undefined;
+  /**
+   * The tokens of some versions in their order, read from the cluster; undefined for one that was not sealed for this app
+   * (or no app).
+   */
   read(
     at: { namespace: string; app: string },
-    webhook: { workloadId: Id | undefined; version: number },
-  ): Promise<string | undefined>;
+    webhook: { workloadId: Id | undefined; versions: readonly number[] },
+  ): Promise<(string | undefined)[]>;
   /**
    * Writes a token under the next version, which counts only once the webhook's row says so; versions older than
    * `current` are dropped. @throws Problem `conflict`, `already_exists` over a Secret that is not the platform's
@@ -42,20 +50,39 @@ export function createTokenStore({
   log: Logger;
 }): TokenStore {
   const decoy = { id: 'decoy', sealed: seal(keyRing, context('decoy'), generateWebhookToken()) };
+  const opened = new Map<string, string>();
+  const remember = (workloadId: Id, version: number, token: string) => {
+    const oldest = opened.keys().next();
+    if (opened.size >= maxCached && !oldest.done) opened.delete(oldest.value);
+    opened.set(`${workloadId}/${version}`, token);
+  };
+
+  const open = (
+    at: { namespace: string; app: string },
+    secret: Secret | undefined,
+    id: Id | undefined,
+    version: number,
+  ) => {
+    const stored = secret?.data?.[keyOf(version)];
+    const sealed = stored === undefined ? undefined : Buffer.from(stored, 'base64').toString('utf8');
+    // The same work with and without a token: time does not tell which apps have one.
+    const chosen = sealed === undefined || id === undefined ? decoy : { id, sealed };
+    try {
+      const token = unseal(keyRing, context(chosen.id), chosen.sealed);
+      if (chosen === decoy) return undefined;
+      remember(chosen.id, version, token);
+      return token;
+    } catch (error) {
+      log.error({ err: error, ...at, version }, 'a webhook token cannot be opened');
+      return undefined;
+    }
+  };
+
   return {
-    async read({ namespace, app }, { workloadId, version }) {
+    cached: (workloadId, version) => opened.get(`${workloadId}/${version}`),
+    async read({ namespace, app }, { workloadId, versions }) {
       const secret = await find(kube, namespace, app);
-      const stored = secret?.data?.[keyOf(version)];
-      const sealed = stored === undefined ? undefined : Buffer.from(stored, 'base64').toString('utf8');
-      // The same work with and without a token: time does not tell which apps have one.
-      const opened = sealed === undefined || workloadId === undefined ? decoy : { id: workloadId, sealed };
-      try {
-        const token = unseal(keyRing, context(opened.id), opened.sealed);
-        return opened === decoy ? undefined : token;
-      } catch (error) {
-        log.error({ err: error, namespace, app, version }, 'a webhook token cannot be opened');
-        return undefined;
-      }
+      return versions.map((version) => open({ namespace, app }, secret, workloadId, version));
     },
     async write(app, token, current) {
       const workloadId = workloadIdOf(app);

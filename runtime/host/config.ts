@@ -106,6 +106,9 @@ export function loadConsoleConfig(env: Environment) {
     ADMIN_PASSWORD_FILE: file.optional(),
     /** The public address of the management API, for webhook and status URLs. */
     BASE_URL: address('http:', 'https:'),
+    /** Requests to one app's webhook that each replica takes: a pipeline sends far fewer. */
+    WEBHOOK_RATE_PER_SECOND: z.coerce.number().positive().default(2),
+    WEBHOOK_BURST: z.coerce.number().int().min(1).default(100),
   });
   const passwordFile = parsed.ADMIN_PASSWORD_FILE;
   return Object.freeze({
@@ -117,6 +120,7 @@ export function loadConsoleConfig(env: Environment) {
     firstAdmin: Object.freeze({ email: parsed.ADMIN_EMAIL, ...(passwordFile !== undefined && { passwordFile }) }),
     /** Without a trailing slash. */
     baseUrl: parsed.BASE_URL.replace(/\/+$/, ''),
+    webhookRate: Object.freeze({ perSecond: parsed.WEBHOOK_RATE_PER_SECOND, burst: parsed.WEBHOOK_BURST }),
   });
 }
 

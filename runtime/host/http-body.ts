@@ -28,6 +28,26 @@ export async function readBody(request: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks, size);
 }
 
+/** No request of ours nests deeper, and no git host's. */
+const depthLimit = 64;
+
+/** Whether JSON text nests arrays and objects deeper than `limit`; brackets in strings do not count. */
+function isTooDeep(json: Buffer, limit: number): boolean {
+  let depth = 0;
+  let quoted = false;
+  for (let index = 0; index < json.length; index++) {
+    const byte = json[index];
+    if (quoted) {
+      if (byte === 0x5c) index++;
+      else if (byte === 0x22) quoted = false;
+    } else if (byte === 0x22) quoted = true;
+    else if (byte === 0x7b || byte === 0x5b) {
+      if (++depth > limit) return true;
+    } else if (byte === 0x7d || byte === 0x5d) depth--;
+  }
+  return false;
+}
+
 /**
  * Parses a body as JSON and checks it. An empty one counts as `{}`, so that a request without options needs no body.
  * @throws Problem `unsupported_media_type`, `invalid_json`, `invalid_request`
@@ -42,14 +62,20 @@ export function parseJson<Schema extends z.ZodType>(
   if (type !== 'application/json' && !/^application\/[a-z0-9.-]+\+json$/.test(type)) {
     throw new Problem('unsupported_media_type', 'Send the body as JSON, with Content-Type: application/json.');
   }
-  let value: unknown;
+  return parseShape(schema, jsonOf(body), 'body');
+}
+
+/** The value of JSON in UTF-8, nested up to 64 levels deep. @throws Problem `invalid_json` */
+export function jsonOf(body: Buffer): unknown {
+  if (isTooDeep(body, depthLimit)) {
+    throw new Problem('invalid_json', `The body is nested more than ${depthLimit} levels deep.`);
+  }
   try {
-    value = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
   } catch {
     // The parser's own message quotes the body, which may hold a secret.
     throw new Problem('invalid_json', 'The body is not JSON in UTF-8.');
   }
-  return parseShape(schema, value, 'body');
 }
 
 /**

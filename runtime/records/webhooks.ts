@@ -8,7 +8,35 @@ export interface Webhook {
   enabled: boolean;
   version: number;
   updatedAt: Date;
+  /** The version before and its end, while its grace lasts. */
+  previousVersion: number | null;
+  previousUntil: Date | null;
+  /** The only branch whose pushes deploy; null: that of the app's git source. */
+  branch: string | null;
+  /** Patterns of the tags that a registry may deploy, separated by commas; null: any. */
+  tags: string | null;
+  /** SHA-256 of the secret URL's last part; null: the app has no secret URL. */
+  urlSecretHash: Buffer | null;
 }
+
+/** An app whose webhook is called, and the webhook if it ever had one. */
+export interface Receiver {
+  workloadId: Id;
+  project: string;
+  webhook: Webhook | undefined;
+}
+
+/** What can be set about a webhook besides its token; absent: stays as it is, null: none. */
+export interface WebhookSettings {
+  branch?: string | null | undefined;
+  tags?: string | null | undefined;
+  urlSecretHash?: Buffer | null | undefined;
+}
+
+const grace = 'enabled AND previous_until > clock_timestamp()';
+const columns = `enabled, version, webhooks.updated_at AS "updatedAt", branch, tags, url_secret_hash AS "urlSecretHash",
+  CASE WHEN ${grace} THEN previous_version END AS "previousVersion",
+  CASE WHEN ${grace} THEN previous_until END AS "previousUntil"`;
 
 /** The one answer to every failed proof, so that nobody learns which apps there are. */
 export function invalidWebhookToken(): Problem {
@@ -17,48 +45,91 @@ export function invalidWebhookToken(): Problem {
 
 /** The app's webhook, or undefined when it never had one. */
 export async function findWebhook(database: Database, workloadId: Id): Promise<Webhook | undefined> {
-  const { rows } = await database.query<Webhook>(
-    `SELECT enabled, version, updated_at AS "updatedAt" FROM webhooks WHERE workload_id = $1`,
-    [workloadId],
-  );
+  const { rows } = await database.query<Webhook>(`SELECT ${columns} FROM webhooks WHERE workload_id = $1`, [
+    workloadId,
+  ]);
   return rows[0];
 }
 
+/** The living app of this name with its webhook, in one look; undefined when there is no such app. */
+export async function findReceiver(database: Database, namespace: string, name: string): Promise<Receiver | undefined> {
+  const { rows } = await database.query<{ id: Id; project: string } & (Webhook | { enabled: null })>(
+    `SELECT id, project, ${columns} FROM workloads LEFT JOIN webhooks ON workload_id = id
+     WHERE namespace = $1 AND name = $2 AND kind = 'App' AND deleted_at IS NULL`,
+    [namespace, name],
+  );
+  if (!rows[0]) return undefined;
+  const { id: workloadId, project, ...webhook } = rows[0];
+  return { workloadId, project, webhook: webhook.enabled === null ? undefined : webhook };
+}
+
 /**
- * Enables the webhook with the token of `version`, which must have been written before; every older one is invalid from
- * the commit on. False when a newer version counts already: another enable was faster.
+ * Enables the webhook with the token of `version`, which must have been written before. Every older one is invalid from
+ * the commit on, but for the one that counted until then, which stays valid for `graceSeconds` more. False when a newer
+ * version counts already: another enable was faster.
  * @throws Problem `not_ready` when the app is not projected yet
  */
-export async function enableWebhook(database: Database, workloadId: Id, version: number): Promise<boolean> {
+export async function enableWebhook(
+  database: Database,
+  workloadId: Id,
+  version: number,
+  graceSeconds = 0,
+): Promise<boolean> {
   const { rowCount: known } = await database.query('SELECT 1 FROM workloads WHERE id = $1', [workloadId]);
   if (!known) throw new Problem('not_ready', 'The app is still being set up; try again in a few seconds.');
   const { rowCount } = await database.query(
     `INSERT INTO webhooks (workload_id, enabled, version) VALUES ($1, true, $2)
-     ON CONFLICT (workload_id) DO UPDATE SET enabled = true, version = $2, updated_at = now()
+     ON CONFLICT (workload_id) DO UPDATE SET enabled = true, version = $2, updated_at = now(),
+       previous_version = CASE WHEN webhooks.enabled AND $3 > 0 THEN webhooks.version END,
+       previous_until = CASE WHEN webhooks.enabled AND $3 > 0 THEN clock_timestamp() + $3 * interval '1 s' END
      WHERE webhooks.version < $2`,
-    [workloadId, version],
+    [workloadId, version, graceSeconds],
   );
   return rowCount === 1;
 }
 
-/** Disables the webhook: its token opens nothing any more, also after it is enabled again. False when it was disabled. */
-export async function disableWebhook(database: Database, workloadId: Id): Promise<boolean> {
+/** Changes what is given. False when the app never had a webhook. */
+export async function changeWebhook(database: Database, workloadId: Id, settings: WebhookSettings): Promise<boolean> {
+  const { branch, tags, urlSecretHash } = settings;
   const { rowCount } = await database.query(
-    `UPDATE webhooks SET enabled = false, updated_at = now() WHERE workload_id = $1 AND enabled`,
-    [workloadId],
+    `UPDATE webhooks SET branch = CASE WHEN $2 THEN $3 ELSE branch END, tags = CASE WHEN $4 THEN $5 ELSE tags END,
+       url_secret_hash = CASE WHEN $6 THEN $7 ELSE url_secret_hash END, updated_at = now() WHERE workload_id = $1`,
+    [
+      workloadId,
+      ...[branch !== undefined, branch ?? null, tags !== undefined, tags ?? null],
+      ...[urlSecretHash !== undefined, urlSecretHash ?? null],
+    ],
   );
   return rowCount === 1;
 }
 
 /**
- * A guard for `acceptDeployment`: the webhook is enabled and `version`, whose token was proved, still counts when the
- * deployment is accepted. @throws Problem `invalid_webhook_token`
+ * Disables the webhook: its tokens and its secret URL open nothing any more, also after it is enabled again. False when
+ * it was disabled.
  */
-export function webhookGuard(version: number): (client: ClientBase, workloadId: Id) => Promise<void> {
+export async function disableWebhook(database: Database, workloadId: Id): Promise<boolean> {
+  const { rowCount } = await database.query(
+    `UPDATE webhooks SET enabled = false, url_secret_hash = NULL, updated_at = now() WHERE workload_id = $1 AND enabled`,
+    [workloadId],
+  );
+  return rowCount === 1;
+}
+
+/** What a sender has proved: the token of a version, or the last part of the secret URL by its SHA-256. */
+export type WebhookProof = { version: number } | { urlSecretHash: Buffer };
+
+/**
+ * A guard for `acceptDeployment`: the webhook is enabled, and what was proved counts still when the deployment is
+ * accepted. @throws Problem `invalid_webhook_token`
+ */
+export function webhookGuard(proof: WebhookProof): (client: ClientBase, workloadId: Id) => Promise<void> {
+  const byToken = 'version' in proof;
   return async (client, workloadId) => {
     const { rowCount } = await client.query(
-      `SELECT 1 FROM webhooks WHERE workload_id = $1 AND enabled AND version = $2 FOR SHARE`,
-      [workloadId, version],
+      `SELECT 1 FROM webhooks WHERE workload_id = $1 AND enabled AND
+       ${byToken ? '(version = $2 OR (previous_version = $2 AND previous_until > clock_timestamp()))' : 'url_secret_hash = $2'}
+       FOR SHARE`,
+      [workloadId, byToken ? proof.version : proof.urlSecretHash],
     );
     if (rowCount !== 1) throw invalidWebhookToken();
   };

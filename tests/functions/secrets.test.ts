@@ -12,7 +12,6 @@ import { createPasswords } from '../../functions/sessions/password.ts';
 import { createUsageRoutes } from '../../functions/usage/handler.ts';
 import { createWebhookRoutes } from '../../functions/webhooks/handler.ts';
 import { createTokenStore } from '../../functions/webhooks/token-store.ts';
-import { createVerifyWebhook } from '../../functions/webhooks/verify.ts';
 import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { systemClock } from '../../runtime/domain/clock.ts';
@@ -26,6 +25,7 @@ import { fakeKube } from '../support/fake-kube.ts';
 import { recordingLog } from '../support/log.ts';
 import { environmentId, seedShop } from '../support/objects.ts';
 import { testDatabase } from '../support/postgres.ts';
+import { webhookParts } from '../support/webhooks.ts';
 
 const baseUrl = 'http://console.test';
 const project = '/api/v1/projects/shop';
@@ -46,7 +46,7 @@ t.test('no generated secret is in any log line, metric or refusal', async (t) =>
   const ringKey = randomBytes(32);
   const keyRing = { current: 'k1', keys: new Map([['k1', ringKey]]) };
   const tokens = createTokenStore({ kube, keyRing, log: recorded.log });
-  const verify = createVerifyWebhook({ pool, tokens });
+  const webhooks = webhookParts({ kube, pool, tokens, clock, registry });
   const gate = {
     pool,
     resolveEnvironment: (name: string, environment?: string) => resolveEnvironment(kube, name, environment),
@@ -62,8 +62,8 @@ t.test('no generated secret is in any log line, metric or refusal', async (t) =>
     routes: [
       ...createSessionRoutes({ pool, clock, passwords, loginLimit: createLoginLimit({ pool, clock }), baseUrl }),
       ...createAppRoutes({ kube, pool, clock, baseUrl }),
-      ...createWebhookRoutes({ kube, pool, tokens, verify, baseUrl }),
-      ...createHistoryRoutes({ kube, pool, verifyToken: verify, baseUrl }),
+      ...createWebhookRoutes(webhooks),
+      ...createHistoryRoutes({ kube, pool, verifyToken: webhooks.verify, baseUrl }),
       ...createPlanRoutes(gate),
       ...createKeyRoutes({ ...gate, clock, findApp: (namespace, name) => findWorkload(pool, namespace, name) }),
       ...createUsageRoutes({ ...gate, clock }),
@@ -98,6 +98,13 @@ t.test('no generated secret is in any log line, metric or refusal', async (t) =>
   // Every way to be refused with a secret in hand.
   const hook = '/api/v1/webhook/shop-prod/api';
   await call('POST', hook, { headers: { authorization: '', 'x-svc-token': second }, body: { image } });
+  const secretUrl: string = (await call('PATCH', `${project}/apps/api/webhook`, { headers, body: { secretUrl: true } }))
+    .body.secretUrl;
+  const urlSecret = secretUrl.slice(secretUrl.lastIndexOf('/') + 1);
+  t.match(urlSecret, /^svcwh_/);
+  const pushed = { docker_url: 'registry.test/shop/api', updated_tags: ['v2'], password, more: [urlSecret, second] };
+  t.equal((await call('POST', `${hook}/${urlSecret}`, { body: pushed })).status, 202);
+  t.equal((await call('POST', `${hook}/${urlSecret}`, { body: { token, ...pushed, docker_url: second } })).status, 200);
   const refused: [string, string, { headers?: Record<string, string>; body?: unknown }][] = [
     ['POST', '/api/v1/session', { body: { email, password: `${password}x` } }],
     ['POST', '/api/v1/session', { body: { email, password, more: password } }],
@@ -118,6 +125,11 @@ t.test('no generated secret is in any log line, metric or refusal', async (t) =>
     ['POST', hook, { headers: { 'x-svc-token': first }, body: { image } }],
     ['POST', hook, { headers: { 'x-svc-token': second }, body: `{"image": ${second}` }],
     ['POST', hook, { headers: { 'x-svc-token': second }, body: { commit: second } }],
+    ['POST', `${hook}/${second}`, { body: { image } }],
+    ['POST', `${hook}/${urlSecret}`, { body: { image: second } }],
+    ['POST', `${hook}/${urlSecret}`, { body: `{"image": ${urlSecret}` }],
+    ['POST', `/api/v1/webhook/shop-prod/web/${urlSecret}`, { body: pushed }],
+    ['GET', `${hook}/${urlSecret}`, {}],
     ['POST', `/api/v1/webhook/shop-prod/${second}`, { headers: { 'x-svc-token': second }, body: { image } }],
     ['POST', hook, { headers: { 'x-hub-signature-256': createHmac('sha256', first).digest('hex') }, body: {} }],
   ];
@@ -132,13 +144,14 @@ t.test('no generated secret is in any log line, metric or refusal', async (t) =>
   };
   t.equal((await call('PUT', `${project}/apps/api/webhook`, { headers })).status, 503);
   kube.intercept = undefined;
+  const third: string = (await call('PUT', `${project}/apps/api/webhook`, { headers })).body.token;
   const [secret] = kube.all<KubeObject & { data: Record<string, string> }>(kinds.Secret);
-  const sealed = secret?.data['v2'] ?? '';
+  const sealed = secret?.data['v3'] ?? '';
   await kube.mergePatch(
     { apiVersion: 'v1', kind: 'Secret', namespace: 'shop-prod', name: 'app-api-webhook' },
-    { data: { v2: Buffer.from(`${Buffer.from(sealed, 'base64').toString()}A`).toString('base64') } },
+    { data: { v3: Buffer.from(`${Buffer.from(sealed, 'base64').toString()}A`).toString('base64') } },
   );
-  t.equal((await call('POST', hook, { headers: { 'x-svc-token': second }, body: { image } })).status, 401);
+  t.equal((await call('POST', hook, { headers: { 'x-svc-token': third }, body: { image } })).status, 401);
   await pool.query('ALTER TABLE api_keys RENAME TO api_keys_gone');
   t.equal((await call('POST', `${project}/api-keys`, { headers, body: { plan: 'basic' } })).status, 500);
   await pool.query('ALTER TABLE sessions ADD CONSTRAINT none CHECK (false) NOT VALID');
@@ -146,9 +159,22 @@ t.test('no generated secret is in any log line, metric or refusal', async (t) =>
   await pool.query('ALTER TABLE sessions RENAME TO sessions_gone');
   t.equal((await call('GET', '/api/v1/session', { headers })).status, 500);
 
-  const said = [recorded.text(), await registry.metrics(), ...refusals].join('\n');
+  const { rows: stored } = await pool.query('SELECT * FROM webhook_deliveries');
+  t.ok(stored.length > 4);
+  const kept = stored.map((row) => JSON.stringify(row));
+  const said = [recorded.text(), await registry.metrics(), ...refusals, ...kept].join('\n');
   t.match(said, 'a webhook token cannot be opened', 'the failures were logged');
-  const secrets = { password, token, first, second, apiKey, rotated, ring: ringKey.toString('base64') };
+  const secrets = {
+    password,
+    token,
+    first,
+    second,
+    third,
+    urlSecret,
+    apiKey,
+    rotated,
+    ring: ringKey.toString('base64'),
+  };
   const asked = refused.map(([, path]) => path).join('\n');
   for (const [name, value] of Object.entries(secrets)) {
     const found = said.split('\n').filter((line) => line.includes(value));

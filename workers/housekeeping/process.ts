@@ -10,6 +10,7 @@ import {
   purgeReplicas,
   purgeSessions,
   purgeUsage,
+  purgeWebhookDeliveries,
   purgeWork,
 } from './store.ts';
 
@@ -26,6 +27,8 @@ const dayMs = 24 * hourMs;
 const silentMs = 10 * 60_000;
 /** Usage is kept for so many UTC days, the current one included (spec.md §4.2). */
 const usageDays = 92;
+/** Deliveries of webhooks are shown for so long. */
+const deliveryMs = 30 * dayMs;
 /** Done work tells what happened lately, and nothing else. */
 const workMs = 7 * dayMs;
 /** What is left when this much of an attempt's time is over waits for the next one, which follows at once. */
@@ -33,7 +36,7 @@ const budgetMs = catalogue.housekeeping.timeoutMs / 2;
 
 /**
  * Keeps the tables small: folds the usage of ended checkers, and deletes usage older than 92 days, work that was done a
- * week ago, sessions that ended, and records of checkers that ended 92 days ago. Every step may be cut off, repeated, or
+ * week ago, deliveries of webhooks older than 30 days, sessions that ended, and records of checkers that ended 92 days ago. Every step may be cut off, repeated, or
  * run twice at a time.
  */
 export function createHousekeepingProcessor({ pool, clock, batch = 5_000 }: HousekeepingDependencies): Processor {
@@ -71,9 +74,10 @@ export function createHousekeepingProcessor({ pool, clock, batch = 5_000 }: Hous
     const oldest = utcDay(new Date(periodStart('day', now).getTime() - (usageDays - 1) * dayMs));
     const usage = await drain(() => purgeUsage(pool, oldest, batch));
     const work = await drain(() => purgeWork(pool, ago(workMs), batch));
+    const webhookDeliveries = await drain(() => purgeWebhookDeliveries(pool, ago(deliveryMs), batch));
     const sessions = await purgeSessions(pool, now);
     const replicas = await purgeReplicas(pool, ago(usageDays * dayMs));
-    log.info({ folded, purged: { usage, work, sessions, replicas } }, 'housekeeping done');
+    log.info({ folded, purged: { usage, work, webhookDeliveries, sessions, replicas } }, 'housekeeping done');
     return { again: complete ? new Date(now.getTime() + hourMs) : now };
   };
 }

@@ -88,6 +88,15 @@ export async function purgeWork(pool: Pool, before: Date, limit: number): Promis
   return rowCount ?? 0;
 }
 
+/** Deletes up to `limit` deliveries of webhooks that came before a moment. @returns how many */
+export async function purgeWebhookDeliveries(pool: Pool, before: Date, limit: number): Promise<number> {
+  const { rowCount } = await pool.query(
+    `DELETE FROM webhook_deliveries WHERE id IN (SELECT id FROM webhook_deliveries WHERE received_at < $1 LIMIT $2)`,
+    [before, limit],
+  );
+  return rowCount ?? 0;
+}
+
 /** Deletes sessions that have ended. @returns how many */
 export async function purgeSessions(pool: Pool, now: Date): Promise<number> {
   const { rowCount } = await pool.query('DELETE FROM sessions WHERE expires_at <= $1', [now]);

@@ -92,21 +92,6 @@ export const gateView = z.object({
 
 export type GateView = z.infer<typeof gateView>;
 
-/** `PUT /api/v1/projects/{p}/apps/{a}/webhook` and `GET`: the token is shown on both (spec.md §4.7). */
-export const webhookView = z.object({
-  enabled: z.boolean(),
-  url: z.string().optional(),
-  token: z.string().optional(),
-  version: z.int().optional(),
-  updatedAt: timestamp.optional(),
-});
-
-/** `POST /api/v1/webhook/{namespace}/{app}` (spec.md §4.3); other fields of the sender are ignored. */
-export const webhookDeploy = z.object({
-  image: z.string().optional(),
-  commit: z.string().max(200).optional(),
-});
-
 /** `POST /api/v1/projects/{p}/apps/{a}/rollback` */
 export const rollbackCreate = z.strictObject({
   /** Default: the last earlier one that succeeded. */

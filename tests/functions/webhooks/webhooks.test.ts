@@ -4,7 +4,6 @@ import { createAppRoutes } from '../../../functions/apps/handler.ts';
 import { createHistoryRoutes } from '../../../functions/history/handler.ts';
 import { createWebhookRoutes } from '../../../functions/webhooks/handler.ts';
 import { createTokenStore, webhookSecretName } from '../../../functions/webhooks/token-store.ts';
-import { createVerifyWebhook } from '../../../functions/webhooks/verify.ts';
 import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { KubeError } from '../../../runtime/kube/kube-client.ts';
@@ -15,6 +14,7 @@ import { fakeKube } from '../../support/fake-kube.ts';
 import { silentLog } from '../../support/log.ts';
 import { environmentId, seedShop } from '../../support/objects.ts';
 import { testDatabase } from '../../support/postgres.ts';
+import { webhookParts } from '../../support/webhooks.ts';
 
 const apps = '/api/v1/projects/shop/apps';
 const baseUrl = 'http://console.test';
@@ -28,12 +28,12 @@ async function service(t: { teardown(end: () => unknown): void }) {
   const { pool } = await testDatabase(t);
   const keyRing = { current: 'k1', keys: new Map([['k1', randomBytes(32)]]) };
   const tokens = createTokenStore({ kube, keyRing, log: silentLog });
-  const verify = createVerifyWebhook({ pool, tokens });
+  const parts = webhookParts({ kube, pool, tokens });
   const api = await testApi(t, {
     routes: [
       ...createAppRoutes({ kube, pool, clock: fakeClock(), baseUrl }),
-      ...createWebhookRoutes({ kube, pool, tokens, verify, baseUrl }),
-      ...createHistoryRoutes({ kube, pool, verifyToken: verify, baseUrl }),
+      ...createWebhookRoutes(parts),
+      ...createHistoryRoutes({ kube, pool, verifyToken: parts.verify, baseUrl }),
     ],
   });
   const create = async (name: string) =>

@@ -120,13 +120,15 @@ t.test('bad requests are refused with a stable code', async (t) => {
     [
       'a deeply nested body',
       400,
-      'invalid_request',
+      'invalid_json',
       'POST',
       path,
       {
         body: `{"text":${'['.repeat(100_000)}${']'.repeat(100_000)}}`,
       },
     ],
+    // Brackets in texts nest nothing.
+    ['a text of brackets', 400, 'invalid_request', 'POST', path, { body: { text: 7, extra: '\\"[{'.repeat(100) } }],
     ['a bad path parameter', 400, 'invalid_request', 'POST', `${path}aaaaaaaaaaa`, { body: { text: '' } }],
     [
       'a repeated query parameter',

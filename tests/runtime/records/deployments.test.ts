@@ -202,17 +202,17 @@ t.test('the guard is asked under the lock, before anything is written', async (t
   await t.rejects(enableWebhook(pool, newId(), 1), { code: 'not_ready' });
   t.equal(await findWebhook(pool, app.id), undefined);
   t.equal(await enableWebhook(pool, app.id, 1), true);
-  t.match(await accept({ guard: webhookGuard(1) }), { revision: 1 });
+  t.match(await accept({ guard: webhookGuard({ version: 1 }) }), { revision: 1 });
   t.equal(await enableWebhook(pool, app.id, 2), true);
   t.equal(await enableWebhook(pool, app.id, 2), false, 'a version counts once');
   t.match(await findWebhook(pool, app.id), { enabled: true, version: 2 });
-  await t.rejects(accept({ guard: webhookGuard(1) }), { code: 'invalid_webhook_token' });
+  await t.rejects(accept({ guard: webhookGuard({ version: 1 }) }), { code: 'invalid_webhook_token' });
   t.equal(await disableWebhook(pool, app.id), true);
   t.equal(await disableWebhook(pool, app.id), false);
-  await t.rejects(accept({ guard: webhookGuard(2) }), { code: 'invalid_webhook_token' });
+  await t.rejects(accept({ guard: webhookGuard({ version: 2 }) }), { code: 'invalid_webhook_token' });
   t.equal(await enableWebhook(pool, app.id, 2), false, 'a disabled token does not come back');
   t.equal(await enableWebhook(pool, app.id, 3), true);
-  t.match(await accept({ guard: webhookGuard(3) }), { revision: 2 }, 'refusals took no number');
+  t.match(await accept({ guard: webhookGuard({ version: 3 }) }), { revision: 2 }, 'refusals took no number');
 });
 
 t.test('a rollback leads to the last success before the newest deployment, or where it is told', async (t) => {

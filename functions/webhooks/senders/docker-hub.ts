@@ -1,0 +1,18 @@
+import { z } from 'zod';
+import type { SecretUrlSender } from './sender.ts';
+
+const pushed = z.object({
+  push_data: z.object({ tag: z.string().max(200) }),
+  repository: z.object({ repo_name: z.string().max(500) }),
+});
+
+/** Docker Hub signs nothing: https://docs.docker.com/docker-hub/repos/manage/webhooks/ */
+export const dockerHub: SecretUrlSender = {
+  name: 'docker-hub',
+  read(body) {
+    const parsed = pushed.safeParse(body);
+    if (!parsed.success) return undefined;
+    const { push_data: push, repository } = parsed.data;
+    return { kind: 'images', images: [{ repository: `docker.io/${repository.repo_name}`, tag: push.tag }] };
+  },
+};

@@ -1,0 +1,52 @@
+import { z } from 'zod';
+import { parseShape } from '../../../runtime/host/http-body.ts';
+import type { Notice } from '../notice.ts';
+import { header, isHexHmac } from '../signatures.ts';
+import { splitImage } from '../repository.ts';
+import { readGitPush } from './git-push.ts';
+import { ignoredEvent, type Sender } from './sender.ts';
+
+const version = z.object({
+  /** `ghcr.io/acme/api:v1`; ends in a bare colon when the image has no tag. */
+  package_url: z.string().max(1_000).nullish(),
+  container_metadata: z
+    .object({ tag: z.object({ name: z.string().max(200), digest: z.string().max(200) }).partial() })
+    .nullish()
+    .catch(undefined),
+});
+const packaged = z.object({
+  action: z.string().max(100),
+  package: z.object({ package_version: version.nullish() }).optional(),
+  registry_package: z.object({ package_version: version.nullish() }).optional(),
+});
+
+/** What the container registry of GitHub tells: https://docs.github.com/webhooks/webhook-events-and-payloads#package */
+function readPackage(body: unknown): Notice {
+  const { action, package: one, registry_package: other } = parseShape(packaged, body, 'body');
+  if (action !== 'published' && action !== 'updated') {
+    return { kind: 'nothing', reason: `A package was ${action}, which deploys nothing.` };
+  }
+  const pushed = (one ?? other)?.package_version;
+  if (!pushed?.package_url || !pushed.container_metadata) {
+    return { kind: 'nothing', reason: 'The package is no container image.' };
+  }
+  const { repository, tag } = splitImage(pushed.package_url.replace(/:$/, ''));
+  const named = pushed.container_metadata.tag;
+  return { kind: 'images', images: [{ repository, tag: tag ?? named.name ?? '', digest: named.digest }] };
+}
+
+/**
+ * GitHub, and with it the GitHub container registry.
+ * https://docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries
+ */
+export const github: Sender = {
+  name: 'github',
+  sends: (headers) => header(headers, 'x-github-event') !== undefined,
+  proves: (token, { headers, rawBody }) => isHexHmac(header(headers, 'x-hub-signature-256'), token, rawBody, 'sha256='),
+  event: (headers) => header(headers, 'x-github-event'),
+  deliveryId: (headers) => header(headers, 'x-github-delivery'),
+  read(event, body) {
+    if (event === 'push') return readGitPush(body);
+    return event === 'package' || event === 'registry_package' ? readPackage(body) : ignoredEvent(event);
+  },
+};

@@ -1,0 +1,57 @@
+import { z } from 'zod';
+import { parseShape } from '../../../runtime/host/http-body.ts';
+import type { Notice } from '../notice.ts';
+import { splitImage } from '../repository.ts';
+import { header, sameText } from '../signatures.ts';
+import { ignoredEvent, type Sender } from './sender.ts';
+
+const pushed = z.object({
+  resources: z
+    .array(
+      z.object({
+        /** With the registry's host: `harbor.example.org/shop/api:v1`, or with a digest. */
+        resource_url: z.string().max(1_000),
+        tag: z.string().max(200).optional().catch(undefined),
+        digest: z.string().max(200).optional().catch(undefined),
+      }),
+    )
+    .max(1_000),
+});
+const plain = z.object({ type: z.string().max(100), event_data: pushed.optional() });
+/** https://cloudevents.io */
+const cloudEvent = z.object({ specversion: z.string(), id: z.string().max(200).optional(), type: z.string().max(100) });
+const cloudPush = z.object({ data: pushed });
+
+function images({ resources }: z.output<typeof pushed>): Notice {
+  return {
+    kind: 'images',
+    images: resources.map(({ resource_url: url, tag, digest }) => {
+      const image = splitImage(url);
+      return { repository: image.repository, tag: tag ?? image.tag ?? '', digest };
+    }),
+  };
+}
+
+/**
+ * Harbor: the token as it is in `Authorization`; the format is Default or CloudEvents.
+ * https://goharbor.io/docs/main/working-with-projects/project-configuration/configure-webhooks/
+ */
+export const harbor: Sender = {
+  name: 'harbor',
+  // It has no header of its own.
+  sends: (headers) =>
+    header(headers, 'authorization') !== undefined &&
+    ['x-svc-token', 'x-hub-signature-256', 'webhook-signature'].every((name) => headers[name] === undefined),
+  proves: (token, { headers }) => {
+    const given = header(headers, 'authorization');
+    return given !== undefined && sameText(given, token);
+  },
+  event: (_headers, body) => plain.safeParse(body).data?.type,
+  // The plain format names no delivery.
+  deliveryId: (_headers, body) => cloudEvent.safeParse(body).data?.id,
+  read(event, body) {
+    if (event === 'harbor.artifact.pushed') return images(parseShape(cloudPush, body, 'body').data);
+    if (event !== 'PUSH_ARTIFACT') return ignoredEvent(event);
+    return images(parseShape(plain.required(), body, 'body').event_data);
+  },
+};

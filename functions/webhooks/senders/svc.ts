@@ -1,0 +1,17 @@
+import { webhookDeploy } from '../../../runtime/contracts/api/webhooks.ts';
+import { parseShape } from '../../../runtime/host/http-body.ts';
+import { header, isHexHmac, isStandardSignature } from '../signatures.ts';
+import type { Sender } from './sender.ts';
+
+/** Our own form, which CI systems send: the token in `X-Svc-Token` or as the key of a signature, and what to deploy. */
+export const svc: Sender = {
+  name: 'svc',
+  sends: () => true,
+  proves: (token, { headers, rawBody, now }) =>
+    header(headers, 'x-hub-signature-256') === undefined
+      ? isStandardSignature(headers, token, rawBody, now)
+      : isHexHmac(header(headers, 'x-hub-signature-256'), token, rawBody, 'sha256='),
+  event: () => undefined,
+  deliveryId: (headers) => header(headers, 'x-github-delivery') ?? header(headers, 'webhook-id'),
+  read: (_event, body) => ({ kind: 'deploy', ...parseShape(webhookDeploy, body, 'body') }),
+};

@@ -1,0 +1,35 @@
+import type { Pool } from 'pg';
+import { Registry } from 'prom-client';
+import type { WebhookDependencies } from '../../functions/webhooks/handler.ts';
+import { createDeploymentEnds } from '../../functions/webhooks/ends.ts';
+import { createRateLimit, type WebhookRate } from '../../functions/webhooks/rate-limit.ts';
+import type { TokenStore } from '../../functions/webhooks/token-store.ts';
+import { createVerifySecretUrl, createVerifyWebhook } from '../../functions/webhooks/verify.ts';
+import { systemClock, type Clock } from '../../runtime/domain/clock.ts';
+import type { FakeKube } from './fake-kube.ts';
+
+/** What the webhooks' routes need, as console-api puts it together. */
+export function webhookParts({
+  kube,
+  pool,
+  tokens,
+  clock = systemClock,
+  registry = new Registry(),
+  rate = { perSecond: 2, burst: 100 },
+}: {
+  kube: FakeKube;
+  pool: Pool;
+  tokens: TokenStore;
+  clock?: Clock;
+  registry?: Registry;
+  rate?: WebhookRate;
+}): WebhookDependencies & { ends: ReturnType<typeof createDeploymentEnds> } {
+  return {
+    ...{ kube, pool, tokens, registry },
+    verify: createVerifyWebhook({ pool, tokens, clock }),
+    verifySecretUrl: createVerifySecretUrl({ pool }),
+    limit: createRateLimit({ clock, rate }),
+    ends: createDeploymentEnds({ pool, clock }),
+    baseUrl: 'http://console.test',
+  };
+}
