@@ -9,7 +9,8 @@ export interface Place {
   query: { environment: string | undefined };
   /** The path of the collection, or of something below one item of it. */
   path(
-    collection: 'apps' | 'functions' | 'jobs' | 'volumes' | 'plans' | 'api-keys' | 'deployments' | 'members',
+    collection:
+      'apps' | 'functions' | 'jobs' | 'volumes' | 'plans' | 'api-keys' | 'deployments' | 'members' | 'notifications',
     item?: string,
     below?: string,
   ): string;

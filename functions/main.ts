@@ -16,6 +16,7 @@ import { createHttpServer } from '../runtime/host/http-server.ts';
 import { runProcess } from '../runtime/host/lifecycle.ts';
 import { createLogger } from '../runtime/host/log.ts';
 import { createMetrics } from '../runtime/host/metrics.ts';
+import { readPlatformConfig } from '../runtime/host/platform-config.ts';
 import { createProjectAccess } from '../runtime/host/project-access.ts';
 import { connectKube } from '../runtime/kube/connect.ts';
 import { environmentsOf, resolveEnvironment } from '../runtime/kube/environments.ts';
@@ -29,6 +30,7 @@ import { createHistoryRoutes } from './history/handler.ts';
 import { createJobRoutes } from './jobs/handler.ts';
 import { createKeyRoutes } from './keys/handler.ts';
 import { createMemberRoutes } from './members/handler.ts';
+import { createNotificationRoutes } from './notifications/handler.ts';
 import { createPlanRoutes } from './plans/handler.ts';
 import { createPlatformRoutes } from './platform/handler.ts';
 import { createProjectRoutes } from './projects/handler.ts';
@@ -119,6 +121,7 @@ await runProcess({
           limit: createRateLimit({ clock, rate: config.webhookRate }),
         }),
         ...createHistoryRoutes({ kube, pool, verifyToken: verify, baseUrl }),
+        ...createNotificationRoutes({ pool, keyRing, baseUrl, readSettings: () => readPlatformConfig(kube) }),
         ...createPlanRoutes(gateRecords),
         ...createKeyRoutes({
           ...gateRecords,

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { createDispatcher } from '../runtime/bus/dispatcher.ts';
 import { createJobQueue } from '../runtime/bus/job-queue.ts';
 import { createBusMetrics } from '../runtime/bus/metrics.ts';
@@ -8,6 +9,7 @@ import { createListener } from '../runtime/db/listener.ts';
 import { waitForSchema } from '../runtime/db/migrate.ts';
 import { createPool } from '../runtime/db/pool.ts';
 import { systemClock } from '../runtime/domain/clock.ts';
+import { parseKeyRing } from '../runtime/domain/sealed.ts';
 import { createAdminServer } from '../runtime/host/admin-server.ts';
 import { loadWorkersConfig } from '../runtime/host/config.ts';
 import { createFailpoints } from '../runtime/host/failpoint.ts';
@@ -22,6 +24,7 @@ import { createKeepLog } from './builds/log.ts';
 import { createBuildProcessor } from './builds/process.ts';
 import { createHousekeepingProcessor } from './housekeeping/process.ts';
 import { ensureHousekeeping } from './housekeeping/store.ts';
+import { createNotificationProcessor } from './notifications/process.ts';
 import { createRolloutProcessor } from './rollouts/process.ts';
 import { createRolloutWatch } from './rollouts/watch.ts';
 
@@ -50,9 +53,12 @@ await runProcess({
     const kube = await connectKube(config.kubernetes);
     lifecycle.add({ name: 'kubernetes client', stop: () => kube.close() });
 
+    const keyRing = parseKeyRing(await readFile(config.encryptionKeysFile, 'utf8'));
+    const failpoint = createFailpoints(config.failpoints.dir);
     const processors: Processors = {
-      rollouts: createRolloutProcessor({ pool, kube, failpoint: createFailpoints(config.failpoints.dir) }),
       builds: createBuildProcessor({ pool, kube, keepLog: createKeepLog({ pool, kube }) }),
+      rollouts: createRolloutProcessor({ pool, kube, failpoint }),
+      notifications: createNotificationProcessor({ pool, kube, keyRing, clock, failpoint }),
       housekeeping: createHousekeepingProcessor({ pool, clock }),
     };
     const names = Object.keys(catalogue) as QueueName[];

@@ -22,6 +22,7 @@ function shown(config: PlatformConfigView): Shown {
     ['Ingress address', config.ingressAddress ?? 'unknown'],
     ['Trusted proxies', listed(config.trustedProxies)],
     ['Private networks', listed(config.allowPrivateNetworks)],
+    ['Notification networks', listed(config.notificationNetworks)],
     ['Default CPU', limits.cpu],
     ['Default memory', limits.memory],
     ['Default storage', limits.storage],
@@ -63,6 +64,11 @@ const settingFlags = {
     'private network that pods of environments may reach; best one in which no pods are',
   ),
   privateNetworks: unless('let pods reach no private network'),
+  notificationNetwork: texts(
+    '<network>',
+    'private network to which notifications may be sent; best one in which nothing of the cluster is',
+  ),
+  notificationNetworks: unless('send notifications to the internet only'),
   ...limitFlags,
 };
 
@@ -78,6 +84,7 @@ function changeOf(flags: FlagValues<typeof settingFlags>): Record<string, unknow
     ...(flags.profile !== undefined && { profile: value(flags.profile) }),
     ...list('trustedProxies', flags.trustedProxy, !flags.trustedProxies),
     ...list('allowPrivateNetworks', flags.allowPrivateNetwork, !flags.privateNetworks),
+    ...list('notificationNetworks', flags.notificationNetwork, !flags.notificationNetworks),
     ...(limits.length > 0 && { defaultLimits: Object.fromEntries(limits) }),
   };
 }
@@ -100,6 +107,7 @@ const set = command({
     'svc platform config set --profile medium --memory 64Gi --container-memory 1Gi',
     'svc platform config set --trusted-proxy 192.0.2.10 --trusted-proxy 198.51.100.0/24',
     'svc platform config set --allow-private-network 10.20.0.0/16',
+    'svc platform config set --notification-network 10.20.7.0/24',
   ],
   async run({ context, flags }) {
     const body = changeOf(flags);

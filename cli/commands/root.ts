@@ -8,6 +8,7 @@ import { jobGroup } from './job.ts';
 import { keyGroup } from './key.ts';
 import { downCommand, upCommand } from './local.ts';
 import { memberGroup } from './member.ts';
+import { notificationGroup } from './notification.ts';
 import { planGroup } from './plan.ts';
 import { platformGroup } from './platform.ts';
 import { projectGroup } from './project.ts';
@@ -23,6 +24,6 @@ export const rootGroup: Group = {
   commands: [upCommand, downCommand, installCommand, loginCommand, logoutCommand, whoamiCommand, statusCommand],
   groups: [
     ...[projectGroup, environmentGroup, memberGroup, appGroup, planGroup, keyGroup],
-    ...[functionGroup, jobGroup, volumeGroup, userGroup, platformGroup, imageGroup],
+    ...[functionGroup, jobGroup, volumeGroup, notificationGroup, userGroup, platformGroup, imageGroup],
   ],
 };

@@ -11,7 +11,8 @@ import { findCondition } from '../../runtime/kube/conditions.ts';
 /** The settings as the API shows them: those in force, and what became of those that were last written. */
 export function platformConfigToView(config: PlatformConfig, settings: PlatformConfigSpec): PlatformConfigView {
   const { appsDomain, cluster, scheme, publicPort, entryPoints, ingressAddress } = settings;
-  const { profile = defaultProfile, trustedProxies = [], allowPrivateNetworks = [], defaultLimits } = settings;
+  const { profile = defaultProfile, trustedProxies = [], allowPrivateNetworks = [] } = settings;
+  const { notificationNetworks = [], defaultLimits } = settings;
   return {
     appsDomain,
     cluster,
@@ -22,6 +23,7 @@ export function platformConfigToView(config: PlatformConfig, settings: PlatformC
     profile,
     trustedProxies,
     allowPrivateNetworks,
+    notificationNetworks,
     defaultLimits: effectiveLimits(undefined, defaultLimits),
     ...judgement(config),
   };

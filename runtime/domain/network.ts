@@ -33,6 +33,24 @@ export function isPrivateNetwork(network: string): boolean {
   return privateNetworks.some((whole) => networkContains(whole, network));
 }
 
+/** Networks in which a machine reaches only itself. */
+const loopbackNetworks = ['127.0.0.0/8', '::1/128'];
+
+/** Whether a network lies wholly on the machine itself. */
+export function isLoopbackNetwork(network: string): boolean {
+  return loopbackNetworks.some((whole) => networkContains(whole, network));
+}
+
+/**
+ * The IPv4 address that an IPv6 address stands for: mapped (`::ffff:a.b.c.d`, RFC 4291) or behind NAT64 (`64:ff9b::/96`,
+ * RFC 6052); undefined for any other.
+ */
+export function ipv4InIpv6(address: string): string | undefined {
+  const value = ipv6Value(address);
+  const before = value >> 32n;
+  return before === 0xffffn || before === 0x64_ff9b_0000_0000_0000_0000n ? ipv4Text(value & 0xffff_ffffn) : undefined;
+}
+
 /** Whether all of the network `part` lies in the network `whole`; both as {@link parseNetwork} writes them. */
 export function networkContains(whole: string, part: string): boolean {
   const [outer, inner] = [bounds(whole), bounds(part)];

@@ -41,6 +41,8 @@ const kubernetes = {
   /** Where the pod's token is mounted. */
   SERVICE_ACCOUNT_FOLDER: z.string().default('/var/run/secrets/kubernetes.io/serviceaccount'),
 };
+/** JSON as `parseKeyRing` reads it. */
+const encryptionKeys = { ENCRYPTION_KEYS_FILE: file };
 const failpoints = { SVC_FAILPOINTS_DIR: file.optional() };
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -100,8 +102,7 @@ export function loadConsoleConfig(env: Environment) {
     ...http,
     ...database,
     ...kubernetes,
-    /** JSON as `parseKeyRing` reads it. */
-    ENCRYPTION_KEYS_FILE: file,
+    ...encryptionKeys,
     ADMIN_EMAIL: z.string().min(3).max(320).default('admin@svc.local'),
     ADMIN_PASSWORD_FILE: file.optional(),
     /** The public address of the management API, for webhook and status URLs. */
@@ -126,12 +127,13 @@ export function loadConsoleConfig(env: Environment) {
 
 /** Settings of svc-workers. @throws Error that names each bad variable */
 export function loadWorkersConfig(env: Environment) {
-  const parsed = read(env, { ...common, ...database, ...redis, ...kubernetes, ...failpoints });
+  const parsed = read(env, { ...common, ...database, ...redis, ...kubernetes, ...encryptionKeys, ...failpoints });
   return Object.freeze({
     ...commonPart(parsed),
     database: databasePart(parsed),
     redis: redisPart(parsed),
     kubernetes: kubernetesPart(parsed),
+    encryptionKeysFile: parsed.ENCRYPTION_KEYS_FILE,
     failpoints: failpointsPart(parsed),
   });
 }

@@ -46,6 +46,18 @@ export const catalogue = {
     timeoutMs: 30_000,
     concurrency: 4,
   },
+  /**
+   * Sending one notification; the record is `notification_deliveries.id`. The attempts end after 13 hours or so. The
+   * waits are the processor's, since what the receiver answers counts: a row only fails when the platform itself does.
+   */
+  notifications: {
+    payload: workPayload,
+    attempts: 14,
+    backoffMs: 10_000,
+    backoffMaxMs: 4 * 3_600_000,
+    timeoutMs: 30_000,
+    concurrency: 16,
+  },
   /** Folding of usage and purging of what is old. One row, {@link housekeepingId}, which is due again every hour. */
   housekeeping: {
     payload: workPayload,

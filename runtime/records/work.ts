@@ -19,6 +19,17 @@ export async function insertWork(database: Database, kind: QueueName, recordId: 
   return id;
 }
 
+/** Makes the work on a record due now, as if it had never been tried: it may be done, under way, or purged. */
+export async function renewWork(database: Database, kind: QueueName, recordId: Id): Promise<void> {
+  await database.query(
+    `INSERT INTO work (id, kind, record_id) VALUES ($1, $2, $3)
+     ON CONFLICT (kind, record_id) DO UPDATE SET state = 'pending', due_at = now(), failures = 0, last_error = NULL,
+       done_at = NULL`,
+    [newId(), kind, recordId],
+  );
+  await wakeDispatcher(database);
+}
+
 /** Marks the work on records as done: it is not handed over again, and a running attempt's answer is not heard. */
 export async function finishWork(database: Database, kind: QueueName, recordIds: readonly Id[]): Promise<void> {
   if (recordIds.length === 0) return;

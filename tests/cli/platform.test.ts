@@ -10,6 +10,7 @@ const settings: PlatformConfigView = {
   profile: 'small',
   trustedProxies: ['192.0.2.10/32'],
   allowPrivateNetworks: [],
+  notificationNetworks: [],
   defaultLimits: { cpu: '16', memory: '32Gi', storage: '200Gi', pods: 200, containerMemory: '512Mi' },
   status: 'accepted',
 };
@@ -53,6 +54,8 @@ t.test('config set sends what was named, and waits until it is in force', async 
     allowPrivateNetworks: [],
     defaultLimits: { memory: '64Gi', pods: 50, containerMemory: null },
   });
+  t.same(await sent('--notification-network', '10.1.7.0/24'), { notificationNetworks: ['10.1.7.0/24'] });
+  t.same(await sent('--no-notification-networks'), { notificationNetworks: [] });
   t.same(await sent('--profile', 'default', '--pods', 'default', '--no-wait'), {
     profile: null,
     defaultLimits: { pods: null },

@@ -37,7 +37,7 @@ export interface EnvironmentRecords {
 
 /** As {@link EnvironmentRecords}, and what is kept of the project itself. */
 export interface ProjectRecords extends EnvironmentRecords {
-  /** Removes its members' roles. */
+  /** Removes its notifications and its members' roles. */
   deleteProject(projectId: Id): Promise<void>;
 }
 

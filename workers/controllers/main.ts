@@ -18,6 +18,7 @@ import { writeControllerReport } from '../../runtime/records/controller-reports.
 import { acceptDeployment } from '../../runtime/records/deployments.ts';
 import { closeEnvironmentRecords, deleteEnvironmentRecords } from '../../runtime/records/environments.ts';
 import { deleteProjectMembers } from '../../runtime/records/members.ts';
+import { deleteProjectNotifications } from '../../runtime/records/notifications.ts';
 import { markWorkloadDeleted, projectWorkload } from '../../runtime/records/workloads.ts';
 import { fetchReport } from '../scaler/reports.ts';
 import { createScaler, type ScaledDeployment } from '../scaler/scaler.ts';
@@ -79,7 +80,10 @@ await runProcess({
     const projectRecords = {
       closeEnvironment: (id: string) => closeEnvironmentRecords(pool, id),
       deleteEnvironment: (id: string) => deleteEnvironmentRecords(pool, id),
-      deleteProject: (id: string) => deleteProjectMembers(pool, id),
+      deleteProject: async (id: string) => {
+        await deleteProjectNotifications(pool, id);
+        await deleteProjectMembers(pool, id);
+      },
     };
     dependent.push(manager.add(projectController({ kube, platformConfig, records: projectRecords, events, clock })));
     const records = {

@@ -97,6 +97,16 @@ export async function purgeWebhookDeliveries(pool: Pool, before: Date, limit: nu
   return rowCount ?? 0;
 }
 
+/** Deletes up to `limit` notifications that were sent or given up before a moment, with their attempts. @returns how many */
+export async function purgeNotifications(pool: Pool, before: Date, limit: number): Promise<number> {
+  const { rowCount } = await pool.query(
+    `DELETE FROM notification_deliveries WHERE id IN (
+       SELECT id FROM notification_deliveries WHERE ended_at < $1 LIMIT $2)`,
+    [before, limit],
+  );
+  return rowCount ?? 0;
+}
+
 /** Deletes sessions that have ended. @returns how many */
 export async function purgeSessions(pool: Pool, now: Date): Promise<number> {
   const { rowCount } = await pool.query('DELETE FROM sessions WHERE expires_at <= $1', [now]);

@@ -1,7 +1,13 @@
 import type { PlatformConfigSpec } from '../../../runtime/contracts/resources/platform-config.ts';
 
 /** Settings that an installation keeps when `svc install` is run again and does not name them. */
-export const otherSettings = ['profile', 'trustedProxies', 'allowPrivateNetworks', 'defaultLimits'] as const;
+export const otherSettings = [
+  'profile',
+  'trustedProxies',
+  'allowPrivateNetworks',
+  'notificationNetworks',
+  'defaultLimits',
+] as const;
 
 export type OtherSetting = (typeof otherSettings)[number];
 

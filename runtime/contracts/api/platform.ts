@@ -23,6 +23,7 @@ export const platformConfigView = z.object({
   profile: z.string(),
   trustedProxies: z.array(z.string()),
   allowPrivateNetworks: z.array(z.string()),
+  notificationNetworks: z.array(z.string()),
   defaultLimits: z.object({
     cpu: quantity,
     memory: quantity,
@@ -49,6 +50,7 @@ export const platformConfigUpdate = z
     profile: z.string().max(50).nullable(),
     trustedProxies: z.array(z.string().max(200)).max(200).nullable(),
     allowPrivateNetworks: z.array(z.string().max(200)).max(200).nullable(),
+    notificationNetworks: z.array(z.string().max(200)).max(200).nullable(),
     defaultLimits: z
       .strictObject({
         cpu: z.string().max(200).nullable(),

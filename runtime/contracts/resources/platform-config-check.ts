@@ -1,5 +1,5 @@
 import { checkHost, functionHost } from '../../domain/names.ts';
-import { isPrivateNetwork, parseNetwork } from '../../domain/network.ts';
+import { isLoopbackNetwork, isPrivateNetwork, parseNetwork } from '../../domain/network.ts';
 import { Problem } from '../../domain/problem.ts';
 import { limitFaults } from './environment-limits.ts';
 import { platformConfigSpec, type PlatformConfig, type PlatformConfigSpec } from './platform-config.ts';
@@ -27,16 +27,18 @@ export function checkPlatformConfig(spec: unknown, inForce?: PlatformConfigSpec)
   const shaped = parsed.success ? parsed.data : without(spec, shapeless);
   const proxies = networksOf('trustedProxies', shaped, everybody);
   const open = networksOf('allowPrivateNetworks', shaped, notPrivate);
+  const notified = networksOf('notificationNetworks', shaped, notLocal);
   const faults = [
     ...issues.map(({ path, message }) => ({ path: path.join('.'), message })),
     ...hostFaults(shaped),
     ...(inForce ? changeFaults(inForce, shaped) : []),
     ...proxies.faults,
     ...open.faults,
+    ...notified.faults,
     ...limitFaults(shaped.defaultLimits).map(({ field, message }) => ({ path: `defaultLimits.${field}`, message })),
   ];
   if (!parsed.success || faults.length > 0) return { faults };
-  return { spec: { ...parsed.data, ...proxies.settings, ...open.settings } };
+  return { spec: { ...parsed.data, ...proxies.settings, ...open.settings, ...notified.settings } };
 }
 
 /** Faults as one text, each with its place. */
@@ -101,7 +103,7 @@ function changeFaults(before: PlatformConfigSpec, now: Partial<PlatformConfigSpe
   });
 }
 
-function networksOf<Field extends 'trustedProxies' | 'allowPrivateNetworks'>(
+function networksOf<Field extends 'trustedProxies' | 'allowPrivateNetworks' | 'notificationNetworks'>(
   field: Field,
   spec: Partial<PlatformConfigSpec>,
   judge: (network: string) => string | undefined,
@@ -127,4 +129,9 @@ function everybody(network: string): string | undefined {
 function notPrivate(network: string): string | undefined {
   if (isPrivateNetwork(network)) return undefined;
   return `"${network}" lies in no private network; pods reach the internet anyway, and never link-local addresses`;
+}
+
+function notLocal(network: string): string | undefined {
+  if (isPrivateNetwork(network) || isLoopbackNetwork(network)) return undefined;
+  return `"${network}" is no private network; notifications reach the internet anyway, and never link-local addresses`;
 }

@@ -43,6 +43,8 @@ export const platformConfigSpec = z.object({
   trustedProxies: z.array(network).max(50).exactOptional(),
   /** Private networks that pods of environments may reach, beside the internet; default none. */
   allowPrivateNetworks: z.array(network).max(50).exactOptional(),
+  /** Private networks to which notifications may be sent, beside the internet; default none. */
+  notificationNetworks: z.array(network).max(50).exactOptional(),
   /** Limits of environments that set none themselves; what is absent here is the platform's own default. */
   defaultLimits: environmentLimits.exactOptional(),
 });

@@ -82,6 +82,7 @@ t.test('config: what is in force with its defaults, and what became of the last 
     profile: 'small',
     trustedProxies: [],
     allowPrivateNetworks: [],
+    notificationNetworks: [],
     defaultLimits: { cpu: '16', memory: '32Gi', storage: '200Gi', pods: 200, containerMemory: '512Mi' },
     status: 'accepted',
   });

@@ -179,8 +179,9 @@ t.test('the environment has defaults, and empty variables count as unset', (t) =
     firstAdmin: { email: 'admin@svc.local' },
   });
   t.ok(Object.isFrozen(config) && Object.isFrozen(config.database));
-  t.match(loadWorkersConfig({ REDIS_PASSWORD_FILE: '/r', KUBECONFIG: '/k' }).redis, { passwordFile: '/r' });
-  t.throws(() => loadWorkersConfig({}), /KUBECONFIG is not set, and this is not a pod/);
+  const keys = { ENCRYPTION_KEYS_FILE: '/keys.json' };
+  t.match(loadWorkersConfig({ ...keys, REDIS_PASSWORD_FILE: '/r', KUBECONFIG: '/k' }).redis, { passwordFile: '/r' });
+  t.throws(() => loadWorkersConfig(keys), /KUBECONFIG is not set, and this is not a pod/);
   t.match(loadMigrateConfig({ DATABASE_PASSWORD_FILE: '/d' }).database, { passwordFile: '/d' });
   t.end();
 });

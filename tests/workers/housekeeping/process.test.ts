@@ -92,6 +92,25 @@ t.test('what is old goes, and nothing else', async (t) => {
       expiry,
     ]);
   }
+  const target = newId();
+  await pool.query(
+    `INSERT INTO notification_targets (id, project_id, project, name, url, secret, events)
+     VALUES ($1, $1, 'shop', 'ops', 'https://example.com', '', '{}')`,
+    [target],
+  );
+  const [sent, lately, waiting] = [newId(), newId(), newId()];
+  for (const [delivery, ended] of [
+    [sent, '2026-04-30'],
+    [lately, '2026-05-02'],
+    [waiting, null],
+  ] as const) {
+    await pool.query(
+      `INSERT INTO notification_deliveries (id, target_id, type, state, ended_at, created_at)
+       VALUES ($1, $2, 'notification.test', $3, $4, '2026-04-01')`,
+      [delivery, target, ended ? 'delivered' : 'pending', ended],
+    );
+    await pool.query('INSERT INTO notification_attempts (delivery_id, duration_ms) VALUES ($1, 1)', [delivery]);
+  }
   const [gone, kept] = [newId(), newId()];
   for (const [incarnation, folded] of [
     [gone, '2026-02-01'],
@@ -111,6 +130,8 @@ t.test('what is old goes, and nothing else', async (t) => {
   );
   t.same(await column('SELECT id AS value FROM work ORDER BY id'), [recent, pending].sort());
   t.same(await column(`SELECT expires_at::date::text AS value FROM sessions`), ['2026-05-31']);
+  t.same(await column('SELECT id AS value FROM notification_deliveries ORDER BY id'), [lately, waiting].sort());
+  t.equal((await column('SELECT delivery_id AS value FROM notification_attempts')).length, 2, 'and its attempts');
   t.same(await column('SELECT incarnation AS value FROM gate_replicas'), [kept]);
 });
 

@@ -10,15 +10,16 @@ import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { KubeError } from '../../../runtime/kube/kube-client.ts';
 import type { FakeKube } from '../../support/fake-kube.ts';
 
-const path = /^\/(?:apis\/platform\.svc|api)\/v1(?:\/namespaces\/([^/]+))?\/(apps|secrets)(?:\/([^/]+))?$/;
+const path =
+  /^\/(?:apis\/platform\.svc|api)\/v1(?:\/namespaces\/([^/]+))?\/(apps|secrets|platformconfigs)(?:\/([^/]+))?$/;
 
-/** Serves the Apps and Secrets of a fake cluster over HTTP, so that other processes can use it. Answers with a kubeconfig's path. */
+/** Serves the Apps, Secrets and settings of a fake cluster over HTTP, so that other processes can use it. Answers with a kubeconfig's path. */
 export async function serveApps(t: Test, kube: FakeKube): Promise<string> {
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
     const url = new URL(request.url ?? '/', 'http://api');
     const [matched, namespace, plural, name] = path.exec(url.pathname) ?? [];
-    const kind = plural === 'secrets' ? kinds.Secret : kinds.App;
-    if (matched === undefined) throw new KubeError(404, 'NotFound', `nothing at ${url.pathname}`);
+    const kind = { apps: kinds.App, secrets: kinds.Secret, platformconfigs: kinds.PlatformConfig }[plural ?? ''];
+    if (matched === undefined || !kind) throw new KubeError(404, 'NotFound', `nothing at ${url.pathname}`);
     if (name === undefined && url.searchParams.get('watch') === 'true') {
       const gone = new AbortController();
       response.on('close', () => gone.abort());

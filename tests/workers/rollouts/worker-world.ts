@@ -25,6 +25,9 @@ export interface WorkerProcess {
   lines: string[];
 }
 
+/** The key ring of these processes, as its file has it. */
+export const testKeys = JSON.stringify({ current: 'k1', keys: { k1: Buffer.alloc(32, 7).toString('base64') } });
+
 /** Stands in for the App controller and its pods: every release serves at once. */
 function pretendPodsServe(t: Test, kube: FakeKube): void {
   const stop = new AbortController();
@@ -60,6 +63,8 @@ export async function workerWorld(t: Test) {
   const kubeconfig = await serveApps(t, kube);
   const failpointsDir = join(dirname(kubeconfig), 'failpoints');
   mkdirSync(failpointsDir);
+  const keysFile = join(dirname(kubeconfig), 'keys.json');
+  writeFileSync(keysFile, testKeys);
   pretendPodsServe(t, kube);
 
   const startWorkers = (): WorkerProcess => {
@@ -69,6 +74,7 @@ export async function workerWorld(t: Test) {
       env: {
         ...{ PATH: process.env['PATH'], ADMIN_PORT: '0', LOG_LEVEL: 'debug', SVC_FAILPOINTS_DIR: failpointsDir },
         ...{ DATABASE_URL: database.url, REDIS_URL: redis.url, KUBECONFIG: kubeconfig },
+        ENCRYPTION_KEYS_FILE: keysFile,
       },
     });
     const ended = once(child, 'exit').then(([code, signal]) => (signal ?? code) as number | string | null);

@@ -316,7 +316,7 @@ t.test('secrets come as files: only who needs one mounts it, and none stands in 
     'svc-postgres': ['svc-database'],
     'svc-redis': ['svc-redis'],
     'console-api': ['svc-database', 'svc-encryption-keys', 'svc-admin'],
-    'svc-workers': ['svc-database', 'svc-redis'],
+    'svc-workers': ['svc-database', 'svc-redis', 'svc-encryption-keys'],
     'svc-controllers': ['svc-database'],
     'svc-authz': ['svc-database'],
     'svc-interceptor': [],
@@ -370,8 +370,8 @@ t.test('failpoints exist only where they are asked for', (t) => {
   t.notMatch(JSON.stringify(objects()), /failpoints/i);
   const { template } = find('Deployment', 'svc-workers', { failpoints: true }).spec as Workload;
   t.match(template.spec, {
-    containers: [{ volumeMounts: [{}, {}, {}, { name: 'failpoints', mountPath: '/failpoints' }] }],
-    volumes: [{}, {}, {}, { name: 'failpoints', emptyDir: {} }],
+    containers: [{ volumeMounts: [{}, {}, {}, {}, { name: 'failpoints', mountPath: '/failpoints' }] }],
+    volumes: [{}, {}, {}, {}, { name: 'failpoints', emptyDir: {} }],
   });
   t.match(template.spec.containers[0]?.env?.at(-1), { name: 'SVC_FAILPOINTS_DIR', value: '/failpoints' });
   t.end();

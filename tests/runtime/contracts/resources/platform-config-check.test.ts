@@ -29,6 +29,7 @@ t.test('every fault is named at once, whatever its kind', async (t) => {
     profile: 'huge',
     trustedProxies: ['10.0.0.1/8', '192.0.2.1', 'proxy.example.com', '::/0'],
     allowPrivateNetworks: ['0.0.0.0/0', '169.254.0.0/16', '10.0.0.0/7', '127.0.0.1', '172.16.0.0/12'],
+    notificationNetworks: ['8.8.8.8', '169.254.169.254', '127.0.0.0/8', '::1', '10.1.0.0/16'],
     defaultLimits: { cpu: 'all', memory: '1Ki', pods: 5, containerMemory: '8Mi', storage: '' },
   };
   t.same(pathsOf(checkPlatformConfig(bad)), [
@@ -36,6 +37,7 @@ t.test('every fault is named at once, whatever its kind', async (t) => {
     'appsDomain',
     ...['trustedProxies.0', 'trustedProxies.2', 'trustedProxies.3'],
     ...[0, 1, 2, 3].map((index) => `allowPrivateNetworks.${index}`),
+    ...[0, 1].map((index) => `notificationNetworks.${index}`),
     ...['cpu', 'memory', 'storage', 'containerMemory'].map((field) => `defaultLimits.${field}`),
   ]);
   t.same(pathsOf(checkPlatformConfig({ ...settings, cluster: 'x'.repeat(60) })), ['cluster']);

@@ -1,0 +1,103 @@
+import type { Pool } from 'pg';
+import { z } from 'zod';
+import type { Id } from '../../runtime/domain/ids.ts';
+import { Problem } from '../../runtime/domain/problem.ts';
+import { route, sessionOf, type Route, type RouteReply, type RouteRequest } from '../../runtime/host/route.ts';
+import { findDelivery, insertTest, listAttempts, listDeliveries, redeliver, type DeliveryRow } from './deliveries.ts';
+import { getDeliverySchema, listDeliveriesSchema, redeliverSchema, testNotificationSchema } from './schema.ts';
+import type { Target } from './store.ts';
+import { attemptToView, deliveryToView } from './view.ts';
+
+interface DeliveryRouteDependencies {
+  pool: Pool;
+  /** The public address of the management API. */
+  baseUrl: string;
+  /** The target of a request. @throws Problem `not_found` */
+  find: (
+    request: Pick<RouteRequest<{ project: string; notification: string }, unknown, unknown>, 'params' | 'grant'>,
+  ) => Promise<Target>;
+}
+
+const tag = 'notifications';
+const path = '/projects/:project/notifications/:notification';
+
+/** What was sent to a target, and sending it again. */
+export function deliveryRoutes({ pool, baseUrl, find }: DeliveryRouteDependencies): Route[] {
+  const accepted = (project: string, target: Target, id: Id): RouteReply => {
+    const statusUrl = `${baseUrl}/api/v1/projects/${project}/notifications/${target.id}/deliveries/${id}`;
+    return { status: 202, headers: { Location: statusUrl }, body: { id, status: 'pending', statusUrl } };
+  };
+  const findOne = async (target: Target, id: string): Promise<DeliveryRow> => {
+    const found = z.uuid().safeParse(id).success ? await findDelivery(pool, target.id, id) : undefined;
+    if (found) return found;
+    throw new Problem('not_found', `Nothing of this id was sent to "${target.name}" in the last 30 days.`);
+  };
+
+  return [
+    route({
+      ...testNotificationSchema,
+      method: 'POST',
+      path: `${path}/test`,
+      access: { project: 'admin' },
+      tag,
+      summary: 'Sends a message of the type `notification.test`.',
+      async handle(request) {
+        const target = await find(request);
+        if (!target.enabled) throw disabled(target);
+        const id = await insertTest(pool, target.id);
+        const { log, params } = request;
+        log.info({ notification: target.name, delivery: id, actor: sessionOf(request).email }, 'notification tested');
+        return accepted(params.project, target, id);
+      },
+    }),
+    route({
+      ...listDeliveriesSchema,
+      method: 'GET',
+      path: `${path}/deliveries`,
+      access: { project: 'admin' },
+      tag,
+      summary: 'Lists what was sent in the last 30 days and what waits to be, newest first.',
+      async handle(request) {
+        const { limit, cursor } = request.query;
+        const target = await find(request);
+        const found = await listDeliveries(pool, target.id, { limit: limit + 1, before: cursor });
+        const items = found.slice(0, limit).map(deliveryToView);
+        return { status: 200, body: { items, ...(found.length > limit && { nextCursor: items.at(-1)?.id }) } };
+      },
+    }),
+    route({
+      ...getDeliverySchema,
+      method: 'GET',
+      path: `${path}/deliveries/:delivery`,
+      access: { project: 'admin' },
+      tag,
+      summary: 'Shows one delivery with all its attempts.',
+      async handle(request) {
+        const delivery = await findOne(await find(request), request.params.delivery);
+        const history = (await listAttempts(pool, delivery.id)).map(attemptToView);
+        return { status: 200, body: { ...deliveryToView(delivery), history } };
+      },
+    }),
+    route({
+      ...redeliverSchema,
+      method: 'POST',
+      path: `${path}/deliveries/:delivery/redeliver`,
+      access: { project: 'admin' },
+      tag,
+      summary: 'Sends a delivery again at once, under the same `webhook-id`.',
+      async handle(request) {
+        const { log, params } = request;
+        const target = await find(request);
+        const { id } = await findOne(target, params.delivery);
+        if (!target.enabled) throw disabled(target);
+        await redeliver(pool, id);
+        log.info({ notification: target.name, delivery: id, actor: sessionOf(request).email }, 'notification repeated');
+        return accepted(params.project, target, id);
+      },
+    }),
+  ];
+}
+
+function disabled({ name }: Target): Problem {
+  return new Problem('conflict', `The notification "${name}" is disabled; enable it: svc notification enable ${name}`);
+}

@@ -1,0 +1,40 @@
+import { consoleHost } from '../../infra/manifests/platform/settings.ts';
+import type { DeploymentNotification } from '../../runtime/contracts/api/notifications.ts';
+import { publicUrl, type PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
+import { testEvent, type NotificationEvent } from '../../runtime/domain/notification.ts';
+import { deploymentToView } from '../../runtime/records/deployment-view.ts';
+import type { Deployment } from '../../runtime/records/deployments.ts';
+import type { Delivery } from './store.ts';
+
+/** Receivers want small messages; commit messages can be long. */
+const textMax = 2_000;
+
+/**
+ * The body of a notification. It is the same at every attempt as far as the record is, which has ended; nothing in it is a
+ * secret.
+ */
+export function payloadOf(
+  { type, project, targetName, createdAt }: Pick<Delivery, 'type' | 'project' | 'targetName' | 'createdAt'>,
+  deployment: Deployment | undefined,
+  settings: PlatformConfigSpec,
+): string {
+  if (!deployment) {
+    const data = { project, notification: targetName };
+    return JSON.stringify({ type: testEvent, timestamp: createdAt.toISOString(), data });
+  }
+  const { current: _, reason, commitMessage, ...view } = deploymentToView(deployment);
+  const api = publicUrl(settings, consoleHost(settings));
+  const message: DeploymentNotification = {
+    type: type as NotificationEvent,
+    timestamp: (deployment.endedAt ?? createdAt).toISOString(),
+    data: {
+      project,
+      ...view,
+      environment: deployment.environment,
+      ...(commitMessage !== undefined && { commitMessage: commitMessage.slice(0, textMax) }),
+      ...(reason !== undefined && { reason: (reason.split('\n', 1)[0] ?? '').slice(0, textMax) }),
+      statusUrl: `${api}/api/v1/projects/${project}/deployments/${deployment.id}`,
+    },
+  };
+  return JSON.stringify(message);
+}
