@@ -237,6 +237,60 @@ t.test('app gate enable waits until the route is protected', async (t) => {
   t.same(seen.at(-1)?.body, { enabled: false });
 });
 
+t.test('app webhook: grace, filters and the secret URL', async (t) => {
+  const webhook = { enabled: true, url: 'https://x/hook', token: 'svcwh_x', version: 2, hasSecretUrl: true };
+  const { run, seen } = await world(t, {
+    [`PUT ${apps}/api/webhook`]: { body: { ...webhook, graceUntil: '2026-01-01T01:00:00.000Z', branch: 'main' } },
+    [`PATCH ${apps}/api/webhook`]: { body: { ...webhook, secretUrl: 'https://x/hook/s' } },
+  });
+  const enabled = await run(['app', 'webhook', 'enable', 'api', '--grace', '1h', '--branch', 'main', '--tags', 'v*']);
+  t.same(seen[0]?.body, { graceSeconds: 3600, branch: 'main', tags: 'v*' });
+  t.match(enabled.stdout, /Branch: +main\nSecret URL: +on \(shown once, when it was made\)/);
+  t.match(enabled.stderr, 'the one before works until 2026-01-01T01:00:00.000Z');
+  const set = await run(['app', 'webhook', 'set', 'api', '--secret-url', 'on', '--tags', '']);
+  t.same(seen[1]?.body, { tags: null, secretUrl: true });
+  t.match(set.stdout, /Secret URL: +https:\/\/x\/hook\/s\n/);
+  t.match(set.stderr, 'it is not shown again');
+  t.equal((await run(['app', 'webhook', 'set', 'api'])).code, 2);
+});
+
+t.test('app webhook deliveries, one of them, redeliver and test', async (t) => {
+  const path = `${apps}/api/webhook/deliveries`;
+  const item = {
+    ...{
+      id,
+      receivedAt: '2025-12-31T23:00:00.000Z',
+      sender: 'github',
+      event: 'push',
+      verdict: 'accepted',
+      status: 202,
+    },
+    revision: 4,
+  };
+  const view = { ...item, body: '{"ref":"x"}', bodyBytes: 11 };
+  const { run, seen } = await world(t, {
+    [`GET ${path}`]: { body: { items: [item] } },
+    [`GET ${path}/${id}`]: { body: view },
+    [`POST ${path}/${id}/redeliver`]: { body: { ...view, redeliveryOf: id } },
+    [`POST ${apps}/api/webhook/test`]: ({ body }) => ({
+      body: Object.keys(body as object).length === 0 ? view : { ...view, verdict: 'refused', code: 'invalid_value' },
+    }),
+  });
+  const list = await run(['app', 'webhook', 'deliveries', 'api']);
+  t.match(
+    list.stdout,
+    new RegExp(`^ID +WHEN +SENDER +EVENT +VERDICT +REVISION +REASON\n${id} .*github +push +accepted +4`),
+  );
+  t.equal(seen[0]?.query['limit'], '20');
+  t.match(
+    (await run(['app', 'webhook', 'deliveries', 'api', id])).stdout,
+    /Verdict: +accepted \(202\)[^]*Body: +\{"ref":"x"\}/,
+  );
+  t.match((await run(['app', 'webhook', 'redeliver', 'api', id])).stdout, new RegExp(`Repeats: +${id}`));
+  t.equal((await run(['app', 'webhook', 'test', 'api'])).code, 0);
+  t.match(await run(['app', 'webhook', 'test', 'api', '--image', 'x']), { code: 1, stderr: /invalid_value/ });
+});
+
 t.test('app webhook prints URL and token on stdout', async (t) => {
   const webhook = { enabled: true, url: 'https://x/api/v1/webhook/shop-prod/api', token: 'svcwh_x', version: 1 };
   const { run, seen } = await world(t, {
