@@ -59,10 +59,14 @@ export const appStatus = shapeOf<AppStatus>()({
   release: shapeOf<ReleaseStatus>()({
     generation: z.int().min(1),
     deploymentId: z.string(),
+    image: text,
     phase: z.enum(['progressing', 'available', 'failed']),
     message: text,
+    faultSince: z.iso.datetime().exactOptional(),
     template: text,
   }).exactOptional(),
+  image: text,
+  imageEdits: count,
   gate: z.enum(gatePhases).exactOptional(),
   gateSince: z.iso.datetime().exactOptional(),
 });

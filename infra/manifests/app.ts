@@ -69,7 +69,7 @@ function appContainer({ spec, release }: AppManifestInput): object {
   const { volumeMounts } = mountedVolumes(spec.volumes);
   return {
     name: 'app',
-    image: imageOf(release),
+    image: releaseImage(release),
     ports: [{ name: portName, containerPort: spec.port, protocol: 'TCP' }],
     env: [{ name: 'PORT', value: String(spec.port) }],
     ...(release.envSecret !== undefined && { envFrom: [{ secretRef: { name: release.envSecret } }] }),
@@ -104,7 +104,7 @@ function resourcesOf({ cpu, memory }: AppManifestInput['spec']): { requests: obj
 }
 
 /** A tag can be moved, a digest cannot: where the release knows it, exactly that image runs. */
-function imageOf({ image, digest }: Release): string {
+export function releaseImage({ image, digest }: Pick<Release, 'image' | 'digest'>): string {
   return digest === undefined || image.includes('@') ? image : `${image}@${digest}`;
 }
 

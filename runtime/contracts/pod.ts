@@ -50,6 +50,8 @@ export interface PodFault {
   reason: string;
   /** The exit code of the container's last life, when it had one. */
   exitCode?: number;
+  /** Whether its last life ended for memory. */
+  outOfMemory?: boolean;
   /** What the container or the kubelet said last. For operators and the owner: it may quote the program's log. */
   message?: string;
 }
@@ -79,6 +81,7 @@ export function podFault(pod: Pod): PodFault | undefined {
     return {
       reason: waiting.reason,
       ...(ended && { exitCode: ended.exitCode }),
+      ...(ended?.reason === 'OOMKilled' && { outOfMemory: true }),
       ...(said !== undefined && { message: said }),
     };
   }

@@ -1,5 +1,5 @@
 import type { ClientBase, Pool, PoolClient } from 'pg';
-import { transaction } from '../db/pool.ts';
+import { transaction, type Database } from '../db/pool.ts';
 import { hasEnded, type DeploymentState } from '../domain/deployment.ts';
 import type { Id } from '../domain/ids.ts';
 import { Problem } from '../domain/problem.ts';
@@ -10,6 +10,9 @@ import { finishWork } from './work.ts';
 export const platformActor = 'svc';
 /** Of a reason of many lines, what another entry of the history repeats. */
 const quotedMax = 300;
+
+/** Revisions, counted back from the newest that succeeded, whose environments are kept for a rollback. */
+const keptRevisions = 10;
 
 /** The deployment that takes an app back to its last good revision. */
 export interface Return {
@@ -86,6 +89,22 @@ export async function cancelDeployment(pool: Pool, id: Id, actor: string): Promi
     const reason = `Automatic: ${actor} cancelled revision ${found.revision}.`;
     return { ended: true, returned: await goBackTo(client, good, found, { actor, reason }) };
   });
+}
+
+/**
+ * The names of the Secrets with the environments that an app's history still needs: of the last ten revisions that
+ * succeeded, of what has not ended, and of what that brings back.
+ */
+export async function keptEnvironments(database: Database, workloadId: Id): Promise<string[]> {
+  const { rows } = await database.query<{ name: string }>(
+    `SELECT DISTINCT env_secret AS name FROM deployments
+     WHERE workload_id = $1 AND env_secret IS NOT NULL AND (ended_at IS NULL
+       OR revision IN (SELECT rollback_of FROM deployments WHERE workload_id = $1 AND ended_at IS NULL)
+       OR revision IN (SELECT revision FROM deployments WHERE workload_id = $1 AND state = 'succeeded'
+         ORDER BY revision DESC LIMIT $2))`,
+    [workloadId, keptRevisions],
+  );
+  return rows.map(({ name }) => name);
 }
 
 /** The deployment as it is, with its app's row held: nobody accepts or ends one of this app meanwhile. */

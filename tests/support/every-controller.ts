@@ -36,7 +36,13 @@ export function everyController(options: { start?: Date } = {}): {
     events: createEventRecorder({ kube, component: 'svc-controllers', clock, log: silentLog }),
   };
   const nothing = async () => undefined;
-  const records = { project: nothing, markDeleted: nothing, deployFirst: nothing };
+  const records = {
+    project: nothing,
+    markDeleted: nothing,
+    deployFirst: nothing,
+    deployEdited: async () => false,
+    keptEnvironments: async () => [],
+  };
   let dependent: { enqueueAll(): void }[] = [];
   const settings = platformConfigController({
     ...shared,

@@ -1,6 +1,7 @@
 import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import type { Id } from '../../runtime/domain/ids.ts';
 import { idLabel } from '../../runtime/domain/labels.ts';
 import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
 import {
@@ -22,14 +23,24 @@ interface Container {
 
 /**
  * Removes the environments of former releases once no pod and no ReplicaSet, to which one might go back by hand, refers
- * to them any more. Their names stand on the App, so that nobody needs the right to list Secrets.
+ * to them any more, and no revision needs them to which a rollback may lead. Their names stand on the App, so that nobody
+ * needs the right to list Secrets.
+ * @param keptOf the environments that the history still needs
  */
-export async function collectEnvironments(kube: KubeClient, seen: Stored<App>): Promise<void> {
-  if (environmentSecrets(seen).every((name) => name === seen.spec.release?.envSecret)) return;
+export async function collectEnvironments(
+  kube: KubeClient,
+  seen: Stored<App>,
+  keptOf: (workloadId: Id) => Promise<readonly string[]>,
+): Promise<void> {
+  const former = environmentSecrets(seen).filter((name) => name !== seen.spec.release?.envSecret);
+  if (former.length === 0) return;
+  const needed = new Set(await keptOf(workloadIdOf(seen)));
+  const spare = former.filter((name) => !needed.has(name));
+  if (spare.length === 0) return;
   const { name, namespace = '' } = seen.metadata;
   const candidates: Stored<Secret>[] = [];
   const gone: string[] = [];
-  for (const one of environmentSecrets(seen)) {
+  for (const one of spare) {
     const secret = await kube.get<Secret>(kinds.Secret, one, namespace);
     if (secret && isOwned(secret, seen)) candidates.push(secret);
     else gone.push(one);

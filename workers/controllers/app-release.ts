@@ -1,11 +1,14 @@
 import { createHash } from 'node:crypto';
 import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
-import { podFault, type Pod } from '../../runtime/contracts/pod.ts';
-import type { App, ReleaseStatus } from '../../runtime/contracts/resources/app.ts';
+import type { Pod } from '../../runtime/contracts/pod.ts';
+import type { App, AppSpec, ReleaseStatus } from '../../runtime/contracts/resources/app.ts';
 import { releaseAnnotation } from '../../runtime/domain/labels.ts';
 import { canonical } from '../../runtime/kube/children.ts';
+import { recordedRelease } from './app-edits.ts';
+import { faultText, notReadyText, patienceMs, releaseFault } from './release-fault.ts';
 
 const messageMax = 500;
+const neverReady = 'The new pods did not become ready.';
 /**
  * After a pod is told to go, the ingress may send it requests until it has heard of it (Traefik takes up its endpoints
  * every 2 s at most); the pod serves on meanwhile (`lingerSeconds` in infra/manifests/app.ts).
@@ -14,7 +17,13 @@ const departureMs = 3_000;
 
 /** What the platform reads of a Deployment. https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/deployment-v1/ */
 export interface Deployment extends KubeObject {
-  spec: { replicas?: number; template: { metadata?: { annotations?: Record<string, string> } } };
+  spec: {
+    replicas?: number;
+    template: {
+      metadata?: { annotations?: Record<string, string> };
+      spec?: { containers?: { name?: string; image?: string }[] };
+    };
+  };
   status?: {
     observedGeneration?: number;
     replicas?: number;
@@ -47,12 +56,28 @@ export function releaseStatus(
   const unchanged = before?.template === undefined || template === undefined || before.template === template;
   const was = same && unchanged ? before.phase : undefined;
   const reached = deployment && isAvailable(deployment, generation) && othersGoneInMs(pods, generation, now) === 0;
-  const subject = { generation, deploymentId, ...(template !== undefined && { template }) };
+  const { image } = recordedRelease(app, release);
+  const subject = { generation, deploymentId, image, ...(template !== undefined && { template }) };
   if (was === 'available' || reached) return { ...subject, phase: 'available' };
+  // Called failed once, it stays so until it is available after all: a container runs for moments between its crashes.
+  if (was === 'failed') return { ...subject, phase: 'failed', message: before?.message ?? neverReady };
+  const ours = podsOf(pods, generation);
   if (deployment && isStuck(deployment, generation)) {
-    return { ...subject, phase: 'failed', message: stuckMessage(deployment, pods, generation) };
+    return { ...subject, phase: 'failed', message: stuckMessage(app.spec, deployment, ours) };
   }
-  return { ...subject, phase: 'progressing' };
+  const fault = releaseFault(ours);
+  if (!fault) return { ...subject, phase: 'progressing' };
+  const faultSince = (was && before?.faultSince) ?? now.toISOString();
+  if (fault.final || now.getTime() - Date.parse(faultSince) >= patienceMs) {
+    return { ...subject, phase: 'failed', message: fault.message };
+  }
+  return { ...subject, phase: 'progressing', faultSince };
+}
+
+/** Milliseconds until a fault of a release's pods has lasted too long; undefined where none is being watched. */
+export function patienceLeftMs(release: ReleaseStatus | undefined, now: Date): number | undefined {
+  if (release?.phase !== 'progressing' || release.faultSince === undefined) return undefined;
+  return Math.max(1, Date.parse(release.faultSince) + patienceMs - now.getTime());
 }
 
 /** Tells whether pods are made anew: the same until they are to be other ones. */
@@ -98,29 +123,14 @@ function isStuck(deployment: Stored<Deployment>, generation: number): boolean {
   return progressing?.status === 'False' && progressing.reason === 'ProgressDeadlineExceeded';
 }
 
-function stuckMessage({ status }: Deployment, pods: readonly Stored<Pod>[], generation: number): string {
-  const fault = podsOf(pods, generation)
-    .map(faultText)
-    .find((text) => text !== undefined);
+function stuckMessage(spec: AppSpec, { status }: Deployment, pods: readonly Stored<Pod>[]): string {
+  const fault = pods.map(faultText).find((text) => text !== undefined);
   // A quota, mostly: then there are no pods to ask.
   const refused = status?.conditions?.find((one) => one.type === 'ReplicaFailure' && one.status === 'True')?.message;
-  return (
-    fault ??
-    refused ??
-    'The new pods did not become ready in time; see whether the app listens on its port.'
-  ).slice(0, messageMax);
+  return (fault ?? refused ?? notReadyText(pods, spec)).slice(0, messageMax);
 }
 
 /** The pods of one release. */
 export function podsOf(pods: readonly Stored<Pod>[], generation: number): Stored<Pod>[] {
   return pods.filter(({ metadata }) => metadata.annotations?.[releaseAnnotation] === String(generation));
-}
-
-/** Why a pod does not serve, for its owner: the kubelet's word and what the container said last. Pure. */
-export function faultText(pod: Pod): string | undefined {
-  const fault = podFault(pod);
-  if (!fault) return undefined;
-  const said = fault.message?.trim().split('\n').at(-1)?.trim();
-  const exit = fault.exitCode === undefined ? '' : ` (exit code ${fault.exitCode})`;
-  return `${fault.reason}${exit}${said ? `: ${said}` : ''}`.slice(0, messageMax);
 }

@@ -4,13 +4,16 @@ import type { App, AppStatus, ReleaseStatus } from '../../runtime/contracts/reso
 import { publicUrl, type PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import { childrenAdoptedState, mergeConditions } from '../../runtime/kube/conditions.ts';
 import type { GateOutcome } from './app-gate.ts';
-import { faultText, podsOf, releaseStatus, type Deployment } from './app-release.ts';
+import { podsOf, releaseStatus, type Deployment } from './app-release.ts';
+import { faultText } from './release-fault.ts';
 
 export interface AppObservation {
   app: Stored<App>;
   host: string;
   config: PlatformConfigSpec;
   gate: GateOutcome;
+  /** Whether another image in the spec was recorded in this pass. */
+  edited: boolean;
   /** As it is after the pass; undefined before the first release. */
   deployment: Stored<Deployment> | undefined;
   /** The app's serving pods; needed only while its release is not available or something is not ready. */
@@ -19,7 +22,7 @@ export interface AppObservation {
 }
 
 /** The status after a pass that reached its end. Pure. */
-export function observedStatus({ app, host, config, gate, deployment, pods, now }: AppObservation): AppStatus {
+export function observedStatus({ app, host, config, gate, edited, deployment, pods, now }: AppObservation): AppStatus {
   const { generation } = app.metadata;
   const release = releaseStatus(app, deployment, pods, now);
   const readyReplicas = deployment?.status?.readyReplicas ?? 0;
@@ -34,10 +37,18 @@ export function observedStatus({ app, host, config, gate, deployment, pods, now 
     replicas: deployment?.status?.replicas ?? 0,
     readyReplicas,
     ...(release && { release }),
+    // An edit before there is a release is seen once there is one.
+    image: edited ? app.spec.image : (app.status?.image ?? app.spec.image),
+    ...imageEdits(app, edited),
     gate: gate.phase,
     ...(gate.since !== undefined && { gateSince: gate.since }),
     conditions: mergeConditions(app.status?.conditions, states, now),
   };
+}
+
+function imageEdits({ status }: Stored<App>, edited: boolean): { imageEdits?: number } {
+  const edits = (status?.imageEdits ?? 0) + (edited ? 1 : 0);
+  return edits === 0 ? {} : { imageEdits: edits };
 }
 
 interface Phase {

@@ -1,7 +1,7 @@
 import { appMiddlewareNames, type AppRouteInput } from '../../infra/manifests/app-route.ts';
 import { appService, type AppManifestInput } from '../../infra/manifests/app.ts';
 import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
-import type { Pod } from '../../runtime/contracts/pod.ts';
+import { podFault, type Pod } from '../../runtime/contracts/pod.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
 import type { HostName } from '../../runtime/contracts/resources/claims.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
@@ -9,7 +9,8 @@ import { publicUrl, type PlatformConfigSpec } from '../../runtime/contracts/reso
 import type { Clock } from '../../runtime/domain/clock.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { checkImage } from '../../runtime/domain/image.ts';
-import { idLabel, roleLabel, workloadFinalizer } from '../../runtime/domain/labels.ts';
+import { Problem } from '../../runtime/domain/problem.ts';
+import { appLabel, idLabel, kindLabel, roleLabel, workloadFinalizer } from '../../runtime/domain/labels.ts';
 import { deleteChild, ensureChild, NotYetError } from '../../runtime/kube/children.ts';
 import { releaseHosts, releaseName, releaseOtherHosts } from '../../runtime/kube/claims.ts';
 import type { ControllerDefinition, Key } from '../../runtime/kube/controller.ts';
@@ -19,9 +20,10 @@ import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
 import type { WorkloadProjection } from '../../runtime/records/workloads.ts';
 import { gateOutcome, gateStep, mustAsk, type GateSight, type GateStep } from './app-gate.ts';
+import { imageEdit, recordedRelease, type ImageEdit } from './app-edits.ts';
 import { collectEnvironments } from './app-environments.ts';
 import { ensurePods } from './app-pods.ts';
-import { othersGoneInMs, type Deployment } from './app-release.ts';
+import { othersGoneInMs, patienceLeftMs, type Deployment } from './app-release.ts';
 import { collectMiddlewares, ensureMiddlewares, ensureRoute, publicHosts } from './app-routing.ts';
 import { observedStatus } from './app-status.ts';
 import type { ProbeGate } from './gate-probe.ts';
@@ -43,6 +45,13 @@ export interface AppControllerOptions {
     project(workload: WorkloadProjection): Promise<void>;
     /** Accepts the app's first deployment, and nothing when it has one. */
     deployFirst(id: Id, image: string): Promise<void>;
+    /**
+     * Accepts a deployment of an image that was put in by hand, once for each key.
+     * @returns whether its release is still to come
+     */
+    deployEdited(id: Id, image: string, key: string): Promise<boolean>;
+    /** The Secrets of the environments that the app's history still needs. */
+    keptEnvironments(id: Id): Promise<string[]>;
     markDeleted(id: Id): Promise<void>;
   };
   events: Pick<EventRecorder, 'record'>;
@@ -69,12 +78,15 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     const step = gateStep(app, clock.now());
     // The checkers know of the gate before any route asks them (spec.md §3.2).
     await records.project({ ...identity, kind: 'App', gated: step.known });
-    const { release } = spec;
+    const release = spec.release && recordedRelease(app, spec.release);
     let changed = { route: false, pods: false };
+    let edit: ImageEdit | undefined;
     if (release) {
       const { entryPoints, scheme } = config;
       const route = { ...identity, hosts, entryPoints, scheme, gated: step.demanded, security: spec.security };
-      changed = await ensureObjects(app, { ...identity, spec, release }, route, step);
+      edit = imageEdit(app, await seenDeployment(identity));
+      const coming = edit !== undefined && (await recordEdit(app, identity, edit));
+      changed = await ensureObjects(app, { ...identity, spec, release }, route, { gate: step, pods: !coming });
     } else {
       await records.deployFirst(identity.id, checkImage(spec.image));
     }
@@ -88,12 +100,41 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     else probedAt.delete(app.metadata.uid);
     const now = clock.now();
     const gate = gateOutcome(app, step, sight, now);
-    const after = await writeStatus<App>(kube, app, observedStatus({ app, host, config, gate, ...seen, now }));
+    const after = await writeStatus<App>(
+      kube,
+      app,
+      observedStatus({ app, host, config, gate, edited: edit?.where === 'spec.image', ...seen, now }),
+    );
     if (gate.event) await events.record(after, gate.event);
-    if (after.status?.release?.phase === 'available') await collectEnvironments(kube, after);
+    if (after.status?.release?.phase === 'available')
+      await collectEnvironments(kube, after, (id) => records.keptEnvironments(id));
     const othersGoneMs = release && seen.deployment ? othersGoneInMs(seen.pods, release.generation, now) : 0;
-    const waits = [gate.againInMs ?? 0, othersGoneMs, promisedMs ?? 0].filter((ms) => ms > 0);
+    const patienceMs = patienceLeftMs(after.status?.release, now) ?? 0;
+    const waits = [gate.againInMs ?? 0, othersGoneMs, promisedMs ?? 0, patienceMs].filter((ms) => ms > 0);
     return waits.length === 0 ? undefined : { requeueAfterMs: Math.min(...waits) };
+  };
+
+  const seenDeployment = async ({ name, namespace }: WorkloadIdentity) =>
+    kube.cache?.get<Deployment>(kinds.Deployment, name, namespace) ??
+    kube.get<Deployment>(kinds.Deployment, name, namespace);
+
+  /**
+   * Records an image that was put in by hand as a deployment (decision 0013).
+   * @returns whether the pods are to be left alone until that deployment's release is there
+   */
+  const recordEdit = async (
+    app: Stored<App>,
+    { id }: WorkloadIdentity,
+    { image, where, key }: ImageEdit,
+  ): Promise<boolean> => {
+    try {
+      return await records.deployEdited(id, checkImage(image, where), key);
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      // In the Deployment it is put right at once; in the App it stands until somebody does.
+      await events.record(app, { type: 'Warning', reason: 'ImageRefused', message: `${where}: ${error.message}` });
+      return false;
+    }
   };
 
   /** @returns what was not as it should be */
@@ -101,10 +142,10 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     app: Stored<App>,
     input: AppManifestInput,
     route: AppRouteInput,
-    gate: GateStep,
+    { gate, pods: withPods }: { gate: GateStep; pods: boolean },
   ): Promise<{ route: boolean; pods: boolean }> => {
     await ensureMiddlewares(kube, app, route);
-    const pods = await ensurePods(kube, app, input);
+    const pods = withPods && (await ensurePods(kube, app, input));
     await ensureChild(kube, app, appService(input), { cached: true });
     const changed = await ensureRoute(kube, app, route, gate.phase === 'off' && !gate.demanded);
     await collectMiddlewares(kube, app, route, { changed, gate: gate.dismantle });
@@ -166,6 +207,12 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     kind: kinds.App,
     owns: [kinds.Deployment, kinds.Service, kinds.IngressRoute, kinds.Middleware],
     watches: [
+      // What keeps a pod from serving does not show in its Deployment. The same copy as PodOOM's.
+      {
+        kind: kinds.Pod,
+        selection: { labelSelector: kindLabel },
+        keysOf: (pod) => appOfFaulty(pod as Stored<Pod>),
+      },
       // A name or host that is given back may be one that an app waits for.
       { kind: kinds.WorkloadName, ignoreAdded: true, keysOf: ({ metadata }) => [keyOf(metadata)] },
       {
@@ -209,6 +256,14 @@ function childRefs({ name, namespace }: WorkloadIdentity) {
 
 function holderOf({ spec: { kind, namespace, name } }: Stored<HostName>): Key[] {
   return kind === 'App' ? [{ namespace, name }] : [];
+}
+
+/** The app of a serving pod that does not start. */
+function appOfFaulty(pod: Stored<Pod>): Key[] {
+  const { labels = {}, namespace } = pod.metadata;
+  const name = labels[appLabel];
+  if (labels[kindLabel] !== 'App' || labels[roleLabel] !== 'serve' || name === undefined) return [];
+  return podFault(pod) ? [{ name, ...(namespace !== undefined && { namespace }) }] : [];
 }
 
 function hasFailed({ status }: Stored<App>): boolean {

@@ -4,6 +4,7 @@ import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { waitForSchema } from '../../runtime/db/migrate.ts';
 import { createPool, transaction } from '../../runtime/db/pool.ts';
 import { systemClock } from '../../runtime/domain/clock.ts';
+import { hasEnded } from '../../runtime/domain/deployment.ts';
 import { appLabel, systemNamespace } from '../../runtime/domain/labels.ts';
 import { createAdminServer } from '../../runtime/host/admin-server.ts';
 import { loadControllersConfig } from '../../runtime/host/config.ts';
@@ -15,6 +16,7 @@ import { managedSelection, type Controller } from '../../runtime/kube/controller
 import { createEventRecorder } from '../../runtime/kube/events.ts';
 import { createManager } from '../../runtime/kube/manager.ts';
 import { writeControllerReport } from '../../runtime/records/controller-reports.ts';
+import { keptEnvironments } from '../../runtime/records/deployment-returns.ts';
 import { acceptDeployment } from '../../runtime/records/deployments.ts';
 import { closeEnvironmentRecords, deleteEnvironmentRecords } from '../../runtime/records/environments.ts';
 import { deleteProjectMembers } from '../../runtime/records/members.ts';
@@ -88,6 +90,12 @@ await runProcess({
     dependent.push(manager.add(projectController({ kube, platformConfig, records: projectRecords, events, clock })));
     const records = {
       ...workloadRecords,
+      keptEnvironments: (workloadId: string) => keptEnvironments(pool, workloadId),
+      async deployEdited(workloadId: string, image: string, dedupKey: string) {
+        const edit = { workloadId, trigger: 'manual', image, actor: 'kubectl', dedupKey } as const;
+        const { state } = await transaction(pool, (client) => acceptDeployment(client, edit));
+        return !hasEnded(state);
+      },
       async deployFirst(workloadId: string, image: string) {
         await transaction(pool, (client) =>
           acceptDeployment(client, { workloadId, trigger: 'manual', image, dedupKey: 'initial', onlyFirst: true }),

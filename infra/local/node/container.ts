@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { parseBytes } from '../../../runtime/domain/quantity.ts';
 import { timestamp } from '../controllers/objects.ts';
+import { imageIdOf } from './images.ts';
 import { createLogWriter, forgetLogs, lastWords } from './logs.ts';
 import { recordName } from './orphans.ts';
 import { watchProbe } from './probe.ts';
@@ -28,6 +29,8 @@ export interface Ended {
 /** One life of a container, from its start to its end. */
 export interface ContainerLife {
   readonly startedAt: string;
+  /** Of its image, as `imageID` in the pod's status. */
+  readonly imageID: string;
   readonly exited: Promise<Ended>;
   /** Whether its startup probe has succeeded. */
   started(): boolean;
@@ -162,6 +165,7 @@ export async function startContainer(
   const watching = watch();
   return {
     startedAt,
+    imageID: imageIdOf(container.image, image),
     exited: watching.then(() => exited),
     started: () => now.started,
     ready: () => now.ready,

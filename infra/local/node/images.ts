@@ -84,6 +84,13 @@ export function createImageStore(root: string): ImageStore {
   };
 }
 
+/** What a pod's status says of the image that runs: the reference's name with the digest in place of its tag. Pure. */
+export function imageIdOf(reference: string, { digest }: Pick<Image, 'digest'>): string {
+  const [named = ''] = reference.split('@');
+  const colon = named.indexOf(':', named.lastIndexOf('/') + 1);
+  return `${colon === -1 ? named : named.slice(0, colon)}@${digest}`;
+}
+
 /** A reference without a tag means `latest`; a colon before the last slash is a port. */
 function withTag(reference: string): string {
   return reference.slice(reference.lastIndexOf('/') + 1).includes(':') ? reference : `${reference}:latest`;

@@ -188,6 +188,7 @@ export function createPodWorker(runtime: PodRuntime, first: Stored<NodePod>): Po
     const life = await start(slot);
     if (!life) return undefined;
     slot.life = life;
+    slot.imageID = life.imageID;
     slot.state = { running: { startedAt: life.startedAt } };
     // Ended while it was being started.
     if (signal.aborted) void life.stop(0);

@@ -21,6 +21,8 @@ export interface Slot {
   restarts: number;
   /** Whether it will be started again after it has ended. */
   again: boolean;
+  /** Of the image of its newest life; empty before the first. */
+  imageID: string;
   /** What runs of it now. */
   life?: ContainerLife | undefined;
 }
@@ -55,5 +57,6 @@ export function slotOf(pod: NodePod, container: Container, now: string): Slot {
     lastState: over ? {} : lastState,
     restarts: (known?.restartCount ?? 0) + (lastState.terminated && !over ? 1 : 0),
     again: !over,
+    imageID: known?.imageID ?? '',
   };
 }

@@ -78,9 +78,9 @@ function readinessOf(slots: readonly Slot[], phase: string, initialized: boolean
   };
 }
 
-function containerStatus({ name, container, state, lastState, restarts: restartCount, life }: Slot): object {
+function containerStatus({ name, container, state, lastState, restarts: restartCount, imageID, life }: Slot): object {
   const serving = { ready: life?.ready() ?? false, started: life?.started() ?? false };
-  return { name, image: container.image, imageID: '', state, lastState, restartCount, ...serving };
+  return { name, image: container.image, imageID, state, lastState, restartCount, ...serving };
 }
 
 /** Whether a status says nothing that is not there already. */

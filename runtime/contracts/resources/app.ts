@@ -36,7 +36,7 @@ export const appGitSource = z.object({
 });
 
 export const appSpec = z.object({
-  /** The image of the first deployment. After that `release` rules. */
+  /** The image of the first deployment. After that `release` rules, and a change of this one is another deployment. */
   image: z.string(),
   /** The port on which the container listens. */
   port: z.int().min(1).max(65_535).default(8080),
@@ -77,10 +77,14 @@ export const gatedCondition = 'Gated';
 export interface ReleaseStatus {
   generation: number;
   deploymentId: string;
+  /** The image of its revision; absent from older versions of the platform. */
+  image?: string;
   /** `available`: every pod of this release is ready and none of an older one is left. */
   phase: 'progressing' | 'available' | 'failed';
   /** For `failed`: the reason that a person needs. */
   message?: string;
+  /** Since when its pods have been seen with a fault that may still come right. */
+  faultSince?: string;
   /** Of the pods that the phase is about: another one after a change of settings that makes new pods. */
   template?: string;
 }
@@ -103,6 +107,9 @@ export interface AppStatus {
   replicas?: number;
   readyReplicas?: number;
   release?: ReleaseStatus;
+  /** The spec's image as it was last seen, so that an edit of it is noticed, and how many edits there were. */
+  image?: string;
+  imageEdits?: number;
   /** What was last seen, and why it is so, is said by the condition {@link gatedCondition}. */
   gate?: GatePhase;
   /** When that phase began; absent for an app that never had a gate. */

@@ -7,7 +7,8 @@ import { systemClock } from '../../../runtime/domain/clock.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { applyObject } from '../../../runtime/kube/children.ts';
 import { createInformer, type Informer } from '../../../runtime/kube/informer.ts';
-import { faultText, releaseStatus, type Deployment } from '../../../workers/controllers/app-release.ts';
+import { releaseStatus, type Deployment } from '../../../workers/controllers/app-release.ts';
+import { faultText } from '../../../workers/controllers/release-fault.ts';
 import { noCluster, testCluster } from '../../support/kubernetes.ts';
 import { silentLog } from '../../support/log.ts';
 
@@ -72,7 +73,7 @@ t.test('the objects of an app mean to Kubernetes what they say', { skip: noClust
   const fault = await first(pods, (pod) =>
     pod.metadata.annotations?.['platform.svc/release'] === '3' ? faultText(pod) : undefined,
   );
-  t.match(fault, /^(ErrImagePull|ImagePullBackOff).*never-built/);
+  t.match(fault, /^The image cannot be pulled \((ErrImagePull|ImagePullBackOff)\).*never-built/);
   t.equal(deployments.get('api', namespace)?.status?.availableReplicas, 1, 'what ran before keeps serving');
 });
 

@@ -51,7 +51,13 @@ const scenario: Scenario<object> = {
       events,
       platformConfig: () => settings,
       probeGate: async () => ({ kind: 'open', status: 404 }),
-      records: { project: async () => {}, deployFirst: async () => {}, markDeleted: async () => {} },
+      records: {
+        project: async () => {},
+        deployFirst: async () => {},
+        deployEdited: async () => false,
+        keptEnvironments: async () => [],
+        markDeleted: async () => {},
+      },
     }),
   ],
   steps: [

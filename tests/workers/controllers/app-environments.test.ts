@@ -57,7 +57,7 @@ async function setUp() {
     const made: KubeObject & { spec: object } = { apiVersion, kind, metadata: { name, namespace, labels }, spec };
     return made;
   };
-  const collect = async () => collectEnvironments(kube, await app());
+  const collect = async (...needed: string[]) => collectEnvironments(kube, await app(), async () => needed.map(nameOf));
   const left = () => kube.all(kinds.Secret).map(({ metadata }) => metadata.name.replace('app-api-env-', ''));
   const noted = async () => environmentSecrets(await app()).map((name) => name.replace('app-api-env-', ''));
   return { kube, app, prepare, apply, deploy, runs, collect, left, noted };
@@ -88,6 +88,30 @@ t.test('what nothing runs with any more goes, and only that', async (t) => {
   const calls = kube.calls.length;
   await collect();
   t.equal(kube.calls.length, calls + 1, 'the read of the app alone');
+});
+
+t.test('what a rollback may lead to stays, without a look at it', async (t) => {
+  const { kube, deploy, collect, left, noted } = await setUp();
+  await deploy(1, 'one');
+  await deploy(2, 'two');
+  await deploy(3, 'three');
+  await collect('one', 'two');
+  t.same(
+    [left(), await noted()],
+    [
+      ['one', 'two', 'three'],
+      ['one', 'two', 'three'],
+    ],
+  );
+  t.notOk(kube.calls.some(({ kind, verb }) => verb === 'list' && kind === 'Pod'));
+  await collect('one');
+  t.same(
+    [left().toSorted(), await noted()],
+    [
+      ['one', 'three'],
+      ['one', 'three'],
+    ],
+  );
 });
 
 t.test('an app that has no variables any more keeps no Secret', async (t) => {

@@ -1,9 +1,14 @@
 import t from 'tap';
 import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
-import type { Pod } from '../../../runtime/contracts/pod.ts';
+import type { ContainerState, Pod } from '../../../runtime/contracts/pod.ts';
 import type { ReleaseStatus } from '../../../runtime/contracts/resources/app.ts';
 import { releaseAnnotation } from '../../../runtime/domain/labels.ts';
-import { othersGoneInMs, releaseStatus, type Deployment } from '../../../workers/controllers/app-release.ts';
+import {
+  othersGoneInMs,
+  patienceLeftMs,
+  releaseStatus,
+  type Deployment,
+} from '../../../workers/controllers/app-release.ts';
 
 const release = { generation: 2, deploymentId: '01890a5d-ac96-774b-bcce-b302099a8057', image: 'x:2' };
 const app = { spec: { image: 'x:1', port: 8080, replicas: 1, release } };
@@ -69,7 +74,10 @@ t.test('what was available stays so, for this release only', (t) => {
 t.test('other pods of the same release are waited for as well', (t) => {
   const withMemory = (memory: string, status: Partial<NonNullable<Deployment['status']>> = {}) => {
     const made = deployment(status);
-    const template = { ...made.spec.template, spec: { containers: [{ resources: { limits: { memory } } }] } };
+    const template = {
+      ...made.spec.template,
+      spec: { containers: [{ name: 'app', resources: { limits: { memory } } }] },
+    };
     return { ...made, spec: { ...made.spec, template } };
   };
   const see = (before: ReleaseStatus | undefined, live: Stored<Deployment>) =>
@@ -106,25 +114,92 @@ t.test('pods that are refused say why', (t) => {
   t.end();
 });
 
-t.test('a stuck release has failed, with the pod’s own reason', (t) => {
-  const stuck = deployment({
-    availableReplicas: 0,
-    conditions: [{ type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded' }],
-  });
-  const waiting = pod(2);
-  waiting.status = {
-    containerStatuses: [
-      {
-        ...{ name: 'app', ready: false, restartCount: 0 },
-        state: { waiting: { reason: 'ImagePullBackOff', message: 'Back-off pulling image "x:2"' } },
-      },
-    ],
+/** A pod of the release whose container is in this state. */
+function podIn(
+  state: ContainerState,
+  {
+    restarts = 0,
+    lastState,
+    generation = 2,
+  }: { restarts?: number; lastState?: ContainerState; generation?: number } = {},
+): Stored<Pod> {
+  const status = { name: 'app', ready: false, restartCount: restarts, state, ...(lastState && { lastState }) };
+  return { ...pod(generation), status: { containerStatuses: [status] } };
+}
+const crashed = (exitCode: number, message?: string, reason = 'Error'): ContainerState => ({
+  terminated: { exitCode, reason, ...(message !== undefined && { message }) },
+});
+const backOff = { waiting: { reason: 'CrashLoopBackOff', message: 'back-off 20s restarting failed container=app' } };
+const rolling = deployment({ availableReplicas: 0 });
+const stuck = deployment({
+  availableReplicas: 0,
+  conditions: [{ type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded' }],
+});
+const later = (seconds: number) => new Date(now.getTime() + seconds * 1000);
+
+t.test('a stuck release has failed, with what its pods tell', (t) => {
+  const message = (pods: Stored<Pod>[], spec = {}) =>
+    releaseStatus({ spec: { ...app.spec, ...spec } }, stuck, [pod(1), ...pods], now)?.message;
+  const pulling = podIn({ waiting: { reason: 'ImagePullBackOff', message: 'Back-off pulling image "x:2"' } });
+  t.equal(message([pulling]), 'The image cannot be pulled (ImagePullBackOff): Back-off pulling image "x:2"');
+  t.match(message([]), /did not start within 120 seconds/);
+  const running = podIn({ running: {} });
+  t.match(message([running]), /nothing accepted a connection on port 8080/);
+  t.match(message([running], { healthPath: '/ready' }), /GET \/ready on port 8080 was not answered with 2xx/);
+  const unplaced: Stored<Pod> = {
+    ...pod(2),
+    status: {
+      conditions: [
+        { type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/1 nodes: Insufficient memory.' },
+      ],
+    },
   };
-  t.match(releaseStatus(app, stuck, [pod(1), waiting], now), {
+  t.match(message([unplaced]), /^No node has room for the new pods: 0\/1 nodes/);
+  t.end();
+});
+
+t.test('a container that crashes again and again fails its release early; one that crashes at first does not', (t) => {
+  const status = (...pods: Stored<Pod>[]) => releaseStatus(app, rolling, pods, now);
+  const lastState = crashed(1, 'starting\n{"level":"error","msg":"no DATABASE_URL"}\n');
+  for (const restarts of [0, 1, 2]) {
+    t.match(status(podIn(backOff, { restarts, lastState })), { phase: 'progressing' }, `after ${restarts} restarts`);
+  }
+  t.match(status(podIn({ running: {} }, { restarts: 3, lastState })), { phase: 'progressing' }, 'its chance goes on');
+  t.match(status(podIn(backOff, { restarts: 3, lastState })), {
     phase: 'failed',
-    message: 'ImagePullBackOff: Back-off pulling image "x:2"',
+    message: 'The container crashes again and again (exit code 1): no DATABASE_URL',
   });
-  t.match(releaseStatus(app, stuck, [pod(1)], now), { phase: 'failed', message: /did not become ready in time/ });
+  t.match(status(podIn(backOff, { restarts: 5, lastState, generation: 1 })), { phase: 'progressing' }, 'an older pod');
+  t.match(status(podIn(backOff, { restarts: 3, lastState: crashed(0) })), {
+    message: 'The container ends by itself, again and again; an app has to go on running (exit code 0)',
+  });
+  t.match(status(podIn(backOff, { restarts: 3, lastState: crashed(137, undefined, 'OOMKilled') })), {
+    message: /^The container is killed for memory/,
+  });
+  t.end();
+});
+
+t.test('what may come right by itself is waited for, but not for long', (t) => {
+  let release: ReleaseStatus | undefined;
+  const see = (seconds: number, ...pods: Stored<Pod>[]) =>
+    (release = releaseStatus({ ...app, ...(release && { status: { release } }) }, rolling, pods, later(seconds)));
+  const missing = (reason: string) => podIn({ waiting: { reason, message: 'manifest unknown' } });
+  t.match(see(0, podIn({ waiting: { reason: 'ContainerCreating' } })), { phase: 'progressing', faultSince: undefined });
+  t.match(see(1, missing('ErrImagePull')), { phase: 'progressing', faultSince: later(1).toISOString() });
+  t.equal(patienceLeftMs(release, later(11)), 20_000);
+  t.match(see(20, missing('ImagePullBackOff')), { phase: 'progressing', faultSince: later(1).toISOString() });
+  t.match(see(25, podIn({ running: {} })), { phase: 'progressing', faultSince: undefined }, 'it was there after all');
+  t.match(see(26, missing('CreateContainerConfigError')), { faultSince: later(26).toISOString() });
+  t.match(see(56, missing('CreateContainerConfigError')), {
+    phase: 'failed',
+    message: 'The container cannot be started (CreateContainerConfigError): manifest unknown',
+  });
+  t.match(see(57, podIn({ running: {} })), { phase: 'failed', message: /cannot be started/ }, 'it stays failed');
+  t.equal(patienceLeftMs(release, later(57)), undefined);
+  t.match(releaseStatus({ ...app, ...(release && { status: { release } }) }, deployment(), [pod(2)], later(60)), {
+    phase: 'available',
+  });
+  t.match(releaseStatus(app, rolling, [missing('InvalidImageName')], now), { phase: 'failed' }, 'nothing cures that');
   t.end();
 });
 

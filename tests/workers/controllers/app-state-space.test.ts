@@ -76,6 +76,8 @@ const scenario: Scenario<Records> = {
             : { kind: 'open', status: 404 },
         records: {
           ...workloadRecords(life, workloads),
+          deployEdited: async () => false,
+          keptEnvironments: async () => [],
           deployFirst: write('deployFirst', (id: string, image: string) => {
             if (accepted.has(id)) return false;
             accepted.set(id, image);

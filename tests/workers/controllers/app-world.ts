@@ -3,9 +3,11 @@ import type { App } from '../../../runtime/contracts/resources/app.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { PlatformConfigSpec } from '../../../runtime/contracts/resources/platform-config.ts';
 import { transaction } from '../../../runtime/db/pool.ts';
+import { hasEnded } from '../../../runtime/domain/deployment.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { environmentIdLabel, environmentLabel, managedLabels, projectLabel } from '../../../runtime/domain/labels.ts';
 import { createEventRecorder } from '../../../runtime/kube/events.ts';
+import { keptEnvironments } from '../../../runtime/records/deployment-returns.ts';
 import { acceptDeployment } from '../../../runtime/records/deployments.ts';
 import { markWorkloadDeleted, projectWorkload } from '../../../runtime/records/workloads.ts';
 import { appController } from '../../../workers/controllers/app.ts';
@@ -81,6 +83,12 @@ export async function setUp(t: Teardown) {
         const request = { workloadId, trigger: 'manual' as const, image, dedupKey: 'initial', onlyFirst: true };
         await transaction(pool, (client) => acceptDeployment(client, request));
       },
+      async deployEdited(workloadId, image, dedupKey) {
+        const edit = { workloadId, trigger: 'manual' as const, image, actor: 'kubectl', dedupKey };
+        const { state } = await transaction(pool, (client) => acceptDeployment(client, edit));
+        return !hasEnded(state);
+      },
+      keptEnvironments: (id) => keptEnvironments(pool, id),
       markDeleted: (id) => markWorkloadDeleted(pool, id),
     },
   });

@@ -122,7 +122,11 @@ t.test('a release that is stuck fails with what the pods say, and what ran befor
   const { app: failed } = await pass();
   t.match(failed?.status, {
     phase: 'running',
-    release: { generation: 2, phase: 'failed', message: 'ImagePullBackOff: manifest unknown' },
+    release: {
+      generation: 2,
+      phase: 'failed',
+      message: 'The image cannot be pulled (ImagePullBackOff): manifest unknown',
+    },
   });
   await observe({ replicas: 1, updatedReplicas: 1, conditions: [stuck] });
   t.match((await pass()).app?.status, { phase: 'failed', message: /ImagePullBackOff/ });
