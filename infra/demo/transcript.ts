@@ -68,7 +68,10 @@ function pause(): Promise<void> {
 
 /** A document shows that there is a secret, not which. */
 function masked(shown: string): string {
-  return shown.replaceAll(/(svc_[a-z0-9]{8}_)[a-z0-9]{46}/g, '$1…').replaceAll(/(svcwh_)[a-z0-9]{40}/g, '$1…');
+  return shown
+    .replaceAll(/(svc_[a-z0-9]{8}_)[a-z0-9]{46}/g, '$1…')
+    .replaceAll(/(svcwh_)[a-z0-9]{40}/g, '$1…')
+    .replaceAll(/(whsec_)[A-Za-z0-9+/]{20,}=*/g, '$1…');
 }
 
 function quoted(word: string): string {
