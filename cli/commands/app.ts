@@ -16,18 +16,12 @@ import { envGroup } from './app-env.ts';
 import { gateGroup } from './app-gate.ts';
 import { hostGroup } from './app-host.ts';
 import { restartCommand } from './app-restart.ts';
+import { rollbackCommand } from './app-rollback.ts';
 import { secretGroup } from './app-secret.ts';
 import { routeFlags, routeOf, securityGroup, securityText } from './app-security.ts';
 import { removalFlags, settingFlags, settingsOf, variableFlag } from './app-settings.ts';
 import { webhookGroup } from './app-webhook.ts';
-import {
-  checkSucceeded,
-  followDeployment,
-  historyCommand,
-  newestDeployments,
-  rollbackCommand,
-  shownDeployment,
-} from './deployment.ts';
+import { checkSucceeded, followDeployment, historyCommand, newestDeployments, shownDeployment } from './deployment.ts';
 
 function shown(app: AppView): Shown {
   return {

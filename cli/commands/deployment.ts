@@ -9,7 +9,6 @@ import { amount, toggle } from '../flags.ts';
 import { ago, fields, table, type Shown } from '../output.ts';
 import { placeOf, type Place } from '../place.ts';
 import { waitFlags, waitFor, type WaitFlags } from '../wait.ts';
-import { deploymentAccepted } from '../../runtime/contracts/api/apps.ts';
 
 /** How one deployment is shown. */
 export function shownDeployment(deployment: DeploymentView): Shown {
@@ -25,6 +24,9 @@ export function shownDeployment(deployment: DeploymentView): Shown {
       ['Branch', deployment.branch],
       ['Trigger', deployment.trigger],
       ['Status', deployment.status],
+      ['Digest', deployment.digest],
+      ['Rollback of', deployment.rollbackOf],
+      ['Went back to', deployment.rolledBackTo],
       ['Reason', deployment.reason],
     ]),
     names: [deployment.id],
@@ -37,8 +39,12 @@ export function checkSucceeded(deployment: DeploymentView): DeploymentView {
   const reason = deployment.reason === undefined ? '' : `: ${deployment.reason}`;
   throw new Failure(`Revision ${deployment.revision} of ${deployment.app} ${ended(deployment)}${reason}`, {
     code: `deployment_${deployment.status}`,
-    hint: deployment.status === 'failed' ? 'what ran before keeps serving' : undefined,
+    hint: deployment.status === 'failed' ? whatRuns(deployment) : undefined,
   });
+}
+
+function whatRuns({ rolledBackTo }: DeploymentView): string {
+  return `what ran before keeps serving${rolledBackTo === undefined ? '' : `: the app goes back to revision ${rolledBackTo}`}`;
 }
 
 function ended({ status }: DeploymentView): string {
@@ -110,42 +116,12 @@ export const historyCommand = command({
           { title: 'TRIGGER', value: ({ trigger }) => trigger },
           { title: 'WHEN', value: ({ acceptedAt }) => ago(acceptedAt, now) },
           { title: 'STATUS', value: ({ status }) => status.replace('_', ' ') },
-          { title: 'REASON', value: ({ reason }) => reason },
+          { title: 'REASON', value: ({ reason }) => reason?.split('\n', 1)[0] },
         ]),
         // What was skipped has none.
         names: items.flatMap(({ revision }) => (revision === undefined ? [] : [String(revision)])),
       },
       flags.output,
     );
-  },
-});
-
-export const rollbackCommand = command({
-  name: 'rollback',
-  args: ['app'],
-  description: 'Go back to the last earlier revision that succeeded, or to a given one, as a new revision.',
-  flags: {
-    revision: amount('<n>', 'revision to go back to', { min: 1, max: 2_147_483_647 }),
-    ...waitFlags,
-    ...scopeFlags,
-  },
-  examples: ['svc app rollback api', 'svc app rollback api --revision 3'],
-  async run({ context, args, flags }) {
-    const place = placeOf(context, flags);
-    const before = (await newestDeployments(place, args.app, 100)).find(({ current }) => current);
-    const accepted = await place.api.call('POST', place.path('apps', args.app, 'rollback'), deploymentAccepted, {
-      query: place.query,
-      body: flags.revision === undefined ? {} : { revision: flags.revision },
-    });
-    if (!flags.wait) {
-      context.print(
-        { data: accepted, table: `revision ${accepted.revision} is accepted`, names: [accepted.id] },
-        flags.output,
-      );
-      return;
-    }
-    const deployment = await followDeployment(context, flags, place, args.app, accepted.id);
-    context.print(shownDeployment(deployment), flags.output);
-    if (before) context.say(`undo with: svc app rollback ${args.app} --revision ${before.revision} ${place.flags}`);
   },
 });

@@ -195,6 +195,7 @@ t.test('app rollback waits, and prints how to undo it', async (t) => {
   t.equal(ran.code, 0, ran.stderr);
   t.same(seen[1]?.body, { revision: 5 });
   t.match(ran.stderr, 'undo with: svc app rollback api --revision 7 --project shop');
+  t.match(ran.stderr, /not touched: data in volumes.*variables, secrets.*--with-config/);
   await run(['app', 'rollback', 'api', '--no-wait']);
   t.same(seen.at(-1)?.body, {});
 });

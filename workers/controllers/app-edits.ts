@@ -14,7 +14,7 @@ export interface ImageEdit {
 }
 
 /**
- * The edit of an app's image that was not recorded yet (decision 0013). The App's own image is compared with the one that
+ * The edit of an app's image that was not recorded yet (decision 0014). The App's own image is compared with the one that
  * was last seen there, the release's with the one that its revision was seen with, the Deployment's with the release's.
  * None before the first release, which takes the App's image. Pure.
  */

@@ -119,7 +119,7 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     kube.get<Deployment>(kinds.Deployment, name, namespace);
 
   /**
-   * Records an image that was put in by hand as a deployment (decision 0013).
+   * Records an image that was put in by hand as a deployment (decision 0014).
    * @returns whether the pods are to be left alone until that deployment's release is there
    */
   const recordEdit = async (
