@@ -23,6 +23,8 @@ export interface Surroundings {
   clock: Clock;
   /** The version of the command line. */
   version: string;
+  /** Calls at Ctrl-C instead of ending the process, until the answer is called. Absent: nobody can interrupt. */
+  onInterrupt?: (listener: () => void) => () => void;
   /** The platform on this machine (`svc up`), if there is one. */
   local?: () => LocalPlatform | undefined;
 }

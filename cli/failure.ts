@@ -1,5 +1,5 @@
-/** How the command line ends: the exit codes of gh. */
-export const exitCodes = { ok: 0, failed: 1, usage: 2, notSignedIn: 4 } as const;
+/** How the command line ends: the exit codes of gh, 3 when a wait was over before its end, 130 at Ctrl-C as shells have it. */
+export const exitCodes = { ok: 0, failed: 1, usage: 2, timeout: 3, notSignedIn: 4, interrupted: 130 } as const;
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 

@@ -11,6 +11,8 @@ export interface Flag<Value> {
   short?: string;
   /** A switch that is on unless `--no-<name>` is given. */
   negated?: boolean;
+  /** Of a negated one: `--<name>` may be given, too. */
+  either?: boolean;
   /** Left out of the help. */
   hidden?: boolean;
   /** @throws Failure (usage); `name` is how the flag was typed */

@@ -19,5 +19,9 @@ process.exitCode = await runProgram(rootGroup, process.argv.slice(2), {
   stderr,
   clock: systemClock,
   version: packageFile.version,
+  onInterrupt: (listener) => {
+    process.once('SIGINT', listener);
+    return () => void process.off('SIGINT', listener);
+  },
   local: () => localPlatform(env),
 });

@@ -117,6 +117,8 @@ function guarded(command: Command, words: readonly string[]): string[] {
     const [key, flag] = find(command.flags, typed);
     if (flag.placeholder === undefined) {
       if (inline !== undefined) throw usageFailure(`${typed} takes no value.`);
+      // What is so anyway need not be told to cac.
+      if (flag.negated && typed === flagName(key)) continue;
       result.push(flag.negated ? `--no-${key}` : `--${key}=true`);
       continue;
     }
@@ -133,7 +135,10 @@ function guarded(command: Command, words: readonly string[]): string[] {
 function find(flags: FlagSet, typed: string): [string, Flag<unknown>] {
   const entries = Object.entries(flags);
   const found = entries.find(
-    ([key, flag]) => flagName(key, flag) === typed || (flag.short !== undefined && `-${flag.short}` === typed),
+    ([key, flag]) =>
+      flagName(key, flag) === typed ||
+      (flag.either === true && flagName(key) === typed) ||
+      (flag.short !== undefined && `-${flag.short}` === typed),
   );
   if (found) return found;
   const visible = entries.filter(([, flag]) => !flag.hidden).map(([key, flag]) => flagName(key, flag));

@@ -1,10 +1,17 @@
 import type { Context } from './context.ts';
-import { Failure } from './failure.ts';
-import { duration, unless, type FlagValues } from './flags.ts';
+import { exitCodes, Failure } from './failure.ts';
+import { duration, unless, type Flag, type FlagValues } from './flags.ts';
+import { createProgress } from './progress.ts';
+
+/** On unless told otherwise; `--wait` says so in scripts. */
+const waitFlag: Flag<boolean> = {
+  ...unless('return at once instead of waiting for the end (--wait: the default)'),
+  either: true,
+};
 
 /** The flags of every command that waits for the end of what it started. */
 export const waitFlags = {
-  wait: unless('return at once instead of waiting for the end'),
+  wait: waitFlag,
   timeout: duration('<duration>', 'how long to wait, such as 90s or 10m (default 5m)'),
 };
 
@@ -17,8 +24,8 @@ const pauseMs = 500;
 const defaultSeconds = 300;
 
 /**
- * Looks until `look` reports the end, saying on stderr what changes.
- * @throws Failure (`timeout`) with `hint` when the time is over; what was started goes on
+ * Looks until `look` reports the end, saying on stderr how far it is. Ctrl-C ends the waiting, never what was started.
+ * @throws Failure with `hint`: `timeout` (exit code 3) when the time is over, `interrupted`
  */
 export async function waitFor<Value>(
   context: Context,
@@ -26,19 +33,33 @@ export async function waitFor<Value>(
   look: () => Promise<Step<Value>>,
   hint: string,
 ): Promise<Value> {
-  const { clock, say } = context;
+  const { clock, onInterrupt } = context;
   const seconds = flags.timeout ?? defaultSeconds;
-  const deadline = clock.monotonic() + seconds * 1000;
-  let said = '';
-  for (;;) {
-    const step = await look().catch(passing);
-    if ('done' in step) return step.done;
-    if (step.progress !== said) say(step.progress);
-    said = step.progress;
-    if (clock.monotonic() >= deadline) {
-      throw new Failure(`This did not end within ${seconds} seconds: ${step.progress}.`, { code: 'timeout', hint });
+  const began = clock.monotonic();
+  const progress = createProgress(context);
+  const interrupted = Promise.withResolvers<never>();
+  // Unheard while nothing is awaited.
+  interrupted.promise.catch(() => undefined);
+  const listening = onInterrupt?.(() => {
+    const options = { code: 'interrupted', hint, exitCode: exitCodes.interrupted };
+    interrupted.reject(new Failure('The waiting was interrupted; what was started goes on.', options));
+  });
+  try {
+    for (;;) {
+      const step = await Promise.race([look().catch(passing), interrupted.promise]);
+      if ('done' in step) return step.done;
+      const passed = (clock.monotonic() - began) / 1000;
+      progress.show(step.progress, passed);
+      if (passed >= seconds) {
+        throw new Failure(`This did not end within ${seconds} seconds: ${step.progress}.`, {
+          ...{ code: 'timeout', hint, exitCode: exitCodes.timeout },
+        });
+      }
+      await Promise.race([clock.sleep(pauseMs), interrupted.promise]);
     }
-    await clock.sleep(pauseMs);
+  } finally {
+    progress.clear();
+    listening?.();
   }
 }
 

@@ -23,6 +23,7 @@ import { environmentsOf, resolveEnvironment } from '../runtime/kube/environments
 import { deleteProjectMembers, insertFounder } from '../runtime/records/members.ts';
 import { findWorkload } from '../runtime/records/workloads.ts';
 import { createAppRoutes } from './apps/handler.ts';
+import { createDeploymentRoutes } from './deployments/handler.ts';
 import { createFunctionRoutes } from './functions/handler.ts';
 import { createGateRoutes } from './gate/handler.ts';
 import { createHealthRoutes, readControllerHealth } from './health/handler.ts';
@@ -120,6 +121,7 @@ await runProcess({
           verifySecretUrl: createVerifySecretUrl({ pool }),
           limit: createRateLimit({ clock, rate: config.webhookRate }),
         }),
+        ...createDeploymentRoutes({ kube, pool, baseUrl }),
         ...createHistoryRoutes({ kube, pool, verifyToken: verify, baseUrl }),
         ...createNotificationRoutes({ pool, keyRing, baseUrl, readSettings: () => readPlatformConfig(kube) }),
         ...createPlanRoutes(gateRecords),

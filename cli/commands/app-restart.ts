@@ -5,7 +5,7 @@ import type { Context } from '../context.ts';
 import { toggle, type FlagValues } from '../flags.ts';
 import { placeOf, type Place } from '../place.ts';
 import { waitFlags, type WaitFlags } from '../wait.ts';
-import { followDeployment, shownDeployment } from './deployment.ts';
+import { printDeployment } from './deployment.ts';
 
 /** Of the commands that change what an app finds in its environment. */
 export const restartFlags = { restart: toggle('apply it at once, by a restart'), ...waitFlags };
@@ -20,12 +20,7 @@ export async function restart(
   const accepted = await place.api.call('POST', place.path('apps', app, 'restart'), deploymentAccepted, {
     query: place.query,
   });
-  if (flags.wait) {
-    context.print(shownDeployment(await followDeployment(context, flags, place, app, accepted.id)), flags.output);
-    return;
-  }
-  const said = `revision ${accepted.revision} of ${app} is accepted`;
-  context.print({ data: accepted, table: said, names: [accepted.id] }, flags.output);
+  await printDeployment(context, flags, place, app, accepted);
 }
 
 /** What is said after a change of variables or secrets, unless it is applied at once. */

@@ -12,6 +12,7 @@ import { confirm } from '../prompt.ts';
 import { readApp } from '../read-app.ts';
 import { waitFlags, waitFor, waitForRemoval, type WaitFlags } from '../wait.ts';
 import { messageColumn } from '../workload-message.ts';
+import { deployCommand, promoteCommand } from './app-deploy.ts';
 import { envGroup } from './app-env.ts';
 import { gateGroup } from './app-gate.ts';
 import { hostGroup } from './app-host.ts';
@@ -21,7 +22,7 @@ import { secretGroup } from './app-secret.ts';
 import { routeFlags, routeOf, securityGroup, securityText } from './app-security.ts';
 import { removalFlags, settingFlags, settingsOf, variableFlag } from './app-settings.ts';
 import { webhookGroup } from './app-webhook.ts';
-import { checkSucceeded, followDeployment, historyCommand, newestDeployments, shownDeployment } from './deployment.ts';
+import { checkSucceeded, historyCommand, newestDeployments, printDeployment } from './deployment.ts';
 
 function shown(app: AppView): Shown {
   return {
@@ -181,15 +182,7 @@ const update = command({
     const answer = z.union([deploymentAccepted, appView]);
     const result = await place.api.call('PATCH', place.path('apps', args.app), answer, { query: place.query, body });
     if ('statusUrl' in result) {
-      if (flags.wait) {
-        context.print(
-          shownDeployment(await followDeployment(context, flags, place, args.app, result.id)),
-          flags.output,
-        );
-      } else {
-        const said = `revision ${result.revision} of ${args.app} is accepted`;
-        context.print({ data: result, table: said, names: [result.id] }, flags.output);
-      }
+      await printDeployment(context, flags, place, args.app, result);
       return;
     }
     const app = flags.wait ? await untilServing(context, flags, place, args.app) : result;
@@ -233,6 +226,9 @@ const remove = command({
 export const appGroup: Group = {
   name: 'app',
   description: 'Apps: container images at public hosts.',
-  commands: [create, list, show, update, restartCommand, remove, historyCommand, rollbackCommand],
+  commands: [
+    ...[create, list, show, update, deployCommand, restartCommand, remove],
+    ...[historyCommand, rollbackCommand, promoteCommand],
+  ],
   groups: [envGroup, secretGroup, gateGroup, hostGroup, securityGroup, webhookGroup],
 };

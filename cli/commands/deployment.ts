@@ -1,4 +1,5 @@
-import { deploymentView, type DeploymentView } from '../../runtime/contracts/api/apps.ts';
+import type { z } from 'zod';
+import { type deploymentAccepted, deploymentView, type DeploymentView } from '../../runtime/contracts/api/apps.ts';
 import { page } from '../../runtime/contracts/api/common.ts';
 import { hasEnded } from '../../runtime/domain/deployment.ts';
 import { command } from '../command.ts';
@@ -6,16 +7,20 @@ import { scopeFlags } from '../common-flags.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { amount, toggle } from '../flags.ts';
-import { ago, fields, table, type Shown } from '../output.ts';
+import { ago, fields, table, type OutputFormat, type Shown } from '../output.ts';
 import { placeOf, type Place } from '../place.ts';
+import { readApp } from '../read-app.ts';
 import { waitFlags, waitFor, type WaitFlags } from '../wait.ts';
 
 /** How one deployment is shown. */
 export function shownDeployment(deployment: DeploymentView): Shown {
+  const { promotedFrom } = deployment;
   return {
     data: deployment,
     table: fields([
+      ['Deployment', deployment.id],
       ['App', deployment.app],
+      ['Environment', deployment.environment],
       ['Revision', deployment.revision],
       ['Image', deployment.image],
       ['Commit', deployment.commit],
@@ -23,6 +28,8 @@ export function shownDeployment(deployment: DeploymentView): Shown {
       ['Author', deployment.commitAuthor],
       ['Branch', deployment.branch],
       ['Trigger', deployment.trigger],
+      ['Promoted from', promotedFrom && `${promotedFrom.environment}, revision ${promotedFrom.revision}`],
+      ['Actor', deployment.actor],
       ['Status', deployment.status],
       ['Digest', deployment.digest],
       ['Rollback of', deployment.rollbackOf],
@@ -65,11 +72,38 @@ export async function followDeployment(
     async () => {
       const found = await place.api.call('GET', place.path('deployments', id), deploymentView, { query: place.query });
       if (hasEnded(found.status)) return { done: found };
-      return { progress: `${found.app} revision ${found.revision}: ${found.status.replace('_', ' ')}` };
+      const pods = found.status === 'rolling_out' ? await podsOf(place, app) : '';
+      return { progress: `${found.app} revision ${found.revision}: ${found.status.replace('_', ' ')}${pods}` };
     },
     `it goes on: svc app history ${app} ${place.flags}`,
   );
   return checkSucceeded(deployment);
+}
+
+/** How many pods are ready, as far as that can be told. */
+async function podsOf(place: Place, app: string): Promise<string> {
+  try {
+    const { readyReplicas, replicas } = await readApp(place, app);
+    return `, ${readyReplicas} of ${replicas} pods ready`;
+  } catch {
+    return '';
+  }
+}
+
+/** Follows what was accepted to its end and prints it, or prints that it was accepted. @throws Failure */
+export async function printDeployment(
+  context: Context,
+  flags: WaitFlags & { output: OutputFormat | undefined },
+  place: Place,
+  app: string,
+  accepted: z.infer<typeof deploymentAccepted>,
+): Promise<void> {
+  if (flags.wait) {
+    context.print(shownDeployment(await followDeployment(context, flags, place, app, accepted.id)), flags.output);
+    return;
+  }
+  const said = `revision ${accepted.revision} of ${app} is accepted`;
+  context.print({ data: accepted, table: said, names: [accepted.id] }, flags.output);
 }
 
 /** The newest deployments of an app. */

@@ -1,5 +1,6 @@
 import type { Group } from '../command.ts';
 import { appGroup } from './app.ts';
+import { deploymentGroup } from './deployments.ts';
 import { environmentGroup } from './environment.ts';
 import { functionGroup } from './function.ts';
 import { imageGroup } from './image.ts';
@@ -23,7 +24,7 @@ export const rootGroup: Group = {
   description: 'Deploy apps and functions without knowing Kubernetes.',
   commands: [upCommand, downCommand, installCommand, loginCommand, logoutCommand, whoamiCommand, statusCommand],
   groups: [
-    ...[projectGroup, environmentGroup, memberGroup, appGroup, planGroup, keyGroup],
+    ...[projectGroup, environmentGroup, memberGroup, appGroup, deploymentGroup, planGroup, keyGroup],
     ...[functionGroup, jobGroup, volumeGroup, notificationGroup, userGroup, platformGroup, imageGroup],
   ],
 };

@@ -5,16 +5,17 @@ import { isKubeError, type KubeClient } from '../kube/kube-client.ts';
 /** Bytes of one pod's log that are read at most. */
 const logMaxBytes = 1024 * 1024;
 
-/** The logs of some pods, oldest first; `log` is absent before the container has started. */
+/** The logs of some pods, of those that are wanted, oldest first; `log` is absent before the container has started. */
 export async function readPodLogs(
   kube: Pick<KubeClient, 'list' | 'text'>,
   { namespace, labelSelector, container }: { namespace: string; labelSelector: string; container: string },
   tail: number,
+  wanted: (pod: Pod) => boolean = () => true,
 ): Promise<{ name: string; log?: string }[]> {
   const { items } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector });
-  const byAge = items.sort((a, b) =>
-    (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''),
-  );
+  const byAge = items
+    .filter(wanted)
+    .sort((a, b) => (a.metadata.creationTimestamp ?? '').localeCompare(b.metadata.creationTimestamp ?? ''));
   const pods = [];
   for (const { metadata } of byAge) {
     const query = new URLSearchParams({ container, tailLines: String(tail), limitBytes: String(logMaxBytes) });

@@ -5,6 +5,11 @@ import type { Deployment } from './deployments.ts';
 export function deploymentToView(entry: Deployment): DeploymentView {
   const { id, app, environment, revision, image, trigger, current, commit, commitMessage, commitAuthor } = entry;
   const { branch, digest, actor, reason, rollbackOf, rolledBackTo } = entry;
+  const { promotedFromEnvironment: environmentBefore, promotedFromRevision: revisionBefore } = entry;
+  const promotedFrom =
+    environmentBefore !== null && revisionBefore !== null
+      ? { environment: environmentBefore, revision: revisionBefore }
+      : undefined;
   return {
     id,
     app,
@@ -25,6 +30,7 @@ export function deploymentToView(entry: Deployment): DeploymentView {
     ...(entry.automatic && { automatic: true }),
     ...(rolledBackTo !== null && { rolledBackTo }),
     current,
+    ...(promotedFrom && { promotedFrom }),
     acceptedAt: entry.acceptedAt.toISOString(),
     ...(entry.startedAt && { startedAt: entry.startedAt.toISOString() }),
     ...(entry.endedAt && { endedAt: entry.endedAt.toISOString() }),

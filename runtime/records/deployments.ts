@@ -18,6 +18,7 @@ export interface Deployment {
   id: Id;
   workloadId: Id;
   namespace: string;
+  project: string;
   environment: string;
   app: string;
   /** Null for one that was skipped. */
@@ -38,6 +39,9 @@ export interface Deployment {
   automatic: boolean;
   /** Of one that failed or was cancelled: the revision to which the app went back because of that. */
   rolledBackTo: number | null;
+  /** Of a promotion: where the image ran before, in the same project. */
+  promotedFromEnvironment: string | null;
+  promotedFromRevision: number | null;
   reason: string | null;
   /** Whether it is the newest that succeeded: what the app runs. */
   current: boolean;
@@ -46,14 +50,16 @@ export interface Deployment {
   endedAt: Date | null;
 }
 
-const columns = `d.id, d.workload_id AS "workloadId", w.namespace, w.environment, w.name AS app, d.revision, d.trigger, d.state, d.image,
+/** The columns of a {@link Deployment}, of {@link deploymentSource}. */
+export const deploymentColumns = `d.id, d.workload_id AS "workloadId", w.namespace, w.project, w.environment, w.name AS app, d.revision, d.trigger, d.state, d.image,
   d.digest, d.commit, d.commit_message AS "commitMessage", d.commit_author AS "commitAuthor", d.branch, d.actor,
-  d.rollback_of AS "rollbackOf", d.restores, d.automatic, d.rolled_back_to AS "rolledBackTo", d.reason,
+  d.rollback_of AS "rollbackOf", d.restores, d.automatic, d.rolled_back_to AS "rolledBackTo",
+  d.promoted_from_environment AS "promotedFromEnvironment", d.promoted_from_revision AS "promotedFromRevision", d.reason,
   d.accepted_at AS "acceptedAt", d.started_at AS "startedAt", d.ended_at AS "endedAt",
   (d.state = 'succeeded' AND d.revision = (SELECT max(revision) FROM deployments
     WHERE workload_id = d.workload_id AND state = 'succeeded')) AS current`;
 
-const source = `deployments d JOIN workloads w ON w.id = d.workload_id`;
+export const deploymentSource = `deployments d JOIN workloads w ON w.id = d.workload_id`;
 
 /** Which app: by its identity, or by where it lives. */
 export type AppReference = { workloadId: Id } | { namespace: string; name: string };
@@ -77,6 +83,8 @@ export type NewDeployment = AppReference &
     /** The revision whose image a rollback brings back. */
     rollbackOf?: number | undefined;
     restores?: Restored | undefined;
+    /** Where a promotion takes the image from, in the same project. */
+    promotedFrom?: { environment: string; revision: number } | undefined;
     /** Made by the platform because another deployment failed or was cancelled, which `reason` tells. */
     automatic?: boolean | undefined;
     /** Why it was made; replaced by the reason of its end when there is one. */
@@ -130,14 +138,17 @@ export async function acceptDeployment(client: PoolClient, request: NewDeploymen
   const id = newId();
   await client.query(
     `INSERT INTO deployments (id, workload_id, revision, trigger, state, image, digest, commit, actor, rollback_of,
-       restores, automatic, reason, dedup_key, commit_message, commit_author, branch, accepted_at)
-     VALUES ($1, $2, $3, $4, 'accepted', $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, clock_timestamp())`,
+       restores, automatic, reason, dedup_key, commit_message, commit_author, branch, promoted_from_environment,
+       promoted_from_revision, accepted_at)
+     VALUES ($1, $2, $3, $4, 'accepted', $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
+       clock_timestamp())`,
     [
       ...[id, workloadId, revision, request.trigger],
       ...[request.image ?? '', request.digest ?? null, request.commit ?? null],
       ...[request.actor ?? null, request.rollbackOf ?? null, request.restores ?? null, request.automatic ?? false],
       ...[request.reason ?? null, request.dedupKey ?? null],
       ...[request.commitMessage ?? null, request.commitAuthor ?? null, request.branch ?? null],
+      ...[request.promotedFrom?.environment ?? null, request.promotedFrom?.revision ?? null],
     ],
   );
   await insertWork(client, request.image === undefined ? 'builds' : 'rollouts', id);
@@ -198,7 +209,10 @@ async function findEarlier(
 
 /** A deployment by its id. */
 export async function getDeployment(database: Database, id: Id): Promise<Deployment | undefined> {
-  const { rows } = await database.query<Deployment>(`SELECT ${columns} FROM ${source} WHERE d.id = $1`, [id]);
+  const { rows } = await database.query<Deployment>(
+    `SELECT ${deploymentColumns} FROM ${deploymentSource} WHERE d.id = $1`,
+    [id],
+  );
   return rows[0];
 }
 
@@ -209,12 +223,21 @@ export async function listDeployments(
   { limit, before }: { limit: number; before?: Id | undefined },
 ): Promise<Deployment[]> {
   const { rows } = await database.query<Deployment>(
-    `SELECT ${columns} FROM ${source} WHERE d.workload_id = $1 AND ($2::uuid IS NULL OR (d.accepted_at, d.id) <
+    `SELECT ${deploymentColumns} FROM ${deploymentSource} WHERE d.workload_id = $1 AND ($2::uuid IS NULL OR (d.accepted_at, d.id) <
        (SELECT accepted_at, id FROM deployments WHERE id = $2 AND workload_id = $1))
      ORDER BY d.accepted_at DESC, d.id DESC LIMIT $3`,
     [workloadId, before ?? null, limit],
   );
   return rows;
+}
+
+/** What an app runs: its newest deployment that succeeded. Undefined before the first. */
+export async function currentDeployment(database: Database, workloadId: Id): Promise<Deployment | undefined> {
+  const { rows } = await database.query<Deployment>(
+    `SELECT ${deploymentColumns} FROM ${deploymentSource} WHERE d.workload_id = $1 AND d.state = 'succeeded' ORDER BY d.revision DESC LIMIT 1`,
+    [workloadId],
+  );
+  return rows[0];
 }
 
 /** What a rollback brings back. */

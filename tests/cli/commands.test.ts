@@ -59,7 +59,7 @@ t.test('app create: failures end with 1 and the reason; --no-wait and --timeout 
 
   routes[`GET ${apps}/api/history`] = { body: { items: [] } };
   t.match(await run([...create, '--timeout', '3s']), {
-    code: 1,
+    code: 3,
     stderr: /within 3 seconds: api: deploying.*\(timeout\)/,
   });
 
@@ -127,7 +127,7 @@ t.test('a wait outlasts an API that is away for a moment, and ends when its time
   const update = ['app', 'update', 'api', '--image', 'r.example.com/api:2', '--timeout', '5s'];
   t.match(await run(update), { code: 0, stderr: 'the platform does not answer; trying again\n' });
   routes[`GET ${path}`] = away;
-  t.match(await run(update), { code: 1, stderr: /within 5 seconds.*\(timeout\)/ });
+  t.match(await run(update), { code: 3, stderr: /within 5 seconds.*\(timeout\)/ });
   routes[`GET ${path}`] = { status: 500, body: { code: 'internal', message: 'Failed.' } };
   t.match(await run(update), { code: 1, stderr: /Failed\. \(internal\)/ });
 });

@@ -46,8 +46,10 @@ export interface RunOptions {
   stdin?: string;
   /** What a person types, an answer after each question. */
   typed?: string[];
-  /** Whether standard output is a terminal. */
+  /** Whether standard output and error are a terminal. */
   terminal?: boolean;
+  /** Ctrl-C is pressed once this stands on standard error. */
+  interruptAt?: string;
 }
 
 export interface Ran {
@@ -127,11 +129,13 @@ export async function world(t: Test, routes: Routes = {}): Promise<World> {
     seen,
     routes,
     configuration: join(home, 'svc', 'config.json'),
-    async run(args, { env = {}, stdin = '', typed, terminal = false }: RunOptions = {}) {
+    async run(args, { env = {}, stdin = '', typed, terminal = false, interruptAt }: RunOptions = {}) {
       const stdout = sink();
       const keyboard = Object.assign(new PassThrough(), { isTTY: true });
       const answers = [...(typed ?? [])];
+      let interrupt: (() => void) | undefined;
       const stderr = sink((said) => {
+        if (interruptAt !== undefined && said.includes(interruptAt)) interrupt?.();
         const answer = said.endsWith(': ') ? answers.shift() : undefined;
         if (answer !== undefined) setImmediate(() => keyboard.write(answer));
       });
@@ -139,7 +143,11 @@ export async function world(t: Test, routes: Routes = {}): Promise<World> {
         env: { XDG_CONFIG_HOME: home, SVC_API: api, SVC_TOKEN: 'svcs_token', SVC_PROJECT: 'shop', ...env },
         stdin: typed ? keyboard : Readable.from([stdin]),
         stdout: Object.assign(stdout.stream, { isTTY: terminal }),
-        stderr: stderr.stream,
+        stderr: Object.assign(stderr.stream, { isTTY: terminal }),
+        onInterrupt: (listener) => {
+          interrupt = listener;
+          return () => (interrupt = undefined);
+        },
         clock: quickClock(),
         version: '1.2.3',
       });

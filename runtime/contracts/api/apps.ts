@@ -100,6 +100,9 @@ export const rollbackCreate = z.strictObject({
   withConfig: z.boolean().default(false),
 });
 
+/** `POST /api/v1/projects/{p}/apps/{a}/promote`: names of two environments of the project. */
+export const promotionCreate = z.strictObject({ from: z.string().max(100), to: z.string().max(100) });
+
 /** 202 of everything that deploys. */
 export const deploymentAccepted = z.object({
   id: z.uuid(),
@@ -136,9 +139,19 @@ export const deploymentView = z.object({
   /** Of one that failed or was cancelled: the revision to which the app went back because of that. */
   rolledBackTo: z.int().optional(),
   current: z.boolean(),
+  /** Of a promotion: where the image ran before. */
+  promotedFrom: z.object({ environment: z.string(), revision: z.int() }).optional(),
   acceptedAt: timestamp,
   startedAt: timestamp.optional(),
   endedAt: timestamp.optional(),
 });
 
 export type DeploymentView = z.infer<typeof deploymentView>;
+
+/** `GET /api/v1/projects/{p}/deployments/{id}/logs` */
+export const deploymentLogs = z.object({
+  /** Of the image, when it was built for this deployment. */
+  build: z.object({ text: z.string(), truncated: z.boolean() }).optional(),
+  /** `log` is absent before the container has started. */
+  pods: z.array(z.object({ name: z.string(), log: z.string().optional() })),
+});

@@ -1,0 +1,122 @@
+import { deploymentLogs, deploymentView } from '../../runtime/contracts/api/apps.ts';
+import { page } from '../../runtime/contracts/api/common.ts';
+import { deploymentStates, deploymentTriggers } from '../../runtime/domain/deployment.ts';
+import { command, type Group } from '../command.ts';
+import { apiFlags, scopeFlags, yesFlag } from '../common-flags.ts';
+import { amount, choice, text } from '../flags.ts';
+import { ago, span, table } from '../output.ts';
+import { placeOf } from '../place.ts';
+import { confirm } from '../prompt.ts';
+import { shownDeployment } from './deployment.ts';
+
+/** A deployment is found by its id, whatever its environment. */
+const projectFlags = { project: scopeFlags.project, ...apiFlags };
+
+const list = command({
+  name: 'list',
+  description: 'List the deployments of all apps of a project, newest first; * marks what an app runs.',
+  flags: {
+    app: text('<app>', 'only of this app'),
+    status: choice(deploymentStates, 'only in this state'),
+    trigger: choice(deploymentTriggers, 'only those that this made'),
+    limit: amount('<n>', 'at most so many (default 20)', { min: 1, max: 500 }),
+    ...scopeFlags,
+    environment: text('<environment>', 'only in this environment (SVC_ENVIRONMENT; default: all)', { short: 'e' }),
+  },
+  examples: ['svc deployment list', 'svc deployment list --status failed -e prod', 'svc deployment list -o name'],
+  async run({ context, flags }) {
+    const place = placeOf(context, flags);
+    const { app, status, trigger, limit = 20 } = flags;
+    const query = { ...place.query, app, status, trigger, limit };
+    const { items } = await place.api.call('GET', place.path('deployments'), page(deploymentView), { query });
+    const now = context.clock.now();
+    const took = ({ startedAt, endedAt }: { startedAt?: string | undefined; endedAt?: string | undefined }) =>
+      startedAt === undefined || endedAt === undefined
+        ? undefined
+        : span(Math.max(1, Math.round((Date.parse(endedAt) - Date.parse(startedAt)) / 1000)));
+    context.print(
+      {
+        data: items,
+        table: table(items, [
+          { title: 'DEPLOYMENT', value: ({ id }) => id },
+          { title: 'APP', value: (one) => one.app },
+          { title: 'ENVIRONMENT', value: ({ environment }) => environment },
+          { title: 'REVISION', value: ({ revision, current }) => revision && `${revision}${current ? ' *' : ''}` },
+          { title: 'STATUS', value: (one) => one.status.replace('_', ' ') },
+          { title: 'TRIGGER', value: (one) => one.trigger },
+          { title: 'ACTOR', value: ({ actor }) => actor },
+          { title: 'IMAGE', value: ({ image }) => image },
+          { title: 'WHEN', value: ({ acceptedAt }) => ago(acceptedAt, now) },
+          { title: 'TOOK', value: took },
+          { title: 'REASON', value: ({ reason }) => reason?.split('\n', 1)[0] },
+        ]),
+        names: items.map(({ id }) => id),
+      },
+      flags.output,
+    );
+  },
+});
+
+const show = command({
+  name: 'show',
+  args: ['deployment'],
+  description: 'Show a deployment, by its id.',
+  flags: projectFlags,
+  examples: ['svc deployment show 019a0000-0000-7000-8000-000000000001'],
+  async run({ context, args, flags }) {
+    const place = placeOf(context, { ...flags, environment: undefined });
+    const found = await place.api.call('GET', place.path('deployments', args.deployment), deploymentView);
+    context.print(shownDeployment(found), flags.output);
+  },
+});
+
+const logs = command({
+  name: 'logs',
+  args: ['deployment'],
+  description: 'Show what a deployment printed: its build, and its pods as far as they are still there.',
+  flags: {
+    tail: amount('<lines>', 'lines from the end, of each pod (default 1000)', { min: 1, max: 10_000 }),
+    ...projectFlags,
+  },
+  examples: ['svc deployment logs 019a0000-0000-7000-8000-000000000001 --tail 50'],
+  async run({ context, args, flags }) {
+    const place = placeOf(context, { ...flags, environment: undefined });
+    const path = place.path('deployments', args.deployment, 'logs');
+    const found = await place.api.call('GET', path, deploymentLogs, { query: { tail: flags.tail } });
+    const { build, pods } = found;
+    if (build?.truncated) context.say('the beginning of the log of the build is left out');
+    if (!build && pods.length === 0) context.say('there is no log: it has no build, and its pods are gone');
+    const several = pods.length > 1 || build !== undefined;
+    const parts = [
+      ...(build ? [build.text] : []),
+      ...pods.map(({ name, log = '' }) => (several ? log.replaceAll(/^(?=.)/gm, `${name} | `) : log)),
+    ];
+    const printed = parts.map((part) => part.replace(/\n$/, '')).filter((part) => part !== '');
+    const names = pods.map(({ name }) => name);
+    context.print({ data: found, table: printed.join('\n'), names }, flags.output);
+  },
+});
+
+const cancel = command({
+  name: 'cancel',
+  args: ['deployment'],
+  description: 'Cancel a deployment that has not ended; the app goes back to its last good revision.',
+  flags: { ...yesFlag, ...projectFlags },
+  examples: ['svc deployment cancel 019a0000-0000-7000-8000-000000000001 --yes'],
+  async run({ context, args, flags }) {
+    const place = placeOf(context, { ...flags, environment: undefined });
+    await confirm(context, flags, `Cancel deployment ${args.deployment} of ${place.project}?`);
+    const path = place.path('deployments', args.deployment, 'cancel');
+    const cancelled = await place.api.call('POST', path, deploymentView);
+    context.print(shownDeployment(cancelled), flags.output);
+    if (cancelled.rolledBackTo !== undefined) {
+      context.say(`${cancelled.app} goes back to revision ${cancelled.rolledBackTo}`);
+    }
+  },
+});
+
+export const deploymentGroup: Group = {
+  name: 'deployment',
+  description: 'Deployments: what was deployed in a project, and how it ended.',
+  commands: [list, show, logs, cancel],
+};

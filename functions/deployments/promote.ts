@@ -1,0 +1,80 @@
+import type { PoolClient } from 'pg';
+import type { Stored } from '../../runtime/contracts/kubernetes.ts';
+import type { App } from '../../runtime/contracts/resources/app.ts';
+import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import { Problem } from '../../runtime/domain/problem.ts';
+import { getWorkload, workloadIdOf } from '../../runtime/host/workload-objects.ts';
+import { resolveEnvironment, type Environment } from '../../runtime/kube/environments.ts';
+import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { currentDeployment, type NewDeployment } from '../../runtime/records/deployments.ts';
+
+interface Wanted {
+  project: string;
+  app: string;
+  from: string;
+  to: string;
+  actor: string;
+}
+
+/**
+ * Finds the app in both environments. The answer reads what to deploy, in the transaction that accepts.
+ * @throws Problem `not_found` that names the command which creates what is missing, `invalid_value` for one environment
+ * twice, `git_source_configured`, `not_ready`
+ */
+export async function preparePromotion(
+  kube: KubeClient,
+  { project, app: name, from, to, actor }: Wanted,
+): Promise<(client: PoolClient) => Promise<NewDeployment>> {
+  if (from === to) {
+    throw new Problem('invalid_value', `"${from}" is where the app is already; name two environments.`, {
+      details: { field: 'to' },
+    });
+  }
+  const [source, target] = [await resolveEnvironment(kube, project, from), await resolveEnvironment(kube, project, to)];
+  const sourceApp = await getWorkload<App>(kube, 'App', source, name);
+  const targetApp = await findTarget(kube, target, sourceApp);
+  return async (client) => {
+    const current = await currentDeployment(client, workloadIdOf(sourceApp));
+    if (!current || current.revision === null) {
+      throw new Problem(
+        'not_ready',
+        `No deployment of "${name}" has succeeded in "${from}" yet; promote it after one.`,
+      );
+    }
+    const { image, digest, commit, commitMessage, commitAuthor, branch, revision } = current;
+    return {
+      workloadId: workloadIdOf(targetApp),
+      ...{ trigger: 'promotion', image, actor, promotedFrom: { environment: from, revision } },
+      ...{ digest: digest ?? undefined, commit: commit ?? undefined, branch: branch ?? undefined },
+      ...{ commitMessage: commitMessage ?? undefined, commitAuthor: commitAuthor ?? undefined },
+    };
+  };
+}
+
+async function findTarget(
+  kube: KubeClient,
+  { project, environment, namespace }: Environment,
+  source: Stored<App>,
+): Promise<Stored<App>> {
+  const { name } = source.metadata;
+  const found = await kube.get<App>(kinds.App, name, namespace);
+  const image = source.spec.release?.image ?? source.spec.image;
+  const create = `svc app create ${name} --image ${image} --port ${source.spec.port} --project ${project} --environment ${environment}`;
+  if (!found) {
+    throw new Problem('not_found', `There is no app "${name}" in "${environment}" yet; create it there: ${create}`);
+  }
+  if (found.metadata.deletionTimestamp !== undefined) {
+    throw new Problem(
+      'not_ready',
+      `The app "${name}" of "${environment}" is being deleted; create it again once it is gone.`,
+    );
+  }
+  if (found.spec.git) {
+    throw new Problem(
+      'git_source_configured',
+      `The app "${name}" of "${environment}" is built of git and takes no image; ` +
+        `remove its source first: svc app git remove ${name} --project ${project} --environment ${environment}`,
+    );
+  }
+  return found;
+}

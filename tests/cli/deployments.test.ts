@@ -1,0 +1,94 @@
+import t from 'tap';
+import { accepted, app, deployment, id, sequence, world } from './world.ts';
+
+const project = '/api/v1/projects/shop';
+const one = `${project}/deployments/${id}`;
+const rolling = { ...deployment, status: 'rolling_out', current: false };
+
+t.test('deployment list filters, and shows every app', async (t) => {
+  const failed = { ...deployment, status: 'failed', reason: 'no pull\nlog line', environment: 'prod', current: false };
+  const times = { startedAt: '2026-11-21T11:00:00Z', endedAt: '2026-11-21T11:02:05Z' };
+  const { run, seen } = await world(t, {
+    [`GET ${project}/deployments`]: { body: { items: [{ ...failed, ...times }] } },
+  });
+  const ran = await run(['deployment', 'list', '--app', 'api', '--status', 'failed', '-e', 'prod', '--limit', '5']);
+  t.match(ran.stdout, /api +prod +2 +failed +manual +- +r\.example\.com\/api:2 +1 hour ago +2 minutes +no pull\n/);
+  t.match(seen[0]?.query, { app: 'api', status: 'failed', environment: 'prod', limit: '5' });
+  t.match(await run(['deployment', 'list', '--status', 'gone']), { code: 2, stderr: /--status takes one of accepted/ });
+  t.equal((await run(['deployment', 'list', '-o', 'name'])).stdout, `${id}\n`);
+});
+
+t.test('deployment show, logs and cancel', async (t) => {
+  const { run } = await world(t, {
+    [`GET ${one}`]: {
+      body: { ...deployment, promotedFrom: { environment: 'dev', revision: 7 }, trigger: 'promotion' },
+    },
+    [`GET ${one}/logs`]: {
+      body: {
+        build: { text: 'step 1\n', truncated: true },
+        pods: [{ name: 'api-1', log: 'a\nb\n' }, { name: 'api-2' }],
+      },
+    },
+    [`POST ${one}/cancel`]: { body: { ...deployment, status: 'cancelled', rolledBackTo: 1 } },
+  });
+  t.match((await run(['deployment', 'show', id])).stdout, /Promoted from: +dev, revision 7\n/);
+  const logs = await run(['deployment', 'logs', id]);
+  t.equal(logs.stdout, 'step 1\napi-1 | a\napi-1 | b\n');
+  t.match(logs.stderr, /beginning .* left out/);
+  t.match(await run(['deployment', 'cancel', id, '--yes']), { code: 0, stderr: /api goes back to revision 1/ });
+});
+
+t.test('deploy and promote follow to the end; --wait may be said', async (t) => {
+  const { run, seen } = await world(t, {
+    [`PATCH ${project}/apps/api`]: { status: 202, body: accepted },
+    [`POST ${project}/apps/api/promote`]: { status: 202, body: accepted },
+    [`GET ${one}`]: sequence({ body: rolling }, { body: deployment }),
+    [`GET ${project}/apps/api`]: { body: { ...app, replicas: 3, readyReplicas: 2 } },
+  });
+  const ran = await run(['app', 'deploy', 'api', '--image', 'r.example.com/api:2', '--commit', 'abc', '--wait']);
+  t.match(ran, { code: 0, stdout: /Status: +succeeded/ });
+  t.equal(ran.stderr, 'api revision 2: rolling out, 2 of 3 pods ready\n', 'plain lines where there is no terminal');
+  t.same(seen[0]?.body, { image: 'r.example.com/api:2', commit: 'abc' });
+  t.match(await run(['app', 'promote', 'api', '--from', 'dev', '--to', 'prod']), { code: 0, stdout: /Revision: +2/ });
+  const sent = seen.find(({ method }) => method === 'POST');
+  t.match(sent, { body: { from: 'dev', to: 'prod' }, query: {} });
+  t.match(await run(['app', 'promote', 'api', '--to', 'prod']), {
+    code: 2,
+    stderr: /--from <environment> is required/,
+  });
+  t.match(await run(['app', 'deploy', 'api']), { code: 2, stderr: /Give --image, --commit or both/ });
+  t.match(await run(['app', 'deploy', 'api', '--image', 'x', '--no-wait']), {
+    stdout: 'revision 2 of api is accepted\n',
+  });
+});
+
+t.test('a terminal sees one line that is written anew; its time is told', async (t) => {
+  const { run } = await world(t, {
+    [`PATCH ${project}/apps/api`]: { status: 202, body: accepted },
+    [`GET ${one}`]: sequence({ body: rolling }, { body: rolling }, { body: rolling }, { body: deployment }),
+    [`GET ${project}/apps/api`]: { body: app },
+  });
+  const deploy = ['app', 'deploy', 'api', '--image', 'r.example.com/api:2'];
+  const line = 'api revision 2: rolling out, 1 of 1 pods ready';
+  const erase = '\r\u001B[2K';
+  const ran = await run(deploy, { terminal: true });
+  t.equal(ran.stderr, `${erase}${line}, 0 s${erase}${line}, 0 s${erase}${line}, 1 s${erase}`);
+  t.notOk(ran.stdout.includes(erase));
+});
+
+t.test('0, 1 and 3: succeeded, failed, not ended in time; Ctrl-C tells that it goes on', async (t) => {
+  const { run, routes } = await world(t, {
+    [`PATCH ${project}/apps/api`]: { status: 202, body: accepted },
+    [`GET ${project}/apps/api`]: { body: app },
+  });
+  const deploy = ['app', 'deploy', 'api', '--image', 'r.example.com/api:2', '--timeout', '5s'];
+  routes[`GET ${one}`] = { body: { ...deployment, status: 'failed', reason: 'no pull' } };
+  t.match(await run(deploy), { code: 1, stderr: /failed: no pull \(deployment_failed\)/ });
+  routes[`GET ${one}`] = { body: rolling };
+  t.match(await run(deploy), {
+    code: 3,
+    stderr: /within 5 seconds.*\(timeout\)\nhint: it goes on: svc app history api/,
+  });
+  const interrupted = await run(deploy, { interruptAt: 'rolling out' });
+  t.match(interrupted, { code: 130, stderr: /what was started goes on\. \(interrupted\)\nhint: it goes on: svc app/ });
+});
