@@ -25,6 +25,7 @@ import { findWorkload } from '../runtime/records/workloads.ts';
 import { createAppRoutes } from './apps/handler.ts';
 import { createDeploymentRoutes } from './deployments/handler.ts';
 import { createFunctionRoutes } from './functions/handler.ts';
+import { createGitRoutes } from './git/handler.ts';
 import { createGateRoutes } from './gate/handler.ts';
 import { createHealthRoutes, readControllerHealth } from './health/handler.ts';
 import { createHistoryRoutes } from './history/handler.ts';
@@ -122,6 +123,7 @@ await runProcess({
           limit: createRateLimit({ clock, rate: config.webhookRate }),
         }),
         ...createDeploymentRoutes({ kube, pool, baseUrl }),
+        ...createGitRoutes({ kube, pool, baseUrl }),
         ...createHistoryRoutes({ kube, pool, verifyToken: verify, baseUrl }),
         ...createNotificationRoutes({ pool, keyRing, baseUrl, readSettings: () => readPlatformConfig(kube) }),
         ...createPlanRoutes(gateRecords),

@@ -7,6 +7,8 @@ export interface InstallHereOptions {
   /** Where `run.json` and the admin's password go. */
   folder: string;
   kubeconfig: string;
+  /** Where pods of builds hand images in. */
+  pushAddress: string;
   /** Of the ingress, on 127.0.0.1. */
   port: number;
   /** Each image's reference by its name. */
@@ -19,20 +21,28 @@ export interface InstallHereOptions {
   log: (line: string) => void;
 }
 
+/** What names of images begin with on both targets: the same names mean the same. */
+const registry = 'localhost:5000';
 const appsDomain = 'apps.localhost';
 const adminEmail = 'admin@svc.local';
 
 /** Has `svc install` put the platform into a cluster on this machine, and writes down where it listens. @throws Error */
 export async function installHere(options: InstallHereOptions): Promise<RunInfo> {
-  const { target, folder, kubeconfig, port, references, failpoints, flags = [], log } = options;
+  const { target, folder, kubeconfig, port, pushAddress, references, failpoints, flags = [], log } = options;
   const adminPasswordFile = join(folder, 'admin-password');
   const image = (name: string) => [`--image-${name}`, references[name] ?? ''];
+  const python = references['build-python'];
   await runSvc(
     [
       ...['install', '--kubeconfig', kubeconfig, ...flags],
       ...['--apps-domain', appsDomain, '--cluster', 'local'],
       ...['--scheme', 'http', '--public-port', String(port), '--entry-point', 'web'],
       ...['platform', 'function-node', 'postgres', 'redis'].flatMap(image),
+      ...image('builder'),
+      ...(python === undefined ? [] : ['--image-build-python', python]),
+      // Git servers of tests and demos are on this machine.
+      ...['127.0.0.0/8', '10.0.0.0/8'].flatMap((network) => ['--git-network', network]),
+      ...['--build-registry', `${registry}/builds`, '--build-push', pushAddress],
       ...['--admin-email', adminEmail, '--admin-password-file', adminPasswordFile],
       ...(failpoints ? ['--failpoints'] : []),
     ],

@@ -25,6 +25,7 @@ import { createBuildProcessor } from './builds/process.ts';
 import { createHousekeepingProcessor } from './housekeeping/process.ts';
 import { ensureHousekeeping } from './housekeeping/store.ts';
 import { createNotificationProcessor } from './notifications/process.ts';
+import { createPollingProcessor } from './polling/process.ts';
 import { createRolloutProcessor } from './rollouts/process.ts';
 import { createRolloutWatch } from './rollouts/watch.ts';
 
@@ -59,6 +60,7 @@ await runProcess({
       builds: createBuildProcessor({ pool, kube, keepLog: createKeepLog({ pool, kube }) }),
       rollouts: createRolloutProcessor({ pool, kube, failpoint }),
       notifications: createNotificationProcessor({ pool, kube, keyRing, clock, failpoint }),
+      polling: createPollingProcessor({ pool, kube, env: config.outgoing }),
       housekeeping: createHousekeepingProcessor({ pool, clock }),
     };
     const names = Object.keys(catalogue) as QueueName[];

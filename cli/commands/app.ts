@@ -15,6 +15,7 @@ import { messageColumn } from '../workload-message.ts';
 import { deployCommand, promoteCommand } from './app-deploy.ts';
 import { envGroup } from './app-env.ts';
 import { gateGroup } from './app-gate.ts';
+import { gitGroup } from './app-git.ts';
 import { hostGroup } from './app-host.ts';
 import { restartCommand } from './app-restart.ts';
 import { rollbackCommand } from './app-rollback.ts';
@@ -230,5 +231,5 @@ export const appGroup: Group = {
     ...[create, list, show, update, deployCommand, restartCommand, remove],
     ...[historyCommand, rollbackCommand, promoteCommand],
   ],
-  groups: [envGroup, secretGroup, gateGroup, hostGroup, securityGroup, webhookGroup],
+  groups: [envGroup, secretGroup, gateGroup, hostGroup, securityGroup, webhookGroup, gitGroup],
 };

@@ -128,7 +128,8 @@ function settingsOf(flags: InstallFlags, version: string): PlatformSettings {
       ...(ingressAddress !== undefined && { ingressAddress }),
       others: {
         ...(flags.profile !== undefined && { profile: flags.profile }),
-        ...(flags.trustedProxy.length > 0 && { trustedProxies: trustedProxiesOf(flags) }),
+        ...(flags.trustedProxy.length > 0 && { trustedProxies: networksOf('--trusted-proxy', flags.trustedProxy) }),
+        ...buildsOf(flags, version),
       },
       scrape: flags.scrape,
       images: imagesOf(flags, version),
@@ -155,10 +156,10 @@ function ingressAddressOf({ ingressAddress }: InstallFlags): string | undefined 
 }
 
 /** Each network once, in its usual spelling. */
-function trustedProxiesOf({ trustedProxy }: InstallFlags): string[] {
-  const networks = trustedProxy.map((text) => {
+function networksOf(flag: string, typed: readonly string[]): string[] {
+  const networks = typed.map((text) => {
     const parsed = parseNetwork(text);
-    if ('fault' in parsed) throw usageFailure(`--trusted-proxy ${text}: ${parsed.fault}`);
+    if ('fault' in parsed) throw usageFailure(`${flag} ${text}: ${parsed.fault}`);
     return parsed.network;
   });
   return [...new Set(networks)];
@@ -180,6 +181,35 @@ function imagesOf(flags: InstallFlags, version: string): PlatformImages {
     functionNode: image('function-node', flags.imageFunctionNode),
     postgres: image('postgres', flags.imagePostgres),
     redis: image('redis', flags.imageRedis),
+  };
+}
+
+/** Without a registry nothing is said of builds: an installation keeps what it has. */
+function buildsOf(flags: InstallFlags, version: string): Pick<PlatformSettings['others'], 'builds'> {
+  const { registry, buildPush: pushAddress } = flags;
+  const ours = (name: string) => registry && `${registry}/svc/${name}:${version}`;
+  const image = flags.imageBuilder ?? ours('builder');
+  const target = flags.buildRegistry ?? (registry && `${registry}/builds`);
+  if (image === undefined || target === undefined) {
+    if (image === undefined && target === undefined) return {};
+    throw usageFailure(
+      'Builds need an image and a registry.',
+      'give --image-builder and --build-registry, or --registry',
+    );
+  }
+  const node = flags.imageBuildNode ?? flags.imageFunctionNode ?? ours('function-node');
+  const python = flags.imageBuildPython ?? ours('build-python');
+  return {
+    builds: {
+      image: checkImage(image, 'image-builder'),
+      registry: target,
+      ...(pushAddress !== undefined && { pushAddress }),
+      ...(flags.gitNetwork.length > 0 && { gitNetworks: networksOf('--git-network', flags.gitNetwork) }),
+      baseImages: {
+        ...(node !== undefined && { node: checkImage(node, 'image-build-node') }),
+        ...(python !== undefined && { python: checkImage(python, 'image-build-python') }),
+      },
+    },
   };
 }
 

@@ -4,6 +4,7 @@ import type { App } from '../../runtime/contracts/resources/app.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { publicUrl } from '../../runtime/contracts/resources/platform-config.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
+import { gitSourceConfigured } from '../../runtime/domain/git-source.ts';
 import { checkImage } from '../../runtime/domain/image.ts';
 import { checkWorkloadName } from '../../runtime/domain/names.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
@@ -138,6 +139,7 @@ export function createAppRoutes({ kube, pool, clock, baseUrl }: AppDependencies)
         if (image !== undefined) checkImage(image);
         checkSecurity(given.security);
         const { environment, app: living } = await findLivingApp(kube, request);
+        if (image !== undefined && living.spec.git) throw gitSourceConfigured(params.app);
         await checkSettings(kube, environment.namespace, given, living.spec);
         const variables = env && (await replacedVariables(kube, living, env));
         const change = () => patchApp(kube, living, { ...given, ...(variables && { env: variables }) });

@@ -7,6 +7,9 @@ import { digestOf } from './digest.ts';
 export const bases = {
   node24: { node: '24.21.0', packages: [] },
   node22: { node: '22.23.3', packages: [] },
+  platform: { node: '24.21.0', packages: ['git', 'openssh-client'] },
+  builder: { node: '24.21.0', packages: ['git', 'openssh-client', 'buildah', 'uidmap'] },
+  python: { packages: ['python3', 'python3-venv', 'python3-pip'] },
   postgres: { packages: ['postgresql-15'] },
   redis: { packages: ['redis-server'] },
 } as const satisfies Record<string, { node?: string; packages: readonly string[] }>;
@@ -107,9 +110,9 @@ export function createBases(options: { buildah: Buildah; folder: string; log: (l
     return join(target, 'package');
   };
 
-  const withNode = (tag: BaseName, version: string) =>
+  const withNode = (tag: BaseName, version: string, packages: readonly string[]) =>
     once(tag, async (name) => {
-      const from = await debian();
+      const from = packages.length === 0 ? await debian() : await withPackages(`${tag}-packages`, packages);
       log(`images: Node ${version} on it`);
       const node = await unpacked(`node-linux-${architecture}`, version);
       const npm = await unpacked('npm', npmVersion);
@@ -121,7 +124,7 @@ export function createBases(options: { buildah: Buildah; folder: string; log: (l
       });
     });
 
-  const withPackages = (tag: BaseName, packages: readonly string[]) =>
+  const withPackages = (tag: string, packages: readonly string[]) =>
     once(tag, async (name) => {
       const from = await debian();
       log(`images: ${packages.join(', ')} on it`);
@@ -141,8 +144,8 @@ export function createBases(options: { buildah: Buildah; folder: string; log: (l
 
   return {
     ensure(name) {
-      const base: { node?: string; packages: readonly string[] } = bases[name];
-      return base.node === undefined ? withPackages(name, base.packages) : withNode(name, base.node);
+      const { node, packages }: { node?: string; packages: readonly string[] } = bases[name];
+      return node === undefined ? withPackages(name, packages) : withNode(name, node, packages);
     },
   };
 }

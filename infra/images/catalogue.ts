@@ -28,7 +28,7 @@ const small = (name: string, base: BaseName, variants: ImageDefinition['variants
 export const images: readonly ImageDefinition[] = [
   {
     name: 'platform',
-    base: 'node24',
+    base: 'platform',
     context: '.',
     inputs: [
       'infra/images/platform',
@@ -47,4 +47,12 @@ export const images: readonly ImageDefinition[] = [
   small('hello', 'node24', { v1: { VERSION: 'v1' }, v2: { VERSION: 'v2' } }),
   small('postgres', 'postgres', { version: {} }),
   small('redis', 'redis', { version: {} }),
+  {
+    name: 'builder',
+    base: 'builder',
+    context: '.',
+    inputs: ['infra/images/builder', ignoreFile, 'runtime/host/git.ts'],
+    variants: { version: {} },
+  },
+  small('build-python', 'python', { version: {} }),
 ];

@@ -16,6 +16,7 @@ import { createApiServer } from './apiserver/server.ts';
 import { createControllerManager } from './controllers/controller-manager.ts';
 import { firstObjects } from './first-objects.ts';
 import type { Home } from './home.ts';
+import { createImageIntake } from './image-intake.ts';
 import { createIngress } from './ingress/ingress.ts';
 import { createImageStore } from './node/images.ts';
 import { createLocalNode, type LocalNode } from './node/node.ts';
@@ -35,6 +36,9 @@ export interface Part {
   name: string;
   stop(): Promise<void>;
 }
+
+/** What the names of images begin with that builds may hand in. */
+const builtImages = 'localhost:5000/builds/';
 
 /** The entry point of Traefik that the embedded ingress stands for. */
 export const entryPoint = 'web';
@@ -80,8 +84,13 @@ export async function startLocalCluster(options: LocalClusterOptions, add: (part
   await ingress.start();
   add({ name: 'ingress', stop: () => ingress.stop() });
 
+  const images = createImageStore(home.images);
+  const intake = createImageIntake({ images, log, prefix: builtImages });
+  await intake.start(ports.images);
+  add({ name: 'image intake', stop: () => intake.stop() });
+
   node = createLocalNode({
-    ...{ kube, clock, log, folder: home.node, images: createImageStore(home.images) },
+    ...{ kube, clock, log, folder: home.node, images },
     issueToken: tokenIssuer(createTransport(credentials)),
     apiServer: { url: server.url, ca: tls.certificate },
   });

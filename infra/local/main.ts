@@ -9,7 +9,7 @@ import type { Ports } from './ports.ts';
 import { recordSupervisor } from './supervisor.ts';
 
 /**
- * The process of the embedded default, started by `up.ts`: --home FOLDER --api-port N --ingress-port N. Whoever started it
+ * The process of the embedded default, started by `up.ts`: --home FOLDER --api-port N --ingress-port N --images-port N. Whoever started it
  * is told on its channel once everything runs; with --attached it ends when that channel closes, however that came.
  */
 const { values } = parseArgs({
@@ -17,6 +17,7 @@ const { values } = parseArgs({
     home: { type: 'string' },
     'api-port': { type: 'string' },
     'ingress-port': { type: 'string' },
+    'images-port': { type: 'string' },
     attached: { type: 'boolean', default: false },
   },
 });
@@ -30,7 +31,11 @@ await runProcess({
   log,
   async start(lifecycle) {
     const home = homeAt(values.home ?? '');
-    const ports: Ports = { apiServer: Number(values['api-port']), ingress: Number(values['ingress-port']) };
+    const ports: Ports = {
+      apiServer: Number(values['api-port']),
+      ingress: Number(values['ingress-port']),
+      images: Number(values['images-port']),
+    };
     mkdirSync(home.folder, { recursive: true });
     recordSupervisor(home, 'starting');
     lifecycle.add({ name: 'record', stop: () => rmSync(home.process, { force: true }) });

@@ -1,7 +1,7 @@
 import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { images, type ImageDefinition } from '../images/catalogue.ts';
+import { ignoreFile, images, type ImageDefinition } from '../images/catalogue.ts';
 import type { ImageConfiguration, ImageStore } from './node/images.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -23,6 +23,10 @@ const configurations: Readonly<Record<string, ImageConfiguration>> = {
     env: { NODE_ENV: 'production' },
     workingDir: '/runtime',
   },
+  builder: {
+    entrypoint: ['tini', '--', 'node', '/app/infra/images/builder/main.ts'],
+    env: { BUILD_MAKER: 'folder' },
+  },
   hello: { entrypoint: ['tini', '--', 'node', '/app/server.mjs'] },
   postgres: {
     entrypoint: ['tini', '--', 'sh', '/app/start.sh'],
@@ -41,6 +45,8 @@ const configurations: Readonly<Record<string, ImageConfiguration>> = {
 export async function addPlatformImages(store: ImageStore, version: string): Promise<Record<string, string>> {
   const references: Record<string, string> = {};
   for (const image of images) {
+    // A base is of use in containers only.
+    if (image.name === 'build-python') continue;
     const folder = mkdtempSync(join(tmpdir(), 'svc-image-'));
     try {
       copyInputs(image, folder);
@@ -61,7 +67,9 @@ export async function addPlatformImages(store: ImageStore, version: string): Pro
 
 function copyInputs({ name, context, inputs }: ImageDefinition, folder: string): void {
   const isWhole = context !== '.';
-  for (const input of isWhole ? [context] : inputs.filter((path) => !path.startsWith('infra/images/'))) {
+  for (const input of isWhole
+    ? [context]
+    : inputs.filter((path) => path !== ignoreFile && path !== 'infra/images/platform')) {
     cpSync(join(root, input), isWhole ? folder : join(folder, input), { recursive: true });
   }
   // The packages of the checkout: a copy of them would take most of the time of the first start.

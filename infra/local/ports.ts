@@ -5,9 +5,11 @@ import { isPortFree } from './free-port.ts';
 export interface Ports {
   apiServer: number;
   ingress: number;
+  /** Where images that were built are handed in. */
+  images: number;
 }
 
-const usual: Ports = { apiServer: 16_443, ingress: 8080 };
+const usual: Ports = { apiServer: 16_443, ingress: 8080, images: 15_000 };
 /** How many numbers after the usual one are tried. */
 const tries = 100;
 
@@ -35,7 +37,11 @@ export async function choosePorts(
     }
     throw new Error(`no port from ${first} to ${first + tries - 1} is free`);
   };
-  const ports = { apiServer: await choose('apiServer'), ingress: asked.ingress ?? (await choose('ingress')) };
+  const ports = {
+    apiServer: await choose('apiServer'),
+    ingress: asked.ingress ?? (await choose('ingress')),
+    images: await choose('images'),
+  };
   writeFileSync(file, JSON.stringify(ports));
   return ports;
 }

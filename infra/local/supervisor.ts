@@ -51,6 +51,7 @@ export async function startSupervisor(home: Home, ports: Ports, { attached }: { 
   const parameters = [
     ...['--max-semi-space-size=8', join(import.meta.dirname, 'main.ts'), '--home', home.folder],
     ...['--api-port', String(ports.apiServer), '--ingress-port', String(ports.ingress)],
+    ...['--images-port', String(ports.images)],
     ...(attached ? ['--attached'] : []),
   ];
   try {

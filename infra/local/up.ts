@@ -64,6 +64,7 @@ export async function upLocal({
   return installHere({
     ...{ target: 'local', folder, port: ports.ingress, references, failpoints, log },
     kubeconfig: join(home.apiServer, 'admin.kubeconfig'),
+    pushAddress: `http://127.0.0.1:${ports.images}`,
     flags: ['--profile', 'nano', '--ingress-address', `http://127.0.0.1:${ports.ingress}`],
   });
 }

@@ -1,5 +1,6 @@
+import { isIP } from 'node:net';
 import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
-import { appLabel, environmentIdLabel, systemNamespace } from '../../runtime/domain/labels.ts';
+import { appLabel, buildNamespace, environmentIdLabel, systemNamespace } from '../../runtime/domain/labels.ts';
 import { networkContains } from '../../runtime/domain/network.ts';
 import { environmentObjectName } from './environment.ts';
 
@@ -49,6 +50,8 @@ const notInternet = {
 /** Where the cluster's DNS cache listens on each node, if it has one. https://kubernetes.io/docs/tasks/administer-cluster/nodelocaldns/ */
 const nodeDns = '169.254.20.10/32';
 
+const dns = { to: [{ namespaceSelector: named('kube-system') }, { ipBlock: { cidr: nodeDns } }], ports: dnsPorts };
+
 export interface EnvironmentNetwork {
   namespace: string;
   /** Where the ingress runs; undefined when nobody has said: then every namespace that is no environment may come in. */
@@ -78,7 +81,6 @@ export function environmentPolicy(network: EnvironmentNetwork): NetworkPolicy {
       ? { matchExpressions: [{ key: environmentIdLabel, operator: 'DoesNotExist' }] }
       : named(ingressNamespace);
   const traefik: Selector = { matchLabels: { 'app.kubernetes.io/name': 'traefik' } };
-  const [v6, v4] = [apiServers.filter((address) => address.includes(':')), apiServers.filter((a) => !a.includes(':'))];
   return {
     apiVersion: 'networking.k8s.io/v1',
     kind: 'NetworkPolicy',
@@ -89,24 +91,64 @@ export function environmentPolicy(network: EnvironmentNetwork): NetworkPolicy {
       ingress: [{ from: [own, platform, { namespaceSelector: ingress }] }],
       egress: [
         { to: [own] },
-        { to: [{ namespaceSelector: named('kube-system') }, { ipBlock: { cidr: nodeDns } }], ports: dnsPorts },
+        dns,
         // Calls of public hosts of the platform itself, where these lead back into the cluster.
         { to: [{ namespaceSelector: ingress, podSelector: traefik }] },
-        {
-          to: [
-            {
-              ipBlock: {
-                cidr: '0.0.0.0/0',
-                except: [...notInternet.v4, ...v4.map((address) => `${address}/32`)].sort(),
-              },
-            },
-            { ipBlock: { cidr: '::/0', except: [...notInternet.v6, ...v6.map((address) => `${address}/128`)].sort() } },
-            ...allowPrivateNetworks.flatMap((cidr) => privatePeer(cidr, apiServers)),
-          ],
-        },
+        { to: [...internet(apiServers), ...allowPrivateNetworks.flatMap((cidr) => privatePeer(cidr, apiServers))] },
       ],
     },
   };
+}
+
+/**
+ * Who may talk with the pods of builds: nobody, and they with DNS, the internet, the private networks that pods may reach,
+ * and the registry that takes their images. So they reach no app, no store of the platform and not the Kubernetes API. Pure.
+ * @param registryAddress where images are pushed to, such as `http://10.0.0.5:5000`
+ */
+export function buildPolicy({
+  apiServers,
+  allowPrivateNetworks,
+  registryAddress,
+}: Pick<EnvironmentNetwork, 'apiServers' | 'allowPrivateNetworks'> & {
+  registryAddress: string | undefined;
+}): NetworkPolicy {
+  return {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'NetworkPolicy',
+    metadata: { name: environmentObjectName, namespace: buildNamespace },
+    spec: {
+      podSelector: {},
+      policyTypes: ['Ingress', 'Egress'],
+      ingress: [],
+      egress: [
+        dns,
+        { to: [...internet(apiServers), ...allowPrivateNetworks.flatMap((cidr) => privatePeer(cidr, apiServers))] },
+        ...registryRule(registryAddress),
+      ],
+    },
+  };
+}
+
+/** A registry on the internet needs no rule of its own. */
+function registryRule(address: string | undefined): NetworkPolicy['spec']['egress'] {
+  if (address === undefined) return [];
+  const { hostname, port, protocol } = new URL(address);
+  const ports: Port[] = [{ protocol: 'TCP', port: Number(port || (protocol === 'http:' ? 80 : 443)) }];
+  const namespace = namespaceInAddress(address);
+  // A Service may pass to another port of its pods.
+  if (namespace !== undefined) return [{ to: [{ namespaceSelector: named(namespace) }] }];
+  const host = hostname.replace(/^\[|\]$/g, '');
+  const family = isIP(host);
+  return family === 0 ? [] : [{ to: [{ ipBlock: { cidr: `${host}/${family === 4 ? 32 : 128}` } }], ports }];
+}
+
+/** The internet without the addresses of the Kubernetes API. */
+function internet(apiServers: readonly string[]): Peer[] {
+  const [v6, v4] = [apiServers.filter((address) => address.includes(':')), apiServers.filter((a) => !a.includes(':'))];
+  return [
+    { ipBlock: { cidr: '0.0.0.0/0', except: [...notInternet.v4, ...v4.map((address) => `${address}/32`)].sort() } },
+    { ipBlock: { cidr: '::/0', except: [...notInternet.v6, ...v6.map((address) => `${address}/128`)].sort() } },
+  ];
 }
 
 /** The addresses of a private network but the Kubernetes API's; none for a network that is nothing else. */

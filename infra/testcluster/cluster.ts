@@ -11,7 +11,7 @@ import type { Progress } from './progress.ts';
 import { silentProgress } from './progress.ts';
 import { installPackages, requireLinuxRoot } from './requirements.ts';
 import type { IngressPorts, Layout } from './settings.ts';
-import { defaultHome, defaultIngressPorts, layoutOf, ports } from './settings.ts';
+import { defaultHome, defaultIngressPorts, layoutOf, node, ports } from './settings.ts';
 import { ingressPortsOf } from './state.ts';
 import { tearDown } from './teardown.ts';
 
@@ -36,6 +36,8 @@ export interface ClusterPaths {
   readonly kubeconfig: string;
   /** Prefix of images that this machine pushes and pods pull. */
   readonly registry: string;
+  /** The same registry as pods reach it. */
+  readonly registryForPods: string;
   /** Port on 127.0.0.1 of Traefik's entry point `web`. */
   readonly ingressPort: number;
   /** Port on 127.0.0.1 of Traefik's entry point `websecure`. */
@@ -117,6 +119,7 @@ export function paths(options: ClusterOptions = {}): ClusterPaths {
     home: layout.home,
     kubeconfig: layout.kubeconfig,
     registry: `localhost:${ports.registry}`,
+    registryForPods: `http://${node.address}:${ports.registry}`,
     ingressPort: ingress.web,
     ingressTlsPort: ingress.websecure,
     binDir: layout.bin,

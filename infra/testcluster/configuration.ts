@@ -97,7 +97,8 @@ function registryConfiguration(layout: Layout): object {
       // It would remember blobs that garbage collection has removed.
       cache: { blobdescriptor: '' },
     },
-    http: { addr: `127.0.0.1:${ports.registry}` },
+    // Pods reach it, too; rules keep everybody else away.
+    http: { addr: `:${ports.registry}` },
   };
 }
 

@@ -38,7 +38,9 @@ export function removalScript(saved: string): string {
 /** Rules that let pods out under the machine's address, and keep others away from what listens on every address. Pure. */
 export function ownRules(ingress: Pick<IngressPorts, 'web' | 'websecure'>): string {
   const { chain, podRange, podBridge } = network;
-  const guarded = [ports.apiServer, ingress.web, ingress.websecure].map((port) => `-p tcp -m tcp --dport ${port}`);
+  const guarded = [ports.apiServer, ports.registry, ingress.web, ingress.websecure].map(
+    (port) => `-p tcp -m tcp --dport ${port}`,
+  );
   return `*nat
 :${chain} - [0:0]
 -A POSTROUTING -j ${chain}

@@ -21,7 +21,10 @@ export interface UpOptions {
 export async function upCluster({ folder, failpoints = false, log }: UpOptions): Promise<RunInfo> {
   mkdirSync(folder, { recursive: true });
   await up({ progress: lineProgress(log) });
-  const { registry, kubeconfig, ingressPort } = paths();
+  const { registry, registryForPods, kubeconfig, ingressPort } = paths();
   const references = await buildImages({ registry, log });
-  return installHere({ target: 'cluster', folder, kubeconfig, port: ingressPort, references, failpoints, log });
+  return installHere({
+    ...{ target: 'cluster', folder, kubeconfig, port: ingressPort, references, failpoints, log },
+    pushAddress: registryForPods,
+  });
 }

@@ -89,6 +89,22 @@ export function checkGitSource<Source extends GitSource>(source: Source): Source
   return source;
 }
 
+/** Where a repository is, of an address that {@link checkGitSource} took. Pure. */
+export function addressOfGit(url: string): { host: string; port: number; overSsh: boolean } {
+  const short = /^[^/@]+@(\[[^\]]+\]|[^:/]+):/.exec(url)?.[1];
+  const bare = (host: string) => host.replace(/^\[(.*)\]$/, '$1').toLowerCase();
+  if (short !== undefined) return { host: bare(short), port: 22, overSsh: true };
+  const { protocol, hostname, port } = new URL(url);
+  const usual = protocol === 'https:' ? 443 : protocol === 'http:' ? 80 : 22;
+  return { host: bare(hostname), port: port === '' ? usual : Number(port), overSsh: protocol === 'ssh:' };
+}
+
+/** What credentials were given for: the server and how it is spoken to. Pure. */
+export function hostOfGit(url: string): string {
+  const { host, port, overSsh } = addressOfGit(url);
+  return `${overSsh ? 'ssh' : url.slice(0, url.indexOf(':'))}://${host}:${port}`;
+}
+
 /** Of http addresses any user counts: what stands there is a credential. Of ssh ones only a password does. */
 function hasPassword(url: string): boolean {
   return /^https?:\/\/[^/]*@/i.test(url) || /^ssh:\/\/[^/@]*:[^/@]*@/i.test(url);
@@ -100,4 +116,12 @@ function shown(value: string): string {
 
 function refusal(field: string, message: string): Problem {
   return new Problem('invalid_value', message, { details: { field } });
+}
+
+/** The refusal of an image for an app whose images are built (spec.md §4.3). */
+export function gitSourceConfigured(app: string): Problem {
+  return new Problem(
+    'git_source_configured',
+    `The images of the app "${app}" are built from its git source; remove that first: svc app git remove ${app}`,
+  );
 }

@@ -135,6 +135,8 @@ export function loadWorkersConfig(env: Environment) {
     kubernetes: kubernetesPart(parsed),
     encryptionKeysFile: parsed.ENCRYPTION_KEYS_FILE,
     failpoints: failpointsPart(parsed),
+    /** What programs need for their way out: where they are, proxies and certificates. */
+    outgoing: Object.freeze({ ...env }),
   });
 }
 

@@ -58,6 +58,15 @@ export const catalogue = {
     timeoutMs: 30_000,
     concurrency: 16,
   },
+  /** Looking for new commits; the record is the app's `workloads.id`. A row is due again for as long as there is a source. */
+  polling: {
+    payload: workPayload,
+    attempts: 5,
+    backoffMs: 5_000,
+    backoffMaxMs: 5 * 60_000,
+    timeoutMs: 30_000,
+    concurrency: 4,
+  },
   /** Folding of usage and purging of what is old. One row, {@link housekeepingId}, which is due again every hour. */
   housekeeping: {
     payload: workPayload,

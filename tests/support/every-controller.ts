@@ -40,6 +40,7 @@ export function everyController(options: { start?: Date } = {}): {
     project: nothing,
     markDeleted: nothing,
     deployFirst: nothing,
+    projectGit: nothing,
     deployEdited: async () => false,
     keptEnvironments: async () => [],
   };
@@ -58,7 +59,7 @@ export function everyController(options: { start?: Date } = {}): {
   ];
   manager.add(jobController({ ...shared, records }));
   manager.add(volumeController(shared));
-  manager.add(buildController(shared));
+  manager.add(buildController({ ...shared, platformConfig: () => undefined }));
   manager.add(serviceController(shared));
   manager.add(podOomController(shared));
   return { clock, kube, manager };

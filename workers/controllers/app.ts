@@ -7,6 +7,7 @@ import type { HostName } from '../../runtime/contracts/resources/claims.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { publicUrl, type PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
+import type { GitSource } from '../../runtime/domain/git-source.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { checkImage } from '../../runtime/domain/image.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
@@ -53,6 +54,8 @@ export interface AppControllerOptions {
     /** The Secrets of the environments that the app's history still needs. */
     keptEnvironments(id: Id): Promise<string[]>;
     markDeleted(id: Id): Promise<void>;
+    /** Has the app's git source polled, or nothing any more. */
+    projectGit(id: Id, source: GitSource | undefined): Promise<void>;
   };
   events: Pick<EventRecorder, 'record'>;
   /** Asks the ingress whether a route demands a key. */
@@ -68,6 +71,7 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
   const { kube, platformConfig, records, events, probeGate, clock } = options;
   const reportStop = createStopReport(options);
   const probedAt = new Map<string, number>();
+  const gitless = new Set<Id>();
 
   const bringAbout = async (object: Stored<App>, config: PlatformConfigSpec, signal: AbortSignal) => {
     const { workload: app, identity } = await ensureIdentity(kube, object);
@@ -78,6 +82,10 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     const step = gateStep(app, clock.now());
     // The checkers know of the gate before any route asks them (spec.md §3.2).
     await records.project({ ...identity, kind: 'App', gated: step.known });
+    // An app without one is asked about once in a process' life: it may have had one.
+    if (spec.git ?? !gitless.has(identity.id)) await records.projectGit(identity.id, spec.git);
+    if (spec.git) gitless.delete(identity.id);
+    else gitless.add(identity.id);
     const release = spec.release && recordedRelease(app, spec.release);
     let changed = { route: false, pods: false };
     let edit: ImageEdit | undefined;
@@ -199,6 +207,7 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
       await releaseName(kube, app);
     }
     probedAt.delete(app.metadata.uid);
+    if (identity) gitless.delete(identity.id);
     await removeFinalizer(kube, app, workloadFinalizer);
   };
 

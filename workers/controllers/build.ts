@@ -3,8 +3,9 @@ import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../runtime/contracts/pod.ts';
 import type { Build, BuildStatus } from '../../runtime/contracts/resources/build.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
-import { roleLabel, workloadFinalizer } from '../../runtime/domain/labels.ts';
+import { buildNamespace, managedLabels, roleLabel, workloadFinalizer } from '../../runtime/domain/labels.ts';
 import { deleteChild, NotYetError, ownChild, refOf } from '../../runtime/kube/children.ts';
 import {
   childrenAdoptedState,
@@ -14,36 +15,44 @@ import {
 } from '../../runtime/kube/conditions.ts';
 import type { ControllerDefinition, Key } from '../../runtime/kube/controller.ts';
 import type { EventRecorder } from '../../runtime/kube/events.ts';
-import { removeFinalizer } from '../../runtime/kube/finalizers.ts';
+import { ensureMarks, removeFinalizer } from '../../runtime/kube/finalizers.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
 import { runProgress } from './batch-run.ts';
+import { beginBuild, dropCredentials, failureOf, resultOf } from './build-run.ts';
 import { createStopReport } from './stop-report.ts';
-import { ensureIdentity, type WorkloadIdentity } from './workload.ts';
+import { ensureIdentity } from './workload.ts';
 
 /** Whether the build made its image: `Unknown` until it has ended; an end is never judged anew. */
 const succeeded = 'Succeeded';
 const reasons = { pending: 'Pending', running: 'Running', succeeded: 'Succeeded', failed: 'Failed' } as const;
 
-type BuildProgress = { phase: keyof typeof reasons } & Pick<BuildStatus, 'message' | 'startedAt' | 'endedAt'>;
+type BuildProgress = { phase: keyof typeof reasons } & Omit<BuildStatus, 'phase' | 'conditions' | 'observedGeneration'>;
 
 export interface BuildControllerOptions {
   kube: KubeClient;
+  /** The installation's settings, once there are some. */
+  platformConfig: () => Pick<PlatformConfigSpec, 'builds' | 'allowPrivateNetworks'> | undefined;
   events: Pick<EventRecorder, 'record'>;
   clock: Clock;
 }
 
 /**
- * Reports how far a Build has come: as the batch Job of its name and with its owner reference has it, which whoever
- * builds makes. An end that was seen stays, whatever becomes of that Job. A Build that is deleted ends its batch Job first.
+ * Makes the batch Job of a Build in the namespace of builds, and reports how far it has come. In an environment whoever
+ * builds makes the Job, which has the Build's name and its owner reference. An end that was seen stays, whatever becomes
+ * of that Job. A Build that is deleted ends its batch Job first.
  */
 export function buildController(options: BuildControllerOptions): ControllerDefinition<Build> {
-  const { kube, events, clock } = options;
+  const { kube, platformConfig, events, clock } = options;
   const reportStop = createStopReport(options);
 
   const bringAbout = async (object: Stored<Build>): Promise<void> => {
-    const { workload: build, identity } = await ensureIdentity(kube, object);
-    const progress = endOfBuild(build) ?? (await observe(build, identity));
+    const own = object.metadata.namespace === buildNamespace;
+    const build = own
+      ? await ensureMarks(kube, object, workloadFinalizer, managedLabels())
+      : (await ensureIdentity(kube, object)).workload;
+    if (own && !endOfBuild(build)) await beginBuild(kube, build, platformConfig());
+    const progress = endOfBuild(build) ?? (await observe(build));
     const { generation } = build.metadata;
     const states = [childrenAdoptedState(generation), succeededState(progress, generation)];
     const after = await writeStatus<Build>(kube, build, {
@@ -56,12 +65,22 @@ export function buildController(options: BuildControllerOptions): ControllerDefi
     }
   };
 
-  const observe = async (build: Stored<Build>, { name, namespace }: WorkloadIdentity): Promise<BuildProgress> => {
+  const observe = async (build: Stored<Build>): Promise<BuildProgress> => {
+    const { name, namespace = '' } = build.metadata;
     const run = await ownChild<BatchJob>(kube, build, jobRef(build));
     if (!run) return withoutRun(build, clock.now());
     const { items } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector: `${runLabel}=${name}` });
     const { state, ...rest } = runProgress(run, items);
-    return { phase: state, ...rest };
+    if (namespace !== buildNamespace) return { phase: state, ...rest };
+    await dropCredentials(kube, build, items);
+    if (state === 'failed') {
+      const message = failureOf(items) ?? rest.message;
+      return { phase: state, ...rest, ...(message !== undefined && { message }) };
+    }
+    if (state !== 'succeeded') return { phase: state, ...rest };
+    const made = resultOf(items);
+    if (made) return { phase: state, ...rest, ...made };
+    return { phase: 'failed', ...rest, message: 'The build ended without saying what it made; deploy again.' };
   };
 
   const finalize = async (build: Stored<Build>): Promise<void> => {
@@ -95,8 +114,13 @@ export function buildController(options: BuildControllerOptions): ControllerDefi
 function endOfBuild({ status }: Stored<Build>): BuildProgress | undefined {
   const end = findCondition(status?.conditions, succeeded);
   if (!end || end.status === 'Unknown') return undefined;
-  const { startedAt, endedAt } = status ?? {};
+  const { startedAt, endedAt, image, digest, commit, commitMessage, commitAuthor } = status ?? {};
   return {
+    ...(image !== undefined && { image }),
+    ...(digest !== undefined && { digest }),
+    ...(commit !== undefined && { commit }),
+    ...(commitMessage !== undefined && { commitMessage }),
+    ...(commitAuthor !== undefined && { commitAuthor }),
     ...(end.status === 'True' ? { phase: 'succeeded' } : { phase: 'failed', message: end.message }),
     ...(startedAt !== undefined && { startedAt }),
     ...(endedAt !== undefined && { endedAt }),

@@ -19,6 +19,7 @@ import { writeControllerReport } from '../../runtime/records/controller-reports.
 import { keptEnvironments } from '../../runtime/records/deployment-returns.ts';
 import { acceptDeployment } from '../../runtime/records/deployments.ts';
 import { closeEnvironmentRecords, deleteEnvironmentRecords } from '../../runtime/records/environments.ts';
+import { projectGitSource } from '../../runtime/records/git-sources.ts';
 import { deleteProjectMembers } from '../../runtime/records/members.ts';
 import { deleteProjectNotifications } from '../../runtime/records/notifications.ts';
 import { markWorkloadDeleted, projectWorkload } from '../../runtime/records/workloads.ts';
@@ -96,6 +97,7 @@ await runProcess({
         const { state } = await transaction(pool, (client) => acceptDeployment(client, edit));
         return !hasEnded(state);
       },
+      projectGit: (id: string, source: Parameters<typeof projectGitSource>[2]) => projectGitSource(pool, id, source),
       async deployFirst(workloadId: string, image: string) {
         await transaction(pool, (client) =>
           acceptDeployment(client, { workloadId, trigger: 'manual', image, dedupKey: 'initial', onlyFirst: true }),
@@ -109,7 +111,7 @@ await runProcess({
 
     manager.add(jobController({ kube, records: workloadRecords, events, clock }));
     manager.add(volumeController({ kube, events, clock }));
-    manager.add(buildController({ kube, events, clock }));
+    dependent.push(manager.add(buildController({ kube, platformConfig, events, clock })));
     manager.add(serviceController({ kube, events, clock }));
     manager.add(podOomController({ kube, events }));
 

@@ -15,6 +15,7 @@ import type { ControllerDefinition, ReconcileOutcome } from '../../runtime/kube/
 import type { EventRecorder } from '../../runtime/kube/events.ts';
 import { ensureMarks, removeFinalizer } from '../../runtime/kube/finalizers.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
+import { apiServerAddresses, apiServerEndpoints } from './api-servers.ts';
 import {
   createEnvironments,
   type EnvironmentOptions,
@@ -28,13 +29,6 @@ const lookAgainMs = 15_000;
 
 /** Without the installation's settings nothing can be done; a change of them brings every project anyway. */
 const configRetryMs = 5_000;
-
-/** The API server's own addresses. https://kubernetes.io/docs/concepts/services-networking/service/#default-hosted-service */
-const apiServerEndpoints = { namespace: 'default', labelSelector: 'kubernetes.io/service-name=kubernetes' };
-
-interface EndpointSlice extends KubeObject {
-  endpoints?: { addresses: string[] }[];
-}
 
 export interface ProjectControllerOptions extends EnvironmentOptions {
   records: ProjectRecords;
@@ -50,18 +44,12 @@ export function projectController(options: ProjectControllerOptions): Controller
   const { kube, platformConfig, records, events, clock } = options;
   const environments = createEnvironments(options);
 
-  const apiServers = async (): Promise<string[]> => {
-    const { items } = await kube.list<EndpointSlice>(kinds.EndpointSlice, apiServerEndpoints);
-    const addresses = items.flatMap(({ endpoints = [] }) => endpoints.flatMap((endpoint) => endpoint.addresses));
-    return [...new Set(addresses)].sort();
-  };
-
   const bringAbout = async (object: Stored<Project>, settings: EnvironmentSettings): Promise<ReconcileOutcome> => {
     const project = await ensureMarks(kube, object, workloadFinalizer, {
       ...managedLabels(),
       [idLabel]: object.metadata.labels?.[idLabel] ?? newId(),
     });
-    const addresses = await apiServers();
+    const addresses = await apiServerAddresses(kube);
     const outcomes: EnvironmentOutcome[] = [];
     for (const environment of project.spec.environments) {
       outcomes.push(

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseBytes } from '../../../runtime/domain/quantity.ts';
 import { timestamp } from '../controllers/objects.ts';
@@ -7,8 +8,10 @@ import { recordName } from './orphans.ts';
 import { watchProbe } from './probe.ts';
 import { execute, startProcessGroup, type Streams } from './process-group.ts';
 import { familyOf, listeningPorts, processTable } from './process-table.ts';
-import { podAddress, programOf, type ContainerPlace, type ContainerRuntime } from './program.ts';
+import { podAddress, programOf, terminationFile, type ContainerPlace, type ContainerRuntime } from './program.ts';
 
+/** What a container leaves as its message is cut off after so many characters, as Kubernetes does. */
+const messageMax = 4096;
 /** A program should listen after this long, or it is looked where it listens instead. */
 const listenMs = 3_000;
 
@@ -156,7 +159,8 @@ export async function startContainer(
     now.ready = false;
     await forgetLogs(folder, life);
     const wordy = exitCode !== 0 && container.terminationMessagePolicy === 'FallbackToLogsOnError';
-    const message = wordy ? await lastWords(folder, life) : '';
+    const left = await readFile(join(folder, terminationFile(life)), 'utf8').catch(() => '');
+    const message = left.slice(0, messageMax) || (wordy ? await lastWords(folder, life) : '');
     const reason = killedFor ?? (exitCode === 0 ? 'Completed' : 'Error');
     const finishedAt = timestamp(clock.now());
     return { exitCode, reason, ...(message !== '' && { message }), startedAt, finishedAt };

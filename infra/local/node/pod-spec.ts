@@ -45,7 +45,7 @@ export interface Container {
 export interface Volume {
   name: string;
   emptyDir?: object;
-  secret?: { secretName: string; defaultMode?: number };
+  secret?: { secretName: string; defaultMode?: number; optional?: boolean };
   configMap?: { name: string; defaultMode?: number };
   projected?: { sources: { serviceAccountToken?: { path: string; audience?: string; expirationSeconds?: number } }[] };
   persistentVolumeClaim?: { claimName: string };

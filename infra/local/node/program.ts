@@ -15,6 +15,14 @@ import { accountPath, accountVolume, type VolumeSources } from './volumes.ts';
 /** The address of every pod (decision 0009). */
 export const podAddress = '127.0.0.1';
 
+/** Where a container leaves the message that it ends with, as Kubernetes has it. */
+const terminationLog = '/dev/termination-log';
+
+/** The file that stands for it in a container's own folder. */
+export function terminationFile(life: number): string {
+  return `${life}.termination`;
+}
+
 /** What containers of one node share. */
 export interface ContainerRuntime {
   kube: KubeClient;
@@ -50,9 +58,10 @@ export interface ContainerProgram extends Program {
 /** The program of a container with everything that it is told, in the machine's own paths. @throws ConfigError */
 export async function programOf(
   { kube, programs, apiServer, variables: { NODE_OPTIONS, ...common } }: ContainerRuntime,
-  { pod, container, folder, volumes }: ContainerPlace,
+  place: ContainerPlace,
   image: Image,
 ): Promise<ContainerProgram> {
+  const { pod, container, folder, volumes } = place;
   const work = join(folder, 'work');
   const home = image.workingDir ?? '/app';
   const account = volumes.get(accountVolume);
@@ -62,7 +71,10 @@ export async function programOf(
     ...(container.volumeMounts ?? []).map(({ name, mountPath }) => ({ mountPath, folder: volumes.get(name) ?? '' })),
   ].filter(({ mountPath }, index, all) => all.findLastIndex((other) => other.mountPath === mountPath) === index);
   await arrange(work, home, image, mounts);
-  mounts.push({ mountPath: home, folder: work });
+  mounts.push(
+    { mountPath: home, folder: work },
+    { mountPath: terminationLog, folder: join(folder, terminationFile(place.life)) },
+  );
 
   const variables = { ...image.env, ...(await environmentOf(kube, pod, container, podAddress)) };
   const given: Record<string, string> = {};

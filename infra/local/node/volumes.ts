@@ -85,7 +85,10 @@ async function filesOf(
   const source = secret ?? configMap;
   if (!source) return projected && files;
   const kind = secret ? kinds.Secret : kinds.ConfigMap;
-  const data = await dataOf(kube, kind, secret?.secretName ?? configMap?.name ?? '', pod.metadata.namespace);
+  const name = secret?.secretName ?? configMap?.name ?? '';
+  // What may be missing is an empty folder, also once it has gone.
+  if (secret?.optional && !(await kube.get(kind, name, pod.metadata.namespace))) return files;
+  const data = await dataOf(kube, kind, name, pod.metadata.namespace);
   for (const [path, content] of data) files.set(path, { content, mode: source.defaultMode ?? 0o644 });
   return files;
 }

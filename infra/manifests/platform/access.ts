@@ -1,5 +1,5 @@
 import { kinds, type ResourceKind } from '../../../runtime/contracts/resources/kinds.ts';
-import { apiGroup, systemNamespace } from '../../../runtime/domain/labels.ts';
+import { apiGroup, buildNamespace, systemNamespace } from '../../../runtime/domain/labels.ts';
 import { systemObject, type Manifest } from './object.ts';
 import type { ProcessName } from './processes.ts';
 
@@ -122,12 +122,24 @@ export const systemRules: Readonly<Partial<Record<ProcessName, readonly PolicyRu
   'svc-controllers': [rule(kinds.Lease, [...watch, 'create', 'update', 'patch'])],
 };
 
+/** What each process may do in `svc-builds` only. */
+export const buildRules: Readonly<Partial<Record<ProcessName, readonly PolicyRule[]>>> = {
+  'svc-workers': [
+    rule(kinds.Build, [...watch, 'create', 'delete']),
+    rule(kinds.Pod, ['get', 'list']),
+    rule(kinds.Pod, ['get'], 'log'),
+  ],
+  // The credentials of a build's first step.
+  'svc-controllers': [rule(kinds.Secret, ['create', 'update'])],
+};
+
 /** The ServiceAccount of a process and its rights. Pure. */
 export function accessManifests(name: ProcessName): Manifest[] {
   const subjects = [{ kind: 'ServiceAccount', name, namespace: systemNamespace }];
   const clusterRole = `${apiGroup}:${name}`;
   const cluster = clusterRules[name];
   const system = systemRules[name] ?? [];
+  const builds = buildRules[name] ?? [];
   return [
     systemObject(kinds.ServiceAccount, name, { automountServiceAccountToken: cluster.length > 0 }),
     ...(cluster.length === 0
@@ -145,6 +157,12 @@ export function accessManifests(name: ProcessName): Manifest[] {
           systemObject(kinds.Role, name, { rules: system }),
           systemObject(kinds.RoleBinding, name, { roleRef: roleRef('Role', name), subjects }),
         ]),
+    ...(builds.length === 0
+      ? []
+      : [
+          systemObject(kinds.Role, name, { rules: builds }),
+          systemObject(kinds.RoleBinding, name, { roleRef: roleRef('Role', name), subjects }),
+        ].map((object) => ({ ...object, metadata: { ...object.metadata, namespace: buildNamespace } }))),
   ];
 }
 

@@ -2,7 +2,7 @@ import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { platformConfigName, type PlatformConfigSpec } from '../../../runtime/contracts/resources/platform-config.ts';
 import { accessManifests, storeAccount } from './access.ts';
 import { processDeployment } from './deployment.ts';
-import { systemNamespaceManifest } from './namespace.ts';
+import { buildNamespaceManifest, systemNamespaceManifest } from './namespace.ts';
 import { consoleRoute, disruptionBudget, processService, storesPolicy } from './network.ts';
 import { systemObject, type Manifest } from './object.ts';
 import { probePace } from './pod.ts';
@@ -30,7 +30,11 @@ export function installation(settings: PlatformSettings): Installation {
   const all = processNames.map((name) => processes[name]);
   return {
     namespace: systemNamespaceManifest(),
-    access: [...processNames.flatMap(accessManifests), ...['svc-postgres', 'svc-redis'].map(storeAccount)],
+    access: [
+      buildNamespaceManifest(),
+      ...processNames.flatMap(accessManifests),
+      ...['svc-postgres', 'svc-redis'].map(storeAccount),
+    ],
     stores: [
       storesPolicy(),
       ...postgresManifests(settings.images.postgres, pace),

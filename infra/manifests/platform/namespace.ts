@@ -1,5 +1,5 @@
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
-import { systemNamespace } from '../../../runtime/domain/labels.ts';
+import { buildNamespace, systemNamespace } from '../../../runtime/domain/labels.ts';
 import { systemObject, type Manifest } from './object.ts';
 
 /**
@@ -16,4 +16,12 @@ export function systemNamespaceManifest(): Manifest {
       'pod-security.kubernetes.io/warn': 'restricted',
     },
   );
+}
+
+/**
+ * The namespace of builds. A build without rights on the node works in a user namespace of its own, which neither
+ * `restricted` nor `baseline` lets it make; nobody but the platform makes pods here.
+ */
+export function buildNamespaceManifest(): Manifest {
+  return systemObject(kinds.Namespace, buildNamespace, {}, { 'pod-security.kubernetes.io/enforce': 'privileged' });
 }

@@ -7,6 +7,7 @@ export const otherSettings = [
   'allowPrivateNetworks',
   'notificationNetworks',
   'defaultLimits',
+  'builds',
 ] as const;
 
 export type OtherSetting = (typeof otherSettings)[number];

@@ -19,6 +19,27 @@ export const defaultProfile: PlatformProfile = 'small';
 /** A network in CIDR notation or an address; `checkPlatformConfig` judges what it says. */
 const network = z.string().max(50);
 
+const imageReference = z.string().min(1).max(512);
+
+/** How images of git sources are built. */
+export const buildSettings = z.object({
+  /** What the pods of builds run. */
+  image: imageReference,
+  /** What the names of built images begin with, as nodes pull them: `registry.example.com/builds`. */
+  registry: z
+    .string()
+    .max(300)
+    .regex(/^[a-z0-9]+(?:[.-][a-z0-9]+)*(?::[0-9]{1,5})?(?:\/[a-z0-9]+(?:[._-][a-z0-9]+)*)+$/),
+  /** Where the pods of builds reach that registry; default `https://` and its host. */
+  pushAddress: z.string().max(300).regex(ingressAddressPattern).exactOptional(),
+  /** What an image is made on whose repository has no Dockerfile. */
+  baseImages: z.object({ node: imageReference, python: imageReference }).partial(),
+  /** Private networks, loopback included, that git servers may be in; default none. */
+  gitNetworks: z.array(network).max(50).exactOptional(),
+});
+
+export type BuildSettings = z.infer<typeof buildSettings>;
+
 export const platformConfigSpec = z.object({
   /** The domain under which public app and function URLs are served. */
   appsDomain: z.string(),
@@ -47,6 +68,8 @@ export const platformConfigSpec = z.object({
   notificationNetworks: z.array(network).max(50).exactOptional(),
   /** Limits of environments that set none themselves; what is absent here is the platform's own default. */
   defaultLimits: environmentLimits.exactOptional(),
+  /** Without it nothing can be built from a git source. */
+  builds: buildSettings.exactOptional(),
 });
 
 export type PlatformConfigSpec = z.infer<typeof platformConfigSpec>;

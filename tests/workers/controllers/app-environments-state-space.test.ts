@@ -56,6 +56,7 @@ const scenario: Scenario<object> = {
         deployFirst: async () => {},
         deployEdited: async () => false,
         keptEnvironments: async () => [],
+        projectGit: async () => {},
         markDeleted: async () => {},
       },
     }),

@@ -78,6 +78,7 @@ const scenario: Scenario<Records> = {
           ...workloadRecords(life, workloads),
           deployEdited: async () => false,
           keptEnvironments: async () => [],
+          projectGit: () => Promise.resolve(),
           deployFirst: write('deployFirst', (id: string, image: string) => {
             if (accepted.has(id)) return false;
             accepted.set(id, image);

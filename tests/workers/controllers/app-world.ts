@@ -79,6 +79,7 @@ export async function setUp(t: Teardown) {
         order.push(`project gated=${workload.gated}`);
         await projectWorkload(pool, workload);
       },
+      projectGit: () => Promise.resolve(),
       async deployFirst(workloadId, image) {
         const request = { workloadId, trigger: 'manual' as const, image, dedupKey: 'initial', onlyFirst: true };
         await transaction(pool, (client) => acceptDeployment(client, request));

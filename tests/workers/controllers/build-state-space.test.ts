@@ -44,7 +44,7 @@ const story: Scenario<undefined> = {
     kube.seed(environmentNamespaceObject('shop', 'prod'));
     return undefined;
   },
-  controllers: ({ kube, clock, events }) => [buildController({ kube, clock, events })],
+  controllers: ({ kube, clock, events }) => [buildController({ kube, clock, events, platformConfig: () => undefined })],
   steps: [
     create('one', 1),
     begin('one'),

@@ -27,6 +27,7 @@ function createWorld() {
   const events: string[] = [];
   const controller = buildController({
     kube,
+    platformConfig: () => undefined,
     clock: fakeClock(),
     events: { record: (_, { reason, message }) => Promise.resolve(void events.push(`${reason}: ${message}`)) },
   });

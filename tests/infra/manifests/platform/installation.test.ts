@@ -69,15 +69,20 @@ t.test('an installation is made of these objects', (t) => {
     objects().map(({ kind, metadata }) => `${kind} ${metadata.name}`),
     [
       'Namespace svc-system',
+      'Namespace svc-builds',
       'ServiceAccount console-api',
       'ClusterRole platform.svc:console-api',
       'ClusterRoleBinding platform.svc:console-api',
       'ServiceAccount svc-workers',
       'ClusterRole platform.svc:svc-workers',
       'ClusterRoleBinding platform.svc:svc-workers',
+      'Role svc-workers',
+      'RoleBinding svc-workers',
       'ServiceAccount svc-controllers',
       'ClusterRole platform.svc:svc-controllers',
       'ClusterRoleBinding platform.svc:svc-controllers',
+      'Role svc-controllers',
+      'RoleBinding svc-controllers',
       'Role svc-controllers',
       'RoleBinding svc-controllers',
       'ServiceAccount svc-authz',
@@ -108,7 +113,8 @@ t.test('an installation is made of these objects', (t) => {
   for (const { kind, metadata } of objects()) {
     t.equal(metadata.labels?.['app.kubernetes.io/managed-by'], 'kipper', `${kind} ${metadata.name}`);
     const clusterWide = /^(Namespace|ClusterRole|ClusterRoleBinding|PlatformConfig)$/.test(kind);
-    t.equal(metadata.namespace, clusterWide ? undefined : 'svc-system', `${kind} ${metadata.name}`);
+    const own = ['svc-system', ...(/^Role/.test(kind) ? ['svc-builds'] : [])];
+    t.ok(clusterWide ? metadata.namespace === undefined : own.includes(metadata.namespace ?? ''), metadata.name);
   }
   t.same(objects(), objects(), 'the same settings make the same objects');
   t.end();

@@ -1,0 +1,210 @@
+import type { Pool } from 'pg';
+import { z } from 'zod';
+import type { GitSourceView } from '../../runtime/contracts/api/git.ts';
+import type { Stored } from '../../runtime/contracts/kubernetes.ts';
+import type { App } from '../../runtime/contracts/resources/app.ts';
+import { hasEnded } from '../../runtime/domain/deployment.ts';
+import { checkCommit, checkGitSource, hostOfGit } from '../../runtime/domain/git-source.ts';
+import { Problem } from '../../runtime/domain/problem.ts';
+import { accept } from '../../runtime/host/accept.ts';
+import { findApp, findLivingApp } from '../../runtime/host/app-request.ts';
+import { readBuildLog } from '../../runtime/host/build-log.ts';
+import { gitSecretData, gitSecretName, readGitSecret } from '../../runtime/host/git-credentials.ts';
+import { changeOwnedSecret } from '../../runtime/host/owned-secret.ts';
+import { route, sessionOf, type Route, type RouteRequest } from '../../runtime/host/route.ts';
+import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
+import { resolveEnvironment } from '../../runtime/kube/environments.ts';
+import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { findBuildLog } from '../../runtime/records/build-logs.ts';
+import { getDeployment } from '../../runtime/records/deployments.ts';
+import { findGitSource, hastenPoll } from '../../runtime/records/git-sources.ts';
+import {
+  buildGitSchema,
+  buildLogSchema,
+  getGitSchema,
+  listBuildsSchema,
+  removeGitSchema,
+  setGitSchema,
+  syncGitSchema,
+} from './schema.ts';
+import { listBuilds, patchGitSource } from './store.ts';
+
+export interface GitDependencies {
+  kube: KubeClient;
+  pool: Pool;
+  /** The public address of the management API. */
+  baseUrl: string;
+}
+
+const tag = 'git';
+const path = '/projects/:project/apps/:app/git';
+
+type AppRequest = Pick<RouteRequest<{ app: string }, unknown, unknown>, 'log' | 'params' | 'session'>;
+
+function audit(request: AppRequest, namespace: string, action: string, fields: object = {}): void {
+  const { email: actor } = sessionOf(request);
+  request.log.info({ action, app: request.params.app, namespace, actor, ...fields }, 'git source changed');
+}
+
+/** Where an app's images are built from: the source, what polling it brought, and the builds with their logs. */
+export function createGitRoutes({ kube, pool, baseUrl }: GitDependencies): Route[] {
+  const view = async (app: Stored<App>): Promise<GitSourceView> => {
+    const { git } = app.spec;
+    if (!git) return { configured: false };
+    const [secret, state] = [await readGitSecret(kube, app), await findGitSource(pool, workloadIdOf(app))];
+    // What was polled of another source says nothing of this one.
+    const polled = state?.url === git.url && state.branch === git.branch ? state : undefined;
+    return {
+      configured: true,
+      ...git,
+      credentials: secret === undefined ? 'none' : 'token' in secret ? 'token' : 'deploy-key',
+      ...(polled?.commit && { commit: polled.commit }),
+      ...(polled?.polledAt && { polledAt: polled.polledAt.toISOString() }),
+      ...(polled?.error && { error: polled.error }),
+    };
+  };
+
+  return [
+    route({
+      ...setGitSchema,
+      method: 'PUT',
+      path,
+      access: { project: 'deployer' },
+      tag,
+      summary: 'Has the app’s images built from a git repository; its newest commit is deployed.',
+      async handle(request) {
+        const { credentials, ...given } = request.body;
+        const source = checkGitSource({ ...given, branch: given.branch.replace(/^refs\/heads\//, '') });
+        const { environment, app } = await findLivingApp(kube, request);
+        const before = app.spec.git;
+        // Never to another server than the one that they were given for.
+        const keeps = before !== undefined && hostOfGit(before.url) === hostOfGit(source.url);
+        if (credentials || credentials === null || !keeps) {
+          const data = credentials ? gitSecretData(credentials) : {};
+          const missing = (await readGitSecret(kube, app)) === undefined;
+          if (credentials || !missing) {
+            await changeOwnedSecret(kube, app, gitSecretName(app.metadata.name), () => data);
+          }
+        }
+        const changed = await patchGitSource(kube, app, source);
+        await hastenPoll(pool, workloadIdOf(app));
+        audit(request, environment.namespace, 'git.set', { url: source.url, branch: source.branch });
+        return { status: 200, body: await view(changed) };
+      },
+    }),
+    route({
+      ...getGitSchema,
+      method: 'GET',
+      path,
+      access: { project: 'viewer' },
+      tag,
+      summary: 'Shows the app’s git source, without its credentials, and what polling it last brought.',
+      async handle(request) {
+        const { app } = await findApp(kube, request);
+        return { status: 200, body: await view(app) };
+      },
+    }),
+    route({
+      ...removeGitSchema,
+      method: 'DELETE',
+      path,
+      access: { project: 'deployer' },
+      tag,
+      summary: 'Detaches the git source: the app keeps running its image, and images are accepted again.',
+      async handle(request) {
+        const { environment, app } = await findApp(kube, request);
+        await patchGitSource(kube, app, undefined);
+        if (await readGitSecret(kube, app)) {
+          await changeOwnedSecret(kube, app, gitSecretName(app.metadata.name), () => ({}));
+        }
+        audit(request, environment.namespace, 'git.remove');
+        return { status: 204 };
+      },
+    }),
+    route({
+      ...syncGitSchema,
+      method: 'POST',
+      path: `${path}/sync`,
+      access: { project: 'deployer' },
+      tag,
+      summary: 'Looks for a new commit now instead of at the next poll.',
+      async handle(request) {
+        const { app } = await findLivingApp(kube, request);
+        if (!app.spec.git) throw noSource(request.params.app);
+        await hastenPoll(pool, workloadIdOf(app));
+        return { status: 204 };
+      },
+    }),
+    route({
+      ...buildGitSchema,
+      method: 'POST',
+      path: `${path}/builds`,
+      access: { project: 'deployer' },
+      tag,
+      summary: 'Builds and deploys a commit, or the branch as it is now.',
+      async handle(request) {
+        const { commit } = request.body;
+        if (commit !== undefined) checkCommit(commit);
+        const { environment, app } = await findLivingApp(kube, request);
+        const { git } = app.spec;
+        if (!git) throw noSource(request.params.app);
+        const actor = sessionOf(request).email;
+        return accept({
+          ...{ pool, baseUrl, project: environment.project },
+          deployment: { workloadId: workloadIdOf(app), trigger: 'manual', commit, branch: git.branch, actor },
+        });
+      },
+    }),
+    route({
+      ...listBuildsSchema,
+      method: 'GET',
+      path: '/projects/:project/builds',
+      access: { project: 'viewer' },
+      tag,
+      summary: 'Lists the builds of an environment, the newest first.',
+      async handle({ params, query }) {
+        const { namespace } = await resolveEnvironment(kube, params.project, query.environment);
+        const found = await listBuilds(pool, namespace, { limit: query.limit + 1, before: query.cursor });
+        const items = found.slice(0, query.limit);
+        const last = items.at(-1);
+        return {
+          status: 200,
+          body: { items, ...(found.length > query.limit && last && { nextCursor: last.deploymentId }) },
+        };
+      },
+    }),
+    route({
+      ...buildLogSchema,
+      method: 'GET',
+      path: '/projects/:project/deployments/:id/logs',
+      access: { project: 'viewer' },
+      tag,
+      summary:
+        'Reads what a deployment’s build printed, also while it goes on: from `offset`, which each answer moves on.',
+      async handle({ params: { project, id }, query: { offset } }) {
+        const found = z.uuid().safeParse(id).success ? await getDeployment(pool, id) : undefined;
+        // An environment's name has no hyphen, so the namespace splits in one way only (decision 0001).
+        if (!found || found.namespace.slice(0, found.namespace.lastIndexOf('-')) !== project) {
+          throw new Problem('not_found', `The project "${project}" has no deployment of this id.`);
+        }
+        const builds = (found.state === 'accepted' || found.state === 'building') && found.image === '';
+        // The pods know more than what was kept of them, until they go.
+        const live = builds ? await readBuildLog(kube, found.id) : undefined;
+        const { text, truncated } = live ?? (await findBuildLog(pool, found.id)) ?? { text: '', truncated: false };
+        return {
+          status: 200,
+          body: {
+            log: text.slice(offset),
+            offset: Math.max(offset, text.length),
+            ended: !builds || hasEnded(found.state),
+            truncated,
+          },
+        };
+      },
+    }),
+  ];
+}
+
+function noSource(app: string): Problem {
+  return new Problem('conflict', `The app "${app}" has no git source; give it one with \`svc app git set\`.`);
+}

@@ -1,0 +1,118 @@
+import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { BuildFailure } from './failure.ts';
+import { entrypointOf, planOf, type Plan } from './plan.ts';
+import { run } from './run.ts';
+import type { BuildSettings } from './settings.ts';
+
+/**
+ * Makes a container image with buildah, as a user without rights on the machine: RUN steps are isolated by chroot within a
+ * user namespace. @returns the digest of what was pushed
+ */
+export async function makeContainerImage(settings: BuildSettings, context: string): Promise<string> {
+  const { workspace, dockerfile, target, image, plainHttp } = settings;
+  const file = dockerfileIn(context, dockerfile) ?? generated(settings, context);
+  const home = join(workspace, 'home');
+  const digestFile = join(workspace, 'digest');
+  mkdirSync(join(home, '.config/containers'), { recursive: true });
+  mkdirSync(join(workspace, 'tmp'), { recursive: true });
+  writeFileSync(join(home, '.config/containers/registries.conf'), registries(settings));
+  writeFileSync(join(home, '.config/containers/policy.json'), '{"default":[{"type":"insecureAcceptAnything"}]}');
+  const env = {
+    HOME: home,
+    XDG_RUNTIME_DIR: join(workspace, 'run'),
+    TMPDIR: join(workspace, 'tmp'),
+    STORAGE_DRIVER: 'vfs',
+    BUILDAH_ISOLATION: 'chroot',
+  };
+  mkdirSync(env.XDG_RUNTIME_DIR, { recursive: true, mode: 0o700 });
+  const tls = `--tls-verify=${!plainHttp}`;
+  // A relative link target within the context is fine; buildah itself keeps COPY inside.
+  await run('buildah', ['bud', '--format', 'oci', '--pull', tls, '--file', file, '--tag', target, '--', context], {
+    env,
+  });
+  process.stdout.write(`pushing ${image}\n`);
+  await run('buildah', ['push', '--quiet', tls, '--digestfile', digestFile, target, `docker://${target}`], { env });
+  return readFileSync(digestFile, 'utf8').trim();
+}
+
+/** The repository's own Dockerfile; undefined when it has none and none was named. */
+function dockerfileIn(context: string, named: string | undefined): string | undefined {
+  const file = join(context, named ?? 'Dockerfile');
+  if (!existsSync(file)) {
+    if (named !== undefined) throw new BuildFailure(`the repository has no ${named} in the folder that is built`);
+    return undefined;
+  }
+  // Else a link could have a file of the builder read, and parts of it quoted in the log.
+  if (!realpathSync(file).startsWith(`${context}/`)) throw new BuildFailure('the Dockerfile leads out of the folder');
+  return file;
+}
+
+function generated({ workspace, baseImages }: BuildSettings, context: string): string {
+  const plan = planOf(context);
+  const file = join(workspace, 'Dockerfile');
+  const text = generatedDockerfile(plan, baseImages, (name) => existsSync(join(context, name)));
+  process.stdout.write(`there is no Dockerfile; this one is built:\n${text}\n`);
+  writeFileSync(file, text);
+  return file;
+}
+
+/** The Dockerfile of a program that has none. Pure. */
+export function generatedDockerfile(
+  { language, start }: Plan,
+  baseImages: BuildSettings['baseImages'],
+  has: (file: string) => boolean,
+): string {
+  const base = baseImages[language];
+  if (base === '') throw new BuildFailure(`the platform has no base image for ${language}; add a Dockerfile`);
+  const steps = language === 'node' ? nodeSteps(has) : pythonSteps(has);
+  return [
+    `FROM ${base}`,
+    'USER root',
+    'WORKDIR /app',
+    ...steps,
+    'ENV PORT=8080',
+    'EXPOSE 8080',
+    'USER 10001:10001',
+    `ENTRYPOINT ${JSON.stringify(entrypointOf(start))}`,
+    'CMD []',
+    '',
+  ].join('\n');
+}
+
+function nodeSteps(has: (file: string) => boolean): string[] {
+  const locked = has('package-lock.json');
+  return [
+    `COPY ${locked ? 'package.json package-lock.json' : 'package.json'} ./`,
+    `RUN npm ${locked ? 'ci' : 'install'} --include=dev --no-audit --no-fund`,
+    'COPY . .',
+    'RUN npm run build --if-present && npm prune --omit=dev --no-audit --no-fund',
+    'ENV NODE_ENV=production',
+  ];
+}
+
+function pythonSteps(has: (file: string) => boolean): string[] {
+  return [
+    'ENV PYTHONUNBUFFERED=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PATH=/opt/venv/bin:/usr/local/bin:/usr/bin:/bin',
+    'RUN python3 -m venv /opt/venv',
+    ...(has('requirements.txt') ? ['COPY requirements.txt ./', 'RUN pip install -r requirements.txt'] : []),
+    'COPY . .',
+  ];
+}
+
+/**
+ * Images that nodes pull from the platform's registry may be named in a FROM as nodes name them.
+ * https://github.com/containers/image/blob/main/docs/containers-registries.conf.5.md
+ */
+function registries({ image, target, plainHttp }: BuildSettings): string {
+  const [pulled, pushed] = [image, target].map((name) => name.slice(0, name.indexOf('/')));
+  return [
+    'unqualified-search-registries = ["docker.io"]',
+    'short-name-mode = "permissive"',
+    '[[registry]]',
+    `prefix = ${JSON.stringify(pulled)}`,
+    `location = ${JSON.stringify(pushed)}`,
+    `insecure = ${plainHttp}`,
+    '',
+  ].join('\n');
+}
