@@ -93,7 +93,8 @@ const set = command({
   async run({ context, args, flags }) {
     const { url, branch, path, dockerfile } = flags;
     const credentials = await credentialsOf(context, flags);
-    if (credentials && /^http:/.test(url)) context.say('warning: over http:// anybody on the way can read the token');
+    if (credentials && url.startsWith('http:'))
+      context.say('warning: over http:// anybody on the way can read the token');
     const place = placeOf(context, flags);
     const git = await place.api.call('PUT', place.path('apps', args.app, 'git'), gitSourceView, {
       query: place.query,

@@ -48,5 +48,6 @@ export async function choosePorts(
 
 /** The ports of the last start. @throws Error when there was none */
 export function readPorts(file: string): Ports {
-  return JSON.parse(readFileSync(file, 'utf8')) as Ports;
+  // An earlier version knew fewer.
+  return { ...usual, ...(JSON.parse(readFileSync(file, 'utf8')) as Partial<Ports>) };
 }

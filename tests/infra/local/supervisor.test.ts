@@ -141,7 +141,10 @@ t.test('what keeps it from starting is told', async (t) => {
   t.teardown(() => other.close());
   await once(other, 'listening');
   const { port } = other.address() as AddressInfo;
-  await t.rejects(startSupervisor(home, { apiServer: port, ingress: port, images: port }, { attached: false }), /EADDRINUSE/);
+  await t.rejects(
+    startSupervisor(home, { apiServer: port, ingress: port, images: port }, { attached: false }),
+    /EADDRINUSE/,
+  );
 });
 
 t.test('a port that is in use is passed over, one that was asked for is not', async (t) => {

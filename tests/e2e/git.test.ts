@@ -1,0 +1,77 @@
+import t from 'tap';
+import { node } from '../../infra/testcluster/settings.ts';
+import { gitServer } from '../support/git-server.ts';
+import { eventually, runningPlatform, testProject } from '../support/platform.ts';
+
+const platform = await runningPlatform();
+const hello = (version: string) => `localhost:5000/svc/hello:${version}`;
+/** Where pods reach this machine. */
+const host = platform.info.target === 'cluster' ? node.address : '127.0.0.1';
+const token = 'glpat-e2e-7f3k9q2m5x';
+
+interface Entry {
+  revision: number;
+  image: string;
+  commit?: string;
+  trigger: string;
+  status: string;
+  reason?: string;
+  current: boolean;
+}
+
+/** A program without a Dockerfile that answers with one word. */
+const program = (word: string) => ({
+  'services/api/package.json': JSON.stringify({ name: 'api', scripts: { start: 'node server.mjs' } }),
+  'services/api/server.mjs': `import { createServer } from 'node:http';
+createServer((_request, response) => response.end('${word}')).listen(Number(process.env.PORT));
+`,
+});
+
+t.test('a commit on the branch is built and deployed, until the source is removed', async (t) => {
+  const { namespace, flags } = await testProject(t, platform);
+  const repository = await gitServer(t, { host, token });
+  const first = repository.push(program('one'), { message: 'Say one' });
+  await platform.ok(['app', 'create', 'api', '--image', hello('v1'), '--no-wait', ...flags]);
+  const { url } = await platform.json<{ url: string }>(['app', 'show', 'api', ...flags]);
+  const serves = (word: string) =>
+    eventually(
+      () => platform.request(url),
+      ({ status, body }) => status === 200 && body.includes(word),
+    );
+  const newest = (holds: (entry: Entry) => boolean) =>
+    eventually(
+      async () => (await platform.json<Entry[]>(['app', 'history', 'api', ...flags]))[0],
+      (entry) => entry !== undefined && holds(entry),
+    );
+
+  const set = ['app', 'git', 'set', 'api', '--url', repository.url(), '--path', 'services/api'];
+  const shown = await platform.ok([...set, '--token-file', '-', ...flags], token);
+  t.match(shown, /Credentials:\s+token/);
+  t.notMatch(shown, token);
+  await serves('one');
+  t.match(await newest(({ status }) => status === 'succeeded'), { revision: 2, trigger: 'git', commit: first });
+
+  const refused = await platform.svc(['app', 'update', 'api', '--image', hello('v2'), ...flags]);
+  t.equal(refused.code, 1);
+  t.match(refused.stderr, /git_source_configured/);
+
+  const second = repository.push(program('two'), { message: 'Say two' });
+  await platform.ok(['app', 'git', 'sync', 'api', ...flags]);
+  await serves('two');
+  t.match(await newest(({ status }) => status === 'succeeded'), { revision: 3, trigger: 'git', commit: second });
+
+  repository.push({ 'services/api/package.json': '{"name": "api"}' }, { message: 'Break it' });
+  await platform.ok(['app', 'git', 'sync', 'api', ...flags]);
+  const broken = await newest(({ status, revision }) => revision === 4 && status === 'failed');
+  t.match(broken?.reason, /has no script "start"/, 'the last line of the log says why');
+  await serves('two');
+
+  await platform.ok(['app', 'git', 'remove', 'api', ...flags]);
+  t.match(await platform.ok(['app', 'git', 'status', 'api', ...flags]), /none/);
+  await platform.ok(['app', 'update', 'api', '--image', hello('v2'), ...flags]);
+  await serves('v2');
+
+  const left = await platform.kubectl('-n', 'svc-builds', 'get', 'sbuild,jobs.batch,pods,secrets', '-o', 'json');
+  t.notMatch(left.stdout, namespace, 'builds leave nothing but their logs');
+  t.notMatch(left.stdout, Buffer.from(token).toString('base64'));
+});
