@@ -28,8 +28,10 @@ export async function recordEnds(
   { state, reason, digest }: DeploymentEnd,
 ): Promise<Id[]> {
   const one = 'id' in which;
-  const { rows } = await database.query<{ id: Id; due: boolean }>(
-    `WITH ended AS (
+  const { rows } = await database.query<{ id: Id; due: boolean }>({
+    // Planning it takes longer than running it.
+    name: one ? 'record-end' : 'record-ends',
+    text: `WITH ended AS (
        UPDATE deployments SET state = $2, reason = COALESCE($3, reason), digest = COALESCE(digest, $5),
          ended_at = clock_timestamp()
        WHERE ${one ? 'id' : 'workload_id'} = $1 AND ended_at IS NULL AND ($4::text[] IS NULL OR state = ANY($4))
@@ -49,8 +51,11 @@ export async function recordEnds(
        UPDATE work SET due_at = LEAST(due_at, now()) FROM ended
        WHERE kind = 'builds' AND record_id = ended.id AND work.state = 'pending' RETURNING 1)
      SELECT id, EXISTS (SELECT FROM notified) OR EXISTS (SELECT FROM stopped) AS due FROM ended`,
-    [one ? which.id : which.workloadId, state, reason ?? null, (one ? which.from : undefined) ?? null, digest ?? null],
-  );
+    values: [
+      ...[one ? which.id : which.workloadId, state, reason ?? null, (one ? which.from : undefined) ?? null],
+      digest ?? null,
+    ],
+  });
   if (rows[0]?.due) await wakeDispatcher(database);
   return rows.map(({ id }) => id);
 }

@@ -4,8 +4,9 @@ import type { Database } from '../db/pool.ts';
 import { hasEnded, type DeploymentState, type DeploymentTrigger } from '../domain/deployment.ts';
 import { newId, type Id } from '../domain/ids.ts';
 import { Problem } from '../domain/problem.ts';
+import type { QueueName } from '../queues/catalogue.ts';
 import { endActiveDeployments, recordEnds, type DeploymentEnd } from './deployment-ends.ts';
-import { insertWork } from './work.ts';
+import { insertWork, wakeDispatcherCall } from './work.ts';
 
 /**
  * What a rollback brings back beside the image: `environment` what the pods of that revision had in theirs, `config` that
@@ -124,34 +125,36 @@ export interface Acceptance {
  * @throws Problem `not_found` (no such app, or deleted), `not_ready` (the id is not projected yet), and what `guard` throws
  */
 export async function acceptDeployment(client: PoolClient, request: NewDeployment): Promise<Acceptance> {
-  const workloadId = await lockApp(client, request);
+  const { id: workloadId, nextRevision: revision } = await lockApp(client, request);
   await request.guard?.(client, workloadId);
   const earlier = await findEarlier(client, workloadId, request);
   if (earlier) return { ...earlier, created: false };
-  const { rows } = await client.query<{ revision: number }>(
-    `UPDATE workloads SET next_revision = next_revision + 1 WHERE id = $1 RETURNING next_revision - 1 AS revision`,
-    [workloadId],
-  );
-  const revision = rows[0]?.revision;
-  if (revision === undefined) throw new Error('the locked app is gone');
   await endActiveDeployments(client, workloadId, 'superseded', `Superseded by revision ${revision}.`);
   const id = newId();
-  await client.query(
-    `INSERT INTO deployments (id, workload_id, revision, trigger, state, image, digest, commit, actor, rollback_of,
-       restores, automatic, reason, dedup_key, commit_message, commit_author, branch, promoted_from_environment,
-       promoted_from_revision, accepted_at)
-     VALUES ($1, $2, $3, $4, 'accepted', $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-       clock_timestamp())`,
-    [
+  // One statement, and prepared: what a webhook waits for is mostly ways to the database and back.
+  await client.query({
+    name: 'accept-deployment',
+    text: `WITH numbered AS (
+         UPDATE workloads SET next_revision = $3::integer + 1 WHERE id = $2),
+       accepted AS (
+         INSERT INTO deployments (id, workload_id, revision, trigger, state, image, digest, commit, actor, rollback_of,
+           restores, automatic, reason, dedup_key, commit_message, commit_author, branch,
+           promoted_from_environment, promoted_from_revision, accepted_at)
+         VALUES ($1, $2, $3, $4, 'accepted', $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
+           clock_timestamp())),
+       queued AS (
+         INSERT INTO work (id, kind, record_id) VALUES ($19, $20, $1))
+       SELECT ${wakeDispatcherCall}`,
+    values: [
       ...[id, workloadId, revision, request.trigger],
       ...[request.image ?? '', request.digest ?? null, request.commit ?? null],
       ...[request.actor ?? null, request.rollbackOf ?? null, request.restores ?? null, request.automatic ?? false],
       ...[request.reason ?? null, request.dedupKey ?? null],
       ...[request.commitMessage ?? null, request.commitAuthor ?? null, request.branch ?? null],
       ...[request.promotedFrom?.environment ?? null, request.promotedFrom?.revision ?? null],
+      ...[newId(), (request.image === undefined ? 'builds' : 'rollouts') satisfies QueueName],
     ],
-  );
-  await insertWork(client, request.image === undefined ? 'builds' : 'rollouts', id);
+  });
   return { id, revision, state: 'accepted', created: true };
 }
 
@@ -160,7 +163,7 @@ export async function acceptDeployment(client: PoolClient, request: NewDeploymen
  * supersedes nothing and has ended. @throws as {@link acceptDeployment} does
  */
 export async function skipDeployment(client: PoolClient, request: SkippedDeployment): Promise<Acceptance> {
-  const workloadId = await lockApp(client, request);
+  const { id: workloadId } = await lockApp(client, request);
   await request.guard?.(client, workloadId);
   const earlier = await findEarlier(client, workloadId, request);
   if (earlier) return { ...earlier, created: false };
@@ -179,15 +182,17 @@ export async function skipDeployment(client: PoolClient, request: SkippedDeploym
 }
 
 /** Serialises an app's deployments: whoever holds its row is the only one to number and supersede. */
-async function lockApp(client: ClientBase, app: AppReference): Promise<Id> {
+async function lockApp(client: ClientBase, app: AppReference): Promise<{ id: Id; nextRevision: number }> {
   const byId = 'workloadId' in app;
-  const { rows } = await client.query<{ id: Id; deleted: boolean }>(
-    `SELECT id, deleted_at IS NOT NULL AS deleted FROM workloads
-     WHERE kind = 'App' AND ${byId ? 'id = $1' : 'namespace = $1 AND name = $2 AND deleted_at IS NULL'} FOR NO KEY UPDATE`,
-    byId ? [app.workloadId] : [app.namespace, app.name],
-  );
+  const { rows } = await client.query<{ id: Id; deleted: boolean; nextRevision: number }>({
+    name: byId ? 'lock-app-by-id' : 'lock-app-by-name',
+    text: `SELECT id, deleted_at IS NOT NULL AS deleted, next_revision AS "nextRevision" FROM workloads
+      WHERE kind = 'App' AND ${byId ? 'id = $1' : 'namespace = $1 AND name = $2 AND deleted_at IS NULL'}
+      FOR NO KEY UPDATE`,
+    values: byId ? [app.workloadId] : [app.namespace, app.name],
+  });
   const row = rows[0];
-  if (row && !row.deleted) return row.id;
+  if (row && !row.deleted) return row;
   if (byId && !row) throw new Problem('not_ready', 'The app is still being set up; try again in a few seconds.');
   throw new Problem('not_found', byId ? 'The app was deleted.' : `There is no app "${app.name}" in this environment.`);
 }

@@ -50,16 +50,17 @@ export async function insertDelivery(database: Database, delivery: NewDelivery):
   const id = newId();
   const { workloadId, sender, event, deliveryId, verdict, status, code, reason, deploymentId } = delivery;
   const { redeliveryOf, actor, notice, body, bodyBytes } = delivery;
-  await database.query(
-    `INSERT INTO webhook_deliveries (id, workload_id, sender, event, delivery_id, verdict, status, code, reason,
+  await database.query({
+    name: 'insert-webhook-delivery',
+    text: `INSERT INTO webhook_deliveries (id, workload_id, sender, event, delivery_id, verdict, status, code, reason,
        deployment_id, redelivery_of, actor, notice, body, body_bytes)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
-    [
+    values: [
       ...[id, workloadId, sender, event ?? null, deliveryId ?? null, verdict, status, code ?? null, reason ?? null],
       ...[deploymentId ?? null, redeliveryOf ?? null, actor ?? null],
       ...[notice === undefined ? null : JSON.stringify(notice), body, bodyBytes],
     ],
-  );
+  });
   return id;
 }
 

@@ -53,11 +53,12 @@ export async function findWebhook(database: Database, workloadId: Id): Promise<W
 
 /** The living app of this name with its webhook, in one look; undefined when there is no such app. */
 export async function findReceiver(database: Database, namespace: string, name: string): Promise<Receiver | undefined> {
-  const { rows } = await database.query<{ id: Id; project: string } & (Webhook | { enabled: null })>(
-    `SELECT id, project, ${columns} FROM workloads LEFT JOIN webhooks ON workload_id = id
-     WHERE namespace = $1 AND name = $2 AND kind = 'App' AND deleted_at IS NULL`,
-    [namespace, name],
-  );
+  const { rows } = await database.query<{ id: Id; project: string } & (Webhook | { enabled: null })>({
+    name: 'find-receiver',
+    text: `SELECT id, project, ${columns} FROM workloads LEFT JOIN webhooks ON workload_id = id
+      WHERE namespace = $1 AND name = $2 AND kind = 'App' AND deleted_at IS NULL`,
+    values: [namespace, name],
+  });
   if (!rows[0]) return undefined;
   const { id: workloadId, project, ...webhook } = rows[0];
   return { workloadId, project, webhook: webhook.enabled === null ? undefined : webhook };
@@ -125,12 +126,13 @@ export type WebhookProof = { version: number } | { urlSecretHash: Buffer };
 export function webhookGuard(proof: WebhookProof): (client: ClientBase, workloadId: Id) => Promise<void> {
   const byToken = 'version' in proof;
   return async (client, workloadId) => {
-    const { rowCount } = await client.query(
-      `SELECT 1 FROM webhooks WHERE workload_id = $1 AND enabled AND
-       ${byToken ? '(version = $2 OR (previous_version = $2 AND previous_until > clock_timestamp()))' : 'url_secret_hash = $2'}
-       FOR SHARE`,
-      [workloadId, byToken ? proof.version : proof.urlSecretHash],
-    );
+    const { rowCount } = await client.query({
+      name: byToken ? 'webhook-guard-by-token' : 'webhook-guard-by-url',
+      text: `SELECT 1 FROM webhooks WHERE workload_id = $1 AND enabled AND
+        ${byToken ? '(version = $2 OR (previous_version = $2 AND previous_until > clock_timestamp()))' : 'url_secret_hash = $2'}
+        FOR SHARE`,
+      values: [workloadId, byToken ? proof.version : proof.urlSecretHash],
+    });
     if (rowCount !== 1) throw invalidWebhookToken();
   };
 }

@@ -2,9 +2,12 @@ import { newId, type Id } from '../domain/ids.ts';
 import type { Database } from '../db/pool.ts';
 import type { QueueName } from '../queues/catalogue.ts';
 
+/** For a statement that puts work into the outbox itself: tells the dispatcher of it, at the commit. */
+export const wakeDispatcherCall = `pg_notify('work', '')`;
+
 /** Tells the dispatcher, at the commit, that work is due. */
 export async function wakeDispatcher(database: Database): Promise<void> {
-  await database.query(`SELECT pg_notify('work', '')`);
+  await database.query(`SELECT ${wakeDispatcherCall}`);
 }
 
 /**
@@ -33,11 +36,12 @@ export async function renewWork(database: Database, kind: QueueName, recordId: I
 /** Marks the work on records as done: it is not handed over again, and a running attempt's answer is not heard. */
 export async function finishWork(database: Database, kind: QueueName, recordIds: readonly Id[]): Promise<void> {
   if (recordIds.length === 0) return;
-  await database.query(
-    `UPDATE work SET state = 'done', done_at = now(), leased_until = NULL
-     WHERE kind = $1 AND record_id = ANY($2) AND state = 'pending'`,
-    [kind, recordIds],
-  );
+  await database.query({
+    name: 'finish-work',
+    text: `UPDATE work SET state = 'done', done_at = now(), leased_until = NULL
+      WHERE kind = $1 AND record_id = ANY($2) AND state = 'pending'`,
+    values: [kind, recordIds],
+  });
 }
 
 /** Makes the unfinished work on records due now; while an attempt is under way another one follows it. */
