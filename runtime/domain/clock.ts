@@ -11,6 +11,9 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
+/** Node's timers take no more, and fire at once when asked to. */
+const timerMaxMs = 2 ** 31 - 1;
+
 /** The machine's clock. Its sleeps keep the process alive; abort them on shutdown. */
 export const systemClock: Clock = {
   now: () => new Date(),
@@ -25,10 +28,19 @@ export const systemClock: Clock = {
         clearTimeout(timer);
         reject(signal?.reason as Error);
       };
-      const timer = setTimeout(() => {
-        signal?.removeEventListener('abort', onAbort);
-        resolve();
-      }, ms);
+      const wait = (leftMs: number): NodeJS.Timeout =>
+        setTimeout(
+          () => {
+            if (leftMs > timerMaxMs) {
+              timer = wait(leftMs - timerMaxMs);
+              return;
+            }
+            signal?.removeEventListener('abort', onAbort);
+            resolve();
+          },
+          Math.min(leftMs, timerMaxMs),
+        );
+      let timer = wait(ms);
       signal?.addEventListener('abort', onAbort, { once: true });
     }),
 };

@@ -2,6 +2,7 @@
 const benches: Readonly<Record<string, () => Promise<{ run(args: string[]): Promise<void> }>>> = {
   'cold-start': () => import('./cold-start.ts'),
   controllers: () => import('./controllers.ts'),
+  deploys: () => import('./deploys.ts'),
   gate: () => import('./gate.ts'),
   local: () => import('./local.ts'),
 };

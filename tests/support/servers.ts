@@ -66,8 +66,14 @@ function asPostgres(command: string, args: string[]): [string, string[]] {
   return process.getuid?.() === 0 ? ['runuser', ['-u', 'postgres', '--', command, ...args]] : [command, args];
 }
 
-/** Starts a private PostgreSQL below `folder`, without durability: it lives as long as the tests. */
-export async function startPostgres(folder: string): Promise<{ port: number; pid: number; url: string }> {
+/**
+ * Starts a private PostgreSQL below `folder`; with `port`, the one that ran there. It never waits for the disk; with
+ * `survivesKill` it keeps what was committed when it is killed, though not when the machine is.
+ */
+export async function startPostgres(
+  folder: string,
+  { survivesKill = false, port: chosen }: { survivesKill?: boolean; port?: number } = {},
+): Promise<{ port: number; pid: number; url: string }> {
   const binaries = postgresBinaries();
   const data = join(folder, 'postgres');
   mkdirSync(data, { recursive: true });
@@ -76,12 +82,15 @@ export async function startPostgres(folder: string): Promise<{ port: number; pid
   const [initdb, initArgs] = asPostgres(join(binaries, 'initdb'), [
     ...['-D', data, '-U', 'svc', '-A', 'trust', '-E', 'UTF8', '--no-sync', '--locale=C.UTF-8'],
   ]);
-  const made = spawnSync(initdb, initArgs, { cwd: tmpdir(), encoding: 'utf8' });
-  if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`);
-  const port = await freePort();
+  // The folder is its own user's.
+  if (chosen === undefined) {
+    const made = spawnSync(initdb, initArgs, { cwd: tmpdir(), encoding: 'utf8' });
+    if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`);
+  }
+  const port = chosen ?? (await freePort());
   const [postgres, args] = asPostgres(join(binaries, 'postgres'), [
     ...['-D', data, '-p', String(port), '-k', data, '-c', 'listen_addresses=127.0.0.1', '-c', 'max_connections=300'],
-    ...['-c', 'fsync=off', '-c', 'synchronous_commit=off', '-c', 'full_page_writes=off'],
+    ...['-c', 'fsync=off', '-c', 'full_page_writes=off', '-c', `synchronous_commit=${survivesKill ? 'on' : 'off'}`],
   ]);
   const child = spawn(postgres, args, { cwd: tmpdir(), detached: true, stdio: 'ignore' });
   await untilListening(port, child);
@@ -134,6 +143,19 @@ export function endServer(pid: number, signal: NodeJS.Signals = 'SIGKILL'): void
     process.kill(-pid, signal);
   } catch {
     // It ended by itself.
+  }
+}
+
+/** Kills a server, and resolves when all of its processes are gone: what they held is free. */
+export async function killServer(pid: number): Promise<void> {
+  endServer(pid);
+  for (;;) {
+    try {
+      process.kill(-pid, 0);
+    } catch {
+      return;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
 

@@ -39,16 +39,33 @@ function parse(text: string): Line[] {
   });
 }
 
-/** Asks the running pod; undefined while there is none that answers. */
-export async function sample(kube: KubeClient): Promise<Sample | undefined> {
-  const selection = { namespace: systemNamespace, labelSelector: `${appLabel}=svc-controllers` };
+/** What the running pod of one of the platform's processes tells; undefined while there is none that answers. */
+async function metricsOf(kube: KubeClient, process: string): Promise<{ pod: string; lines: Line[] } | undefined> {
+  const selection = { namespace: systemNamespace, labelSelector: `${appLabel}=${process}` };
   const { items } = await kube.list<Pod>(kinds.Pod, selection);
   const pod = items.find(({ metadata, status }) => metadata.deletionTimestamp === undefined && status?.podIP);
   if (!pod) return undefined;
-  const url = `http://${pod.status?.podIP}:8081/metrics`;
+  const port = pod.spec.containers
+    .flatMap(({ ports = [] }) => ports)
+    .find(({ name }) => name === 'admin')?.containerPort;
+  const url = `http://${pod.status?.podIP}:${port}/metrics`;
   const response = await fetch(url, { signal: AbortSignal.timeout(5_000) }).catch(() => undefined);
   if (!response?.ok) return undefined;
-  const lines = parse(await response.text());
+  return { pod: pod.metadata.name, lines: parse(await response.text()) };
+}
+
+/** The resident memory of one of the platform's processes. @throws Error when none answers */
+export async function residentBytes(kube: KubeClient, process: string): Promise<number> {
+  const found = (await metricsOf(kube, process))?.lines.find(({ name }) => name === 'process_resident_memory_bytes');
+  if (!found) throw new Error(`${process} does not answer`);
+  return found.value;
+}
+
+/** Asks the running pod; undefined while there is none that answers. */
+export async function sample(kube: KubeClient): Promise<Sample | undefined> {
+  const found = await metricsOf(kube, 'svc-controllers');
+  if (!found) return undefined;
+  const { pod, lines } = found;
   const sum = (name: string, holds: (labels: Record<string, string>) => boolean = () => true) =>
     lines.filter((line) => line.name === name && holds(line.labels)).reduce((all, { value }) => all + value, 0);
   const isWrite = ({ method, resource }: Record<string, string>) =>
@@ -60,7 +77,7 @@ export async function sample(kube: KubeClient): Promise<Sample | undefined> {
     requests[key] = (requests[key] ?? 0) + value;
   }
   return {
-    pod: pod.metadata.name,
+    pod,
     writes: sum('rest_client_requests_total', isWrite),
     reads: sum('rest_client_requests_total', ({ method }) => method === 'GET'),
     passes: sum('controller_runtime_reconcile_total'),

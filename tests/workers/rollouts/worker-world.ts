@@ -1,35 +1,21 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { createInterface } from 'node:readline';
 import type { Test } from 'tap';
 import type { App } from '../../../runtime/contracts/resources/app.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { Deployment } from '../../../runtime/records/deployments.ts';
 import { fakeKube, type FakeKube } from '../../support/fake-kube.ts';
+import { startProcess } from '../../support/platform-process.ts';
 import { testDatabase } from '../../support/postgres.ts';
 import { testRedis } from '../../support/redis.ts';
 import { serveApps } from './app-api-server.ts';
 import type { TestApp } from './rollout-world.ts';
 
-const root = join(import.meta.dirname, '../../..');
-
-/** svc-workers as a process of its own. */
-export interface WorkerProcess {
-  child: ChildProcess;
-  /** Resolves with the exit code or the signal that ended it. */
-  ended: Promise<number | string | null>;
-  /** Resolves when it has logged this message; it starts listening at the call. */
-  logged: (msg: string) => Promise<void>;
-  lines: string[];
-}
-
 /** The key ring of these processes, as its file has it. */
 export const testKeys = JSON.stringify({ current: 'k1', keys: { k1: Buffer.alloc(32, 7).toString('base64') } });
 
 /** Stands in for the App controller and its pods: every release serves at once. */
-function pretendPodsServe(t: Test, kube: FakeKube): void {
+export function pretendPodsServe(t: Test, kube: FakeKube): void {
   const stop = new AbortController();
   t.teardown(() => stop.abort());
   const follow = async () => {
@@ -67,35 +53,12 @@ export async function workerWorld(t: Test) {
   writeFileSync(keysFile, testKeys);
   pretendPodsServe(t, kube);
 
-  const startWorkers = (): WorkerProcess => {
-    const child = spawn(process.execPath, ['workers/main.ts'], {
-      cwd: root,
-      stdio: ['ignore', 'pipe', 'inherit'],
-      env: {
-        ...{ PATH: process.env['PATH'], ADMIN_PORT: '0', LOG_LEVEL: 'debug', SVC_FAILPOINTS_DIR: failpointsDir },
-        ...{ DATABASE_URL: database.url, REDIS_URL: redis.url, KUBECONFIG: kubeconfig },
-        ENCRYPTION_KEYS_FILE: keysFile,
-      },
+  const startWorkers = () =>
+    startProcess(t, 'workers/main.ts', {
+      ...{ ADMIN_PORT: '0', LOG_LEVEL: 'debug', SVC_FAILPOINTS_DIR: failpointsDir },
+      ...{ DATABASE_URL: database.url, REDIS_URL: redis.url, KUBECONFIG: kubeconfig },
+      ENCRYPTION_KEYS_FILE: keysFile,
     });
-    const ended = once(child, 'exit').then(([code, signal]) => (signal ?? code) as number | string | null);
-    const lines: string[] = [];
-    const output = createInterface({ input: child.stdout });
-    output.on('line', (line) => lines.push(line));
-    t.teardown(async () => {
-      child.kill('SIGKILL');
-      await ended;
-    });
-    const logged = (msg: string) =>
-      new Promise<void>((resolve) => {
-        const look = (line: string) => {
-          if (!line.includes(`"msg":"${msg}"`)) return;
-          output.off('line', look);
-          resolve();
-        };
-        output.on('line', look);
-      });
-    return { child, ended, logged, lines };
-  };
 
   return {
     pool,

@@ -1,0 +1,94 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
+import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
+import type { Platform } from '../../support/platform.ts';
+import { createCaller, type Target } from './callers.ts';
+
+/** From a wish for a version to its new pod serving, in ms, both ways. */
+export interface Pair {
+  platform: number;
+  kubectl: number;
+}
+
+const image = (version: string) => `localhost:5000/svc/hello:${version}`;
+
+/**
+ * Measures pairs: a webhook until the new version answers through the ingress, and `kubectl set image` with
+ * `kubectl rollout status` on a Deployment that is the same but for its name. Which is first changes every time.
+ */
+export async function servingPairs(
+  platform: Platform,
+  kube: KubeClient,
+  project: string,
+  count: number,
+  say: (line: string) => void,
+): Promise<Pair[]> {
+  const namespace = `${project}-prod`;
+  const flags = ['--project', project, '--environment', 'prod'];
+  await platform.ok(['app', 'create', 'timed', '--image', image('v1'), ...flags]);
+  const { url } = await platform.json<{ url: string }>(['app', 'show', 'timed', ...flags]);
+  const target = {
+    app: 'timed',
+    ...(await platform.json<Omit<Target, 'app'>>(['app', 'webhook', 'enable', 'timed', ...flags])),
+  };
+  const caller = createCaller(platform.info.ingress, 1);
+  await copyDeployment(kube, namespace, 'app-timed', 'plain');
+  await kubectl(platform, ['-n', namespace, 'rollout', 'status', 'deployment/plain', '--timeout=5m']);
+
+  const throughPlatform = async (version: string): Promise<number> => {
+    const begun = performance.now();
+    const { status } = await caller.deploy(target, image(version));
+    if (status !== 202) throw new Error(`the webhook answered ${status}`);
+    while (!(await platform.request(url)).body.includes(version)) await wait(10);
+    const ms = performance.now() - begun;
+    await platform.ok(['app', 'history', 'timed', '--wait', ...flags]);
+    return ms;
+  };
+  const throughKubectl = async (version: string): Promise<number> => {
+    const begun = performance.now();
+    await kubectl(platform, ['-n', namespace, 'set', 'image', 'deployment/plain', `*=${image(version)}`]);
+    await kubectl(platform, ['-n', namespace, 'rollout', 'status', 'deployment/plain', '--timeout=5m']);
+    return performance.now() - begun;
+  };
+  try {
+    const pairs: Pair[] = [];
+    for (let pair = 0; pair < count; pair++) {
+      const version = pair % 2 === 0 ? 'v2' : 'v1';
+      const first = pair % 2 === 0;
+      const before = first ? await throughPlatform(version) : 0;
+      const plain = await throughKubectl(version);
+      const measured = { platform: first ? before : await throughPlatform(version), kubectl: plain };
+      say(`pair ${pair + 1}: ${measured.platform.toFixed(0)} ms, kubectl ${measured.kubectl.toFixed(0)} ms`);
+      pairs.push(measured);
+    }
+    return pairs;
+  } finally {
+    await caller.close();
+  }
+}
+
+async function kubectl(platform: Platform, args: string[]): Promise<void> {
+  const ended = await platform.kubectl(...args);
+  if (ended.code !== 0) throw new Error(`kubectl ${args.join(' ')}: ${ended.stderr}`);
+}
+
+/** Nobody's: the platform leaves it alone. */
+async function copyDeployment(kube: KubeClient, namespace: string, from: string, to: string): Promise<void> {
+  interface Deployment extends KubeObject {
+    spec: { selector: object; template: { metadata: { labels: object }; spec: object } };
+  }
+  const found = await kube.get<Deployment>(kinds.Deployment, from, namespace);
+  if (!found) throw new Error(`there is no Deployment ${from}`);
+  const labels = { app: to };
+  await kube.create({
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: to, namespace, labels },
+    spec: {
+      ...found.spec,
+      selector: { matchLabels: labels },
+      template: { ...found.spec.template, metadata: { labels } },
+    },
+  });
+}

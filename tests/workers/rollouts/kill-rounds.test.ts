@@ -1,0 +1,257 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import pg from 'pg';
+import t, { type Test } from 'tap';
+import { createTokenStore } from '../../../functions/webhooks/token-store.ts';
+import { generateWebhookToken } from '../../../runtime/domain/api-key.ts';
+import type { App } from '../../../runtime/contracts/resources/app.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { systemClock } from '../../../runtime/domain/clock.ts';
+import { parseKeyRing } from '../../../runtime/domain/sealed.ts';
+import { migrate } from '../../../runtime/db/migrate.ts';
+import { enableWebhook } from '../../../runtime/records/webhooks.ts';
+import { fakeKube } from '../../support/fake-kube.ts';
+import { silentLog } from '../../support/log.ts';
+import { ownFolder } from '../../support/own-folder.ts';
+import { startProcess, type PlatformProcess } from '../../support/platform-process.ts';
+import { query } from '../../support/postgres.ts';
+import { seededRandom, type Random } from '../../support/random.ts';
+import { testRedis } from '../../support/redis.ts';
+import { endServer, freePort, killServer, startPostgres } from '../../support/servers.ts';
+import { serveApps } from './app-api-server.ts';
+import { namespace, testApp, type TestApp } from './rollout-world.ts';
+import { pretendPodsServe, testKeys } from './worker-world.ts';
+
+/** Kills of workers, each at another moment of the rollouts that are under way. */
+const rounds = 50;
+const appNames = ['api', 'web', 'shop', 'mail'];
+/** `SVC_SEED` repeats a run. */
+const seed = Number(process.env['SVC_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+
+/** An app with its webhook's token, and what its callers were promised. */
+interface Target extends TestApp {
+  token: string;
+  /** By the sender's delivery id: the deployment that a 202 named. */
+  promised: Map<string, { id: string; revision: number; image: string }>;
+}
+
+/** What the rounds do things to. */
+interface World {
+  pool: pg.Pool;
+  targets: Target[];
+  redis: { url: string; stop(): void; start(): Promise<void> };
+  restartPostgres: () => Promise<void>;
+  startApi: () => Promise<PlatformProcess>;
+  startWorkers: () => Promise<PlatformProcess>;
+  baseUrl: string;
+  /** As if the time of what was under way in killed processes had passed. */
+  expireLeases: () => Promise<unknown>;
+}
+
+async function ownPostgres(t: Test) {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-postgres-'));
+  let server = await startPostgres(folder, { survivesKill: true });
+  t.teardown(() => {
+    endServer(server.pid);
+    rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
+  });
+  await query(`${server.url}/postgres`, 'CREATE DATABASE svc');
+  const url = `${server.url}/svc`;
+  await migrate({ url, clock: systemClock, log: silentLog });
+  return {
+    url,
+    async restart() {
+      await killServer(server.pid);
+      server = await startPostgres(folder, { survivesKill: true, port: server.port });
+    },
+  };
+}
+
+/** console-api and svc-workers as processes of their own, on PostgreSQL and Redis of the test's own. */
+async function world(t: Test): Promise<World> {
+  const [database, redis] = await Promise.all([ownPostgres(t), testRedis(t)]);
+  const pool = new pg.Pool({ connectionString: database.url });
+  pool.on('error', () => undefined);
+  t.teardown(() => pool.end());
+  const kube = fakeKube();
+  const kubeconfig = await serveApps(t, kube);
+  pretendPodsServe(t, kube);
+  const folder = ownFolder(t);
+  writeFileSync(join(folder, 'password'), `${randomBytes(18).toString('base64url')}\n`);
+  writeFileSync(join(folder, 'keys.json'), testKeys);
+  const tokens = createTokenStore({ kube, keyRing: parseKeyRing(testKeys), log: silentLog });
+  const targets: Target[] = [];
+  for (const name of appNames) {
+    const app = await testApp(pool, kube, name);
+    const object = await kube.get<App>(kinds.App, name, namespace);
+    if (!object) throw new Error('the App is not there');
+    const token = generateWebhookToken();
+    await enableWebhook(pool, app.id, await tokens.write(object, token, 0));
+    targets.push({ ...app, token, promised: new Map() });
+  }
+  const [port, adminPort] = [await freePort(), await freePort()];
+  const baseUrl = `http://127.0.0.1:${port}`;
+  const stores = { DATABASE_URL: database.url, KUBECONFIG: kubeconfig };
+  const started = async (process: PlatformProcess) => {
+    const ended = process.ended.then((code) => {
+      throw new Error(`it ended with ${code}: ${process.lines.at(-1)}`);
+    });
+    await Promise.race([process.logged('process started'), ended]);
+    ended.catch(() => undefined);
+    return process;
+  };
+  return {
+    ...{ pool, targets, redis, baseUrl },
+    restartPostgres: () => database.restart(),
+    startApi: () =>
+      started(
+        startProcess(t, 'functions/main.ts', {
+          ...stores,
+          ...{ PORT: String(port), ADMIN_PORT: String(adminPort), BASE_URL: baseUrl },
+          ...{ ENCRYPTION_KEYS_FILE: join(folder, 'keys.json'), ADMIN_PASSWORD_FILE: join(folder, 'password') },
+        }),
+      ),
+    startWorkers: () =>
+      started(
+        startProcess(t, 'workers/main.ts', {
+          ...stores,
+          ...{ ADMIN_PORT: '0', REDIS_URL: redis.url, ENCRYPTION_KEYS_FILE: join(folder, 'keys.json') },
+        }),
+      ),
+    expireLeases: () =>
+      retried(() => pool.query(`UPDATE work SET leased_until = now() WHERE leased_until IS NOT NULL`)),
+  };
+}
+
+/** Until it succeeds: PostgreSQL may be on its way back. */
+async function retried<Result>(work: () => Promise<Result>): Promise<Result> {
+  for (;;) {
+    try {
+      return await work();
+    } catch {
+      await wait(25);
+    }
+  }
+}
+
+/** Calls the webhook as CI does that wants its deployment: again with the same delivery id until it is accepted. */
+async function deploy({ baseUrl }: World, target: Target, image: string): Promise<void> {
+  const delivery = randomBytes(8).toString('hex');
+  const call = () =>
+    fetch(`${baseUrl}/api/v1/webhook/${namespace}/${target.name}`, {
+      method: 'POST',
+      headers: {
+        ...{ 'content-type': 'application/json', 'x-svc-token': target.token },
+        'idempotency-key': delivery,
+      },
+      body: JSON.stringify({ image }),
+    });
+  for (;;) {
+    const answer = await call().catch(() => undefined);
+    const body = await answer?.text().catch(() => undefined);
+    if (answer?.status === 202 && body !== undefined) {
+      target.promised.set(delivery, { ...(JSON.parse(body) as { id: string; revision: number }), image });
+      return;
+    }
+    await wait(25);
+  }
+}
+
+/** Some deployments of some apps at once; resolves when each is accepted. */
+async function deploySome(on: World, random: Random, round: number): Promise<void> {
+  const chosen = on.targets.filter(() => random.chance(0.5));
+  const from = chosen.length > 0 ? chosen : [random.pick(on.targets)];
+  await Promise.all(from.map((target, index) => deploy(on, target, `r/${target.name}:${round}-${index}`)));
+}
+
+/** Every 202 is exactly once in history and has ended; revisions have no gaps; the app runs the newest. */
+async function holds(t: Test, { pool, targets }: World): Promise<void> {
+  for (const target of targets.filter(({ promised }) => promised.size > 0)) {
+    const { promised, name } = target;
+    let entries = await target.history();
+    for (; !entries.every(({ endedAt }) => endedAt); entries = await target.history()) await wait(25);
+    const { rows } = await pool.query<{ id: string; revision: number; image: string; state: string }>(
+      `SELECT id, revision, image, state FROM deployments WHERE workload_id = $1 ORDER BY revision DESC`,
+      [target.id],
+    );
+    const ids = [...promised.values()].map(({ id }) => id);
+    t.equal(new Set(ids).size, promised.size, `${name}: no two calls share a deployment`);
+    t.same(rows.map(({ id }) => id).sort(), ids.sort(), `${name}: every 202 is once in history, and nothing else`);
+    t.same(
+      rows.map(({ revision }) => revision),
+      rows.map((_, index) => rows.length - index),
+      `${name}: revisions without a gap`,
+    );
+    t.ok(
+      [...promised.values()].every(({ id, revision }) => rows.find((row) => row.id === id)?.revision === revision),
+      `${name}: each has the revision that was promised`,
+    );
+    const [newest] = rows;
+    t.equal(newest?.state, 'succeeded', `${name}: the newest succeeded`);
+    const { release } = (await target.object()).spec;
+    t.match(release, { deploymentId: newest?.id, image: newest?.image, generation: newest?.revision });
+  }
+}
+
+t.test(`workers are killed ${rounds} times while apps deploy (seed ${seed})`, { timeout: 900_000 }, async (t) => {
+  const on = await world(t);
+  const random = seededRandom(seed);
+  await on.startApi();
+  let [working, next] = await Promise.all([on.startWorkers(), on.startWorkers()]);
+  for (let round = 0; round < rounds; round++) {
+    const accepted = deploySome(on, random, round);
+    await wait(random.between(0, 60));
+    working.child.kill('SIGKILL');
+    t.equal(await working.ended, 'SIGKILL');
+    await accepted;
+    await on.expireLeases();
+    [working, next] = [next, await on.startWorkers()];
+  }
+  await on.expireLeases();
+  await holds(t, on);
+});
+
+t.test(`the API, PostgreSQL and Redis are killed, too (seed ${seed})`, { timeout: 900_000 }, async (t) => {
+  const on = await world(t);
+  const random = seededRandom(seed);
+  let api = await on.startApi();
+  let workers = await on.startWorkers();
+  const faults = {
+    async api() {
+      api.child.kill('SIGKILL');
+      await api.ended;
+      api = await on.startApi();
+    },
+    async workers() {
+      workers.child.kill('SIGKILL');
+      await workers.ended;
+      workers = await on.startWorkers();
+    },
+    postgres: () => on.restartPostgres(),
+    async flush() {
+      const client = new Redis(on.redis.url);
+      await client.flushall();
+      client.disconnect();
+    },
+    async redis() {
+      on.redis.stop();
+      await wait(random.between(0, 500));
+      await on.redis.start();
+    },
+  };
+  const names = Object.keys(faults) as (keyof typeof faults)[];
+  for (let round = 0; round < 4 * names.length; round++) {
+    const accepted = deploySome(on, random, round);
+    await wait(random.between(0, 60));
+    await faults[names[round % names.length] ?? 'api']();
+    await accepted;
+    await on.expireLeases();
+  }
+  await on.expireLeases();
+  await holds(t, on);
+  t.equal(workers.child.exitCode, null, 'the workers outlived what happened to their stores');
+});
