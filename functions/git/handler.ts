@@ -176,11 +176,11 @@ export function createGitRoutes({ kube, pool, baseUrl }: GitDependencies): Route
     route({
       ...buildLogSchema,
       method: 'GET',
-      path: '/projects/:project/deployments/:id/logs',
+      path: '/projects/:project/builds/:id/logs',
       access: { project: 'viewer' },
       tag,
       summary:
-        'Reads what a deployment’s build printed, also while it goes on: from `offset`, which each answer moves on.',
+        'Follows what the build of a deployment printed, while it goes on: from `offset`, which each answer moves on.',
       async handle({ params: { project, id }, query: { offset } }) {
         const found = z.uuid().safeParse(id).success ? await getDeployment(pool, id) : undefined;
         // An environment's name has no hyphen, so the namespace splits in one way only (decision 0001).

@@ -60,7 +60,7 @@ export const buildView = z.object({
 
 export type BuildView = z.infer<typeof buildView>;
 
-/** `GET /api/v1/projects/{p}/deployments/{id}/logs?offset=`: what the build printed, from a place in the text on. */
+/** `GET /api/v1/projects/{p}/builds/{deployment}/logs?offset=`: what the build printed, from a place in the text on. */
 export const buildLogView = z.object({
   log: z.string(),
   /** Where to read on: what was printed later begins here. */
