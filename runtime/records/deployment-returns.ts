@@ -39,25 +39,28 @@ interface Ending {
   automatic: boolean;
   /** Whether a worker may have written its release into the App. */
   handedOver: boolean;
+  /** Whether one may have written that of another, which it superseded or whose return it was, since the last good one. */
+  followsApplied: boolean;
 }
 
 /**
  * Ends an active deployment as failed and, in the same transaction, accepts the one that takes the app back to the last
- * revision that succeeded before it. There is none when that is not wanted, when the failed one was such a return itself
- * (so that it never goes in circles), or when no earlier revision succeeded. One that a newer deployment superseded has
- * ended already, and nothing happens.
- * @param options.goBack whether to go back: the release was applied, and the app's owner wants it
+ * revision that succeeded before it. There is none when that is not wanted, when nothing was applied since that revision,
+ * when the failed one was such a return itself (so that it never goes in circles), or when no earlier revision succeeded.
+ * One that a newer deployment superseded has ended already, and nothing happens.
+ * @param options.applied whether its release may be in the App @param options.goBack whether the app's owner wants it
  */
 export async function failDeployment(
   pool: Pool,
   id: Id,
   reason: string,
-  { goBack }: { goBack: boolean },
+  { applied, goBack }: { applied: boolean; goBack: boolean },
 ): Promise<End> {
   return transaction(pool, async (client) => {
     const found = await lockEnding(client, id);
     if (!found || !(await endDeployment(client, id, 'failed', reason))) return { ended: false };
-    const good = goBack && !found.automatic ? await lastGood(client, found) : undefined;
+    const undone = goBack && !found.automatic && (applied || found.followsApplied);
+    const good = undone ? await lastGood(client, found) : undefined;
     if (!good) return { ended: true };
     const why = `Automatic: revision ${found.revision} failed: ${firstLine(reason)}`;
     return { ended: true, returned: await goBackTo(client, good, found, { actor: platformActor, reason: why }) };
@@ -74,7 +77,7 @@ export async function cancelDeployment(pool: Pool, id: Id, actor: string): Promi
   return transaction(pool, async (client) => {
     const found = await lockEnding(client, id);
     if (!found) throw new Problem('not_found', 'There is no deployment of this id, or its app was deleted.');
-    const applied = found.state === 'rolling_out' || found.handedOver;
+    const applied = found.state === 'rolling_out' || found.handedOver || found.followsApplied;
     const good = applied ? await lastGood(client, found) : undefined;
     const left = applied && !good ? ' No earlier revision succeeded, so what had begun was left as it is.' : '';
     if (!(await endDeployment(client, id, 'cancelled', `Cancelled by ${actor}.${left}`))) {
@@ -117,7 +120,11 @@ async function lockEnding(client: ClientBase, id: Id): Promise<Ending | undefine
   if (rowCount !== 1) return undefined;
   const { rows } = await client.query<Ending>(
     `SELECT id, workload_id AS "workloadId", revision, state, automatic, EXISTS (SELECT FROM work
-       WHERE kind = 'rollouts' AND record_id = d.id AND attempt > 0) AS "handedOver"
+       WHERE kind = 'rollouts' AND record_id = d.id AND attempt > 0) AS "handedOver", EXISTS (
+       SELECT FROM deployments other JOIN work ON record_id = other.id AND kind = 'rollouts' AND attempt > 0
+       WHERE other.workload_id = d.workload_id AND other.id <> d.id AND other.state IN ('superseded', 'cancelled')
+         AND other.revision > (SELECT max(revision) FROM deployments WHERE workload_id = d.workload_id
+           AND deployments.state = 'succeeded')) AS "followsApplied"
      FROM deployments d WHERE id = $1 AND revision IS NOT NULL`,
     [id],
   );

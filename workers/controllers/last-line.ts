@@ -9,3 +9,12 @@ export function lastLine(log: string): string {
   }
   return line;
 }
+
+/** Of what a crash leaves at the end of a log: frames of a stack, what closes an object, and Node's farewell. */
+const noise = /^\s|^[^A-Za-z]*$|^Node\.js v[0-9.]+$/;
+
+/** The line of a crash's log that says what went wrong: the last one that is no part of a stack trace. Pure. */
+export function tellingLine(log: string): string {
+  const lines = log.trimEnd().split('\n');
+  return lastLine(lines.findLast((line) => !noise.test(line)) ?? lines.at(-1) ?? '');
+}

@@ -2,7 +2,7 @@ import { progressDeadlineSeconds } from '../../infra/manifests/app.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import { isPodLive, isPodReady, podFault, type Pod, type PodFault } from '../../runtime/contracts/pod.ts';
 import type { AppSpec } from '../../runtime/contracts/resources/app.ts';
-import { lastLine } from './last-line.ts';
+import { tellingLine } from './last-line.ts';
 
 const messageMax = 500;
 /** A container that crashed once more after so many restarts has had its chance: about half a minute with Kubernetes' back-off. */
@@ -46,7 +46,7 @@ export function faultText(pod: Pod): string | undefined {
 function describeFault({ reason, exitCode, message, outOfMemory }: PodFault): string {
   // What the kubelet says of its back-off is no news; what the container said is.
   const waits = reason === 'CrashLoopBackOff' && message?.startsWith('back-off ');
-  const said = message === undefined || waits ? '' : lastLine(message).trim();
+  const said = message === undefined || waits ? '' : tellingLine(message).trim();
   const because = said === '' ? '' : `: ${said}`;
   return `${whatOf(reason, exitCode, outOfMemory ?? false)}${because}`.slice(0, messageMax);
 }

@@ -8,9 +8,10 @@ import { readLog } from '../../runtime/host/pod-logs.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import type { Rollout } from './store.ts';
 
-/** What is quoted of a log: lines, and characters of each. */
-const lines = 5;
+/** What is quoted of a log: as much as a stack trace with its error takes. Characters of a line, and of all. */
+const lines = 16;
 const lineMax = 200;
+const quoteMax = 1_200;
 /** Of what is read: room for lines that are longer than what is quoted. */
 const logMaxBytes = 64 * 1024;
 const container = 'app';
@@ -18,8 +19,8 @@ const container = 'app';
 type Reader = Pick<KubeClient, 'list' | 'text'>;
 
 /**
- * What the failing pods of a release said last: five lines at most, of the pod that was started most often. Undefined
- * when they said nothing, or never started.
+ * What the failing pods of a release said last: a few lines, of the pod that was started most often. Undefined when they
+ * said nothing, or never started.
  */
 export async function lastLines(kube: Reader, rollout: Rollout): Promise<string | undefined> {
   const restarts = ({ status }: Pod) => status?.containerStatuses?.[0]?.restartCount ?? 0;
@@ -29,11 +30,14 @@ export async function lastLines(kube: Reader, rollout: Rollout): Promise<string 
   const query = new URLSearchParams({ container, tailLines: String(lines), limitBytes: String(logMaxBytes) });
   const log = await readLog(kube, rollout.namespace, worst.metadata.name, query);
   const said = (log ?? '').split('\n').map(printable);
-  const text = said
-    .filter((line) => line !== '')
-    .slice(-lines)
-    .join('\n');
-  return text === '' ? undefined : text;
+  const quoted: string[] = [];
+  let room = quoteMax;
+  for (const line of said.filter((each) => each !== '').toReversed()) {
+    room -= line.length + 1;
+    if (room < 0) break;
+    quoted.unshift(line);
+  }
+  return quoted.length === 0 ? undefined : quoted.join('\n');
 }
 
 /** The digest of the image that the pods of a release run; undefined when they do not tell, or not all the same. */

@@ -71,7 +71,7 @@ export function createRolloutProcessor({ pool, kube, failpoint }: RolloutDepende
       pool,
       rollout.id,
       said === undefined ? reason : `${reason}\nThe last lines of its log:\n${said}`,
-      { goBack: (applied || (!app && rollout.state === 'rolling_out')) && (app?.spec.autoRollback ?? true) },
+      { applied: applied || (!app && rollout.state === 'rolling_out'), goBack: app?.spec.autoRollback ?? true },
     );
     if (done) ended(attempt, rollout, { state: 'failed', reason, ...(returned && { returned }) });
     return 'done';

@@ -46,7 +46,7 @@ t.test('a failure takes the app back to its last good revision, once', async (t)
   await succeed('one');
   await succeed('two');
   const broken = await start('three');
-  const end = await failDeployment(pool, broken, 'It crashes.\nlines of its log', { goBack: true });
+  const end = await failDeployment(pool, broken, 'It crashes.\nlines of its log', { applied: true, goBack: true });
   t.match(end, { ended: true, returned: { revision: 4, to: 2 } });
   const back = await newest();
   t.match(back, {
@@ -59,44 +59,78 @@ t.test('a failure takes the app back to its last good revision, once', async (t)
     ...{ state: 'failed', reason: 'It crashes.\nlines of its log', rolledBackTo: 2 },
   });
   t.same(
-    await failDeployment(pool, broken, 'again', { goBack: true }),
+    await failDeployment(pool, broken, 'again', { applied: true, goBack: true }),
     { ended: false },
     'a repetition writes nothing',
   );
   t.match(await newest(), { id: back?.id });
 
   await startDeployment(pool, back?.id ?? '');
-  t.match(await failDeployment(pool, back?.id ?? '', 'It crashes, too.', { goBack: true }), { ended: true });
+  t.match(await failDeployment(pool, back?.id ?? '', 'It crashes, too.', { applied: true, goBack: true }), {
+    ended: true,
+  });
   t.match(await newest(), { id: back?.id, state: 'failed', rolledBackTo: null }, 'no going in circles');
 });
 
 t.test('there is no way back where none is wanted, or none leads anywhere', async (t) => {
   const { pool, workloadId, start, succeed, accept, newest } = await world(t);
   const first = await start('one');
-  t.same(await failDeployment(pool, first, 'No.', { goBack: true }), { ended: true }, 'nothing to go back to');
+  t.same(
+    await failDeployment(pool, first, 'No.', { applied: true, goBack: true }),
+    { ended: true },
+    'nothing to go back to',
+  );
   await succeed('two');
   const off = await start('three');
-  t.same(await failDeployment(pool, off, 'No.', { goBack: false }), { ended: true });
+  t.same(await failDeployment(pool, off, 'No.', { applied: true, goBack: false }), { ended: true });
   const overtaken = await start('four');
   const newer = await accept('five');
-  t.same(await failDeployment(pool, overtaken, 'No.', { goBack: true }), { ended: false }, 'a newer one came');
+  t.same(
+    await failDeployment(pool, overtaken, 'No.', { applied: true, goBack: true }),
+    { ended: false },
+    'a newer one came',
+  );
   t.match(await newest(), { id: newer, state: 'accepted' });
   await markWorkloadDeleted(pool, workloadId);
-  t.same(await failDeployment(pool, newer, 'No.', { goBack: true }), { ended: false }, 'the app is gone');
+  t.same(
+    await failDeployment(pool, newer, 'No.', { applied: true, goBack: true }),
+    { ended: false },
+    'the app is gone',
+  );
+});
+
+t.test('what was applied and superseded is undone by whatever ends the one that came after it', async (t) => {
+  const { pool, accept, succeed, newest } = await world(t);
+  const applied = async (image: string) => {
+    const id = await accept(image);
+    await pool.query('UPDATE work SET attempt = 1 WHERE record_id = $1', [id]);
+  };
+  await succeed('one');
+  t.same(await failDeployment(pool, await accept('two'), 'No.', { applied: false, goBack: true }), { ended: true });
+  await applied('three');
+  t.match(await failDeployment(pool, await accept('four'), 'No.', { applied: false, goBack: true }), {
+    returned: { revision: 5, to: 1 },
+  });
+  await cancelDeployment(pool, (await newest())?.id ?? '', 'ann@svc.local');
+  t.match(await newest(), { revision: 6, automatic: true, rollbackOf: 1 }, 'a return that is cancelled as well');
+  await succeed('seven');
+  await applied('eight');
+  await cancelDeployment(pool, await accept('nine'), 'ann@svc.local');
+  t.match(await newest(), { revision: 10, rollbackOf: 7 });
 });
 
 t.test('what an automatic return brought back keeps its name and its place', async (t) => {
   const { pool, workloadId, start, succeed, newest } = await world(t);
   await succeed('one');
   await succeed('two');
-  await failDeployment(pool, await start('three'), 'No.', { goBack: true });
+  await failDeployment(pool, await start('three'), 'No.', { applied: true, goBack: true });
   const back = (await newest())?.id ?? '';
   t.match(await rollbackTarget(pool, workloadId), { revision: 1 }, 'while it goes back, too');
   await startDeployment(pool, back);
   await succeedDeployment(pool, back);
   t.match(await newest(), { current: true, reason: /Automatic: revision 3 failed/ }, 'why it was made stays');
   t.match(await rollbackTarget(pool, workloadId), { revision: 1 }, 'what runs is revision 2');
-  await failDeployment(pool, await start('five'), 'No.', { goBack: true });
+  await failDeployment(pool, await start('five'), 'No.', { applied: true, goBack: true });
   t.match(await newest(), { revision: 6, rollbackOf: 2, image: 'two' });
 });
 

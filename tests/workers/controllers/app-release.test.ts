@@ -169,6 +169,11 @@ t.test('a container that crashes again and again fails its release early; one th
     phase: 'failed',
     message: 'The container crashes again and again (exit code 1): no DATABASE_URL',
   });
+  const trace =
+    'file:///app/server.mjs:7\n\nSyntaxError: Unexpected token\n    at parse (x:1)\n  code: 1\n}\n\nNode.js v24.1.0';
+  t.match(status(podIn(backOff, { restarts: 3, lastState: crashed(1, trace) })), {
+    message: 'The container crashes again and again (exit code 1): SyntaxError: Unexpected token',
+  });
   t.match(status(podIn(backOff, { restarts: 5, lastState, generation: 1 })), { phase: 'progressing' }, 'an older pod');
   t.match(status(podIn(backOff, { restarts: 3, lastState: crashed(0) })), {
     message: 'The container ends by itself, again and again; an app has to go on running (exit code 0)',

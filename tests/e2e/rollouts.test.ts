@@ -1,0 +1,102 @@
+import t from 'tap';
+import { eventually, runningPlatform, testProject } from '../support/platform.ts';
+
+const platform = await runningPlatform();
+const hello = (version: string) => `localhost:5000/svc/hello:${version}`;
+
+interface Entry {
+  revision: number;
+  image: string;
+  digest?: string;
+  trigger: string;
+  actor?: string;
+  status: string;
+  reason?: string;
+  rollbackOf?: number;
+  rolledBackTo?: number;
+  automatic?: boolean;
+  current: boolean;
+}
+
+/** Requests one after another from several clients until `stop`, which tells what was not answered with 200. */
+function underLoad(url: string): { stop(): Promise<{ answered: number; failures: string[] }> } {
+  const failures: string[] = [];
+  const stopping = new AbortController();
+  let answered = 0;
+  const client = async () => {
+    while (!stopping.signal.aborted) {
+      const failure = await platform.request(url).then(
+        ({ status, body }) => (status === 200 ? undefined : `${status} ${body}`),
+        (error: unknown) => String(error),
+      );
+      if (failure === undefined) answered += 1;
+      else failures.push(failure);
+    }
+  };
+  const clients = [client(), client(), client(), client()];
+  return {
+    async stop() {
+      stopping.abort();
+      await Promise.all(clients);
+      return { answered, failures };
+    },
+  };
+}
+
+t.test('no request fails while releases come and go, whether they get ready or not', async (t) => {
+  const { flags } = await testProject(t, platform);
+  await platform.ok(['app', 'create', 'api', '--image', hello('v1'), '--memory', '128Mi', ...flags]);
+  const app = await platform.json<{ url: string }>(['app', 'show', 'api', ...flags]);
+  const history = () => platform.json<Entry[]>(['app', 'history', 'api', ...flags]);
+  const version = async () => (await platform.request(app.url)).json()['version'];
+  await eventually(
+    () => platform.request(app.url),
+    ({ status }) => status === 200,
+  );
+  const load = underLoad(app.url);
+  t.teardown(() => load.stop());
+
+  await t.test('a rollout', async (t) => {
+    await platform.ok(['app', 'update', 'api', '--image', hello('v2'), ...flags]);
+    t.equal(await version(), 'v2');
+    const [newest, first] = await history();
+    t.match(newest, { revision: 2, digest: /^sha256:[0-9a-f]{64}$/, current: true });
+    t.match(first, { digest: /^sha256:[0-9a-f]{64}$/ });
+    t.not(newest?.digest, first?.digest);
+  });
+
+  await t.test('a container that crashes at its start: the reason is told, and the app goes back', async (t) => {
+    await platform.ok(['app', 'env', 'set', 'api', 'RESPONSE_HEADERS={broken', ...flags]);
+    const ended = await platform.svc(['app', 'restart', 'api', ...flags]);
+    t.not(ended.code, 0);
+    t.match(
+      ended.stderr,
+      /crashes again and again \(exit code 1\): SyntaxError.*The last lines of its log:.*SyntaxError/s,
+    );
+    const entries = await eventually(history, ([newest]) => newest?.status === 'succeeded');
+    t.match(entries, [
+      { ...{ revision: 4, image: hello('v2'), trigger: 'rollback', actor: 'svc', automatic: true, rollbackOf: 2 } },
+      { ...{ revision: 3, status: 'failed', rolledBackTo: 2 } },
+      ...[{}, {}],
+    ]);
+    t.equal(await version(), 'v2');
+    t.match(await platform.json(['app', 'show', 'api', ...flags]), {
+      ...{ status: 'running', pendingRestart: true, env: { RESPONSE_HEADERS: '{broken' } },
+    });
+  });
+
+  await t.test('a rollback with the configuration', async (t) => {
+    await platform.ok(['app', 'update', 'api', '--memory', '160Mi', ...flags]);
+    const ended = await platform.svc(['app', 'rollback', 'api', '--revision', '1', '--with-config', ...flags]);
+    t.equal(ended.code, 0, ended.stderr);
+    t.match(ended.stderr, /not touched: data in volumes.*undo with: svc app rollback api --revision 4 --with-config/s);
+    t.equal(await version(), 'v1');
+    t.match(await platform.json(['app', 'show', 'api', ...flags]), { memory: '128Mi', pendingRestart: false });
+    const [newest, ...older] = await history();
+    t.match(newest, { rollbackOf: 1, digest: older.at(-1)?.digest, current: true });
+  });
+
+  const { answered, failures } = await load.stop();
+  t.same(failures, []);
+  t.ok(answered > 500, `${answered} requests were answered`);
+});
