@@ -115,6 +115,37 @@ t.test('a webhook rolls out, is recorded, and can be rolled back', async (t) => 
     await untilEnded(String(accepted.json()['statusUrl']));
   });
 
+  await t.test('?wait tells how it ended; a git host is known by its headers; the log tells of both', async (t) => {
+    const waited = await post({ 'X-Svc-Token': webhook.token }, { image: hello('v2') }, `${webhook.url}?wait=120`);
+    t.equal(waited.status, 200);
+    t.match(waited.json(), { status: 'succeeded' });
+    const push = JSON.stringify({
+      ...{ ref: 'refs/heads/main', after: '4c0ffee0'.repeat(5) },
+      head_commit: { id: '4c0ffee0'.repeat(5), message: 'Fix it', author: { name: 'Ann' } },
+    });
+    const signature = `sha256=${createHmac('sha256', webhook.token).update(push).digest('hex')}`;
+    const headers = { 'X-GitHub-Event': 'push', 'X-GitHub-Delivery': 'd1', 'X-Hub-Signature-256': signature };
+    const skipped = await post(headers, push);
+    t.match(skipped.json(), { status: 'skipped', reason: /runs an image/ });
+    t.equal((await post(headers, push)).json()['id'], skipped.json()['id']);
+    const log = await platform.json<unknown[]>(['app', 'webhook', 'deliveries', 'api', '--limit', '3', ...flags]);
+    t.match(log, [
+      { sender: 'github', event: 'push', deliveryId: 'd1', verdict: 'duplicate' },
+      { sender: 'github', verdict: 'skipped' },
+      { sender: 'svc', verdict: 'accepted' },
+    ]);
+    const [newest] = await history();
+    t.match(newest, { status: 'skipped', commit: '4c0ffee0'.repeat(5) });
+    const { secretUrl } = await platform.json<{ secretUrl: string }>([
+      ...['app', 'webhook', 'set', 'api', '--secret-url', 'on', '--tags', 'v*', ...flags],
+    ]);
+    const pushed = { docker_url: 'localhost:5000/svc/hello', updated_tags: ['latest', 'v1'] };
+    t.equal((await post({}, pushed, `${secretUrl}x`)).status, 401);
+    const accepted = await post({}, pushed, secretUrl);
+    t.equal(accepted.status, 202);
+    t.equal((await untilEnded(String(accepted.json()['statusUrl']))).json()['image'], hello('v1'));
+  });
+
   await t.test('a regenerated token ends the old one; a disabled webhook takes none', async (t) => {
     const renewed = await platform.json<{ token: string }>(['app', 'webhook', 'enable', 'api', ...flags]);
     t.not(renewed.token, webhook.token);

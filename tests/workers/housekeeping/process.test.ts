@@ -111,6 +111,23 @@ t.test('what is old goes, and nothing else', async (t) => {
     );
     await pool.query('INSERT INTO notification_attempts (delivery_id, duration_ms) VALUES ($1, 1)', [delivery]);
   }
+  const app = newId();
+  await pool.query(
+    `INSERT INTO workloads (id, kind, environment_id, project, environment, namespace, name)
+     VALUES ($1, 'App', $1, 'shop', 'prod', 'shop-prod', 'hooked')`,
+    [app],
+  );
+  const [early, late] = [newId(), newId()];
+  for (const [delivery, received] of [
+    [early, '2026-04-30T23:59:59Z'],
+    [late, '2026-05-01T00:00:01Z'],
+  ] as const) {
+    await pool.query(
+      `INSERT INTO webhook_deliveries (id, workload_id, received_at, sender, verdict, status, body, body_bytes)
+       VALUES ($1, $2, $3, 'svc', 'ignored', 200, '{}', 2)`,
+      [delivery, app, received],
+    );
+  }
   const [gone, kept] = [newId(), newId()];
   for (const [incarnation, folded] of [
     [gone, '2026-02-01'],
@@ -132,6 +149,7 @@ t.test('what is old goes, and nothing else', async (t) => {
   t.same(await column(`SELECT expires_at::date::text AS value FROM sessions`), ['2026-05-31']);
   t.same(await column('SELECT id AS value FROM notification_deliveries ORDER BY id'), [lately, waiting].sort());
   t.equal((await column('SELECT delivery_id AS value FROM notification_attempts')).length, 2, 'and its attempts');
+  t.same(await column('SELECT id AS value FROM webhook_deliveries'), [late]);
   t.same(await column('SELECT incarnation AS value FROM gate_replicas'), [kept]);
 });
 
