@@ -11,6 +11,7 @@ import { buildNamespace, idLabel } from '../../runtime/domain/labels.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
 import { buildDeadlineMs } from '../../runtime/queues/catalogue.ts';
+import { failDeployment } from '../../runtime/records/deployment-returns.ts';
 import { deployBuilt, endDeployment, startBuild } from '../../runtime/records/deployments.ts';
 import { buildName, buildOf } from './build-object.ts';
 import { findBuild, type BuildRecord } from './store.ts';
@@ -44,6 +45,13 @@ export function createBuildProcessor({ pool, kube, keepLog }: BuildDependencies)
     return remove(record);
   };
 
+  /** Nothing of it was applied, but it may have superseded a release that was. */
+  const failBuild = async ({ id, namespace, name }: BuildRecord, reason: string): Promise<boolean> => {
+    const app = await kube.get<App>(kinds.App, name, namespace).catch(() => undefined);
+    const goBack = app?.spec.autoRollback ?? true;
+    return (await failDeployment(pool, id, reason, { applied: false, goBack })).ended;
+  };
+
   const fail = async (
     { log }: Attempt,
     record: BuildRecord,
@@ -51,7 +59,8 @@ export function createBuildProcessor({ pool, kube, keepLog }: BuildDependencies)
     state: 'failed' | 'cancelled' = 'failed',
   ): Promise<Outcome> => {
     await keepLog(record);
-    const ended = await endDeployment(pool, record.id, state, reason);
+    const ended =
+      state === 'failed' ? await failBuild(record, reason) : await endDeployment(pool, record.id, state, reason);
     const { namespace, name: app, revision } = record;
     if (ended) log.info({ namespace, app, revision, state, reason }, 'deployment ended');
     return remove(record);
@@ -111,7 +120,7 @@ export function createBuildProcessor({ pool, kube, keepLog }: BuildDependencies)
     } catch (error) {
       if (!attempt.last) throw error;
       attempt.log.error({ err: error, deploymentId: record.id }, 'build given up');
-      await endDeployment(pool, record.id, 'failed', givenUp(error));
+      await failBuild(record, givenUp(error));
       // What is left of it is tried on: the deployment has ended, and the next step stops the build.
       throw error;
     }
