@@ -25,6 +25,8 @@ export interface ApiClient {
   send(method: Method, path: string, options?: CallOptions): Promise<void>;
   /** All items of a list, page by page. */
   list<Item extends z.ZodType>(path: string, item: Item, query?: Query): Promise<z.output<Item>[]>;
+  /** The lines of an answer as they come, until it ends. @throws Failure `unreachable` when it is cut, or silent for 45 s */
+  lines(path: string, query?: Query): AsyncIterable<string>;
   /** What a path outside the prefix answers, whatever its status. */
   probe(path: string): Promise<{ status: number; body: unknown }>;
 }
@@ -42,6 +44,8 @@ export interface ClientOptions {
 
 /** Before each further attempt of a GET; the others may have taken effect, so they are not repeated. */
 const pausesMs = [200, 800];
+/** Streams have something to say every 15 s; one that has not for so long is dead. */
+const silenceMs = 45_000;
 /** What an ingress answers while the API behind it is being replaced. */
 const passing = new Set([502, 503, 504]);
 
@@ -102,6 +106,30 @@ export function createClient({ api, token, agent, clock, userAgent }: ClientOpti
     throw refusal(api, status, body, location);
   };
 
+  async function* lines(path: string, query: Query = {}): AsyncGenerator<string> {
+    const url = new URL(`${api}/api/v1${path}`);
+    for (const [name, value] of Object.entries(query))
+      if (value !== undefined) url.searchParams.set(name, String(value));
+    try {
+      const { statusCode, body } = await request(url, {
+        ...{ dispatcher: agent, method: 'GET', bodyTimeout: silenceMs },
+        headers: { 'user-agent': userAgent, ...(token !== undefined && { authorization: `Bearer ${token}` }) },
+      });
+      if (statusCode !== 200) throw refusal(api, statusCode, parseJson(await body.text()), undefined);
+      let rest = '';
+      const decoder = new TextDecoder();
+      for await (const chunk of body as AsyncIterable<Uint8Array>) {
+        const parts = (rest + decoder.decode(chunk, { stream: true })).split('\n');
+        rest = parts.pop() ?? '';
+        yield* parts;
+      }
+    } catch (error) {
+      const fault = connectionFault(error);
+      if (fault === undefined) throw error;
+      throw new Failure(`${api} cannot be reached: ${fault}.`, { code: 'unreachable', cause: error });
+    }
+  }
+
   const call: ApiClient['call'] = async (method, path, schema, options) => {
     const parsed = schema.safeParse(await send(method, path, options));
     if (parsed.success) return parsed.data;
@@ -126,6 +154,7 @@ export function createClient({ api, token, agent, clock, userAgent }: ClientOpti
       } while (cursor !== undefined);
       return items;
     },
+    lines: (path, query) => lines(path, query),
     async probe(path) {
       const { status, content } = await attempt('GET', path, {});
       return { status, body: parseJson(content) };

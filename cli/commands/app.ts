@@ -17,6 +17,7 @@ import { envGroup } from './app-env.ts';
 import { gateGroup } from './app-gate.ts';
 import { gitGroup } from './app-git.ts';
 import { hostGroup } from './app-host.ts';
+import { logsCommand } from './app-logs.ts';
 import { restartCommand } from './app-restart.ts';
 import { rollbackCommand } from './app-rollback.ts';
 import { secretGroup } from './app-secret.ts';
@@ -229,7 +230,7 @@ export const appGroup: Group = {
   description: 'Apps: container images at public hosts.',
   commands: [
     ...[create, list, show, update, deployCommand, restartCommand, remove],
-    ...[historyCommand, rollbackCommand, promoteCommand],
+    ...[historyCommand, rollbackCommand, promoteCommand, logsCommand],
   ],
   groups: [envGroup, secretGroup, gateGroup, hostGroup, securityGroup, webhookGroup, gitGroup],
 };

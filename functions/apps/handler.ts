@@ -18,6 +18,7 @@ import { deleteWorkload, workloadIdOf } from '../../runtime/host/workload-object
 import { resolveEnvironment, type Environment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { createEnvironmentRoutes } from './environment-handler.ts';
+import { logRoutes } from './logs.ts';
 import { checkSecurity, newRouting, withExtraHosts } from './routing.ts';
 import {
   createAppSchema,
@@ -203,6 +204,7 @@ export function createAppRoutes({ kube, pool, clock, baseUrl }: AppDependencies)
         return { status: 200, body: gateToView(app) };
       },
     }),
+    ...logRoutes({ kube, clock }),
     ...createEnvironmentRoutes({ kube, pool, clock, baseUrl }),
   ];
 }

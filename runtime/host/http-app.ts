@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { Router } from '@koa/router';
 import Koa from 'koa';
 import type { Logger } from 'pino';
@@ -201,6 +202,7 @@ async function admit(
 function checkReply(route: Route, { status, body }: RouteReply): void {
   const schema = route.replies[status];
   if (schema === undefined) throw new Error(`${route.method} ${route.path} does not declare ${status}`);
+  if (body instanceof Readable) return;
   if (schema === null ? body !== undefined : !schema.safeParse(body).success) {
     throw new Error(`${route.method} ${route.path} answered another body than it declares for ${status}`);
   }

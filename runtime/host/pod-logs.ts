@@ -2,13 +2,20 @@ import type { Pod } from '../contracts/pod.ts';
 import { kinds } from '../contracts/resources/kinds.ts';
 import { isKubeError, type KubeClient } from '../kube/kube-client.ts';
 
+/** Which container of which pods. */
+export interface LogSource {
+  namespace: string;
+  labelSelector: string;
+  container: string;
+}
+
 /** Bytes of one pod's log that are read at most. */
 const logMaxBytes = 1024 * 1024;
 
 /** The logs of some pods, of those that are wanted, oldest first; `log` is absent before the container has started. */
 export async function readPodLogs(
   kube: Pick<KubeClient, 'list' | 'text'>,
-  { namespace, labelSelector, container }: { namespace: string; labelSelector: string; container: string },
+  { namespace, labelSelector, container }: LogSource,
   tail: number,
   wanted: (pod: Pod) => boolean = () => true,
 ): Promise<{ name: string; log?: string }[]> {
@@ -32,11 +39,15 @@ export async function readLog(
   pod: string,
   query: URLSearchParams,
 ): Promise<string | undefined> {
-  const path = `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(pod)}/log`;
   try {
-    return await kube.text(`${path}?${query.toString()}`);
+    return await kube.text(logPath(namespace, pod, query));
   } catch (error) {
     if (isKubeError(error, 400) || isKubeError(error, 404)) return undefined;
     throw error;
   }
+}
+
+/** Where the API server has a container's log. */
+export function logPath(namespace: string, pod: string, query: URLSearchParams): string {
+  return `/api/v1/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(pod)}/log?${query.toString()}`;
 }

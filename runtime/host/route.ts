@@ -80,7 +80,7 @@ export interface RouteRequest<Params, Query, Body> {
 
 export interface RouteReply {
   status: number;
-  /** JSON, or text with its own content type in `headers`; absent for 204. */
+  /** JSON, or text or a stream (`Readable`) with its own content type in `headers`; absent for 204. */
   body?: unknown;
   headers?: Record<string, string>;
 }

@@ -156,6 +156,9 @@ export function createKubeClient(credentials: Credentials, options: { registry?:
       }
     },
     text: (path) => transport.text(path),
+    async *stream(path, signal) {
+      yield* await transport.stream(path, signal, {});
+    },
     close: () => credentials.close(),
   };
   return client;

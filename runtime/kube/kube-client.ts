@@ -84,6 +84,8 @@ export interface KubeClient {
   ): AsyncIterable<WatchEvent<T>>;
   /** A GET of a text resource, such as a pod's log (`/api/v1/namespaces/…/pods/…/log`). */
   text(path: string): Promise<string>;
+  /** The same as it comes, for as long as it goes on, such as a log that is followed. */
+  stream(path: string, signal: AbortSignal): AsyncIterable<Uint8Array>;
   /** What watches have brought already, where there are some. */
   readonly cache?: KubeCache;
 }

@@ -307,6 +307,10 @@ export function fakeKube(
         });
       }
     },
+    // oxlint-disable-next-line require-yield -- it only refuses
+    stream: async function* (path) {
+      throw new KubeError(404, 'NotFound', `the server could not find ${path}`);
+    },
     text: async (path) => {
       throw new KubeError(404, 'NotFound', `the server could not find ${path}`);
     },

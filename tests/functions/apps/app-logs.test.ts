@@ -1,0 +1,131 @@
+import { once } from 'node:events';
+import { PassThrough } from 'node:stream';
+import t, { type Test } from 'tap';
+import { logRoutes } from '../../../functions/apps/logs.ts';
+import type { LogLineView } from '../../../runtime/contracts/api/apps.ts';
+import { systemClock } from '../../../runtime/domain/clock.ts';
+import { newId } from '../../../runtime/domain/ids.ts';
+import { podLabels, workloadLabels } from '../../../runtime/domain/labels.ts';
+import { KubeError } from '../../../runtime/kube/kube-client.ts';
+import { testApi } from '../../support/api.ts';
+import { fakeKube } from '../../support/fake-kube.ts';
+import { seedShop } from '../../support/objects.ts';
+
+const path = '/api/v1/projects/shop/apps/api/logs';
+const at = (second: number, fraction = '') => `2026-11-22T03:00:${String(second).padStart(2, '0')}${fraction}Z`;
+
+async function rig(t: Test) {
+  const kube = fakeKube();
+  seedShop(kube);
+  const id = newId();
+  kube.seed({
+    ...{ apiVersion: 'platform.svc/v1', kind: 'App' },
+    metadata: { name: 'api', namespace: 'shop-prod', labels: workloadLabels({ kind: 'App', name: 'api', id }) },
+    spec: { image: 'r.test/api:1', port: 8080, replicas: 1 },
+  });
+  const addPod = (name: string) =>
+    kube.seed({
+      ...{ apiVersion: 'v1', kind: 'Pod' },
+      metadata: { name, namespace: 'shop-prod', labels: podLabels({ kind: 'App', name: 'api', id }, 'serve') },
+      spec: { containers: [{ name: 'app' }] },
+      status: { containerStatuses: [{ name: 'app', ready: true, restartCount: 0, state: { running: {} } }] },
+    });
+  /** Every followed log in the order in which it was asked for. */
+  const streams: { pod: string; query: URLSearchParams; output: PassThrough }[] = [];
+  const asked = new PassThrough({ objectMode: true });
+  kube.stream = async function* (url, signal) {
+    const { pathname, searchParams } = new URL(url, 'http://api');
+    const output = new PassThrough();
+    signal.addEventListener('abort', () => output.destroy());
+    streams.push({ pod: pathname.split('/').at(-2) ?? '', query: searchParams, output });
+    asked.write('one more');
+    yield* output as AsyncIterable<Uint8Array>;
+  };
+  const api = await testApi(t, { routes: logRoutes({ kube, clock: systemClock }) });
+  /** Waits until so many logs are followed in all. */
+  const followed = async (count: number) => {
+    while (streams.length < count) await once(asked, 'data');
+    const stream = streams[count - 1];
+    if (!stream) throw new Error('nobody follows');
+    return stream;
+  };
+  const follow = async (query = '') => {
+    const stop = new AbortController();
+    t.teardown(() => stop.abort());
+    const headers = { authorization: 'Bearer good' };
+    const answer = await fetch(`${api.url}${path}?follow=true${query}`, { headers, signal: stop.signal });
+    t.equal(answer.headers.get('content-type'), 'application/x-ndjson');
+    const reader = answer.body?.pipeThrough(new TextDecoderStream()).getReader();
+    let rest = '';
+    const next = async (): Promise<LogLineView> => {
+      for (;;) {
+        const end = rest.indexOf('\n');
+        const line = rest.slice(0, Math.max(0, end));
+        if (end >= 0) rest = rest.slice(end + 1);
+        if (line !== '') return JSON.parse(line) as LogLineView;
+        if (end >= 0) continue;
+        const chunk = await reader?.read();
+        if (!chunk || chunk.done) throw new Error('the stream has ended');
+        rest += chunk.value;
+      }
+    };
+    return { next, stop: () => stop.abort() };
+  };
+  return { kube, api, addPod, streams, followed, follow };
+}
+
+t.test('what pods printed comes in the order of its time', async (t) => {
+  const { kube, api, addPod } = await rig(t);
+  addPod('api-1');
+  addPod('api-2');
+  const read: string[] = [];
+  kube.text = async (url) => {
+    read.push(url);
+    return url.includes('api-1') ? `${at(1, '.5')} one\n${at(3)} three\n` : `${at(1, '.25')} zero\n${at(2)} \n`;
+  };
+  const answer = await api.call('GET', `${path}?tail=7&sinceTime=2026-11-22T02:00:00Z&previous=true`);
+  t.same(answer.body.items, [
+    { pod: 'api-2', time: '2026-11-22T03:00:01.250000000Z', line: 'zero' },
+    { pod: 'api-1', time: '2026-11-22T03:00:01.500000000Z', line: 'one' },
+    { pod: 'api-2', time: '2026-11-22T03:00:02.000000000Z', line: '' },
+    { pod: 'api-1', time: '2026-11-22T03:00:03.000000000Z', line: 'three' },
+  ]);
+  const query = new URL(read[0] ?? '', 'http://api').searchParams;
+  t.match(Object.fromEntries(query), { container: 'app', tailLines: '7', previous: 'true', timestamps: 'true' });
+  t.equal(query.get('sinceTime'), '2026-11-22T02:00:00.000Z');
+  kube.text = async () => {
+    throw new KubeError(400, 'BadRequest', 'previous terminated container not found');
+  };
+  t.same((await api.call('GET', `${path}?previous=true`)).body, { items: [] });
+  t.match(await api.call('GET', '/api/v1/projects/shop/apps/web/logs'), { status: 404 });
+});
+
+t.test('following goes on over pods that come, logs that are cut, and containers that start again', async (t) => {
+  const { addPod, followed, follow, streams } = await rig(t);
+  addPod('api-1');
+  const { next, stop } = await follow('&tail=5');
+  const first = await followed(1);
+  t.match(Object.fromEntries(first.query), { follow: 'true', tailLines: '5' });
+  first.output.write(`${at(1)} half`);
+  first.output.write(` a line\n`);
+  t.match(await next(), { pod: 'api-1', line: 'half a line' });
+
+  addPod('api-2');
+  const second = await followed(2);
+  t.equal(second.pod, 'api-2');
+  t.notOk(second.query.has('tailLines'), 'a pod that comes later is told whole');
+  second.output.write(`${at(2)} hello\n`);
+  t.match(await next(), { pod: 'api-2', line: 'hello' });
+
+  first.output.destroy(new Error('cut'));
+  const again = await followed(3);
+  t.equal(again.pod, 'api-1');
+  t.equal(again.query.get('sinceTime'), '2026-11-22T03:00:01.000Z');
+  again.output.write(`${at(1)} half a line\n${at(4)} after\n`);
+  t.match(await next(), { pod: 'api-1', line: 'after' }, 'each line once');
+
+  const closed = streams.slice(1).map(({ output }) => once(output, 'close'));
+  stop();
+  await Promise.all(closed);
+  t.pass('whoever goes leaves nothing behind');
+});
