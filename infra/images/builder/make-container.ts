@@ -24,6 +24,10 @@ export async function makeContainerImage(settings: BuildSettings, context: strin
     TMPDIR: join(workspace, 'tmp'),
     STORAGE_DRIVER: 'vfs',
     BUILDAH_ISOLATION: 'chroot',
+    // buildah refuses to go on without a file that it was told of.
+    REGISTRY_AUTH_FILE: existsSync(process.env['REGISTRY_AUTH_FILE'] ?? '')
+      ? process.env['REGISTRY_AUTH_FILE']
+      : undefined,
   };
   mkdirSync(env.XDG_RUNTIME_DIR, { recursive: true, mode: 0o700 });
   const tls = `--tls-verify=${!plainHttp}`;

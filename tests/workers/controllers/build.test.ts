@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { BatchJob } from '../../../infra/manifests/batch.ts';
-import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
+import type { KubeObject, Stored } from '../../../runtime/contracts/kubernetes.ts';
 import type { Build } from '../../../runtime/contracts/resources/build.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { managedLabels, podLabels } from '../../../runtime/domain/labels.ts';
@@ -179,4 +179,73 @@ t.test('a namespace that is no environment is refused', async (t) => {
   await world.kube.mergePatch({ apiVersion: 'v1', kind: 'Namespace', name: namespace }, { metadata: { labels } });
   await t.rejects(world.reconcile(), { code: 'invalid_value' });
   t.match(world.build().status, { phase: 'failed', message: /is not an environment of a project/ });
+});
+
+t.test('in the namespace of builds the job is made, with credentials for its first step only', async (t) => {
+  const kube = fakeKube();
+  const at = { namespace: 'svc-builds', name: 'build-1' };
+  const builds = { image: 'r.test/builder:1', registry: 'r.test/builds', baseImages: { node: 'r.test/node:1' } };
+  const source = { url: 'https://git.example.com/shop/api.git', branch: 'main', commit: 'abcdef1' };
+  const uid = 'app-uid';
+  const owned = { 'app.kubernetes.io/managed-by': 'kipper' };
+  const owner = { apiVersion: 'platform.svc/v1', kind: 'App', name: 'api', uid, controller: true };
+  const token = Buffer.from('SECRETtoken').toString('base64');
+  kube.seed(
+    environmentNamespaceObject('shop', 'prod'),
+    { ...ref, kind: 'App', metadata: { name: 'api', namespace, uid } },
+    {
+      ...{ apiVersion: 'v1', kind: 'Secret', data: { token } },
+      metadata: { name: 'app-api-git', namespace, labels: owned, ownerReferences: [owner] },
+    },
+    {
+      ...{ ...ref, metadata: at },
+      spec: { app: 'api', namespace, deploymentId: fixedId(7), revision: 3, source },
+    },
+  );
+  let settings: { builds?: typeof builds } | undefined;
+  const controller = buildController({
+    kube,
+    platformConfig: () => settings,
+    clock: fakeClock(),
+    events: { record: () => Promise.resolve() },
+  });
+  const build = () => kube.all<Build>(kinds.Build)[0];
+  const reconcile = () =>
+    controller.reconcile({ ...at, object: build(), log: silentLog, signal: new AbortController().signal });
+  await t.rejects(reconcile(), { code: 'unavailable' });
+  t.match(build()?.status, { phase: 'failed', message: /The platform has no builder/ });
+
+  settings = { builds };
+  await reconcile();
+  const [job] = kube.all<BatchJob>(kinds.BatchJob);
+  if (!job) throw new Error('there is no job');
+  const pod = (job.spec as { template: { spec: Record<string, unknown> } }).template.spec;
+  t.match(job.metadata, { ...at, ownerReferences: [{ kind: 'Build' }] });
+  t.equal(pod['automountServiceAccountToken'], false);
+  t.notMatch(JSON.stringify(job), token, 'no secret in a pod’s specification');
+  const mounts = (containers: unknown) =>
+    (containers as { volumeMounts: { name: string }[] }[]).flatMap((each) => each.volumeMounts.map(({ name }) => name));
+  t.ok(mounts(pod['initContainers']).includes('credentials'));
+  t.notOk(mounts(pod['containers']).includes('credentials'));
+  t.match(JSON.stringify(job), '"BUILD_IMAGE","value":"r.test/builds/shop-prod/api:3"');
+  const copies = () => kube.all<KubeObject>(kinds.Secret).filter(({ metadata }) => metadata.namespace === at.namespace);
+  t.match(copies(), [{ data: { token } }]);
+  t.equal(kube.all(kinds.NetworkPolicy).length, 1);
+
+  const labels = { ...managedLabels(), 'platform.svc/role': 'build', 'batch.kubernetes.io/job-name': at.name };
+  const made = { image: 'r.test/builds/shop-prod/api:3', digest: `sha256:${'d'.repeat(64)}`, commit: 'a'.repeat(40) };
+  const message = JSON.stringify({ ...made, commitMessage: 'Say one', commitAuthor: 'Kim' });
+  kube.seed({
+    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'build-1-x', namespace: at.namespace, labels } },
+    spec: { containers: [] },
+    status: {
+      initContainerStatuses: [{ name: 'clone', state: { terminated: { exitCode: 0 } } }],
+      containerStatuses: [{ name: 'build', state: { terminated: { exitCode: 0, message } } }],
+    },
+  });
+  const conditions = [{ type: 'Complete', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' }];
+  await kube.replaceStatus({ ...job, status: { succeeded: 1, conditions } });
+  await reconcile();
+  t.match(build()?.status, { phase: 'succeeded', ...made, commitMessage: 'Say one', commitAuthor: 'Kim' });
+  t.same(copies(), [], 'the copy of the credentials is gone');
 });

@@ -1,0 +1,173 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { buildImage } from '../../../../infra/images/builder/build.ts';
+import { clone } from '../../../../infra/images/builder/clone.ts';
+import { generatedDockerfile } from '../../../../infra/images/builder/make-container.ts';
+import { planOf } from '../../../../infra/images/builder/plan.ts';
+import type { BuildSettings } from '../../../../infra/images/builder/settings.ts';
+import { createImageIntake } from '../../../../infra/local/image-intake.ts';
+import { createImageStore } from '../../../../infra/local/node/images.ts';
+import { createGit, GitError } from '../../../../runtime/host/git.ts';
+import { gitServer } from '../../../support/git-server.ts';
+import { silentLog } from '../../../support/log.ts';
+
+const token = 'glpat-SECRETsecret1234';
+
+function settings(t: Test, url: string, more: Partial<BuildSettings> = {}): BuildSettings {
+  const workspace = mkdtempSync(join(tmpdir(), 'svc-build-'));
+  t.teardown(() => rmSync(workspace, { recursive: true, force: true }));
+  return {
+    ...{ workspace, url, branch: 'main', commit: undefined, path: '.', dockerfile: undefined },
+    ...{ image: 'localhost:5000/builds/shop-prod/api:1', target: 'localhost:5000/builds/shop-prod/api:1' },
+    ...{
+      plainHttp: true,
+      baseImages: { node: 'r/node:1', python: 'r/python:1' },
+      resultFile: join(workspace, 'result'),
+    },
+    ...more,
+  };
+}
+
+t.test('one commit is fetched with the credentials, and nothing of them or of git stays', async (t) => {
+  const server = await gitServer(t, { token });
+  const first = server.push({ 'a.txt': 'one' }, { message: 'First\n\nwith more' });
+  const second = server.push({ 'a.txt': 'two' });
+  const credentialsFolder = t.testdir({ token: `${token}\n` });
+  const wanted = (more: Partial<BuildSettings>) => settings(t, server.url(), more);
+  for (const [commit, text] of [
+    [undefined, 'two'],
+    [second, 'two'],
+    [first, 'one'],
+    [first.slice(0, 8), 'one'],
+  ] as const) {
+    const one = wanted({ commit });
+    const folder = one.workspace;
+    const found = await clone(one, { credentialsFolder, env: process.env });
+    t.equal(found.commit, text === 'one' ? first : second);
+    t.equal(readFileSync(join(folder, 'source/a.txt'), 'utf8'), text);
+    t.same(readdirSync(join(folder, 'source')), ['a.txt'], 'no .git');
+    t.throws(() => execFileSync('grep', ['-r', token, folder]), 'the token is nowhere');
+    if (text === 'one') t.match(found, { message: 'First', author: 'Kim' });
+  }
+  await t.rejects(clone(wanted({ commit: 'f'.repeat(40) }), { credentialsFolder, env: process.env }), {
+    name: 'BuildFailure',
+    message: /not among the last 1000/,
+  });
+  await t.rejects(clone(wanted({ branch: 'none' }), { credentialsFolder, env: process.env }), { name: 'BuildFailure' });
+  const refused = clone(wanted({}), { credentialsFolder: '/nowhere', env: process.env });
+  await t.rejects(refused, { name: 'BuildFailure' });
+});
+
+t.test('git does nothing that a repository or an address could have it do', async (t) => {
+  const folder = t.testdir({ home: {}, repo: {} });
+  const marker = join(folder, 'marker');
+  const git = createGit({ folder: join(folder, 'home'), env: process.env });
+  const options = { timeoutMs: 10_000 };
+  for (const url of [
+    `ext::sh -c touch% ${marker}`,
+    `file://${folder}/repo`,
+    join(folder, 'repo'),
+    `--upload-pack=touch ${marker}`,
+  ]) {
+    await t.rejects(git(['ls-remote', '--', url], options), GitError, url);
+  }
+  t.notOk(existsSync(marker));
+  await t.rejects(git(['ls-remote', '--', 'http://127.0.0.1:1/x'], options), GitError);
+  const { address, close } = await silentServer();
+  await t.rejects(git(['ls-remote', '--', address], { timeoutMs: 300 }), /did not end within/);
+  const stop = new AbortController();
+  const stopped = git(['ls-remote', '--', address], { ...options, signal: stop.signal });
+  stop.abort();
+  await t.rejects(stopped, GitError);
+  await close();
+});
+
+/** Takes connections and never answers. */
+async function silentServer() {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => void sockets.add(socket.on('error', () => undefined)));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const bound = server.address();
+  const port = typeof bound === 'object' && bound ? bound.port : 0;
+  return {
+    address: `http://127.0.0.1:${port}/x`,
+    close: async () => {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+t.test('files say how a program is built and started', (t) => {
+  const plan = (files: Record<string, string>) => planOf(t.testdir(files));
+  t.same(plan({ 'package.json': '{"scripts":{"start":"node x.js"}}' }), { language: 'node', start: 'node x.js' });
+  t.same(plan({ 'package.json': '{}', Procfile: 'web: npm run web' }), { language: 'node', start: 'npm run web' });
+  t.same(plan({ 'requirements.txt': '', Procfile: 'web: gunicorn x' }), { language: 'python', start: 'gunicorn x' });
+  t.same(plan({ 'main.py': '' }), { language: 'python', start: 'python3 main.py' });
+  for (const files of [{}, { 'package.json': '{}' }, { 'package.json': '{' }, { 'requirements.txt': '' }] as Record<
+    string,
+    string
+  >[]) {
+    t.throws(() => plan(files), { name: 'BuildFailure' });
+  }
+  const text = (language: 'node' | 'python', files: string[]) =>
+    generatedDockerfile({ language, start: 'node x.js' }, { node: 'r/n:1', python: '' }, (file) =>
+      files.includes(file),
+    );
+  t.match(
+    text('node', ['package-lock.json']),
+    /FROM r\/n:1\n(.*\n)*RUN npm ci .*\n(.*\n)*USER 10001:10001\nENTRYPOINT/,
+  );
+  t.match(text('node', []), /RUN npm install/);
+  t.throws(() => text('python', []), { message: /no base image for python/ });
+  t.end();
+});
+
+t.test('a folder image goes into the store under the name of a built image, and under no other', async (t) => {
+  const server = await gitServer(t);
+  const commit = server.push({ 'package.json': '{"scripts":{"start":"node x.js"}}', 'x.js': '1', 'sub/main.py': '' });
+  const store = createImageStore(t.testdir({}));
+  const intake = createImageIntake({
+    images: store,
+    log: silentLog,
+    prefix: 'localhost:5000/builds/',
+    maxBytes: 100_000,
+  });
+  const port = await intake.start(0);
+  t.teardown(() => intake.stop());
+  const target = `127.0.0.1:${port}/builds/shop-prod/api:1`;
+  const make = async (more: Partial<BuildSettings> = {}) => {
+    const wanted = settings(t, server.url(), { target, ...more });
+    await clone(wanted, { credentialsFolder: '/nowhere', env: process.env });
+    return { wanted, result: () => buildImage(wanted, 'folder') };
+  };
+  const made = await (await make()).result();
+  t.match(made, { commit, image: 'localhost:5000/builds/shop-prod/api:1', digest: /^sha256:[0-9a-f]{64}$/ });
+  t.match(await store.find(`x@${made.digest}`), { entrypoint: ['tini', '--', 'sh', '-c', 'exec node x.js'] });
+  await t.rejects((await make({ image: 'localhost:5000/svc/platform:1' })).result(), { message: /refused the image/ });
+  t.equal(await store.find('localhost:5000/svc/platform:1'), undefined);
+
+  const away = await make({ path: 'link' });
+  symlinkSync('/etc', join(away.wanted.workspace, 'source/link'));
+  await t.rejects(away.result(), { name: 'BuildFailure', message: /leads out of the repository/ });
+  await t.rejects((await make({ path: 'none' })).result(), { message: /has no folder none/ });
+  const large = await make();
+  writeFileSync(join(large.wanted.workspace, 'source/large'), Buffer.alloc(300_000));
+  await t.rejects(large.result(), 'an image that is too large');
+
+  const put = (name: string, headers: Record<string, string>) =>
+    fetch(`http://127.0.0.1:${port}/images/${encodeURIComponent(name)}`, {
+      method: 'PUT',
+      headers,
+      body: 'no archive',
+    });
+  const configuration = JSON.stringify({ entrypoint: ['x'], env: {} });
+  t.equal((await put('localhost:5000/builds/a/b:1', {})).status, 400);
+  t.equal((await put('localhost:5000/builds/a/b:1', { 'x-configuration': configuration })).status, 400);
+  t.equal((await put('localhost:5000/svc/a:1', { 'x-configuration': configuration })).status, 403);
+  t.equal((await fetch(`http://127.0.0.1:${port}/`)).status, 404);
+});

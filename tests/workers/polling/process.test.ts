@@ -1,0 +1,145 @@
+import t, { type Test } from 'tap';
+import type { Attempt } from '../../../runtime/bus/runner.ts';
+import type { App } from '../../../runtime/contracts/resources/app.ts';
+import { transaction } from '../../../runtime/db/pool.ts';
+import { gitSecretData, gitSecretName } from '../../../runtime/host/git-credentials.ts';
+import { ownedSecret } from '../../../runtime/host/owned-secret.ts';
+import { acceptDeployment } from '../../../runtime/records/deployments.ts';
+import { findGitSource, projectGitSource } from '../../../runtime/records/git-sources.ts';
+import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
+import { createPollingProcessor } from '../../../workers/polling/process.ts';
+import { fakeKube } from '../../support/fake-kube.ts';
+import { gitServer } from '../../support/git-server.ts';
+import { silentLog } from '../../support/log.ts';
+import { testDatabase } from '../../support/postgres.ts';
+import { namespace, testApp } from '../rollouts/rollout-world.ts';
+
+const ref = { apiVersion: 'platform.svc/v1', kind: 'App', namespace, name: 'api' };
+const secret = 'ghp_0123456789abcdefSECRET';
+
+async function world(t: Test, options: { token?: string; gitNetworks?: string[] } = {}) {
+  const { pool } = await testDatabase(t);
+  const kube = fakeKube();
+  const { token, gitNetworks = ['127.0.0.0/8'] } = options;
+  const server = await gitServer(t, { ...(token !== undefined && { token }) });
+  kube.seed({
+    ...{ apiVersion: 'platform.svc/v1', kind: 'PlatformConfig', metadata: { name: 'platform' } },
+    spec: {
+      ...{ appsDomain: 'apps.test', cluster: 'local', scheme: 'http', entryPoints: ['web'] },
+      runtimeImages: { node: 'r/node:1' },
+      builds: { image: 'r/builder:1', registry: 'r.test/builds', baseImages: {}, gitNetworks },
+    },
+  });
+  const app = await testApp(pool, kube, 'api');
+  const use = async (git: { url: string; branch: string; path?: string }) => {
+    await kube.mergePatch<App>(ref, { spec: { git } });
+    await projectGitSource(pool, app.id, git);
+  };
+  const process = createPollingProcessor({ pool, kube, env: globalThis.process.env, random: () => 0.5 });
+  const poll = async () => {
+    const attempt: Attempt = {
+      ...{ recordId: app.id, attempt: 1, last: false, signal: new AbortController().signal, log: silentLog },
+    };
+    return process(attempt);
+  };
+  const state = () => findGitSource(pool, app.id);
+  return { pool, kube, app, server, use, poll, state };
+}
+
+t.test('a commit that is new on the branch is deployed once', async (t) => {
+  const { app, server, use, poll, state } = await world(t);
+  const first = server.push({ 'a.txt': '1' });
+  await use({ url: server.url(), branch: 'main' });
+  const outcome = await poll();
+  t.match(outcome, { again: Date });
+  t.match(await app.history(), [{ trigger: 'git', state: 'accepted', commit: first, image: '' }]);
+  t.match(await state(), { commit: first, error: null, failures: 0 });
+  await poll();
+  t.equal((await app.history()).length, 1, 'nothing is new');
+  const second = server.push({ 'a.txt': '2' });
+  server.push({ 'a.txt': '3' }, { branch: 'other' });
+  await poll();
+  t.match(
+    await app.history(),
+    [{ commit: second }, { commit: first, state: 'superseded' }],
+    'other branches do not count',
+  );
+  await use({ url: server.url(), branch: 'main', path: 'services' });
+  await poll();
+  t.equal((await app.history()).length, 3, 'a source that was changed is built whatever ran before');
+});
+
+t.test('what a webhook has deployed is not built again, and what it overtook is looked at once more', async (t) => {
+  const { app, pool, server, use, poll, state } = await world(t);
+  server.push({ 'a.txt': '1' });
+  await use({ url: server.url(), branch: 'main' });
+  await poll();
+  const pushed = server.push({ 'a.txt': '2' });
+  const webhook = (commit: string) =>
+    transaction(pool, (client) => acceptDeployment(client, { workloadId: app.id, trigger: 'webhook', commit }));
+  await webhook(pushed.slice(0, 12));
+  await poll();
+  t.equal((await app.history()).length, 2);
+  t.match(await state(), { commit: pushed });
+  const seen = server.push({ 'a.txt': '3' });
+  const newer = 'f'.repeat(40);
+  server.answer = (request) => {
+    server.answer = undefined;
+    void webhook(newer).then(() => request.resume());
+    return false;
+  };
+  await pool.query(`UPDATE deployments SET accepted_at = accepted_at - interval '1 minute'`);
+  await poll();
+  const history = await app.history();
+  t.match(history[0], { trigger: 'webhook', commit: newer }, `${seen} is older than what came meanwhile`);
+});
+
+t.test('a token goes to its server and nowhere else', async (t) => {
+  const { app, kube, server, use, poll, state } = await world(t, { token: secret });
+  server.push({ 'a.txt': '1' });
+  await use({ url: server.url(), branch: 'main' });
+  await poll();
+  t.match(await state(), { failures: 1, error: String, commit: null });
+  t.notMatch((await state())?.error, secret);
+  const object = (await app.object()) as Stored<App>;
+  await kube.create(ownedSecret(object, gitSecretName('api'), gitSecretData({ token: secret })));
+  await poll();
+  t.match(await state(), { failures: 0, error: null, commit: String });
+  t.equal((await app.history()).length, 1);
+  const other = await gitServer(t);
+  server.answer = (request, response) => {
+    response.writeHead(302, { location: other.url() + (request.url ?? '').replace('/shop/api.git', '') }).end();
+    return true;
+  };
+  await poll();
+  t.match(await state(), { failures: 1, error: /redirect|unable to access/i });
+  t.same(other.requests, [], 'a redirect is not followed');
+});
+
+t.test('a server that cannot be asked is told of, and asked less and less often', async (t) => {
+  const { pool, app, server, use, poll, state } = await world(t);
+  server.push({ 'a.txt': '1' });
+  await use({ url: server.url(), branch: 'nowhere' });
+  const wait = async () => {
+    const from = Date.now();
+    const outcome = await poll();
+    return outcome === 'done' ? 0 : Math.round((outcome.again.getTime() - from) / 60_000);
+  };
+  t.same([await wait(), await wait(), await wait()], [1, 2, 4]);
+  t.match(await state(), { failures: 3, error: 'The repository has no branch "nowhere".' });
+  await pool.query('UPDATE git_sources SET failures = 20');
+  t.equal(await wait(), 15);
+  t.same(await app.history(), []);
+  await projectGitSource(pool, app.id, undefined);
+  t.equal(await poll(), 'done', 'a source that was removed');
+  t.equal(await state(), undefined);
+});
+
+t.test('addresses inside are asked only when the platform’s admin opened them', async (t) => {
+  const { server, use, poll, state } = await world(t, { gitNetworks: [] });
+  server.push({ 'a.txt': '1' });
+  await use({ url: server.url(), branch: 'main' });
+  await poll();
+  t.match(await state(), { error: /is in no network that git may be fetched from/ });
+  t.same(server.requests, []);
+});
