@@ -84,7 +84,7 @@ const forbidden: [string, ProcessName[]][] = [
   ['delete /secrets', ['svc-controllers']],
   ['create /pods', []],
   ['create /pods/exec', []],
-  ['get /pods/log', ['console-api']],
+  ['get /pods/log', ['console-api', 'svc-workers']],
   ['create batch/jobs', ['svc-controllers']],
   ['delete /persistentvolumeclaims', ['svc-controllers']],
   ['create /serviceaccounts/token', []],
