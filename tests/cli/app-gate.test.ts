@@ -30,7 +30,7 @@ t.test('gate enable waits until the ingress was seen to demand a key, and says w
 
   routes[`GET ${path}`] = { body: unseen };
   t.match(await run(['app', 'gate', 'enable', 'api', '--timeout', '2s']), {
-    code: 1,
+    code: 3,
     stdout: '',
     stderr: /yet to take it up\. \(timeout\)\nhint: it goes on: svc app gate status api --project shop/,
   });
