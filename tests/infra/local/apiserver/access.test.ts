@@ -81,7 +81,9 @@ t.test('an account may do what the roles bound to it say, where they say it', as
 
 t.test("the platform's own roles hold", async (t) => {
   const api = await startApi(t);
-  await api.kube.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'svc-system' } });
+  for (const name of ['svc-system', 'svc-builds']) {
+    await api.kube.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+  }
   for (const object of accessManifests('svc-controllers')) await api.kube.create(object);
   const { body } = await api.ask('POST', tokenPath('svc-controllers', 'svc-system'), {});
   const controllers = api.as(String(body.status.token));
