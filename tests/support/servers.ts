@@ -1,10 +1,12 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { once } from 'node:events';
 import pg from 'pg';
+import { isPortFree } from '../../infra/local/free-port.ts';
 
 /**
  * Real PostgreSQL and Redis servers for one run of the test suite: `before.ts` starts them, `after.ts` ends them, and the
@@ -37,6 +39,17 @@ export async function freePort(): Promise<number> {
   await once(server, 'close');
   if (address === null || typeof address === 'string') throw new Error('no port');
   return address.port;
+}
+
+/** Below the numbers that the system gives to outgoing connections, and beside those of the embedded default. */
+const lasting = { first: 10_000, last: 15_999 };
+
+/** A free TCP port for a server that is stopped and started again: no outgoing connection gets it meanwhile. */
+async function lastingPort(): Promise<number> {
+  for (;;) {
+    const port = randomInt(lasting.first, lasting.last + 1);
+    if (await isPortFree(port)) return port;
+  }
 }
 
 /** Resolves once something accepts connections on the port. */
@@ -87,7 +100,7 @@ export async function startPostgres(
     const made = spawnSync(initdb, initArgs, { cwd: tmpdir(), encoding: 'utf8' });
     if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`);
   }
-  const port = chosen ?? (await freePort());
+  const port = chosen ?? (await lastingPort());
   const [postgres, args] = asPostgres(join(binaries, 'postgres'), [
     ...['-D', data, '-p', String(port), '-k', data, '-c', 'listen_addresses=127.0.0.1', '-c', 'max_connections=300'],
     ...['-c', 'fsync=off', '-c', 'full_page_writes=off', '-c', `synchronous_commit=${survivesKill ? 'on' : 'off'}`],
@@ -123,7 +136,7 @@ async function untilAnswering(url: string): Promise<void> {
 export async function startRedis(folder: string, port?: number): Promise<{ port: number; pid: number; url: string }> {
   const data = join(folder, 'redis');
   mkdirSync(data, { recursive: true });
-  const chosen = port ?? (await freePort());
+  const chosen = port ?? (await lastingPort());
   const child = spawn(
     'redis-server',
     [
