@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 /** Runs the command line as a user would and passes on what it says. @throws Error with all of it when it fails */
 export async function runSvc(args: readonly string[], log: (line: string) => void): Promise<void> {
-  const main = join(import.meta.dirname, '../cli/main.ts');
+  const main = join(import.meta.dirname, '../cli/svc.js');
   const child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
   let said = '';
   const take = (chunk: Buffer) => {

@@ -24,7 +24,7 @@ export interface Transcript {
 export function createTranscript(options: { info: RunInfo; home: string; print: (text: string) => void }): Transcript {
   const { info, home } = options;
   const env = { XDG_CONFIG_HOME: home, SVC_API: info.api, NO_COLOR: '1' };
-  const runSvc = (args: string[], input?: string) => run(process.execPath, ['cli/main.ts', ...args], { env, input });
+  const runSvc = (args: string[], input?: string) => run(process.execPath, ['cli/svc.js', ...args], { env, input });
   const send = (url: string, request: IngressRequest) => requestThroughIngress(info.ingress, url, request);
   let markdown = '';
   const emit = (shown: string) => {

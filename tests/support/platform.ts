@@ -46,7 +46,7 @@ export async function runningPlatform(): Promise<Platform> {
   mkdirSync(config, { recursive: true });
   const env = { XDG_CONFIG_HOME: config, SVC_API: info.api, NO_COLOR: '1' };
   const errorBodies: string[] = [];
-  const svc = (args: string[], input?: string) => run(process.execPath, ['cli/main.ts', ...args], { env, input });
+  const svc = (args: string[], input?: string) => run(process.execPath, ['cli/svc.js', ...args], { env, input });
   const ok = async (args: string[], input?: string) => {
     const ended = await svc(args, input);
     if (ended.code !== 0) throw new Error(`svc ${args.join(' ')} ended with ${ended.code}: ${ended.stderr}`);

@@ -54,7 +54,7 @@ t.test('svc install run again changes nothing', async (t) => {
   };
   const port = new URL(platform.info.api).port;
   const again = await run(process.execPath, [
-    ...['cli/main.ts', 'install', '--kubeconfig', platform.info.kubeconfig],
+    ...['cli/svc.js', 'install', '--kubeconfig', platform.info.kubeconfig],
     ...['--apps-domain', platform.info.appsDomain, '--cluster', 'local'],
     ...['--scheme', 'http', '--public-port', port, '--entry-point', 'web'],
     ...['--image-platform', imageOf('console-api'), '--image-function-node', spec.runtimeImages.node],
