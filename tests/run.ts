@@ -26,7 +26,7 @@ if (fast || whyNot) {
   });
 }
 
-await suite.tests('unit and integration tests', ['--jobs=2'], cluster?.env ?? {});
+await suite.tests('unit and integration tests', ['--jobs=2', '--timeout=1500'], cluster?.env ?? {});
 if (cluster) {
   // At once: tests wait for their platform most of the time. The cluster's kubectl serves both.
   await Promise.all([endToEnd(suite, 'cluster', cluster.env), onEmbeddedDefault()]);
