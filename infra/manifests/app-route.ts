@@ -19,6 +19,9 @@ const claimedHeaders = ['X-Forwarded-Method', 'X-Forwarded-Uri'];
 /** An app that speaks HTTP/2 without TLS needs it to turn a request into a tunnel for requests that nobody checks. */
 const tunnelHeader = 'HTTP2-Settings';
 
+/** So many pods are asked before a request that no pod took is given up; where a rollout is cut off, one of them is new. */
+const attempts = 3;
+
 /** What an app's public route is made of. */
 export interface AppRouteInput {
   id: Id;
@@ -41,12 +44,17 @@ function metadata({ id, name, namespace }: AppRouteInput, objectName = name): Ob
 
 /**
  * The public route. Middlewares run in the order given: what clients may not send goes before the checker adds it, and
- * the security headers come first, so that the gate's denials carry them too. Pure.
+ * the security headers come first, so that the gate's denials carry them too. The retry is next to the pods, so that the
+ * checker counts a request once. Pure.
  */
 export function appRoute(input: AppRouteInput): KubeObject {
   const { name, hosts, entryPoints, gated } = input;
   const secured = appSecurity(input) !== undefined;
-  const middlewares = [...(secured ? [securityName(name)] : []), ...(gated ? [stripName(name), gateName(name)] : [])];
+  const middlewares = [
+    ...(secured ? [securityName(name)] : []),
+    ...(gated ? [stripName(name), gateName(name)] : []),
+    retryName(name),
+  ];
   return publicRoute({ metadata: metadata(input), hosts, entryPoints, service: { name, port: 80 }, middlewares });
 }
 
@@ -58,9 +66,23 @@ export function appSecurity(input: AppRouteInput): KubeObject | undefined {
     : responseHeaders(metadata(input, securityName(input.name)), headers);
 }
 
-/** The names of all Middlewares that an app may have; whether it has them depends on its settings. */
-export function appMiddlewareNames(app: string): { security: string; gate: readonly string[] } {
-  return { security: securityName(app), gate: [stripName(app), gateName(app)] };
+/**
+ * Asks another pod when the connection to one cannot be made, and in no other case: nothing is sent twice. A pod may end
+ * before the ingress hears of it, as when the API server is away in the middle of a rollout. Pure.
+ * https://doc.traefik.io/traefik/v3.6/reference/routing-configuration/http/middlewares/retry/
+ */
+export function appRetry(input: AppRouteInput): KubeObject {
+  return {
+    apiVersion: 'traefik.io/v1alpha1',
+    kind: 'Middleware',
+    metadata: metadata(input, retryName(input.name)),
+    spec: { retry: { attempts } },
+  };
+}
+
+/** The names of all Middlewares that an app may have; whether it has the optional ones depends on its settings. */
+export function appMiddlewareNames(app: string): { retry: string; security: string; gate: readonly string[] } {
+  return { retry: retryName(app), security: securityName(app), gate: [stripName(app), gateName(app)] };
 }
 
 /**
@@ -102,6 +124,10 @@ export function appMiddlewares(input: AppRouteInput): KubeObject[] {
 
 function securityName(app: string): string {
   return `${app}-security`;
+}
+
+function retryName(app: string): string {
+  return `${app}-retry`;
 }
 
 function stripName(app: string): string {

@@ -1,6 +1,7 @@
 import {
   appMiddlewareNames,
   appMiddlewares,
+  appRetry,
   appRoute,
   appSecurity,
   type AppRouteInput,
@@ -26,6 +27,7 @@ export function publicHosts(
 
 /** What the route is about to name is there before it: a route that names what is not there serves nothing. */
 export async function ensureMiddlewares(kube: KubeClient, app: Stored<App>, route: AppRouteInput): Promise<void> {
+  await ensureChild(kube, app, appRetry(route), { cached: true });
   const security = appSecurity(route);
   if (security) await ensureChild(kube, app, security, { cached: true });
   if (route.gated) for (const middleware of appMiddlewares(route)) await ensureChild(kube, app, middleware);

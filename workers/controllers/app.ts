@@ -254,10 +254,10 @@ function childRefs({ name, namespace }: WorkloadIdentity) {
   const ref = ({ apiVersion, kind }: { apiVersion: string; kind: string }, objectName = name) => ({
     ...{ apiVersion, kind, namespace, name: objectName },
   });
-  const { gate, security } = appMiddlewareNames(name);
+  const { gate, security, retry } = appMiddlewareNames(name);
   return [
     ref(kinds.IngressRoute),
-    ...[...gate, security].map((middleware) => ref(kinds.Middleware, middleware)),
+    ...[...gate, security, retry].map((middleware) => ref(kinds.Middleware, middleware)),
     ref(kinds.Service),
     ref(kinds.Deployment),
   ];

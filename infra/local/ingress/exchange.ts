@@ -33,6 +33,8 @@ export interface Answer {
   body: (Readable & { rawTrailers?: string[] }) | Buffer | string;
   /** The other end of a connection that has changed its protocol, and what came first on it. */
   tunnel?: { socket: Duplex; head: Buffer };
+  /** No connection to a pod could be made, so nothing was sent: the request may be given to another. */
+  unsent?: true;
 }
 
 /** Answers a request; rejects when it was aborted, or when there is nobody to answer it. */

@@ -3,7 +3,14 @@ import type { Logger } from 'pino';
 import type { Handler, Layer } from './exchange.ts';
 import { forwardAuthLayer } from './forward-auth.ts';
 import { canonicalName, type Headers } from './headers.ts';
-import { middlewareSpec, type ErrorsSpec, type HeadersSpec, type Middleware, type ServiceRef } from './objects.ts';
+import {
+  middlewareSpec,
+  type ErrorsSpec,
+  type HeadersSpec,
+  type Middleware,
+  type RetrySpec,
+  type ServiceRef,
+} from './objects.ts';
 import { proxied } from './upstream.ts';
 
 export interface LayerDependencies {
@@ -19,6 +26,7 @@ export function layerOf({ metadata, spec }: Middleware, { upstream, log }: Layer
   if ('errors' in read) {
     return errorPagesLayer(read.errors, proxied(upstream(metadata.namespace ?? '', read.errors.service)));
   }
+  if ('retry' in read) return retryLayer(read.retry);
   const { namespace, name } = read.forwardAuth.address;
   return forwardAuthLayer(read.forwardAuth, { checker: upstream(namespace, { name, port: 80 }), log });
 }
@@ -38,6 +46,16 @@ function change(headers: Headers, values: Readonly<Record<string, string>>): voi
     if (value === '') headers.delete(canonicalName(name));
     else headers.set(canonicalName(name), [value]);
   }
+}
+
+/** The Middleware `retry`: a request that no pod took goes to the next one, so often in all. */
+function retryLayer({ attempts }: RetrySpec): Layer {
+  return (next) => async (request) => {
+    for (let attempt = 1; ; attempt++) {
+      const answer = await next({ ...request, headers: new Map(request.headers) });
+      if (!answer.unsent || attempt === attempts) return answer;
+    }
+  };
 }
 
 /**

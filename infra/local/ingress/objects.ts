@@ -82,11 +82,16 @@ const errorsSpec = z.strictObject({
 
 export type ErrorsSpec = z.infer<typeof errorsSpec>;
 
+const retrySpec = z.strictObject({ attempts: z.int().min(1) });
+
+export type RetrySpec = z.infer<typeof retrySpec>;
+
 /** A Middleware: exactly one of those that are supported. */
 export const middlewareSpec = z.union([
   z.strictObject({ forwardAuth: forwardAuthSpec }),
   z.strictObject({ headers: headersSpec }),
   z.strictObject({ errors: errorsSpec }),
+  z.strictObject({ retry: retrySpec }),
 ]);
 
 export interface IngressRoute extends KubeObject {

@@ -48,12 +48,16 @@ function send(agent: Agent, endpoint: Endpoint, request: RouteRequest): Promise<
     const headers = ['Host', request.host, ...rawHeaders(request.headers), ...framing(request)];
     // A connection that changes its protocol is never given back.
     const outgoing = httpRequest({ ...endpoint, agent: !upgrade && agent, method, path, headers, signal });
+    let connected = false;
     const fail = (error?: NodeJS.ErrnoException) => {
       const reset = error?.code === 'ECONNRESET' || error?.code === 'EPIPE';
       // The pod had closed the kept connection already.
       const stale = outgoing.reusedSocket && reset && isRepeatable(request) && !signal.aborted;
       if (stale) resolve(send(agent, endpoint, request));
-      else reject(new UpstreamError('the pod gave no answer', badGateway(), error));
+      else {
+        const answer = connected ? badGateway() : { ...badGateway(), unsent: true as const };
+        reject(new UpstreamError('the pod gave no answer', answer, error));
+      }
     };
     // After the answer's beginning its stream tells of errors.
     outgoing.on('error', fail);
@@ -74,8 +78,13 @@ function send(agent: Agent, endpoint: Endpoint, request: RouteRequest): Promise<
       received.set('Connection', ['Upgrade']).set('Upgrade', [protocol]);
       resolve({ status: 101, headers: received, body: '', tunnel: { socket, head } });
     });
-    if (body) body.open().pipe(outgoing);
-    else outgoing.end();
+    const begin = () => {
+      connected = true;
+      if (body) body.open().pipe(outgoing);
+    };
+    // Before that the body stays unread, for another pod.
+    outgoing.once('socket', (socket) => (socket.connecting ? socket.once('connect', begin) : begin()));
+    if (!body) outgoing.end();
   });
 }
 

@@ -2,6 +2,7 @@ import t from 'tap';
 import {
   appMiddlewareNames,
   appMiddlewares,
+  appRetry,
   appRoute,
   appSecurity,
   type AppRouteInput,
@@ -28,12 +29,15 @@ const metadata = { name: 'api', namespace: 'shop-prod', labels };
 t.test('the route, without and with a gate', async (t) => {
   const rule = { kind: 'Rule', match: 'Host(`api--shop-prod.apps.test`)', services: [{ name: 'api', port: 80 }] };
   const route = { apiVersion: 'traefik.io/v1alpha1', kind: 'IngressRoute', metadata };
-  t.same(appRoute(input), { ...route, spec: { entryPoints: ['websecure'], routes: [rule] } });
+  t.same(appRoute(input), {
+    ...route,
+    spec: { entryPoints: ['websecure'], routes: [{ ...rule, middlewares: [{ name: 'api-retry' }] }] },
+  });
   t.same(appRoute({ ...input, gated: true }), {
     ...route,
     spec: {
       entryPoints: ['websecure'],
-      routes: [{ ...rule, middlewares: [{ name: 'api-gate-strip' }, { name: 'api-gate' }] }],
+      routes: [{ ...rule, middlewares: [{ name: 'api-gate-strip' }, { name: 'api-gate' }, { name: 'api-retry' }] }],
     },
   });
 });
@@ -124,7 +128,7 @@ t.test('the security headers', async (t) => {
 });
 
 t.test('the names under which an app has Middlewares are all known', async (t) => {
-  const made = [appSecurity({ ...input, security: { headers: true } }), ...appMiddlewares(input)];
-  const { security, gate } = appMiddlewareNames('api');
-  t.same([security, ...gate].sort(), made.map((object) => String(object?.metadata.name)).sort());
+  const made = [appSecurity({ ...input, security: { headers: true } }), ...appMiddlewares(input), appRetry(input)];
+  const { security, gate, retry } = appMiddlewareNames('api');
+  t.same([security, ...gate, retry].sort(), made.map((object) => String(object?.metadata.name)).sort());
 });

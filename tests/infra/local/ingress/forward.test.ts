@@ -5,7 +5,8 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import t from 'tap';
 import { createAddressMatcher } from '../../../../runtime/domain/address.ts';
-import { appHost, appObjects, createWorld, namespace, seenBy, type Test } from './world.ts';
+import { freePort } from '../../../support/servers.ts';
+import { appHost, appObjects, createWorld, namespace, seenBy, sliceOf, type Test } from './world.ts';
 
 /** A world with an open app. */
 async function openApp(test: Test, listener?: (request: IncomingMessage, response: ServerResponse) => void) {
@@ -318,4 +319,27 @@ t.test('stop lets a request under way end within its time, and cuts what is left
   t.equal(ends.filter(({ status }) => status === 'fulfilled').length, 1);
   await stopped;
   await t.rejects(world.ask(), { code: 'ECONNREFUSED' });
+});
+
+t.test('a request that a pod does not take goes to another, whole and once', async (t) => {
+  const bodies: string[] = [];
+  const take = async (request: IncomingMessage, response: ServerResponse) => {
+    const body = await text(request);
+    bodies.push(body);
+    if (body === 'cut') request.socket.destroy();
+    else response.end(body);
+  };
+  const world = await openApp(t, (request, response) => void take(request, response));
+  const gone = await freePort();
+  await world.put(sliceOf('api', namespace, gone));
+  const sent = Array.from({ length: 6 }, (_, index) => `body ${index}`);
+  for (const body of sent) t.match(await world.ask({ method: 'POST', body }), { status: 200, body });
+  t.same(bodies, sent);
+  t.match(await world.ask({ method: 'POST', body: 'cut' }), { status: 502 });
+  t.same(bodies, [...sent, 'cut'], 'what a pod has begun to read is not sent again');
+
+  world.pod.closeAllConnections();
+  world.pod.close();
+  await once(world.pod, 'close');
+  t.match(await world.ask({ method: 'POST', body: 'nobody' }), { status: 502 });
 });

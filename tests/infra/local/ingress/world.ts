@@ -10,7 +10,13 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { serviceNameLabel } from '../../../../infra/local/controllers/objects.ts';
 import { createIngress, type IngressOptions } from '../../../../infra/local/ingress/ingress.ts';
-import { appMiddlewares, appRoute, appSecurity, type AppRouteInput } from '../../../../infra/manifests/app-route.ts';
+import {
+  appMiddlewares,
+  appRetry,
+  appRoute,
+  appSecurity,
+  type AppRouteInput,
+} from '../../../../infra/manifests/app-route.ts';
 import type { KubeObject, Stored } from '../../../../runtime/contracts/kubernetes.ts';
 import { kinds, type ResourceKind } from '../../../../runtime/contracts/resources/kinds.ts';
 import { systemClock } from '../../../../runtime/domain/clock.ts';
@@ -43,7 +49,7 @@ export function appObjects(input: Partial<AppRouteInput> = {}): KubeObject[] {
     ...input,
   };
   const security = appSecurity(app);
-  return [appRoute(app), ...(security ? [security] : []), ...(app.gated ? appMiddlewares(app) : [])];
+  return [appRoute(app), appRetry(app), ...(security ? [security] : []), ...(app.gated ? appMiddlewares(app) : [])];
 }
 
 /** A Service and the slice of its only pod, at a port of this machine. */
