@@ -25,7 +25,7 @@ export interface Suite {
   tests(name: string, args: string[], env: NodeJS.ProcessEnv, beside?: string): Promise<void>;
   /** Does something that fails as a whole when it throws. @returns whether it was done */
   attempt(name: string, work: () => Promise<unknown>): Promise<boolean>;
-  /** Prints the last line, `N passed, N failed, N skipped`, and sets the exit code. */
+  /** Repeats what failed, prints the last line, `N passed, N failed, N skipped`, and sets the exit code. */
   end(): void;
 }
 
@@ -88,6 +88,12 @@ export function createSuite(): Suite {
     const seconds = ((performance.now() - started) / 1000).toFixed(0).padStart(5);
     process.stdout.write(`[${seconds} s] ${line}\n`);
   };
+  const faults: string[] = [];
+  const fault = (line: string) => {
+    totals.failed++;
+    faults.push(line);
+    say(line);
+  };
   return {
     totals,
     say,
@@ -95,10 +101,7 @@ export function createSuite(): Suite {
       say(name);
       const code = await run(program, args, {});
       if (code === 0) totals.passed++;
-      else {
-        totals.failed++;
-        say(`${name}: failed`);
-      }
+      else fault(`${name}: failed`);
     },
     async tests(name, args, env, beside) {
       await buildTap();
@@ -117,8 +120,11 @@ export function createSuite(): Suite {
           totals.skipped += Number(summary[4] ?? 0) + Number(summary[5] ?? 0);
         }
         // A failed assertion is shown with its details, up to the next result.
-        if (/^\s*not ok /.test(line)) failing = true;
-        else if (/^\s*ok /.test(line) || /^\s*# Subtest/.test(line)) failing = false;
+        if (/^\s*not ok /.test(line)) {
+          failing = true;
+          faults.push(`${label}${line}`);
+        }
+        if (/^\s*ok /.test(line) || /^\s*# Subtest/.test(line)) failing = false;
         if (failing || /^(not )?ok \d+ - /.test(line)) process.stdout.write(`${label}${line}\n`);
       };
       const tap = (folder?: string) =>
@@ -126,8 +132,11 @@ export function createSuite(): Suite {
       const code = beside === undefined ? await tap() : await inFolderBeside(tap);
       totals.failed += failed;
       if (!counted || (code !== 0 && failed === 0)) {
-        totals.failed++;
-        say(`${name}: tap ended with code ${code} before it could count`);
+        fault(
+          counted
+            ? `${name}: no test failed, and tap ended with code ${code}: what it does after the tests went wrong`
+            : `${name}: tap ended with code ${code} before it could count`,
+        );
       }
     },
     async attempt(name, work) {
@@ -136,12 +145,12 @@ export function createSuite(): Suite {
         await work();
         return true;
       } catch (error) {
-        totals.failed++;
-        say(`${name}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+        fault(`${name}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
         return false;
       }
     },
     end() {
+      if (faults.length > 0) process.stdout.write(`What failed, once more:\n${faults.join('\n')}\n`);
       process.stdout.write(`${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped\n`);
       process.exitCode = totals.failed > 0 ? 1 : 0;
     },

@@ -1,3 +1,3 @@
 import { endServers } from './servers.ts';
 
-endServers(process.ppid);
+await endServers(process.ppid);

@@ -159,9 +159,9 @@ export function endServer(pid: number, signal: NodeJS.Signals = 'SIGKILL'): void
   }
 }
 
-/** Kills a server, and resolves when all of its processes are gone: what they held is free. */
-export async function killServer(pid: number): Promise<void> {
-  endServer(pid);
+/** Ends a server, by default with SIGKILL, and resolves when its process group is gone: what it held is free. */
+export async function killServer(pid: number, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
+  endServer(pid, signal);
   for (;;) {
     try {
       process.kill(-pid, 0);
@@ -174,7 +174,7 @@ export async function killServer(pid: number): Promise<void> {
 
 /** Starts the servers of one run. */
 export async function startServers(runner: number): Promise<void> {
-  endAbandoned();
+  await endAbandoned();
   const folder = folderOf(runner);
   mkdirSync(folder, { recursive: true });
   const [postgres, redis] = await Promise.all([startPostgres(folder), startRedis(folder)]);
@@ -182,21 +182,22 @@ export async function startServers(runner: number): Promise<void> {
 }
 
 /** Ends the servers of one run and removes their files. */
-export function endServers(runner: number): void {
+export async function endServers(runner: number): Promise<void> {
   const folder = folderOf(runner);
   const file = join(folder, 'servers.json');
   if (existsSync(file)) {
-    const servers = JSON.parse(readFileSync(file, 'utf8')) as TestServers;
-    endServer(servers.postgres.pid);
-    endServer(servers.redis.pid);
+    const { postgres, redis } = JSON.parse(readFileSync(file, 'utf8')) as TestServers;
+    // PostgreSQL's processes are in groups of their own and write until they end: after SIGQUIT, the immediate shutdown,
+    // it waits for them (https://www.postgresql.org/docs/15/server-shutdown.html).
+    await Promise.all([killServer(postgres.pid, 'SIGQUIT'), killServer(redis.pid)]);
   }
   rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
 }
 
 /** A run that was killed leaves its servers behind; the next one ends them. */
-function endAbandoned(): void {
+async function endAbandoned(): Promise<void> {
   for (const name of readdirSync(tmpdir()).filter((entry) => entry.startsWith(prefix))) {
     const runner = Number(name.slice(prefix.length));
-    if (Number.isInteger(runner) && !existsSync(`/proc/${runner}`)) endServers(runner);
+    if (Number.isInteger(runner) && !existsSync(`/proc/${runner}`)) await endServers(runner);
   }
 }
