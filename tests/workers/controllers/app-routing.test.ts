@@ -128,7 +128,7 @@ t.test('with a gate every host is asked, and a new one makes the app prove itsel
   t.equal((await pass()).app?.status?.gate, 'applying');
   t.same(
     ruleOf(kube).middlewares,
-    ['api-gate-strip', 'api-gate'],
+    ['api-gate-strip', 'api-gate', 'api-retry'],
     'and the new host is behind the gate from the start',
   );
   await clock.advance(500);
@@ -144,13 +144,16 @@ t.test('with a gate every host is asked, and a new one makes the app prove itsel
 
 t.test('the security headers are there before the route names them, and go after it has let them go', async (t) => {
   const { kube, change, pass, order } = await routed(t, {});
-  t.same([ruleOf(kube).middlewares, kube.all(kinds.Middleware)], [[], []], 'an app that says nothing of them');
+  const named = () => kube.all(kinds.Middleware).map(({ metadata: { name } }) => name);
+  t.same([ruleOf(kube).middlewares, named()], [['api-retry'], ['api-retry']], 'an app that says nothing of them');
   order.length = 0;
   await change({ security: { headers: true } });
   await pass();
   t.same(order, ['project gated=false', 'create Middleware api-security', 'replace IngressRoute api']);
-  t.same(ruleOf(kube).middlewares, ['api-security']);
-  const sent = () => kube.all<HeadersMiddleware>(kinds.Middleware)[0]?.spec.headers.customResponseHeaders ?? {};
+  t.same(ruleOf(kube).middlewares, ['api-security', 'api-retry']);
+  const sent = () =>
+    kube.all<HeadersMiddleware>(kinds.Middleware).find(({ metadata: { name } }) => name === 'api-security')?.spec
+      .headers.customResponseHeaders ?? {};
   t.equal(sent()['X-Frame-Options'], 'SAMEORIGIN');
   t.notHas(sent(), 'Content-Security-Policy');
   order.length = 0;
@@ -165,11 +168,11 @@ t.test('the security headers are there before the route names them, and go after
   t.same(order, ['project gated=false', 'replace IngressRoute api']);
   await pass();
   t.same(order.slice(2), ['project gated=false', 'delete Middleware api-security']);
-  t.same(kube.all(kinds.Middleware), []);
+  t.same(named(), ['api-retry']);
 
   await change({ security: { csp: ['a.example.com; script-src *'] } });
   await t.rejects(pass(), { code: 'invalid_value' });
-  t.same(ruleOf(kube).middlewares, []);
+  t.same(ruleOf(kube).middlewares, ['api-retry']);
 });
 
 t.test('an app that goes gives every host back, promised ones too, and leaves no Middleware', async (t) => {
@@ -177,7 +180,7 @@ t.test('an app that goes gives every host back, promised ones too, and leaves no
     ...{ extraHosts: ['example.com', 'www.example.com'], security: { headers: true } },
     gate: { enabled: true },
   });
-  t.equal(kube.all(kinds.Middleware).length, 3);
+  t.equal(kube.all(kinds.Middleware).length, 4);
   await claimHostAhead(kube, await app(), 'new.example.com', new Date(clock.now().getTime() + 60_000));
   await kube.delete({ apiVersion: 'platform.svc/v1', kind: 'App', namespace: 'shop-prod', name: 'api' });
   await pass();
