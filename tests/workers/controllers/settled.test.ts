@@ -109,7 +109,7 @@ t.test('a pass over an app or a function that is as it should be reads nothing b
     await settleDeployments(kube);
   }
   t.match(kube.all<App>(kinds.App)[0]?.status, { phase: 'running', release: { phase: 'available' } });
-  t.equal(kube.all(kinds.Middleware).length, 1);
+  t.equal(kube.all(kinds.Middleware).length, 2);
 
   for (const kind of Object.keys(specs)) {
     const before = kube.calls.length;
