@@ -28,6 +28,8 @@ export function traefikParameters(ports: IngressPorts): string[] {
     '--entryPoints.websecure.http.tls=true',
     `--entryPoints.traefik.address=127.0.0.1:${ports.admin}`,
     '--providers.kubernetescrd=true',
+    // By default 30 s: so long a request would wait for a pod whose address is gone, before it goes to the next one.
+    '--serversTransport.forwardingTimeouts.dialTimeout=3s',
     '--ping=true',
     '--accesslog=true',
     '--log.level=INFO',
