@@ -10,7 +10,7 @@ import { buildDigest, tools } from '../../../../infra/testcluster/binaries.ts';
 import { defaultHome, layoutOf } from '../../../../infra/testcluster/settings.ts';
 import type { KubeObject } from '../../../../runtime/contracts/kubernetes.ts';
 import { freePort, untilListening } from '../../../support/servers.ts';
-import { appHost, appObjects, createWorld, echo, type Test } from './world.ts';
+import { appHost, appObjects, createWorld, echo, namespace, sliceOf, type Test } from './world.ts';
 
 /** The same requests to this ingress and to the Traefik of the test cluster, where that is built: nothing may differ. */
 const binary = traefikBinary();
@@ -27,7 +27,7 @@ function traefikBinary(): string {
 async function startTraefik(
   test: Test & Pick<typeof tap, 'testdir'>,
   objects: KubeObject[],
-  ports: { app: number; authz: number },
+  ports: { app: readonly number[]; authz: number },
 ) {
   const middlewares = Object.fromEntries(
     objects.filter(({ kind }) => kind === 'Middleware').map(({ metadata, spec }) => [metadata.name, spec]),
@@ -40,7 +40,7 @@ async function startTraefik(
     http: {
       middlewares,
       routers: { app: { rule: match, service: 'app', middlewares: names.map(({ name }) => name) } },
-      services: { app: { loadBalancer: { servers: [{ url: `http://127.0.0.1:${ports.app}` }] } } },
+      services: { app: { loadBalancer: { servers: ports.app.map((port) => ({ url: `http://127.0.0.1:${port}` })) } } },
     },
   };
   const written = JSON.stringify(dynamic).replace(/http:\/\/svc-authz\.[^/]*/, `http://127.0.0.1:${ports.authz}`);
@@ -154,8 +154,15 @@ const heads = [
   `GET /?a;b=%zz HTTP/1.1\r\nHost: ${appHost}`,
 ];
 
-/** Sends everything through both, and compares what came of it: at the client, the app and the checker. */
-async function compare(t: Test & Pick<typeof tap, 'testdir' | 'same' | 'equal'>, objects: KubeObject[]): Promise<void> {
+/**
+ * Sends everything through both, and compares what came of it: at the client, the app and the checker.
+ * @param gone a port of the app where nobody listens any more
+ */
+async function compare(
+  t: Test & Pick<typeof tap, 'testdir' | 'same' | 'equal' | 'not'>,
+  objects: KubeObject[],
+  gone: readonly number[] = [],
+): Promise<void> {
   const world = await createWorld(t);
   const seen: { app: IncomingMessage[]; authz: IncomingMessage[] } = { app: [], authz: [] };
   const app = await world.serve('api', 'shop-prod', (request, response) => {
@@ -175,8 +182,8 @@ async function compare(t: Test & Pick<typeof tap, 'testdir' | 'same' | 'equal'>,
     response.setHeader('X-Svc-Key-Prefix', 'abcdefgh').setHeader('X-Other', 'x').setHeader('RateLimit', ['a', 'b']);
     response.writeHead(passes ? 200 : 401, { 'Content-Type': 'application/json', Connection: 'close' }).end('{"no":1}');
   });
-  await world.put(...objects);
-  const traefik = await startTraefik(t, objects, { app: app.port, authz: authz.port });
+  await world.put(...objects, ...gone.map((port) => sliceOf('api', namespace, port)));
+  const traefik = await startTraefik(t, objects, { app: [app.port, ...gone], authz: authz.port });
 
   const outcome = async (port: number, { method = 'GET', path = '/', headers = {}, body }: Sent) => {
     seen.app = [];
@@ -212,6 +219,7 @@ async function compare(t: Test & Pick<typeof tap, 'testdir' | 'same' | 'equal'>,
   while ((await outcome(traefik, {})).status === 404) await new Promise((resolve) => setTimeout(resolve, 50));
   for (const request of requests) {
     const expected = await outcome(traefik, request);
+    t.not(expected.status, 502, 'a pod takes it');
     t.same(await outcome(world.port, request), expected, JSON.stringify(request));
   }
 
@@ -227,6 +235,8 @@ const objects = appObjects({ gated: true, security: { headers: true, csp: [] } }
 const unbuilt = { skip: !existsSync(binary) && 'Traefik is not built' };
 
 tap.test('requests and answers are as Traefik passes them', unbuilt, (t) => compare(t, objects));
+
+tap.test('so they are where a pod has gone', unbuilt, async (t) => compare(t, objects, [await freePort()]));
 
 tap.test('so they are with headers that come and go', unbuilt, (t) => {
   const specs: Record<string, unknown> = {
