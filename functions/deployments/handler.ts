@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { accept } from '../../runtime/host/accept.ts';
+import { pageOfRows } from '../../runtime/host/page.ts';
 import { route, sessionOf, type Route } from '../../runtime/host/route.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { listProjectDeployments } from '../../runtime/records/deployment-lists.ts';
@@ -36,8 +37,7 @@ export function createDeploymentRoutes({ kube, pool, baseUrl }: DeploymentDepend
           ...filters,
           ...{ limit: limit + 1, before: cursor },
         });
-        const items = found.slice(0, limit).map(deploymentToView);
-        return { status: 200, body: { items, ...(found.length > limit && { nextCursor: items.at(-1)?.id }) } };
+        return { status: 200, body: pageOfRows(found, limit, { cursorOf: ({ id }) => id, toItem: deploymentToView }) };
       },
     }),
     route({

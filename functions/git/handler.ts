@@ -11,6 +11,7 @@ import { findApp, findLivingApp } from '../../runtime/host/app-request.ts';
 import { readBuildLog } from '../../runtime/host/build-log.ts';
 import { gitSecretData, gitSecretName, readGitSecret } from '../../runtime/host/git-credentials.ts';
 import { changeOwnedSecret } from '../../runtime/host/owned-secret.ts';
+import { pageOfRows } from '../../runtime/host/page.ts';
 import { route, sessionOf, type Route, type RouteRequest } from '../../runtime/host/route.ts';
 import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
 import { resolveEnvironment } from '../../runtime/kube/environments.ts';
@@ -164,13 +165,10 @@ export function createGitRoutes({ kube, pool, baseUrl }: GitDependencies): Route
       summary: 'Lists the builds of an environment, the newest first.',
       async handle({ params, query }) {
         const { namespace } = await resolveEnvironment(kube, params.project, query.environment);
-        const found = await listBuilds(pool, namespace, { limit: query.limit + 1, before: query.cursor });
-        const items = found.slice(0, query.limit);
-        const last = items.at(-1);
-        return {
-          status: 200,
-          body: { items, ...(found.length > query.limit && last && { nextCursor: last.deploymentId }) },
-        };
+        const { limit, cursor } = query;
+        const found = await listBuilds(pool, namespace, { limit: limit + 1, before: cursor });
+        const page = pageOfRows(found, limit, { cursorOf: ({ deploymentId }) => deploymentId, toItem: (build) => build });
+        return { status: 200, body: page };
       },
     }),
     route({

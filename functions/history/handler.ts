@@ -4,6 +4,7 @@ import type { Id } from '../../runtime/domain/ids.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { findApp, findLivingApp } from '../../runtime/host/app-request.ts';
 import { accept } from '../../runtime/host/accept.ts';
+import { pageOfRows } from '../../runtime/host/page.ts';
 import { route, sessionOf, type Route } from '../../runtime/host/route.ts';
 import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
@@ -65,15 +66,7 @@ export function createHistoryRoutes(dependencies: HistoryDependencies): Route[] 
         const { limit, cursor } = request.query;
         const { app } = await findApp(kube, request);
         const found = await listDeployments(pool, workloadIdOf(app), { limit: limit + 1, before: cursor });
-        const shown = found.slice(0, limit);
-        const last = shown.at(-1);
-        return {
-          status: 200,
-          body: {
-            items: shown.map(deploymentToView),
-            ...(found.length > limit && last && { nextCursor: last.id }),
-          },
-        };
+        return { status: 200, body: pageOfRows(found, limit, { cursorOf: ({ id }) => id, toItem: deploymentToView }) };
       },
     }),
     route({

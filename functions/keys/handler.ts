@@ -8,6 +8,7 @@ import {
   type LocatedKey,
   type LocateKeyDependencies,
 } from '../../runtime/host/locate-key.ts';
+import { pageOfRows } from '../../runtime/host/page.ts';
 import { route, sessionOf, type Route } from '../../runtime/host/route.ts';
 import { listKeys } from '../../runtime/records/keys.ts';
 import { sumUsage } from '../../runtime/records/usage.ts';
@@ -73,13 +74,14 @@ export function createKeyRoutes(dependencies: KeyDependencies): Route[] {
     async handle({ params, query }) {
       const environment = await resolveEnvironment(params.project, query.environment);
       const { limit, cursor } = query;
-      // One more than asked for tells whether there is a next page.
       const records = await listKeys(pool, environment.environmentId, { limit: limit + 1, before: cursor });
-      const shown = records.slice(0, limit);
-      const usage = await usageOf(shown.map(({ id }) => id));
+      const usage = await usageOf(records.map(({ id }) => id));
       const now = clock.now();
-      const items = shown.map((record) => toView({ record, environment }, usage.get(record.id), now));
-      return { status: 200, body: { items, ...(records.length > limit && { nextCursor: items.at(-1)?.id }) } };
+      const page = pageOfRows(records, limit, {
+        cursorOf: ({ id }) => id,
+        toItem: (record) => toView({ record, environment }, usage.get(record.id), now),
+      });
+      return { status: 200, body: page };
     },
   });
 

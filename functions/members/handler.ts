@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import type { MemberView } from '../../runtime/contracts/api/members.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
+import { pageOfRows } from '../../runtime/host/page.ts';
 import { projectIdOf, route, sessionOf, type Route, type RouteRequest } from '../../runtime/host/route.ts';
 import { listMembers, removeMember, setMember, type Member } from '../../runtime/records/members.ts';
 import { findUserByEmail, findUserById, type User } from '../../runtime/records/users.ts';
@@ -40,8 +41,7 @@ export function createMemberRoutes({ pool }: { pool: Pool }): Route[] {
       async handle(request) {
         const { limit, cursor } = request.query;
         const members = await listMembers(pool, projectIdOf(request), { limit: limit + 1, after: cursor });
-        const items = members.slice(0, limit).map(toView);
-        return { status: 200, body: { items, ...(members.length > limit && { nextCursor: items.at(-1)?.email }) } };
+        return { status: 200, body: pageOfRows(members, limit, { cursorOf: ({ email }) => email, toItem: toView }) };
       },
     }),
     route({

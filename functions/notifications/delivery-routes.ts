@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
+import { pageOfRows } from '../../runtime/host/page.ts';
 import { route, sessionOf, type Route, type RouteReply, type RouteRequest } from '../../runtime/host/route.ts';
 import { findDelivery, insertTest, listAttempts, listDeliveries, redeliver, type DeliveryRow } from './deliveries.ts';
 import { getDeliverySchema, listDeliveriesSchema, redeliverSchema, testNotificationSchema } from './schema.ts';
@@ -61,8 +62,7 @@ export function deliveryRoutes({ pool, baseUrl, find }: DeliveryRouteDependencie
         const { limit, cursor } = request.query;
         const target = await find(request);
         const found = await listDeliveries(pool, target.id, { limit: limit + 1, before: cursor });
-        const items = found.slice(0, limit).map(deliveryToView);
-        return { status: 200, body: { items, ...(found.length > limit && { nextCursor: items.at(-1)?.id }) } };
+        return { status: 200, body: pageOfRows(found, limit, { cursorOf: ({ id }) => id, toItem: deliveryToView }) };
       },
     }),
     route({

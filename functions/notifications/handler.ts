@@ -5,6 +5,7 @@ import { notificationEvents, notificationSecretContext } from '../../runtime/dom
 import { Problem } from '../../runtime/domain/problem.ts';
 import { seal, type KeyRing } from '../../runtime/domain/sealed.ts';
 import { newWebhookSecret } from '../../runtime/domain/standard-webhooks.ts';
+import { pageOfRows } from '../../runtime/host/page.ts';
 import { projectIdOf, route, sessionOf, type Route, type RouteRequest } from '../../runtime/host/route.ts';
 import { checkReceiver } from './check.ts';
 import { deliveryRoutes } from './delivery-routes.ts';
@@ -95,8 +96,7 @@ export function createNotificationRoutes(dependencies: NotificationDependencies)
       async handle(request) {
         const { limit, cursor } = request.query;
         const found = await listTargets(pool, projectIdOf(request), { limit: limit + 1, after: cursor });
-        const items = found.slice(0, limit).map(targetToView);
-        return { status: 200, body: { items, ...(found.length > limit && { nextCursor: items.at(-1)?.name }) } };
+        return { status: 200, body: pageOfRows(found, limit, { cursorOf: ({ name }) => name, toItem: targetToView }) };
       },
     }),
     route({

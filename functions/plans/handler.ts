@@ -5,6 +5,7 @@ import type { Id } from '../../runtime/domain/ids.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { transaction } from '../../runtime/db/pool.ts';
 import { auditKeys, differences } from '../../runtime/host/key-audit.ts';
+import { pageOfRows } from '../../runtime/host/page.ts';
 import { route, type Route } from '../../runtime/host/route.ts';
 import { readFeedVersion } from '../../runtime/records/gate.ts';
 import {
@@ -113,10 +114,9 @@ export function createPlanRoutes({ pool, resolveEnvironment, projectEnvironments
     async handle({ params, query }) {
       const environment = await resolveEnvironment(params.project, query.environment);
       const { limit, cursor } = query;
-      // One more than asked for tells whether there is a next page.
       const plans = await listPlans(pool, environment.environmentId, { limit: limit + 1, before: cursor });
-      const items = plans.slice(0, limit).map((plan) => toView(plan, environment));
-      return { status: 200, body: { items, ...(plans.length > limit && { nextCursor: items.at(-1)?.id }) } };
+      const page = pageOfRows(plans, limit, { cursorOf: ({ id }) => id, toItem: (plan) => toView(plan, environment) });
+      return { status: 200, body: page };
     },
   });
 

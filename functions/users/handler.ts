@@ -5,6 +5,7 @@ import type { Clock } from '../../runtime/domain/clock.ts';
 import { newId } from '../../runtime/domain/ids.ts';
 import { checkPassword, generatePassword } from '../../runtime/domain/password.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
+import { pageOfRows } from '../../runtime/host/page.ts';
 import { route, sessionOf, type Route, type RouteRequest } from '../../runtime/host/route.ts';
 import {
   deleteUser,
@@ -109,8 +110,7 @@ export function createUserRoutes({ pool, clock, passwords, loginLimit }: UserDep
       summary: 'Lists the users by address.',
       async handle({ query: { limit, cursor } }) {
         const users = await listUsers(pool, { limit: limit + 1, after: cursor });
-        const items = users.slice(0, limit).map(toView);
-        return { status: 200, body: { items, ...(users.length > limit && { nextCursor: items.at(-1)?.email }) } };
+        return { status: 200, body: pageOfRows(users, limit, { cursorOf: ({ email }) => email, toItem: toView }) };
       },
     }),
     route({

@@ -4,6 +4,7 @@ import type { DeliveryItem, DeliveryView } from '../../runtime/contracts/api/web
 import { newId, type Id } from '../../runtime/domain/ids.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { findApp, findLivingApp, type AppRequest } from '../../runtime/host/app-request.ts';
+import { pageOfRows } from '../../runtime/host/page.ts';
 import { route, sessionOf, type Route } from '../../runtime/host/route.ts';
 import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
@@ -86,10 +87,7 @@ export function createDeliveryRoutes({ kube, pool }: DeliveryDependencies): Rout
         const { limit, cursor } = request.query;
         const { app } = await findApp(kube, request);
         const found = await listDeliveries(pool, workloadIdOf(app), { limit: limit + 1, before: cursor });
-        const shown = found.slice(0, limit);
-        const last = shown.at(-1);
-        const next = found.length > limit && last ? { nextCursor: last.id } : {};
-        return { status: 200, body: { items: shown.map(toItem), ...next } };
+        return { status: 200, body: pageOfRows(found, limit, { cursorOf: ({ id }) => id, toItem }) };
       },
     }),
     route({

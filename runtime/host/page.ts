@@ -25,3 +25,21 @@ export function pageOf<Item>(
     ...(rest.length > limit && last && { nextCursor: last.key }),
   };
 }
+
+/**
+ * The page of rows that a query found in their order after the cursor, when it was asked for one more than `limit`: that
+ * one tells whether there is a next page.
+ * @param cursorOf the key by which the query goes on after a row
+ */
+export function pageOfRows<Row, Item>(
+  rows: readonly Row[],
+  limit: number,
+  { cursorOf, toItem }: { cursorOf: (row: Row) => string; toItem: (row: Row) => Item },
+): Page<Item> {
+  const shown = rows.slice(0, limit);
+  const last = shown.at(-1);
+  return {
+    items: shown.map((row) => toItem(row)),
+    ...(rows.length > limit && last !== undefined && { nextCursor: cursorOf(last) }),
+  };
+}
