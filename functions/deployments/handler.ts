@@ -1,13 +1,11 @@
 import type { Pool } from 'pg';
-import { z } from 'zod';
-import { Problem } from '../../runtime/domain/problem.ts';
 import { accept } from '../../runtime/host/accept.ts';
 import { pageOfRows } from '../../runtime/host/page.ts';
+import { findDeployment } from '../../runtime/host/project-deployment.ts';
 import { route, sessionOf, type Route } from '../../runtime/host/route.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { listProjectDeployments } from '../../runtime/records/deployment-lists.ts';
 import { deploymentToView } from '../../runtime/records/deployment-view.ts';
-import { getDeployment } from '../../runtime/records/deployments.ts';
 import { readDeploymentLogs } from './logs.ts';
 import { preparePromotion } from './promote.ts';
 import { deploymentLogsSchema, listDeploymentsSchema, promoteSchema } from './schema.ts';
@@ -48,10 +46,7 @@ export function createDeploymentRoutes({ kube, pool, baseUrl }: DeploymentDepend
       tag,
       summary: 'Shows what a deployment printed: its build, and its pods as far as they are still there.',
       async handle({ params: { project, id }, query }) {
-        const found = z.uuid().safeParse(id).success ? await getDeployment(pool, id) : undefined;
-        if (found?.project !== project) {
-          throw new Problem('not_found', `The project "${project}" has no deployment of this id.`);
-        }
+        const found = await findDeployment(pool, project, id);
         return { status: 200, body: await readDeploymentLogs({ pool, kube }, found, query.tail) };
       },
     }),

@@ -1,5 +1,4 @@
 import type { Pool } from 'pg';
-import { z } from 'zod';
 import type { GitSourceView } from '../../runtime/contracts/api/git.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
@@ -12,12 +11,12 @@ import { readBuildLog } from '../../runtime/host/build-log.ts';
 import { gitSecretData, gitSecretName, readGitSecret } from '../../runtime/host/git-credentials.ts';
 import { changeOwnedSecret } from '../../runtime/host/owned-secret.ts';
 import { pageOfRows } from '../../runtime/host/page.ts';
+import { findDeployment } from '../../runtime/host/project-deployment.ts';
 import { route, sessionOf, type Route, type RouteRequest } from '../../runtime/host/route.ts';
 import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
 import { resolveEnvironment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { findBuildLog } from '../../runtime/records/build-logs.ts';
-import { getDeployment } from '../../runtime/records/deployments.ts';
 import { findGitSource, hastenPoll } from '../../runtime/records/git-sources.ts';
 import {
   buildGitSchema,
@@ -180,11 +179,7 @@ export function createGitRoutes({ kube, pool, baseUrl }: GitDependencies): Route
       summary:
         'Follows what the build of a deployment printed, while it goes on: from `offset`, which each answer moves on.',
       async handle({ params: { project, id }, query: { offset } }) {
-        const found = z.uuid().safeParse(id).success ? await getDeployment(pool, id) : undefined;
-        // An environment's name has no hyphen, so the namespace splits in one way only (decision 0001).
-        if (!found || found.namespace.slice(0, found.namespace.lastIndexOf('-')) !== project) {
-          throw new Problem('not_found', `The project "${project}" has no deployment of this id.`);
-        }
+        const found = await findDeployment(pool, project, id);
         const builds = (found.state === 'accepted' || found.state === 'building') && found.image === '';
         // The pods know more than what was kept of them, until they go.
         const live = builds ? await readBuildLog(kube, found.id) : undefined;

@@ -1,16 +1,15 @@
 import type { Pool, PoolClient } from 'pg';
-import { z } from 'zod';
 import type { Id } from '../../runtime/domain/ids.ts';
-import { Problem } from '../../runtime/domain/problem.ts';
 import { findApp, findLivingApp } from '../../runtime/host/app-request.ts';
 import { accept } from '../../runtime/host/accept.ts';
 import { pageOfRows } from '../../runtime/host/page.ts';
+import { findDeployment, lookUpDeployment } from '../../runtime/host/project-deployment.ts';
 import { route, sessionOf, type Route } from '../../runtime/host/route.ts';
 import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { cancelDeployment } from '../../runtime/records/deployment-returns.ts';
 import { deploymentToView } from '../../runtime/records/deployment-view.ts';
-import { getDeployment, listDeployments, rollbackTarget, type Deployment } from '../../runtime/records/deployments.ts';
+import { listDeployments, rollbackTarget } from '../../runtime/records/deployments.ts';
 import { invalidWebhookToken } from '../../runtime/records/webhooks.ts';
 import { checkRestorable } from './restore.ts';
 import { cancelSchema, deploymentSchema, historySchema, rollbackSchema } from './schema.ts';
@@ -32,11 +31,6 @@ export interface HistoryDependencies {
 const tag = 'history';
 const path = '/projects/:project/apps/:app';
 
-/** An environment's name has no hyphen, so the namespace splits in one way only (decision 0001). */
-function projectOf(namespace: string): string {
-  return namespace.slice(0, namespace.lastIndexOf('-'));
-}
-
 /** Waits for whoever deploys the app right now, so that the target is judged by what is there when this is accepted. */
 async function lockApp(client: PoolClient, workloadId: Id): Promise<void> {
   await client.query('SELECT 1 FROM workloads WHERE id = $1 FOR UPDATE', [workloadId]);
@@ -45,14 +39,6 @@ async function lockApp(client: PoolClient, workloadId: Id): Promise<void> {
 /** What was deployed, how it ended, and the way back (spec.md §2.4). */
 export function createHistoryRoutes(dependencies: HistoryDependencies): Route[] {
   const { kube, pool, verifyToken, baseUrl } = dependencies;
-
-  /** A deployment of an app of this project. */
-  const lookUp = async (project: string, id: string): Promise<Deployment | undefined> => {
-    const found = z.uuid().safeParse(id).success ? await getDeployment(pool, id) : undefined;
-    return found && projectOf(found.namespace) === project ? found : undefined;
-  };
-  const nothing = (project: string) =>
-    new Problem('not_found', `The project "${project}" has no deployment of this id.`);
 
   return [
     route({
@@ -121,10 +107,9 @@ export function createHistoryRoutes(dependencies: HistoryDependencies): Route[] 
       async handle(request) {
         const { project, id } = request.params;
         const actor = sessionOf(request).email;
-        if (!(await lookUp(project, id))) throw nothing(project);
+        await findDeployment(pool, project, id);
         const { returned } = await cancelDeployment(pool, id, actor);
-        const cancelled = await lookUp(project, id);
-        if (!cancelled) throw nothing(project);
+        const cancelled = await findDeployment(pool, project, id);
         const { app, namespace, revision } = cancelled;
         request.log.info({ app, namespace, revision, returned, actor }, 'deployment cancelled');
         return { status: 200, body: deploymentToView(cancelled) };
@@ -138,15 +123,13 @@ export function createHistoryRoutes(dependencies: HistoryDependencies): Route[] 
       tag,
       summary: 'Shows a deployment; the webhook token of its app may read it, too.',
       async handle({ params: { project, id }, session, headers, rawBody }) {
-        const entry = await lookUp(project, id);
+        if (session) return { status: 200, body: deploymentToView(await findDeployment(pool, project, id)) };
         // Without a session nothing is told before the token is proven, not even that there is no such deployment.
-        if (!session) {
-          const at = { namespace: entry?.namespace ?? '', app: entry?.app ?? '' };
-          const { workloadId } = await verifyToken({ ...at, headers, rawBody });
-          // An earlier app of the same name.
-          if (workloadId !== entry?.workloadId) throw invalidWebhookToken();
-        }
-        if (!entry) throw nothing(project);
+        const entry = await lookUpDeployment(pool, project, id);
+        const at = { namespace: entry?.namespace ?? '', app: entry?.app ?? '' };
+        const { workloadId } = await verifyToken({ ...at, headers, rawBody });
+        // An earlier app of the same name.
+        if (workloadId !== entry?.workloadId) throw invalidWebhookToken();
         return { status: 200, body: deploymentToView(entry) };
       },
     }),
