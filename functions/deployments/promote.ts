@@ -2,6 +2,7 @@ import type { PoolClient } from 'pg';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import { gitSourceConfigured } from '../../runtime/domain/git-source.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { getWorkload, workloadIdOf } from '../../runtime/host/workload-objects.ts';
 import { resolveEnvironment, type Environment } from '../../runtime/kube/environments.ts';
@@ -70,11 +71,7 @@ async function findTarget(
     );
   }
   if (found.spec.git) {
-    throw new Problem(
-      'git_source_configured',
-      `The app "${name}" of "${environment}" is built of git and takes no image; ` +
-        `remove its source first: svc app git remove ${name} --project ${project} --environment ${environment}`,
-    );
+    throw gitSourceConfigured(name, [`--project ${project}`, `--environment ${environment}`]);
   }
   return found;
 }

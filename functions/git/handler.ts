@@ -166,7 +166,10 @@ export function createGitRoutes({ kube, pool, baseUrl }: GitDependencies): Route
         const { namespace } = await resolveEnvironment(kube, params.project, query.environment);
         const { limit, cursor } = query;
         const found = await listBuilds(pool, namespace, { limit: limit + 1, before: cursor });
-        const page = pageOfRows(found, limit, { cursorOf: ({ deploymentId }) => deploymentId, toItem: (build) => build });
+        const page = pageOfRows(found, limit, {
+          cursorOf: ({ deploymentId }) => deploymentId,
+          toItem: (build) => build,
+        });
         return { status: 200, body: page };
       },
     }),

@@ -1,3 +1,4 @@
+import { checkCommit, gitSourceConfigured } from '../../runtime/domain/git-source.ts';
 import { checkImage } from '../../runtime/domain/image.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import type { CommitNotice, Notice, PushedImage, PushedRef } from './notice.ts';
@@ -24,7 +25,6 @@ export type Decision =
 
 /** Where people ask that a commit is not built, in the words of common CI systems and in our own. */
 const skipMarker = /\[(skip (ci|svc)|(ci|svc) skip)\]/i;
-const commitHash = /^[0-9a-f]{7,64}$/;
 const imageDigest = /^sha256:[0-9a-f]{64}$/;
 
 /**
@@ -46,24 +46,11 @@ export function decide(notice: Notice, target: Target): Decision {
   if (commit === undefined) {
     throw new Problem('invalid_request', `The app "${target.app}" is built of git: send {"commit": "<hash>"}.`);
   }
-  return { verdict: 'deploy', commit: checkCommit(commit), ...about };
+  return { verdict: 'deploy', commit: checkCommit(commit.toLowerCase()), ...about };
 }
 
 function refuseImage({ app, gitBranch }: Target): void {
-  if (gitBranch === undefined) return;
-  throw new Problem(
-    'git_source_configured',
-    `The app "${app}" is built of its git source; run \`svc app git remove ${app}\` first, or send a commit.`,
-  );
-}
-
-/** It becomes an argument of git. @throws Problem `invalid_value` */
-function checkCommit(commit: string): string {
-  const lower = commit.toLowerCase();
-  if (commitHash.test(lower)) return lower;
-  throw new Problem('invalid_value', 'A commit is its hash: 7 to 64 hexadecimal digits.', {
-    details: { field: 'commit' },
-  });
+  if (gitBranch !== undefined) throw gitSourceConfigured(app);
 }
 
 function decidePush(refs: readonly PushedRef[], target: Target): Decision {
@@ -82,7 +69,7 @@ function decidePush(refs: readonly PushedRef[], target: Target): Decision {
     const reason = `The app runs an image, so a push deploys nothing: let your CI send the image, or run \`svc app git set ${target.app}\`.`;
     return { verdict: 'skip', reason, ...about };
   }
-  return { verdict: 'deploy', ...about, commit: checkCommit(commit ?? '') };
+  return { verdict: 'deploy', ...about, commit: checkCommit((commit ?? '').toLowerCase()) };
 }
 
 function whyNone(refs: readonly PushedRef[], wanted: string | undefined): string {

@@ -17,6 +17,7 @@ import {
 } from '../../runtime/records/webhook-deliveries.ts';
 import { findWebhook, type Webhook } from '../../runtime/records/webhooks.ts';
 import { decide, type Decision } from './decide.ts';
+import { checkEnabled } from './enabled.ts';
 import type { Notice } from './notice.ts';
 import { getDeliverySchema, listDeliveriesSchema, redeliverSchema, testWebhookSchema } from './schema.ts';
 import { deliveryOf, settle, targetOf, type Incoming } from './settle.ts';
@@ -66,12 +67,7 @@ export function createDeliveryRoutes({ kube, pool }: DeliveryDependencies): Rout
     const { environment, app } = await findLivingApp(kube, request);
     const workloadId = workloadIdOf(app);
     const webhook = await findWebhook(pool, workloadId);
-    if (!webhook?.enabled) {
-      throw new Problem(
-        'conflict',
-        `The webhook is not enabled; run \`svc app webhook enable ${request.params.app}\`.`,
-      );
-    }
+    checkEnabled(webhook, request.params.app);
     return { at: { namespace: environment.namespace, app: request.params.app, workloadId }, webhook };
   };
 

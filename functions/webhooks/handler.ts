@@ -15,6 +15,7 @@ import {
   type WebhookSettings,
 } from '../../runtime/records/webhooks.ts';
 import { createDeliveryRoutes } from './delivery-routes.ts';
+import { checkEnabled } from './enabled.ts';
 import { createReceiveRoutes, type ReceiveDependencies } from './receive.ts';
 import { changeWebhookSchema, disableWebhookSchema, enableWebhookSchema, getWebhookSchema } from './schema.ts';
 import { signingSecret } from './signatures.ts';
@@ -115,12 +116,7 @@ export function createWebhookRoutes(dependencies: WebhookDependencies): Route[] 
         const { environment, app } = await findLivingApp(kube, request);
         const workloadId = workloadIdOf(app);
         const before = await findWebhook(pool, workloadId);
-        if (!before?.enabled) {
-          throw new Problem(
-            'conflict',
-            `The webhook is not enabled; run \`svc app webhook enable ${request.params.app}\`.`,
-          );
-        }
+        checkEnabled(before, request.params.app);
         const { settings, urlSecret } = settingsOf(request.body);
         await changeWebhook(pool, workloadId, settings);
         const state = (await findWebhook(pool, workloadId)) ?? before;

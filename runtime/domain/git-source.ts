@@ -118,10 +118,14 @@ function refusal(field: string, message: string): Problem {
   return new Problem('invalid_value', message, { details: { field } });
 }
 
-/** The refusal of an image for an app whose images are built (spec.md §4.3). */
-export function gitSourceConfigured(app: string): Problem {
+/**
+ * The refusal of an image for an app whose images are built (spec.md §4.3).
+ * @param flags what a command about the app needs beside its name
+ */
+export function gitSourceConfigured(app: string, flags: readonly string[] = []): Problem {
+  const remove = ['svc app git remove', app, ...flags].join(' ');
   return new Problem(
     'git_source_configured',
-    `The images of the app "${app}" are built from its git source; remove that first: svc app git remove ${app}`,
+    `The images of the app "${app}" are built from its git source; deploy a commit, or remove the source first: ${remove}`,
   );
 }
