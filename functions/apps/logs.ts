@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { Clock } from '../../runtime/domain/clock.ts';
-import { idLabel, roleLabel } from '../../runtime/domain/labels.ts';
+import { servingPods } from '../../runtime/domain/labels.ts';
 import { findApp } from '../../runtime/host/app-request.ts';
 import { followLogLines, readLogLines, type LogLine } from '../../runtime/host/pod-log-lines.ts';
 import { route, type Route } from '../../runtime/host/route.ts';
@@ -30,8 +30,7 @@ export function logRoutes({ kube, clock }: { kube: KubeClient; clock: Clock }): 
         const ago = sinceSeconds === undefined ? undefined : new Date(clock.now().getTime() - sinceSeconds * 1000);
         const since = sinceTime === undefined ? ago : new Date(sinceTime);
         const { namespace = '' } = app.metadata;
-        const labelSelector = `${idLabel}=${workloadIdOf(app)},${roleLabel}=serve`;
-        const source = { namespace, labelSelector, container: 'app' };
+        const source = { namespace, labelSelector: servingPods(workloadIdOf(app)), container: 'app' };
         if (!follow) {
           const lines = await readLogLines(kube, source, { tail, since, previous });
           return { status: 200, body: { items: lines } };

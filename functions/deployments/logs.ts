@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { z } from 'zod';
 import type { deploymentLogs } from '../../runtime/contracts/api/apps.ts';
-import { idLabel, releaseAnnotation, roleLabel } from '../../runtime/domain/labels.ts';
+import { isOfRelease, servingPods } from '../../runtime/domain/labels.ts';
 import { readBuildLog } from '../../runtime/host/build-log.ts';
 import { readPodLogs } from '../../runtime/host/pod-logs.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
@@ -16,12 +16,8 @@ export async function readDeploymentLogs(
 ): Promise<z.infer<typeof deploymentLogs>> {
   const running = state === 'building' ? await readBuildLog(kube, id) : undefined;
   const build = running ?? (await findBuildLog(pool, id));
-  const labelSelector = `${idLabel}=${workloadId},${roleLabel}=serve`;
+  const source = { namespace, labelSelector: servingPods(workloadId), container: 'app' };
   const pods =
-    revision === null
-      ? []
-      : await readPodLogs(kube, { namespace, labelSelector, container: 'app' }, tail, ({ metadata }) => {
-          return metadata.annotations?.[releaseAnnotation] === String(revision);
-        });
+    revision === null ? [] : await readPodLogs(kube, source, tail, ({ metadata }) => isOfRelease(metadata, revision));
   return { ...(build && { build }), pods };
 }

@@ -54,3 +54,16 @@ export function podLabels(
 export function servingSelector(workload: { kind: WorkloadKind; name: string }): Record<string, string> {
   return { [appLabel]: workload.name, [kindLabel]: workload.kind, [roleLabel]: 'serve' };
 }
+
+/** Selects the pods that serve a workload, of whatever release. */
+export function servingPods(id: Id): string {
+  return `${idLabel}=${id},${roleLabel}=serve`;
+}
+
+/** Whether an object, such as a pod, is of a release of its app. */
+export function isOfRelease(
+  metadata: { annotations?: Readonly<Record<string, string>> | undefined } | undefined,
+  generation: number,
+): boolean {
+  return metadata?.annotations?.[releaseAnnotation] === String(generation);
+}

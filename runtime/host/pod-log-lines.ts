@@ -2,7 +2,7 @@ import type { Pod } from '../contracts/pod.ts';
 import { kinds } from '../contracts/resources/kinds.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
-import { logPath, readLog, type LogSource } from './pod-logs.ts';
+import { logMaxBytes, logPath, readLog, type LogSource } from './pod-logs.ts';
 
 /** One line that a container printed. */
 export interface LogLine {
@@ -23,7 +23,6 @@ export interface LogRange {
 const lookMs = 1_000;
 /** Lines that wait for a slow reader; whoever prints more waits. */
 const waitingMax = 1_000;
-const logMaxBytes = 1024 * 1024;
 
 /** What the pods have printed, in the order of its time. @param previous of each container's life before this one */
 export async function readLogLines(

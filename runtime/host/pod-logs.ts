@@ -10,7 +10,7 @@ export interface LogSource {
 }
 
 /** Bytes of one pod's log that are read at most. */
-const logMaxBytes = 1024 * 1024;
+export const logMaxBytes = 1024 * 1024;
 
 /** The logs of some pods, of those that are wanted, oldest first; `log` is absent before the container has started. */
 export async function readPodLogs(

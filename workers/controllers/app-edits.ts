@@ -1,7 +1,7 @@
 import { releaseImage } from '../../infra/manifests/app.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { App, Release } from '../../runtime/contracts/resources/app.ts';
-import { releaseAnnotation } from '../../runtime/domain/labels.ts';
+import { isOfRelease } from '../../runtime/domain/labels.ts';
 import type { Deployment } from './app-release.ts';
 
 /** An image that somebody put in by hand, past the history. */
@@ -45,6 +45,6 @@ export function recordedRelease({ status }: Pick<App, 'status'>, release: Releas
 /** What a Deployment runs as this very release; of another one, it is about to be replaced. */
 function imageOf({ spec }: Stored<Deployment>, generation: number): string | undefined {
   const { metadata, spec: pod } = spec.template;
-  if (metadata?.annotations?.[releaseAnnotation] !== String(generation)) return undefined;
+  if (!isOfRelease(metadata, generation)) return undefined;
   return pod?.containers?.find(({ name }) => name === 'app')?.image;
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../runtime/contracts/pod.ts';
 import type { App, AppSpec, ReleaseStatus } from '../../runtime/contracts/resources/app.ts';
-import { releaseAnnotation } from '../../runtime/domain/labels.ts';
+import { isOfRelease } from '../../runtime/domain/labels.ts';
 import { canonical } from '../../runtime/kube/children.ts';
 import { recordedRelease } from './app-edits.ts';
 import { faultText, notReadyText, patienceMs, releaseFault } from './release-fault.ts';
@@ -87,8 +87,7 @@ function templateDigest({ spec }: Deployment): string {
 
 function isCurrent({ metadata, spec, status }: Stored<Deployment>, generation: number): boolean {
   return (
-    spec.template.metadata?.annotations?.[releaseAnnotation] === String(generation) &&
-    (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0)
+    isOfRelease(spec.template.metadata, generation) && (status?.observedGeneration ?? 0) >= (metadata.generation ?? 0)
   );
 }
 
@@ -105,7 +104,7 @@ function isAvailable(deployment: Stored<Deployment>, generation: number): boolea
  */
 export function othersGoneInMs(pods: readonly Stored<Pod>[], generation: number, now: Date): number {
   const waits = pods
-    .filter(({ metadata }) => metadata.annotations?.[releaseAnnotation] !== String(generation))
+    .filter(({ metadata }) => !isOfRelease(metadata, generation))
     // An evicted pod stays as an object, for nobody to delete, and serves nothing.
     .filter(({ status }) => status?.phase !== 'Failed' && status?.phase !== 'Succeeded')
     .map(({ metadata: { deletionTimestamp, deletionGracePeriodSeconds = 0 } }) => {
@@ -132,5 +131,5 @@ function stuckMessage(spec: AppSpec, { status }: Deployment, pods: readonly Stor
 
 /** The pods of one release. */
 export function podsOf(pods: readonly Stored<Pod>[], generation: number): Stored<Pod>[] {
-  return pods.filter(({ metadata }) => metadata.annotations?.[releaseAnnotation] === String(generation));
+  return pods.filter(({ metadata }) => isOfRelease(metadata, generation));
 }

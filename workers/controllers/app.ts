@@ -11,7 +11,7 @@ import type { GitSource } from '../../runtime/domain/git-source.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { checkImage } from '../../runtime/domain/image.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
-import { appLabel, idLabel, kindLabel, roleLabel, workloadFinalizer } from '../../runtime/domain/labels.ts';
+import { appLabel, kindLabel, roleLabel, servingPods, workloadFinalizer } from '../../runtime/domain/labels.ts';
 import { deleteChild, ensureChild, NotYetError } from '../../runtime/kube/children.ts';
 import { releaseHosts, releaseName, releaseOtherHosts } from '../../runtime/kube/claims.ts';
 import type { ControllerDefinition, Key } from '../../runtime/kube/controller.ts';
@@ -189,7 +189,7 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     // The pods know why something is not ready, and which releases still get requests.
     const { items } = await kube.list<Pod>(kinds.Pod, {
       namespace,
-      labelSelector: `${idLabel}=${id},${roleLabel}=serve`,
+      labelSelector: servingPods(id),
     });
     return { deployment, pods: items };
   };

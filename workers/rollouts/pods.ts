@@ -3,7 +3,7 @@ import type { Pod } from '../../runtime/contracts/pod.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { isPodReady } from '../../runtime/contracts/pod.ts';
 import { imageDigest } from '../../runtime/domain/image.ts';
-import { idLabel, releaseAnnotation, roleLabel } from '../../runtime/domain/labels.ts';
+import { isOfRelease, servingPods } from '../../runtime/domain/labels.ts';
 import { readLog } from '../../runtime/host/pod-logs.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import type { Rollout } from './store.ts';
@@ -54,9 +54,8 @@ export async function runningDigest(kube: Reader, rollout: Rollout): Promise<str
 }
 
 async function podsOf(kube: Reader, { namespace, workloadId, revision }: Rollout): Promise<Stored<Pod>[]> {
-  const labelSelector = `${idLabel}=${workloadId},${roleLabel}=serve`;
-  const { items } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector });
-  return items.filter(({ metadata }) => metadata.annotations?.[releaseAnnotation] === String(revision));
+  const { items } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector: servingPods(workloadId) });
+  return items.filter(({ metadata }) => isOfRelease(metadata, revision));
 }
 
 /** Without colours and whatever else a terminal would act on, and no longer than a person reads. */
