@@ -1,4 +1,4 @@
-import type { Pool, PoolClient } from 'pg';
+import type { Pool } from 'pg';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { findApp, findLivingApp } from '../../runtime/host/app-request.ts';
 import { accept } from '../../runtime/host/accept.ts';
@@ -7,6 +7,7 @@ import { findDeployment, lookUpDeployment } from '../../runtime/host/project-dep
 import { route, sessionOf, type Route } from '../../runtime/host/route.ts';
 import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { holdApp } from '../../runtime/records/app-lock.ts';
 import { cancelDeployment } from '../../runtime/records/deployment-returns.ts';
 import { deploymentToView } from '../../runtime/records/deployment-view.ts';
 import { listDeployments, rollbackTarget } from '../../runtime/records/deployments.ts';
@@ -30,11 +31,6 @@ export interface HistoryDependencies {
 
 const tag = 'history';
 const path = '/projects/:project/apps/:app';
-
-/** Waits for whoever deploys the app right now, so that the target is judged by what is there when this is accepted. */
-async function lockApp(client: PoolClient, workloadId: Id): Promise<void> {
-  await client.query('SELECT 1 FROM workloads WHERE id = $1 FOR UPDATE', [workloadId]);
-}
 
 /** What was deployed, how it ended, and the way back (spec.md §2.4). */
 export function createHistoryRoutes(dependencies: HistoryDependencies): Route[] {
@@ -80,7 +76,8 @@ export function createHistoryRoutes(dependencies: HistoryDependencies): Route[] 
           baseUrl,
           project: environment.project,
           deployment: async (client) => {
-            await lockApp(client, workloadId);
+            // The target is judged by what is there when this is accepted.
+            await holdApp(client, workloadId);
             const target = await rollbackTarget(client, workloadId, revision);
             return {
               workloadId,

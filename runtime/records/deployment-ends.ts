@@ -17,9 +17,9 @@ export type EndingDeployments = { id: Id; from?: readonly DeploymentState[] } | 
 
 /**
  * Writes the end of deployments: the only place that does. The same statement puts the notifications of the project's
- * enabled targets and the work on them into the outbox, so that neither exists without the other; what is being built for them is
- * due to be stopped. Whoever writes more in
- * the same transaction and takes the app's row for it (`acceptDeployment` does) takes that first.
+ * enabled targets and the work on them into the outbox, so that neither exists without the other; what is being built for
+ * them is due to be stopped. Whoever writes more in the same transaction and takes the app's row for it
+ * (`acceptDeployment` does) takes that first.
  * @returns the ids of those that it ended; none when they had ended already
  */
 export async function recordEnds(

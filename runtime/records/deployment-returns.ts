@@ -3,6 +3,7 @@ import { transaction, type Database } from '../db/pool.ts';
 import { hasEnded, type DeploymentState } from '../domain/deployment.ts';
 import type { Id } from '../domain/ids.ts';
 import { Problem } from '../domain/problem.ts';
+import { holdApp } from './app-lock.ts';
 import { acceptDeployment, endDeployment, targetColumns, type RollbackTarget } from './deployments.ts';
 import { finishWork } from './work.ts';
 
@@ -112,12 +113,8 @@ export async function keptEnvironments(database: Database, workloadId: Id): Prom
 
 /** The deployment as it is, with its app's row held: nobody accepts or ends one of this app meanwhile. */
 async function lockEnding(client: ClientBase, id: Id): Promise<Ending | undefined> {
-  const { rowCount } = await client.query(
-    `SELECT 1 FROM workloads WHERE deleted_at IS NULL AND id = (SELECT workload_id FROM deployments WHERE id = $1)
-     FOR NO KEY UPDATE`,
-    [id],
-  );
-  if (rowCount !== 1) return undefined;
+  const app = await client.query<{ id: Id }>(`SELECT workload_id AS id FROM deployments WHERE id = $1`, [id]);
+  if (!app.rows[0] || !(await holdApp(client, app.rows[0].id))) return undefined;
   const { rows } = await client.query<Ending>(
     `SELECT id, workload_id AS "workloadId", revision, state, automatic, EXISTS (SELECT FROM work
        WHERE kind = 'rollouts' AND record_id = d.id AND attempt > 0) AS "handedOver", EXISTS (

@@ -5,6 +5,7 @@ import { hasEnded, type DeploymentState, type DeploymentTrigger } from '../domai
 import { newId, type Id } from '../domain/ids.ts';
 import { Problem } from '../domain/problem.ts';
 import type { QueueName } from '../queues/catalogue.ts';
+import { holdApp } from './app-lock.ts';
 import { endActiveDeployments, recordEnds, type DeploymentEnd } from './deployment-ends.ts';
 import { insertWork, wakeDispatcherCall } from './work.ts';
 
@@ -304,7 +305,7 @@ export async function restartTarget(
   client: ClientBase,
   workloadId: Id,
 ): Promise<Pick<RollbackTarget, 'image' | 'digest' | 'commit'>> {
-  await client.query('SELECT 1 FROM workloads WHERE id = $1 FOR NO KEY UPDATE', [workloadId]);
+  await holdApp(client, workloadId);
   const { rows } = await client.query<Pick<RollbackTarget, 'image' | 'digest' | 'commit'>>(
     `SELECT image, digest, commit FROM deployments
      WHERE workload_id = $1 AND revision IS NOT NULL AND image <> ''

@@ -3,6 +3,7 @@ import { transaction, type Database } from '../db/pool.ts';
 import type { GitSource } from '../domain/git-source.ts';
 import { isSameCommit } from '../domain/git-source.ts';
 import type { Id } from '../domain/ids.ts';
+import { holdApp } from './app-lock.ts';
 import { acceptDeployment, type Acceptance } from './deployments.ts';
 import { finishWork, hastenWork, renewWork } from './work.ts';
 
@@ -18,6 +19,8 @@ export interface GitSourceState extends GitSource {
   error: string | null;
   /** Polls in a row that failed. */
   failures: number;
+  /** When this was read, by the database's clock. */
+  readAt: Date;
 }
 
 /**
@@ -49,7 +52,7 @@ export async function projectGitSource(pool: Pool, workloadId: Id, source: GitSo
 }
 
 const columns = `s.workload_id AS "workloadId", w.namespace, w.name, s.url, s.branch, s.path, s.dockerfile, s.commit,
-  s.polled_at AS "polledAt", s.error, s.failures`;
+  s.polled_at AS "polledAt", s.error, s.failures, clock_timestamp() AS "readAt"`;
 
 /** The git source of a living app; undefined when it has none, or its controller has not seen it yet. */
 export async function findGitSource(database: Database, workloadId: Id): Promise<GitSourceState | undefined> {
@@ -91,8 +94,7 @@ export async function recordTip(
   since: Date,
 ): Promise<PollOutcome> {
   return transaction(pool, async (client: PoolClient) => {
-    // The order in which everybody takes them: the app's row first.
-    await client.query(`SELECT 1 FROM workloads WHERE id = $1 FOR NO KEY UPDATE`, [workloadId]);
+    await holdApp(client, workloadId);
     const { rows } = await client.query<{ before: string | null }>(
       `SELECT commit AS before FROM git_sources WHERE workload_id = $1 AND url = $2 AND branch = $3 FOR UPDATE`,
       [workloadId, url, branch],

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Pool } from 'pg';
 import type { Processor } from '../../runtime/bus/runner.ts';
+import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { checkGitSource } from '../../runtime/domain/git-source.ts';
@@ -41,12 +42,12 @@ const askMs = 20_000;
 export function createPollingProcessor(dependencies: PollingDependencies): Processor {
   const { pool, kube, env, intervalMs = minuteMs, random = Math.random } = dependencies;
 
-  const ask = async (source: GitSourceState, app: App & { metadata: { name: string } }, signal: AbortSignal) => {
+  const ask = async (source: GitSourceState, app: Stored<App>, signal: AbortSignal) => {
     const { gitNetworks = [] } = (await readPlatformConfig(kube)).builds ?? {};
     const resolved = await resolveGitHost(source.url, gitNetworks);
     const folder = await mkdtemp(join(tmpdir(), 'poll-'));
     try {
-      const credentials = gitCredentialsOf(await readGitSecret(kube, app as Parameters<typeof readGitSecret>[1]));
+      const credentials = gitCredentialsOf(await readGitSecret(kube, app));
       const git = createGit({ folder, credentials, resolved, env });
       const tip = await branchTip(git, source, { timeoutMs: askMs, signal });
       if (tip === undefined) throw new GitError(`The repository has no branch "${source.branch}".`);
@@ -59,16 +60,15 @@ export function createPollingProcessor(dependencies: PollingDependencies): Proce
   return async ({ recordId, signal, log }) => {
     const source = await findGitSource(pool, recordId);
     if (!source) return 'done';
-    const { rows } = await pool.query<{ now: Date }>('SELECT clock_timestamp() AS now');
-    const now = rows[0]?.now ?? new Date();
-    const again = (ms: number) => ({ again: new Date(now.getTime() + ms * (0.75 + random() / 2)) });
+    const { readAt } = source;
+    const again = (ms: number) => ({ again: new Date(readAt.getTime() + ms * (0.75 + random() / 2)) });
     const app = await kube.get<App>(kinds.App, source.name, source.namespace);
     // The app's controller says what is polled; it will have heard of a change in a moment.
     if (app?.metadata.labels?.[idLabel] !== recordId || app.spec.git?.url !== source.url) return again(soonMs);
     try {
       checkGitSource(source);
       const commit = await ask(source, app, signal);
-      const outcome = await recordTip(pool, source, commit, now);
+      const outcome = await recordTip(pool, source, commit, readAt);
       if (outcome === 'overtaken') return again(soonMs);
       if (outcome !== 'unchanged') {
         const { id: deploymentId, revision } = outcome.deployed;
