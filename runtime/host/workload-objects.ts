@@ -18,6 +18,11 @@ export function workloadIdOf({ kind, metadata }: WorkloadObject): Id {
   return id;
 }
 
+/** Whether the object is the one of this identity, and stays: one of the same name with another id was created anew. */
+export function isLiving({ metadata }: WorkloadObject, id: Id): boolean {
+  return metadata.labels?.[idLabel] === id && metadata.deletionTimestamp === undefined;
+}
+
 /** The workload, being deleted or not. @throws Problem `not_found` */
 export async function getWorkload<T extends WorkloadObject>(
   kube: KubeClient,

@@ -1,14 +1,15 @@
 import type { Pool } from 'pg';
 import type { Attempt, Outcome, Processor } from '../../runtime/bus/runner.ts';
-import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
 import type { Build } from '../../runtime/contracts/resources/build.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { transaction } from '../../runtime/db/pool.ts';
 import { hasEnded } from '../../runtime/domain/deployment.ts';
 import { checkGitSource, isCommit } from '../../runtime/domain/git-source.ts';
-import { buildNamespace, idLabel } from '../../runtime/domain/labels.ts';
+import { buildNamespace } from '../../runtime/domain/labels.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
+import { givenUp } from '../../runtime/host/given-up.ts';
+import { isLiving } from '../../runtime/host/workload-objects.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
 import { buildDeadlineMs } from '../../runtime/queues/catalogue.ts';
 import { failDeployment } from '../../runtime/records/deployment-returns.ts';
@@ -68,7 +69,7 @@ export function createBuildProcessor({ pool, kube, keepLog }: BuildDependencies)
 
   const begin = async (attempt: Attempt, record: BuildRecord): Promise<Outcome> => {
     const app = await kube.get<App>(kinds.App, record.name, record.namespace);
-    if (!app || !isIts(record, app)) return fail(attempt, record, 'The app was deleted.', 'cancelled');
+    if (!app || !isLiving(app, record.workloadId)) return fail(attempt, record, 'The app was deleted.', 'cancelled');
     const { git } = app.spec;
     if (!git) return fail(attempt, record, 'The git source was removed before the build began; deploy an image.');
     if (record.commit !== null && !isCommit(record.commit)) {
@@ -120,21 +121,9 @@ export function createBuildProcessor({ pool, kube, keepLog }: BuildDependencies)
     } catch (error) {
       if (!attempt.last) throw error;
       attempt.log.error({ err: error, deploymentId: record.id }, 'build given up');
-      await failBuild(record, givenUp(error));
+      await failBuild(record, givenUp(error, { what: 'build', work: 'build' }));
       // What is left of it is tried on: the deployment has ended, and the next step stops the build.
       throw error;
     }
   };
-}
-
-/** Whether the App is the one that was deployed to, and stays. */
-function isIts({ workloadId }: BuildRecord, { metadata }: Stored<App>): boolean {
-  return metadata.labels?.[idLabel] === workloadId && metadata.deletionTimestamp === undefined;
-}
-
-function givenUp(error: unknown): string {
-  if (isKubeError(error) && error.status < 500) {
-    return `Kubernetes refused the build again and again (${error.status} ${error.reason}); ask an administrator, and deploy again.`;
-  }
-  return 'The build could not be carried out for too long; the log of svc-workers tells why. Deploy again.';
 }

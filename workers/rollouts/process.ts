@@ -6,9 +6,10 @@ import type { App, Release } from '../../runtime/contracts/resources/app.ts';
 import { settingsOf, withSettings } from '../../runtime/contracts/resources/app-settings.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { hasEnded } from '../../runtime/domain/deployment.ts';
-import { idLabel } from '../../runtime/domain/labels.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
+import { givenUp } from '../../runtime/host/given-up.ts';
 import { withEnvironmentSecret } from '../../runtime/host/workload-environment.ts';
+import { isLiving } from '../../runtime/host/workload-objects.ts';
 import { ForeignObjectError } from '../../runtime/kube/children.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
 import { rolloutDeadlineMs } from '../../runtime/queues/catalogue.ts';
@@ -81,7 +82,8 @@ export function createRolloutProcessor({ pool, kube, failpoint }: RolloutDepende
   const apply = async (rollout: Rollout, read: Stored<App>): Promise<Stored<App> | undefined> => {
     let app: Stored<App> | undefined = read;
     for (let attempt = 1; ; attempt++) {
-      if (!app || !isIts(rollout, app) || (app.spec.release?.generation ?? 0) >= rollout.revision) return app;
+      if (!app || !isLiving(app, rollout.workloadId) || (app.spec.release?.generation ?? 0) >= rollout.revision)
+        return app;
       const environment = await ensureEnvironment(kube, app, rollout);
       failpoint('rollout.before-apply');
       try {
@@ -108,7 +110,7 @@ export function createRolloutProcessor({ pool, kube, failpoint }: RolloutDepende
       }
       throw error;
     }
-    if (!app || !isIts(rollout, app)) return end(attempt, rollout, 'cancelled', 'The app was deleted.');
+    if (!app || !isLiving(app, rollout.workloadId)) return end(attempt, rollout, 'cancelled', 'The app was deleted.');
     if (!isApplied(rollout, app)) {
       const newest = app.spec.release?.generation ?? 0;
       if (newest >= rollout.revision) return end(attempt, rollout, 'superseded', `Superseded by revision ${newest}.`);
@@ -140,14 +142,9 @@ export function createRolloutProcessor({ pool, kube, failpoint }: RolloutDepende
     } catch (error) {
       if (!attempt.last && !rollout.expired) throw error;
       attempt.log.error({ err: error, deploymentId: rollout.id }, 'rollout given up');
-      return fail(attempt, rollout, givenUp(error));
+      return fail(attempt, rollout, givenUp(error, { what: 'release', work: 'rollout' }));
     }
   };
-}
-
-/** Whether the App is the one that was deployed to, and stays. One of the same name with another id was created anew. */
-function isIts(rollout: Rollout, { metadata }: Stored<App>): boolean {
-  return metadata.labels?.[idLabel] === rollout.workloadId && metadata.deletionTimestamp === undefined;
 }
 
 /**
@@ -191,12 +188,4 @@ const neverBegun = `The rollout could not begin within ${minutes} minutes of its
 function tooLate({ status }: Stored<App>): string {
   const seen = status?.message === undefined ? '' : ` The app reports: ${status.message}`;
   return `The new version was not serving within ${minutes} minutes; look at the app's logs, and deploy again.${seen}`;
-}
-
-/** What a person may read: the reason in Kubernetes' words for a refusal, no addresses and no bodies. */
-function givenUp(error: unknown): string {
-  if (isKubeError(error) && error.status < 500) {
-    return `Kubernetes refused the release again and again (${error.status} ${error.reason}); ask an administrator, and deploy again.`;
-  }
-  return 'The rollout could not be carried out for too long; the log of svc-workers tells why. Deploy again.';
 }
