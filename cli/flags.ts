@@ -89,6 +89,19 @@ export function choice<const Word extends string>(
   };
 }
 
+/** A flag that must be given, with one of some words. */
+export function requiredChoice<const Word extends string>(words: readonly Word[], description: string): Flag<Word> {
+  const flag = choice(words, `${description} (required)`);
+  return {
+    ...flag,
+    read: (given, name) => {
+      const word = flag.read(given, name);
+      if (word === undefined) throw usageFailure(`${name} ${flag.placeholder} is required.`);
+      return word;
+    },
+  };
+}
+
 /** A flag with a number, whole unless `fraction` is set. */
 export function amount(
   placeholder: string,

@@ -10,7 +10,16 @@ export interface Place {
   /** The path of the collection, or of something below one item of it. */
   path(
     collection:
-      'apps' | 'functions' | 'jobs' | 'volumes' | 'plans' | 'api-keys' | 'deployments' | 'members' | 'notifications',
+      | 'apps'
+      | 'functions'
+      | 'jobs'
+      | 'volumes'
+      | 'services'
+      | 'plans'
+      | 'api-keys'
+      | 'deployments'
+      | 'members'
+      | 'notifications',
     item?: string,
     below?: string,
   ): string;

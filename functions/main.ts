@@ -39,6 +39,7 @@ import { createProjectRoutes } from './projects/handler.ts';
 import { createAuthenticate } from './sessions/authenticate.ts';
 import { ensureFirstAdmin } from './sessions/first-admin.ts';
 import { createScheduleRoutes } from './schedules/handler.ts';
+import { createServiceRoutes } from './services/handler.ts';
 import { createSessionRoutes } from './sessions/handler.ts';
 import { createLoginLimit } from './sessions/login-limit.ts';
 import { createPasswords } from './sessions/password.ts';
@@ -141,6 +142,7 @@ await runProcess({
         ...createJobRoutes({ kube, clock, baseUrl }),
         ...createScheduleRoutes({ clock }),
         ...createVolumeRoutes({ kube }),
+        ...createServiceRoutes({ kube }),
         ...createPlatformRoutes({
           version,
           kube,

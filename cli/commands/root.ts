@@ -13,6 +13,7 @@ import { notificationGroup } from './notification.ts';
 import { planGroup } from './plan.ts';
 import { platformGroup } from './platform.ts';
 import { projectGroup } from './project.ts';
+import { serviceGroup } from './service.ts';
 import { loginCommand, logoutCommand, whoamiCommand } from './session.ts';
 import { statusCommand } from './status.ts';
 import { userGroup } from './user.ts';
@@ -25,6 +26,6 @@ export const rootGroup: Group = {
   commands: [upCommand, downCommand, installCommand, loginCommand, logoutCommand, whoamiCommand, statusCommand],
   groups: [
     ...[projectGroup, environmentGroup, memberGroup, appGroup, deploymentGroup, planGroup, keyGroup],
-    ...[functionGroup, jobGroup, volumeGroup, notificationGroup, userGroup, platformGroup, imageGroup],
+    ...[functionGroup, jobGroup, volumeGroup, serviceGroup, notificationGroup, userGroup, platformGroup, imageGroup],
   ],
 };

@@ -16,6 +16,7 @@ import { Problem } from '../../runtime/domain/problem.ts';
 import { checkBytes } from '../../runtime/domain/quantity.ts';
 import { pageOf } from '../../runtime/host/page.ts';
 import { route, sessionOf, type Route } from '../../runtime/host/route.ts';
+import { checkExpandable, checkStorageClass } from '../../runtime/host/storage-class.ts';
 import { createInEnvironment } from '../../runtime/host/workload-create.ts';
 import { resolveEnvironment, type Environment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
@@ -27,7 +28,6 @@ import {
   listVolumesSchema,
   resizeVolumeSchema,
 } from './schema.ts';
-import { checkExpandable, checkStorageClass } from './storage-class.ts';
 import { volumeToView } from './view.ts';
 
 const tag = 'volumes';

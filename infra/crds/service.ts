@@ -22,6 +22,11 @@ export const serviceDefinition = customResource({
         rule: 'has(self.external) == has(oldSelf.external)',
         message: 'a service that the platform runs does not become an external one, nor the reverse',
       },
+      { rule: '!has(self.external) || !has(self.storage)', message: 'an external service has no storage here' },
+      {
+        rule: 'has(self.storage) == has(oldSelf.storage) && (!has(self.storage) || self.storage == oldSelf.storage)',
+        message: 'the storage never changes; make another service and copy the data',
+      },
     ];
   },
   columns: [

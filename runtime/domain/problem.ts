@@ -24,6 +24,7 @@ export const problemStatus = {
   conflict: 409,
   git_source_configured: 409,
   no_earlier_revision: 409,
+  service_not_installed: 409,
   key_expired: 409,
   key_disabled: 409,
   already_rotated: 409,

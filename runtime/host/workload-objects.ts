@@ -3,13 +3,14 @@ import type { App } from '../contracts/resources/app.ts';
 import type { FunctionResource } from '../contracts/resources/function.ts';
 import type { JobResource } from '../contracts/resources/job.ts';
 import { workloadResources } from '../contracts/resources/kinds.ts';
+import type { ServiceResource } from '../contracts/resources/service.ts';
 import type { Id } from '../domain/ids.ts';
 import { idLabel } from '../domain/labels.ts';
 import { Problem } from '../domain/problem.ts';
 import type { Environment } from '../kube/environments.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 
-export type WorkloadObject = App | FunctionResource | JobResource;
+export type WorkloadObject = App | FunctionResource | JobResource | ServiceResource;
 
 /** A workload's identity, which records refer to. */
 export function workloadIdOf({ kind, metadata }: WorkloadObject): Id {

@@ -53,9 +53,9 @@ export const clusterRules: Readonly<Record<ProcessName, readonly PolicyRule[]>> 
     rule(kinds.Function, own),
     rule(kinds.Job, own),
     rule(kinds.Volume, own),
+    rule(kinds.ServiceResource, own),
     ...ownReferences,
-    // Who holds a name, and who mounts a volume.
-    rule(kinds.ServiceResource, ['get', 'list']),
+    // Who holds a name.
     rule(kinds.WorkloadName, [...watch, 'create', 'delete']),
     rule(kinds.HostName, [...watch, 'create', 'delete']),
     rule(kinds.PlatformConfig, [...watch, 'update']),

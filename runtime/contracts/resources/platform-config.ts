@@ -58,6 +58,11 @@ export const platformConfigSpec = z.object({
   ingressAddress: z.string().max(300).regex(ingressAddressPattern).optional(),
   /** The image of each function runtime. */
   runtimeImages: z.object({ node: z.string() }),
+  /** The image of each type of service that the platform can run; a type without one is refused. */
+  serviceImages: z
+    .object({ postgres: imageReference, mysql: imageReference, redis: imageReference })
+    .partial()
+    .exactOptional(),
   /** Default {@link defaultProfile}. */
   profile: z.enum(platformProfiles).exactOptional(),
   /** Proxies in front of the ingress whose word on the client's address counts, for keys and logins; default none. */

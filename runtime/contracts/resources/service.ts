@@ -15,6 +15,20 @@ export const defaultPorts: Readonly<Record<ServiceType, number>> = {
   minio: 9000,
 };
 
+/** What is written of the way into each type; an external service need not have all of it. */
+export const credentialFields = {
+  postgres: ['username', 'password', 'database'],
+  mysql: ['username', 'password', 'database'],
+  mongodb: ['username', 'password', 'database'],
+  redis: ['username', 'password'],
+  minio: ['accessKey', 'secretKey', 'region', 'bucket'],
+} as const satisfies Record<ServiceType, readonly string[]>;
+
+export type CredentialField = (typeof credentialFields)[ServiceType][number];
+
+/** The storage of a service that does not say how much it needs. */
+export const defaultStorageSize = '1Gi';
+
 export const serviceSpec = z.object({
   /** Never changed. */
   type: z.enum(serviceTypes),
@@ -29,15 +43,24 @@ export const serviceSpec = z.object({
       tls: z.boolean().default(false),
     })
     .optional(),
+  /** Of a service that the platform runs; never changed. */
+  storage: z
+    .object({
+      /** A quantity such as `10Gi`; default {@link defaultStorageSize}. */
+      size: z.string().max(22),
+      /** Default: the cluster's default storage class. */
+      storageClass: z.string().max(253).exactOptional(),
+    })
+    .exactOptional(),
 });
 
 export type ServiceSpec = z.infer<typeof serviceSpec>;
 
 export interface ServiceStatus {
   observedGeneration?: number;
-  /** `ready`: workloads can be bound to it; whether it answers is not known. */
+  /** `ready`: one that the platform runs answers; of an external one that is not known. */
   phase?: 'pending' | 'ready' | 'failed';
-  /** For `pending` and `failed`: what is missing. */
+  /** For `pending` and `failed`: why. */
   message?: string;
   /** Where workloads reach it. */
   host?: string;

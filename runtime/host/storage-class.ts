@@ -1,7 +1,7 @@
-import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
-import { kinds } from '../../runtime/contracts/resources/kinds.ts';
-import { Problem } from '../../runtime/domain/problem.ts';
-import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import type { KubeObject } from '../contracts/kubernetes.ts';
+import { kinds } from '../contracts/resources/kinds.ts';
+import { Problem } from '../domain/problem.ts';
+import type { KubeClient } from '../kube/kube-client.ts';
 
 interface StorageClass extends KubeObject {
   allowVolumeExpansion?: boolean;
