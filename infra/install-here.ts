@@ -37,7 +37,7 @@ export async function installHere(options: InstallHereOptions): Promise<RunInfo>
       ...['install', '--kubeconfig', kubeconfig, ...flags],
       ...['--apps-domain', appsDomain, '--cluster', 'local'],
       ...['--scheme', 'http', '--public-port', String(port), '--entry-point', 'web'],
-      ...['platform', 'function-node', 'postgres', 'redis'].flatMap(image),
+      ...['platform', 'function-node', 'function-python', 'postgres', 'redis'].flatMap(image),
       ...image('builder'),
       ...(python === undefined ? [] : ['--image-build-python', python]),
       // Git servers of tests and demos are on this machine.

@@ -1,6 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { functionView, type FunctionView } from '../../runtime/contracts/api/functions.ts';
-import { codeMaxBytes, functionRuntimes, functionTriggers } from '../../runtime/contracts/resources/function.ts';
+import {
+  codeMaxBytes,
+  functionRuntimes,
+  functionTriggers,
+  type FunctionRuntime,
+} from '../../runtime/contracts/resources/function.ts';
 import { runOverlaps } from '../../runtime/contracts/resources/run.ts';
 import { command, type Group } from '../command.ts';
 import { scopeFlags, yesFlag } from '../common-flags.ts';
@@ -65,6 +70,11 @@ function untilUsable(context: Context, flags: WaitFlags, place: Place, name: str
   );
 }
 
+/** What a file's name says of its language; Node when it says nothing. */
+function runtimeOf(file: string): FunctionRuntime {
+  return file.endsWith('.py') ? 'python' : 'node';
+}
+
 function readCode(file: string): string {
   let content: Buffer;
   try {
@@ -96,7 +106,7 @@ const create = command({
   args: ['function'],
   description: 'Create a function from a source file; it has no pods until it is called.',
   flags: {
-    runtime: choice(functionRuntimes, 'runtime of the code (default node)'),
+    runtime: choice(functionRuntimes, 'runtime of the code (default: python for a file *.py, otherwise node)'),
     codeFile: requiredText('<file>', 'source file with the handler'),
     trigger: choice(functionTriggers, 'what calls it (default http)'),
     schedule: text('<cron>', 'with --trigger cron: expression of five fields, such as "*/5 * * * *"'),
@@ -110,6 +120,7 @@ const create = command({
   },
   examples: [
     'svc function create hello --runtime node --code-file hello.js',
+    'svc function create hello --runtime python --code-file hello.py',
     'svc function create hello --runtime node --code-file hello.js --idle-timeout 1h --project shop',
     'svc function create nightly --code-file nightly.js --trigger cron --schedule "0 2 * * *" --time-zone Europe/Berlin',
   ],
@@ -117,7 +128,7 @@ const create = command({
     checkTrigger(flags);
     const body = {
       name: args.function,
-      runtime: flags.runtime ?? 'node',
+      runtime: flags.runtime ?? runtimeOf(flags.codeFile),
       code: readCode(flags.codeFile),
       ...(flags.trigger !== undefined && { trigger: flags.trigger }),
       ...(flags.port !== undefined && { port: flags.port }),

@@ -20,6 +20,10 @@ const flags = {
   registry: text('<registry>', 'where the images are: <registry>/svc/<name>:<version>'),
   imagePlatform: text('<image>', "image of the platform's processes"),
   imageFunctionNode: text('<image>', 'image of the Node runtime of functions'),
+  imageFunctionPython: text(
+    '<image>',
+    'image of the Python runtime (default <registry>/svc/function-python:<version>)',
+  ),
   imagePostgres: text('<image>', 'image of PostgreSQL'),
   imageRedis: text('<image>', 'image of Redis'),
   imageBuilder: text('<image>', 'image of builds from git (default <registry>/svc/builder:<version>)'),

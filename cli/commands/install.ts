@@ -176,9 +176,11 @@ function imagesOf(flags: InstallFlags, version: string): PlatformImages {
     }
     return checkImage(given ?? `${flags.registry}/svc/${name}:${version}`, `image-${name}`);
   };
+  const python = flags.imageFunctionPython ?? (flags.registry && `${flags.registry}/svc/function-python:${version}`);
   return {
     platform: image('platform', flags.imagePlatform),
     functionNode: image('function-node', flags.imageFunctionNode),
+    ...(python !== undefined && { functionPython: checkImage(python, 'image-function-python') }),
     postgres: image('postgres', flags.imagePostgres),
     redis: image('redis', flags.imageRedis),
   };

@@ -1,7 +1,7 @@
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
-import { publicUrl } from '../../runtime/contracts/resources/platform-config.ts';
+import { publicUrl, runtimeImage } from '../../runtime/contracts/resources/platform-config.ts';
 import type { Project } from '../../runtime/contracts/resources/project.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { checkWorkloadName, functionHost } from '../../runtime/domain/names.ts';
@@ -60,6 +60,7 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
         const spec = specOf(given);
         const environment = await resolveEnvironment(kube, params.project, query.environment);
         const config = await readPlatformConfig(kube);
+        runtimeImage(config, spec.runtime);
         const host =
           spec.trigger === 'http'
             ? (spec.hostname ?? functionHost(name, config.cluster, config.appsDomain))

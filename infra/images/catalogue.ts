@@ -44,6 +44,7 @@ export const images: readonly ImageDefinition[] = [
     variants: { version: {} },
   },
   small('function-node', 'node22', { version: {} }),
+  small('function-python', 'python', { version: {} }),
   small('hello', 'node24', { v1: { VERSION: 'v1' }, v2: { VERSION: 'v2' } }),
   small('postgres', 'postgres', { version: {} }),
   small('redis', 'redis', { version: {} }),

@@ -23,6 +23,12 @@ const configurations: Readonly<Record<string, ImageConfiguration>> = {
     env: { NODE_ENV: 'production' },
     workingDir: '/runtime',
   },
+  'function-python': {
+    entrypoint: ['tini', '--', 'python3', '/runtime/main.py'],
+    // Compiled files would be written into the image.
+    env: { LISTEN_ADDRESS: '127.0.0.1', PYTHONDONTWRITEBYTECODE: '1' },
+    workingDir: '/runtime',
+  },
   builder: {
     entrypoint: ['tini', '--', 'node', '/app/infra/images/builder/main.ts'],
     env: { BUILD_MAKER: 'folder' },

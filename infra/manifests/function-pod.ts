@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
-import type { FunctionSpec } from '../../runtime/contracts/resources/function.ts';
+import type { FunctionRuntime, FunctionSpec } from '../../runtime/contracts/resources/function.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { apiGroup, workloadLabels } from '../../runtime/domain/labels.ts';
 
@@ -10,7 +10,7 @@ export const partLabel = `${apiGroup}/part`;
 export const functionContainer = 'function';
 
 const codeDirectory = '/var/run/svc/code';
-const codeFile = 'handler.js';
+const codeFiles: Readonly<Record<FunctionRuntime, string>> = { node: 'handler.js', python: 'handler.py' };
 /** The user of the runtime images (infra/images). */
 const runtimeUser = 10_001;
 const graceSeconds = 30;
@@ -32,23 +32,29 @@ export function workloadOf({ id, name }: FunctionIdentity) {
   return { kind: 'Function' as const, id, name };
 }
 
+/** The code of a function, and what runs it. */
+export type FunctionCode = Pick<FunctionSpec, 'code' | 'runtime'>;
+
 /** The ConfigMap's name carries a digest of the code, so that new code is a new object and a running pod keeps its own. */
-export function codeConfigMapName(name: string, code: string): string {
-  return `function-${name}-code-${createHash('sha256').update(code).digest('hex').slice(0, 12)}`;
+export function codeConfigMapName(name: string, { code, runtime }: FunctionCode): string {
+  const hash = createHash('sha256');
+  // The file in it is named by the runtime.
+  if (runtime !== 'node') hash.update(`${runtime}\0`);
+  return `function-${name}-code-${hash.update(code).digest('hex').slice(0, 12)}`;
 }
 
 /** The function's source text; immutable, so that the kubelet need not watch it. Pure. */
-export function codeConfigMap(identity: FunctionIdentity, spec: Pick<FunctionSpec, 'code'>): CodeConfigMap {
+export function codeConfigMap(identity: FunctionIdentity, spec: FunctionCode): CodeConfigMap {
   return {
     apiVersion: 'v1',
     kind: 'ConfigMap',
     metadata: {
-      name: codeConfigMapName(identity.name, spec.code),
+      name: codeConfigMapName(identity.name, spec),
       namespace: identity.namespace,
       labels: { ...workloadLabels(workloadOf(identity)), [partLabel]: 'code' },
     },
     immutable: true,
-    data: { [codeFile]: spec.code },
+    data: { [codeFiles[spec.runtime]]: spec.code },
   };
 }
 
@@ -58,7 +64,7 @@ export function codeConfigMap(identity: FunctionIdentity, spec: Pick<FunctionSpe
  */
 export function functionPod(
   name: string,
-  { code }: Pick<FunctionSpec, 'code'>,
+  spec: FunctionCode,
   { image, env, container }: { image: string; env: readonly object[]; container?: Record<string, unknown> },
 ): Record<string, unknown> {
   return {
@@ -76,7 +82,7 @@ export function functionPod(
       {
         name: functionContainer,
         image,
-        env: [...env, { name: 'SVC_CODE_FILE', value: `${codeDirectory}/${codeFile}` }],
+        env: [...env, { name: 'SVC_CODE_FILE', value: `${codeDirectory}/${codeFiles[spec.runtime]}` }],
         ...container,
         // The end of the log becomes the pod's own status, so that nobody needs the right to read logs.
         terminationMessagePolicy: 'FallbackToLogsOnError',
@@ -93,7 +99,7 @@ export function functionPod(
       },
     ],
     volumes: [
-      { name: 'code', configMap: { name: codeConfigMapName(name, code) } },
+      { name: 'code', configMap: { name: codeConfigMapName(name, spec) } },
       { name: 'tmp', emptyDir: { sizeLimit: '64Mi' } },
     ],
   };

@@ -15,7 +15,7 @@ const historyLimit = 5;
 const retentionSeconds = 604_800;
 
 /** What the builders need of a cron function. */
-export type ScheduledFunction = Pick<FunctionSpec, 'code' | 'timeZone' | 'overlap'> & { schedule: string };
+export type ScheduledFunction = Pick<FunctionSpec, 'code' | 'runtime' | 'timeZone' | 'overlap'> & { schedule: string };
 
 /** A cron function's CronJob, which makes its runs at their times. Pure. */
 export function functionSchedule(identity: FunctionIdentity, spec: ScheduledFunction, image: string): KubeObject {

@@ -39,7 +39,7 @@ export interface FunctionDeployment extends KubeObject {
  */
 export function functionDeployment(
   identity: FunctionIdentity,
-  spec: Pick<FunctionSpec, 'code' | 'port'>,
+  spec: Pick<FunctionSpec, 'code' | 'runtime' | 'port'>,
   image: string,
 ): FunctionDeployment {
   const { name, namespace } = identity;

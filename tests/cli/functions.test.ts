@@ -52,6 +52,20 @@ Last run:     nightly-test-00c0ffee00 succeeded
   t.equal(seen.length, sent, 'nothing is sent');
 });
 
+t.test('function create knows the language by the name of the file', async (t) => {
+  const { run: svc, seen } = await world(t, { [`POST ${functions}`]: { status: 201, body: hello } });
+  const folder = t.testdir({ 'hello.py': 'code', 'hello.mjs': 'code' });
+  const create = ['function', 'create', 'hello', '--no-wait', '--code-file'];
+  for (const [args, runtime] of [
+    [[join(folder, 'hello.py')], 'python'],
+    [[join(folder, 'hello.mjs')], 'node'],
+    [[join(folder, 'hello.mjs'), '--runtime', 'python'], 'python'],
+  ] as const) {
+    t.equal((await svc([...create, ...args])).code, 0);
+    t.match(seen.at(-1)?.body, { runtime });
+  }
+});
+
 t.test('function list shows schedules where there are some', async (t) => {
   const cli = await world(t, { [`GET ${functions}`]: { body: { items: [hello, nightly] } } });
   t.equal(

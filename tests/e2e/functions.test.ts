@@ -103,6 +103,28 @@ t.test('a function starts from zero on the first request, stays warm, and goes b
   });
 });
 
+t.test('a function in Python answers from zero, and its failure is in its log only', async (t) => {
+  const { flags } = await testProject(t, platform);
+  const name = uniqueName('greet');
+  const python = `
+def handler(event, context=None):
+    return {'statusCode': 200, 'headers': {'x-method': context.method}, 'body': {'hello': event['name']}}`;
+  await platform.ok(['function', 'create', name, '--code-file', codeFile(t, 'greet.py', python), ...flags]);
+  const { url } = await platform.json<FunctionView>(['function', 'show', name, ...flags]);
+  const ask = (body: string) =>
+    platform.request(url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+  const answer = await eventually(
+    () => ask('{"name":"Ada"}'),
+    (reply) => reply.status !== 404,
+  );
+  t.equal(answer.status, 200);
+  t.same(answer.json(), { hello: 'Ada' });
+  t.equal(answer.headers['x-method'], 'POST');
+  const failed = await ask('{"nom":"Ada"}');
+  t.equal(failed.status, 500);
+  t.match(failed.json(), { code: 'function_error', requestId: String });
+});
+
 t.test('code that does not load is a failed function with its error, never a 200', async (t) => {
   const { flags } = await testProject(t, platform);
   const name = uniqueName('broken');

@@ -36,7 +36,7 @@ export async function collectCode(
   { templates = [], settled }: Collection = {},
 ): Promise<number | undefined> {
   const labels = { ...managedLabels(), [idLabel]: id, [partLabel]: 'code' };
-  const current = codeConfigMapName(name, resource.spec.code);
+  const current = codeConfigMapName(name, resource.spec);
   const known = kube.cache?.list<CodeConfigMap>(kinds.ConfigMap, labels, namespace);
   if (known?.every(({ metadata }) => metadata.name === current)) return undefined;
   const { items } = await kube.list<CodeConfigMap>(kinds.ConfigMap, {

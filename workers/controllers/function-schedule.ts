@@ -9,7 +9,7 @@ import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../runtime/contracts/pod.ts';
 import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
-import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
+import { runtimeImage, type PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { idLabel, kindLabel, managedLabels, roleLabel } from '../../runtime/domain/labels.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
@@ -52,7 +52,7 @@ export function createSchedule({ kube, clock }: { kube: KubeClient; clock: Clock
       { config }: { config: PlatformConfigSpec },
     ): Promise<number | undefined> {
       const scheduled = scheduledSpec(resource);
-      const image = config.runtimeImages[resource.spec.runtime];
+      const image = runtimeImage(config, resource.spec.runtime);
       await ensureChild(kube, resource, functionSchedule(identity, scheduled, image), { cached: true });
       const { runRequests = [], ...spec } = resource.spec;
       for (const request of runRequests) {

@@ -8,7 +8,7 @@ import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../runtime/contracts/pod.ts';
 import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
-import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
+import { runtimeImage, type PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { idLabel, kindLabel, managedLabels, roleLabel, systemNamespace } from '../../runtime/domain/labels.ts';
 import { deleteChild, ensureChild } from '../../runtime/kube/children.ts';
@@ -41,7 +41,7 @@ export function createServing({ kube, clock }: { kube: KubeClient; clock: Clock 
       { host, config }: { host: string; config: PlatformConfigSpec },
     ): Promise<void> {
       const { spec } = resource;
-      const wanted = functionDeployment(identity, spec, config.runtimeImages[spec.runtime]);
+      const wanted = functionDeployment(identity, spec, runtimeImage(config, spec.runtime));
       const written = await ensureChild(kube, resource, wanted, {
         keep: (live, desired) => ({ ...desired, spec: { ...desired.spec, replicas: live.spec.replicas } }),
         cached: true,

@@ -63,7 +63,7 @@ function listen(handler) {
   drainOnSignal(server, log);
   server.listen(Number(process.env.PORT ?? 8080), () => {
     loaded = true;
-    log('info', 'function ready', { port: server.address().port });
+    log('info', 'function ready', { port: server.address().port, runtime: `node ${process.versions.node}` });
   });
 }
 

@@ -67,7 +67,10 @@ export function platformConfigOf(settings: PlatformSettings): PlatformConfigSpec
     ...(publicPort !== undefined && { publicPort }),
     entryPoints,
     ...(ingressAddress !== undefined && { ingressAddress }),
-    runtimeImages: { node: images.functionNode },
+    runtimeImages: {
+      node: images.functionNode,
+      ...(images.functionPython !== undefined && { python: images.functionPython }),
+    },
     ...others,
   };
 }

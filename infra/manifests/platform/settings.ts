@@ -43,6 +43,8 @@ export interface PlatformImages {
   platform: string;
   /** The runtime of inline Node functions. */
   functionNode: string;
+  /** Without it, functions in Python are refused. */
+  functionPython?: string;
   postgres: string;
   redis: string;
 }

@@ -3,7 +3,9 @@ import type { Condition, KubeObject } from '../kubernetes.ts';
 import { runOverlaps, runRequest, runRequestsMax, type Run } from './run.ts';
 
 /** The runtimes of inline code (spec.md §2.5). */
-export const functionRuntimes = ['node'] as const;
+export const functionRuntimes = ['node', 'python'] as const;
+
+export type FunctionRuntime = (typeof functionRuntimes)[number];
 
 /** What calls a function. */
 export const functionTriggers = ['http', 'cron'] as const;

@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import { Problem } from '../../domain/problem.ts';
 import type { Condition, KubeObject } from '../kubernetes.ts';
+import type { FunctionRuntime } from './function.ts';
 import { environmentLimits } from './project.ts';
 
 /** The installation's settings; there is one, named `platform`. */
@@ -56,8 +58,8 @@ export const platformConfigSpec = z.object({
    * whether a route demands a key. Absent: nobody can be asked, and a gate stays `applying`.
    */
   ingressAddress: z.string().max(300).regex(ingressAddressPattern).optional(),
-  /** The image of each function runtime. */
-  runtimeImages: z.object({ node: z.string() }),
+  /** The image of each function runtime; an installation from before there was Python has none for it. */
+  runtimeImages: z.object({ node: z.string(), python: z.string().exactOptional() }),
   /** The image of each type of service that the platform can run; a type without one is refused. */
   serviceImages: z
     .object({ postgres: imageReference, mysql: imageReference, redis: imageReference })
@@ -95,6 +97,17 @@ export interface PlatformConfigStatus {
 
 /** The condition that tells whether the settings of the object's spec are in force. */
 export const acceptedCondition = 'Accepted';
+
+/** The image that runs functions of a runtime. @throws Problem `invalid_value` where the installation has none */
+export function runtimeImage({ runtimeImages }: Pick<PlatformConfigSpec, 'runtimeImages'>, runtime: FunctionRuntime) {
+  const image = runtimeImages[runtime];
+  if (image !== undefined) return image;
+  throw new Problem(
+    'invalid_value',
+    `This installation has no image for functions in ${runtime}; run \`svc install\` again with --image-function-${runtime}.`,
+    { details: { field: 'runtime' } },
+  );
+}
 
 /** The public address of a host under this configuration, without a trailing slash. */
 export function publicUrl(config: Pick<PlatformConfigSpec, 'scheme' | 'publicPort'>, host: string): string {

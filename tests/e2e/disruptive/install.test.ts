@@ -44,7 +44,7 @@ t.test('svc install run again changes nothing', async (t) => {
   t.ok(before.size > 20);
   const config = await platform.kubectl('get', 'platformconfigs.platform.svc', 'platform', '-o', 'json');
   const deployments = await platform.kubectl('-n', 'svc-system', 'get', 'deploy,statefulset', '-o', 'json');
-  const { spec } = JSON.parse(config.stdout) as { spec: { runtimeImages: { node: string } } };
+  const { spec } = JSON.parse(config.stdout) as { spec: { runtimeImages: { node: string; python: string } } };
   const imageOf = (name: string) => {
     const { items } = JSON.parse(deployments.stdout) as {
       items: { metadata: { name: string }; spec: { template: { spec: { containers: { image: string }[] } } } }[];
@@ -58,6 +58,7 @@ t.test('svc install run again changes nothing', async (t) => {
     ...['--apps-domain', platform.info.appsDomain, '--cluster', 'local'],
     ...['--scheme', 'http', '--public-port', port, '--entry-point', 'web'],
     ...['--image-platform', imageOf('console-api'), '--image-function-node', spec.runtimeImages.node],
+    ...['--image-function-python', spec.runtimeImages.python],
     ...['--image-postgres', imageOf('svc-postgres'), '--image-redis', imageOf('svc-redis'), '--failpoints'],
     // Where the cluster's ingress answers is found.
     ...(platform.info.target === 'local' ? ['--ingress-address', platform.info.ingress] : []),

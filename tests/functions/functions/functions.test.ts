@@ -2,6 +2,7 @@ import t from 'tap';
 import { createFunctionRoutes } from '../../../functions/functions/handler.ts';
 import type { FunctionResource } from '../../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import type { PlatformConfig } from '../../../runtime/contracts/resources/platform-config.ts';
 import { testApi } from '../../support/api.ts';
 import { fakeClock } from '../../support/clock.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
@@ -43,6 +44,18 @@ t.test('201: the object with its defaults, its name and its host', async (t) => 
   t.same(created?.spec, { runtime: 'node', code, trigger: 'http', port: 8080, idleTimeoutSeconds: 300 });
   t.match(kube.all(kinds.WorkloadName), [{ spec: { kind: 'Function', workloadId: answer.body.id } }]);
   t.match(kube.all(kinds.HostName), [{ metadata: { name: 'fn-hello--c1.apps.test' } }]);
+});
+
+t.test('422: a runtime that the installation has no image for', async (t) => {
+  const { kube, create } = await service(t);
+  const answer = await create({ runtime: 'python' });
+  t.equal(answer.status, 422);
+  t.match(answer.body, { code: 'invalid_value', message: /--image-function-python/, details: { field: 'runtime' } });
+  const [config] = kube.all<PlatformConfig>(kinds.PlatformConfig);
+  if (!config) throw new Error('there are settings');
+  const runtimeImages = { node: 'registry.test/node:1', python: 'registry.test/python:1' };
+  await kube.replace({ ...config, spec: { ...config.spec, runtimeImages } });
+  t.match(await create({ runtime: 'python' }), { status: 201, body: { runtime: 'python' } });
 });
 
 t.test('409: a name that an app holds is refused in the words of the contract', async (t) => {

@@ -6,7 +6,7 @@ import { servingSelector } from '../../../runtime/domain/labels.ts';
 const id = '0190a0a0-0000-7000-8000-000000000001';
 const nightly = { id, name: 'nightly', namespace: 'shop-prod' };
 const image = 'registry.test/function-node:1';
-const spec = { code: 'export const handler = () => 1;', schedule: '*/5 * * * *' };
+const spec = { runtime: 'node' as const, code: 'export const handler = () => 1;', schedule: '*/5 * * * *' };
 const labels = {
   'app.kubernetes.io/managed-by': 'kipper',
   app: 'nightly',

@@ -4,13 +4,15 @@ import { functionDeployment, functionRoute } from '../../../infra/manifests/func
 
 const id = '0190a0a0-0000-7000-8000-000000000001';
 const hello = { id, name: 'hello', namespace: 'shop-prod' };
-const spec = { code: 'export const handler = () => 1;', port: 3000 };
+const spec = { runtime: 'node' as const, code: 'export const handler = () => 1;', port: 3000 };
 const labels = {
   'app.kubernetes.io/managed-by': 'kipper',
   app: 'hello',
   'platform.svc/kind': 'Function',
   'platform.svc/id': id,
 };
+
+const named = (code: string) => ({ ...spec, code });
 
 t.test('the code is an immutable ConfigMap, named by its digest', (t) => {
   t.strictSame(codeConfigMap(hello, spec), {
@@ -24,8 +26,11 @@ t.test('the code is an immutable ConfigMap, named by its digest', (t) => {
     immutable: true,
     data: { 'handler.js': spec.code },
   });
-  t.not(codeConfigMapName('hello', 'a'), codeConfigMapName('hello', 'b'));
-  t.ok(codeConfigMapName('n'.repeat(40), 'a').length <= 253);
+  const python = { ...spec, runtime: 'python' as const };
+  t.same(codeConfigMap(hello, python).data, { 'handler.py': spec.code });
+  t.not(codeConfigMapName('hello', python), codeConfigMapName('hello', spec), 'its file has another name');
+  t.not(codeConfigMapName('hello', named('a')), codeConfigMapName('hello', named('b')));
+  t.ok(codeConfigMapName('n'.repeat(40), named('a')).length <= 253);
   t.end();
 });
 

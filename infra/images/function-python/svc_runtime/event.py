@@ -1,0 +1,85 @@
+"""What a handler is called with."""
+
+import json
+import re
+import urllib.parse
+import uuid
+
+_given_id = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
+
+
+class RequestError(Exception):
+    """A refusal of the request itself; the handler is not called."""
+
+    def __init__(self, status, code, message):
+        super().__init__(message)
+        self.status = status
+        self.code = code
+
+
+class Context(dict):
+    """What the handler gets beside the event; `context.path` and `context["path"]` are the same."""
+
+    def __getattr__(self, name):
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"the context has no {name!r}; it has {', '.join(self)}") from None
+
+
+def request_id_of(headers):
+    """The id that the caller gave, or a new one."""
+    given = headers.get("x-request-id", "")
+    return given if _given_id.fullmatch(given) else str(uuid.uuid4())
+
+
+def event_of(body, content_type):
+    """
+    The event of a request: its body, parsed for a JSON content type, a string for text and forms, bytes otherwise, and
+    None when there is none. Raises RequestError when it is not the JSON that it says.
+    """
+    if not body:
+        return None
+    kind = content_type.split(";", 1)[0].strip().lower()
+    if kind == "application/json" or kind.endswith("+json"):
+        try:
+            return json.loads(body.decode("utf-8", "replace"), parse_constant=_no_constant)
+        except (ValueError, RecursionError):
+            message = "the body is not the JSON that its content type says"
+            raise RequestError(400, "invalid_json", message) from None
+    if kind.startswith("text/") or kind == "application/x-www-form-urlencoded":
+        return body.decode("utf-8", "replace")
+    return body
+
+
+def _no_constant(name):
+    raise ValueError(f"{name} is no JSON")
+
+
+def context_of(request, request_id, cancelled):
+    """
+    The context of a request (spec: method, headers and path). The path is as it was sent, undecoded; `cancelled` is a
+    threading.Event that is set once the client has gone.
+    """
+    path, _, search = request.target.partition("?")
+    return Context(
+        method=request.method,
+        path=path,
+        query=_query_of(search),
+        headers=request.headers,
+        request_id=request_id,
+        cancelled=cancelled,
+    )
+
+
+def _query_of(search):
+    """A parameter that is given several times becomes a list."""
+    query = {}
+    for name, value in urllib.parse.parse_qsl(search, keep_blank_values=True, errors="replace"):
+        if name not in query:
+            query[name] = value
+        elif isinstance(query[name], list):
+            query[name].append(value)
+        else:
+            query[name] = [query[name], value]
+    return query
