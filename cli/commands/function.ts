@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { functionView, type FunctionView } from '../../runtime/contracts/api/functions.ts';
 import {
   codeMaxBytes,
+  functionReplicasMax,
   functionRuntimes,
   functionTriggers,
   type FunctionRuntime,
@@ -19,9 +20,11 @@ import { waitFlags, waitFor, type WaitFlags } from '../wait.ts';
 import { messageColumn } from '../workload-message.ts';
 import { logsCommand, runsCommand, scheduleCommand, testCommand } from './function-run.ts';
 
-const servingFields = ({ readyReplicas, replicas, idleTimeoutSeconds }: FunctionView): Field[] => [
+const servingFields = ({ readyReplicas, replicas, idleTimeoutSeconds, ...limits }: FunctionView): Field[] => [
   ['Pods', `${readyReplicas} of ${replicas} ready`],
+  ['Scale', `${limits.minReplicas} to ${limits.maxReplicas} pods, ${limits.concurrency} requests at once each`],
   ['Idle time-out', `${idleTimeoutSeconds} s`],
+  ['Request time-out', `${limits.requestTimeoutSeconds} s`],
 ];
 
 const scheduleFields = ({ schedule, timeZone, nextRuns = [], lastRun }: FunctionView): Field[] => [
@@ -89,14 +92,15 @@ function readCode(file: string): string {
   return content.toString();
 }
 
+const servingFlags = 'port hostname idleTimeout concurrency requestTimeout minReplicas maxReplicas'.split(' ');
+
 /** @throws Failure (usage) for a flag that the trigger has no use for, or a cron function without a schedule */
 function checkTrigger(flags: Readonly<Record<string, unknown>>): void {
   const { trigger = 'http' } = flags;
   if (trigger === 'cron' && flags['schedule'] === undefined) {
     throw usageFailure('--trigger cron needs --schedule <cron>, such as --schedule "*/5 * * * *".');
   }
-  const [other, keys] =
-    trigger === 'cron' ? ['http', ['port', 'hostname', 'idleTimeout']] : ['cron', ['schedule', 'timeZone', 'overlap']];
+  const [other, keys] = trigger === 'cron' ? ['http', servingFlags] : ['cron', ['schedule', 'timeZone', 'overlap']];
   const stray = keys.find((key) => flags[key] !== undefined);
   if (stray) throw usageFailure(`${flagName(stray)} goes with --trigger ${other}.`);
 }
@@ -115,6 +119,13 @@ const create = command({
     port: amount('<port>', 'port on which it listens (default 8080)', { min: 1, max: 65_535 }),
     hostname: text('<host>', 'public host (default fn-<function>--<cluster>.<apps domain>)'),
     idleTimeout: duration('<duration>', 'time without requests after which it goes to zero (default 5m)'),
+    concurrency: amount('<n>', 'requests that one pod gets at once; the others wait (default 100)', {
+      min: 1,
+      max: 1_000,
+    }),
+    requestTimeout: duration('<duration>', 'time in which it has to begin its answer (default 5m)'),
+    minReplicas: amount('<n>', 'pods that stay without requests (default 0)', { min: 0, max: functionReplicasMax }),
+    maxReplicas: amount('<n>', 'pods that there are at most (default 10)', { min: 1, max: functionReplicasMax }),
     ...waitFlags,
     ...scopeFlags,
   },
@@ -122,6 +133,7 @@ const create = command({
     'svc function create hello --runtime node --code-file hello.js',
     'svc function create hello --runtime python --code-file hello.py',
     'svc function create hello --runtime node --code-file hello.js --idle-timeout 1h --project shop',
+    'svc function create thumbs --code-file thumbs.js --concurrency 4 --min-replicas 1',
     'svc function create nightly --code-file nightly.js --trigger cron --schedule "0 2 * * *" --time-zone Europe/Berlin',
   ],
   async run({ context, args, flags }) {
@@ -134,6 +146,10 @@ const create = command({
       ...(flags.port !== undefined && { port: flags.port }),
       ...(flags.hostname !== undefined && { hostname: flags.hostname }),
       ...(flags.idleTimeout !== undefined && { idleTimeoutSeconds: flags.idleTimeout }),
+      ...(flags.concurrency !== undefined && { concurrency: flags.concurrency }),
+      ...(flags.requestTimeout !== undefined && { requestTimeoutSeconds: flags.requestTimeout }),
+      ...(flags.minReplicas !== undefined && { minReplicas: flags.minReplicas }),
+      ...(flags.maxReplicas !== undefined && { maxReplicas: flags.maxReplicas }),
       ...(flags.schedule !== undefined && { schedule: flags.schedule }),
       ...(flags.timeZone !== undefined && { timeZone: flags.timeZone }),
       ...(flags.overlap !== undefined && { overlap: flags.overlap }),

@@ -1,12 +1,15 @@
 import type { FunctionCreate } from '../../runtime/contracts/api/functions.ts';
-import { functionSpec, type FunctionSpec } from '../../runtime/contracts/resources/function.ts';
+import { functionLimits, functionSpec, type FunctionSpec } from '../../runtime/contracts/resources/function.ts';
 import { checkHost } from '../../runtime/domain/names.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { checkTimeZone, defaultTimeZone, parseSchedule } from '../../runtime/domain/schedule.ts';
 
 /** What belongs to one trigger only. */
 const fieldsOf = {
-  http: ['port', 'hostname', 'idleTimeoutSeconds'],
+  http: [
+    ...(['port', 'hostname', 'idleTimeoutSeconds', 'concurrency', 'requestTimeoutSeconds'] as const),
+    ...(['minReplicas', 'maxReplicas'] as const),
+  ],
   cron: ['schedule', 'timeZone', 'overlap'],
 } as const;
 
@@ -17,6 +20,10 @@ export function specOf(given: Omit<FunctionCreate, 'name'>): FunctionSpec {
   const stray = fieldsOf[other].find((field) => given[field] !== undefined);
   if (stray) throw refusal(stray, `"${stray}" goes with the trigger ${other}; this function has ${trigger}.`);
   if (given.hostname !== undefined) checkHost(given.hostname);
+  const { minReplicas, maxReplicas } = functionLimits(given);
+  if (minReplicas > maxReplicas) {
+    throw refusal('minReplicas', `"minReplicas" is ${minReplicas}, more than "maxReplicas", ${maxReplicas}.`);
+  }
   if (trigger === 'http') return functionSpec.parse(given);
   if (schedule === undefined) {
     throw refusal('schedule', 'The trigger cron needs a schedule, such as "*/5 * * * *" for every five minutes.');

@@ -1,6 +1,6 @@
 import type { FunctionView } from '../../runtime/contracts/api/functions.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
-import type { FunctionResource, FunctionRun } from '../../runtime/contracts/resources/function.ts';
+import { functionLimits, type FunctionResource, type FunctionRun } from '../../runtime/contracts/resources/function.ts';
 import { lastOutOfMemory } from '../../runtime/contracts/resources/out-of-memory.ts';
 import { environmentLabel, projectLabel } from '../../runtime/domain/labels.ts';
 import { testRunName } from '../../runtime/domain/names.ts';
@@ -31,6 +31,7 @@ export function functionToView(object: Stored<FunctionResource>, options: { now:
     replicas: status?.replicas ?? 0,
     readyReplicas: status?.readyReplicas ?? 0,
     idleTimeoutSeconds: spec.idleTimeoutSeconds,
+    ...functionLimits(spec),
     ...(spec.trigger === 'cron' && scheduleOf(object, deleting ? 0 : shownTimes, options.now)),
     createdAt: metadata.creationTimestamp ?? new Date(0).toISOString(),
   };

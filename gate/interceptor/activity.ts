@@ -2,18 +2,21 @@ import type { FunctionTraffic } from '../../runtime/contracts/traffic-report.ts'
 import type { Clock } from '../../runtime/domain/clock.ts';
 import type { Target } from './routes.ts';
 
+/** What tells a function. */
+type Counted = Pick<Target, 'id' | 'namespace' | 'name'>;
+
 /** Counts what the scaler judges by. Idle time is on the monotonic clock. */
 export interface Activity {
-  begin(target: Target): void;
+  begin(target: Counted): void;
   /** Ends what one `begin` began. */
-  end(target: Target): void;
+  end(target: Counted): void;
   inflight(): number;
   /** One entry for every routed function, and for those that still have something in flight. */
-  report(targets: readonly Target[]): FunctionTraffic[];
+  report(targets: readonly Counted[]): FunctionTraffic[];
 }
 
 interface Count {
-  target: Target;
+  target: Counted;
   inflight: number;
   requests: number;
   lastAt: number;

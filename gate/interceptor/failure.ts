@@ -1,7 +1,7 @@
 import type { PodFault } from '../../runtime/contracts/pod.ts';
 
 /** Whose fault a failed request was. */
-export type FaultOwner = 'client' | 'platform' | 'cold_start' | 'function';
+export type FaultOwner = 'client' | 'platform' | 'cold_start' | 'timeout' | 'function';
 
 /** An answer that the interceptor gives instead of the function. */
 export interface Failure {
@@ -90,6 +90,25 @@ export const functionUnreachable: Failure = {
   fault: 'function',
   retryAfterSeconds: 2,
 };
+
+/** Every pod has as many requests as it may have, and so it stayed, or too many wait already. */
+export const functionBusy: Failure = {
+  status: 503,
+  code: 'function_busy',
+  message: 'The function has as many requests as its pods may have at once. Try again in a moment.',
+  fault: 'function',
+  retryAfterSeconds: 2,
+};
+
+/** The pod took the request, and then nothing came for too long. */
+export function functionTimeout(timeoutMs: number): Failure {
+  return {
+    status: 504,
+    code: 'function_timeout',
+    message: `The function did not begin to answer within ${Math.round(timeoutMs / 1000)} seconds. Its log may say why.`,
+    fault: 'timeout',
+  };
+}
 
 /** The JSON body of a failure (design.md §9). */
 export function failureBody({ code, message, fault }: Failure, requestId: string): string {

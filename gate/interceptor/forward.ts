@@ -7,15 +7,18 @@ import { isConnectError } from './pod-agent.ts';
 /**
  * How one attempt at a pod ended. `refused`: no connection, nothing was sent. `stale`: a kept connection had been closed
  * by the pod when the request was written to it. `broken`: the pod broke off before its answer began.
- * `answered`: the answer went out, whole or as far as both sides lived. `gone`: the client left first.
+ * `late`: it did not begin to answer in time. `answered`: the answer went out, whole or as far as both sides lived.
+ * `gone`: the client left first.
  */
-export type Outcome = 'answered' | 'refused' | 'stale' | 'broken' | 'gone';
+export type Outcome = 'answered' | 'refused' | 'stale' | 'broken' | 'late' | 'gone';
 
 export interface Exchange {
   request: IncomingMessage;
   response: ServerResponse;
   endpoint: Endpoint;
   requestId: string;
+  /** How long nothing may come or go before the answer begins. */
+  timeoutMs: number;
   /** Asked once the pod's answer begins. */
   mark: () => Mark;
   /** Whether the connection is to end with this answer, since the process drains. */
@@ -36,7 +39,7 @@ export function isRepeatable(request: IncomingMessage): boolean {
  * has then been written unless the outcome says otherwise.
  */
 export function forward(agent: Agent, exchange: Exchange): Promise<Outcome> {
-  const { request, response, endpoint, requestId } = exchange;
+  const { request, response, endpoint, requestId, timeoutMs } = exchange;
   return new Promise((resolve) => {
     const upstream = httpRequest({
       agent,
@@ -60,6 +63,11 @@ export function forward(agent: Agent, exchange: Exchange): Promise<Outcome> {
     };
     response.once('close', onClose);
 
+    upstream.setTimeout(timeoutMs, () => {
+      if (answering) return;
+      settle('late');
+      upstream.destroy();
+    });
     upstream.on('error', (error: NodeJS.ErrnoException) => {
       if (answering) {
         // The answer has begun and cannot be taken back: cutting it off is how the client learns.
@@ -74,6 +82,7 @@ export function forward(agent: Agent, exchange: Exchange): Promise<Outcome> {
       try {
         relay(answer, exchange);
         answering = true;
+        upstream.setTimeout(0);
       } catch {
         // A head that node:http parses and refuses to write, such as status 099.
         upstream.destroy();

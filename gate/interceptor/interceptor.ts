@@ -9,6 +9,7 @@ import type { Endpoint, Endpoints } from './endpoints.ts';
 import {
   failureBody,
   functionBroke,
+  functionTimeout,
   functionUnreachable,
   RequestFailure,
   unknownHost,
@@ -19,7 +20,11 @@ import { requestIdOf, type Mark } from './headers.ts';
 import type { InterceptorMetrics } from './metrics.ts';
 import { createPodAgent } from './pod-agent.ts';
 import type { Routes, Target } from './routes.ts';
+import type { Turns } from './turns.ts';
 import { forwardUpgrade, writeRawHead } from './upgrade.ts';
+
+/** For a client that left before its answer; nobody gets it (nginx's number). */
+const clientGone = 499;
 
 export interface InterceptorOptions {
   /** The pod name, for the report. */
@@ -27,6 +32,7 @@ export interface InterceptorOptions {
   routes: Routes;
   endpoints: Endpoints;
   activator: Activator;
+  turns: Pick<Turns, 'wait' | 'next'>;
   activity: Activity;
   metrics: InterceptorMetrics;
   clock: Clock;
@@ -60,44 +66,59 @@ interface Carrier {
   /** Whether the client has left. */
   gone(): boolean;
   onGone(listener: () => void): void;
-  send(endpoint: Endpoint, mark: () => Mark): Promise<Outcome>;
+  send(endpoint: Endpoint, mark: () => Mark, timeoutMs: number): Promise<Outcome>;
   repeatable: boolean;
   fail(failure: Failure): void;
+  /** What the client got. */
+  status(): number;
 }
 
 export function createInterceptor(options: InterceptorOptions): Interceptor {
-  const { replica, routes, endpoints, activator, activity, metrics, clock, log, holdMs } = options;
+  const { replica, routes, endpoints, activator, turns, activity, metrics, clock, log, holdMs } = options;
   const agent = createPodAgent();
   let draining = false;
 
   const mark = (journey: Journey, endpoint: Endpoint): Mark => {
     const { requestId, cold } = journey;
     if (!cold) return { requestId, cold };
-    metrics.coldStart.observe((clock.monotonic() - journey.arrivedAt) / 1000);
+    metrics.coldStart(journey.target, (clock.monotonic() - journey.arrivedAt) / 1000);
     return { requestId, cold, timing: coldStartTiming(journey, endpoint, clock.monotonic()) };
   };
 
-  const hold = async (journey: Journey, carrier: Carrier): Promise<void> => {
+  const goneSignal = (carrier: Carrier): AbortSignal => {
     const gone = new AbortController();
     carrier.onGone(() => gone.abort());
-    const raisedAt = await activator.hold(journey.target, journey.arrivedAt, gone.signal);
+    return gone.signal;
+  };
+
+  const hold = async (journey: Journey, carrier: Carrier): Promise<void> => {
+    const raisedAt = await activator.hold(journey.target, journey.arrivedAt, goneSignal(carrier));
     journey.cold = true;
     journey.raisedAt ??= raisedAt;
   };
 
   /** Finds a pod that takes the request; a refused one costs nothing, since nothing was sent. */
   const deliver = async (journey: Journey, carrier: Carrier): Promise<string> => {
+    const { target } = journey;
     for (let broken = 0; ;) {
       if (carrier.gone()) return 'client_gone';
-      const endpoint = endpoints.pick(journey.target.id);
+      const endpoint = endpoints.pick(target.id);
       if (!endpoint) {
         await hold(journey, carrier);
         continue;
       }
+      // The pod with the fewest is full, and so all are.
+      if (endpoint.inflight >= target.limits.concurrency) {
+        await turns.wait(target, journey.arrivedAt, goneSignal(carrier));
+        continue;
+      }
       endpoint.inflight++;
-      const outcome = await carrier.send(endpoint, () => mark(journey, endpoint)).finally(() => endpoint.inflight--);
+      const outcome = await carrier
+        .send(endpoint, () => mark(journey, endpoint), target.limits.timeoutMs)
+        .finally(() => endpoint.inflight--);
       if (outcome === 'answered') return 'answered';
       if (outcome === 'gone') return 'client_gone';
+      if (outcome === 'late') throw new RequestFailure(functionTimeout(target.limits.timeoutMs));
       if (outcome === 'refused' || outcome === 'broken') endpoints.suspect(endpoint);
       if (outcome === 'refused' && clock.monotonic() - journey.arrivedAt >= holdMs) {
         throw new RequestFailure(functionUnreachable);
@@ -109,20 +130,24 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
 
   const run = async (target: Target, requestId: string, carrier: Carrier): Promise<void> => {
     activity.begin(target);
+    const arrivedAt = clock.monotonic();
     let result: string;
     try {
-      result = await deliver({ target, requestId, arrivedAt: clock.monotonic(), cold: false }, carrier);
+      result = await deliver({ target, requestId, arrivedAt, cold: false }, carrier);
     } catch (error) {
       if (carrier.gone()) result = 'client_gone';
       else if (error instanceof RequestFailure) {
         result = error.failure.code;
-        log.warn({ ...target, requestId, code: result, err: error.cause }, 'request failed');
+        const { namespace, name } = target;
+        log.warn({ namespace, function: name, requestId, code: result, err: error.cause }, 'request failed');
         carrier.fail(error.failure);
       } else throw error;
     } finally {
       activity.end(target);
+      turns.next(target.id);
     }
-    metrics.requests.inc({ result });
+    const status = result === 'client_gone' ? clientGone : carrier.status();
+    metrics.ended(target, { result, status, seconds: (clock.monotonic() - arrivedAt) / 1000 });
   };
 
   const start = (request: IncomingMessage, carrierOf: (requestId: string) => Carrier) => {
@@ -130,7 +155,7 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
     const carrier = carrierOf(requestId);
     const target = routes.find(request.headers.host);
     if (!target) {
-      metrics.requests.inc({ result: unknownHost.code });
+      metrics.unrouted(unknownHost.code);
       carrier.fail(unknownHost);
       return;
     }
@@ -150,9 +175,10 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
       start(request, (requestId) => ({
         gone: () => response.destroyed || response.closed,
         onGone: (listener) => response.once('close', listener),
-        send: (endpoint, marked) =>
-          forward(agent, { request, response, endpoint, requestId, mark: marked, closing: () => draining }),
+        send: (endpoint, marked, timeoutMs) =>
+          forward(agent, { request, response, endpoint, requestId, timeoutMs, mark: marked, closing: () => draining }),
         repeatable: isRepeatable(request),
+        status: () => response.statusCode,
         fail(failure) {
           if (response.headersSent) response.destroy();
           else {
@@ -166,12 +192,16 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
     },
     handleUpgrade(request, socket, head) {
       socket.on('error', () => socket.destroy());
+      let status = 101;
       start(request, (requestId) => ({
         gone: () => socket.destroyed,
         onGone: (listener) => socket.once('close', listener),
-        send: (endpoint, marked) => forwardUpgrade({ request, socket, head, endpoint, requestId, mark: marked }),
+        send: (endpoint, marked, timeoutMs) =>
+          forwardUpgrade({ request, socket, head, endpoint, requestId, timeoutMs, mark: marked }),
         repeatable: false,
+        status: () => status,
         fail(failure) {
+          status = failure.status;
           const body = failureBody(failure, requestId);
           writeRawHead(socket, failure.status, undefined, failureHeaders(failure, requestId, body, true));
           socket.end(body);

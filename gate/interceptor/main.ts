@@ -18,6 +18,7 @@ import { createInterceptorMetrics } from './metrics.ts';
 import { connectProbe } from './probe.ts';
 import { createProxyServer } from './proxy-server.ts';
 import { createRoutes } from './routes.ts';
+import { createTurns } from './turns.ts';
 
 const name = 'svc-interceptor';
 /** How long a request waits for a function to start. */
@@ -41,17 +42,22 @@ await runProcess({
     const kube = await connectKube(config.kubernetes);
     lifecycle.add({ name: 'kubernetes client', stop: () => kube.close() });
     const informers = createInformers({ kube, clock, log });
-    const routes = createRoutes(informers.of<FunctionResource>(kinds.Function));
+    const functions = informers.of<FunctionResource>(kinds.Function);
+    const routes = createRoutes(functions);
     const pods = informers.of<Pod>(kinds.Pod, { labelSelector: `${kindLabel}=Function,${roleLabel}=serve` });
     const endpoints = createEndpoints({ pods, probe: connectProbe, clock, log });
     const activator = createActivator({ kube, endpoints, clock, log, queueMax, holdMs });
+    const turns = createTurns({ endpoints, clock, queueMax, holdMs });
     const activity = createActivity(clock);
+    const metrics = createInterceptorMetrics(registry, {
+      inflight: () => activity.inflight(),
+      waiting: () => activator.waiting() + turns.waiting(),
+    });
+    functions.onChange(({ type, object: { metadata } }) => {
+      if (type === 'deleted') metrics.forget({ namespace: metadata.namespace ?? '', name: metadata.name });
+    });
     const interceptor = createInterceptor({
-      ...{ replica: config.pod.name, routes, endpoints, activator, activity, clock, log, holdMs },
-      metrics: createInterceptorMetrics(registry, {
-        inflight: () => activity.inflight(),
-        waiting: () => activator.waiting(),
-      }),
+      ...{ replica: config.pod.name, routes, endpoints, activator, turns, activity, metrics, clock, log, holdMs },
     });
 
     let serving = false;
@@ -68,11 +74,13 @@ await runProcess({
     routes.start();
     endpoints.start();
     activator.start();
+    turns.start();
     informers.start();
     lifecycle.add({ name: 'informers', stop: () => informers.stop() });
     lifecycle.add({
       name: 'activator',
       stop: () => {
+        turns.stop();
         activator.stop();
         endpoints.stop();
         routes.stop();

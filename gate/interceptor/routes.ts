@@ -1,5 +1,5 @@
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
-import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
+import { functionLimits, type FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import { idLabel } from '../../runtime/domain/labels.ts';
 import type { ObjectSource } from './object-source.ts';
 
@@ -9,6 +9,15 @@ export interface Target {
   namespace: string;
   name: string;
   host: string;
+  limits: RequestLimits;
+}
+
+/** What a function's requests are held to; kept current. */
+export interface RequestLimits {
+  /** Requests that one pod gets at once. */
+  concurrency: number;
+  /** How long a request may be without a byte, either way, before its answer begins. */
+  timeoutMs: number;
 }
 
 /** Host name → function, kept current by the Function informer. */
@@ -35,7 +44,8 @@ function targetOf(resource: Stored<FunctionResource>): Target | undefined {
   if (id === undefined || host === undefined || namespace === undefined || deletionTimestamp !== undefined) {
     return undefined;
   }
-  return { id, namespace, name, host };
+  const { concurrency, requestTimeoutSeconds } = functionLimits(resource.spec);
+  return { id, namespace, name, host, limits: { concurrency, timeoutMs: requestTimeoutSeconds * 1_000 } };
 }
 
 /**
@@ -59,7 +69,10 @@ export function createRoutes(functions: ObjectSource<FunctionResource>): Routes 
     const target = targetOf(resource);
     const known = byUid.get(uid);
     // The same target object stays, so that a status update does not disturb what refers to it.
-    if (target && known && known.host === target.host && known.id === target.id) return;
+    if (target && known && known.host === target.host && known.id === target.id) {
+      known.limits = target.limits;
+      return;
+    }
     remove(uid);
     if (!target) return;
     byUid.set(uid, target);

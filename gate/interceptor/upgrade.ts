@@ -13,12 +13,14 @@ export interface UpgradeExchange {
   head: Buffer;
   endpoint: Endpoint;
   requestId: string;
+  /** How long nothing may come or go before the answer begins. */
+  timeoutMs: number;
   /** Asked once the pod's answer begins. */
   mark: () => Mark;
 }
 
 /** As in `forward.ts`. */
-export type UpgradeOutcome = 'answered' | 'refused' | 'broken' | 'gone';
+export type UpgradeOutcome = 'answered' | 'refused' | 'broken' | 'late' | 'gone';
 
 /** Writes the head of an answer to a connection that node:http no longer manages. */
 export function writeRawHead(
@@ -37,7 +39,7 @@ export function writeRawHead(
  * that answers without switching is relayed and the connection closed, since its framing is no longer watched.
  */
 export function forwardUpgrade(exchange: UpgradeExchange): Promise<UpgradeOutcome> {
-  const { request, socket, head, endpoint, requestId, mark } = exchange;
+  const { request, socket, head, endpoint, requestId, timeoutMs, mark } = exchange;
   return new Promise((resolve) => {
     const headers = forwardHeaders(request, requestId);
     headers.push('Connection', 'Upgrade', 'Upgrade', request.headers.upgrade ?? '');
@@ -62,8 +64,14 @@ export function forwardUpgrade(exchange: UpgradeExchange): Promise<UpgradeOutcom
     };
     socket.once('close', onClose);
 
+    upstream.setTimeout(timeoutMs, () => {
+      if (answering) return;
+      settle('late');
+      upstream.destroy();
+    });
     upstream.once('upgrade', (answer, podSocket: Duplex, podHead: Buffer) => {
       answering = true;
+      upstream.setTimeout(0);
       writeRawHead(socket, answer.statusCode ?? 101, answer.statusMessage, [
         ...answerHeaders(answer, mark()),
         ...['Connection', 'Upgrade', 'Upgrade', answer.headers.upgrade ?? request.headers.upgrade ?? ''],
@@ -72,6 +80,7 @@ export function forwardUpgrade(exchange: UpgradeExchange): Promise<UpgradeOutcom
     });
     upstream.once('response', (answer) => {
       answering = true;
+      upstream.setTimeout(0);
       writeRawHead(socket, answer.statusCode ?? 502, answer.statusMessage, [
         ...answerHeaders(answer, mark()),
         ...['Connection', 'close'],

@@ -75,6 +75,10 @@ export const functionDefinition = customResource({
         rule: "has(self.schedule) == (self.trigger == 'cron')",
         message: 'the trigger cron needs a schedule, and no other has one',
       },
+      {
+        rule: '!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas',
+        message: 'minReplicas is not above maxReplicas',
+      },
     ];
   },
   columns: [

@@ -395,6 +395,7 @@ t.test('functions', async (t) => {
     replicas: 0,
     readyReplicas: 0,
     idleTimeoutSeconds: 10,
+    ...{ concurrency: 4, requestTimeoutSeconds: 60, minReplicas: 1, maxReplicas: 3 },
     createdAt,
   };
   const functions = '/api/v1/projects/shop/functions';
@@ -408,15 +409,18 @@ t.test('functions', async (t) => {
   });
   const file = join(t.testdir({ 'hello.js': 'export const handler = 1;\n' }), 'hello.js');
   const create = ['function', 'create', 'hello', '--runtime', 'node', '--code-file', file, '--idle-timeout', '10s'];
-  const created = await run(create);
+  const limits = ['--concurrency', '4', '--request-timeout', '1m', '--min-replicas', '1', '--max-replicas', '3'];
+  const created = await run([...create, ...limits]);
   t.equal(created.code, 0, created.stderr);
   t.same(seen[0]?.body, {
     name: 'hello',
     runtime: 'node',
     code: 'export const handler = 1;\n',
     idleTimeoutSeconds: 10,
+    ...{ concurrency: 4, requestTimeoutSeconds: 60, minReplicas: 1, maxReplicas: 3 },
   });
   t.match(created.stdout, 'https://fn-hello--home.apps.example.com');
+  t.match(created.stdout, /Scale: +1 to 3 pods, 4 requests at once each/);
   t.match((await run(['function', 'list'], { env: { SVC_PROJECT: '' } })).stdout, /hello +shop\/prod +idle/);
   t.match((await run(['function', 'list'])).stdout, /hello +idle/);
 

@@ -1,12 +1,13 @@
 import { join } from 'node:path';
 import t from 'tap';
+import { functionLimits } from '../../runtime/contracts/resources/function.ts';
 import { createdAt, id, sequence, world } from './world.ts';
 
 const functions = '/api/v1/projects/shop/functions';
 const run = { name: 'nightly-test-00c0ffee00', trigger: 'test', status: 'succeeded', actor: 'ada@svc.test', createdAt };
 const nightly = {
   ...{ id, name: 'nightly', project: 'shop', environment: 'prod', runtime: 'node', trigger: 'cron' },
-  ...{ status: 'scheduled', replicas: 0, readyReplicas: 0, idleTimeoutSeconds: 300, createdAt },
+  ...{ status: 'scheduled', replicas: 0, readyReplicas: 0, idleTimeoutSeconds: 300, ...functionLimits({}), createdAt },
   ...{ schedule: '0 2 * * *', timeZone: 'Europe/Berlin', overlap: 'Forbid', lastRun: run },
   nextRuns: ['2026-11-22T01:00:00.000Z', '2026-11-23T01:00:00.000Z'],
 };

@@ -2,6 +2,7 @@ import t from 'tap';
 import type { AppView } from '../../runtime/contracts/api/apps.ts';
 import type { FunctionView } from '../../runtime/contracts/api/functions.ts';
 import type { JobView } from '../../runtime/contracts/api/jobs.ts';
+import { functionLimits } from '../../runtime/contracts/resources/function.ts';
 import { world } from './world.ts';
 
 const id = '019a0000-0000-7000-8000-0000000000a1';
@@ -26,7 +27,7 @@ const app: AppView = {
 };
 const hello: FunctionView = {
   ...{ id, name: 'api', ...place, runtime: 'node', trigger: 'http', status: 'idle', replicas: 0, readyReplicas: 0 },
-  ...{ idleTimeoutSeconds: 300, createdAt },
+  ...{ idleTimeoutSeconds: 300, ...functionLimits({}), createdAt },
 };
 const job: JobView = {
   ...{ id, name: 'api', ...place, image: 'r.test/api:1', env: {}, volumes: [], timeZone: 'Etc/UTC', overlap: 'Forbid' },

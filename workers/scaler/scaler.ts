@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { Counter, type Registry } from 'prom-client';
 import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../runtime/contracts/pod.ts';
-import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
+import { functionLimits, type FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { idLabel } from '../../runtime/domain/labels.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
@@ -37,7 +37,7 @@ export interface ScalerOptions {
   registry: Registry;
 }
 
-/** Scales HTTP functions between 1 and 10 and down to zero (design.md §7). Runs in the leader only. */
+/** Scales HTTP functions between their least (zero, where they say nothing) and 10 (design.md §7). Runs in the leader only. */
 export interface Scaler {
   start(): void;
   stop(): Promise<void>;
@@ -80,7 +80,8 @@ export function createScaler(options: ScalerOptions): Scaler {
     const replicas = deployment.spec?.replicas ?? 1;
     const { inflight, idleMs } = reports.traffic(id);
     const idleTimeoutMs = resource.spec.idleTimeoutSeconds * 1000;
-    const wanted = wantedReplicas({ replicas, inflight, peak: peakOf(id, inflight), idleMs, idleTimeoutMs });
+    const limits = functionLimits(resource.spec);
+    const wanted = wantedReplicas({ replicas, inflight, peak: peakOf(id, inflight), idleMs, idleTimeoutMs, limits });
     if (wanted === replicas) return;
     const { resourceVersion } = deployment.metadata;
     const currentReplicas = deployment.status?.replicas ?? 0;

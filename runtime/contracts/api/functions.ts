@@ -2,6 +2,7 @@ import { z } from 'zod';
 import {
   codeMaxBytes,
   functionPhases,
+  functionReplicasMax,
   functionRuntimes,
   functionRunTriggers,
   functionTriggers,
@@ -25,6 +26,14 @@ export const functionCreate = z.strictObject({
   hostname: z.string().optional(),
   /** With the trigger `http`; default 300. */
   idleTimeoutSeconds: z.int().min(1).max(86_400).optional(),
+  /** With the trigger `http`: requests that one pod gets at once from each interceptor; default 100. */
+  concurrency: z.int().min(1).max(1_000).optional(),
+  /** With the trigger `http`: seconds without a byte before the answer begins; default 300. */
+  requestTimeoutSeconds: z.int().min(1).max(3_600).optional(),
+  /** With the trigger `http`: pods that stay without traffic; default 0. */
+  minReplicas: z.int().min(0).max(functionReplicasMax).optional(),
+  /** With the trigger `http`; default 10. */
+  maxReplicas: z.int().min(1).max(functionReplicasMax).optional(),
   /** With the trigger `cron`: an expression of five fields. */
   schedule: z.string().max(200).optional(),
   /** With the trigger `cron`: IANA name; default Etc/UTC. */
@@ -52,6 +61,10 @@ export const functionView = z.object({
   replicas: z.int(),
   readyReplicas: z.int(),
   idleTimeoutSeconds: z.int(),
+  concurrency: z.int(),
+  requestTimeoutSeconds: z.int(),
+  minReplicas: z.int(),
+  maxReplicas: z.int(),
   schedule: z.string().optional(),
   timeZone: z.string().optional(),
   overlap: z.enum(runOverlaps).optional(),

@@ -13,6 +13,21 @@ export const functionTriggers = ['http', 'cron'] as const;
 /** A ConfigMap holds 1 MiB; inline code stays well below it. */
 export const codeMaxBytes = 512 * 1024;
 
+/** A function has at most this many pods at once (spec.md §8). */
+export const functionReplicasMax = 10;
+
+/** How a function serves and scales unless it says otherwise. */
+const functionDefaults = {
+  /** Requests that one pod gets at once, from each interceptor. */
+  concurrency: 100,
+  /** Seconds that a pod may leave a request without a sign before its answer begins. */
+  requestTimeoutSeconds: 300,
+  minReplicas: 0,
+  maxReplicas: functionReplicasMax,
+} as const;
+
+const replicas = z.int().max(functionReplicasMax);
+
 export const functionSpec = z.object({
   runtime: z.enum(functionRuntimes),
   /** The source text of the handler. */
@@ -24,6 +39,14 @@ export const functionSpec = z.object({
   hostname: z.string().optional(),
   /** Seconds without traffic after which the function goes to zero (spec.md §3.4). */
   idleTimeoutSeconds: z.int().min(1).max(86_400).default(300),
+  /** Requests that one pod gets at once, from each interceptor; the others wait. */
+  concurrency: z.int().min(1).max(1_000).optional(),
+  /** Seconds without a byte, either way, after which a request that has no answer yet is given up. */
+  requestTimeoutSeconds: z.int().min(1).max(3_600).optional(),
+  /** Pods that stay without traffic. */
+  minReplicas: replicas.min(0).optional(),
+  /** Pods that there are at most; not below `minReplicas`. */
+  maxReplicas: replicas.min(1).optional(),
   /** A cron expression of five fields; with the trigger `cron`, and only with it. */
   schedule: z.string().optional(),
   /** The IANA time zone of the schedule; UTC when absent. */
@@ -35,6 +58,18 @@ export const functionSpec = z.object({
 });
 
 export type FunctionSpec = z.infer<typeof functionSpec>;
+
+export type FunctionLimits = Record<keyof typeof functionDefaults, number>;
+
+/** How a function serves and scales. Pure. */
+export function functionLimits(spec: { [Name in keyof FunctionLimits]?: number | undefined }): FunctionLimits {
+  return {
+    concurrency: spec.concurrency ?? functionDefaults.concurrency,
+    requestTimeoutSeconds: spec.requestTimeoutSeconds ?? functionDefaults.requestTimeoutSeconds,
+    minReplicas: spec.minReplicas ?? functionDefaults.minReplicas,
+    maxReplicas: spec.maxReplicas ?? functionDefaults.maxReplicas,
+  };
+}
 
 /** What a run carries as `SVC_TRIGGER` (spec.md §4.8). */
 export const functionRunTriggers = ['cron', 'test'] as const;

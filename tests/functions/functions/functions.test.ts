@@ -97,6 +97,19 @@ t.test('400 and 422: what would not run', async (t) => {
   t.same(kube.all(kinds.Function), []);
 });
 
+t.test('201: how it serves and scales; 422 for less at most than at least', async (t) => {
+  const { kube, create } = await service(t);
+  const limits = { concurrency: 4, requestTimeoutSeconds: 60, minReplicas: 2, maxReplicas: 3 };
+  t.match(await create(limits), { status: 201, body: limits });
+  t.match(kube.all<FunctionResource>(kinds.Function)[0]?.spec, limits);
+  t.match((await create({ name: 'plain' })).body, {
+    ...{ concurrency: 100, requestTimeoutSeconds: 300, minReplicas: 0, maxReplicas: 10 },
+  });
+  const refused = await create({ name: 'odd', minReplicas: 3, maxReplicas: 2 });
+  t.match(refused, { status: 422, body: { code: 'invalid_value', details: { field: 'minReplicas' } } });
+  t.equal((await create({ name: 'odd', maxReplicas: 11 })).status, 400);
+});
+
 t.test('200: per environment, and over all projects', async (t) => {
   const { kube, api, create } = await service(t);
   kube.seed(...readyProject('blog'));

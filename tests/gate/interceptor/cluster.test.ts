@@ -11,6 +11,7 @@ import { createInterceptorMetrics } from '../../../gate/interceptor/metrics.ts';
 import { connectProbe } from '../../../gate/interceptor/probe.ts';
 import { createProxyServer } from '../../../gate/interceptor/proxy-server.ts';
 import { createRoutes } from '../../../gate/interceptor/routes.ts';
+import { createTurns } from '../../../gate/interceptor/turns.ts';
 import { codeConfigMap } from '../../../infra/manifests/function-pod.ts';
 import { functionDeployment } from '../../../infra/manifests/function.ts';
 import type { Pod } from '../../../runtime/contracts/pod.ts';
@@ -67,18 +68,21 @@ t.test('a real function: from zero, back to zero, and no request lost on the way
     const routes = createRoutes(functions);
     const endpoints = createEndpoints({ pods, probe: connectProbe, clock, log });
     const activator = createActivator({ kube: counting, endpoints, clock, log, holdMs: 60_000, queueMax: 100 });
+    const turns = createTurns({ endpoints, clock, queueMax: 100, holdMs: 60_000 });
     const activity = createActivity(clock);
     const metrics = createInterceptorMetrics(new Registry(), { inflight: () => 0, waiting: () => 0 });
     const interceptor = createInterceptor({
-      ...{ replica, routes, endpoints, activator, activity, metrics, clock, log, holdMs: 60_000 },
+      ...{ replica, routes, endpoints, activator, turns, activity, metrics, clock, log, holdMs: 60_000 },
     });
     const server = createProxyServer({ interceptor, clock, port: 0, host: '127.0.0.1', lingerMs: 0, drainMs: 0 });
     routes.start();
     endpoints.start();
     activator.start();
+    turns.start();
     const port = await server.start();
     t.teardown(async () => {
       await server.stop();
+      turns.stop();
       activator.stop();
       endpoints.stop();
       routes.stop();

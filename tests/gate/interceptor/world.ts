@@ -12,6 +12,7 @@ import type { ObjectSource } from '../../../gate/interceptor/object-source.ts';
 import { connectProbe } from '../../../gate/interceptor/probe.ts';
 import { createProxyServer } from '../../../gate/interceptor/proxy-server.ts';
 import { createRoutes } from '../../../gate/interceptor/routes.ts';
+import { createTurns } from '../../../gate/interceptor/turns.ts';
 import type { KubeObject, Stored } from '../../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../../runtime/contracts/pod.ts';
 import type { FunctionResource } from '../../../runtime/contracts/resources/function.ts';
@@ -197,6 +198,7 @@ export function createWorld(t: Teardown, options: WorldOptions = {}) {
       queueMax: options.queueMax ?? 1_000,
       ...base,
     });
+    const turns = createTurns({ endpoints, holdMs, queueMax: options.queueMax ?? 1_000, clock: systemClock });
     const activity = createActivity(systemClock);
     const registry = new Registry();
     const metrics = createInterceptorMetrics(registry, {
@@ -204,7 +206,7 @@ export function createWorld(t: Teardown, options: WorldOptions = {}) {
       waiting: () => activator.waiting(),
     });
     const interceptor = createInterceptor({
-      ...{ replica: 'interceptor-0', routes, endpoints, activator, activity, metrics, holdMs },
+      ...{ replica: 'interceptor-0', routes, endpoints, activator, turns, activity, metrics, holdMs },
       ...base,
     });
     const server = createProxyServer({
@@ -214,14 +216,16 @@ export function createWorld(t: Teardown, options: WorldOptions = {}) {
     routes.start();
     endpoints.start();
     activator.start();
+    turns.start();
     const port = await server.start();
     t.teardown(async () => {
       await server.stop();
+      turns.stop();
       activator.stop();
       endpoints.stop();
       routes.stop();
     });
-    return { port, server, interceptor, activity, activator, endpoints, registry };
+    return { port, server, interceptor, activity, activator, turns, endpoints, registry, metrics };
   };
 
   /** The raw client request; headers may be given raw, with repeats. */

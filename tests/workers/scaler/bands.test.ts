@@ -1,6 +1,8 @@
 import t from 'tap';
 import { replicasFor, wantedReplicas } from '../../../workers/scaler/bands.ts';
 
+const limits = { minReplicas: 0, maxReplicas: 10, concurrency: 100 };
+
 t.test('the bands: low 1, moderate 2 to 5, high up to 10', (t) => {
   const table: [inflight: number, replicas: number][] = [
     ...([
@@ -21,12 +23,14 @@ t.test('the bands: low 1, moderate 2 to 5, high up to 10', (t) => {
       [10_000, 10],
     ] as [number, number][]),
   ];
-  for (const [inflight, replicas] of table) t.equal(replicasFor(inflight), replicas, `${inflight} in flight`);
+  for (const [inflight, replicas] of table) t.equal(replicasFor(inflight, limits), replicas, `${inflight} in flight`);
   t.end();
 });
 
 t.test('what is wanted', (t) => {
-  const quiet = { replicas: 1, inflight: 0, peak: 0, idleMs: 1_000, idleTimeoutMs: 300_000 };
+  const quiet = { replicas: 1, inflight: 0, peak: 0, idleMs: 1_000, idleTimeoutMs: 300_000, limits };
+  const kept = { ...limits, minReplicas: 2 };
+  const single = { ...limits, concurrency: 1 };
   const table: [title: string, load: Partial<typeof quiet> | Record<string, unknown>, wanted: number][] = [
     ['zero is never raised, whatever waits', { replicas: 0, inflight: 50, peak: 50, idleMs: 0 }, 0],
     ['one stays before the time-out', { idleMs: 299_999 }, 1],
@@ -44,6 +48,13 @@ t.test('what is wanted', (t) => {
     ['never below what is in flight', { replicas: 8, inflight: 60, peak: 10, idleMs: 0 }, 6],
     ['never above ten', { replicas: 10, inflight: 900, peak: 900, idleMs: 0 }, 10],
     ['a foreign count above ten comes down', { replicas: 14, inflight: 900, peak: 900, idleMs: 0 }, 10],
+    ['the least is raised without a request', { replicas: 0, limits: kept }, 2],
+    ['the least stays when idle', { replicas: 5, idleMs: 300_000, limits: kept }, 2],
+    ['and is raised as it is put up', { replicas: 1, limits: kept }, 2],
+    ['more than the least where it is needed', { replicas: 2, inflight: 35, peak: 35, idleMs: 0, limits: kept }, 4],
+    ['a pod each where a pod may have one', { inflight: 3, peak: 3, idleMs: 0, limits: single }, 3],
+    ['within its own most', { inflight: 90, peak: 90, idleMs: 0, limits: { ...limits, maxReplicas: 3 } }, 3],
+    ['which lowers at once', { replicas: 8, peak: undefined, idleMs: 0, limits: { ...limits, maxReplicas: 3 } }, 3],
   ];
   for (const [title, load, wanted] of table) t.equal(wantedReplicas({ ...quiet, ...load }), wanted, title);
   t.end();

@@ -13,7 +13,10 @@ import { fakeClock, settle } from '../../support/clock.ts';
 import { silentLog } from '../../support/log.ts';
 import { functionId, helloFunction, helloPod, host, testSource } from '../../gate/interceptor/world.ts';
 
-const target = { id: functionId, namespace: 'shop-prod', name: 'hello', host };
+const target = {
+  ...{ id: functionId, namespace: 'shop-prod', name: 'hello', host },
+  limits: { concurrency: 100, timeoutMs: 300_000 },
+};
 const idleTimeoutSeconds = 20;
 const preStopMs = 3_000;
 const graceMs = 30_000;
@@ -178,7 +181,12 @@ function createSimulation(seed: number) {
           const oldest = Math.min(...interceptors.map(({ reportedAt }) => reportedAt));
           check(clock.monotonic() - oldest <= reportMaxAgeMs, 'a scale-down needs a fresh report of every interceptor');
           const inflight = interceptors.reduce((sum, interceptor) => sum + interceptor.inflight, 0);
-          check(inflight === 0 ? wanted >= 0 : wanted >= replicasFor(inflight), 'never below what is in flight');
+          check(
+            inflight === 0
+              ? wanted >= 0
+              : wanted >= replicasFor(inflight, { minReplicas: 0, maxReplicas: 10, concurrency: 100 }),
+            'never below what is in flight',
+          );
         }
         await write(scale, wanted);
       },
