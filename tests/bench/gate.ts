@@ -94,7 +94,7 @@ export async function run(args: string[]): Promise<void> {
     ends.unshift(() => load.stop());
     await prepare(load, chosen, { bare, gate, large, few: few.records, many: many.records });
     const pids = { bare: bare.pid, gate: gate.pid, flood: gate.pid, 'many-keys': large.pid, 'all-keys': large.pid };
-    const options = { ...chosen, connections, pids };
+    const options = { ...chosen, name: 'gate', connections, pids };
     const saturation = await measureThroughput(load, options);
     const resident = residentMemory(large.pid);
     printFigure({

@@ -8,7 +8,9 @@ const restMs = 0.1;
 export interface LoadTarget {
   host: string;
   port: number;
-  /** Path and query of the checker's address. */
+  /** The name in the Host header; by default the checker's. */
+  name?: string;
+  /** Path and query. */
   path: string;
   /** Sent in rotation, one a request. */
   keys: string[];
@@ -39,7 +41,7 @@ export interface LoadResult {
 function forwardAuthRequest(target: LoadTarget, key: string): Buffer {
   const lines = [
     `GET ${target.path} HTTP/1.1`,
-    'Host: svc-authz.svc-system.svc',
+    `Host: ${target.name ?? 'svc-authz.svc-system.svc'}`,
     'User-Agent: Go-http-client/1.1',
     `X-Api-Key: ${key}`,
     'X-Forwarded-For: 203.0.113.7',

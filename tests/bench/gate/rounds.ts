@@ -12,6 +12,8 @@ const busyMax = 0.95;
 const offeredMin = 0.98;
 
 export interface RoundsOptions {
+  /** What the figures begin with. */
+  name: string;
   rounds: number;
   seconds: number;
   connections: number;
@@ -21,7 +23,7 @@ export interface RoundsOptions {
 }
 
 /** One target's round. */
-interface Round extends LoadResult {
+export interface Round extends LoadResult {
   /** Processor time of the server for each answer, in µs; NaN when its process is not known. */
   microseconds: number;
 }
@@ -38,7 +40,7 @@ function check(target: string, { statuses, busy }: LoadResult): void {
 }
 
 /** Each target once a round, the order turned round by round. */
-async function rounds(
+export async function rounds(
   load: LoadClient,
   targets: readonly string[],
   options: RoundsOptions & { rate?: number },
@@ -85,7 +87,11 @@ interface Throughput {
 }
 
 /** Throughput by turns, printed for each target. */
-async function throughput(load: LoadClient, targets: readonly string[], options: RoundsOptions): Promise<Throughput> {
+export async function throughput(
+  load: LoadClient,
+  targets: readonly string[],
+  options: RoundsOptions,
+): Promise<Throughput> {
   for (const target of targets) {
     await load.run(target, { connections: options.connections, warmUpSeconds: 0, seconds: compileSeconds });
   }
@@ -93,15 +99,15 @@ async function throughput(load: LoadClient, targets: readonly string[], options:
   const of = (target: string) => results.get(target) ?? [];
   const rate = (target: string) => median(of(target).map(({ requestsPerSecond }) => requestsPerSecond));
   for (const target of targets) {
-    printFigure({ name: `gate.throughput.${target}`, value: rate(target), unit: 'req/s' });
+    printFigure({ name: `${options.name}.throughput.${target}`, value: rate(target), unit: 'req/s' });
     const time = median(of(target).map(({ microseconds }) => microseconds));
-    if (!Number.isNaN(time)) printFigure({ name: `gate.processor-time.${target}`, value: time, unit: 'µs' });
+    if (!Number.isNaN(time)) printFigure({ name: `${options.name}.processor-time.${target}`, value: time, unit: 'µs' });
   }
   return {
     rate,
     compare: (one, other, name, target) => {
       const value = ratio(of(one), of(other), ({ requestsPerSecond }) => requestsPerSecond);
-      printFigure({ name: `gate.${name}`, value, unit: 'ratio', ...(target && { target }) });
+      printFigure({ name: `${options.name}.${name}`, value, unit: 'ratio', ...(target && { target }) });
     },
   };
 }

@@ -39,11 +39,20 @@ async function measured(child: ChildProcess, port: number, ready: () => Promise<
   };
 }
 
-/** The bare server, with the same settings of its runtime as the checker. */
-export async function startBareServer(): Promise<MeasuredServer> {
+/** The bare server, with the same settings of its runtime as the checker; without `core`, on that of this process. */
+export function startBareServer(core: number | undefined = serverCore): Promise<MeasuredServer> {
+  return startListening(bareServer, authzMemory, core);
+}
+
+/** A program that listens on `PORT` once it is ready. */
+export async function startListening(
+  program: string,
+  env: NodeJS.ProcessEnv,
+  core: number | undefined,
+): Promise<MeasuredServer> {
   const port = await freePort();
-  const child = startProgram(bareServer, {
-    ...{ core: serverCore, env: { ...authzMemory, PORT: String(port) } },
+  const child = startProgram(program, {
+    ...{ ...(core !== undefined && { core }), env: { ...env, PORT: String(port) } },
     stdio: ['ignore', 'inherit', 'inherit'],
   });
   return measured(child, port, () => untilListening(port, child));
