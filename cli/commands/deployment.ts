@@ -72,19 +72,24 @@ export async function followDeployment(
     async () => {
       const found = await place.api.call('GET', place.path('deployments', id), deploymentView, { query: place.query });
       if (hasEnded(found.status)) return { done: found };
-      const pods = found.status === 'rolling_out' ? await podsOf(place, app) : '';
-      return { progress: `${found.app} revision ${found.revision}: ${found.status.replace('_', ' ')}${pods}` };
+      return { progress: await progressOf(place, app, found) };
     },
     `it goes on: svc app history ${app} ${place.flags}`,
   );
   return checkSucceeded(deployment);
 }
 
-/** How many pods are ready, as far as that can be told. */
+async function progressOf(place: Place, app: string, { revision, status, reason }: DeploymentView): Promise<string> {
+  const said = `${app} revision ${revision}: ${status.replace('_', ' ')}`;
+  if (status === 'accepted' && reason !== undefined) return `${said}. ${reason.split('\n', 1)[0]}`;
+  return status === 'rolling_out' ? `${said}${await podsOf(place, app)}` : said;
+}
+
+/** How many of the new pods are ready, as far as that can be told. */
 async function podsOf(place: Place, app: string): Promise<string> {
   try {
-    const { readyReplicas, replicas } = await readApp(place, app);
-    return `, ${readyReplicas} of ${replicas} pods ready`;
+    const { rollout, replicas } = await readApp(place, app);
+    return rollout ? `, ${rollout.readyReplicas} of ${replicas} new pods ready` : '';
   } catch {
     return '';
   }

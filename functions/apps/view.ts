@@ -44,6 +44,7 @@ export function appToView(
   const { metadata, spec, status } = app;
   const shownUrl = status?.url ?? url;
   const killed = lastOutOfMemory(status);
+  const rollout = status?.release;
   return {
     id: workloadIdOf(app),
     name: metadata.name,
@@ -53,6 +54,9 @@ export function appToView(
     port: spec.port,
     replicas: spec.replicas,
     readyReplicas: status?.readyReplicas ?? 0,
+    ...(rollout?.phase === 'progressing' && {
+      rollout: { revision: rollout.generation, readyReplicas: rollout.readyReplicas ?? 0 },
+    }),
     status: phaseOf(app),
     ...(status?.message !== undefined && { message: status.message }),
     ...(killed && { outOfMemory: killed }),

@@ -62,6 +62,7 @@ export const appStatus = shapeOf<AppStatus>()({
     image: text,
     phase: z.enum(['progressing', 'available', 'failed']),
     message: text,
+    readyReplicas: z.int().min(0).exactOptional(),
     faultSince: z.iso.datetime().exactOptional(),
     template: text,
   }).exactOptional(),

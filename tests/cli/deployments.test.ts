@@ -43,11 +43,13 @@ t.test('deploy and promote follow to the end; --wait may be said', async (t) => 
     [`PATCH ${project}/apps/api`]: { status: 202, body: accepted },
     [`POST ${project}/apps/api/promote`]: { status: 202, body: accepted },
     [`GET ${one}`]: sequence({ body: rolling }, { body: deployment }),
-    [`GET ${project}/apps/api`]: { body: { ...app, replicas: 3, readyReplicas: 2 } },
+    [`GET ${project}/apps/api`]: {
+      body: { ...app, replicas: 3, readyReplicas: 4, rollout: { revision: 2, readyReplicas: 1 } },
+    },
   });
   const ran = await run(['app', 'deploy', 'api', '--image', 'r.example.com/api:2', '--commit', 'abc', '--wait']);
   t.match(ran, { code: 0, stdout: /Status: +succeeded/ });
-  t.equal(ran.stderr, 'api revision 2: rolling out, 2 of 3 pods ready\n', 'plain lines where there is no terminal');
+  t.equal(ran.stderr, 'api revision 2: rolling out, 1 of 3 new pods ready\n', 'plain lines where there is no terminal');
   t.same(seen[0]?.body, { image: 'r.example.com/api:2', commit: 'abc' });
   t.match(await run(['app', 'promote', 'api', '--from', 'dev', '--to', 'prod']), { code: 0, stdout: /Revision: +2/ });
   const sent = seen.find(({ method }) => method === 'POST');
@@ -66,10 +68,10 @@ t.test('a terminal sees one line that is written anew; its time is told', async 
   const { run } = await world(t, {
     [`PATCH ${project}/apps/api`]: { status: 202, body: accepted },
     [`GET ${one}`]: sequence({ body: rolling }, { body: rolling }, { body: rolling }, { body: deployment }),
-    [`GET ${project}/apps/api`]: { body: app },
+    [`GET ${project}/apps/api`]: { body: { ...app, rollout: { revision: 2, readyReplicas: 0 } } },
   });
   const deploy = ['app', 'deploy', 'api', '--image', 'r.example.com/api:2'];
-  const line = 'api revision 2: rolling out, 1 of 1 pods ready';
+  const line = 'api revision 2: rolling out, 0 of 1 new pods ready';
   const erase = '\r\u001B[2K';
   const ran = await run(deploy, { terminal: true });
   t.equal(ran.stderr, `${erase}${line}, 0 s${erase}${line}, 0 s${erase}${line}, 1 s${erase}`);

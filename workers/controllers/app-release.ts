@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
-import type { Pod } from '../../runtime/contracts/pod.ts';
+import { isPodReady, type Pod } from '../../runtime/contracts/pod.ts';
 import type { App, AppSpec, ReleaseStatus } from '../../runtime/contracts/resources/app.ts';
 import { isOfRelease } from '../../runtime/domain/labels.ts';
 import { canonical } from '../../runtime/kube/children.ts';
@@ -66,12 +66,13 @@ export function releaseStatus(
     return { ...subject, phase: 'failed', message: stuckMessage(app.spec, deployment, ours) };
   }
   const fault = releaseFault(ours);
-  if (!fault) return { ...subject, phase: 'progressing' };
+  const progressing = { ...subject, phase: 'progressing' as const, readyReplicas: ours.filter(isPodReady).length };
+  if (!fault) return progressing;
   const faultSince = (was && before?.faultSince) ?? now.toISOString();
   if (fault.final || now.getTime() - Date.parse(faultSince) >= patienceMs) {
     return { ...subject, phase: 'failed', message: fault.message };
   }
-  return { ...subject, phase: 'progressing', faultSince };
+  return { ...progressing, faultSince };
 }
 
 /** Milliseconds until a fault of a release's pods has lasted too long; undefined where none is being watched. */

@@ -58,7 +58,10 @@ export const appView = z.object({
   image: z.string(),
   port: z.int(),
   replicas: z.int(),
+  /** Of whatever release: during a rollout there may be more than `replicas`. */
   readyReplicas: z.int(),
+  /** While a release is rolled out: how many of its own pods are ready. */
+  rollout: z.object({ revision: z.int(), readyReplicas: z.int() }).optional(),
   status: z.enum(['pending', 'deploying', 'running', 'failed', 'deleting']),
   message: z.string().optional(),
   outOfMemory: outOfMemory.optional(),

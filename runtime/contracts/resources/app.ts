@@ -83,6 +83,8 @@ export interface ReleaseStatus {
   phase: 'progressing' | 'available' | 'failed';
   /** For `failed`: the reason that a person needs. */
   message?: string;
+  /** While it is `progressing`: how many of its own pods are ready. */
+  readyReplicas?: number;
   /** Since when its pods have been seen with a fault that may still come right. */
   faultSince?: string;
   /** Of the pods that the phase is about: another one after a change of settings that makes new pods. */

@@ -62,6 +62,18 @@ t.test('a release is available once its pods are ready and no request reaches an
   t.end();
 });
 
+t.test('while a release progresses, its own pods that are ready are counted, and no others', (t) => {
+  const ready = (one: Stored<Pod>): Stored<Pod> => ({
+    ...one,
+    status: { ...one.status, conditions: [{ type: 'Ready', status: 'True' }] },
+  });
+  const counted = (...pods: Stored<Pod>[]) => releaseStatus(app, deployment(), pods, now)?.readyReplicas;
+  t.equal(counted(ready(pod(1))), 0);
+  t.equal(counted(ready(pod(1)), ready(pod(2))), 1);
+  t.equal(counted(ready(pod(2))), undefined, 'it is available');
+  t.end();
+});
+
 t.test('what was available stays so, for this release only', (t) => {
   const status = { release: { generation: 2, deploymentId: release.deploymentId, phase: 'available' as const } };
   t.equal(releaseStatus({ ...app, status }, deployment({ availableReplicas: 0 }), [], now)?.phase, 'available');
