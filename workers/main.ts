@@ -4,11 +4,14 @@ import { createJobQueue } from '../runtime/bus/job-queue.ts';
 import { createBusMetrics } from '../runtime/bus/metrics.ts';
 import { createRunner, type Processors } from '../runtime/bus/runner.ts';
 import type { App } from '../runtime/contracts/resources/app.ts';
+import type { Build } from '../runtime/contracts/resources/build.ts';
 import { kinds } from '../runtime/contracts/resources/kinds.ts';
 import { createListener } from '../runtime/db/listener.ts';
 import { waitForSchema } from '../runtime/db/migrate.ts';
 import { createPool } from '../runtime/db/pool.ts';
 import { systemClock } from '../runtime/domain/clock.ts';
+import type { Id } from '../runtime/domain/ids.ts';
+import { buildNamespace } from '../runtime/domain/labels.ts';
 import { parseKeyRing } from '../runtime/domain/sealed.ts';
 import { createAdminServer } from '../runtime/host/admin-server.ts';
 import { loadWorkersConfig } from '../runtime/host/config.ts';
@@ -17,17 +20,19 @@ import { runProcess } from '../runtime/host/lifecycle.ts';
 import { createLogger } from '../runtime/host/log.ts';
 import { createMetrics } from '../runtime/host/metrics.ts';
 import { connectKube } from '../runtime/kube/connect.ts';
+import { createEndWatch } from '../runtime/kube/end-watch.ts';
 import { createInformer } from '../runtime/kube/informer.ts';
 import { catalogue, type QueueName } from '../runtime/queues/catalogue.ts';
-import { nudgeRollouts } from '../runtime/records/work.ts';
+import { hastenWork, nudgeRollouts } from '../runtime/records/work.ts';
 import { createKeepLog } from './builds/log.ts';
+import { isBuildEnd } from './builds/end.ts';
 import { createBuildProcessor } from './builds/process.ts';
 import { createHousekeepingProcessor } from './housekeeping/process.ts';
 import { ensureHousekeeping } from './housekeeping/store.ts';
 import { createNotificationProcessor } from './notifications/process.ts';
 import { createPollingProcessor } from './polling/process.ts';
+import { isReleaseEnd } from './rollouts/end.ts';
 import { createRolloutProcessor } from './rollouts/process.ts';
-import { createRolloutWatch } from './rollouts/watch.ts';
 
 const name = 'svc-workers';
 const config = loadWorkersConfig(process.env);
@@ -95,11 +100,23 @@ await runProcess({
     lifecycle.add({ name: 'listener', stop: () => listener.stop() });
 
     const informer = createInformer<App>({ kube, kind: kinds.App, clock, log });
-    const watch = createRolloutWatch({ informer, nudge: (workloadId) => nudgeRollouts(pool, workloadId), clock, log });
+    const nudge = (workloadId: Id) => nudgeRollouts(pool, workloadId);
+    const watch = createEndWatch({ informer, isEnd: isReleaseEnd, nudge, clock, log });
     watch.start();
     lifecycle.add({ name: 'rollout watch', stop: () => watch.stop() });
     informer.start();
     lifecycle.add({ name: 'informer', stop: () => informer.stop() });
+
+    const selection = { namespace: buildNamespace };
+    const builds = createInformer<Build>({ kube, kind: kinds.Build, selection, clock, log });
+    const buildWatch = createEndWatch({
+      ...{ informer: builds, isEnd: isBuildEnd, clock, log },
+      nudge: (deploymentId) => hastenWork(pool, 'builds', [deploymentId]),
+    });
+    buildWatch.start();
+    lifecycle.add({ name: 'build watch', stop: () => buildWatch.stop() });
+    builds.start();
+    lifecycle.add({ name: 'informer of builds', stop: () => builds.stop() });
     started = true;
   },
 });

@@ -206,6 +206,7 @@ function buildsOf(flags: InstallFlags, version: string): Pick<PlatformSettings['
       image: checkImage(image, 'image-builder'),
       registry: target,
       ...(pushAddress !== undefined && { pushAddress }),
+      ...(flags.buildsAtOnce !== undefined && { atOnce: flags.buildsAtOnce }),
       ...(flags.gitNetwork.length > 0 && { gitNetworks: networksOf('--git-network', flags.gitNetwork) }),
       baseImages: {
         ...(node !== undefined && { node: checkImage(node, 'image-build-node') }),

@@ -1,34 +1,37 @@
 import type { Logger } from 'pino';
-import type { App } from '../../runtime/contracts/resources/app.ts';
-import type { Clock } from '../../runtime/domain/clock.ts';
-import type { Id } from '../../runtime/domain/ids.ts';
-import { idLabel } from '../../runtime/domain/labels.ts';
-import type { Change, Informer } from '../../runtime/kube/informer.ts';
+import type { KubeObject } from '../contracts/kubernetes.ts';
+import type { Clock } from '../domain/clock.ts';
+import type { Id } from '../domain/ids.ts';
+import { idLabel } from '../domain/labels.ts';
+import type { Change, Informer } from './informer.ts';
 
 /** Between tries while the database does not answer. */
 const retryMs = 1_000;
 
-export interface RolloutWatchDependencies {
-  /** All Apps. */
-  informer: Pick<Informer<App>, 'onChange'>;
-  /** Makes the work on an app's active deployments due; may fail. */
-  nudge: (workloadId: Id) => Promise<unknown>;
+export interface EndWatchOptions<T extends KubeObject> {
+  /** All objects that work waits for. */
+  informer: Pick<Informer<T>, 'onChange'>;
+  /** Whether a change is what is waited for. */
+  isEnd: (change: Change<T>) => boolean;
+  /** Makes the work due that waits for the object of this id; may fail. */
+  nudge: (id: Id) => Promise<unknown>;
   clock: Clock;
   log: Logger;
 }
 
-/** Wakes rollouts when something became of their release. */
-export interface RolloutWatch {
-  /** Before the informer starts, so that it hears of every App that is there already. */
+/** Wakes work when something became of what it waits for. */
+export interface EndWatch {
+  /** Before the informer starts, so that it hears of every object that is there already. */
   start(): void;
   stop(): Promise<void>;
 }
 
 /**
- * Nudges the rollouts of an App when its release came to an end, when it is deleted, and once for each App at the start.
- * A nudge that fails is repeated until it succeeds, since nothing else looks before the rollout's deadline.
+ * Nudges the work on an object when that came to its end, and once for each that had before. A nudge that fails is
+ * repeated until it succeeds, since nothing else may look for long.
  */
-export function createRolloutWatch({ informer, nudge, clock, log }: RolloutWatchDependencies): RolloutWatch {
+export function createEndWatch<T extends KubeObject>(options: EndWatchOptions<T>): EndWatch {
+  const { informer, isEnd, nudge, clock, log } = options;
   const stopping = new AbortController();
   const pending = new Set<Id>();
   let running: Promise<void> | undefined;
@@ -37,16 +40,16 @@ export function createRolloutWatch({ informer, nudge, clock, log }: RolloutWatch
   const drain = async () => {
     let failing = false;
     while (pending.size > 0 && !stopping.signal.aborted) {
-      for (const workloadId of pending) {
+      for (const id of pending) {
         if (stopping.signal.aborted) return;
         // Before the nudge: a change that comes while it runs asks for another one.
-        pending.delete(workloadId);
+        pending.delete(id);
         try {
-          await nudge(workloadId);
+          await nudge(id);
           failing = false;
         } catch (error) {
-          pending.add(workloadId);
-          if (!failing) log.warn({ err: error }, 'rollouts could not be woken');
+          pending.add(id);
+          if (!failing) log.warn({ err: error }, 'work could not be woken');
           failing = true;
           await clock.sleep(retryMs, stopping.signal).catch(() => undefined);
         }
@@ -54,8 +57,8 @@ export function createRolloutWatch({ informer, nudge, clock, log }: RolloutWatch
     }
   };
 
-  const ask = (workloadId: Id) => {
-    pending.add(workloadId);
+  const ask = (id: Id) => {
+    pending.add(id);
     running ??= drain().finally(() => {
       running = undefined;
     });
@@ -64,8 +67,8 @@ export function createRolloutWatch({ informer, nudge, clock, log }: RolloutWatch
   return {
     start() {
       unsubscribe ??= informer.onChange((change) => {
-        const workloadId = change.object.metadata.labels?.[idLabel];
-        if (workloadId !== undefined && isEnd(change)) ask(workloadId);
+        const id = change.object.metadata.labels?.[idLabel];
+        if (id !== undefined && isEnd(change)) ask(id);
       });
     },
     async stop() {
@@ -74,14 +77,4 @@ export function createRolloutWatch({ informer, nudge, clock, log }: RolloutWatch
       await running;
     },
   };
-}
-
-function isEnd({ type, object, previous }: Change<App>): boolean {
-  if (type === 'deleted') return true;
-  if (object.metadata.deletionTimestamp !== undefined && previous?.metadata.deletionTimestamp === undefined)
-    return true;
-  const release = object.status?.release;
-  if (release === undefined || release.phase === 'progressing') return false;
-  const before = previous?.status?.release;
-  return before?.deploymentId !== release.deploymentId || before.phase !== release.phase;
 }

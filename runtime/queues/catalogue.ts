@@ -84,7 +84,7 @@ export const catalogue = {
  */
 export const rolloutDeadlineMs = 10 * 60_000;
 
-/** A build that has not come to its end so long after its acceptance, in ms, fails; queues and outages included. */
+/** A build that has not come to its end so long after it got its place, in ms, fails; outages included. */
 export const buildDeadlineMs = 30 * 60_000;
 
 /** The one record of the queue `housekeeping`. */

@@ -320,7 +320,7 @@ export async function restartTarget(
 /** accepted → building; false when it was not accepted any more. */
 export async function startBuild(database: Database, id: Id): Promise<boolean> {
   const { rowCount } = await database.query(
-    `UPDATE deployments SET state = 'building', started_at = clock_timestamp() WHERE id = $1 AND state = 'accepted'`,
+    `UPDATE deployments SET state = 'building', started_at = COALESCE(started_at, clock_timestamp()) WHERE id = $1 AND state = 'accepted'`,
     [id],
   );
   return rowCount === 1;
@@ -331,17 +331,22 @@ export interface BuiltImage {
   image: string;
   digest: string;
   commit: string;
+  /** What git says of the commit. */
+  commitMessage?: string | undefined;
+  commitAuthor?: string | undefined;
 }
 
 /**
  * Gives a deployment the image that was built for it, with the work that rolls it out, in the caller's transaction; false,
- * and nothing is written, when it was not building any more.
+ * and nothing is written, when it was not building any more. What was told of the commit before stays.
  */
-export async function deployBuilt(client: ClientBase, id: Id, { image, digest, commit }: BuiltImage): Promise<boolean> {
+export async function deployBuilt(client: ClientBase, id: Id, built: BuiltImage): Promise<boolean> {
+  const { image, digest, commit, commitMessage, commitAuthor } = built;
   const { rowCount } = await client.query(
-    `UPDATE deployments SET image = $2, digest = $3, commit = $4, built_at = clock_timestamp()
+    `UPDATE deployments SET image = $2, digest = $3, commit = $4, built_at = clock_timestamp(),
+       commit_message = COALESCE(commit_message, NULLIF($5, '')), commit_author = COALESCE(commit_author, NULLIF($6, ''))
      WHERE id = $1 AND state = 'building' AND built_at IS NULL`,
-    [id, image, digest, commit],
+    [id, image, digest, commit, commitMessage ?? null, commitAuthor ?? null],
   );
   if (rowCount === 1) await insertWork(client, 'rollouts', id);
   return rowCount === 1;

@@ -3,15 +3,18 @@ import type { Attempt, Outcome, Processor } from '../../runtime/bus/runner.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
 import type { Build } from '../../runtime/contracts/resources/build.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import { defaultBuildsAtOnce } from '../../runtime/contracts/resources/platform-config.ts';
 import { transaction } from '../../runtime/db/pool.ts';
 import { hasEnded } from '../../runtime/domain/deployment.ts';
 import { checkGitSource, isCommit } from '../../runtime/domain/git-source.ts';
 import { buildNamespace } from '../../runtime/domain/labels.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { givenUp } from '../../runtime/host/given-up.ts';
+import { readPlatformConfig } from '../../runtime/host/platform-config.ts';
 import { isLiving } from '../../runtime/host/workload-objects.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
 import { buildDeadlineMs } from '../../runtime/queues/catalogue.ts';
+import { takeBuildPlace, wakeWaitingBuilds } from '../../runtime/records/build-places.ts';
 import { failDeployment } from '../../runtime/records/deployment-returns.ts';
 import { deployBuilt, endDeployment, startBuild } from '../../runtime/records/deployments.ts';
 import { buildName, buildOf } from './build-object.ts';
@@ -26,17 +29,20 @@ export interface BuildDependencies {
 
 /** While a build goes on, its log is taken over this often, in ms. */
 const lookMs = 5_000;
+/** One that waits for a place looks this often, in ms, should nobody wake it. */
+const waitMs = 30_000;
 const minutes = buildDeadlineMs / 60_000;
 
 /**
- * One step of a build: makes the Build, whose controller does the rest, looks how far it is, or stops it when its
- * deployment has ended meanwhile. Its image and the work that rolls it out are written in one transaction, and only while
+ * One step of a build: makes the Build once there is a place for it, whose controller does the rest, looks how far it is,
+ * or stops it when its deployment has ended meanwhile. Its image and the work that rolls it out are written in one transaction, and only while
  * the deployment is still building: of two builds that finish in reverse order the newer one's image stays.
  */
 export function createBuildProcessor({ pool, kube, keepLog }: BuildDependencies): Processor {
   const remove = async (record: BuildRecord): Promise<Outcome> => {
     const { apiVersion, kind } = kinds.Build;
     await kube.delete({ apiVersion, kind, namespace: buildNamespace, name: buildName(record.id) });
+    await wakeWaitingBuilds(pool);
     return 'done';
   };
 
@@ -75,6 +81,10 @@ export function createBuildProcessor({ pool, kube, keepLog }: BuildDependencies)
     if (record.commit !== null && !isCommit(record.commit)) {
       return fail(attempt, record, 'The commit is not 7 to 40 hexadecimal digits, so that it cannot be built.');
     }
+    const { atOnce = defaultBuildsAtOnce } = (await readPlatformConfig(kube)).builds ?? {};
+    const place = await takeBuildPlace(pool, record.id, atOnce);
+    if (place === 'ended') return { again: record.now };
+    if (place === 'waits') return { again: new Date(record.now.getTime() + waitMs) };
     try {
       await kube.create<Build>(buildOf(record, app, checkGitSource(git)));
     } catch (error) {
@@ -92,14 +102,15 @@ export function createBuildProcessor({ pool, kube, keepLog }: BuildDependencies)
     if (!build || build.metadata.deletionTimestamp !== undefined) {
       return fail(attempt, record, 'The build was deleted before it had ended; deploy again.');
     }
-    const { phase, message, image, digest, commit } = build.status ?? {};
+    const { phase, message, image, digest, commit, commitMessage, commitAuthor } = build.status ?? {};
     if (phase === 'failed') return fail(attempt, record, message ?? 'The build failed; its log says why.');
     if (phase === 'succeeded') {
       if (image === undefined || digest === undefined || commit === undefined) {
         return fail(attempt, record, 'The build ended without an image; deploy again.');
       }
       await keepLog(record);
-      const made = await transaction(pool, (client) => deployBuilt(client, record.id, { image, digest, commit }));
+      const result = { image, digest, commit, commitMessage, commitAuthor };
+      const made = await transaction(pool, (client) => deployBuilt(client, record.id, result));
       const { namespace, name: app, revision } = record;
       if (made) attempt.log.info({ namespace, app, revision, image, commit }, 'image built');
       return remove(record);
@@ -117,7 +128,7 @@ export function createBuildProcessor({ pool, kube, keepLog }: BuildDependencies)
     if (!record) return 'done';
     try {
       if (hasEnded(record.state) || record.built) return await stop(record);
-      return await (record.state === 'accepted' && !record.overdue ? begin(attempt, record) : look(attempt, record));
+      return await (record.state === 'accepted' ? begin(attempt, record) : look(attempt, record));
     } catch (error) {
       if (!attempt.last) throw error;
       attempt.log.error({ err: error, deploymentId: record.id }, 'build given up');

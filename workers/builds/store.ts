@@ -24,8 +24,8 @@ export interface BuildRecord {
 export async function findBuild(pool: Pool, id: Id): Promise<BuildRecord | undefined> {
   const { rows } = await pool.query<BuildRecord>(
     `SELECT d.id, d.workload_id AS "workloadId", w.namespace, w.name, d.revision, d.state, d.commit,
-       d.built_at IS NOT NULL AS built, d.accepted_at + $2 * interval '1 ms' AS deadline,
-       d.accepted_at + $2 * interval '1 ms' <= now() AS overdue, now() AS now
+       d.built_at IS NOT NULL AS built, COALESCE(d.started_at, d.accepted_at) + $2 * interval '1 ms' AS deadline,
+       COALESCE(d.started_at, d.accepted_at) + $2 * interval '1 ms' <= now() AS overdue, now() AS now
      FROM deployments d JOIN workloads w ON w.id = d.workload_id WHERE d.id = $1 AND d.revision IS NOT NULL`,
     [id, buildDeadlineMs],
   );

@@ -23,6 +23,9 @@ const network = z.string().max(50);
 
 const imageReference = z.string().min(1).max(512);
 
+/** How many builds go on at once in an installation that says nothing of it: each may take 2 GiB. */
+export const defaultBuildsAtOnce = 2;
+
 /** How images of git sources are built. */
 export const buildSettings = z.object({
   /** What the pods of builds run. */
@@ -38,6 +41,8 @@ export const buildSettings = z.object({
   baseImages: z.object({ node: imageReference, python: imageReference }).partial(),
   /** Private networks, loopback included, that git servers may be in; default none. */
   gitNetworks: z.array(network).max(50).exactOptional(),
+  /** How many builds go on at once; the others wait. Default {@link defaultBuildsAtOnce}. */
+  atOnce: z.int().min(1).max(100).exactOptional(),
 });
 
 export type BuildSettings = z.infer<typeof buildSettings>;

@@ -4,11 +4,15 @@ import type { App } from '../../../runtime/contracts/resources/app.ts';
 import type { Build } from '../../../runtime/contracts/resources/build.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { transaction } from '../../../runtime/db/pool.ts';
+import { systemClock } from '../../../runtime/domain/clock.ts';
 import type { Id } from '../../../runtime/domain/ids.ts';
 import { buildNamespace } from '../../../runtime/domain/labels.ts';
+import { createEndWatch } from '../../../runtime/kube/end-watch.ts';
+import { createInformer } from '../../../runtime/kube/informer.ts';
 import { KubeError } from '../../../runtime/kube/kube-client.ts';
 import { acceptDeployment, restartTarget } from '../../../runtime/records/deployments.ts';
 import { markWorkloadDeleted } from '../../../runtime/records/workloads.ts';
+import { isBuildEnd } from '../../../workers/builds/end.ts';
 import { createBuildProcessor } from '../../../workers/builds/process.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
 import { silentLog } from '../../support/log.ts';
@@ -20,9 +24,17 @@ const commit = 'a'.repeat(40);
 const digest = `sha256:${'d'.repeat(64)}`;
 const ref = { apiVersion: 'platform.svc/v1', kind: 'App', namespace, name: 'api' };
 
-async function world(t: Test) {
+async function world(t: Test, { atOnce }: { atOnce?: number } = {}) {
   const { pool } = await testDatabase(t);
   const kube = fakeKube();
+  kube.seed({
+    ...{ apiVersion: 'platform.svc/v1', kind: 'PlatformConfig', metadata: { name: 'platform' } },
+    spec: {
+      ...{ appsDomain: 'apps.test', cluster: 'local', scheme: 'http', entryPoints: ['web'] },
+      runtimeImages: { node: 'r/node:1' },
+      builds: { image: 'r/builder:1', registry: 'r.test/builds', baseImages: {}, ...(atOnce && { atOnce }) },
+    },
+  });
   const app = await testApp(pool, kube, 'api');
   await kube.mergePatch<App>(ref, { spec: { git } });
   const kept: Id[] = [];
@@ -32,7 +44,7 @@ async function world(t: Test) {
       ...{ recordId, attempt: 1, last: false, signal: new AbortController().signal, log: silentLog },
       ...attempt,
     });
-  const accept = async (more: { commit?: string } = {}) =>
+  const accept = async (more: { commit?: string; workloadId?: Id; commitMessage?: string } = {}) =>
     (
       await transaction(pool, (client) =>
         acceptDeployment(client, { workloadId: app.id, trigger: 'git', commit, ...more }),
@@ -145,7 +157,7 @@ t.test('a build that takes too long, or that Kubernetes refuses, is given up', a
   const { app, step, accept, builds, pool, kube } = await world(t);
   const id = await accept();
   await step(id);
-  await pool.query(`UPDATE deployments SET accepted_at = accepted_at - interval '31 minutes'`);
+  await pool.query(`UPDATE deployments SET started_at = started_at - interval '31 minutes'`);
   t.equal(await step(id), 'done');
   t.match(await app.history(), [{ state: 'failed', reason: /did not end within 30 minutes/ }]);
   t.same(builds(), []);
@@ -168,4 +180,96 @@ t.test('a restart after a build that failed runs the last image that there is', 
   await report({ phase: 'failed', message: 'no' });
   await step(id);
   t.match(await transaction(pool, (client) => restartTarget(client, app.id)), { image: 'r/api:1' });
+});
+
+t.test('the other builds wait for a place, the oldest first, and say so', async (t) => {
+  const { pool, kube, app, step, accept, builds, report, built, work } = await world(t);
+  const others = [];
+  for (const name of ['b', 'c', 'd']) {
+    const other = await testApp(pool, kube, name);
+    await kube.mergePatch<App>({ ...ref, name }, { spec: { git } });
+    others.push(other);
+  }
+  const [b, c, d] = others;
+  if (!b || !c || !d) throw new Error('an app is missing');
+  const first = await accept();
+  const second = await accept({ workloadId: b.id });
+  const third = await accept({ workloadId: c.id });
+  const fourth = await accept({ workloadId: d.id });
+  await step(fourth);
+  t.same(builds(), [], 'older ones have the places, though they did not begin yet');
+  await step(first);
+  await step(second);
+  await step(third);
+  t.equal(builds().length, 2, 'the default');
+  const waiting = { state: 'accepted', startedAt: null, reason: 'Waits for another build to end: 2 go on at once.' };
+  t.match(await c.history(), [waiting]);
+  t.match(await d.history(), [waiting]);
+  await pool.query(`UPDATE deployments SET accepted_at = accepted_at - interval '2 hours' WHERE state = 'accepted'`);
+  await pool.query(`UPDATE work SET due_at = now() + interval '1 hour' WHERE record_id = ANY($1)`, [[third, fourth]]);
+
+  await report(built(1), first);
+  t.equal(await step(first), 'done');
+  t.same(await work(third), [{ kind: 'builds', due: true }], 'who waits is woken');
+  await step(fourth);
+  t.match(await d.history(), [waiting], 'not before its turn');
+  await step(third);
+  t.match(await c.history(), [{ state: 'building', reason: null, startedAt: Date }], 'waiting is no time of the build');
+  await accept();
+  t.equal(await step(first), 'done', 'superseded');
+  await accept({ workloadId: d.id });
+  t.match(await d.history(), [{ state: 'accepted' }, { state: 'superseded', reason: /^Superseded by/ }]);
+  t.equal((await app.history()).length, 2);
+});
+
+t.test('a place that was taken before the worker was killed is kept', async (t) => {
+  const { app, step, accept, builds, kube } = await world(t, { atOnce: 1 });
+  const id = await accept();
+  kube.intercept = ({ verb }) => {
+    if (verb === 'create') throw new KubeError(503, 'ServiceUnavailable', 'no');
+  };
+  await t.rejects(step(id));
+  kube.intercept = undefined;
+  await step(id);
+  t.equal(builds().length, 1);
+  t.match(await app.history(), [{ state: 'building' }]);
+});
+
+t.test('what git says of the commit is told of the deployment, unless a sender had told it', async (t) => {
+  const { app, step, accept, report, built } = await world(t);
+  const says = { commitMessage: 'Fix the till', commitAuthor: 'ada' };
+  const first = await accept();
+  await step(first);
+  await report({ ...built(1), ...says });
+  await step(first);
+  t.match(await app.history(), [says]);
+  const second = await accept({ commitMessage: 'Fix the till\n\nIt lost a cent.' });
+  await step(second);
+  await report({ ...built(2), ...says });
+  await step(second);
+  t.match(await app.history(), [{ commitMessage: /lost a cent/, commitAuthor: 'ada' }, says]);
+});
+
+t.test('the end of a build wakes the work on its deployment', async (t) => {
+  const { kube, step, accept, report, built } = await world(t);
+  const informer = createInformer<Build>({ kube, kind: kinds.Build, clock: systemClock, log: silentLog });
+  let arrived = Promise.withResolvers<Id>();
+  const watch = createEndWatch({
+    ...{ informer, isEnd: isBuildEnd, clock: systemClock, log: silentLog },
+    nudge: async (id) => arrived.resolve(id),
+  });
+  watch.start();
+  informer.start();
+  t.teardown(async () => {
+    await informer.stop();
+    await watch.stop();
+  });
+  const first = await accept();
+  await step(first);
+  await report({ phase: 'running' });
+  await report(built(1));
+  t.equal(await arrived.promise, first);
+  arrived = Promise.withResolvers();
+  t.equal(await step(first), 'done');
+  t.equal(await arrived.promise, first, 'its deletion, too');
 });

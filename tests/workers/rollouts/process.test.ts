@@ -4,10 +4,11 @@ import type { App } from '../../../runtime/contracts/resources/app.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { newId, type Id } from '../../../runtime/domain/ids.ts';
 import { idLabel } from '../../../runtime/domain/labels.ts';
+import { createEndWatch } from '../../../runtime/kube/end-watch.ts';
 import { createInformer } from '../../../runtime/kube/informer.ts';
 import { KubeError } from '../../../runtime/kube/kube-client.ts';
 import { createRolloutProcessor } from '../../../workers/rollouts/process.ts';
-import { createRolloutWatch } from '../../../workers/rollouts/watch.ts';
+import { isReleaseEnd } from '../../../workers/rollouts/end.ts';
 import { systemClock } from '../../../runtime/domain/clock.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
 import { silentLog } from '../../support/log.ts';
@@ -254,8 +255,9 @@ t.test('rollouts are woken by what happens to their App, once each, until it wor
     arrived = Promise.withResolvers<void>();
   };
   const informer = createInformer<App>({ kube, kind: kinds.App, clock: systemClock, log: silentLog });
-  const watch = createRolloutWatch({
+  const watch = createEndWatch({
     informer,
+    isEnd: isReleaseEnd,
     clock: { ...systemClock, sleep: async () => undefined },
     log: silentLog,
     nudge: async (workloadId) => {
