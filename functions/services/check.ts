@@ -11,16 +11,10 @@ import {
 import { checkHost } from '../../runtime/domain/names.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { checkBytes } from '../../runtime/domain/quantity.ts';
+import { serverOf } from '../../runtime/host/service-images.ts';
 
 /** What the smallest server writes at its first start fits into it. */
 const leastStorage = '64Mi';
-
-/** The names that people know the servers by, and Debian's packages of them. */
-const packages: Partial<Record<ServiceType, string>> = {
-  postgres: 'postgresql',
-  mysql: 'mariadb-server',
-  redis: 'redis-server',
-};
 
 type Wanted = z.output<typeof serviceCreate>;
 
@@ -30,7 +24,7 @@ type Wanted = z.output<typeof serviceCreate>;
  */
 export function newServiceSpec(
   { type, external, size, storageClass, credentials }: Wanted,
-  { serviceImages = {} }: Pick<PlatformConfigSpec, 'serviceImages'>,
+  config: Pick<PlatformConfigSpec, 'serviceImages'>,
 ): ServiceSpec {
   if (external) {
     if (size !== undefined || storageClass !== undefined) {
@@ -48,7 +42,7 @@ export function newServiceSpec(
   if (credentials) {
     throw refused('credentials', 'The platform makes the credentials of a service that it runs; give none.');
   }
-  if (!Object.hasOwn(serviceImages, type)) throw notInstalled(type);
+  serverOf(type, config);
   checkBytes(size ?? defaultStorageSize, 'size', { min: leastStorage });
   return { type, storage: { size: size ?? defaultStorageSize, ...(storageClass !== undefined && { storageClass }) } };
 }
@@ -59,17 +53,4 @@ function knownFields(type: ServiceType): readonly string[] {
 
 function refused(field: string, message: string): Problem {
   return new Problem('invalid_value', message, { details: { field } });
-}
-
-function notInstalled(type: ServiceType): Problem {
-  const name = packages[type];
-  const cure =
-    name === undefined
-      ? `the platform has no server for it yet`
-      : `on a single machine run \`apt-get install ${name}\` and then \`svc up\`, in a cluster \`svc install\` with --image-${type} <image>`;
-  return new Problem(
-    'service_not_installed',
-    `Services of type ${type} are not installed: ${cure}. One that runs elsewhere is registered with \`svc service create <name> --type ${type} --external <host>\`.`,
-    { details: { type } },
-  );
 }

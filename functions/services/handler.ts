@@ -1,14 +1,14 @@
 import type { ServiceCredentials } from '../../runtime/contracts/api/services.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
-import type { ServiceResource } from '../../runtime/contracts/resources/service.ts';
+import { credentialsName, type ServiceResource } from '../../runtime/contracts/resources/service.ts';
 import { checkWorkloadName } from '../../runtime/domain/names.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { changeOwnedSecret } from '../../runtime/host/owned-secret.ts';
 import { pageOf } from '../../runtime/host/page.ts';
 import { readPlatformConfig } from '../../runtime/host/platform-config.ts';
 import { route, sessionOf, type Route } from '../../runtime/host/route.ts';
-import { credentialsData, credentialsName, readCredentials } from '../../runtime/host/service-credentials.ts';
+import { credentialsData, readCredentials } from '../../runtime/host/service-credentials.ts';
 import { checkStorageClass } from '../../runtime/host/storage-class.ts';
 import { createWorkload, newWorkloadMetadata } from '../../runtime/host/workload-create.ts';
 import { deleteWorkload, getLivingWorkload, getWorkload } from '../../runtime/host/workload-objects.ts';

@@ -1,14 +1,9 @@
 import type { ServiceCredentials } from '../contracts/api/services.ts';
 import type { Stored } from '../contracts/kubernetes.ts';
 import { kinds } from '../contracts/resources/kinds.ts';
-import { credentialFields, type ServiceResource } from '../contracts/resources/service.ts';
+import { credentialFields, credentialsName, type ServiceResource } from '../contracts/resources/service.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
 import { isOwned, type Secret } from './owned-secret.ts';
-
-/** Where the way into a service lies: in a Secret beside it, with one key for each of its fields. */
-export function credentialsName(service: string): string {
-  return `service-${service}-credentials`;
-}
 
 /** The data of that Secret. Pure. */
 export function credentialsData(credentials: ServiceCredentials): Record<string, string> {

@@ -60,7 +60,7 @@ export function everyController(options: { start?: Date } = {}): {
   manager.add(jobController({ ...shared, records }));
   manager.add(volumeController(shared));
   manager.add(buildController({ ...shared, platformConfig: () => undefined }));
-  manager.add(serviceController(shared));
+  manager.add(serviceController({ ...shared, platformConfig }));
   manager.add(podOomController(shared));
   return { clock, kube, manager };
 }

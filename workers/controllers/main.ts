@@ -112,7 +112,7 @@ await runProcess({
     manager.add(jobController({ kube, records: workloadRecords, events, clock }));
     manager.add(volumeController({ kube, events, clock }));
     dependent.push(manager.add(buildController({ kube, platformConfig, events, clock })));
-    manager.add(serviceController({ kube, events, clock }));
+    dependent.push(manager.add(serviceController({ kube, platformConfig, events, clock })));
     manager.add(podOomController({ kube, events }));
 
     const { informers } = manager;

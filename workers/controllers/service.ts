@@ -1,61 +1,79 @@
-import { isIP } from 'node:net';
-import type { Stored } from '../../runtime/contracts/kubernetes.ts';
+import type { KubeObject, ObjectMeta, Stored } from '../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
-import {
-  defaultPorts,
-  type ServiceResource,
-  type ServiceSpec,
-  type ServiceStatus,
-} from '../../runtime/contracts/resources/service.ts';
+import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
+import { credentialsName, type ServiceResource } from '../../runtime/contracts/resources/service.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
-import { workloadFinalizer } from '../../runtime/domain/labels.ts';
-import { checkHost } from '../../runtime/domain/names.ts';
+import { appLabel, kindLabel, workloadFinalizer } from '../../runtime/domain/labels.ts';
+import { deleteChild, NotYetError, refOf } from '../../runtime/kube/children.ts';
 import { releaseName } from '../../runtime/kube/claims.ts';
-import { childrenAdoptedState, mergeConditions } from '../../runtime/kube/conditions.ts';
-import type { ControllerDefinition } from '../../runtime/kube/controller.ts';
+import type { ControllerDefinition, Key } from '../../runtime/kube/controller.ts';
 import type { EventRecorder } from '../../runtime/kube/events.ts';
 import { removeFinalizer } from '../../runtime/kube/finalizers.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
+import { createServer, randomPassword } from './service-server.ts';
+import { observedStatus } from './service-status.ts';
 import { createStopReport } from './stop-report.ts';
 import { ensureIdentity, holdClaims, identityOf } from './workload.ts';
 
 export interface ServiceControllerOptions {
   kube: KubeClient;
+  /** The settings in force; undefined before there are any. */
+  platformConfig: () => PlatformConfigSpec | undefined;
   events: Pick<EventRecorder, 'record'>;
   clock: Clock;
+  /** For tests. */
+  makePassword?: () => string;
 }
 
 /**
- * Makes a Service known: holds its name among the workloads, and says where an external one is reached. One that the
- * platform would have to run stays `pending`.
+ * Makes a Service real: holds its name among the workloads, runs its server with a password and storage of its own, or
+ * says where an external one is reached. A Service that is deleted takes its data with it.
  */
 export function serviceController(options: ServiceControllerOptions): ControllerDefinition<ServiceResource> {
-  const { kube, clock } = options;
+  const { kube, clock, platformConfig, makePassword = randomPassword } = options;
   const reportStop = createStopReport(options);
+  const server = createServer({ kube, makePassword });
 
   const bringAbout = async (object: Stored<ServiceResource>): Promise<void> => {
-    const { workload: service } = await ensureIdentity(kube, object);
+    const { workload: service, identity } = await ensureIdentity(kube, object);
     await holdClaims(kube, service);
-    await writeStatus<ServiceResource>(kube, service, observedStatus(service, clock.now()));
+    const config = platformConfig();
+    if (!service.spec.external && !config) throw new NotYetError('there is no PlatformConfig yet');
+    const pods = service.spec.external || !config ? undefined : await server.ensure(service, identity, config);
+    await writeStatus<ServiceResource>(kube, service, observedStatus(service, pods, clock.now()));
   };
 
   const finalize = async (service: Stored<ServiceResource>): Promise<void> => {
-    // Without an identity it never held a name.
-    if (identityOf(service)) await releaseName(kube, service);
+    const identity = identityOf(service);
+    // Without an identity it never held a name, and nothing was made for it.
+    if (identity) {
+      if (!service.spec.external) await server.remove(service, identity);
+      const { apiVersion, kind } = kinds.Secret;
+      const { name, namespace } = identity;
+      await deleteChild(
+        kube,
+        service,
+        refOf({ apiVersion, kind, metadata: { name: credentialsName(name), namespace } }),
+      );
+      await releaseName(kube, service);
+    }
     await removeFinalizer(kube, service, workloadFinalizer);
   };
 
   return {
     name: 'Service',
     kind: kinds.ServiceResource,
+    owns: [kinds.StatefulSet, kinds.Service],
     watches: [
+      // These belong to the StatefulSet, or to nobody.
+      ...[kinds.Pod, kinds.PersistentVolumeClaim].map((kind) => ({
+        kind,
+        selection: { labelSelector: `${kindLabel}=Service` },
+        keysOf: workloadKey,
+      })),
       // A name that is given back may be one that a service waits for.
-      {
-        kind: kinds.WorkloadName,
-        ignoreAdded: true,
-        keysOf: ({ metadata: { name, namespace } }) => [{ name, ...(namespace !== undefined && { namespace }) }],
-      },
+      { kind: kinds.WorkloadName, ignoreAdded: true, keysOf: ({ metadata }) => [keyOf(metadata)] },
     ],
     async reconcile({ object: service }) {
       if (!service) return;
@@ -70,21 +88,11 @@ export function serviceController(options: ServiceControllerOptions): Controller
   };
 }
 
-/** The status after a pass that reached its end. @throws Problem for a host that is none */
-function observedStatus({ metadata, spec, status }: Stored<ServiceResource>, now: Date): ServiceStatus {
-  const { generation } = metadata;
-  return {
-    ...(generation !== undefined && { observedGeneration: generation }),
-    ...reachOf(spec),
-    conditions: mergeConditions(status?.conditions, [childrenAdoptedState(generation)], now),
-  };
+function workloadKey({ metadata: { labels, namespace } }: Stored<KubeObject>): Key[] {
+  const name = labels?.[appLabel];
+  return name === undefined || namespace === undefined ? [] : [{ name, namespace }];
 }
 
-function reachOf({ type, external }: ServiceSpec): Pick<ServiceStatus, 'phase' | 'message' | 'host' | 'port'> {
-  if (!external) {
-    const message = `The platform does not run services of type "${type}" yet; make one with "external" for one that runs elsewhere.`;
-    return { phase: 'pending', message };
-  }
-  const host = isIP(external.host) === 0 ? checkHost(external.host, 'external.host') : external.host;
-  return { phase: 'ready', host, port: external.port ?? defaultPorts[type] };
+function keyOf({ name, namespace }: ObjectMeta): Key {
+  return { name, ...(namespace !== undefined && { namespace }) };
 }

@@ -41,7 +41,8 @@ const ownReferences: PolicyRule[] = [
  * What each process may do in the whole cluster; `svc-authz` may do nothing.
  *
  * Secrets: console-api keeps an app's webhook token and its secrets in Secrets of the app's namespace, svc-workers make
- * the environment of each release of them, and svc-controllers remove what no pod uses any more. RBAC knows neither
+ * the environment of each release of them, and svc-controllers remove what no pod uses any more and make the passwords of
+ * the services that the platform runs. RBAC knows neither
  * prefixes of names nor "every namespace but", so the rights are cluster-wide. They are the smallest such: no `list`
  * and no `watch`, so a name must be known to be read. A RoleBinding per environment, made by the Project controller,
  * would close the rest; it needs `bind` for that controller.
@@ -94,6 +95,7 @@ export const clusterRules: Readonly<Record<ProcessName, readonly PolicyRule[]>> 
     rule(kinds.EndpointSlice, watch),
     rule(kinds.Deployment, own),
     rule(kinds.Deployment, change, 'scale'),
+    rule(kinds.StatefulSet, own),
     rule(kinds.ReplicaSet, watch),
     rule(kinds.CronJob, own),
     rule(kinds.BatchJob, own),
@@ -102,7 +104,7 @@ export const clusterRules: Readonly<Record<ProcessName, readonly PolicyRule[]>> 
     rule(kinds.Pod, watch),
     rule(kinds.Service, own),
     rule(kinds.ConfigMap, own),
-    rule(kinds.Secret, ['get', 'delete']),
+    rule(kinds.Secret, ['get', 'create', 'delete']),
     rule(kinds.IngressRoute, own),
     rule(kinds.Middleware, own),
     rule(kinds.Event, ['get', 'list', 'create', 'update', 'patch']),

@@ -71,6 +71,7 @@ export function platformConfigOf(settings: PlatformSettings): PlatformConfigSpec
       node: images.functionNode,
       ...(images.functionPython !== undefined && { python: images.functionPython }),
     },
+    serviceImages: { postgres: images.postgres, redis: images.redis },
     ...others,
   };
 }

@@ -86,6 +86,9 @@ export const platformConfigSpec = z.object({
 
 export type PlatformConfigSpec = z.infer<typeof platformConfigSpec>;
 
+/** The types of services that the platform can run where it has their images. */
+export type ServerType = keyof NonNullable<PlatformConfigSpec['serviceImages']>;
+
 export interface PlatformConfig extends KubeObject {
   apiVersion: 'platform.svc/v1';
   kind: 'PlatformConfig';

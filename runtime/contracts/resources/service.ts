@@ -26,6 +26,11 @@ export const credentialFields = {
 
 export type CredentialField = (typeof credentialFields)[ServiceType][number];
 
+/** Where the way into a service lies: in a Secret beside it, with one key for each of its fields. */
+export function credentialsName(service: string): string {
+  return `service-${service}-credentials`;
+}
+
 /** The storage of a service that does not say how much it needs. */
 export const defaultStorageSize = '1Gi';
 

@@ -227,6 +227,10 @@ t.test('the API server takes the CRDs and checks by them', { skip: noCluster }, 
       kube.mergePatch({ apiVersion, kind: 'Service', namespace, name: 'orders' }, { spec });
     await t.rejects(change({ type: 'mysql' }), { ...refused, message: /type never changes/ });
     await t.rejects(change({ external: null }), { ...refused, message: /does not become an external one/ });
+    await t.rejects(change({ storage: { size: '1Gi' } }), {
+      ...refused,
+      message: /an external service has no storage/,
+    });
     t.match((await change({ external: { host: 'db2.example.com', port: 5433 } })).spec, { external: { port: 5433 } });
     for (const spec of [
       {},
@@ -237,6 +241,10 @@ t.test('the API server takes the CRDs and checks by them', { skip: noCluster }, 
       await t.rejects(service('other', spec), refused, JSON.stringify(spec));
     }
     await t.rejects(service('a--b', { type: 'redis' }), refused);
+    await service('cache', { type: 'redis', storage: { size: '1Gi' } });
+    const grow = { spec: { storage: { size: '2Gi' } } };
+    const grown = kube.mergePatch({ apiVersion, kind: 'Service', namespace, name: 'cache' }, grow);
+    await t.rejects(grown, { ...refused, message: /the storage never changes/ });
   });
 
   await t.test('a build is never changed, and its source is a repository without credentials', async (t) => {

@@ -1,17 +1,23 @@
 import t from 'tap';
+import type { ServiceStatefulSet } from '../../../infra/manifests/service.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import type { Pod } from '../../../runtime/contracts/pod.ts';
 import type { ServiceResource } from '../../../runtime/contracts/resources/service.ts';
 import { workloadLabels } from '../../../runtime/domain/labels.ts';
+import type { Secret } from '../../../runtime/host/owned-secret.ts';
 import { serviceController } from '../../../workers/controllers/service.ts';
 import { fakeClock } from '../../support/clock.ts';
 import { environmentNamespaceObject } from '../../support/cluster.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
 import { silentLog } from '../../support/log.ts';
+import { settings } from '../../support/objects.ts';
 import { fixedId } from '../../support/state-space.ts';
 
 const namespace = 'shop-prod';
 const ref = { apiVersion: 'platform.svc/v1', kind: 'Service', namespace, name: 'orders' };
 const claimRef = { apiVersion: 'platform.svc/v1', kind: 'WorkloadName', namespace, name: 'orders' };
+
+const config = { ...settings, serviceImages: { postgres: 'registry.test/postgres:1', redis: 'registry.test/redis:1' } };
 
 function createWorld(spec: object, labels: Record<string, string> = {}) {
   const kube = fakeKube();
@@ -24,6 +30,7 @@ function createWorld(spec: object, labels: Record<string, string> = {}) {
   const controller = serviceController({
     kube,
     clock: fakeClock(),
+    platformConfig: () => config,
     events: { record: (_, { reason, message }) => Promise.resolve(void events.push(`${reason}: ${message}`)) },
   });
   const service = () => kube.all<ServiceResource>(kinds.ServiceResource)[0];
@@ -84,11 +91,116 @@ t.test('a host that is none is said, and a better one clears it', async (t) => {
   }
 });
 
-t.test('one that the platform would have to run waits, and says what can be done', async (t) => {
+/** What the StatefulSet controller and the kubelet make of the service, whose pod gets this status. */
+async function runServer({ kube, service }: ReturnType<typeof createWorld>, status: Pod['status']): Promise<void> {
+  const [set] = kube.all<ServiceStatefulSet>(kinds.StatefulSet);
+  const labels = set?.metadata.labels ?? {};
+  if (!set || !service()) throw new Error('there is no server');
+  const claim = {
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name: 'data-orders-0', namespace, labels },
+  };
+  const owner = { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'orders', uid: set.metadata.uid, controller: true };
+  const metadata = { name: 'orders-0', namespace, labels, ownerReferences: [owner] };
+  kube.seed(claim, { apiVersion: 'v1', kind: 'Pod', metadata, spec: { containers: [] }, status });
+}
+
+const readyPod = { phase: 'Running' as const, conditions: [{ type: 'Ready', status: 'True' }] };
+
+t.test('a server gets a password once, an address and storage, and is ready when it answers', async (t) => {
+  const world = createWorld({ type: 'postgres', storage: { size: '2Gi', storageClass: 'fast' } });
+  await world.reconcile();
+  const [secret] = world.kube.all<Secret>(kinds.Secret);
+  t.match(secret, { metadata: { name: 'service-orders-credentials', ownerReferences: [{ kind: 'Service' }] } });
+  t.same(Object.keys(secret?.data ?? {}), ['username', 'database', 'password']);
+  const password = Buffer.from(secret?.data?.['password'] ?? '', 'base64').toString();
+  t.match(password, /^[\w-]{32}$/);
+  const [set] = world.kube.all<ServiceStatefulSet>(kinds.StatefulSet);
+  t.match(set?.spec, {
+    replicas: 1,
+    template: { spec: { automountServiceAccountToken: false, containers: [{ image: 'registry.test/postgres:1' }] } },
+    volumeClaimTemplates: [{ spec: { storageClassName: 'fast', resources: { requests: { storage: '2Gi' } } } }],
+  });
+  t.notMatch(JSON.stringify([set, world.service()]), password);
+  t.match(world.kube.all(kinds.Service), [{ metadata: { name: 'orders' }, spec: { ports: [{ port: 5432 }] } }]);
+  const reach = { host: 'orders.shop-prod.svc', port: 5432 };
+  t.match(world.service()?.status, { phase: 'pending', message: 'The server is starting.', ...reach });
+
+  await runServer(world, readyPod);
+  await world.reconcile();
+  t.match(world.service()?.status, { phase: 'ready', message: undefined, ...reach });
+  const before = world.writes();
+  await world.reconcile();
+  t.equal(world.writes(), before, 'a settled service is left alone');
+});
+
+t.test('why a server does not come up is said', async (t) => {
+  const waiting = (reason: string, restartCount: number, lastState = {}) => ({
+    containerStatuses: [{ name: 'redis', ready: false, restartCount, state: { waiting: { reason } }, lastState }],
+  });
+  const crash = { terminated: { exitCode: 1, message: 'redis: the disk is full' } };
+  const conditions = [
+    { type: 'PodScheduled', status: 'False', reason: 'Unschedulable', message: '0/1 nodes: Insufficient memory.' },
+  ];
+  for (const [status, phase, message] of [
+    [waiting('ImagePullBackOff', 0), 'pending', /image cannot be pulled/],
+    [waiting('CrashLoopBackOff', 5, crash), 'failed', /crashes again and again \(exit code 1\).*the disk is full/],
+    [{ conditions }, 'pending', /No node takes the server: .*Insufficient memory/],
+  ] as const) {
+    const world = createWorld({ type: 'redis' });
+    await world.reconcile();
+    await runServer(world, status);
+    await world.reconcile();
+    t.match(world.service()?.status, { phase, message });
+  }
+});
+
+t.test('a type without an image fails with what installs it', async (t) => {
+  const world = createWorld({ type: 'mysql' });
+  await t.rejects(world.reconcile(), { code: 'service_not_installed' });
+  t.match(world.service()?.status, { phase: 'failed', message: /apt-get install mariadb-server/ });
+  t.same(world.kube.all(kinds.StatefulSet), []);
+});
+
+t.test('a lost password is not replaced by one that the data does not know', async (t) => {
   const world = createWorld({ type: 'postgres' });
   await world.reconcile();
-  t.match(world.service()?.status, { phase: 'pending', message: /does not run services of type "postgres" yet/ });
-  t.notOk(world.service()?.status?.host);
+  await runServer(world, readyPod);
+  await world.kube.delete({ apiVersion: 'v1', kind: 'Secret', namespace, name: 'service-orders-credentials' });
+  await t.rejects(world.reconcile(), { code: 'conflict' });
+  t.match(world.service()?.status, { phase: 'failed', message: /bring the Secret back from a backup/ });
+  t.same(world.kube.all(kinds.Secret), []);
+});
+
+t.test('deleting ends the server before its data, and leaves alone what only has the same name', async (t) => {
+  const world = createWorld({ type: 'postgres' });
+  await world.reconcile();
+  await runServer(world, readyPod);
+  await world.kube.delete(ref);
+  const pod = { apiVersion: 'v1', kind: 'Pod', namespace, name: 'orders-0' };
+  await world.kube.mergePatch(pod, { metadata: { finalizers: ['test/running'], ownerReferences: [] } });
+  await t.rejects(world.reconcile(), { name: 'NotYetError', message: /still being stopped/ });
+  t.equal(world.kube.all(kinds.PersistentVolumeClaim).length, 1, 'the data outlives the pod');
+  t.equal(world.kube.all(kinds.Secret).length, 1);
+  await world.kube.mergePatch(pod, { metadata: { finalizers: null } });
+  await world.kube.delete(pod);
+  await world.reconcile();
+  const made = [kinds.StatefulSet, kinds.PersistentVolumeClaim, kinds.Service, kinds.Secret, kinds.WorkloadName];
+  for (const kind of [...made, kinds.ServiceResource]) t.same(world.kube.all(kind), [], kind.kind);
+
+  const other = createWorld({ type: 'redis' });
+  await other.reconcile();
+  const labels = { 'app.kubernetes.io/managed-by': 'kipper', 'platform.svc/id': fixedId(7) };
+  other.kube.seed({
+    apiVersion: 'v1',
+    kind: 'PersistentVolumeClaim',
+    metadata: { name: 'data-orders-0', namespace, labels },
+  });
+  await other.kube.delete(ref);
+  await other.reconcile();
+  t.same(other.service(), undefined);
+  t.equal(other.kube.all(kinds.PersistentVolumeClaim).length, 1, "a volume's claim");
 });
 
 t.test('a name that another kind holds is refused in words that name both, and is had once it is free', async (t) => {
@@ -105,7 +217,9 @@ t.test('a name that another kind holds is refused in words that name both, and i
     message: /already used by an app in this environment; an app, a function, a job and a service cannot share a name/,
   });
   const back = world.kube.all(kinds.WorkloadName)[0];
-  const keys = world.controller.watches?.flatMap((watch) => (back ? watch.keysOf(back, () => []) : []));
+  const keys = world.controller.watches?.flatMap((watch) =>
+    back && watch.kind === kinds.WorkloadName ? watch.keysOf(back, () => []) : [],
+  );
   t.same(keys, [{ name: 'orders', namespace }], 'the claim’s end brings the service');
   await world.kube.delete(claimRef);
   await world.reconcile();

@@ -395,6 +395,7 @@ t.test('the settings reach the processes through PlatformConfig, and the console
     entryPoints: ['web'],
     ingressAddress,
     runtimeImages: { node: 'registry.example.com/svc/function-node:1' },
+    serviceImages: { postgres: 'registry.example.com/svc/postgres:1', redis: 'registry.example.com/svc/redis:1' },
   });
   const { template } = find('Deployment', 'console-api', changes).spec as Workload;
   t.match(template.spec.containers[0]?.env?.at(-1), {

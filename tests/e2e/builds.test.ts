@@ -1,14 +1,14 @@
 import t from 'tap';
 import { eventually, runningPlatform, testProject } from '../support/platform.ts';
 
-/** Services and Builds as `kubectl` makes them: they have no commands yet. */
+/** Builds as `kubectl` makes them. */
 const platform = await runningPlatform();
 const hello = 'localhost:5000/svc/hello:v1';
 const apiVersion = 'platform.svc/v1';
 
 interface Shown {
   metadata: { uid: string };
-  status?: { phase?: string; message?: string; host?: string; port?: number; endedAt?: string };
+  status?: { phase?: string; message?: string; endedAt?: string };
 }
 
 const apply = (object: object) => platform.kubectlInput(JSON.stringify(object), 'create', '-f', '-');
@@ -29,27 +29,6 @@ const show = (namespace: string, kind: string, name: string) => async () => {
   const { stdout } = await platform.kubectl('-n', namespace, 'get', kind, name, '-o', 'json');
   return JSON.parse(stdout) as Shown;
 };
-
-t.test('an external service holds its name until it is deleted', async (t) => {
-  const { namespace, flags } = await testProject(t, platform);
-  const metadata = { name: 'orders', namespace };
-  const external = { host: 'db.example.com' };
-  t.equal((await apply({ apiVersion, kind: 'Service', metadata, spec: { type: 'postgres', external } })).code, 0);
-  const ready = await eventually(show(namespace, 'ssvc', 'orders'), ({ status }) => status?.phase === 'ready');
-  t.match(ready.status, { host: 'db.example.com', port: 5432 });
-
-  const create = ['app', 'create', 'orders', '--image', hello, '--no-wait', ...flags];
-  const refused = await platform.svc(create);
-  t.equal(refused.code, 1);
-  t.match(refused.stderr, /already used by a service in this environment.*a job and a service cannot share/);
-
-  const changed = await platform.kubectl(
-    ...['-n', namespace, 'patch', 'ssvc', 'orders', '--type=merge', '-p', '{"spec":{"type":"mysql"}}'],
-  );
-  t.match(changed.stderr, /type never changes/);
-  await remove(namespace, 'ssvc', 'orders');
-  await platform.ok(create);
-});
 
 t.test('a build tells how far the job of its name has come, and ends it when it is deleted', async (t) => {
   const { namespace } = await testProject(t, platform);

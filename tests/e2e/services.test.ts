@@ -1,0 +1,98 @@
+import t from 'tap';
+import { eventually, runningPlatform, testProject, type Platform } from '../support/platform.ts';
+import { postgresProbe, redisProbe } from '../support/store-probes.ts';
+
+const platform = await runningPlatform();
+const hello = 'localhost:5000/svc/hello:v1';
+
+interface Service {
+  status: string;
+  host: string;
+  port: number;
+}
+
+/** Runs Node code in a pod of the environment that has the service's credentials, and resolves to what it printed. */
+async function runBeside(
+  at: Platform,
+  {
+    namespace,
+    name,
+    service,
+    fields,
+    code,
+  }: { namespace: string; name: string; service: Service; fields: readonly string[]; code: string },
+): Promise<string> {
+  const fromSecret = (field: string) => ({
+    name: `DB_${field.toUpperCase()}`,
+    valueFrom: { secretKeyRef: { name: `service-${name}-credentials`, key: field } },
+  });
+  const env = [
+    { name: 'DB_HOST', value: service.host },
+    { name: 'DB_PORT', value: String(service.port) },
+    ...fields.map(fromSecret),
+  ];
+  const resources = { limits: { memory: '128Mi' }, requests: { cpu: '10m', memory: '32Mi' } };
+  const container = { name: 'probe', image: hello, command: ['node', '-e', code], env, resources };
+  const probe = `probe-${name}`;
+  const created = await at.kubectlInput(
+    JSON.stringify({
+      ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: probe, namespace } },
+      spec: { restartPolicy: 'Never', automountServiceAccountToken: false, containers: [container] },
+    }),
+    ...['create', '-f', '-'],
+  );
+  if (created.code !== 0) throw new Error(created.stderr);
+  const phase = () => at.kubectl('-n', namespace, 'get', 'pod', probe, '-o', 'jsonpath={.status.phase}');
+  await eventually(phase, ({ stdout }) => stdout === 'Succeeded' || stdout === 'Failed');
+  return (await at.kubectl('-n', namespace, 'logs', probe)).stdout.trim();
+}
+
+t.test('PostgreSQL and Redis of an environment let in who has their password, and go with their data', async (t) => {
+  const { namespace, flags } = await testProject(t, platform);
+  const servers = [
+    ['orders', 'postgres', postgresProbe, ['username', 'password', 'database']],
+    ['cache', 'redis', redisProbe, ['password']],
+  ] as const;
+  for (const [name, type] of servers) {
+    await platform.ok(['service', 'create', name, '--type', type, '--size', '128Mi', '--no-wait', ...flags]);
+  }
+  const show = (name: string) => platform.json<Service>(['service', 'show', name, ...flags]);
+  for (const [name, , code, fields] of servers) {
+    const service = await eventually(
+      () => show(name),
+      ({ status }) => status === 'ready' || status === 'failed',
+    );
+    t.match(service, { status: 'ready', host: `${name}.${namespace}.svc` });
+    t.equal(await runBeside(platform, { namespace, name, service, fields, code }), '42', name);
+  }
+  const claims = () => platform.kubectl('-n', namespace, 'get', 'pvc,statefulset,secret', '-o', 'name');
+  t.match((await claims()).stdout, /data-orders-0/);
+  await platform.ok(['service', 'delete', 'orders', 'cache', '--yes', ...flags]);
+  const left = (await claims()).stdout.split('\n').filter((name) => /orders|cache/.test(name));
+  t.same(left, []);
+});
+
+t.test('an external service holds its name until it is deleted, and its password is kept apart', async (t) => {
+  const { namespace, flags } = await testProject(t, platform);
+  const external = ['--type', 'postgres', '--external', 'db.example.com', '--username', 'shop', '--password-stdin'];
+  const made = await platform.ok(['service', 'create', 'orders', ...external, ...flags], 'correct horse');
+  t.match(made, /Host: +db\.example\.com/);
+  const access = await platform.json<object>(['service', 'credentials', 'orders', ...flags]);
+  t.match(access, { host: 'db.example.com', port: 5432, username: 'shop', password: 'correct horse' });
+  const object = await platform.kubectl('-n', namespace, 'get', 'ssvc', 'orders', '-o', 'json');
+  t.notMatch(object.stdout, /correct horse/);
+
+  const create = ['app', 'create', 'orders', '--image', hello, '--no-wait', ...flags];
+  const refused = await platform.svc(create);
+  t.equal(refused.code, 1);
+  t.match(refused.stderr, /already used by a service in this environment.*a job and a service cannot share/);
+  for (const [patch, said] of [
+    [{ type: 'mysql' }, /type never changes/],
+    [{ storage: { size: '1Gi' } }, /an external service has no storage/],
+  ] as const) {
+    const args = ['-n', namespace, 'patch', 'ssvc', 'orders', '--type=merge', '-p', JSON.stringify({ spec: patch })];
+    t.match((await platform.kubectl(...args)).stderr, said);
+  }
+  await platform.ok(['service', 'delete', 'orders', '--yes', ...flags]);
+  await platform.ok(create);
+});

@@ -1,0 +1,68 @@
+/**
+ * Code for `node -e`, without any package, that signs in to a server with DB_HOST, DB_PORT, DB_USERNAME, DB_PASSWORD and
+ * DB_DATABASE, lets it store or compute 42, and prints that.
+ */
+
+/** https://redis.io/docs/latest/develop/reference/protocol-spec */
+export const redisProbe = `
+const { DB_HOST, DB_PORT, DB_PASSWORD } = process.env;
+const socket = require('node:net').connect(Number(DB_PORT), DB_HOST);
+let seen = '';
+socket.write('AUTH ' + DB_PASSWORD + '\\r\\nSET answer 42\\r\\nGET answer\\r\\n');
+socket.on('data', (data) => {
+  seen += data;
+  const found = /^\\+OK\\r\\n\\+OK\\r\\n\\$2\\r\\n(\\d+)/.exec(seen);
+  if (found) console.log(found[1]);
+  if (found || seen.includes('-')) socket.end();
+});
+`;
+
+/** https://www.postgresql.org/docs/current/protocol-flow.html and RFC 5802 with SHA-256 (RFC 7677) */
+export const postgresProbe = `
+const { createHash, createHmac, pbkdf2Sync, randomBytes } = require('node:crypto');
+const { DB_HOST, DB_PORT, DB_USERNAME, DB_PASSWORD, DB_DATABASE } = process.env;
+const socket = require('node:net').connect(Number(DB_PORT), DB_HOST);
+const number = (value) => { const bytes = Buffer.alloc(4); bytes.writeInt32BE(value); return bytes; };
+const text = (value) => Buffer.concat([Buffer.from(value), Buffer.alloc(1)]);
+const message = (type, ...parts) => {
+  const body = Buffer.concat(parts);
+  socket.write(Buffer.concat([Buffer.from(type), number(body.length + 4), body]));
+};
+const hmac = (key, value) => createHmac('sha256', key).update(value).digest();
+const nonce = randomBytes(18).toString('base64');
+const first = 'n=,r=' + nonce;
+const answer = {
+  10() {
+    const data = Buffer.from('n,,' + first);
+    message('p', text('SCRAM-SHA-256'), number(data.length), data);
+  },
+  11(data) {
+    const challenge = data.toString();
+    const part = (name) => challenge.split(',').find((each) => each.startsWith(name + '=')).slice(2);
+    const salted = pbkdf2Sync(DB_PASSWORD, Buffer.from(part('s'), 'base64'), Number(part('i')), 32, 'sha256');
+    const key = hmac(salted, 'Client Key');
+    const last = 'c=biws,r=' + part('r');
+    const signature = hmac(createHash('sha256').update(key).digest(), [first, challenge, last].join(','));
+    message('p', Buffer.from(last + ',p=' + Buffer.from(key.map((byte, i) => byte ^ signature[i])).toString('base64')));
+  },
+};
+let asked = false;
+const handle = (type, body) => {
+  if (type === 'R') answer[body.readInt32BE()]?.(body.subarray(4));
+  if (type === 'D') console.log(body.subarray(6).toString());
+  if (type === 'E' || (type === 'Z' && asked)) return socket.end();
+  if (type !== 'Z') return;
+  asked = true;
+  message('Q', text('SELECT 40 + 2'));
+};
+message('', number(196608), text('user'), text(DB_USERNAME), text('database'), text(DB_DATABASE), text(''));
+let rest = Buffer.alloc(0);
+socket.on('data', (data) => {
+  rest = Buffer.concat([rest, data]);
+  while (rest.length >= 5 && rest.length > rest.readInt32BE(1)) {
+    const end = rest.readInt32BE(1) + 1;
+    handle(String.fromCharCode(rest[0]), rest.subarray(5, end));
+    rest = rest.subarray(end);
+  }
+});
+`;

@@ -1,0 +1,49 @@
+import { isIP } from 'node:net';
+import { serviceHost } from '../../infra/manifests/service.ts';
+import type { Stored } from '../../runtime/contracts/kubernetes.ts';
+import { isPodLive, isPodReady, type Pod } from '../../runtime/contracts/pod.ts';
+import {
+  defaultPorts,
+  type ServiceResource,
+  type ServiceSpec,
+  type ServiceStatus,
+} from '../../runtime/contracts/resources/service.ts';
+import { checkHost } from '../../runtime/domain/names.ts';
+import { childrenAdoptedState, mergeConditions } from '../../runtime/kube/conditions.ts';
+import { releaseFault } from './release-fault.ts';
+
+/**
+ * The status after a pass that reached its end. Pure.
+ * @param pods of the server that the platform runs; undefined for an external one
+ * @throws Problem for a host that is none
+ */
+export function observedStatus(
+  { metadata, spec, status }: Stored<ServiceResource>,
+  pods: readonly Stored<Pod>[] | undefined,
+  now: Date,
+): ServiceStatus {
+  const { name, namespace = '', generation } = metadata;
+  return {
+    ...(generation !== undefined && { observedGeneration: generation }),
+    ...(pods ? serverPhase(pods) : { phase: 'ready' as const }),
+    host: externalHost(spec) ?? serviceHost({ name, namespace }),
+    port: spec.external?.port ?? defaultPorts[spec.type],
+    conditions: mergeConditions(status?.conditions, [childrenAdoptedState(generation)], now),
+  };
+}
+
+function externalHost({ external }: ServiceSpec): string | undefined {
+  if (!external) return undefined;
+  return isIP(external.host) === 0 ? checkHost(external.host, 'external.host') : external.host;
+}
+
+function serverPhase(pods: readonly Stored<Pod>[]): Pick<ServiceStatus, 'phase' | 'message'> {
+  if (pods.some((pod) => isPodLive(pod) && isPodReady(pod))) return { phase: 'ready' };
+  const fault = releaseFault(pods);
+  if (fault) return { phase: fault.final ? 'failed' : 'pending', message: fault.message };
+  const unplaced = pods
+    .flatMap(({ status }) => status?.conditions ?? [])
+    .find(({ type, status, reason }) => type === 'PodScheduled' && status === 'False' && reason === 'Unschedulable');
+  if (unplaced) return { phase: 'pending', message: `No node takes the server: ${unplaced.message ?? 'no room'}` };
+  return { phase: 'pending', message: 'The server is starting.' };
+}
