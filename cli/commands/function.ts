@@ -12,7 +12,7 @@ import { command, type Group } from '../command.ts';
 import { scopeFlags, yesFlag } from '../common-flags.ts';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../failure.ts';
-import { amount, choice, duration, flagName, requiredText, text } from '../flags.ts';
+import { amount, choice, duration, flagName, requiredText, text, texts } from '../flags.ts';
 import { ago, fields, table, type Column, type Field, type Shown } from '../output.ts';
 import { placeOf, type Place } from '../place.ts';
 import { removeAll } from '../removal.ts';
@@ -45,6 +45,7 @@ function shown(found: FunctionView): Shown {
       ['Out of memory', found.outOfMemory?.message],
       ['URL', found.url],
       ['Runtime', found.runtime],
+      ['Dependencies', found.dependencies?.join(', ')],
       ['Trigger', found.trigger],
       ...(found.trigger === 'cron' ? scheduleFields(found) : servingFields(found)),
     ]),
@@ -112,6 +113,7 @@ const create = command({
   flags: {
     runtime: choice(functionRuntimes, 'runtime of the code (default: python for a file *.py, otherwise node)'),
     codeFile: requiredText('<file>', 'source file with the handler'),
+    dependency: texts('<name@version>', 'package to install at start, at an exact version'),
     trigger: choice(functionTriggers, 'what calls it (default http)'),
     schedule: text('<cron>', 'with --trigger cron: expression of five fields, such as "*/5 * * * *"'),
     timeZone: text('<zone>', 'with --trigger cron: time zone of the schedule (default Etc/UTC)'),
@@ -134,6 +136,7 @@ const create = command({
     'svc function create hello --runtime python --code-file hello.py',
     'svc function create hello --runtime node --code-file hello.js --idle-timeout 1h --project shop',
     'svc function create thumbs --code-file thumbs.js --concurrency 4 --min-replicas 1',
+    'svc function create price --code-file price.py --dependency requests@2.32.3',
     'svc function create nightly --code-file nightly.js --trigger cron --schedule "0 2 * * *" --time-zone Europe/Berlin',
   ],
   async run({ context, args, flags }) {
@@ -142,6 +145,7 @@ const create = command({
       name: args.function,
       runtime: flags.runtime ?? runtimeOf(flags.codeFile),
       code: readCode(flags.codeFile),
+      ...(flags.dependency.length > 0 && { dependencies: flags.dependency }),
       ...(flags.trigger !== undefined && { trigger: flags.trigger }),
       ...(flags.port !== undefined && { port: flags.port }),
       ...(flags.hostname !== undefined && { hostname: flags.hostname }),

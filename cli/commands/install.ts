@@ -130,6 +130,7 @@ function settingsOf(flags: InstallFlags, version: string): PlatformSettings {
         ...(flags.profile !== undefined && { profile: flags.profile }),
         ...(flags.trustedProxy.length > 0 && { trustedProxies: networksOf('--trusted-proxy', flags.trustedProxy) }),
         ...buildsOf(flags, version),
+        ...registriesOf(flags),
       },
       scrape: flags.scrape,
       images: imagesOf(flags, version),
@@ -184,6 +185,12 @@ function imagesOf(flags: InstallFlags, version: string): PlatformImages {
     postgres: image('postgres', flags.imagePostgres),
     redis: image('redis', flags.imageRedis),
   };
+}
+
+/** Where dependencies of functions come from; an installation keeps what it has unless it is told. */
+function registriesOf({ npmRegistry: npm, pypiIndex: pypi }: InstallFlags) {
+  if (npm === undefined && pypi === undefined) return {};
+  return { packageRegistries: { ...(npm !== undefined && { npm }), ...(pypi !== undefined && { pypi }) } };
 }
 
 /** Without a registry nothing is said of builds: an installation keeps what it has. */

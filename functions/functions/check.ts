@@ -1,5 +1,6 @@
 import type { FunctionCreate } from '../../runtime/contracts/api/functions.ts';
 import { functionLimits, functionSpec, type FunctionSpec } from '../../runtime/contracts/resources/function.ts';
+import { parseDependencies } from '../../runtime/domain/dependencies.ts';
 import { checkHost } from '../../runtime/domain/names.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { checkTimeZone, defaultTimeZone, parseSchedule } from '../../runtime/domain/schedule.ts';
@@ -24,6 +25,7 @@ export function specOf(given: Omit<FunctionCreate, 'name'>): FunctionSpec {
   if (minReplicas > maxReplicas) {
     throw refusal('minReplicas', `"minReplicas" is ${minReplicas}, more than "maxReplicas", ${maxReplicas}.`);
   }
+  parseDependencies(given.dependencies ?? [], given.runtime);
   if (trigger === 'http') return functionSpec.parse(given);
   if (schedule === undefined) {
     throw refusal('schedule', 'The trigger cron needs a schedule, such as "*/5 * * * *" for every five minutes.');

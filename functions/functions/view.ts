@@ -23,6 +23,7 @@ export function functionToView(object: Stored<FunctionResource>, options: { now:
     project: metadata.labels?.[projectLabel] ?? '',
     environment: metadata.labels?.[environmentLabel] ?? '',
     runtime: spec.runtime,
+    ...(spec.dependencies !== undefined && { dependencies: spec.dependencies }),
     trigger: spec.trigger,
     status: deleting ? 'deleting' : (status?.phase ?? 'pending'),
     ...(status?.message !== undefined && { message: status.message }),

@@ -1,11 +1,16 @@
 import { createHash } from 'node:crypto';
 import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
 import type { FunctionRuntime, FunctionSpec } from '../../runtime/contracts/resources/function.ts';
-import type { Id } from '../../runtime/domain/ids.ts';
-import { apiGroup, workloadLabels } from '../../runtime/domain/labels.ts';
+import { workloadLabels } from '../../runtime/domain/labels.ts';
+import {
+  dependencyManifest,
+  dependencyParts,
+  hasDependencies,
+  type Dependent,
+  type PackageRegistries,
+} from './function-dependencies.ts';
+import { partLabel, workloadOf, type FunctionIdentity } from './function-identity.ts';
 
-/** What a child is, where a function has several of one kind. */
-export const partLabel = `${apiGroup}/part`;
 /** The name of the container that runs the code. */
 export const functionContainer = 'function';
 
@@ -15,35 +20,32 @@ const codeFiles: Readonly<Record<FunctionRuntime, string>> = { node: 'handler.js
 const runtimeUser = 10_001;
 const graceSeconds = 30;
 
-/** What the builders need of a function. */
-export interface FunctionIdentity {
-  id: Id;
-  name: string;
-  namespace: string;
-}
-
 export interface CodeConfigMap extends KubeObject {
   immutable: true;
   data: Record<string, string>;
 }
 
-/** A function as labels name it. Pure. */
-export function workloadOf({ id, name }: FunctionIdentity) {
-  return { kind: 'Function' as const, id, name };
+/** What a pod of a function runs with, beside its code. */
+export interface RunWith {
+  /** The runtime's image. */
+  image: string;
+  /** Where dependencies come from; default the public registries. */
+  registries?: PackageRegistries | undefined;
 }
 
-/** The code of a function, and what runs it. */
-export type FunctionCode = Pick<FunctionSpec, 'code' | 'runtime'>;
+/** The code of a function, what it depends on, and what runs it. */
+export type FunctionCode = Pick<FunctionSpec, 'code' | 'runtime' | 'dependencies'>;
 
 /** The ConfigMap's name carries a digest of the code, so that new code is a new object and a running pod keeps its own. */
-export function codeConfigMapName(name: string, { code, runtime }: FunctionCode): string {
+export function codeConfigMapName(name: string, { code, runtime, dependencies = [] }: FunctionCode): string {
   const hash = createHash('sha256');
   // The file in it is named by the runtime.
   if (runtime !== 'node') hash.update(`${runtime}\0`);
+  if (dependencies.length > 0) hash.update(`${JSON.stringify(dependencies)}\0`);
   return `function-${name}-code-${hash.update(code).digest('hex').slice(0, 12)}`;
 }
 
-/** The function's source text; immutable, so that the kubelet need not watch it. Pure. */
+/** The function's source text, and the manifest of what it depends on; immutable, so that the kubelet need not watch it. Pure. */
 export function codeConfigMap(identity: FunctionIdentity, spec: FunctionCode): CodeConfigMap {
   return {
     apiVersion: 'v1',
@@ -54,7 +56,7 @@ export function codeConfigMap(identity: FunctionIdentity, spec: FunctionCode): C
       labels: { ...workloadLabels(workloadOf(identity)), [partLabel]: 'code' },
     },
     immutable: true,
-    data: { [codeFiles[spec.runtime]]: spec.code },
+    data: { [codeFiles[spec.runtime]]: spec.code, ...dependencyManifest(spec) },
   };
 }
 
@@ -63,11 +65,14 @@ export function codeConfigMap(identity: FunctionIdentity, spec: FunctionCode): C
  * given. Pure.
  */
 export function functionPod(
-  name: string,
+  identity: FunctionIdentity,
   spec: FunctionCode,
-  { image, env, container }: { image: string; env: readonly object[]; container?: Record<string, unknown> },
+  { image, registries, env, container }: RunWith & { env: readonly object[]; container?: Record<string, unknown> },
 ): Record<string, unknown> {
+  const dependent: Dependent = { ...spec, image };
+  const dependencies = dependencyParts(identity, dependent, { codeDirectory, registries });
   return {
+    ...dependencies.pod,
     // User code gets neither the Kubernetes API nor a list of the namespace's Services.
     automountServiceAccountToken: false,
     enableServiceLinks: false,
@@ -76,13 +81,19 @@ export function functionPod(
       runAsNonRoot: true,
       runAsUser: runtimeUser,
       runAsGroup: runtimeUser,
+      // What a claim holds is this group's, whoever made its folder.
+      ...(hasDependencies(spec) && { fsGroup: runtimeUser, fsGroupChangePolicy: 'OnRootMismatch' }),
       seccompProfile: { type: 'RuntimeDefault' },
     },
     containers: [
       {
         name: functionContainer,
         image,
-        env: [...env, { name: 'SVC_CODE_FILE', value: `${codeDirectory}/${codeFiles[spec.runtime]}` }],
+        env: [
+          ...env,
+          ...dependencies.env,
+          { name: 'SVC_CODE_FILE', value: `${codeDirectory}/${codeFiles[spec.runtime]}` },
+        ],
         ...container,
         // The end of the log becomes the pod's own status, so that nobody needs the right to read logs.
         terminationMessagePolicy: 'FallbackToLogsOnError',
@@ -95,12 +106,14 @@ export function functionPod(
         volumeMounts: [
           { name: 'code', mountPath: codeDirectory, readOnly: true },
           { name: 'tmp', mountPath: '/tmp' },
+          ...dependencies.volumeMounts,
         ],
       },
     ],
     volumes: [
-      { name: 'code', configMap: { name: codeConfigMapName(name, spec) } },
+      { name: 'code', configMap: { name: codeConfigMapName(identity.name, spec) } },
       { name: 'tmp', emptyDir: { sizeLimit: '64Mi' } },
+      ...dependencies.volumes,
     ],
   };
 }

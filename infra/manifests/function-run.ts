@@ -5,7 +5,8 @@ import { podLabels } from '../../runtime/domain/labels.ts';
 import { testRunName } from '../../runtime/domain/names.ts';
 import { defaultTimeZone } from '../../runtime/domain/schedule.ts';
 import { cronJob, requestedByAnnotation, runLabel, type BatchJob } from './batch.ts';
-import { functionPod, workloadOf, type FunctionIdentity } from './function-pod.ts';
+import { workloadOf, type FunctionIdentity } from './function-identity.ts';
+import { functionPod, type RunWith } from './function-pod.ts';
 
 /** A test run is removed so long after its end (spec.md §4.8). */
 export const testRunTtlSeconds = 600;
@@ -15,16 +16,18 @@ const historyLimit = 5;
 const retentionSeconds = 604_800;
 
 /** What the builders need of a cron function. */
-export type ScheduledFunction = Pick<FunctionSpec, 'code' | 'runtime' | 'timeZone' | 'overlap'> & { schedule: string };
+export type ScheduledFunction = Pick<FunctionSpec, 'code' | 'runtime' | 'dependencies' | 'timeZone' | 'overlap'> & {
+  schedule: string;
+};
 
 /** A cron function's CronJob, which makes its runs at their times. Pure. */
-export function functionSchedule(identity: FunctionIdentity, spec: ScheduledFunction, image: string): KubeObject {
+export function functionSchedule(identity: FunctionIdentity, spec: ScheduledFunction, runWith: RunWith): KubeObject {
   const { schedule, timeZone = defaultTimeZone, overlap = 'Forbid' } = spec;
   return cronJob(
     { ...workloadOf(identity), namespace: identity.namespace },
     {
       ...{ schedule, timeZone, overlap, suspended: false, historyLimit, retentionSeconds },
-      run: batchSpec(identity, spec, image, 'cron'),
+      run: batchSpec(identity, spec, runWith, 'cron'),
     },
   );
 }
@@ -33,7 +36,7 @@ export function functionSchedule(identity: FunctionIdentity, spec: ScheduledFunc
 export function testRun(
   identity: FunctionIdentity,
   spec: ScheduledFunction,
-  image: string,
+  runWith: RunWith,
   request: RunRequest,
 ): BatchJob {
   return {
@@ -46,14 +49,14 @@ export function testRun(
       ...(request.by !== undefined && { annotations: { [requestedByAnnotation]: request.by } }),
     },
     // Its ttl comes once its request is gone: removed before that, it would be made again.
-    spec: batchSpec(identity, spec, image, 'test'),
+    spec: batchSpec(identity, spec, runWith, 'test'),
   };
 }
 
 function batchSpec(
   identity: FunctionIdentity,
   spec: ScheduledFunction,
-  image: string,
+  runWith: RunWith,
   role: 'cron' | 'test',
 ): Record<string, unknown> {
   return {
@@ -63,8 +66,8 @@ function batchSpec(
       metadata: { labels: podLabels(workloadOf(identity), role) },
       spec: {
         restartPolicy: 'Never',
-        ...functionPod(identity.name, spec, {
-          image,
+        ...functionPod(identity, spec, {
+          ...runWith,
           env: [
             { name: 'SVC_MODE', value: 'batch' },
             { name: 'SVC_TRIGGER', value: role },

@@ -12,7 +12,8 @@ import {
   systemNamespace,
   workloadLabels,
 } from '../../runtime/domain/labels.ts';
-import { functionPod, workloadOf, type FunctionIdentity } from './function-pod.ts';
+import { workloadOf, type FunctionIdentity } from './function-identity.ts';
+import { functionPod, type FunctionCode, type RunWith } from './function-pod.ts';
 import { publicRoute } from './public-route.ts';
 
 /** The Service in front of the interceptors, in the system namespace. */
@@ -39,8 +40,8 @@ export interface FunctionDeployment extends KubeObject {
  */
 export function functionDeployment(
   identity: FunctionIdentity,
-  spec: Pick<FunctionSpec, 'code' | 'runtime' | 'port'>,
-  image: string,
+  spec: FunctionCode & Pick<FunctionSpec, 'port'>,
+  runWith: RunWith,
 ): FunctionDeployment {
   const { name, namespace } = identity;
   const workload = workloadOf(identity);
@@ -55,8 +56,8 @@ export function functionDeployment(
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
       template: {
         metadata: { labels: podLabels(workload, 'serve') },
-        spec: functionPod(name, spec, {
-          image,
+        spec: functionPod(identity, spec, {
+          ...runWith,
           env: [{ name: 'PORT', value: String(spec.port) }],
           container: {
             ports: [{ name: 'http', containerPort: spec.port, protocol: 'TCP' }],

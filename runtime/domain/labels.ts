@@ -18,6 +18,8 @@ export const idLabel = 'platform.svc/id';
 export const kindLabel = 'platform.svc/kind';
 export const roleLabel = 'platform.svc/role';
 export const appLabel = 'app';
+/** The cluster's own, on nodes. */
+export const hostnameLabel = 'kubernetes.io/hostname';
 export const projectLabel = 'platform.svc/project';
 export const environmentLabel = 'platform.svc/environment';
 export const environmentIdLabel = 'platform.svc/environment-id';

@@ -32,6 +32,7 @@ export const problemStatus = {
   body_too_large: 413,
   unsupported_media_type: 415,
   invalid_value: 422,
+  invalid_dependency: 422,
   usage_expired: 422,
   too_many_requests: 429,
   internal: 500,

@@ -61,10 +61,12 @@ t.test('function create knows the language by the name of the file', async (t) =
     [[join(folder, 'hello.py')], 'python'],
     [[join(folder, 'hello.mjs')], 'node'],
     [[join(folder, 'hello.mjs'), '--runtime', 'python'], 'python'],
+    [[join(folder, 'hello.py'), '--dependency', 'a@1', '--dependency', 'b@2'], 'python'],
   ] as const) {
     t.equal((await svc([...create, ...args])).code, 0);
     t.match(seen.at(-1)?.body, { runtime });
   }
+  t.match(seen.at(-1)?.body, { dependencies: ['a@1', 'b@2'] });
 });
 
 t.test('function list shows schedules where there are some', async (t) => {

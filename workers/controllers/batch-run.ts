@@ -2,6 +2,7 @@ import { requestedByAnnotation, runLabel, type BatchJob } from '../../infra/mani
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import { podFault, type Pod } from '../../runtime/contracts/pod.ts';
 import type { Run } from '../../runtime/contracts/resources/run.ts';
+import { dependencyFailure } from './dependency-failure.ts';
 import { lastLine } from './last-line.ts';
 
 const messageMax = 500;
@@ -27,7 +28,7 @@ export function runProgress(
     state === 'failed'
       ? failureOf(
           run,
-          own.map((pod) => endOfContainer(pod, container)),
+          own.map((pod) => dependencyFailure(pod) ?? endOfContainer(pod, container)),
           known,
         )
       : state === 'pending'

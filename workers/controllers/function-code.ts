@@ -1,21 +1,38 @@
-import { codeConfigMap, codeConfigMapName, partLabel, type CodeConfigMap } from '../../infra/manifests/function-pod.ts';
-import type { Stored } from '../../runtime/contracts/kubernetes.ts';
+import {
+  dependenciesClaim,
+  dependenciesClaimName,
+  hasDependencies,
+} from '../../infra/manifests/function-dependencies.ts';
+import { partLabel } from '../../infra/manifests/function-identity.ts';
+import { codeConfigMap, codeConfigMapName, type RunWith } from '../../infra/manifests/function-pod.ts';
+import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../runtime/contracts/pod.ts';
 import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
-import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import { kinds, type ResourceKind } from '../../runtime/contracts/resources/kinds.ts';
+import { runtimeImage, type PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import { idLabel, managedLabels } from '../../runtime/domain/labels.ts';
 import { deleteChild, ensureChild } from '../../runtime/kube/children.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { refIn } from './function-child.ts';
 import type { WorkloadIdentity } from './workload.ts';
 
-/** Makes the ConfigMap of the code that the spec has. */
+/** What the installation runs a function with. @throws Problem where it has nothing for its runtime */
+export function runWithOf(config: PlatformConfigSpec, { spec }: Pick<FunctionResource, 'spec'>): RunWith {
+  return { image: runtimeImage(config, spec.runtime), registries: config.packageRegistries };
+}
+
+/** Makes the ConfigMap of the code that the spec has, and the claim for what it depends on. */
 export async function ensureCode(
   kube: KubeClient,
   resource: Stored<FunctionResource>,
   identity: WorkloadIdentity,
+  { image }: RunWith,
 ): Promise<void> {
-  await ensureChild(kube, resource, codeConfigMap(identity, resource.spec), { cached: true });
+  const { spec } = resource;
+  await ensureChild(kube, resource, codeConfigMap(identity, spec), { cached: true });
+  if (!hasDependencies(spec)) return;
+  // A claim never changes, and what the cluster adds to it stays.
+  await ensureChild(kube, resource, dependenciesClaim(identity, { ...spec, image }), { keep: (live) => live });
 }
 
 export interface Collection {
@@ -26,33 +43,42 @@ export interface Collection {
 }
 
 /**
- * Removes code that is not the spec's once no pod, not even a going one, has it mounted.
+ * Removes code and claims that are not the spec's once no pod, not even a going one, has them mounted.
  * @returns in how many ms to look again, when it is too early to tell
  */
 export async function collectCode(
   kube: KubeClient,
   resource: Stored<FunctionResource>,
   { id, namespace, name }: WorkloadIdentity,
+  { image }: RunWith,
   { templates = [], settled }: Collection = {},
 ): Promise<number | undefined> {
-  const labels = { ...managedLabels(), [idLabel]: id, [partLabel]: 'code' };
-  const current = codeConfigMapName(name, resource.spec);
-  const known = kube.cache?.list<CodeConfigMap>(kinds.ConfigMap, labels, namespace);
-  if (known?.every(({ metadata }) => metadata.name === current)) return undefined;
-  const { items } = await kube.list<CodeConfigMap>(kinds.ConfigMap, {
-    namespace,
-    labelSelector: `${idLabel}=${id},${partLabel}=code`,
-  });
-  if (settled && items.length > 1) {
-    const newest = Math.max(...items.map(({ metadata }) => Date.parse(metadata.creationTimestamp ?? '')));
+  const { spec } = resource;
+  const current = new Set([codeConfigMapName(name, spec)]);
+  if (hasDependencies(spec)) current.add(dependenciesClaimName(name, { ...spec, image }));
+  const parts: [ResourceKind, string][] = [
+    [kinds.ConfigMap, 'code'],
+    [kinds.PersistentVolumeClaim, 'dependencies'],
+  ];
+  const found: Stored<KubeObject>[] = [];
+  for (const [kind, part] of parts) {
+    const known = kube.cache?.list(kind, { ...managedLabels(), [idLabel]: id, [partLabel]: part }, namespace);
+    if (known?.every(({ metadata }) => current.has(metadata.name))) continue;
+    const { items } = await kube.list(kind, { namespace, labelSelector: `${idLabel}=${id},${partLabel}=${part}` });
+    found.push(...items);
+  }
+  const old = found.filter(({ metadata }) => !current.has(metadata.name));
+  if (old.length === 0) return undefined;
+  if (settled) {
+    const newest = Math.max(...found.map(({ metadata }) => Date.parse(metadata.creationTimestamp ?? '')));
     const leftMs = newest + settled.ms - settled.now.getTime();
     if (leftMs > 0) return leftMs;
   }
   const { items: pods } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector: `${idLabel}=${id}` });
-  const used = new Set([...pods.map(({ spec }) => spec), ...templates.map(podSpecOf)].flatMap(codeIn));
-  used.add(current);
-  for (const { metadata } of items) {
-    if (!used.has(metadata.name)) await deleteChild(kube, resource, refIn(namespace, kinds.ConfigMap, metadata.name));
+  const used = new Set([...pods.map((pod) => pod.spec), ...templates.map(podSpecOf)].flatMap(mountedIn));
+  for (const { apiVersion, kind, metadata } of old) {
+    if (!used.has(metadata.name))
+      await deleteChild(kube, resource, refIn(namespace, { apiVersion, kind }, metadata.name));
   }
   return undefined;
 }
@@ -63,6 +89,8 @@ function podSpecOf({ spec }: { spec: Record<string, unknown> }): Volumes {
   return (spec['template'] as { spec: Volumes }).spec;
 }
 
-function codeIn({ volumes = [] }: Volumes): string[] {
-  return volumes.flatMap(({ configMap }) => configMap?.name ?? []);
+function mountedIn({ volumes = [] }: Volumes): string[] {
+  return volumes.flatMap(
+    ({ configMap, persistentVolumeClaim }) => configMap?.name ?? persistentVolumeClaim?.claimName ?? [],
+  );
 }

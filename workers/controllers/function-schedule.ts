@@ -9,7 +9,7 @@ import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../runtime/contracts/pod.ts';
 import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
-import { runtimeImage, type PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
+import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { idLabel, kindLabel, managedLabels, roleLabel } from '../../runtime/domain/labels.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
@@ -19,7 +19,7 @@ import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
 import { endOf } from './batch-run.ts';
 import { noneSeen, refIn } from './function-child.ts';
-import { collectCode } from './function-code.ts';
+import { collectCode, runWithOf } from './function-code.ts';
 import { scheduleStatus } from './function-status.ts';
 import type { WorkloadIdentity } from './workload.ts';
 
@@ -52,12 +52,12 @@ export function createSchedule({ kube, clock }: { kube: KubeClient; clock: Clock
       { config }: { config: PlatformConfigSpec },
     ): Promise<number | undefined> {
       const scheduled = scheduledSpec(resource);
-      const image = runtimeImage(config, resource.spec.runtime);
-      await ensureChild(kube, resource, functionSchedule(identity, scheduled, image), { cached: true });
+      const runWith = runWithOf(config, resource);
+      await ensureChild(kube, resource, functionSchedule(identity, scheduled, runWith), { cached: true });
       const { runRequests = [], ...spec } = resource.spec;
       for (const request of runRequests) {
         // A run that is there stays as it was made: its template never changes.
-        await ensureChild(kube, resource, testRun(identity, scheduled, image, request), { keep: (live) => live });
+        await ensureChild(kube, resource, testRun(identity, scheduled, runWith, request), { keep: (live) => live });
       }
       const { runs, pods } = await observe(identity);
       const now = clock.now();
@@ -73,7 +73,7 @@ export function createSchedule({ kube, clock }: { kube: KubeClient; clock: Clock
       }
       for (const run of runs) await letGo(run);
       await releaseOtherHosts(kube, identity.id, [], now);
-      return collectCode(kube, resource, identity, {
+      return collectCode(kube, resource, identity, runWith, {
         templates: runs.filter((run) => !endOf(run)),
         settled: { now, ms: staleScheduleMs },
       });

@@ -8,7 +8,7 @@ import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../runtime/contracts/pod.ts';
 import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
-import { runtimeImage, type PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
+import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { idLabel, kindLabel, managedLabels, roleLabel, systemNamespace } from '../../runtime/domain/labels.ts';
 import { deleteChild, ensureChild } from '../../runtime/kube/children.ts';
@@ -16,7 +16,7 @@ import { releaseOtherHosts } from '../../runtime/kube/claims.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
 import { noneSeen, refIn } from './function-child.ts';
-import { collectCode } from './function-code.ts';
+import { collectCode, runWithOf } from './function-code.ts';
 import { servingStatus } from './function-status.ts';
 import type { WorkloadIdentity } from './workload.ts';
 
@@ -41,7 +41,8 @@ export function createServing({ kube, clock }: { kube: KubeClient; clock: Clock 
       { host, config }: { host: string; config: PlatformConfigSpec },
     ): Promise<void> {
       const { spec } = resource;
-      const wanted = functionDeployment(identity, spec, runtimeImage(config, spec.runtime));
+      const runWith = runWithOf(config, resource);
+      const wanted = functionDeployment(identity, spec, runWith);
       const written = await ensureChild(kube, resource, wanted, {
         keep: (live, desired) => ({ ...desired, spec: { ...desired.spec, replicas: live.spec.replicas } }),
         cached: true,
@@ -56,7 +57,7 @@ export function createServing({ kube, clock }: { kube: KubeClient; clock: Clock 
       await ensureChild(kube, undefined, functionRoute(identity, host, config), { cached: true });
       // The host that the function had before serves until the route has moved.
       await releaseOtherHosts(kube, identity.id, [host], clock.now());
-      if (deployment && hasMoved(deployment)) await collectCode(kube, resource, identity);
+      if (deployment && hasMoved(deployment)) await collectCode(kube, resource, identity, runWith);
     },
 
     /** Whether there may be something to remove. A route is there only after a status that names its host. */

@@ -14,6 +14,7 @@ import {
   type ConditionState,
 } from '../../runtime/kube/conditions.ts';
 import { countActive, reportRuns } from './batch-run.ts';
+import { dependencyFailure } from './dependency-failure.ts';
 import { lastLine } from './last-line.ts';
 
 /** Whether the function's pods come up: False while they crash or cannot be made, with why. */
@@ -118,6 +119,8 @@ function startingState(failure: string | undefined, ready: boolean): ConditionSt
 function failureOf(pods: readonly Stored<Pod>[]): string | undefined {
   const live = pods.filter(isPodLive);
   if (live.length === 0 || live.some(isPodReady)) return undefined;
+  const missing = live.map(dependencyFailure);
+  if (missing.every((failure) => failure !== undefined)) return missing[0];
   const faults = live.map((pod) => podFault(pod) ?? ended(pod));
   const first = faults[0];
   return first && faults.every((fault) => fault !== undefined) ? describe(first) : undefined;

@@ -15,7 +15,7 @@ import type { EventRecorder } from '../../runtime/kube/events.ts';
 import { removeFinalizer } from '../../runtime/kube/finalizers.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import type { WorkloadProjection } from '../../runtime/records/workloads.ts';
-import { ensureCode } from './function-code.ts';
+import { ensureCode, runWithOf } from './function-code.ts';
 import { createSchedule } from './function-schedule.ts';
 import { createServing } from './function-serving.ts';
 import { createStopReport } from './stop-report.ts';
@@ -51,7 +51,7 @@ export function functionController(options: FunctionControllerOptions): Controll
     const host = spec.trigger === 'http' ? hostOf(spec, identity, config) : undefined;
     await holdClaims(kube, resource, host === undefined ? [] : [host]);
     await records.project({ ...identity, kind: 'Function', gated: false });
-    await ensureCode(kube, resource, identity);
+    await ensureCode(kube, resource, identity, runWithOf(config, resource));
     const other = host === undefined ? serving : schedule;
     if (other.mayExist(resource, identity) && !(await other.remove(resource, identity))) {
       throw new NotYetError('what the function had for its former trigger is still being deleted');
@@ -84,7 +84,7 @@ export function functionController(options: FunctionControllerOptions): Controll
   return {
     name: 'Function',
     kind: kinds.Function,
-    owns: [kinds.Deployment, kinds.ConfigMap, kinds.CronJob],
+    owns: [kinds.Deployment, kinds.ConfigMap, kinds.CronJob, kinds.PersistentVolumeClaim],
     watches: [
       // Pods belong to a ReplicaSet or a run, the schedule's runs to its CronJob, and a route in another namespace to nobody.
       { kind: kinds.Pod, selection: { labelSelector: `${kindLabel}=Function,${roleLabel}` }, keysOf: workloadKey },

@@ -75,7 +75,12 @@ async function runBatch(handler) {
 }
 
 try {
-  const handler = await loadHandler(process.env.SVC_CODE_FILE ?? '/var/run/svc/code/handler.js');
+  const codeFile = process.env.SVC_CODE_FILE ?? '/var/run/svc/code/handler.js';
+  if (process.env.SVC_DEPENDENCIES) {
+    const { findPackagesIn } = await import('./dependencies.mjs');
+    findPackagesIn(process.env.SVC_DEPENDENCIES, codeFile);
+  }
+  const handler = await loadHandler(codeFile);
   if (process.env.SVC_MODE === 'batch') await runBatch(handler);
   else listen(handler);
 } catch (error) {

@@ -8,6 +8,7 @@ export const otherSettings = [
   'notificationNetworks',
   'defaultLimits',
   'builds',
+  'packageRegistries',
 ] as const;
 
 export type OtherSetting = (typeof otherSettings)[number];

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { dependenciesMax } from '../../domain/dependencies.ts';
 import {
   codeMaxBytes,
   functionPhases,
@@ -19,6 +20,8 @@ export const functionCreate = z.strictObject({
     .string()
     .min(1)
     .refine((code) => Buffer.byteLength(code) <= codeMaxBytes, `code has at most ${codeMaxBytes} bytes`),
+  /** Packages of the runtime's registry, each as `name@version`. */
+  dependencies: z.array(z.string().max(300)).max(dependenciesMax).optional(),
   trigger: z.enum(functionTriggers).default('http'),
   /** With the trigger `http`; default 8080. */
   port: z.int().min(1).max(65_535).optional(),
@@ -53,6 +56,7 @@ export const functionView = z.object({
   project: z.string(),
   environment: z.string(),
   runtime: z.enum(functionRuntimes),
+  dependencies: z.array(z.string()).optional(),
   trigger: z.enum(functionTriggers),
   status: z.enum(functionPhases),
   message: z.string().optional(),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { dependenciesMax } from '../../domain/dependencies.ts';
 import type { Condition, KubeObject } from '../kubernetes.ts';
 import { runOverlaps, runRequest, runRequestsMax, type Run } from './run.ts';
 
@@ -32,6 +33,8 @@ export const functionSpec = z.object({
   runtime: z.enum(functionRuntimes),
   /** The source text of the handler. */
   code: z.string().min(1),
+  /** Packages that are installed at start, each as `name@version`; `parseDependencies` judges what they say. */
+  dependencies: z.array(z.string().min(3).max(250)).max(dependenciesMax).optional(),
   trigger: z.enum(functionTriggers).default('http'),
   /** The port on which the function listens. */
   port: z.int().min(1).max(65_535).default(8080),

@@ -21,6 +21,12 @@ export const defaultProfile: PlatformProfile = 'small';
 /** A network in CIDR notation or an address; `checkPlatformConfig` judges what it says. */
 const network = z.string().max(50);
 
+/** An address without user, query and fragment. */
+const registryAddress = z
+  .string()
+  .max(300)
+  .regex(/^https?:\/\/[A-Za-z0-9.-]+(:[0-9]{1,5})?(\/[A-Za-z0-9._~/-]*)?$/);
+
 const imageReference = z.string().min(1).max(512);
 
 /** How many builds go on at once in an installation that says nothing of it: each may take 2 GiB. */
@@ -70,6 +76,8 @@ export const platformConfigSpec = z.object({
     .object({ postgres: imageReference, mysql: imageReference, redis: imageReference })
     .partial()
     .exactOptional(),
+  /** Where dependencies of functions come from; default the public registries. Everybody may read it: no credentials. */
+  packageRegistries: z.object({ npm: registryAddress, pypi: registryAddress }).partial().exactOptional(),
   /** Default {@link defaultProfile}. */
   profile: z.enum(platformProfiles).exactOptional(),
   /** Proxies in front of the ingress whose word on the client's address counts, for keys and logins; default none. */

@@ -46,6 +46,17 @@ t.test('201: the object with its defaults, its name and its host', async (t) => 
   t.match(kube.all(kinds.HostName), [{ metadata: { name: 'fn-hello--c1.apps.test' } }]);
 });
 
+t.test('dependencies are shown, and those that name no package at one version are refused', async (t) => {
+  const { kube, create } = await service(t);
+  const dependencies = ['lodash@4.17.21', '@scope/name@1.0.0'];
+  t.match(await create({ dependencies }), { status: 201, body: { dependencies } });
+  t.match(kube.all<FunctionResource>(kinds.Function)[0]?.spec, { dependencies });
+  for (const entry of ['lodash', 'x@https://a.test/x.tgz', '--registry=http://a.test@1.0.0', 'x@latest']) {
+    const refused = await create({ name: 'other', dependencies: [entry] });
+    t.match(refused, { status: 422, body: { code: 'invalid_dependency', details: { dependency: entry } } }, entry);
+  }
+});
+
 t.test('422: a runtime that the installation has no image for', async (t) => {
   const { kube, create } = await service(t);
   const answer = await create({ runtime: 'python' });

@@ -54,7 +54,7 @@ t.test('a real function: from zero, back to zero, and no request lost on the way
   functions.put(resource);
   const identity = { id: functionId, name: 'hello', namespace };
   await kube.create(codeConfigMap(identity, resource.spec));
-  await kube.create(functionDeployment(identity, resource.spec, config.spec.runtimeImages.node));
+  await kube.create(functionDeployment(identity, resource.spec, { image: config.spec.runtimeImages.node }));
 
   const informers = createInformers({ kube, clock, log });
   const selection = { namespace, labelSelector: `${idLabel}=${functionId}` };

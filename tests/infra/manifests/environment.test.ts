@@ -111,8 +111,11 @@ t.test('the namespace of an address inside the cluster', async (t) => {
 t.test('the pods of a function need nothing that `restricted` refuses', async (t) => {
   // https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
   const identity = { ...workload, namespace: 'shop-prod', project: 'shop', environment: 'prod', environmentId };
-  const { spec } = functionDeployment(identity, { runtime: 'node', code: 'x', port: 8080 }, 'registry.test/node:1').spec
-    .template as {
+  const { spec } = functionDeployment(
+    identity,
+    { runtime: 'node', code: 'x', port: 8080, dependencies: ['a@1.0.0'] },
+    { image: 'registry.test/node:1' },
+  ).spec.template as {
     spec: {
       securityContext: object;
       containers: { securityContext: object }[];

@@ -19,7 +19,7 @@ const run = (role: string) => ({
     metadata: { labels: { ...labels, 'platform.svc/role': role } },
     spec: {
       restartPolicy: 'Never',
-      ...functionPod('nightly', spec, {
+      ...functionPod(nightly, spec, {
         image,
         env: [
           { name: 'SVC_MODE', value: 'batch' },
@@ -36,7 +36,7 @@ const run = (role: string) => ({
 });
 
 t.test('a cron function is a CronJob, in UTC and without overlap unless told', (t) => {
-  const made = functionSchedule(nightly, spec, image);
+  const made = functionSchedule(nightly, spec, { image });
   t.strictSame(made, {
     apiVersion: 'batch/v1',
     kind: 'CronJob',
@@ -55,13 +55,13 @@ t.test('a cron function is a CronJob, in UTC and without overlap unless told', (
       },
     },
   });
-  const told = functionSchedule(nightly, { ...spec, timeZone: 'Europe/Berlin', overlap: 'Replace' }, image);
+  const told = functionSchedule(nightly, { ...spec, timeZone: 'Europe/Berlin', overlap: 'Replace' }, { image });
   t.match(told.spec, { timeZone: 'Europe/Berlin', concurrencyPolicy: 'Replace' });
   t.end();
 });
 
 t.test('a test run is a scheduled one but for its trigger, and never serves', (t) => {
-  const made = testRun(nightly, spec, image, { id: '00c0ffee00', at: '2026-11-21T12:00:00Z', by: 'ada@svc.test' });
+  const made = testRun(nightly, spec, { image }, { id: '00c0ffee00', at: '2026-11-21T12:00:00Z', by: 'ada@svc.test' });
   t.strictSame(made, {
     apiVersion: 'batch/v1',
     kind: 'Job',
@@ -79,7 +79,7 @@ t.test('a test run is a scheduled one but for its trigger, and never serves', (t
     Object.entries(selector).every(([label, value]) => carried[label] === value),
     'no request reaches it',
   );
-  const longest = testRun({ ...nightly, name: 'n'.repeat(40) }, spec, image, { id: '00c0ffee00', at: '' });
+  const longest = testRun({ ...nightly, name: 'n'.repeat(40) }, spec, { image }, { id: '00c0ffee00', at: '' });
   // A pod's name is a DNS label: the Job controller appends six characters.
   t.ok(longest.metadata.name.length + 6 <= 63);
   t.end();

@@ -35,7 +35,7 @@ t.test('the code is an immutable ConfigMap, named by its digest', (t) => {
 });
 
 t.test('the Deployment runs the code with no rights at all, from zero', (t) => {
-  t.strictSame(functionDeployment(hello, spec, 'registry.test/function-node:1'), {
+  t.strictSame(functionDeployment(hello, spec, { image: 'registry.test/function-node:1' }), {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
     metadata: { name: 'hello', namespace: 'shop-prod', labels },

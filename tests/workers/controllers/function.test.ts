@@ -213,6 +213,61 @@ t.test('code that does not start is a failed function, with what the runtime sai
   t.notOk(world.resource().status?.message);
 });
 
+t.test(
+  'dependencies get a claim of their own, which goes with them; a failed installation is a failed function',
+  async (t) => {
+    const world = createWorld();
+    const id = world.create();
+    const change = async (dependencies: string[] | undefined) => {
+      const { dependencies: _, ...spec } = world.resource().spec;
+      const next = { ...spec, ...(dependencies && { dependencies }) };
+      await world.kube.replace({ ...world.resource(), spec: next });
+      await world.reconcile();
+    };
+    const claims = () => world.kube.all(kinds.PersistentVolumeClaim).map(({ metadata }) => metadata.name);
+    await world.reconcile();
+    t.same(claims(), []);
+    await change(['lodash@4.17.21']);
+    const [first = ''] = claims();
+    t.match(first, /^function-hello-dependencies-[0-9a-f]{12}$/);
+    const { template } = world.one<FunctionDeployment>(kinds.Deployment).spec as { template?: unknown };
+    t.match(template, {
+      spec: {
+        initContainers: [{ name: 'dependencies' }],
+        volumes: [{ name: 'code' }, { name: 'tmp' }, { persistentVolumeClaim: { claimName: first } }],
+      },
+    });
+    world.seedPod(id, 'hello-1', {
+      phase: 'Pending',
+      initContainerStatuses: [
+        {
+          ...{ name: 'dependencies', ready: false, restartCount: 1 },
+          state: { waiting: { reason: 'CrashLoopBackOff' } },
+          lastState: { terminated: { exitCode: 1, message: 'code E404\n404 Not Found - lodash@4.17.21\n' } },
+        },
+      ],
+      containerStatuses: [
+        { name: 'function', ready: false, restartCount: 0, state: { waiting: { reason: 'PodInitializing' } } },
+      ],
+    });
+    await world.reconcile();
+    t.match(world.resource().status, {
+      phase: 'failed',
+      message: 'The dependencies cannot be installed: code E404; 404 Not Found - lodash@4.17.21',
+    });
+    await world.kube.delete({ apiVersion: 'v1', kind: 'Pod', namespace, name: 'hello-1' });
+    await change(['lodash@4.17.20']);
+    t.equal(claims().length, 2);
+    await world.settleDeployment(0, 0);
+    await world.reconcile();
+    t.notOk(claims().includes(first));
+    await change(undefined);
+    await world.settleDeployment(0, 0);
+    await world.reconcile();
+    t.same(claims(), []);
+  },
+);
+
 t.test('a name or host that another holds stops the pass before anything is made', async (t) => {
   const world = createWorld();
   const first = world.create('hello', 'other-prod');

@@ -1,0 +1,167 @@
+// The step that installs dependencies, with the real installers and a registry of the test; and the runtimes that use it.
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import t from 'tap';
+import { dependencyManifest } from '../../../infra/manifests/function-dependencies.ts';
+import {
+  callFunction,
+  missing,
+  nodeRuntime,
+  pythonRuntime,
+  startFunction,
+  type FunctionRuntime,
+} from '../../support/function-runtime.ts';
+import { packageRegistry, type PackageRegistry } from '../../support/package-registry.ts';
+
+interface Installers {
+  runtime: FunctionRuntime;
+  command: [string, string];
+  available: string[];
+  registry: (registry: PackageRegistry) => Record<string, string>;
+  /** Puts `greeting` with its own dependency, and `risky`, which would run code when it is installed, into the registry. */
+  fill: (registry: PackageRegistry) => void;
+  code: string;
+  lost: RegExp;
+  refused: RegExp;
+}
+
+const images = join(import.meta.dirname, '../../../infra/images');
+const mark = 'touch "$MARK"';
+
+const installers: Installers[] = [
+  {
+    runtime: nodeRuntime,
+    command: [process.execPath, join(images, 'function-node/install.mjs')],
+    available: ['npm'],
+    registry: ({ npm }) => ({ npm_config_registry: npm }),
+    fill(registry) {
+      const json = (more: object) => JSON.stringify({ version: '1.0.0', ...more });
+      registry.addNpm('greeting', '1.0.0', {
+        'package.json': json({ name: 'greeting', dependencies: { word: '1.0.0' }, scripts: { postinstall: mark } }),
+        'index.js': "exports.greet = (name) => require('word') + ' ' + name;",
+      });
+      registry.addNpm('word', '1.0.0', {
+        'package.json': json({ name: 'word', scripts: { preinstall: mark } }),
+        'index.js': "module.exports = 'hello';",
+      });
+      registry.addNpm('@scope/pure', '2.0.0', {
+        'package.json': JSON.stringify({
+          name: '@scope/pure',
+          version: '2.0.0',
+          type: 'module',
+          exports: { './a': './a.js' },
+        }),
+        'a.js': "export const name = 'Ada';",
+      });
+    },
+    code: `
+      import { readFileSync } from 'fs';
+      import { createRequire } from 'node:module';
+      import { name } from '@scope/pure/a';
+      const { greet } = createRequire(import.meta.url)('greeting');
+      export const handler = () => greet(name) + (typeof readFileSync === 'function' ? '' : '!');`,
+    lost: /404 Not Found - GET http:\/\/127\.0\.0\.1:\d+\/npm\/not-there/,
+    refused: /never/,
+  },
+  {
+    runtime: pythonRuntime,
+    command: ['python3', join(images, 'function-python/install.py')],
+    available: ['python3', '-m', 'pip'],
+    registry: ({ pypi }) => ({ PIP_INDEX_URL: pypi }),
+    fill(registry) {
+      registry.addPython('greeting', '1.0.0', {
+        'greeting/__init__.py': "def greet(name):\n    return 'hello ' + name\n",
+      });
+      registry.addPython('scope', '2.0.0', { 'scope/__init__.py': "name = 'Ada'\n" });
+      registry.addPython(
+        'risky',
+        '1.0.0',
+        { 'setup.py': 'import os\nopen(os.environ["MARK"], "w").close()\n' },
+        'sdist',
+      );
+    },
+    code: `
+from greeting import greet
+from scope import name
+def handler(event, context):
+    return greet(name)`,
+    lost: /No matching distribution found for not-there==1\.0\.0/,
+    refused: /No matching distribution found for risky==1\.0\.0/,
+  },
+];
+
+for (const { runtime, command, available, registry: variables, fill, code, lost, refused } of installers) {
+  const { name } = runtime;
+  const [program = '', ...args] = available;
+  const lacks =
+    missing(runtime) ?? (spawnSync(program, [...args, '--version']).status === 0 ? undefined : `no ${program}`);
+
+  t.test(name, lacks === undefined ? {} : { skip: lacks }, async (t) => {
+    const registry = await packageRegistry(t);
+    fill(registry);
+    const root = mkdtempSync(join(tmpdir(), 'svc-packages-'));
+    t.teardown(() => rmSync(root, { recursive: true, force: true }));
+    const marked = join(root, 'marked');
+
+    /** One run of the step, as a pod would have it. */
+    const install = async (cache: string, dependencies: string[]) => {
+      const [manifest, content] = Object.entries(dependencyManifest({ dependencies, runtime: name }))[0] ?? ['', ''];
+      writeFileSync(join(root, manifest), content);
+      const child = spawn(command[0], [command[1]], {
+        env: {
+          ...{ PATH: process.env['PATH'], MARK: marked, HOME: '/nonexistent', PYTHONDONTWRITEBYTECODE: '1' },
+          ...{ SVC_MANIFEST: join(root, manifest), SVC_DEPENDENCIES: join(root, cache, 'packages') },
+          ...variables(registry),
+        },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      const [[exit], said] = await Promise.all([once(child, 'exit'), text(child.stderr), text(child.stdout)]);
+      return { exit: exit as number, said };
+    };
+    const packages = join(root, 'cache', 'packages');
+    const wanted = ['greeting@1.0.0', name === 'node' ? '@scope/pure@2.0.0' : 'scope@2.0.0'];
+
+    await t.test('is filled by whoever is first, and asks nobody after that', async (t) => {
+      const both = await Promise.all([install('cache', wanted), install('cache', wanted)]);
+      t.same(
+        both.map(({ exit, said }) => [exit, said]),
+        [
+          [0, ''],
+          [0, ''],
+        ],
+      );
+      t.ok(registry.asked.length > 0, 'the registry of the configuration was asked');
+      t.same(readdirSync(join(root, 'cache')), ['packages'], 'nothing else is left');
+      t.notOk(existsSync(marked), 'no package ran anything');
+      const asked = registry.asked.length;
+      t.equal((await install('cache', wanted)).exit, 0);
+      t.equal(registry.asked.length, asked);
+    });
+
+    await t.test('is where the code finds its packages', async (t) => {
+      const running = await startFunction(t, runtime, code, {
+        ...{ SVC_DEPENDENCIES: packages, NODE_PATH: join(packages, 'node_modules') },
+      });
+      t.equal((await callFunction(running)).body.toString(), 'hello Ada');
+    });
+
+    await t.test('a package that is not there fails with the installer’s words, and leaves nothing', async (t) => {
+      const { exit, said } = await install('lost', ['not-there@1.0.0']);
+      t.equal(exit, 1);
+      t.match(said, lost);
+      t.ok(said.split('\n').length <= 13, said);
+      t.same(readdirSync(join(root, 'lost')), []);
+    });
+
+    await t.test('what would have to be run to be installed is refused', { skip: name === 'node' }, async (t) => {
+      const { exit, said } = await install('risky', ['risky@1.0.0']);
+      t.equal(exit, 1);
+      t.match(said, refused);
+      t.notOk(existsSync(marked));
+    });
+  });
+}

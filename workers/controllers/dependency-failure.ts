@@ -1,0 +1,17 @@
+import { dependenciesContainer } from '../../infra/manifests/function-dependencies.ts';
+import type { Pod } from '../../runtime/contracts/pod.ts';
+
+const messageMax = 500;
+
+/** Why the dependencies of a pod could not be installed, in the installer's own last lines; undefined while they may be. */
+export function dependencyFailure({ status }: Pod): string | undefined {
+  const step = status?.initContainerStatuses?.find(({ name }) => name === dependenciesContainer);
+  // Between two attempts the kubelet says "running" for a moment: the last end still counts.
+  const ended = step?.state?.terminated ?? step?.lastState?.terminated;
+  if (!ended || ended.exitCode === 0) return undefined;
+  if (ended.reason === 'OOMKilled')
+    return 'The dependencies cannot be installed: that takes more memory than there is.';
+  const lines = (ended.message ?? '').split('\n').filter((line) => line.trim() !== '');
+  const said = lines.length === 0 ? `the installer ended with ${ended.exitCode}` : lines.slice(-8).join('; ');
+  return `The dependencies cannot be installed: ${said}`.slice(0, messageMax);
+}
