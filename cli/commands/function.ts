@@ -12,7 +12,7 @@ import { command, type Group } from '../command.ts';
 import { scopeFlags, yesFlag } from '../common-flags.ts';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../failure.ts';
-import { amount, choice, duration, flagName, requiredText, text, texts } from '../flags.ts';
+import { type FlagValues, amount, choice, duration, flagName, requiredText, text, texts } from '../flags.ts';
 import { ago, fields, table, type Column, type Field, type Shown } from '../output.ts';
 import { placeOf, type Place } from '../place.ts';
 import { removeAll } from '../removal.ts';
@@ -106,6 +106,40 @@ function checkTrigger(flags: Readonly<Record<string, unknown>>): void {
   if (stray) throw usageFailure(`${flagName(stray)} goes with --trigger ${other}.`);
 }
 
+const settingFlags = {
+  trigger: choice(functionTriggers, 'what calls it (default http)'),
+  schedule: text('<cron>', 'with --trigger cron: expression of five fields, such as "*/5 * * * *"'),
+  timeZone: text('<zone>', 'with --trigger cron: time zone of the schedule (default Etc/UTC)'),
+  overlap: choice(runOverlaps, 'with --trigger cron: runs while the one before goes on (default Forbid)'),
+  port: amount('<port>', 'port on which it listens (default 8080)', { min: 1, max: 65_535 }),
+  hostname: text('<host>', 'public host (default fn-<function>--<cluster>.<apps domain>)'),
+  idleTimeout: duration('<duration>', 'time without requests after which it goes to zero (default 5m)'),
+  concurrency: amount('<n>', 'requests that one pod gets at once; the others wait (default 100)', {
+    min: 1,
+    max: 1_000,
+  }),
+  requestTimeout: duration('<duration>', 'time in which it has to begin its answer (default 5m)'),
+  minReplicas: amount('<n>', 'pods that stay without requests (default 0)', { min: 0, max: functionReplicasMax }),
+  maxReplicas: amount('<n>', 'pods that there are at most (default 10)', { min: 1, max: functionReplicasMax }),
+};
+
+/** What the flags say, as the API takes it. */
+function settingsOf(flags: FlagValues<typeof settingFlags>) {
+  return {
+    ...(flags.trigger !== undefined && { trigger: flags.trigger }),
+    ...(flags.port !== undefined && { port: flags.port }),
+    ...(flags.hostname !== undefined && { hostname: flags.hostname }),
+    ...(flags.idleTimeout !== undefined && { idleTimeoutSeconds: flags.idleTimeout }),
+    ...(flags.concurrency !== undefined && { concurrency: flags.concurrency }),
+    ...(flags.requestTimeout !== undefined && { requestTimeoutSeconds: flags.requestTimeout }),
+    ...(flags.minReplicas !== undefined && { minReplicas: flags.minReplicas }),
+    ...(flags.maxReplicas !== undefined && { maxReplicas: flags.maxReplicas }),
+    ...(flags.schedule !== undefined && { schedule: flags.schedule }),
+    ...(flags.timeZone !== undefined && { timeZone: flags.timeZone }),
+    ...(flags.overlap !== undefined && { overlap: flags.overlap }),
+  };
+}
+
 const create = command({
   name: 'create',
   args: ['function'],
@@ -114,20 +148,7 @@ const create = command({
     runtime: choice(functionRuntimes, 'runtime of the code (default: python for a file *.py, otherwise node)'),
     codeFile: requiredText('<file>', 'source file with the handler'),
     dependency: texts('<name@version>', 'package to install at start, at an exact version'),
-    trigger: choice(functionTriggers, 'what calls it (default http)'),
-    schedule: text('<cron>', 'with --trigger cron: expression of five fields, such as "*/5 * * * *"'),
-    timeZone: text('<zone>', 'with --trigger cron: time zone of the schedule (default Etc/UTC)'),
-    overlap: choice(runOverlaps, 'with --trigger cron: runs while the one before goes on (default Forbid)'),
-    port: amount('<port>', 'port on which it listens (default 8080)', { min: 1, max: 65_535 }),
-    hostname: text('<host>', 'public host (default fn-<function>--<cluster>.<apps domain>)'),
-    idleTimeout: duration('<duration>', 'time without requests after which it goes to zero (default 5m)'),
-    concurrency: amount('<n>', 'requests that one pod gets at once; the others wait (default 100)', {
-      min: 1,
-      max: 1_000,
-    }),
-    requestTimeout: duration('<duration>', 'time in which it has to begin its answer (default 5m)'),
-    minReplicas: amount('<n>', 'pods that stay without requests (default 0)', { min: 0, max: functionReplicasMax }),
-    maxReplicas: amount('<n>', 'pods that there are at most (default 10)', { min: 1, max: functionReplicasMax }),
+    ...settingFlags,
     ...waitFlags,
     ...scopeFlags,
   },
@@ -146,22 +167,43 @@ const create = command({
       runtime: flags.runtime ?? runtimeOf(flags.codeFile),
       code: readCode(flags.codeFile),
       ...(flags.dependency.length > 0 && { dependencies: flags.dependency }),
-      ...(flags.trigger !== undefined && { trigger: flags.trigger }),
-      ...(flags.port !== undefined && { port: flags.port }),
-      ...(flags.hostname !== undefined && { hostname: flags.hostname }),
-      ...(flags.idleTimeout !== undefined && { idleTimeoutSeconds: flags.idleTimeout }),
-      ...(flags.concurrency !== undefined && { concurrency: flags.concurrency }),
-      ...(flags.requestTimeout !== undefined && { requestTimeoutSeconds: flags.requestTimeout }),
-      ...(flags.minReplicas !== undefined && { minReplicas: flags.minReplicas }),
-      ...(flags.maxReplicas !== undefined && { maxReplicas: flags.maxReplicas }),
-      ...(flags.schedule !== undefined && { schedule: flags.schedule }),
-      ...(flags.timeZone !== undefined && { timeZone: flags.timeZone }),
-      ...(flags.overlap !== undefined && { overlap: flags.overlap }),
+      ...settingsOf(flags),
     };
     const place = placeOf(context, flags);
     const created = await place.api.call('POST', place.path('functions'), functionView, { query: place.query, body });
     const found = flags.wait ? await untilUsable(context, flags, place, args.function) : created;
     context.print(shown(found), flags.output);
+  },
+});
+
+const update = command({
+  name: 'update',
+  args: ['function'],
+  description: 'Change a function; its pods are replaced without losing a request, and what is not named stays.',
+  flags: {
+    codeFile: text('<file>', 'source file with the handler'),
+    runtime: choice(functionRuntimes, 'runtime of the code'),
+    dependency: texts('<name@version>', 'package to install at start; those that are given replace all'),
+    ...settingFlags,
+    ...scopeFlags,
+  },
+  examples: [
+    'svc function update hello --code-file hello.js',
+    'svc function update hello --idle-timeout 1h --max-replicas 3',
+    'svc function update nightly --schedule "0 3 * * *"',
+  ],
+  async run({ context, args, flags }) {
+    const body = {
+      ...(flags.codeFile !== undefined && { code: readCode(flags.codeFile) }),
+      ...(flags.runtime !== undefined && { runtime: flags.runtime }),
+      ...(flags.dependency.length > 0 && { dependencies: flags.dependency }),
+      ...settingsOf(flags),
+    };
+    if (Object.keys(body).length === 0) throw usageFailure('Give what to change, such as --code-file <file>.');
+    const place = placeOf(context, flags);
+    const path = place.path('functions', args.function);
+    const changed = await place.api.call('PATCH', path, functionView, { query: place.query, body });
+    context.print(shown(changed), flags.output);
   },
 });
 
@@ -242,5 +284,5 @@ const remove = command({
 export const functionGroup: Group = {
   name: 'function',
   description: 'Functions: code that runs on requests or on a schedule, and costs nothing between them.',
-  commands: [create, list, show, testCommand, runsCommand, logsCommand, scheduleCommand, remove],
+  commands: [create, update, list, show, testCommand, runsCommand, logsCommand, scheduleCommand, remove],
 };

@@ -14,11 +14,16 @@ const fieldsOf = {
   cron: ['schedule', 'timeZone', 'overlap'],
 } as const;
 
+/** What only the other trigger has. */
+export function otherFields(trigger: FunctionSpec['trigger']) {
+  return fieldsOf[trigger === 'http' ? 'cron' : 'http'];
+}
+
 /** The spec of a new function with its defaults. @throws Problem `invalid_value` for what its trigger has no use for */
 export function specOf(given: Omit<FunctionCreate, 'name'>): FunctionSpec {
   const { trigger, schedule, timeZone = defaultTimeZone, overlap = 'Forbid' } = given;
   const other = trigger === 'http' ? 'cron' : 'http';
-  const stray = fieldsOf[other].find((field) => given[field] !== undefined);
+  const stray = otherFields(trigger).find((field) => given[field] !== undefined);
   if (stray) throw refusal(stray, `"${stray}" goes with the trigger ${other}; this function has ${trigger}.`);
   if (given.hostname !== undefined) checkHost(given.hostname);
   const { minReplicas, maxReplicas } = functionLimits(given);

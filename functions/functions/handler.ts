@@ -5,13 +5,15 @@ import { publicUrl, runtimeImage } from '../../runtime/contracts/resources/platf
 import type { Project } from '../../runtime/contracts/resources/project.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { checkWorkloadName, functionHost } from '../../runtime/domain/names.ts';
+import { Problem } from '../../runtime/domain/problem.ts';
 import { pageOf } from '../../runtime/host/page.ts';
 import { checkHostFree, readPlatformConfig } from '../../runtime/host/platform-config.ts';
 import { route, sessionOf, type Route, type Session } from '../../runtime/host/route.ts';
 import { createWorkload, newWorkloadMetadata } from '../../runtime/host/workload-create.ts';
-import { deleteWorkload, getWorkload } from '../../runtime/host/workload-objects.ts';
+import { deleteWorkload, getLivingWorkload, getWorkload } from '../../runtime/host/workload-objects.ts';
 import { environmentsOf, resolveEnvironment, type Environment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { changedSpec, changeFunction, checkHostHolder } from './change.ts';
 import { specOf } from './check.ts';
 import { runRoutes } from './runs.ts';
 import {
@@ -20,6 +22,7 @@ import {
   getFunctionSchema,
   listAllFunctionsSchema,
   listFunctionsSchema,
+  updateFunctionSchema,
 } from './schema.ts';
 import { functionToView } from './view.ts';
 
@@ -118,6 +121,36 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
       async handle({ params, query }) {
         const environment = await resolveEnvironment(kube, params.project, query.environment);
         return { status: 200, body: view(await find(environment, params.function)) };
+      },
+    }),
+    route({
+      ...updateFunctionSchema,
+      method: 'PATCH',
+      path,
+      access: { project: 'deployer' },
+      tag,
+      summary: 'Changes a function; its pods are replaced one by one, and a function at zero starts with the change.',
+      async handle(request) {
+        const { params, query, body, log } = request;
+        const settings = Object.keys(body);
+        if (settings.length === 0) throw new Problem('invalid_request', 'Give what to change, such as code.');
+        const environment = await resolveEnvironment(kube, params.project, query.environment);
+        const config = await readPlatformConfig(kube);
+        const living = () => getLivingWorkload<FunctionResource>(kube, 'Function', environment, params.function);
+        const changed = await changeFunction(kube, living, async (found) => {
+          const spec = changedSpec(found.spec, body);
+          runtimeImage(config, spec.runtime);
+          if (spec.trigger !== 'http') return spec;
+          const host = spec.hostname ?? functionHost(params.function, config.cluster, config.appsDomain);
+          checkHostFree(config, host);
+          await checkHostHolder(kube, host, found);
+          return spec;
+        });
+        log.info(
+          { function: params.function, namespace: environment.namespace, settings, actor: sessionOf(request).email },
+          'function changed',
+        );
+        return { status: 200, body: view(changed) };
       },
     }),
     route({

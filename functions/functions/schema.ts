@@ -1,6 +1,11 @@
 import { z } from 'zod';
 import { environmentQuery, page, pageQuery } from '../../runtime/contracts/api/common.ts';
-import { functionCreate, functionRunView, functionView } from '../../runtime/contracts/api/functions.ts';
+import {
+  functionCreate,
+  functionRunView,
+  functionUpdate,
+  functionView,
+} from '../../runtime/contracts/api/functions.ts';
 import { logsQuery, runAccepted, runLogs } from '../../runtime/contracts/api/runs.ts';
 
 const project = z.object({ project: z.string().max(100) });
@@ -19,6 +24,12 @@ export const listFunctionsSchema = {
 } as const;
 export const listAllFunctionsSchema = { query: pageQuery, replies: { 200: page(functionView) } } as const;
 export const getFunctionSchema = { params: one, query: environmentQuery, replies: { 200: functionView } } as const;
+export const updateFunctionSchema = {
+  params: one,
+  query: environmentQuery,
+  body: functionUpdate,
+  replies: { 200: functionView },
+} as const;
 export const deleteFunctionSchema = {
   params: one,
   query: environmentQuery,

@@ -69,6 +69,16 @@ t.test('function create knows the language by the name of the file', async (t) =
   t.match(seen.at(-1)?.body, { dependencies: ['a@1', 'b@2'] });
 });
 
+t.test('function update sends what is named, and nothing when nothing is', async (t) => {
+  const { run: svc, seen } = await world(t, { [`PATCH ${functions}/hello`]: { body: hello } });
+  const file = join(t.testdir({ 'hello.js': 'new' }), 'hello.js');
+  const update = ['function', 'update', 'hello'];
+  t.match(await svc([...update, '--code-file', file, '--idle-timeout', '1h', '--dependency', 'a@1.0.0']), { code: 0 });
+  t.same(seen[0]?.body, { code: 'new', idleTimeoutSeconds: 3600, dependencies: ['a@1.0.0'] });
+  t.match(await svc(update), { code: 2, stderr: /what to change/ });
+  t.equal(seen.length, 1);
+});
+
 t.test('function list shows schedules where there are some', async (t) => {
   const cli = await world(t, { [`GET ${functions}`]: { body: { items: [hello, nightly] } } });
   t.equal(

@@ -47,6 +47,18 @@ export const functionCreate = z.strictObject({
 
 export type FunctionCreate = z.output<typeof functionCreate>;
 
+/** `PATCH /api/v1/projects/{p}/functions/{f}`: what is given changes, a list as a whole. */
+export const functionUpdate = functionCreate
+  .omit({ name: true })
+  .extend({
+    trigger: z.enum(functionTriggers),
+    /** Null: the default one. */
+    hostname: z.string().nullable(),
+  })
+  .partial();
+
+export type FunctionUpdate = z.output<typeof functionUpdate>;
+
 /** One run of a cron function. */
 export const functionRunView = runView(functionRunTriggers);
 

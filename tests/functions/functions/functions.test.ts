@@ -136,6 +136,41 @@ t.test('200: per environment, and over all projects', async (t) => {
   t.equal((await api.call('GET', `${path}/note`)).status, 404);
 });
 
+t.test('200: a change keeps what it does not name, and what its new trigger has no use for goes', async (t) => {
+  const { kube, api, create } = await service(t);
+  await create({ dependencies: ['lodash@4.17.21'], maxReplicas: 3 });
+  const spec = () => kube.all<FunctionResource>(kinds.Function)[0]?.spec;
+  const change = (body: object) => api.call('PATCH', `${path}/hello`, { body });
+  t.match(await change({ code: 'new' }), { status: 200, body: { name: 'hello', dependencies: ['lodash@4.17.21'] } });
+  t.match(spec(), { code: 'new', maxReplicas: 3, port: 8080, dependencies: ['lodash@4.17.21'] });
+  await change({ dependencies: [], hostname: 'hello.shop.test', idleTimeoutSeconds: 60 });
+  t.match(spec(), { dependencies: [], hostname: 'hello.shop.test', idleTimeoutSeconds: 60, code: 'new' });
+  await change({ hostname: null });
+  t.notHas(spec(), 'hostname');
+
+  for (const [body, status, code] of [
+    [{}, 400, 'invalid_request'],
+    [{ name: 'other' }, 400, 'invalid_request'],
+    [{ schedule: '* * * * *' }, 422, 'invalid_value'],
+    [{ trigger: 'cron' }, 422, 'invalid_value'],
+    [{ dependencies: ['lodash'] }, 422, 'invalid_dependency'],
+    [{ runtime: 'python' }, 422, 'invalid_value'],
+    [{ maxReplicas: 2, minReplicas: 3 }, 422, 'invalid_value'],
+    [{ hostname: 'console.apps.test' }, 409, 'host_taken'],
+  ] as const) {
+    t.match(await change(body), { status, body: { code } }, JSON.stringify(body));
+  }
+  await create({ name: 'other', hostname: 'other.shop.test' });
+  t.match(await change({ hostname: 'other.shop.test' }), { status: 409, body: { code: 'host_taken' } });
+
+  t.match(await change({ trigger: 'cron', schedule: '0 2 * * *' }), { status: 200, body: { trigger: 'cron' } });
+  t.match(spec(), { trigger: 'cron', schedule: '0 2 * * *', timeZone: 'Etc/UTC', code: 'new' });
+  t.notHas(spec(), 'maxReplicas');
+  await change({ trigger: 'http' });
+  t.notHas(spec(), 'schedule');
+  t.equal((await api.call('PATCH', `${path}/none`, { body: { code: 'x' } })).status, 404);
+});
+
 t.test('202: a deleted function shows `deleting` until its controller is done', async (t) => {
   const { api, create } = await service(t);
   await create();
