@@ -1,8 +1,7 @@
-import { z } from 'zod';
-import { appView, deploymentAccepted } from '../../runtime/contracts/api/apps.ts';
+import { deploymentAccepted } from '../../runtime/contracts/api/apps.ts';
 import { command } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
-import { Failure, usageFailure } from '../failure.ts';
+import { usageFailure } from '../failure.ts';
 import { requiredText, text } from '../flags.ts';
 import { placeOf } from '../place.ts';
 import { waitFlags } from '../wait.ts';
@@ -26,12 +25,16 @@ export const deployCommand = command({
     const { image, commit } = flags;
     if (image === undefined && commit === undefined) throw usageFailure('Give --image, --commit or both.');
     const place = placeOf(context, flags);
-    const body = { ...(image !== undefined && { image }), ...(commit !== undefined && { commit }) };
-    const answer = z.union([deploymentAccepted, appView]);
-    const result = await place.api.call('PATCH', place.path('apps', args.app), answer, { query: place.query, body });
-    if (!('statusUrl' in result)) {
-      throw new Failure(`Nothing was deployed: ${args.app} is not built of git, so give --image.`, { code: 'usage' });
-    }
+    const { query } = place;
+    const about = commit === undefined ? {} : { commit };
+    const result =
+      image === undefined
+        ? await place.api.call('POST', place.path('apps', args.app, 'git/builds'), deploymentAccepted, {
+            ...{ query, body: about },
+          })
+        : await place.api.call('PATCH', place.path('apps', args.app), deploymentAccepted, {
+            ...{ query, body: { image, ...about } },
+          });
     await printDeployment(context, flags, place, args.app, result);
   },
 });

@@ -1,14 +1,11 @@
-import { readFileSync } from 'node:fs';
 import { deploymentAccepted } from '../../runtime/contracts/api/apps.ts';
 import { gitSourceView, type GitSourceView } from '../../runtime/contracts/api/git.ts';
 import { command, type Group } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
-import type { Context } from '../context.ts';
-import { usageFailure } from '../failure.ts';
-import { requiredText, text, toggle } from '../flags.ts';
+import { requiredText, text, unless } from '../flags.ts';
+import { gitSourceFlags, gitSourceOf } from '../git-source.ts';
 import { ago, fields, type Shown } from '../output.ts';
 import { placeOf } from '../place.ts';
-import { askHidden, readStdin } from '../prompt.ts';
 
 function shown(app: string, git: GitSourceView, now: Date): Shown {
   return {
@@ -27,62 +24,14 @@ function shown(app: string, git: GitSourceView, now: Date): Shown {
   };
 }
 
-interface CredentialFlags {
-  tokenFile: string | undefined;
-  username: string | undefined;
-  deployKeyFile: string | undefined;
-  askToken: boolean;
-  noCredentials: boolean;
-}
-
-/** A token or a key is read from a file, from standard input or from a person, never from a word of the command. */
-async function credentialsOf(context: Context, flags: CredentialFlags): Promise<object | null | undefined> {
-  const given = [flags.tokenFile !== undefined, flags.deployKeyFile !== undefined, flags.askToken, flags.noCredentials];
-  if (given.filter(Boolean).length > 1) {
-    throw usageFailure('Give one of --token-file, --deploy-key-file, --ask-token and --no-credentials.');
-  }
-  if (flags.username !== undefined && flags.tokenFile === undefined && !flags.askToken) {
-    throw usageFailure('--username goes with a token.', 'give --token-file or --ask-token');
-  }
-  if (flags.noCredentials) return null;
-  if (flags.deployKeyFile !== undefined) return { deployKey: await secretIn(context, flags.deployKeyFile) };
-  const token = flags.askToken
-    ? await askHidden(context, 'Token of the git server', 'give --token-file')
-    : flags.tokenFile === undefined
-      ? undefined
-      : (await secretIn(context, flags.tokenFile)).trim();
-  if (token === undefined) return undefined;
-  return { token, ...(flags.username !== undefined && { username: flags.username }) };
-}
-
-async function secretIn(context: Context, file: string): Promise<string> {
-  const content = file === '-' ? await readStdin(context) : read(file);
-  if (content.trim() === '') throw usageFailure(`There is nothing in ${file}.`);
-  return content;
-}
-
-function read(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw usageFailure(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
-  }
-}
-
 const set = command({
   name: 'set',
   args: ['app'],
   description: "Build an app's images from a git repository; each new commit on the branch is deployed.",
   flags: {
     url: requiredText('<url>', 'the repository, over https, http or ssh'),
-    branch: text('<branch>', 'the branch whose commits are deployed (default main)'),
-    path: text('<path>', 'the folder of the repository that is built (default its root)'),
-    dockerfile: text('<path>', 'the Dockerfile, seen from that folder (default Dockerfile, if there is one)'),
-    tokenFile: text('<file>', "a file with the git server's token; - reads it from standard input"),
-    username: text('<name>', 'the user that goes with the token, where the server wants a certain one'),
-    deployKeyFile: text('<file>', 'a file with the private key for ssh; - reads it from standard input'),
-    askToken: toggle('ask for the token'),
-    noCredentials: toggle('forget the token or key that the app has'),
+    ...gitSourceFlags,
+    credentials: unless('forget the token or key that the app has'),
     ...scopeFlags,
   },
   examples: [
@@ -91,21 +40,10 @@ const set = command({
     'svc app git set api --url git@git.example.com:shop/api.git --deploy-key-file ~/.ssh/api',
   ],
   async run({ context, args, flags }) {
-    const { url, branch, path, dockerfile } = flags;
-    const credentials = await credentialsOf(context, flags);
-    if (credentials && url.startsWith('http:'))
-      context.say('warning: over http:// anybody on the way can read the token');
+    const body = await gitSourceOf(context, flags.url, flags);
     const place = placeOf(context, flags);
-    const git = await place.api.call('PUT', place.path('apps', args.app, 'git'), gitSourceView, {
-      query: place.query,
-      body: {
-        url,
-        ...(branch !== undefined && { branch }),
-        ...(path !== undefined && { path }),
-        ...(dockerfile !== undefined && { dockerfile }),
-        ...(credentials !== undefined && { credentials }),
-      },
-    });
+    const path = place.path('apps', args.app, 'git');
+    const git = await place.api.call('PUT', path, gitSourceView, { query: place.query, body });
     context.print(shown(args.app, git, context.clock.now()), flags.output);
     context.say(`its newest commit is built and deployed; see: svc app history ${args.app}`);
   },

@@ -1,11 +1,13 @@
 import { z } from 'zod';
 import { appView, deploymentAccepted, type AppView } from '../../runtime/contracts/api/apps.ts';
+import { gitSourceView } from '../../runtime/contracts/api/git.ts';
 import { hasEnded } from '../../runtime/domain/deployment.ts';
 import { command, type Group } from '../command.ts';
 import { scopeFlags, yesFlag } from '../common-flags.ts';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../failure.ts';
-import { requiredText, text } from '../flags.ts';
+import { text } from '../flags.ts';
+import { givenGitFlags, gitSourceFlags, gitSourceOf } from '../git-source.ts';
 import { ago, fields, table, type Shown } from '../output.ts';
 import { placeOf, type Place } from '../place.ts';
 import { confirm } from '../prompt.ts';
@@ -38,7 +40,7 @@ function shown(app: AppView): Shown {
       ['Out of memory', app.outOfMemory?.message],
       ['URL', app.url],
       ['Also at', app.extraHosts.length > 0 ? app.extraHosts.join(' ') : undefined],
-      ['Image', app.image],
+      ['Image', app.image || undefined],
       ['Ready', `${app.readyReplicas} of ${app.replicas}`],
       ['Gate', app.gate],
       ['Security', securityText(app)],
@@ -73,18 +75,29 @@ function untilRunning(context: Context, flags: WaitFlags, place: Place, name: st
         checkSucceeded(newest);
         if (app.status === 'running') return { done: app };
       }
+      if (!newest && app.image === '') return { progress: `${name}: ${await gitProgress(place, name)}` };
+      if (newest?.status === 'building') return { progress: `${name}: building` };
       return { progress: `${name}: ${app.status} (${app.readyReplicas} of ${app.replicas} ready)` };
     },
     `it goes on: svc app show ${name} ${place.flags}`,
   );
 }
 
+/** How far the first look into the repository is. */
+async function gitProgress(place: Place, name: string): Promise<string> {
+  const path = place.path('apps', name, 'git');
+  const { error } = await place.api.call('GET', path, gitSourceView, { query: place.query });
+  return error === undefined ? 'looking into the repository' : `the repository is not reached: ${error}`;
+}
+
 const create = command({
   name: 'create',
   args: ['app'],
-  description: 'Create an app from an image, at a public host of its own.',
+  description: 'Create an app from an image, or from a git repository, at a public host of its own.',
   flags: {
-    image: requiredText('<image>', 'image with registry, name and tag'),
+    image: text('<image>', 'image with registry, name and tag'),
+    git: text('<url>', 'in its place: the repository that the images are built from'),
+    ...gitSourceFlags,
     hostname: text('<host>', 'public host (default <app>--<project>-<environment>.<apps domain>)'),
     ...settingFlags,
     ...variableFlag,
@@ -95,13 +108,17 @@ const create = command({
   examples: [
     'svc app create api --image registry.example.com/shop/api:1.4.2 --port 8080',
     'svc app create web --image registry.example.com/shop/web:7 --replicas 2 --health-path /ready --memory 256Mi',
+    'svc app create api --git https://git.example.com/shop/api.git --branch release --token-file token',
   ],
   async run({ context, args, flags }) {
+    const { git, hostname, image } = flags;
+    if ((image === undefined) === (git === undefined)) throw usageFailure('Give --image <image> or --git <url>.');
+    const [other] = git === undefined ? givenGitFlags(flags) : [];
+    if (other !== undefined) throw usageFailure(`${other} goes with --git.`);
     const place = placeOf(context, flags);
-    const { image, hostname } = flags;
     const body = {
       name: args.app,
-      image,
+      ...(git === undefined ? { image } : { git: await gitSourceOf(context, git, flags) }),
       ...(hostname !== undefined && { hostname }),
       ...routeOf(flags),
       ...settingsOf(flags),

@@ -10,6 +10,7 @@ import { checkWorkloadName } from '../../runtime/domain/names.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { findApp, findLivingApp } from '../../runtime/host/app-request.ts';
 import { accept } from '../../runtime/host/accept.ts';
+import { checkGivenSource, setGitSource } from '../../runtime/host/git-source.ts';
 import { pageOf } from '../../runtime/host/page.ts';
 import { readPlatformConfig } from '../../runtime/host/platform-config.ts';
 import { route, sessionOf, type Route, type RouteRequest } from '../../runtime/host/route.ts';
@@ -73,12 +74,16 @@ export function createAppRoutes({ kube, pool, clock, baseUrl }: AppDependencies)
       path: '/projects/:project/apps',
       access: { project: 'deployer' },
       tag,
-      summary: 'Creates an app; its first deployment follows.',
+      summary: 'Creates an app of an image, or of a git source; its first deployment follows.',
       async handle(request) {
         const { params, query, body, log } = request;
-        const { name, env, ...spec } = body;
+        const { name, image, git, env, ...spec } = body;
         checkWorkloadName(name);
-        checkImage(spec.image);
+        if ((image === undefined) === (git === undefined)) {
+          throw new Problem('invalid_request', 'Give an image, or the git source that the images are built from.');
+        }
+        if (image !== undefined) checkImage(image);
+        if (git) checkGivenSource(git);
         const environment = await resolveEnvironment(kube, params.project, query.environment);
         const config = await readPlatformConfig(kube);
         const { hosts, spec: routing } = newRouting(config, environment.namespace, body);
@@ -86,9 +91,10 @@ export function createAppRoutes({ kube, pool, clock, baseUrl }: AppDependencies)
         const metadata = newWorkloadMetadata('App', name, environment);
         await checkSettings(kube, environment.namespace, spec);
         const variables = newVariables(env ?? {});
-        const settings = { ...spec, ...(variables.length > 0 && { env: variables }) };
+        const settings = { ...spec, image: image ?? '', ...(variables.length > 0 && { env: variables }) };
         const app = { apiVersion, kind, metadata, spec: { ...settings, ...routing } } as App;
-        const created = await createWorkload(kube, app, { hosts, environment });
+        const made = await createWorkload(kube, app, { hosts, environment });
+        const created = git ? await setGitSource(kube, made, git) : made;
         log.info({ app: name, namespace: environment.namespace, actor: sessionOf(request).email }, 'app created');
         return { status: 201, body: appToView(created, environment, { url: publicUrl(config, hosts[0]) }) };
       },

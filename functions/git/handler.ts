@@ -3,13 +3,13 @@ import type { GitSourceView } from '../../runtime/contracts/api/git.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
 import { hasEnded } from '../../runtime/domain/deployment.ts';
-import { checkCommit, checkGitSource, hostOfGit } from '../../runtime/domain/git-source.ts';
+import { checkCommit } from '../../runtime/domain/git-source.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { accept } from '../../runtime/host/accept.ts';
 import { findApp, findLivingApp } from '../../runtime/host/app-request.ts';
 import { readBuildLog } from '../../runtime/host/build-log.ts';
-import { gitSecretData, gitSecretName, readGitSecret } from '../../runtime/host/git-credentials.ts';
-import { changeOwnedSecret } from '../../runtime/host/owned-secret.ts';
+import { readGitSecret } from '../../runtime/host/git-credentials.ts';
+import { checkGivenSource, removeGitSource, setGitSource } from '../../runtime/host/git-source.ts';
 import { pageOfRows } from '../../runtime/host/page.ts';
 import { findDeployment } from '../../runtime/host/project-deployment.ts';
 import { route, sessionOf, type Route, type RouteRequest } from '../../runtime/host/route.ts';
@@ -27,7 +27,7 @@ import {
   setGitSchema,
   syncGitSchema,
 } from './schema.ts';
-import { listBuilds, patchGitSource } from './store.ts';
+import { listBuilds } from './store.ts';
 
 export interface GitDependencies {
   kube: KubeClient;
@@ -73,22 +73,11 @@ export function createGitRoutes({ kube, pool, baseUrl }: GitDependencies): Route
       tag,
       summary: 'Has the app’s images built from a git repository; its newest commit is deployed.',
       async handle(request) {
-        const { credentials, ...given } = request.body;
-        const source = checkGitSource({ ...given, branch: given.branch.replace(/^refs\/heads\//, '') });
+        checkGivenSource(request.body);
         const { environment, app } = await findLivingApp(kube, request);
-        const before = app.spec.git;
-        // Never to another server than the one that they were given for.
-        const keeps = before !== undefined && hostOfGit(before.url) === hostOfGit(source.url);
-        if (credentials || credentials === null || !keeps) {
-          const data = credentials ? gitSecretData(credentials) : {};
-          const missing = (await readGitSecret(kube, app)) === undefined;
-          if (credentials || !missing) {
-            await changeOwnedSecret(kube, app, gitSecretName(app.metadata.name), () => data);
-          }
-        }
-        const changed = await patchGitSource(kube, app, source);
+        const changed = await setGitSource(kube, app, request.body);
         await hastenPoll(pool, workloadIdOf(app));
-        audit(request, environment.namespace, 'git.set', { url: source.url, branch: source.branch });
+        audit(request, environment.namespace, 'git.set', { ...changed.spec.git });
         return { status: 200, body: await view(changed) };
       },
     }),
@@ -113,10 +102,7 @@ export function createGitRoutes({ kube, pool, baseUrl }: GitDependencies): Route
       summary: 'Detaches the git source: the app keeps running its image, and images are accepted again.',
       async handle(request) {
         const { environment, app } = await findApp(kube, request);
-        await patchGitSource(kube, app, undefined);
-        if (await readGitSecret(kube, app)) {
-          await changeOwnedSecret(kube, app, gitSecretName(app.metadata.name), () => ({}));
-        }
+        await removeGitSource(kube, app);
         audit(request, environment.namespace, 'git.remove');
         return { status: 204 };
       },

@@ -1,25 +1,7 @@
 import type { Pool } from 'pg';
 import type { BuildView } from '../../runtime/contracts/api/git.ts';
-import type { Stored } from '../../runtime/contracts/kubernetes.ts';
-import type { App } from '../../runtime/contracts/resources/app.ts';
-import type { GitSource } from '../../runtime/domain/git-source.ts';
 import type { DeploymentState, DeploymentTrigger } from '../../runtime/domain/deployment.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
-import type { KubeClient } from '../../runtime/kube/kube-client.ts';
-
-/** Gives an app another git source, or none. @throws KubeError 404 when it went meanwhile, 409 for another of its name */
-export async function patchGitSource(
-  kube: Pick<KubeClient, 'mergePatch'>,
-  app: Stored<App>,
-  source: GitSource | undefined,
-): Promise<Stored<App>> {
-  const { apiVersion, kind, metadata } = app;
-  const { name, namespace = '', uid } = metadata;
-  const git = source
-    ? { url: source.url, branch: source.branch, path: source.path ?? null, dockerfile: source.dockerfile ?? null }
-    : null;
-  return kube.mergePatch<App>({ apiVersion, kind, namespace, name }, { metadata: { uid }, spec: { git } });
-}
 
 interface BuildRow {
   id: Id;

@@ -95,7 +95,7 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
       edit = imageEdit(app, await seenDeployment(identity));
       const coming = edit !== undefined && (await recordEdit(app, identity, edit));
       changed = await ensureObjects(app, { ...identity, spec, release }, route, { gate: step, pods: !coming });
-    } else {
+    } else if (spec.image !== '') {
       await records.deployFirst(identity.id, checkImage(spec.image));
     }
     // A host that the app had before serves until the route has moved.

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { gatePhases } from '../resources/app.ts';
 import { deploymentState, deploymentTrigger, outOfMemory, timestamp, variables } from './common.ts';
+import { gitSourceSet } from './git.ts';
 import { mount } from './volumes.ts';
 
 const settings = {
@@ -25,10 +26,11 @@ const settings = {
   }),
 };
 
-/** `POST /api/v1/projects/{p}/apps` */
+/** `POST /api/v1/projects/{p}/apps`: with an image, or with a git source that its images are built from. */
 export const appCreate = z.strictObject({
   name: z.string(),
-  image: z.string(),
+  image: z.string().optional(),
+  git: gitSourceSet.optional(),
   hostname: z.string().optional(),
   ...z.object(settings).partial().shape,
   port: settings.port.default(8080),
@@ -55,6 +57,7 @@ export const appView = z.object({
   name: z.string(),
   project: z.string(),
   environment: z.string(),
+  /** Empty before the first build of an app that has none. */
   image: z.string(),
   port: z.int(),
   replicas: z.int(),

@@ -36,7 +36,10 @@ export const appGitSource = z.object({
 });
 
 export const appSpec = z.object({
-  /** The image of the first deployment. After that `release` rules, and a change of this one is another deployment. */
+  /**
+   * The image of the first deployment; empty for an app whose first one is built. After that `release` rules, and a change
+   * of this one is another deployment.
+   */
   image: z.string(),
   /** The port on which the container listens. */
   port: z.int().min(1).max(65_535).default(8080),

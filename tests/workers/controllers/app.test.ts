@@ -42,6 +42,21 @@ t.test('a new app gets identity, claims, record and first deployment, each once'
   t.same(kube.all(kinds.Deployment), [], 'nothing runs before the rollout says what');
 });
 
+t.test('an app without an image waits for its first build', async (t) => {
+  const { create, pass, pool, app, change, release } = await setUp(t);
+  await create('api', { image: '', git: { url: 'https://git.test/api.git', branch: 'main' } });
+  await pass();
+  const { metadata, status } = await app();
+  t.match(status, { phase: 'pending', conditions: [{ type: 'ChildrenAdopted', status: 'True' }] });
+  const history = () => listDeployments(pool, metadata.labels?.[idLabel] ?? '', { limit: 10 });
+  t.same(await history(), []);
+  await change({ git: null });
+  await pass();
+  t.same(await history(), [], 'nor is there anything to deploy once the source is gone');
+  await release(1);
+  t.equal((await pass()).app?.status?.phase, 'deploying');
+});
+
 t.test('a release is available only once this very release serves alone', async (t) => {
   const { create, pass, release, observe, kube, ready } = await setUp(t);
   await create();

@@ -1,0 +1,58 @@
+import type { z } from 'zod';
+import type { gitSourceSet } from '../contracts/api/git.ts';
+import type { Stored } from '../contracts/kubernetes.ts';
+import type { App } from '../contracts/resources/app.ts';
+import { checkGitSource, hostOfGit, type GitSource } from '../domain/git-source.ts';
+import type { KubeClient } from '../kube/kube-client.ts';
+import { gitSecretData, gitSecretName, readGitSecret } from './git-credentials.ts';
+import { changeOwnedSecret } from './owned-secret.ts';
+
+/** A git source as a request gives it, with what the server wants. */
+export type GivenGitSource = z.output<typeof gitSourceSet>;
+
+/** The source that was given, checked, with a branch's name alone. @throws Problem `invalid_value` */
+export function checkGivenSource({ credentials: _credentials, ...given }: GivenGitSource): GitSource {
+  return checkGitSource({ ...given, branch: given.branch.replace(/^refs\/heads\//, '') });
+}
+
+/**
+ * Gives an app a git source, after the credentials that its server wants, so that it is never asked without them. Those
+ * that the app had stay when none are given and the source is on the same server: they never go to another one.
+ * @throws Problem `invalid_value`
+ */
+export async function setGitSource(kube: KubeClient, app: Stored<App>, given: GivenGitSource): Promise<Stored<App>> {
+  const source = checkGivenSource(given);
+  const { credentials } = given;
+  const before = app.spec.git;
+  const keeps = before !== undefined && hostOfGit(before.url) === hostOfGit(source.url);
+  if (credentials)
+    await changeOwnedSecret(kube, app, gitSecretName(app.metadata.name), () => gitSecretData(credentials));
+  else if (credentials === null || !keeps) await forgetCredentials(kube, app);
+  return patchGitSource(kube, app, source);
+}
+
+/** Takes the git source from an app, and its credentials. */
+export async function removeGitSource(kube: KubeClient, app: Stored<App>): Promise<void> {
+  await patchGitSource(kube, app, undefined);
+  await forgetCredentials(kube, app);
+}
+
+async function forgetCredentials(kube: KubeClient, app: Stored<App>): Promise<void> {
+  if (await readGitSecret(kube, app)) {
+    await changeOwnedSecret(kube, app, gitSecretName(app.metadata.name), () => ({}));
+  }
+}
+
+/** @throws KubeError 404 when the app went meanwhile, 409 for another of its name */
+async function patchGitSource(
+  kube: Pick<KubeClient, 'mergePatch'>,
+  app: Stored<App>,
+  source: GitSource | undefined,
+): Promise<Stored<App>> {
+  const { apiVersion, kind, metadata } = app;
+  const { name, namespace = '', uid } = metadata;
+  const git = source
+    ? { url: source.url, branch: source.branch, path: source.path ?? null, dockerfile: source.dockerfile ?? null }
+    : null;
+  return kube.mergePatch<App>({ apiVersion, kind, namespace, name }, { metadata: { uid }, spec: { git } });
+}

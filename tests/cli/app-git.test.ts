@@ -1,0 +1,89 @@
+import { join } from 'node:path';
+import t from 'tap';
+import { accepted, app, deployment, id, sequence, world } from './world.ts';
+
+const apps = '/api/v1/projects/shop/apps';
+const path = `${apps}/api/git`;
+const url = 'https://git.example.com/shop/api.git';
+const source = { configured: true, url, branch: 'main', credentials: 'token' };
+const token = 'ghp_0123456789abcdefSECRET';
+
+t.test('app git set sends what was given; a token comes from a file, standard input or a person', async (t) => {
+  const { run, seen } = await world(t, { [`PUT ${path}`]: { body: source } });
+  const folder = t.testdir({ token: `${token}\n`, key: 'a key\n', empty: ' \n' });
+  const set = ['app', 'git', 'set', 'api', '--url', url];
+  const sent = async (flags: string[], options: object = {}) => {
+    const ran = await run([...set, ...flags], options);
+    t.equal(ran.code, 0, ran.stderr);
+    t.notOk(`${ran.stdout}${ran.stderr}`.includes(token), 'no secret is printed');
+    return seen.at(-1)?.body;
+  };
+  t.same(await sent([]), { url });
+  const places = ['--branch', 'release/2', '--path', 'services/api', '--dockerfile', 'Dockerfile.prod'];
+  t.same(await sent(places), { url, branch: 'release/2', path: 'services/api', dockerfile: 'Dockerfile.prod' });
+  const credentials = { token, username: 'ci' };
+  t.same(await sent(['--token-file', join(folder, 'token'), '--username', 'ci']), { url, credentials });
+  t.same(await sent(['--token-file', '-'], { stdin: token }), { url, credentials: { token } });
+  t.same(await sent(['--deploy-key-file', join(folder, 'key')]), { url, credentials: { deployKey: 'a key\n' } });
+  t.same(await sent(['--no-credentials']), { url, credentials: null });
+  const before = seen.length;
+  const wrong = [
+    ['--token-file', join(folder, 'token'), '--ask-token'],
+    ['--token-file', join(folder, 'token'), '--no-credentials'],
+    ['--username', 'ci'],
+    ['--token-file', join(folder, 'missing')],
+    ['--deploy-key-file', join(folder, 'empty')],
+    ['--token', token],
+  ];
+  for (const flags of wrong) t.equal((await run([...set, ...flags])).code, 2, flags.join(' '));
+  t.equal((await run(['app', 'git', 'set', 'api'])).code, 2);
+  t.equal(seen.length, before, 'nothing was sent');
+  const plain = ['app', 'git', 'set', 'api', '--url', 'http://git.test/a.git', '--token-file', join(folder, 'token')];
+  t.match((await run(plain)).stderr, /anybody on the way can read the token/);
+});
+
+t.test('app git status, sync, build and remove', async (t) => {
+  const { run, seen } = await world(t, {
+    [`GET ${path}`]: { body: { ...source, commit: '0123456', error: 'no route' } },
+    [`POST ${path}/sync`]: { status: 204 },
+    [`POST ${path}/builds`]: { status: 202, body: accepted },
+    [`DELETE ${path}`]: { status: 204 },
+  });
+  t.match((await run(['app', 'git', 'status', 'api'])).stdout, /Last commit: +0123456\n.*Error: +no route/s);
+  t.match(await run(['app', 'git', 'sync', 'api']), { code: 0, stderr: /svc app git status api/ });
+  t.match(await run(['app', 'git', 'build', 'api', '--commit', '3f2a9c1', '-o', 'name']), { stdout: `${id}\n` });
+  t.same(seen.at(-1)?.body, { commit: '3f2a9c1' });
+  t.match(await run(['app', 'git', 'remove', 'api', '-e', 'prod']), { code: 0, stderr: /svc app update api --image/ });
+  t.match(seen.at(-1), { method: 'DELETE', query: { environment: 'prod' } });
+});
+
+t.test('app create --git waits for the first build, and says what keeps it', async (t) => {
+  const unbuilt = { ...app, image: '', status: 'pending', readyReplicas: 0 };
+  const { run, seen } = await world(t, {
+    [`POST ${apps}`]: { status: 201, body: unbuilt },
+    [`GET ${apps}/api`]: sequence({ body: unbuilt }, { body: unbuilt }, { body: unbuilt }, { body: app }),
+    [`GET ${path}`]: sequence({ body: source }, { body: { ...source, error: 'no route' } }),
+    [`GET ${apps}/api/history`]: sequence(
+      { body: { items: [] } },
+      { body: { items: [] } },
+      { body: { items: [{ ...deployment, status: 'building' }] } },
+      { body: { items: [deployment] } },
+    ),
+  });
+  const ran = await run(['app', 'create', 'api', '--git', url, '--branch', 'release', '--port', '80']);
+  t.equal(ran.code, 0, ran.stderr);
+  const [looking, unreached] = ['looking into the repository', 'the repository is not reached: no route'];
+  t.equal(ran.stderr, `api: ${looking}\napi: ${unreached}\napi: building\n`);
+  t.same(seen[0]?.body, { name: 'api', git: { url, branch: 'release' }, port: 80 });
+  const create = ['app', 'create', 'api', '--no-wait'];
+  for (const flags of [[], ['--git', url, '--image', 'r/api:1'], ['--image', 'r/api:1', '--branch', 'main']]) {
+    t.equal((await run([...create, ...flags])).code, 2, flags.join(' '));
+  }
+});
+
+t.test('app deploy --commit builds a commit of an app that is built of git', async (t) => {
+  const { run, seen } = await world(t, { [`POST ${path}/builds`]: { status: 202, body: accepted } });
+  const ran = await run(['app', 'deploy', 'api', '--commit', '3f2a9c1', '--no-wait']);
+  t.match(ran, { code: 0, stdout: 'revision 2 of api is accepted\n' });
+  t.same(seen[0]?.body, { commit: '3f2a9c1' });
+});

@@ -1,0 +1,185 @@
+import t, { type Test } from 'tap';
+import { createAppRoutes } from '../../../functions/apps/handler.ts';
+import { createGitRoutes } from '../../../functions/git/handler.ts';
+import type { App } from '../../../runtime/contracts/resources/app.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { transaction } from '../../../runtime/db/pool.ts';
+import { gitSecretName } from '../../../runtime/host/git-credentials.ts';
+import type { Secret } from '../../../runtime/host/owned-secret.ts';
+import { acceptDeployment, endDeployment, startBuild } from '../../../runtime/records/deployments.ts';
+import { saveBuildLog } from '../../../runtime/records/build-logs.ts';
+import { projectGitSource, recordPollFailure } from '../../../runtime/records/git-sources.ts';
+import { projectWorkload } from '../../../runtime/records/workloads.ts';
+import { testApi } from '../../support/api.ts';
+import { fakeClock } from '../../support/clock.ts';
+import { fakeKube } from '../../support/fake-kube.ts';
+import { recordingLog } from '../../support/log.ts';
+import { environmentId, seedShop } from '../../support/objects.ts';
+import { testDatabase } from '../../support/postgres.ts';
+
+const apps = '/api/v1/projects/shop/apps';
+const path = `${apps}/api/git`;
+const builds = '/api/v1/projects/shop/builds';
+const url = 'https://git.example.com/shop/api.git';
+const token = 'ghp_0123456789abcdefSECRET';
+const commit = 'a'.repeat(40);
+
+async function rig(t: Test) {
+  const kube = fakeKube({ checkNamespaces: true });
+  seedShop(kube);
+  const { pool } = await testDatabase(t);
+  const baseUrl = 'http://console.test';
+  const recording = recordingLog();
+  const { log } = recording;
+  const logged = () => recording.text();
+  const routes = [
+    ...createAppRoutes({ kube, pool, clock: fakeClock(), baseUrl }),
+    ...createGitRoutes({ kube, pool, baseUrl }),
+  ];
+  const api = await testApi(t, { routes, log });
+  const app = () => kube.all<App>(kinds.App)[0];
+  const secret = () => kube.all<Secret>(kinds.Secret)[0];
+  /** What the App's controller does. */
+  const project = async () => {
+    const { id } = (await api.call('GET', `${apps}/api`)).body as { id: string };
+    const at = { project: 'shop', environment: 'prod', namespace: 'shop-prod', name: 'api' };
+    await projectWorkload(pool, { id, environmentId, ...at, gated: false, kind: 'App' });
+    await projectGitSource(pool, id, app()?.spec.git);
+    return id;
+  };
+  const create = (body: object) => api.call('POST', apps, { body: { name: 'api', ...body } });
+  const set = (body: object) => api.call('PUT', path, { body });
+  return { kube, pool, api, app, secret, project, create, set, logged };
+}
+
+t.test('a source is set, shown without its credentials, and removed with them', async (t) => {
+  const { api, app, secret, project, create, set, logged } = await rig(t);
+  await create({ image: 'r.test/api:1' });
+  t.match(await api.call('GET', path), { status: 200, body: { configured: false } });
+  const body = { url, branch: 'refs/heads/release/2', path: 'services/api', credentials: { token, username: 'ci' } };
+  const answer = await set(body);
+  const source = { url, branch: 'release/2', path: 'services/api' };
+  t.match(answer, { status: 200, body: { configured: true, ...source, credentials: 'token' } });
+  t.match(app()?.spec.git, source);
+  t.match(secret(), {
+    metadata: { name: gitSecretName('api'), ownerReferences: [{ kind: 'App', name: 'api' }] },
+    data: { token: Buffer.from(token).toString('base64'), username: Buffer.from('ci').toString('base64') },
+  });
+  await project();
+  t.match((await api.call('GET', path)).body, { ...source, credentials: 'token' });
+  t.notOk(logged().includes(token));
+  t.notOk(answer.text.includes(token));
+  t.equal((await api.call('DELETE', path)).status, 204);
+  t.equal(app()?.spec.git, undefined);
+  t.same(secret()?.data, {});
+  t.match((await api.call('GET', path)).body, { configured: false });
+  const update = await api.call('PATCH', `${apps}/api`, { body: { image: 'r.test/api:2' } });
+  t.equal(update.status, 202, 'images are accepted again');
+});
+
+t.test('credentials stay with their server, and go when they are told to', async (t) => {
+  const { api, create, set } = await rig(t);
+  await create({ image: 'r.test/api:1' });
+  const credentials = async () => ((await api.call('GET', path)).body as { credentials?: string }).credentials;
+  await set({ url, credentials: { token } });
+  await set({ url, branch: 'other' });
+  t.equal(await credentials(), 'token', 'another branch');
+  await set({ url: 'https://git.example.com/shop/other.git' });
+  t.equal(await credentials(), 'token', 'another repository there');
+  await set({ url: 'https://elsewhere.example.com/shop/api.git' });
+  t.equal(await credentials(), 'none', 'another server');
+  await set({ url: 'git@git.example.com:shop/api.git', credentials: { deployKey: 'a key' } });
+  t.equal(await credentials(), 'deploy-key');
+  await set({ url: 'git@git.example.com:shop/api.git', credentials: null });
+  t.equal(await credentials(), 'none');
+});
+
+t.test('422, 409 and 404: what is no source, what needs one, and an image for an app that has one', async (t) => {
+  const { api, app, create, set } = await rig(t);
+  t.match(await set({ url }), { status: 404, body: { code: 'not_found' } });
+  await create({ image: 'r.test/api:1' });
+  const wrong = [
+    [{ url: 'file:///etc' }, 'url'],
+    [{ url: 'https://user:pass@git.example.com/a.git' }, 'url'],
+    [{ url: '--upload-pack=touch' }, 'url'],
+    [{ url, branch: '-x' }, 'branch'],
+    [{ url, path: '../..' }, 'path'],
+    [{ url, dockerfile: '.git/config' }, 'dockerfile'],
+  ] as const;
+  for (const [body, field] of wrong) {
+    t.match(
+      await set(body),
+      { status: 422, body: { code: 'invalid_value', details: { field } } },
+      JSON.stringify(body),
+    );
+  }
+  t.equal(app()?.spec.git, undefined, 'nothing was changed');
+  for (const [at, body] of [
+    ['sync', undefined],
+    ['builds', {}],
+  ] as const) {
+    const answer = await api.call('POST', `${path}/${at}`, { body });
+    t.match(answer, { status: 409, body: { code: 'conflict', message: /svc app git set/ } });
+  }
+  await set({ url });
+  t.match(await api.call('POST', `${path}/builds`, { body: { commit: 'main' } }), { status: 422 });
+  const image = await api.call('PATCH', `${apps}/api`, { body: { image: 'r.test/api:2' } });
+  t.match(image, { status: 409, body: { code: 'git_source_configured', message: /svc app git remove api/ } });
+});
+
+t.test('an app is created of a git source, without an image', async (t) => {
+  const { api, app, secret, create } = await rig(t);
+  const answer = await create({ git: { url, credentials: { token } } });
+  t.match(answer, { status: 201, body: { image: '', status: 'pending' } });
+  t.match(app()?.spec, { image: '', port: 8080, git: { url, branch: 'main' } });
+  t.match(secret(), { metadata: { name: gitSecretName('api') } });
+  t.match((await api.call('GET', path)).body, { configured: true, credentials: 'token' });
+});
+
+t.test('400 and 422: neither image nor source, both, and a source that is none', async (t) => {
+  const { app, create } = await rig(t);
+  const message = /an image, or the git source/;
+  t.match(await create({}), { status: 400, body: { code: 'invalid_request', message } });
+  t.match(await create({ image: 'r.test/api:1', git: { url } }), { status: 400, body: { message } });
+  t.match(await create({ git: { url: 'file:///etc' } }), { status: 422, body: { details: { field: 'url' } } });
+  t.equal(app(), undefined, 'nothing was made');
+});
+
+t.test('polls and builds are told of', async (t) => {
+  const { pool, api, create, set, project } = await rig(t);
+  await create({ image: 'r.test/api:1' });
+  await set({ url });
+  const id = await project();
+  await recordPollFailure(pool, id, 'no route');
+  t.match((await api.call('GET', path)).body, { error: 'no route', polledAt: String });
+  t.equal((await api.call('POST', `${path}/sync`)).status, 204);
+  const due = await pool.query(`SELECT due_at <= now() AS due FROM work WHERE kind = 'polling' AND record_id = $1`, [
+    id,
+  ]);
+  t.same(due.rows, [{ due: true }]);
+  await set({ url, branch: 'other' });
+  t.equal((await api.call('GET', path)).body.error, undefined, 'what was polled of another branch says nothing');
+
+  const first = await api.call('POST', `${path}/builds`, { body: { commit } });
+  t.match(first, { status: 202, body: { revision: 1, status: 'accepted' } });
+  const second = await api.call('POST', `${path}/builds`, { body: {} });
+  await startBuild(pool, second.body.id);
+  await saveBuildLog(pool, second.body.id, { text: 'step 1\nstep 2\n', truncated: false });
+  await endDeployment(pool, second.body.id, 'failed', 'no');
+  await transaction(pool, (client) =>
+    acceptDeployment(client, { workloadId: id, trigger: 'manual', image: 'r.test/api:3' }),
+  );
+  const listed = await api.call('GET', builds);
+  t.match(listed.body.items, [
+    { deploymentId: second.body.id, revision: 2, status: 'failed', reason: 'no' },
+    { deploymentId: first.body.id, revision: 1, status: 'superseded', commit },
+  ]);
+  t.equal(listed.body.items.length, 2, 'an image is no build');
+  const page = await api.call('GET', `${builds}?limit=1`);
+  t.match(page.body, { nextCursor: second.body.id });
+  t.match((await api.call('GET', `${builds}?limit=1&cursor=${page.body.nextCursor}`)).body.items, [{ revision: 1 }]);
+  const log = await api.call('GET', `${builds}/${second.body.id}/logs?offset=7`);
+  t.match(log.body, { log: 'step 2\n', offset: 14, ended: true, truncated: false });
+  t.match(await api.call('GET', `/api/v1/projects/blog/builds/${second.body.id}/logs`), { status: 404 });
+  t.match(await api.call('GET', `${builds}/nonsense/logs`), { status: 404 });
+});
