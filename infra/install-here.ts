@@ -32,6 +32,7 @@ export async function installHere(options: InstallHereOptions): Promise<RunInfo>
   const adminPasswordFile = join(folder, 'admin-password');
   const image = (name: string) => [`--image-${name}`, references[name] ?? ''];
   const python = references['build-python'];
+  const mysql = references['mariadb'];
   await runSvc(
     [
       ...['install', '--kubeconfig', kubeconfig, ...flags],
@@ -39,6 +40,7 @@ export async function installHere(options: InstallHereOptions): Promise<RunInfo>
       ...['--scheme', 'http', '--public-port', String(port), '--entry-point', 'web'],
       ...['platform', 'function-node', 'function-python', 'postgres', 'redis'].flatMap(image),
       ...image('builder'),
+      ...(mysql === undefined ? [] : ['--image-mysql', mysql]),
       ...(python === undefined ? [] : ['--image-build-python', python]),
       // Git servers of tests and demos are on this machine.
       ...['127.0.0.0/8', '10.0.0.0/8'].flatMap((network) => ['--git-network', network]),

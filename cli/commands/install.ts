@@ -178,12 +178,14 @@ function imagesOf(flags: InstallFlags, version: string): PlatformImages {
     return checkImage(given ?? `${flags.registry}/svc/${name}:${version}`, `image-${name}`);
   };
   const python = flags.imageFunctionPython ?? (flags.registry && `${flags.registry}/svc/function-python:${version}`);
+  const mysql = flags.imageMysql ?? (flags.registry && `${flags.registry}/svc/mariadb:${version}`);
   return {
     platform: image('platform', flags.imagePlatform),
     functionNode: image('function-node', flags.imageFunctionNode),
     ...(python !== undefined && { functionPython: checkImage(python, 'image-function-python') }),
     postgres: image('postgres', flags.imagePostgres),
     redis: image('redis', flags.imageRedis),
+    ...(mysql !== undefined && { mysql: checkImage(mysql, 'image-mysql') }),
   };
 }
 

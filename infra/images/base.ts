@@ -12,6 +12,7 @@ export const bases = {
   python: { packages: ['python3', 'python3-venv', 'python3-pip'] },
   postgres: { packages: ['postgresql-15'] },
   redis: { packages: ['redis-server'] },
+  mariadb: { packages: ['mariadb-server'] },
 } as const satisfies Record<string, { node?: string; packages: readonly string[] }>;
 
 /** A base of {@link bases}. */

@@ -48,6 +48,7 @@ export const images: readonly ImageDefinition[] = [
   small('hello', 'node24', { v1: { VERSION: 'v1' }, v2: { VERSION: 'v2' } }),
   small('postgres', 'postgres', { version: {} }),
   small('redis', 'redis', { version: {} }),
+  small('mariadb', 'mariadb', { version: {} }),
   {
     name: 'builder',
     base: 'builder',

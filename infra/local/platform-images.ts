@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ignoreFile, images, type ImageDefinition } from '../images/catalogue.ts';
 import type { ImageConfiguration, ImageStore } from './node/images.ts';
+import { hasMariadb } from './programs.ts';
 
 const root = join(import.meta.dirname, '../..');
 
@@ -42,6 +43,10 @@ const configurations: Readonly<Record<string, ImageConfiguration>> = {
     entrypoint: ['tini', '--', 'sh', '/app/start.sh'],
     env: { REDIS_DATA: '/var/lib/svc/redis', ...storeVariables },
   },
+  mariadb: {
+    entrypoint: ['tini', '--', 'sh', '/app/start.sh'],
+    env: { MARIADB_DATA: '/var/lib/svc/mariadb/data', ...storeVariables },
+  },
 };
 
 /**
@@ -53,6 +58,8 @@ export async function addPlatformImages(store: ImageStore, version: string): Pro
   for (const image of images) {
     // A base is of use in containers only.
     if (image.name === 'build-python') continue;
+    // Unlike the platform's own stores it may be missing.
+    if (image.name === 'mariadb' && !hasMariadb(process.env['PATH'] ?? '')) continue;
     const folder = mkdtempSync(join(tmpdir(), 'svc-image-'));
     try {
       copyInputs(image, folder);

@@ -14,6 +14,11 @@ export function missingPackages(path: string): string[] {
     .map(([name]) => name);
 }
 
+/** Whether services of the type mysql can run here: Debian keeps the server where ordinary users do not look. */
+export function hasMariadb(path: string): boolean {
+  return isInPath('mariadbd', `${path}:/usr/sbin`);
+}
+
 function isInPath(program: string, path: string): boolean {
   return path.split(':').some((folder) => existsSync(join(folder, program)));
 }

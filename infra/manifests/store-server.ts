@@ -39,8 +39,8 @@ export const storeServers = {
     passwordFile: 'MARIADB_PASSWORD_FILE',
     dataPath: '/var/lib/svc/mariadb',
     scratch: ['/tmp', '/run'],
-    // It answers whoever asks, whether they may come in or not.
-    answers: 'exec mariadb-admin --no-defaults --protocol=tcp -h 127.0.0.1 -P "${PORT:-3306}" ping >/dev/null 2>&1',
+    answers:
+      'MYSQL_PWD="$(cat "$MARIADB_PASSWORD_FILE")" exec mariadb-admin --no-defaults --protocol=tcp -h 127.0.0.1 -P "${PORT:-3306}" -u svc --silent ping',
     memory: { request: '128Mi', limit: '1Gi' },
   },
 } as const satisfies Record<ServerType, StoreServer>;

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { eventually, runningPlatform, testProject, type Platform } from '../support/platform.ts';
-import { postgresProbe, redisProbe } from '../support/store-probes.ts';
+import { mysqlProbe, postgresProbe, redisProbe } from '../support/store-probes.ts';
 
 const platform = await runningPlatform();
 const hello = 'localhost:5000/svc/hello:v1';
@@ -70,6 +70,21 @@ t.test('PostgreSQL and Redis of an environment let in who has their password, an
   await platform.ok(['service', 'delete', 'orders', 'cache', '--yes', ...flags]);
   const left = (await claims()).stdout.split('\n').filter((name) => /orders|cache/.test(name));
   t.same(left, []);
+});
+
+t.test('MariaDB lets in who has its password; where it is not installed, what installs it is said', async (t) => {
+  const { namespace, flags } = await testProject(t, platform);
+  const name = 'ledger';
+  const created = await platform.svc(['service', 'create', name, '--type', 'mysql', '--size', '256Mi', ...flags]);
+  if (created.code !== 0) {
+    t.equal(platform.info.target, 'local', created.stderr);
+    t.match(created.stderr, /apt-get install mariadb-server.*service_not_installed/);
+    return;
+  }
+  const service = await platform.json<Service>(['service', 'show', name, ...flags]);
+  const fields = ['username', 'password', 'database'];
+  t.equal(await runBeside(platform, { namespace, name, service, fields, code: mysqlProbe }), '42');
+  await platform.ok(['service', 'delete', name, '--yes', ...flags]);
 });
 
 t.test('an external service holds its name until it is deleted, and its password is kept apart', async (t) => {

@@ -66,3 +66,47 @@ socket.on('data', (data) => {
   }
 });
 `;
+
+/** https://mariadb.com/kb/en/connection/ with `mysql_native_password` */
+export const mysqlProbe = `
+const { createHash } = require('node:crypto');
+const { DB_HOST, DB_PORT, DB_USERNAME, DB_PASSWORD, DB_DATABASE } = process.env;
+const socket = require('node:net').connect(Number(DB_PORT), DB_HOST);
+const sha1 = (...parts) => createHash('sha1').update(Buffer.concat(parts)).digest();
+const text = (value) => Buffer.concat([Buffer.from(value), Buffer.alloc(1)]);
+const packet = (number, ...parts) => {
+  const body = Buffer.concat(parts);
+  socket.write(Buffer.concat([Buffer.from([body.length, 0, 0, number]), body]));
+};
+const login = (greeting) => {
+  const salt = greeting.indexOf(0) + 5;
+  const seed = Buffer.concat([greeting.subarray(salt, salt + 8), greeting.subarray(salt + 27, salt + 39)]);
+  const once = sha1(Buffer.from(DB_PASSWORD));
+  const mask = sha1(seed, sha1(once));
+  const proof = Buffer.from(once.map((byte, i) => byte ^ mask[i]));
+  const head = Buffer.alloc(32);
+  head.writeUInt32LE(0x8 | 0x200 | 0x8000 | 0x80000);
+  head.writeUInt32LE(2 ** 24, 4);
+  head[8] = 45;
+  const native = text('mysql_native_password');
+  packet(1, head, text(DB_USERNAME), Buffer.from([proof.length]), proof, text(DB_DATABASE), native);
+};
+// The greeting, whether the login is good, and of the result: one column, what it is, the end of that, one row.
+const steps = [
+  login,
+  (answer) => (answer[0] === 0 ? packet(0, Buffer.from([3]), Buffer.from('SELECT 40 + 2')) : socket.end()),
+  () => {},
+  () => {},
+  () => {},
+  (row) => { console.log(row.subarray(1).toString()); socket.end(); },
+];
+let rest = Buffer.alloc(0);
+socket.on('data', (data) => {
+  rest = Buffer.concat([rest, data]);
+  while (rest.length >= 4 && rest.length >= 4 + rest.readUIntLE(0, 3)) {
+    const end = 4 + rest.readUIntLE(0, 3);
+    steps.shift()?.(rest.subarray(4, end));
+    rest = rest.subarray(end);
+  }
+});
+`;

@@ -71,7 +71,11 @@ export function platformConfigOf(settings: PlatformSettings): PlatformConfigSpec
       node: images.functionNode,
       ...(images.functionPython !== undefined && { python: images.functionPython }),
     },
-    serviceImages: { postgres: images.postgres, redis: images.redis },
+    serviceImages: {
+      postgres: images.postgres,
+      redis: images.redis,
+      ...(images.mysql !== undefined && { mysql: images.mysql }),
+    },
     ...others,
   };
 }

@@ -48,6 +48,8 @@ export interface PlatformImages {
   functionPython?: string;
   postgres: string;
   redis: string;
+  /** Of services of the type mysql; without it there are none. */
+  mysql?: string;
 }
 
 /** The public host of the management API. */
