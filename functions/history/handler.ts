@@ -24,7 +24,7 @@ export interface HistoryDependencies {
     app: string;
     headers: Readonly<Record<string, string | string[] | undefined>>;
     rawBody: Buffer;
-  }) => Promise<{ workloadId: Id }>;
+  }) => Promise<{ receiver: { workloadId: Id } }>;
   /** The public address of the management API. */
   baseUrl: string;
 }
@@ -124,9 +124,9 @@ export function createHistoryRoutes(dependencies: HistoryDependencies): Route[] 
         // Without a session nothing is told before the token is proven, not even that there is no such deployment.
         const entry = await lookUpDeployment(pool, project, id);
         const at = { namespace: entry?.namespace ?? '', app: entry?.app ?? '' };
-        const { workloadId } = await verifyToken({ ...at, headers, rawBody });
+        const { receiver } = await verifyToken({ ...at, headers, rawBody });
         // An earlier app of the same name.
-        if (workloadId !== entry?.workloadId) throw invalidWebhookToken();
+        if (receiver.workloadId !== entry?.workloadId) throw invalidWebhookToken();
         return { status: 200, body: deploymentToView(entry) };
       },
     }),

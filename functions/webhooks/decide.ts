@@ -7,8 +7,8 @@ import { canonicalRepository, splitImage, tagFits } from './repository.ts';
 /** What is known of an app and its webhook when a request is judged. */
 export interface Target {
   app: string;
-  /** The image that it runs, or is to run first. */
-  image: string;
+  /** The image that it runs, or is to run; null when it has none yet. */
+  image: string | null;
   /** The branch of its git source; undefined when it runs images. */
   gitBranch: string | undefined;
   /** The filters of its webhook. */
@@ -87,6 +87,8 @@ function what({ branch, otherRef = '' }: PushedRef): string {
 
 function decideImages(images: readonly PushedImage[], target: Target): Decision {
   refuseImage(target);
+  if (target.image === null)
+    throw new Problem('not_ready', 'The app is still being set up; try again in a few seconds.');
   const { repository } = splitImage(target.image);
   const own = images.filter((image) => canonicalRepository(image.repository) === canonicalRepository(repository));
   const [first] = images;

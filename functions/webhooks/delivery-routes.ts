@@ -15,7 +15,7 @@ import {
   type Delivery,
   type FullDelivery,
 } from '../../runtime/records/webhook-deliveries.ts';
-import { findWebhook, type Webhook } from '../../runtime/records/webhooks.ts';
+import { findReceiver } from '../../runtime/records/webhooks.ts';
 import { decide, type Decision } from './decide.ts';
 import { checkEnabled } from './enabled.ts';
 import type { Notice } from './notice.ts';
@@ -63,12 +63,13 @@ export function createDeliveryRoutes({ kube, pool }: DeliveryDependencies): Rout
 
   const enabled = async (
     request: AppRequest,
-  ): Promise<{ at: Pick<Incoming, 'namespace' | 'app' | 'workloadId'> } & { webhook: Webhook }> => {
+  ): Promise<{ at: Pick<Incoming, 'namespace' | 'app'>; receiver: Incoming['receiver'] }> => {
     const { environment, app } = await findLivingApp(kube, request);
-    const workloadId = workloadIdOf(app);
-    const webhook = await findWebhook(pool, workloadId);
-    checkEnabled(webhook, request.params.app);
-    return { at: { namespace: environment.namespace, app: request.params.app, workloadId }, webhook };
+    const at = { namespace: environment.namespace, app: app.metadata.name };
+    const receiver = await findReceiver(pool, at.namespace, at.app);
+    const own = receiver?.workloadId === workloadIdOf(app) ? receiver : undefined;
+    checkEnabled(own?.webhook, at.app);
+    return { at, receiver: { ...own, webhook: own.webhook } };
   };
 
   return [
@@ -106,23 +107,23 @@ export function createDeliveryRoutes({ kube, pool }: DeliveryDependencies): Rout
       tag,
       summary: 'Does what a delivery asked for once more, as a new delivery, by the settings of now.',
       async handle(request) {
-        const { at, webhook } = await enabled(request);
-        const old = await find(at.workloadId, request.params.delivery);
+        const { at, receiver } = await enabled(request);
+        const old = await find(receiver.workloadId, request.params.delivery);
         if (old.notice === null) {
           throw new Problem('conflict', 'The delivery could not be read, so it cannot be repeated; send it anew.');
         }
         const actor = sessionOf(request).email;
         const { sender, body, bodyBytes } = old;
         const incoming: Incoming = {
-          ...{ ...at, webhook, sender, body, bodyBytes, actor },
+          ...{ ...at, receiver, sender, body, bodyBytes, actor },
           event: old.event ?? undefined,
           deliveryId: newId(),
           redeliveryOf: old.id,
         };
         // Stored by `settle`, in the form of its own time.
-        const { delivery, verdict } = await settle({ kube, pool }, incoming, () => old.notice as Notice);
+        const { delivery, verdict } = await settle(pool, incoming, () => old.notice as Notice);
         request.log.info({ ...at, redeliveryOf: old.id, delivery, verdict, actor }, 'webhook redelivered');
-        return { status: 200, body: toView(await find(at.workloadId, delivery)) };
+        return { status: 200, body: toView(await find(receiver.workloadId, delivery)) };
       },
     }),
     route({
@@ -133,18 +134,16 @@ export function createDeliveryRoutes({ kube, pool }: DeliveryDependencies): Rout
       tag,
       summary: 'Tells what the webhook would do, and deploys nothing; it stands in the delivery log as a test.',
       async handle(request) {
-        const { at, webhook } = await enabled(request);
+        const { at, receiver } = await enabled(request);
         const { image, commit, branch } = request.body;
         const body = JSON.stringify(request.body);
         const incoming: Incoming = {
-          ...{ ...at, webhook, sender: 'test', actor: sessionOf(request).email },
+          ...{ ...at, receiver, sender: 'test', actor: sessionOf(request).email },
           ...{ body, bodyBytes: Buffer.byteLength(body) },
         };
-        const result = await tryOut(async () =>
-          decide(testNotice(image, commit, branch), await targetOf(kube, incoming)),
-        );
+        const result = tryOut(() => decide(testNotice(image, commit, branch), targetOf(incoming)));
         const delivery = await insertDelivery(pool, { ...deliveryOf(incoming), ...result });
-        return { status: 200, body: toView(await find(at.workloadId, delivery)) };
+        return { status: 200, body: toView(await find(receiver.workloadId, delivery)) };
       },
     }),
   ];
@@ -159,11 +158,14 @@ function testNotice(image: string | undefined, commit: string | undefined, branc
 }
 
 /** What a decision would have led to, as the delivery log tells it. */
-async function tryOut(
-  judge: () => Promise<Decision>,
-): Promise<{ verdict: 'ignored' | 'refused'; status: number; code?: string; reason: string }> {
+function tryOut(judge: () => Decision): {
+  verdict: 'ignored' | 'refused';
+  status: number;
+  code?: string;
+  reason: string;
+} {
   try {
-    const decision = await judge();
+    const decision = judge();
     if (decision.verdict === 'ignore') return { verdict: 'ignored', status: 200, reason: decision.reason };
     if (decision.verdict === 'skip') {
       return { verdict: 'ignored', status: 200, reason: `A test: this would be skipped. ${decision.reason}` };

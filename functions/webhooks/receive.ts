@@ -1,3 +1,4 @@
+import type { Pool } from 'pg';
 import type { Logger } from 'pino';
 import { Counter, type Registry } from 'prom-client';
 import { Problem } from '../../runtime/domain/problem.ts';
@@ -10,11 +11,12 @@ import type { RateLimit } from './rate-limit.ts';
 import { deploymentReply } from './reply.ts';
 import { deployWebhookSchema, secretUrlSchema } from './schema.ts';
 import { secretUrlSenders, senderOf } from './senders/all.ts';
-import { settle, type Settled, type SettleDependencies } from './settle.ts';
+import { settle, type Settled } from './settle.ts';
 import { header, type Headers } from './signatures.ts';
 import { areNames, type ProvenWebhook, type VerifySecretUrl, type VerifyWebhook } from './verify.ts';
 
-export interface ReceiveDependencies extends SettleDependencies {
+export interface ReceiveDependencies {
+  pool: Pool;
   verify: VerifyWebhook;
   verifySecretUrl: VerifySecretUrl;
   limit: RateLimit;
@@ -43,7 +45,7 @@ interface Received {
 
 /** The URLs that senders call (spec.md §4.3): with a proof of the token, or with a secret in the URL itself. */
 export function createReceiveRoutes(dependencies: ReceiveDependencies): Route[] {
-  const { verify, verifySecretUrl, limit, ends, registry, baseUrl } = dependencies;
+  const { pool, verify, verifySecretUrl, limit, ends, registry, baseUrl } = dependencies;
   const requests = new Counter({
     name: 'webhook_requests_total',
     help: 'Requests to deploy webhooks, by sender and by what became of them.',
@@ -69,7 +71,7 @@ export function createReceiveRoutes(dependencies: ReceiveDependencies): Route[] 
 
   const take = async (
     { at, rawBody, headers, log, signal, waitSeconds }: Received,
-    { workloadId, project, webhook, proof, token }: ProvenWebhook,
+    { receiver, proof, token }: ProvenWebhook,
     formOf: (body: unknown) => Form,
   ): Promise<RouteReply> => {
     let parsed: unknown;
@@ -81,7 +83,7 @@ export function createReceiveRoutes(dependencies: ReceiveDependencies): Route[] 
     }
     const form = formOf(parsed);
     const { sender } = form;
-    const retryAfterSeconds = limit.take(workloadId);
+    const retryAfterSeconds = limit.take(receiver.workloadId);
     if (retryAfterSeconds > 0) {
       requests.inc({ sender, verdict: 'limited' });
       log.info({ ...at, sender }, 'webhook limited');
@@ -92,7 +94,7 @@ export function createReceiveRoutes(dependencies: ReceiveDependencies): Route[] 
     }
     const secrets = token === undefined ? [] : [token];
     const incoming = {
-      ...{ ...at, workloadId, webhook, proof, sender },
+      ...{ ...at, receiver, proof, sender },
       event: form.event === undefined ? undefined : cleanText(form.event, secrets),
       deliveryId: form.deliveryId === undefined ? undefined : cleanText(form.deliveryId, secrets),
       body: maskBody(rawBody, parsed, secrets),
@@ -100,7 +102,7 @@ export function createReceiveRoutes(dependencies: ReceiveDependencies): Route[] 
     };
     let settled: Settled;
     try {
-      settled = await settle(dependencies, incoming, () => {
+      settled = await settle(pool, incoming, () => {
         if (unreadable !== undefined) throw unreadable;
         return cleanNotice(form.read(), secrets);
       });
@@ -117,7 +119,7 @@ export function createReceiveRoutes(dependencies: ReceiveDependencies): Route[] 
     }
     const { id, revision, state } = settled.deployment;
     log.info({ ...at, sender, verdict, delivery, deploymentId: id, revision }, 'webhook accepted');
-    const statusUrl = `${baseUrl}/api/v1/projects/${project}/deployments/${id}`;
+    const statusUrl = `${baseUrl}/api/v1/projects/${receiver.project}/deployments/${id}`;
     const found = waitSeconds > 0 ? await ends.wait(id, waitSeconds * 1_000, signal) : undefined;
     const told = found ?? { id, revision, state, reason: settled.reason };
     return deploymentReply(told, { statusUrl, waited: waitSeconds > 0 });

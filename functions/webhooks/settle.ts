@@ -1,29 +1,18 @@
 import { hash } from 'node:crypto';
-import type { Pool, PoolClient } from 'pg';
-import type { App } from '../../runtime/contracts/resources/app.ts';
-import { kinds } from '../../runtime/contracts/resources/kinds.ts';
-import { transaction } from '../../runtime/db/pool.ts';
+import type { Pool } from 'pg';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
-import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
-import type { KubeClient } from '../../runtime/kube/kube-client.ts';
-import { acceptDeployment, skipDeployment, type Acceptance } from '../../runtime/records/deployments.ts';
-import { insertDelivery, type NewDelivery } from '../../runtime/records/webhook-deliveries.ts';
-import { webhookGuard, type Webhook, type WebhookProof } from '../../runtime/records/webhooks.ts';
+import type { Acceptance } from '../../runtime/records/deployments.ts';
+import { acceptDelivery, insertDelivery, type NewDelivery } from '../../runtime/records/webhook-deliveries.ts';
+import type { Receiver, Webhook, WebhookProof } from '../../runtime/records/webhooks.ts';
 import { decide, type Decision, type Target } from './decide.ts';
 import type { Notice } from './notice.ts';
-
-export interface SettleDependencies {
-  kube: Pick<KubeClient, 'get'>;
-  pool: Pool;
-}
 
 /** What came in, whoever sent it. */
 export interface Incoming {
   namespace: string;
   app: string;
-  workloadId: Id;
-  webhook: Pick<Webhook, 'branch' | 'tags'>;
+  receiver: Receiver & { webhook: Webhook };
   /** What was proved by the sender; undefined for a person, whose role was checked. */
   proof?: WebhookProof | undefined;
   sender: string;
@@ -48,41 +37,27 @@ function dedupKey(deliveryId: string | undefined): string | undefined {
   return `delivery:${deliveryId.length <= 100 ? deliveryId : hash('sha256', deliveryId)}`;
 }
 
-/** What the app takes right now. @throws Problem `not_found` when it is going */
-export async function targetOf(kube: Pick<KubeClient, 'get'>, incoming: Incoming): Promise<Target> {
-  const { namespace, app: name, workloadId, webhook } = incoming;
-  const app = await kube.get<App>(kinds.App, name, namespace);
-  if (!app || workloadIdOf(app) !== workloadId) throw new Problem('not_found', 'The app was deleted.');
-  const { release, image, git } = app.spec;
-  return { app: name, image: release?.image ?? image, gitBranch: git?.branch, ...filters(webhook) };
-}
-
-function filters({ branch, tags }: Pick<Webhook, 'branch' | 'tags'>) {
-  return { branch, tags };
+/** What decides about a request: the app and its webhook as they were found. */
+export function targetOf({ app, receiver: { image, gitBranch, webhook } }: Incoming): Target {
+  const { branch, tags } = webhook;
+  return { app, image, gitBranch: gitBranch ?? undefined, branch, tags };
 }
 
 /** The row of the delivery log that says what came in. */
 export function deliveryOf(incoming: Incoming): Omit<NewDelivery, 'verdict' | 'status'> {
-  const { workloadId, sender, event, deliveryId, redeliveryOf, actor, body, bodyBytes } = incoming;
-  return { workloadId, sender, event, deliveryId, redeliveryOf, actor, body, bodyBytes };
+  const { receiver, sender, event, deliveryId, redeliveryOf, actor, body, bodyBytes } = incoming;
+  return { workloadId: receiver.workloadId, sender, event, deliveryId, redeliveryOf, actor, body, bodyBytes };
 }
 
 /**
- * Does what a notice asks for, and records the delivery: in one transaction. A refusal that is the request's own fault is
- * recorded, too.
+ * Does what a notice asks for, and records the delivery with it. A refusal that is the request's own fault is recorded, too.
  * @throws Problem as `decide` and `acceptDeployment` do, and `invalid_webhook_token` when the proof counts no more
  */
-export async function settle(
-  { kube, pool }: SettleDependencies,
-  incoming: Incoming,
-  read: () => Notice,
-): Promise<Settled> {
+export async function settle(pool: Pool, incoming: Incoming, read: () => Notice): Promise<Settled> {
   let notice: Notice | undefined;
   try {
-    const understood = read();
-    notice = understood;
-    const decision = decide(understood, await targetOf(kube, incoming));
-    return await transaction(pool, (client) => carryOut(client, incoming, understood, decision));
+    notice = read();
+    return await carryOut(pool, incoming, notice, decide(notice, targetOf(incoming)));
   } catch (error) {
     if (error instanceof Problem && error.status < 500 && error.code !== 'invalid_webhook_token') {
       await insertDelivery(pool, {
@@ -94,26 +69,18 @@ export async function settle(
   }
 }
 
-async function carryOut(client: PoolClient, incoming: Incoming, notice: Notice, decision: Decision): Promise<Settled> {
-  const record = (rest: Pick<NewDelivery, 'verdict' | 'status' | 'reason' | 'deploymentId'>) =>
-    insertDelivery(client, { ...deliveryOf(incoming), notice, ...rest });
-  const { workloadId, proof, actor } = incoming;
-  const guard = proof && webhookGuard(proof);
+async function carryOut(pool: Pool, incoming: Incoming, notice: Notice, decision: Decision): Promise<Settled> {
+  const log = { ...deliveryOf(incoming), notice };
   if (decision.verdict === 'ignore') {
-    await guard?.(client, workloadId);
     const { reason } = decision;
-    return { verdict: 'ignored', reason, delivery: await record({ verdict: 'ignored', status: 200, reason }) };
+    const delivery = await insertDelivery(pool, { ...log, verdict: 'ignored', status: 200, reason });
+    return { verdict: 'ignored', reason, delivery };
   }
-  const common = { workloadId, trigger: 'webhook', actor, guard, dedupKey: dedupKey(incoming.deliveryId) } as const;
-  const { verdict: _verdict, ...what } = decision;
-  const deployment =
-    decision.verdict === 'skip'
-      ? await skipDeployment(client, { ...common, ...what, reason: decision.reason })
-      : await acceptDeployment(client, { ...common, ...what });
-  const skipped = deployment.state === 'skipped';
-  const verdict = !deployment.created ? 'duplicate' : skipped ? 'skipped' : 'accepted';
+  const { verdict, ...what } = decision;
   const reason = decision.verdict === 'skip' ? decision.reason : undefined;
-  const status = skipped ? 200 : 202;
-  const delivery = await record({ verdict, status, reason, deploymentId: deployment.id });
-  return { verdict, deployment, reason, delivery };
+  const { receiver, proof, actor, deliveryId } = incoming;
+  const common = { workloadId: receiver.workloadId, trigger: 'webhook', actor, proof } as const;
+  const asked = { ...common, dedupKey: dedupKey(deliveryId), ...what };
+  const deployment = await acceptDelivery(pool, { ...log, reason }, asked, verdict === 'skip');
+  return { verdict: deployment.verdict, deployment, reason, delivery: deployment.delivery };
 }

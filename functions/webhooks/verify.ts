@@ -2,17 +2,20 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import type { Pool } from 'pg';
 import { generateWebhookToken } from '../../runtime/domain/api-key.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
-import type { Id } from '../../runtime/domain/ids.ts';
-import { findReceiver, invalidWebhookToken, type Webhook, type WebhookProof } from '../../runtime/records/webhooks.ts';
+import {
+  findReceiver,
+  invalidWebhookToken,
+  type Receiver,
+  type Webhook,
+  type WebhookProof,
+} from '../../runtime/records/webhooks.ts';
 import { senderOf } from './senders/all.ts';
 import { sameText, type Headers } from './signatures.ts';
 import type { TokenStore } from './token-store.ts';
 
 /** Whose token was proven, and with what. */
 export interface ProvenWebhook {
-  workloadId: Id;
-  project: string;
-  webhook: Webhook;
+  receiver: Receiver & { webhook: Webhook };
   /** What has to count still when something is accepted. */
   proof: WebhookProof;
   /** The token itself, which is kept out of what is stored; undefined when the URL was the secret. */
@@ -82,8 +85,7 @@ export function createVerifyWebhook({
     }
     const version = versions[proven];
     if (!receiver || !webhook?.enabled || version === undefined) throw invalidWebhookToken();
-    const { workloadId, project } = receiver;
-    return { workloadId, project, webhook, proof: { version }, token: candidates[proven] };
+    return { receiver: { ...receiver, webhook }, proof: { version }, token: candidates[proven] };
   };
 }
 
@@ -100,11 +102,11 @@ export function createVerifySecretUrl({ pool }: { pool: Pool }): VerifySecretUrl
   return async ({ namespace, app, secret }) => {
     if (!areNames({ namespace, app })) throw invalidWebhookToken();
     const receiver = await findReceiver(pool, namespace, app);
-    const stored = receiver?.webhook?.urlSecretHash;
+    const webhook = receiver?.webhook;
+    const stored = webhook?.urlSecretHash;
     const given = urlSecretHash(secret);
     const fits = timingSafeEqual(given, stored ?? nobodys);
-    if (!receiver?.webhook?.enabled || !stored || !fits) throw invalidWebhookToken();
-    const { workloadId, project, webhook } = receiver;
-    return { workloadId, project, webhook, proof: { urlSecretHash: given }, token: undefined };
+    if (!receiver || !webhook?.enabled || !stored || !fits) throw invalidWebhookToken();
+    return { receiver: { ...receiver, webhook }, proof: { urlSecretHash: given }, token: undefined };
   };
 }

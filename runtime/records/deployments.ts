@@ -1,4 +1,4 @@
-import type { ClientBase, PoolClient } from 'pg';
+import pg, { type ClientBase } from 'pg';
 import type { RevisionSettings } from '../contracts/resources/app-settings.ts';
 import type { Database } from '../db/pool.ts';
 import { hasEnded, type DeploymentState, type DeploymentTrigger } from '../domain/deployment.ts';
@@ -6,8 +6,9 @@ import { newId, type Id } from '../domain/ids.ts';
 import { Problem } from '../domain/problem.ts';
 import type { QueueName } from '../queues/catalogue.ts';
 import { holdApp } from './app-lock.ts';
-import { endActiveDeployments, recordEnds, type DeploymentEnd } from './deployment-ends.ts';
-import { insertWork, wakeDispatcherCall } from './work.ts';
+import { recordEnd, type DeploymentEnd } from './deployment-ends.ts';
+import { invalidWebhookToken, type WebhookProof } from './webhooks.ts';
+import { insertWork } from './work.ts';
 
 /**
  * What a rollback brings back beside the image: `environment` what the pods of that revision had in theirs, `config` that
@@ -63,9 +64,6 @@ export const deploymentColumns = `d.id, d.workload_id AS "workloadId", w.namespa
 
 export const deploymentSource = `deployments d JOIN workloads w ON w.id = d.workload_id`;
 
-/** Which app: by its identity, or by where it lives. */
-export type AppReference = { workloadId: Id } | { namespace: string; name: string };
-
 /** What is told about the commit that a deployment is made of. */
 export interface CommitDetails {
   commit?: string | undefined;
@@ -74,41 +72,36 @@ export interface CommitDetails {
   branch?: string | undefined;
 }
 
-export type NewDeployment = AppReference &
-  CommitDetails & {
-    trigger: DeploymentTrigger;
-    /** None for one whose image is built first: its `image` is '' until then. */
-    image?: string | undefined;
-    digest?: string | undefined;
-    /** Who did it, such as a person's address. */
-    actor?: string | undefined;
-    /** The revision whose image a rollback brings back. */
-    rollbackOf?: number | undefined;
-    restores?: Restored | undefined;
-    /** Where a promotion takes the image from, in the same project. */
-    promotedFrom?: { environment: string; revision: number } | undefined;
-    /** Made by the platform because another deployment failed or was cancelled, which `reason` tells. */
-    automatic?: boolean | undefined;
-    /** Why it was made; replaced by the reason of its end when there is one. */
-    reason?: string | undefined;
-    /** One acceptance per key and app: the same key answers with the first deployment and makes none. */
-    dedupKey?: string | undefined;
-    /** Only as the app's first: an app that has any deployment answers with its newest. */
-    onlyFirst?: boolean | undefined;
-    /** Runs with the app's row locked, before anything is written; a throw refuses the deployment. */
-    guard?: ((client: ClientBase, workloadId: Id) => Promise<void>) | undefined;
-  };
+export interface NewDeployment extends CommitDetails {
+  workloadId: Id;
+  trigger: DeploymentTrigger;
+  /** None for one whose image is built first: its `image` is '' until then. */
+  image?: string | undefined;
+  digest?: string | undefined;
+  /** Who did it, such as a person's address. */
+  actor?: string | undefined;
+  /** The revision whose image a rollback brings back. */
+  rollbackOf?: number | undefined;
+  restores?: Restored | undefined;
+  /** Where a promotion takes the image from, in the same project. */
+  promotedFrom?: { environment: string; revision: number } | undefined;
+  /** Made by the platform because another deployment failed or was cancelled, which `reason` tells. */
+  automatic?: boolean | undefined;
+  /** Why it was made; replaced by the reason of its end when there is one. */
+  reason?: string | undefined;
+  /** One acceptance per key and app: the same key answers with the first deployment and makes none. */
+  dedupKey?: string | undefined;
+  /** Only as the app's first: an app that has any deployment answers with its newest. */
+  onlyFirst?: boolean | undefined;
+  /** What a sender has proved, which has to count still when the deployment is accepted. */
+  proof?: WebhookProof | undefined;
+}
 
 /** Something that could have been deployed and was not: recorded without a revision. */
-export type SkippedDeployment = AppReference &
-  CommitDetails & {
-    trigger: DeploymentTrigger;
-    image?: string | undefined;
-    actor?: string | undefined;
+export type SkippedDeployment = CommitDetails &
+  Pick<NewDeployment, 'workloadId' | 'trigger' | 'image' | 'actor' | 'dedupKey' | 'proof'> & {
     /** Why, for people. */
     reason: string;
-    dedupKey?: string | undefined;
-    guard?: NewDeployment['guard'];
   };
 
 export interface Acceptance {
@@ -120,97 +113,64 @@ export interface Acceptance {
   created: boolean;
 }
 
-/**
- * Accepts a deployment in the caller's transaction: takes the app's next revision under its row lock, writes record and
- * work, and supersedes the app's deployments that have not ended.
- * @throws Problem `not_found` (no such app, or deleted), `not_ready` (the id is not projected yet), and what `guard` throws
- */
-export async function acceptDeployment(client: PoolClient, request: NewDeployment): Promise<Acceptance> {
-  const { id: workloadId, nextRevision: revision } = await lockApp(client, request);
-  await request.guard?.(client, workloadId);
-  const earlier = await findEarlier(client, workloadId, request);
-  if (earlier) return { ...earlier, created: false };
-  await endActiveDeployments(client, workloadId, 'superseded', `Superseded by revision ${revision}.`);
-  const id = newId();
-  // One statement, and prepared: what a webhook waits for is mostly ways to the database and back.
-  await client.query({
+/** A refusal of `accept_deployment`, by its message (migration 0013). */
+const refusals: Readonly<Record<string, () => Problem>> = {
+  not_ready: () => new Problem('not_ready', 'The app is still being set up; try again in a few seconds.'),
+  not_found: () => new Problem('not_found', 'The app was deleted.'),
+  invalid_webhook_token: invalidWebhookToken,
+};
+
+/** What `accept_deployment` takes: the app's id, and what is asked for. */
+export function acceptanceArguments(request: NewDeployment | SkippedDeployment, skipped: boolean): [Id, string] {
+  const { workloadId, proof, ...asked } = request;
+  const queue: QueueName = request.image === undefined ? 'builds' : 'rollouts';
+  const given = {
+    ...{ ...asked, id: newId(), workId: newId(), queue },
+    ...(proof && { proof: 'version' in proof ? proof : { url: proof.urlSecretHash.toString('hex') } }),
+    ...(skipped && { skipped }),
+  };
+  return [workloadId, JSON.stringify(given)];
+}
+
+/** Runs a statement with a call of `accept_deployment`. @throws Problem as {@link acceptDeployment} does */
+export async function runAcceptance<T extends pg.QueryResultRow>(
+  database: Database,
+  statement: pg.QueryConfig<unknown[]>,
+): Promise<T> {
+  try {
+    const { rows } = await database.query<T>(statement);
+    if (!rows[0]) throw new Error('an acceptance has one row');
+    return rows[0];
+  } catch (error) {
+    const refusal = error instanceof pg.DatabaseError && error.code === 'SV000' ? refusals[error.message] : undefined;
+    throw refusal?.() ?? error;
+  }
+}
+
+function take(database: Database, request: NewDeployment | SkippedDeployment, skipped: boolean): Promise<Acceptance> {
+  return runAcceptance<Acceptance>(database, {
     name: 'accept-deployment',
-    text: `WITH numbered AS (
-         UPDATE workloads SET next_revision = $3::integer + 1 WHERE id = $2),
-       accepted AS (
-         INSERT INTO deployments (id, workload_id, revision, trigger, state, image, digest, commit, actor, rollback_of,
-           restores, automatic, reason, dedup_key, commit_message, commit_author, branch,
-           promoted_from_environment, promoted_from_revision, accepted_at)
-         VALUES ($1, $2, $3, $4, 'accepted', $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
-           clock_timestamp())),
-       queued AS (
-         INSERT INTO work (id, kind, record_id) VALUES ($19, $20, $1))
-       SELECT ${wakeDispatcherCall}`,
-    values: [
-      ...[id, workloadId, revision, request.trigger],
-      ...[request.image ?? '', request.digest ?? null, request.commit ?? null],
-      ...[request.actor ?? null, request.rollbackOf ?? null, request.restores ?? null, request.automatic ?? false],
-      ...[request.reason ?? null, request.dedupKey ?? null],
-      ...[request.commitMessage ?? null, request.commitAuthor ?? null, request.branch ?? null],
-      ...[request.promotedFrom?.environment ?? null, request.promotedFrom?.revision ?? null],
-      ...[newId(), (request.image === undefined ? 'builds' : 'rollouts') satisfies QueueName],
-    ],
+    text: 'SELECT * FROM accept_deployment($1, $2)',
+    values: acceptanceArguments(request, skipped),
   });
-  return { id, revision, state: 'accepted', created: true };
 }
 
 /**
- * Records in the caller's transaction that something was not deployed: an entry of the history that takes no revision,
- * supersedes nothing and has ended. @throws as {@link acceptDeployment} does
+ * Accepts a deployment, in the caller's transaction if there is one: takes the app's next revision under its row lock,
+ * writes record and work, and supersedes the app's deployments that have not ended.
+ * @throws Problem `not_found` (the app was deleted), `not_ready` (it is not projected yet), `invalid_webhook_token` (what
+ * was proved counts no more)
  */
-export async function skipDeployment(client: PoolClient, request: SkippedDeployment): Promise<Acceptance> {
-  const { id: workloadId } = await lockApp(client, request);
-  await request.guard?.(client, workloadId);
-  const earlier = await findEarlier(client, workloadId, request);
-  if (earlier) return { ...earlier, created: false };
-  const id = newId();
-  await client.query(
-    `INSERT INTO deployments (id, workload_id, trigger, state, image, commit, commit_message, commit_author, branch, actor,
-       dedup_key, reason, accepted_at, ended_at)
-     VALUES ($1, $2, $3, 'skipped', $4, $5, $6, $7, $8, $9, $10, $11, clock_timestamp(), clock_timestamp())`,
-    [
-      ...[id, workloadId, request.trigger, request.image ?? '', request.commit ?? null],
-      ...[request.commitMessage ?? null, request.commitAuthor ?? null, request.branch ?? null],
-      ...[request.actor ?? null, request.dedupKey ?? null, request.reason],
-    ],
-  );
-  return { id, revision: null, state: 'skipped', created: true };
+export function acceptDeployment(database: Database, request: NewDeployment): Promise<Acceptance> {
+  return take(database, request, false);
 }
 
-/** Serialises an app's deployments: whoever holds its row is the only one to number and supersede. */
-async function lockApp(client: ClientBase, app: AppReference): Promise<{ id: Id; nextRevision: number }> {
-  const byId = 'workloadId' in app;
-  const { rows } = await client.query<{ id: Id; deleted: boolean; nextRevision: number }>({
-    name: byId ? 'lock-app-by-id' : 'lock-app-by-name',
-    text: `SELECT id, deleted_at IS NOT NULL AS deleted, next_revision AS "nextRevision" FROM workloads
-      WHERE kind = 'App' AND ${byId ? 'id = $1' : 'namespace = $1 AND name = $2 AND deleted_at IS NULL'}
-      FOR NO KEY UPDATE`,
-    values: byId ? [app.workloadId] : [app.namespace, app.name],
-  });
-  const row = rows[0];
-  if (row && !row.deleted) return row;
-  if (byId && !row) throw new Problem('not_ready', 'The app is still being set up; try again in a few seconds.');
-  throw new Problem('not_found', byId ? 'The app was deleted.' : `There is no app "${app.name}" in this environment.`);
-}
-
-async function findEarlier(
-  client: ClientBase,
-  workloadId: Id,
-  { dedupKey, onlyFirst = false }: Pick<NewDeployment, 'dedupKey' | 'onlyFirst'>,
-): Promise<Omit<Acceptance, 'created'> | undefined> {
-  if (dedupKey === undefined && !onlyFirst) return undefined;
-  const { rows } = await client.query<Omit<Acceptance, 'created'>>(
-    `SELECT id, revision, state FROM deployments
-     WHERE workload_id = $1 AND (dedup_key = $2 OR ($3 AND revision IS NOT NULL))
-     ORDER BY dedup_key IS NOT DISTINCT FROM $2::text DESC, revision DESC LIMIT 1`,
-    [workloadId, dedupKey ?? null, onlyFirst],
-  );
-  return rows[0];
+/**
+ * Records that something was not deployed: an entry of the history that takes no revision, supersedes nothing and has
+ * ended. @throws as {@link acceptDeployment} does
+ */
+export function skipDeployment(database: Database, request: SkippedDeployment): Promise<Acceptance> {
+  return take(database, request, true);
 }
 
 /** A deployment by its id. */
@@ -376,8 +336,7 @@ export async function startDeployment(database: Database, id: Id, applied?: Appl
  */
 export async function succeedDeployment(database: Database, id: Id, digest?: string): Promise<boolean> {
   const end = { state: 'succeeded', ...(digest !== undefined && { digest }) } as const;
-  const ended = await recordEnds(database, { id, from: ['rolling_out'] }, end);
-  return ended.length > 0;
+  return recordEnd(database, id, end, ['rolling_out']);
 }
 
 /** Any active state → an end with a reason that a person understands; false when it had ended already. */
@@ -387,6 +346,5 @@ export async function endDeployment(
   state: Exclude<DeploymentEnd['state'], 'succeeded'>,
   reason: string,
 ): Promise<boolean> {
-  const ended = await recordEnds(database, { id }, { state, reason });
-  return ended.length > 0;
+  return recordEnd(database, id, { state, reason });
 }

@@ -1,5 +1,12 @@
 import type { Database } from '../db/pool.ts';
 import { newId, type Id } from '../domain/ids.ts';
+import {
+  acceptanceArguments,
+  runAcceptance,
+  type Acceptance,
+  type NewDeployment,
+  type SkippedDeployment,
+} from './deployments.ts';
 
 /** One request to a webhook whose sender proved the token, or what a person repeated or tried of it. */
 export interface Delivery {
@@ -35,7 +42,6 @@ export type NewDelivery = Pick<FullDelivery, 'sender' | 'verdict' | 'status' | '
   deliveryId?: string | undefined;
   code?: string | undefined;
   reason?: string | undefined;
-  deploymentId?: Id | undefined;
   redeliveryOf?: Id | undefined;
   actor?: string | undefined;
   notice?: unknown;
@@ -45,23 +51,58 @@ const columns = `v.id, v.received_at AS "receivedAt", v.sender, v.event, v.deliv
   v.code, v.reason, v.deployment_id AS "deploymentId", d.revision, v.redelivery_of AS "redeliveryOf", v.actor`;
 const source = 'webhook_deliveries v LEFT JOIN deployments d ON d.id = v.deployment_id';
 
-/** Records a delivery; in the transaction that accepts, so that neither exists without the other. @returns its id */
+const inserted = `webhook_deliveries (id, workload_id, sender, event, delivery_id, redelivery_of, actor, notice, body,
+  body_bytes, code, verdict, status, reason, deployment_id)`;
+
+/** The values of what is inserted, but for the last four. */
+function valuesOf(id: Id, delivery: Omit<NewDelivery, 'verdict' | 'status'>): unknown[] {
+  const { workloadId, sender, event, deliveryId, code, redeliveryOf, actor, notice, body, bodyBytes } = delivery;
+  return [
+    ...[id, workloadId, sender, event ?? null, deliveryId ?? null, redeliveryOf ?? null, actor ?? null],
+    ...[notice === undefined ? null : JSON.stringify(notice), body, bodyBytes, code ?? null],
+  ];
+}
+
+/** Records a delivery that made no deployment. @returns its id */
 export async function insertDelivery(database: Database, delivery: NewDelivery): Promise<Id> {
   const id = newId();
-  const { workloadId, sender, event, deliveryId, verdict, status, code, reason, deploymentId } = delivery;
-  const { redeliveryOf, actor, notice, body, bodyBytes } = delivery;
   await database.query({
     name: 'insert-webhook-delivery',
-    text: `INSERT INTO webhook_deliveries (id, workload_id, sender, event, delivery_id, verdict, status, code, reason,
-       deployment_id, redelivery_of, actor, notice, body, body_bytes)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)`,
-    values: [
-      ...[id, workloadId, sender, event ?? null, deliveryId ?? null, verdict, status, code ?? null, reason ?? null],
-      ...[deploymentId ?? null, redeliveryOf ?? null, actor ?? null],
-      ...[notice === undefined ? null : JSON.stringify(notice), body, bodyBytes],
-    ],
+    text: `INSERT INTO ${inserted} VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, NULL)`,
+    values: [...valuesOf(id, delivery), delivery.verdict, delivery.status, delivery.reason ?? null],
   });
   return id;
+}
+
+/** What became of a delivery that was to make a deployment. */
+export interface AcceptedDelivery extends Acceptance {
+  delivery: Id;
+  verdict: 'accepted' | 'duplicate' | 'skipped';
+}
+
+/**
+ * Accepts the deployment that a delivery asks for, or records that it was skipped, and the delivery with it: in one
+ * statement, so that neither exists without the other. @throws Problem as `acceptDeployment` does; nothing is written then
+ */
+export async function acceptDelivery(
+  database: Database,
+  delivery: Omit<NewDelivery, 'verdict' | 'status'>,
+  deployment: NewDeployment | SkippedDeployment,
+  skipped: boolean,
+): Promise<AcceptedDelivery> {
+  const id = newId();
+  const accepted = await runAcceptance<Omit<AcceptedDelivery, 'delivery'>>(database, {
+    name: 'accept-webhook-delivery',
+    text: `WITH accepted AS (
+        SELECT *, CASE WHEN NOT created THEN 'duplicate' WHEN state = 'skipped' THEN 'skipped' ELSE 'accepted' END AS verdict
+        FROM accept_deployment($13, $14)),
+      logged AS (
+        INSERT INTO ${inserted} SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, verdict,
+          CASE WHEN state = 'skipped' THEN 200 ELSE 202 END, $12, accepted.id FROM accepted)
+      SELECT * FROM accepted`,
+    values: [...valuesOf(id, delivery), delivery.reason ?? null, ...acceptanceArguments(deployment, skipped)],
+  });
+  return { ...accepted, delivery: id };
 }
 
 /** An app's deliveries, newest first: up to `limit`, those before the delivery `before`. */

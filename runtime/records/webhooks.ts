@@ -1,4 +1,3 @@
-import type { ClientBase } from 'pg';
 import type { Database } from '../db/pool.ts';
 import type { Id } from '../domain/ids.ts';
 import { Problem } from '../domain/problem.ts';
@@ -24,6 +23,10 @@ export interface Receiver {
   workloadId: Id;
   project: string;
   webhook: Webhook | undefined;
+  /** The image of its newest deployment that has one: what it runs, or is to run; null before the first. */
+  image: string | null;
+  /** The branch of its git source; null when it runs images. */
+  gitBranch: string | null;
 }
 
 /** What can be set about a webhook besides its token; absent: stays as it is, null: none. */
@@ -34,9 +37,12 @@ export interface WebhookSettings {
 }
 
 const grace = 'enabled AND previous_until > clock_timestamp()';
-const columns = `enabled, version, webhooks.updated_at AS "updatedAt", branch, tags, url_secret_hash AS "urlSecretHash",
+const columns = `enabled, version, webhooks.updated_at AS "updatedAt", webhooks.branch, tags, url_secret_hash AS "urlSecretHash",
   CASE WHEN ${grace} THEN previous_version END AS "previousVersion",
   CASE WHEN ${grace} THEN previous_until END AS "previousUntil"`;
+
+/** Acceptances, which ask what counts, wait for whoever changes it, and the other way round. */
+const lockApp = 'SELECT id FROM workloads WHERE id = $1 FOR NO KEY UPDATE';
 
 /** The one answer to every failed proof, so that nobody learns which apps there are. */
 export function invalidWebhookToken(): Problem {
@@ -53,15 +59,19 @@ export async function findWebhook(database: Database, workloadId: Id): Promise<W
 
 /** The living app of this name with its webhook, in one look; undefined when there is no such app. */
 export async function findReceiver(database: Database, namespace: string, name: string): Promise<Receiver | undefined> {
-  const { rows } = await database.query<{ id: Id; project: string } & (Webhook | { enabled: null })>({
+  const { rows } = await database.query<Omit<Receiver, 'webhook'> & (Webhook | { enabled: null })>({
     name: 'find-receiver',
-    text: `SELECT id, project, ${columns} FROM workloads LEFT JOIN webhooks ON workload_id = id
+    text: `SELECT id AS "workloadId", project, ${columns},
+        (SELECT image FROM deployments WHERE deployments.workload_id = workloads.id AND revision IS NOT NULL
+          AND image <> '' ORDER BY revision DESC LIMIT 1) AS image,
+        (SELECT branch FROM git_sources WHERE git_sources.workload_id = workloads.id) AS "gitBranch"
+      FROM workloads LEFT JOIN webhooks ON workload_id = id
       WHERE namespace = $1 AND name = $2 AND kind = 'App' AND deleted_at IS NULL`,
     values: [namespace, name],
   });
   if (!rows[0]) return undefined;
-  const { id: workloadId, project, ...webhook } = rows[0];
-  return { workloadId, project, webhook: webhook.enabled === null ? undefined : webhook };
+  const { workloadId, project, image, gitBranch, ...webhook } = rows[0];
+  return { workloadId, project, image, gitBranch, webhook: webhook.enabled === null ? undefined : webhook };
 }
 
 /**
@@ -79,7 +89,8 @@ export async function enableWebhook(
   const { rowCount: known } = await database.query('SELECT 1 FROM workloads WHERE id = $1', [workloadId]);
   if (!known) throw new Problem('not_ready', 'The app is still being set up; try again in a few seconds.');
   const { rowCount } = await database.query(
-    `INSERT INTO webhooks (workload_id, enabled, version) VALUES ($1, true, $2)
+    `WITH app AS (${lockApp})
+     INSERT INTO webhooks (workload_id, enabled, version) SELECT id, true, $2 FROM app
      ON CONFLICT (workload_id) DO UPDATE SET enabled = true, version = $2, updated_at = now(),
        previous_version = CASE WHEN webhooks.enabled AND $3 > 0 THEN webhooks.version END,
        previous_until = CASE WHEN webhooks.enabled AND $3 > 0 THEN clock_timestamp() + $3 * interval '1 s' END
@@ -93,8 +104,10 @@ export async function enableWebhook(
 export async function changeWebhook(database: Database, workloadId: Id, settings: WebhookSettings): Promise<boolean> {
   const { branch, tags, urlSecretHash } = settings;
   const { rowCount } = await database.query(
-    `UPDATE webhooks SET branch = CASE WHEN $2 THEN $3 ELSE branch END, tags = CASE WHEN $4 THEN $5 ELSE tags END,
-       url_secret_hash = CASE WHEN $6 THEN $7 ELSE url_secret_hash END, updated_at = now() WHERE workload_id = $1`,
+    `WITH app AS (${lockApp})
+     UPDATE webhooks SET branch = CASE WHEN $2 THEN $3 ELSE branch END, tags = CASE WHEN $4 THEN $5 ELSE tags END,
+       url_secret_hash = CASE WHEN $6 THEN $7 ELSE url_secret_hash END, updated_at = now()
+     FROM app WHERE workload_id = app.id`,
     [
       workloadId,
       ...[branch !== undefined, branch ?? null, tags !== undefined, tags ?? null],
@@ -110,29 +123,16 @@ export async function changeWebhook(database: Database, workloadId: Id, settings
  */
 export async function disableWebhook(database: Database, workloadId: Id): Promise<boolean> {
   const { rowCount } = await database.query(
-    `UPDATE webhooks SET enabled = false, url_secret_hash = NULL, updated_at = now() WHERE workload_id = $1 AND enabled`,
+    `WITH app AS (${lockApp})
+     UPDATE webhooks SET enabled = false, url_secret_hash = NULL, updated_at = now()
+     FROM app WHERE workload_id = app.id AND enabled`,
     [workloadId],
   );
   return rowCount === 1;
 }
 
-/** What a sender has proved: the token of a version, or the last part of the secret URL by its SHA-256. */
-export type WebhookProof = { version: number } | { urlSecretHash: Buffer };
-
 /**
- * A guard for `acceptDeployment`: the webhook is enabled, and what was proved counts still when the deployment is
- * accepted. @throws Problem `invalid_webhook_token`
+ * What a sender has proved: the token of a version, or the last part of the secret URL by its SHA-256. Whether it counts
+ * is decided where something is accepted, with the app's row held; so whoever changes that takes this row, too.
  */
-export function webhookGuard(proof: WebhookProof): (client: ClientBase, workloadId: Id) => Promise<void> {
-  const byToken = 'version' in proof;
-  return async (client, workloadId) => {
-    const { rowCount } = await client.query({
-      name: byToken ? 'webhook-guard-by-token' : 'webhook-guard-by-url',
-      text: `SELECT 1 FROM webhooks WHERE workload_id = $1 AND enabled AND
-        ${byToken ? '(version = $2 OR (previous_version = $2 AND previous_until > clock_timestamp()))' : 'url_secret_hash = $2'}
-        FOR SHARE`,
-      values: [workloadId, byToken ? proof.version : proof.urlSecretHash],
-    });
-    if (rowCount !== 1) throw invalidWebhookToken();
-  };
-}
+export type WebhookProof = { version: number } | { urlSecretHash: Buffer };

@@ -2,12 +2,9 @@ import { newId, type Id } from '../domain/ids.ts';
 import type { Database } from '../db/pool.ts';
 import type { QueueName } from '../queues/catalogue.ts';
 
-/** For a statement that puts work into the outbox itself: tells the dispatcher of it, at the commit. */
-export const wakeDispatcherCall = `pg_notify('work', '')`;
-
 /** Tells the dispatcher, at the commit, that work is due. */
 export async function wakeDispatcher(database: Database): Promise<void> {
-  await database.query(`SELECT ${wakeDispatcherCall}`);
+  await database.query(`SELECT pg_notify('work', '')`);
 }
 
 /**

@@ -33,3 +33,16 @@ export function webhookParts({
     baseUrl: 'http://console.test',
   };
 }
+
+/** Has `work` done once, after a sender's proof and before what it sent is accepted. */
+export function beforeAccepting(pool: Pool, work: () => Promise<unknown>): void {
+  const query = pool.query.bind(pool) as (...args: unknown[]) => Promise<unknown>;
+  const intercepted = async (...args: unknown[]) => {
+    if ((args[0] as { name?: string }).name === 'accept-webhook-delivery') {
+      Object.assign(pool, { query });
+      await work();
+    }
+    return query(...args);
+  };
+  Object.assign(pool, { query: intercepted });
+}

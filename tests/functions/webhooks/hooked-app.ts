@@ -7,6 +7,8 @@ import { createHistoryRoutes } from '../../../functions/history/handler.ts';
 import { createWebhookRoutes } from '../../../functions/webhooks/handler.ts';
 import { createTokenStore } from '../../../functions/webhooks/token-store.ts';
 import type { Clock } from '../../../runtime/domain/clock.ts';
+import { acceptDeployment } from '../../../runtime/records/deployments.ts';
+import { projectGitSource } from '../../../runtime/records/git-sources.ts';
 import { projectWorkload } from '../../../runtime/records/workloads.ts';
 import type { WebhookRate } from '../../../functions/webhooks/rate-limit.ts';
 import { testApi, type Answer } from '../../support/api.ts';
@@ -21,6 +23,8 @@ const apps = '/api/v1/projects/shop/apps';
 
 export interface HookedAppOptions {
   image?: string;
+  /** Whether its image was deployed before, which `history` leaves out; default false. */
+  deployed?: boolean;
   /** The branch of the app's git source; without it the app runs images. */
   gitBranch?: string;
   /** Settings of its webhook. */
@@ -31,7 +35,7 @@ export interface HookedAppOptions {
 
 /** The app `api` of `shop-prod` with an enabled webhook, behind the routes that senders and people call. */
 export async function hookedApp(t: { teardown(end: () => unknown): void }, options: HookedAppOptions = {}) {
-  const { image = 'registry.test/shop/api:v1', gitBranch, webhook, clock, rate } = options;
+  const { image = 'registry.test/shop/api:v1', deployed = false, gitBranch, webhook, clock, rate } = options;
   const kube = fakeKube();
   seedShop(kube);
   const { pool, url } = await testDatabase(t);
@@ -49,15 +53,16 @@ export async function hookedApp(t: { teardown(end: () => unknown): void }, optio
   });
   const created = await api.call('POST', apps, { body: { name: 'api', image } });
   const workloadId = created.body.id as string;
-  if (gitBranch !== undefined) {
-    const git = { url: 'https://git.test/shop/api.git', branch: gitBranch };
-    const ref = { apiVersion: 'platform.svc/v1', kind: 'App', namespace: 'shop-prod', name: 'api' };
-    await kube.mergePatch(ref, { spec: { git } });
-  }
   await projectWorkload(pool, {
     ...{ id: workloadId, kind: 'App', environmentId, project: 'shop', environment: 'prod' },
     ...{ namespace: 'shop-prod', name: 'api', gated: false },
   });
+  // As the App controller does.
+  if (gitBranch !== undefined) {
+    await projectGitSource(pool, workloadId, { url: 'https://git.test/shop/api.git', branch: gitBranch });
+  } else if (deployed) {
+    await acceptDeployment(pool, { workloadId, trigger: 'manual', image });
+  }
   const call = (method: string, below = '', body?: unknown) =>
     api.call(method, `${apps}/api/webhook${below}`, body === undefined ? {} : { body });
   const enabled = (await call('PUT', '', webhook ?? {})).body;
@@ -65,7 +70,10 @@ export async function hookedApp(t: { teardown(end: () => unknown): void }, optio
   /** As a sender: without a session. */
   const send = (headers: Record<string, string>, body: unknown, below = ''): Promise<Answer> =>
     api.call('POST', `/api/v1/webhook/shop-prod/api${below}`, { body, headers: { authorization: '', ...headers } });
-  const history = async () => (await api.call('GET', `${apps}/api/history`)).body.items;
+  const history = async (): Promise<Json> => {
+    const { items } = (await api.call('GET', `${apps}/api/history`)).body;
+    return deployed ? items.slice(0, -1) : items;
+  };
   const deliveries = async () => (await call('GET', '/deliveries')).body.items;
   const token = enabled.token as string;
   return { kube, pool, url, api, parts, workloadId, call, send, history, deliveries, enabled, token, baseUrl };

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import t from 'tap';
+import { projectGitSource } from '../../../runtime/records/git-sources.ts';
 import { githubExamples, hexHmac, hookedApp, payload, type Json } from './hooked-app.ts';
 
 const asGithub = (token: string, event: string, text: string, delivery = 'd1') => ({
@@ -57,6 +58,7 @@ t.test('GitHub: a form with the payload is what it sends when nobody chose JSON'
 
 t.test('the container registry of GitHub: repository and tag have to fit, a bare colon is no tag', async (t) => {
   const { token, send, history } = await hookedApp(t, {
+    deployed: true,
     image: 'ghcr.io/codertocat/hello-world:v1',
     webhook: { tags: 'v*' },
   });
@@ -201,7 +203,7 @@ t.test('Bitbucket Cloud and Data Center', async (t) => {
 
 t.test('Harbor: the token in Authorization, both formats, and only what belongs to the app', async (t) => {
   const image = 'harbor.example.com/library/debian:v1.0';
-  const { token, send, history, deliveries } = await hookedApp(t, { image, webhook: { tags: 'v*' } });
+  const { token, send, history, deliveries } = await hookedApp(t, { deployed: true, image, webhook: { tags: 'v*' } });
   const text = payload('harbor-push');
   t.equal((await send({ authorization: 'wrong' }, text)).status, 401);
   t.equal((await send({ authorization: token }, text)).status, 202);
@@ -221,7 +223,10 @@ t.test('Harbor: the token in Authorization, both formats, and only what belongs 
 });
 
 t.test('Docker Hub and Quay: a secret URL, off until it is switched on, and gone when it is off again', async (t) => {
-  const { token, call, send, history, baseUrl } = await hookedApp(t, { image: 'svendowideit/testhook:1' });
+  const { token, call, send, history, baseUrl } = await hookedApp(t, {
+    deployed: true,
+    image: 'svendowideit/testhook:1',
+  });
   const text = payload('docker-hub-push');
   t.equal((await send({}, text, `/${token}`)).status, 401, 'the token is no secret of a URL');
   const shown = (await call('PATCH', '', { secretUrl: true })).body;
@@ -249,7 +254,11 @@ t.test('Docker Hub and Quay: a secret URL, off until it is switched on, and gone
 });
 
 t.test('Quay: of several tags the last that fits', async (t) => {
-  const { call, send, history } = await hookedApp(t, { image: 'quay.io/dgangaia/test:1', webhook: { tags: 'v*,r?' } });
+  const { call, send, history } = await hookedApp(t, {
+    deployed: true,
+    image: 'quay.io/dgangaia/test:1',
+    webhook: { tags: 'v*,r?' },
+  });
   const secret = (await call('PATCH', '', { secretUrl: true })).body.secretUrl.split('/').at(-1);
   for (const updated of [['latest', 'v1', 'v2', 'other'], { v3: 'abc' }]) {
     const text = payload('quay-push', (example) => (example.updated_tags = updated));
@@ -264,7 +273,7 @@ t.test('Quay: of several tags the last that fits', async (t) => {
 });
 
 t.test('pushes: the whole branch, marks to skip, apps that run images', async (t) => {
-  const { token, send, history, call, kube } = await hookedApp(t, { gitBranch: 'feature/a/b' });
+  const { token, send, history, call, pool, workloadId } = await hookedApp(t, { gitBranch: 'feature/a/b' });
   let count = 0;
   const push = async (change: (example: Json) => void) => {
     const example = githubExamples('push').find(({ ref }) => ref === 'refs/heads/master');
@@ -301,10 +310,7 @@ t.test('pushes: the whole branch, marks to skip, apps that run images', async (t
   );
   t.equal(evil.status, 422, 'a commit is a hash');
 
-  await kube.mergePatch(
-    { apiVersion: 'platform.svc/v1', kind: 'App', namespace: 'shop-prod', name: 'api' },
-    { spec: { git: null } },
-  );
+  await projectGitSource(pool, workloadId, undefined);
   t.match((await to('refs/heads/any')).body, {
     status: 'skipped',
     reason: /^The app runs an image, so a push deploys/,

@@ -14,7 +14,7 @@ import { fakeKube } from '../../support/fake-kube.ts';
 import { silentLog } from '../../support/log.ts';
 import { environmentId, seedShop } from '../../support/objects.ts';
 import { testDatabase } from '../../support/postgres.ts';
-import { webhookParts } from '../../support/webhooks.ts';
+import { beforeAccepting, webhookParts } from '../../support/webhooks.ts';
 
 const apps = '/api/v1/projects/shop/apps';
 const baseUrl = 'http://console.test';
@@ -216,11 +216,9 @@ t.test('204: a disabled webhook accepts nothing, and its token stays dead when i
 });
 
 t.test('a webhook disabled between proof and acceptance accepts nothing', async (t) => {
-  const { kube, pool, enable, deploy, count } = await service(t);
+  const { pool, enable, deploy, count } = await service(t);
   const { token } = (await enable()).body;
-  kube.intercept = async ({ verb, kind }) => {
-    if (verb === 'get' && kind === 'Secret') await pool.query('UPDATE webhooks SET enabled = false');
-  };
+  beforeAccepting(pool, () => pool.query('UPDATE webhooks SET enabled = false'));
   const answer = await deploy({ 'x-svc-token': token });
   t.equal(answer.status, 401);
   t.same(answer.body, refusal);
