@@ -258,7 +258,7 @@ export async function rollbackTarget(database: Database, workloadId: Id, revisio
 
 /**
  * What a restart of the app deploys again: the newest deployment that was neither superseded nor cancelled. One that
- * failed counts, since a missing variable may be why. Holds the app's row, so that it stays the newest until the caller's
+ * failed counts, since a missing variable may be why, unless the app went back from it: then it is what that brought back. Holds the app's row, so that it stays the newest until the caller's
  * transaction ends. @throws Problem `not_ready` before the first
  */
 export async function restartTarget(

@@ -6,6 +6,7 @@ import {
   acceptDeployment,
   getDeployment,
   listDeployments,
+  restartTarget,
   rollbackTarget,
   startDeployment,
   succeedDeployment,
@@ -158,4 +159,17 @@ t.test('whoever cancels ends it, and undoes what may have been begun', async (t)
   });
   t.match(await getDeployment(pool, running), { state: 'cancelled', rolledBackTo: 2 });
   await t.rejects(cancelDeployment(pool, newId(), 'ann@svc.local'), { code: 'not_found' });
+});
+
+t.test('a restart deploys what failed once more; after the return from it, the good image', async (t) => {
+  const { pool, workloadId, start, succeed, newest } = await world(t);
+  const target = () => transaction(pool, (client) => restartTarget(client, workloadId));
+  await succeed('one');
+  const broken = await start('two');
+  await failDeployment(pool, broken, 'A variable is missing.', { applied: true, goBack: false });
+  t.match(await target(), { image: 'two' }, 'nothing took the app back, and the variable may be there now');
+  const worse = await start('three');
+  await failDeployment(pool, worse, 'It crashes.', { applied: true, goBack: true });
+  t.match(await newest(), { automatic: true, image: 'one' });
+  t.match(await target(), { image: 'one', digest: 'sha256:one' });
 });
