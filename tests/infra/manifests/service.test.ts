@@ -1,0 +1,50 @@
+import t from 'tap';
+import { serviceAddress, serviceStatefulSet } from '../../../infra/manifests/service.ts';
+
+const id = '0190a0a0-0000-7000-8000-000000000001';
+const orders = { id, name: 'orders', namespace: 'shop-prod', storage: undefined, readySeconds: 5 };
+const selector = { app: 'orders', 'platform.svc/kind': 'Service', 'platform.svc/role': 'serve' };
+
+t.test('each server runs without rights, with its password in a file and its data on a claim', (t) => {
+  for (const [type, port, variable] of [
+    ['postgres', 5432, 'POSTGRES_PASSWORD_FILE'],
+    ['mysql', 3306, 'MARIADB_PASSWORD_FILE'],
+    ['redis', 6379, 'REDIS_PASSWORD_FILE'],
+  ] as const) {
+    const set = serviceStatefulSet({ ...orders, type, image: 'registry.test/server:1' });
+    t.match(set, {
+      metadata: { name: 'orders', namespace: 'shop-prod' },
+      spec: {
+        replicas: 1,
+        selector: { matchLabels: selector },
+        template: {
+          spec: {
+            automountServiceAccountToken: false,
+            enableServiceLinks: false,
+            securityContext: { runAsNonRoot: true, runAsUser: 10_001, fsGroup: 10_001 },
+            containers: [
+              {
+                image: 'registry.test/server:1',
+                env: [{ name: variable, value: '/etc/svc/credentials/password' }],
+                ports: [{ containerPort: port }],
+                readinessProbe: { periodSeconds: 5 },
+                securityContext: { readOnlyRootFilesystem: true, allowPrivilegeEscalation: false },
+                resources: { limits: { memory: String } },
+              },
+            ],
+          },
+        },
+        volumeClaimTemplates: [{ metadata: { name: 'data' }, spec: { resources: { requests: { storage: '1Gi' } } } }],
+      },
+    });
+    const { template } = set.spec as { template?: { spec: { volumes: object[] } } };
+    t.match(template?.spec.volumes.at(-1), {
+      secret: { secretName: 'service-orders-credentials', defaultMode: 0o440 },
+    });
+    t.match(serviceAddress({ ...orders, type }), {
+      metadata: { name: 'orders' },
+      spec: { selector, ports: [{ port }] },
+    });
+  }
+  t.end();
+});
