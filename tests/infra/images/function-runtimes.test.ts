@@ -278,7 +278,6 @@ table['a body over 32 MiB is refused with 413, and the connection goes on'] = as
   t.match(json(declared), { code: 'body_too_large', requestId: String });
   const chunked = await callFunction(running, { body, agent, headers: { 'transfer-encoding': 'chunked' } });
   t.equal(chunked.status, 413, 'without a declared length, too');
-  t.equal((await callFunction(running, { body })).status, 413, 'and to a client that will not send another request');
   const largest = await callFunction(running, { body: body.subarray(1), agent });
   t.equal(largest.body.toString(), String(32 * mebibyte), 'exactly the limit is allowed');
 };
