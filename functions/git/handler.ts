@@ -17,7 +17,7 @@ import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
 import { resolveEnvironment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { findBuildLog } from '../../runtime/records/build-logs.ts';
-import { findGitSource, hastenPoll } from '../../runtime/records/git-sources.ts';
+import { findGitSource, hastenPoll, projectGitSource } from '../../runtime/records/git-sources.ts';
 import {
   buildGitSchema,
   buildLogSchema,
@@ -76,6 +76,8 @@ export function createGitRoutes({ kube, pool, baseUrl }: GitDependencies): Route
         checkGivenSource(request.body);
         const { environment, app } = await findLivingApp(kube, request);
         const changed = await setGitSource(kube, app, request.body);
+        // Webhooks are judged by it from this answer on, and not only once the controller has seen the change.
+        await projectGitSource(pool, workloadIdOf(app), changed.spec.git);
         await hastenPoll(pool, workloadIdOf(app));
         audit(request, environment.namespace, 'git.set', { ...changed.spec.git });
         return { status: 200, body: await view(changed) };
@@ -103,6 +105,7 @@ export function createGitRoutes({ kube, pool, baseUrl }: GitDependencies): Route
       async handle(request) {
         const { environment, app } = await findApp(kube, request);
         await removeGitSource(kube, app);
+        await projectGitSource(pool, workloadIdOf(app), undefined);
         audit(request, environment.namespace, 'git.remove');
         return { status: 204 };
       },

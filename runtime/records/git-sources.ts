@@ -25,7 +25,7 @@ export interface GitSourceState extends GitSource {
 
 /**
  * Writes an app's git source as its object is now; what is not there any more is polled no longer. One that changed is
- * polled at once, as if it had never been. Repeating it is free.
+ * polled at once, as if it had never been. Repeating it is free; of an app that is not projected yet nothing is written.
  */
 export async function projectGitSource(pool: Pool, workloadId: Id, source: GitSource | undefined): Promise<void> {
   const values = [workloadId, source?.url, source?.branch, source?.path ?? null, source?.dockerfile ?? null];
@@ -41,13 +41,14 @@ export async function projectGitSource(pool: Pool, workloadId: Id, source: GitSo
       await finishWork(client, 'polling', [workloadId]);
       return;
     }
-    await client.query(
-      `INSERT INTO git_sources (workload_id, url, branch, path, dockerfile) VALUES ($1, $2, $3, $4, $5)
+    const written = await client.query(
+      `INSERT INTO git_sources (workload_id, url, branch, path, dockerfile)
+       SELECT id, $2, $3, $4, $5 FROM workloads WHERE id = $1
        ON CONFLICT (workload_id) DO UPDATE SET url = $2, branch = $3, path = $4, dockerfile = $5, commit = NULL,
          polled_at = NULL, error = NULL, failures = 0`,
       values,
     );
-    await renewWork(client, 'polling', workloadId);
+    if (written.rowCount === 1) await renewWork(client, 'polling', workloadId);
   });
 }
 

@@ -1,12 +1,13 @@
 import t from 'tap';
+import { node } from '../../infra/testcluster/settings.ts';
 import { codeFile } from '../support/code-file.ts';
 import { packageRegistry } from '../support/package-registry.ts';
 import { eventually, runningPlatform, testProject, uniqueName } from '../support/platform.ts';
 
 const platform = await runningPlatform();
 
-// The registry of the test listens on this machine only.
-const skip = platform.info.target === 'local' ? false : 'pods of a cluster do not reach the registry of the test';
+/** Where pods reach this machine. */
+const host = platform.info.target === 'cluster' ? node.address : '127.0.0.1';
 
 interface FunctionView {
   url: string;
@@ -14,43 +15,39 @@ interface FunctionView {
   message?: string;
 }
 
-t.test(
-  'a function gets its dependencies before its first start, from the registry that is set',
-  { skip },
-  async (t) => {
-    const registry = await packageRegistry(t);
-    registry.addNpm('greeting', '1.0.0', {
-      'package.json': '{"name":"greeting","version":"1.0.0"}',
-      'index.js': "module.exports = 'hello from a package';",
-    });
-    const configure = (packageRegistries: object | null) =>
-      platform.kubectl(
-        ...['patch', 'platformconfig', 'platform', '--type', 'merge'],
-        ...['-p', JSON.stringify({ spec: { packageRegistries } })],
-      );
-    t.equal((await configure({ npm: registry.npm })).code, 0);
-    t.teardown(() => configure(null));
-    const { flags } = await testProject(t, platform);
-    const file = codeFile(t, 'greet.js', "import greeting from 'greeting';\nexport const handler = () => greeting;");
-    const create = async (dependency: string) => {
-      const name = uniqueName('greet');
-      await platform.ok(['function', 'create', name, '--code-file', file, '--dependency', dependency, ...flags]);
-      return { name, show: () => platform.json<FunctionView>(['function', 'show', name, ...flags]) };
-    };
-
-    const good = await create('greeting@1.0.0');
-    const { url } = await good.show();
-    const answer = await eventually(
-      () => platform.request(url),
-      (reply) => reply.status !== 404,
+t.test('a function gets its dependencies before its first start, from the registry that is set', async (t) => {
+  const registry = await packageRegistry(t, host);
+  registry.addNpm('greeting', '1.0.0', {
+    'package.json': '{"name":"greeting","version":"1.0.0"}',
+    'index.js': "module.exports = 'hello from a package';",
+  });
+  const configure = (packageRegistries: object | null) =>
+    platform.kubectl(
+      ...['patch', 'platformconfig', 'platform', '--type', 'merge'],
+      ...['-p', JSON.stringify({ spec: { packageRegistries } })],
     );
-    t.equal(answer.status, 200);
-    t.equal(answer.body, 'hello from a package');
+  t.equal((await configure({ npm: registry.npm })).code, 0);
+  t.teardown(() => configure(null));
+  const { flags } = await testProject(t, platform);
+  const file = codeFile(t, 'greet.js', "import greeting from 'greeting';\nexport const handler = () => greeting;");
+  const create = async (dependency: string) => {
+    const name = uniqueName('greet');
+    await platform.ok(['function', 'create', name, '--code-file', file, '--dependency', dependency, ...flags]);
+    return { name, show: () => platform.json<FunctionView>(['function', 'show', name, ...flags]) };
+  };
 
-    const bad = await create('greeting@2.0.0');
-    const lost = await bad.show();
-    void platform.request(lost.url).catch(() => undefined);
-    const failed = await eventually(bad.show, ({ status }) => status === 'failed');
-    t.match(failed.message, /The dependencies cannot be installed: .*greeting@2\.0\.0/);
-  },
-);
+  const good = await create('greeting@1.0.0');
+  const { url } = await good.show();
+  const answer = await eventually(
+    () => platform.request(url),
+    (reply) => reply.status !== 404,
+  );
+  t.equal(answer.status, 200);
+  t.equal(answer.body, 'hello from a package');
+
+  const bad = await create('greeting@2.0.0');
+  const lost = await bad.show();
+  void platform.request(lost.url).catch(() => undefined);
+  const failed = await eventually(bad.show, ({ status }) => status === 'failed');
+  t.match(failed.message, /The dependencies cannot be installed: .*greeting@2\.0\.0/);
+});

@@ -20,11 +20,11 @@ export interface PackageRegistry {
   addPython(name: string, version: string, files: Files, kind?: 'wheel' | 'sdist'): void;
 }
 
-/** A small registry of both kinds on 127.0.0.1, in a folder of the test; it ends with the test. */
-export async function packageRegistry(t: {
-  teardown(end: () => unknown): void;
-  testdir(): string;
-}): Promise<PackageRegistry> {
+/** A small registry of both kinds at an address of this machine, in a folder of the test; it ends with the test. */
+export async function packageRegistry(
+  t: { teardown(end: () => unknown): void; testdir(): string },
+  host = '127.0.0.1',
+): Promise<PackageRegistry> {
   const folder = t.testdir();
   const served = new Map<string, { type: string; body: Buffer | string }>();
   const asked: string[] = [];
@@ -35,14 +35,14 @@ export async function packageRegistry(t: {
     response.writeHead(found ? 200 : 404, { 'content-type': found?.type ?? 'application/json' });
     response.end(found?.body ?? '{"error":"not found"}');
   });
-  server.listen(0, '127.0.0.1');
+  server.listen(0, host);
   await once(server, 'listening');
   t.teardown(() => {
     server.close();
     server.closeAllConnections();
   });
   const bound = server.address();
-  const base = `http://127.0.0.1:${typeof bound === 'object' && bound ? bound.port : 0}`;
+  const base = `http://${host}:${typeof bound === 'object' && bound ? bound.port : 0}`;
 
   const write = (root: string, files: Files) => {
     for (const [path, content] of Object.entries(files)) {

@@ -9,6 +9,7 @@ import type { Secret } from '../../../runtime/host/owned-secret.ts';
 import { acceptDeployment, endDeployment, startBuild } from '../../../runtime/records/deployments.ts';
 import { saveBuildLog } from '../../../runtime/records/build-logs.ts';
 import { projectGitSource, recordPollFailure } from '../../../runtime/records/git-sources.ts';
+import { findReceiver } from '../../../runtime/records/webhooks.ts';
 import { projectWorkload } from '../../../runtime/records/workloads.ts';
 import { testApi } from '../../support/api.ts';
 import { fakeClock } from '../../support/clock.ts';
@@ -75,6 +76,18 @@ t.test('a source is set, shown without its credentials, and removed with them', 
   t.match((await api.call('GET', path)).body, { configured: false });
   const update = await api.call('PATCH', `${apps}/api`, { body: { image: 'r.test/api:2' } });
   t.equal(update.status, 202, 'images are accepted again');
+});
+
+t.test('webhooks are judged by the source from its answer on, whatever the controller has seen', async (t) => {
+  const { pool, api, project, create, set } = await rig(t);
+  await create({ image: 'r.test/api:1' });
+  await project();
+  const judgedBy = async () => (await findReceiver(pool, 'shop-prod', 'api'))?.gitBranch;
+  t.equal(await judgedBy(), null);
+  await set({ url, branch: 'release' });
+  t.equal(await judgedBy(), 'release');
+  t.equal((await api.call('DELETE', path)).status, 204);
+  t.equal(await judgedBy(), null);
 });
 
 t.test('credentials stay with their server, and go when they are told to', async (t) => {

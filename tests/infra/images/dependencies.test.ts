@@ -157,7 +157,9 @@ for (const { runtime, command, available, registry: variables, fill, code, lost,
       t.same(readdirSync(join(root, 'lost')), []);
     });
 
-    await t.test('what would have to be run to be installed is refused', { skip: name === 'node' }, async (t) => {
+    // npm leaves scripts out, pip has to refuse what needs them.
+    if (name === 'node') return;
+    await t.test('what would have to be run to be installed is refused', async (t) => {
       const { exit, said } = await install('risky', ['risky@1.0.0']);
       t.equal(exit, 1);
       t.match(said, refused);
