@@ -90,7 +90,8 @@ export async function printLogs(
 ): Promise<void> {
   const place = placeOf(context, flags);
   const query = { ...place.query, run: flags.run, tail: flags.tail };
-  const logs = await place.api.call('GET', place.path(collection, workload, 'logs'), runLogs, { query });
+  const path = place.path(collection, workload, collection === 'jobs' ? 'logs' : 'run-logs');
+  const logs = await place.api.call('GET', path, runLogs, { query });
   const several = logs.pods.length > 1;
   for (const [index, { name, log }] of logs.pods.entries()) {
     if (several) context.say(`attempt ${index + 1}, pod ${name}`);

@@ -1,10 +1,13 @@
+import { functionView } from '../../runtime/contracts/api/functions.ts';
 import { runAccepted } from '../../runtime/contracts/api/runs.ts';
 import { nextRunsView, presetsView } from '../../runtime/contracts/api/schedules.ts';
 import { command } from '../command.ts';
 import { apiFlags, scopeFlags } from '../common-flags.ts';
-import { amount, text } from '../flags.ts';
+import { usageFailure } from '../failure.ts';
+import { text } from '../flags.ts';
+import { lineFlags, printLines } from '../log-lines.ts';
 import { table } from '../output.ts';
-import { placeOf } from '../place.ts';
+import { placeOf, type Place } from '../place.ts';
 import { printLogs, printRuns, shownRun, waitForRun } from '../runs.ts';
 import { waitFlags } from '../wait.ts';
 
@@ -41,15 +44,40 @@ export const runsCommand = command({
 export const logsCommand = command({
   name: 'logs',
   args: ['function'],
-  description: 'Show what the newest run of a cron function printed, or another one.',
+  description:
+    'Show what the pods of a function printed, as far back as they are kept; of a cron function, what a run printed.',
   flags: {
-    run: text('<run>', 'name of the run (default: the newest)'),
-    tail: amount('<lines>', 'lines from the end (default 1000)', { min: 1, max: 10_000 }),
+    ...lineFlags,
+    run: text('<run>', 'of a cron function: name of the run (default: the newest, unless -f or --since is given)'),
     ...scopeFlags,
   },
-  examples: ['svc function logs nightly', 'svc function logs nightly --run nightly-29384750 --tail 50'],
-  run: ({ context, args, flags }) => printLogs(context, flags, 'functions', args.function),
+  examples: [
+    'svc function logs hello',
+    'svc function logs hello -f --since 15m',
+    'svc function logs nightly --run nightly-29384750 --tail 50',
+  ],
+  async run({ context, args, flags }) {
+    const { follow, since, previous, run } = flags;
+    const place = placeOf(context, flags);
+    const ranged = follow || since !== undefined || previous;
+    if (ranged && run !== undefined) throw usageFailure('Give --run, or -f, --since and --previous.');
+    if (run !== undefined || (!ranged && (await isCron(place, args.function)))) {
+      await printLogs(context, flags, 'functions', args.function);
+      return;
+    }
+    // The range that people look at first (spec.md §8).
+    const range = { ...flags, since: since ?? (follow || previous ? undefined : 3_600) };
+    await printLines(context, range, place, {
+      path: place.path('functions', args.function, 'logs'),
+      workload: args.function,
+    });
+  },
 });
+
+async function isCron(place: Place, name: string): Promise<boolean> {
+  const found = await place.api.call('GET', place.path('functions', name), functionView, { query: place.query });
+  return found.trigger === 'cron';
+}
 
 export const scheduleCommand = command({
   name: 'schedule',

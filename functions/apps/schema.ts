@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { logLines, logLinesQuery } from '../../runtime/contracts/api/logs.ts';
 import {
   appCreate,
-  appLogs,
   appUpdate,
   appView,
   deploymentAccepted,
@@ -72,20 +72,8 @@ export const restoreSecretSchema = { params: secret, query: environmentQuery, re
 export const deleteSecretSchema = { params: secret, query: environmentQuery, replies: { 204: null } } as const;
 export const restartSchema = { params: app, query: environmentQuery, replies: { 202: deploymentAccepted } } as const;
 
-/** A switch in a query: on when it says `true`. */
-const flag = z
-  .enum(['true', 'false'])
-  .default('false')
-  .transform((word) => word === 'true');
-
 export const appLogsSchema = {
   params: app,
-  query: environmentQuery.extend({
-    follow: flag,
-    previous: flag,
-    tail: z.coerce.number().int().min(1).max(10_000).default(1000),
-    sinceSeconds: z.coerce.number().int().min(1).max(31_536_000).optional(),
-    sinceTime: z.iso.datetime().optional(),
-  }),
-  replies: { 200: appLogs },
+  query: environmentQuery.extend(logLinesQuery.shape),
+  replies: { 200: logLines },
 } as const;

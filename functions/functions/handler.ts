@@ -15,6 +15,7 @@ import { environmentsOf, resolveEnvironment, type Environment } from '../../runt
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { changedSpec, changeFunction, checkHostHolder } from './change.ts';
 import { specOf } from './check.ts';
+import { logRoutes } from './logs.ts';
 import { runRoutes } from './runs.ts';
 import {
   createFunctionSchema,
@@ -172,5 +173,6 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
       },
     }),
     ...runRoutes(dependencies),
+    ...logRoutes(dependencies),
   ];
 }

@@ -11,7 +11,7 @@ import { runPageKey } from '../../runtime/host/run-views.ts';
 import { getLivingWorkload, getWorkload, workloadIdOf } from '../../runtime/host/workload-objects.ts';
 import { resolveEnvironment, type Environment } from '../../runtime/kube/environments.ts';
 import type { FunctionDependencies } from './handler.ts';
-import { functionLogsSchema, getRunSchema, listRunsSchema, testRunSchema } from './schema.ts';
+import { functionRunLogsSchema, getRunSchema, listRunsSchema, testRunSchema } from './schema.ts';
 import { functionRuns } from './view.ts';
 
 const tag = 'functions';
@@ -70,9 +70,9 @@ export function runRoutes({ kube, clock, baseUrl }: Omit<FunctionDependencies, '
       },
     }),
     route({
-      ...functionLogsSchema,
+      ...functionRunLogsSchema,
       method: 'GET',
-      path: `${path}/logs`,
+      path: `${path}/run-logs`,
       access: { project: 'viewer' },
       tag,
       summary: 'Shows what a run of a cron function printed: the newest one, or the one that is named.',

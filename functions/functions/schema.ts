@@ -6,6 +6,7 @@ import {
   functionUpdate,
   functionView,
 } from '../../runtime/contracts/api/functions.ts';
+import { logLines, logLinesQuery } from '../../runtime/contracts/api/logs.ts';
 import { logsQuery, runAccepted, runLogs } from '../../runtime/contracts/api/runs.ts';
 
 const project = z.object({ project: z.string().max(100) });
@@ -46,8 +47,13 @@ export const getRunSchema = {
   query: environmentQuery,
   replies: { 200: functionRunView },
 } as const;
-export const functionLogsSchema = {
+export const functionRunLogsSchema = {
   params: one,
   query: environmentQuery.extend(logsQuery.shape),
   replies: { 200: runLogs },
+} as const;
+export const functionLogsSchema = {
+  params: one,
+  query: environmentQuery.extend(logLinesQuery.shape),
+  replies: { 200: logLines },
 } as const;

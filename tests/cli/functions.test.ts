@@ -99,7 +99,7 @@ t.test('function test waits for the end of the run, and ends with it', async (t)
     [`POST ${functions}/nightly/test-runs`]: { status: 202, body: accepted },
     [at]: sequence({ body: { ...run, status: 'running' } }, { body: run }),
     [`GET ${functions}/nightly/runs`]: { body: { items: [run] } },
-    [`GET ${functions}/nightly/logs`]: { body: { run: run.name, pods: [{ name: 'p', log: 'done\n' }] } },
+    [`GET ${functions}/nightly/run-logs`]: { body: { run: run.name, pods: [{ name: 'p', log: 'done\n' }] } },
   });
   const ran = await cli.run(['function', 'test', 'nightly']);
   t.match(ran, { code: 0, stderr: `${run.name}: running\n`, stdout: /Status: +succeeded\nTrigger: +test/ });
@@ -124,4 +124,21 @@ t.test('function schedule shows the next times of one, or some to choose from', 
   t.match(ran, { code: 0, stdout: '2026-11-22T01:00:00.000Z\n' });
   t.same(cli.seen[0]?.query, { schedule: '0 2 * * *', timeZone: 'Europe/Berlin' });
   t.match((await cli.run(['function', 'schedule'])).stdout, /0 \* \* \* \* +hourly/);
+});
+
+t.test('function logs: lines of the last hour, or since and on; of a cron function a run', async (t) => {
+  const lines = { items: [{ pod: 'p1', time: '2026-11-21T12:00:00.000000000Z', line: 'hi' }] };
+  const cli = await world(t, {
+    [`GET ${functions}/hello`]: { body: hello },
+    [`GET ${functions}/nightly`]: { body: nightly },
+    [`GET ${functions}/hello/logs`]: { body: lines },
+    [`GET ${functions}/nightly/logs`]: { body: lines },
+    [`GET ${functions}/nightly/run-logs`]: { body: { run: run.name, pods: [{ name: 'p', log: 'done\n' }] } },
+  });
+  t.match(await cli.run(['function', 'logs', 'hello']), { code: 0, stdout: 'hi\n' });
+  t.match(cli.seen.at(-1), { query: { sinceSeconds: '3600' } });
+  t.match(await cli.run(['function', 'logs', 'nightly']), { code: 0, stdout: 'done\n' });
+  t.match(await cli.run(['function', 'logs', 'nightly', '--since', '7d', '--tail', '5']), { code: 0, stdout: 'hi\n' });
+  t.match(cli.seen.at(-1), { query: { sinceSeconds: '604800', tail: '5' } });
+  t.match(await cli.run(['function', 'logs', 'nightly', '-f', '--run', run.name]), { code: 2 });
 });

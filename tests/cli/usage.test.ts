@@ -15,7 +15,7 @@ t.test('help goes to stdout, on every level, with examples', async (t) => {
   t.match((await run(['app', 'gate', '--help'])).stdout, /svc app gate <command>/);
   const create = await run(['app', 'create', 'api', '--help']);
   t.match(create.stdout, /svc app create <app> \[options\]/);
-  t.match(create.stdout, /--image <image> +.*\(required\)/);
+  t.match(create.stdout, /--image <image> +image with registry/);
   t.match(create.stdout, /--no-wait/);
   t.match(create.stdout, /\$ svc app create api --image/);
   t.notMatch((await run(['install', '--help'])).stdout, 'failpoints');
@@ -36,7 +36,7 @@ t.test('what was typed wrongly ends with 2, says what was meant, and sends nothi
     [['app', 'list', '--no-wait'], /no option --no-wait/],
     [['app', 'show'], /<app> is missing.*\n.*svc app show <app>/],
     [['app', 'show', 'a', 'b'], /"b" is one word too many/],
-    [['app', 'create', 'api'], /--image <image> is required/],
+    [['app', 'create', 'api'], /Give --image <image> or --git <url>/],
     [['app', 'create', 'api', '--image'], /--image needs a value/],
     [['app', 'create', 'api', '--image', '--port', '1'], /--image needs a value/],
     [['app', 'create', 'api', '--image', 'a:1', '--image', 'b:1'], /--image is given 2 times/],

@@ -161,11 +161,3 @@ export const deploymentLogs = z.object({
   /** `log` is absent before the container has started. */
   pods: z.array(z.object({ name: z.string(), log: z.string().optional() })),
 });
-
-/** One line of `GET /api/v1/projects/{p}/apps/{a}/logs`; with `follow` each is one line of the answer. */
-export const logLine = z.object({ pod: z.string(), time: z.string(), line: z.string() });
-
-export type LogLineView = z.infer<typeof logLine>;
-
-/** The answer without `follow`, by time. */
-export const appLogs = z.object({ items: z.array(logLine) });

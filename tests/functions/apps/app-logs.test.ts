@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import t, { type Test } from 'tap';
 import { logRoutes } from '../../../functions/apps/logs.ts';
-import type { LogLineView } from '../../../runtime/contracts/api/apps.ts';
+import type { LogLineView } from '../../../runtime/contracts/api/logs.ts';
 import { systemClock } from '../../../runtime/domain/clock.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { podLabels, workloadLabels } from '../../../runtime/domain/labels.ts';

@@ -111,7 +111,7 @@ t.test('422: a function that requests call has no runs', async (t) => {
   for (const [method, below] of [
     ['POST', 'test-runs'],
     ['GET', 'runs'],
-    ['GET', 'logs'],
+    ['GET', 'run-logs'],
   ] as const) {
     const answer = await api.call(method, `${path}/nightly/${below}`);
     t.match(answer, { status: 422, body: { message: /only cron functions have runs/ } }, below);
@@ -123,12 +123,12 @@ t.test('422: a function that requests call has no runs', async (t) => {
 t.test('the logs of a run are those of its pod', async (t) => {
   const { api, create, resource, kube } = await service(t);
   await create();
-  t.match(await api.call('GET', `${path}/nightly/logs`), {
+  t.match(await api.call('GET', `${path}/nightly/run-logs`), {
     status: 404,
     body: { message: /svc function test nightly/ },
   });
   const { body } = await api.call('POST', `${path}/nightly/test-runs`);
-  t.same((await api.call('GET', `${path}/nightly/logs`)).body, { run: body.id, pods: [] });
+  t.same((await api.call('GET', `${path}/nightly/run-logs`)).body, { run: body.id, pods: [] });
   const labels = {
     'platform.svc/id': resource().metadata.labels?.['platform.svc/id'] ?? '',
     'batch.kubernetes.io/job-name': String(body.id),
@@ -142,7 +142,34 @@ t.test('the logs of a run are those of its pod', async (t) => {
     asked.push(url);
     return 'done\n';
   };
-  const answer = await api.call('GET', `${path}/nightly/logs?tail=7`);
+  const answer = await api.call('GET', `${path}/nightly/run-logs?tail=7`);
   t.same(answer.body, { run: body.id, pods: [{ name: 'p1', log: 'done\n' }] });
   t.match(asked, [/pods\/p1\/log\?container=function&tailLines=7&/]);
+});
+
+t.test('the logs of a function are those of all its pods, by time', async (t) => {
+  const { api, create, resource, kube } = await service(t);
+  await create();
+  const id = resource().metadata.labels?.['platform.svc/id'] ?? '';
+  for (const [name, role] of [
+    ['p1', 'serve'],
+    ['p2', 'test'],
+  ] as const) {
+    const labels = { 'platform.svc/id': id, 'platform.svc/role': role };
+    kube.seed({
+      ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'shop-prod', labels } },
+      spec: { containers: [] },
+    });
+  }
+  const asked: string[] = [];
+  kube.text = async (url) => {
+    asked.push(url);
+    return `2026-11-22T03:00:0${url.includes('p1') ? 2 : 1}Z ${url.includes('p1') ? 'late' : 'early'}\n`;
+  };
+  const { body } = await api.call('GET', `${path}/nightly/logs?tail=7`);
+  t.match(body.items, [
+    { pod: 'p2', line: 'early' },
+    { pod: 'p1', line: 'late' },
+  ]);
+  t.match(asked[0], /container=function&timestamps=true&tailLines=7/);
 });

@@ -1,0 +1,97 @@
+import { logLine, logLines, type LogLineView } from '../runtime/contracts/api/logs.ts';
+import type { Context } from './context.ts';
+import { Failure, usageFailure } from './failure.ts';
+import { amount, duration, toggle, type FlagValues } from './flags.ts';
+import type { OutputFormat } from './output.ts';
+import type { Place } from './place.ts';
+
+/** Between two tries to get the stream back, in ms: from the first to the last. */
+const pauseMs = 500;
+const pauseMaxMs = 10_000;
+const overlapMs = 5_000;
+
+/** Which lines of a workload's pods. */
+export const lineFlags = {
+  follow: toggle('go on until Ctrl-C', { short: 'f' }),
+  since: duration('<duration>', 'not older than this, such as 15m, 6h or 7d'),
+  tail: amount('<lines>', 'lines from the end, of each pod (default 1000; with -f 100)', { min: 1, max: 10_000 }),
+  previous: toggle("of each container's life before this one"),
+};
+
+/** Prints what the pods of a workload printed; with `follow` until Ctrl-C. @throws Failure */
+export async function printLines(
+  context: Context,
+  flags: FlagValues<typeof lineFlags> & { output: OutputFormat | undefined },
+  place: Place,
+  { path, workload }: { path: string; workload: string },
+): Promise<void> {
+  const { follow, previous, since: sinceSeconds, output } = flags;
+  if (follow && previous) throw usageFailure('Give -f or --previous: what has ended prints no more.');
+  if (follow && output === 'yaml') throw usageFailure('With -f give -o json: an object for each line.');
+  if (follow) {
+    const query = { ...place.query, follow: 'true', tail: flags.tail ?? 100, sinceSeconds };
+    await followLogs(context, place, path, query, output);
+    return;
+  }
+  const query = { ...place.query, tail: flags.tail, sinceSeconds, ...(previous && { previous: 'true' }) };
+  const { items } = await place.api.call('GET', path, logLines, { query });
+  const pods = [...new Set(items.map(({ pod }) => pod))];
+  if (items.length === 0) context.say(`there is no such log of ${workload}`);
+  const table = items.map((one) => (pods.length > 1 ? prefixed(one) : one.line)).join('\n');
+  context.print({ data: items, table, names: pods }, output);
+}
+
+function prefixed({ pod, line }: LogLineView): string {
+  return `${pod} | ${line}`;
+}
+
+type Query = Record<string, string | number | undefined>;
+
+/**
+ * Prints lines as they come, for ever. A stream that ends or is cut is asked for again, from where it was: the API may be
+ * replaced meanwhile, a proxy may lose its patience. @throws Failure when the API refuses
+ */
+async function followLogs(
+  { clock, say, stdout }: Context,
+  { api }: Place,
+  path: string,
+  asked: Query,
+  output: OutputFormat | undefined,
+): Promise<void> {
+  const last = new Map<string, string>();
+  let newest = '';
+  let failures = 0;
+  for (;;) {
+    const query =
+      newest === '' ? asked : { ...asked, sinceSeconds: undefined, sinceTime: before(newest), tail: 10_000 };
+    try {
+      for await (const text of api.lines(path, query)) {
+        failures = 0;
+        const parsed = logLine.safeParse(text === '' ? undefined : JSON.parse(text));
+        if (!parsed.success) continue;
+        const { pod, time } = parsed.data;
+        if (time !== '' && time <= (last.get(pod) ?? '')) continue;
+        last.set(pod, time);
+        if (time > newest) newest = time;
+        const line = output === 'json' ? JSON.stringify(parsed.data) : output === 'name' ? pod : prefixed(parsed.data);
+        stdout.write(`${line}\n`);
+      }
+    } catch (error) {
+      if (!isPassing(error)) throw error;
+      failures += 1;
+      if (failures === 1) say('the log was interrupted; asking for it again');
+    }
+    await clock.sleep(Math.min(pauseMaxMs, pauseMs * 2 ** Math.max(0, failures - 1)));
+  }
+}
+
+/** A little before a time: the lines of several pods, on nodes with clocks of their own, may have overtaken each other. */
+function before(time: string): string {
+  return new Date(Date.parse(time) - overlapMs).toISOString();
+}
+
+function isPassing(error: unknown): boolean {
+  if (!(error instanceof Failure)) return false;
+  const { code } = error;
+  return code === 'unreachable' || code === 'unavailable' || (code?.startsWith('http_5') ?? false);
+}
