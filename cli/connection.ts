@@ -22,12 +22,12 @@ export const lookupHost: LookupFunction = (host, options, callback) => {
   else callback(null, '127.0.0.1', 4);
 };
 
-/** Connections to the management API; close it when the command ends. */
-export function createConnections(): Agent {
+/** Connections that wait so long for an answer, 0 for ever; close it when the command ends. */
+export function createConnections(timeoutMs = answerTimeoutMs): Agent {
   return new Agent({
     connect: { lookup: lookupHost, timeout: connectTimeoutMs },
-    headersTimeout: answerTimeoutMs,
-    bodyTimeout: answerTimeoutMs,
+    headersTimeout: timeoutMs,
+    bodyTimeout: timeoutMs,
   });
 }
 

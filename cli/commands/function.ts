@@ -18,6 +18,8 @@ import { placeOf, type Place } from '../place.ts';
 import { removeAll } from '../removal.ts';
 import { waitFlags, waitFor, type WaitFlags } from '../wait.ts';
 import { messageColumn } from '../workload-message.ts';
+import { invokeCommand } from './function-invoke.ts';
+import { runCommand } from './function-local.ts';
 import { logsCommand, runsCommand, scheduleCommand, testCommand } from './function-run.ts';
 
 const servingFields = ({ readyReplicas, replicas, idleTimeoutSeconds, ...limits }: FunctionView): Field[] => [
@@ -284,5 +286,8 @@ const remove = command({
 export const functionGroup: Group = {
   name: 'function',
   description: 'Functions: code that runs on requests or on a schedule, and costs nothing between them.',
-  commands: [create, update, list, show, testCommand, runsCommand, logsCommand, scheduleCommand, remove],
+  commands: [
+    ...[create, update, list, show, invokeCommand, runCommand],
+    ...[testCommand, runsCommand, logsCommand, scheduleCommand, remove],
+  ],
 };

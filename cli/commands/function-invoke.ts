@@ -1,0 +1,112 @@
+import { readFileSync } from 'node:fs';
+import { text as textOf } from 'node:stream/consumers';
+import { request } from 'undici';
+import { functionView } from '../../runtime/contracts/api/functions.ts';
+import { command } from '../command.ts';
+import { scopeFlags } from '../common-flags.ts';
+import { connectionFault, createConnections } from '../connection.ts';
+import type { Context } from '../context.ts';
+import { Failure, usageFailure } from '../failure.ts';
+import { text, texts } from '../flags.ts';
+import { placeOf } from '../place.ts';
+
+const methodShape = /^[A-Z]{1,20}$/;
+const headerShape = /^([\w!#$%&'*+.^`|~-]+):\s*(.*)$/;
+
+export const invokeCommand = command({
+  name: 'invoke',
+  args: ['function'],
+  description: "Send a request to a function's URL: its answer goes to stdout, its status and time to stderr.",
+  flags: {
+    data: text('<data>', 'body; @<file> reads it from a file, - from standard input'),
+    method: text('<method>', 'default GET, with --data POST'),
+    path: text('<path>', 'path and query (default /)'),
+    header: texts('<name: value>', 'header, such as a content type (default JSON or text, as --data is)'),
+    ...scopeFlags,
+  },
+  examples: [
+    'svc function invoke hello',
+    `svc function invoke hello --data '{"name": "Ada"}'`,
+    'svc function invoke hello --method PUT --path "/items/7?dry=1" --data @item.json --header "x-trace: 1"',
+  ],
+  async run({ context, args, flags }) {
+    const body = flags.data === undefined ? undefined : await readData(context, flags.data);
+    const method = (flags.method ?? (body === undefined ? 'GET' : 'POST')).toUpperCase();
+    if (!methodShape.test(method)) throw usageFailure(`--method takes a method such as PUT; not "${flags.method}".`);
+    const headers = { ...(body !== undefined && { 'content-type': kindOf(body) }), ...parseHeaders(flags.header) };
+    const place = placeOf(context, flags);
+    const found = await place.api.call('GET', place.path('functions', args.function), functionView, {
+      query: place.query,
+    });
+    if (found.url === undefined) {
+      throw new Failure(`Function "${args.function}" has the trigger ${found.trigger}, and no URL.`, {
+        code: 'invalid_value',
+        hint: `svc function test ${args.function} ${place.flags}`,
+      });
+    }
+    const url = new URL(flags.path ?? '/', found.url);
+    if (url.origin !== new URL(found.url).origin) throw usageFailure('--path takes a path, such as /items?page=2.');
+
+    // The platform says when a function takes too long, and how long that may be is the function's own setting.
+    const dispatcher = createConnections(0);
+    const begun = performance.now();
+    try {
+      const answer = await request(url, { dispatcher, method, headers, ...(body !== undefined && { body }) });
+      const took = Math.round(performance.now() - begun);
+      const cold = answer.headers['x-svc-cold-start'] === 'true' ? ', a cold start' : '';
+      context.say(`${answer.statusCode} after ${took} ms${cold}`);
+      const { statusCode: status, headers: fields } = answer;
+      if (flags.output === undefined) {
+        for await (const chunk of answer.body) context.stdout.write(chunk);
+        if (context.stdout.isTTY) context.stdout.write('\n');
+      } else {
+        const content = await textOf(answer.body);
+        context.print({ data: { status, headers: fields, body: content }, table: content, names: [] }, flags.output);
+      }
+      if (status >= 400) {
+        throw new Failure(`The answer is ${status}.`, {
+          code: `http_${status}`,
+          hint: `svc function logs ${args.function} ${place.flags}`,
+        });
+      }
+    } catch (error) {
+      const fault = connectionFault(error);
+      if (fault === undefined) throw error;
+      throw new Failure(`${url.origin} cannot be reached: ${fault}.`, { code: 'unreachable', cause: error });
+    } finally {
+      await dispatcher.destroy();
+    }
+  },
+});
+
+async function readData(context: Context, data: string): Promise<string> {
+  if (data === '-') return textOf(context.stdin);
+  if (!data.startsWith('@')) return data;
+  try {
+    return readFileSync(data.slice(1), 'utf8');
+  } catch (error) {
+    throw usageFailure(`${data.slice(1)} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+function kindOf(body: string): string {
+  try {
+    JSON.parse(body);
+    return 'application/json';
+  } catch {
+    return 'text/plain; charset=utf-8';
+  }
+}
+
+/** @throws Failure (usage) */
+function parseHeaders(given: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    given.map((header) => {
+      const [, name, value] = headerShape.exec(header) ?? [];
+      if (name === undefined || value === undefined) {
+        throw usageFailure(`--header takes "<name>: <value>"; not "${header}".`);
+      }
+      return [name.toLowerCase(), value];
+    }),
+  );
+}

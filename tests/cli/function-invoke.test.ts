@@ -1,0 +1,84 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { functionLimits } from '../../runtime/contracts/resources/function.ts';
+import { freePort } from '../support/servers.ts';
+import { createdAt, id, world } from './world.ts';
+
+const functions = '/api/v1/projects/shop/functions';
+const hello = {
+  ...{ id, name: 'hello', project: 'shop', environment: 'prod', runtime: 'node', trigger: 'http', status: 'idle' },
+  ...{ replicas: 0, readyReplicas: 0, idleTimeoutSeconds: 300, ...functionLimits({}), createdAt },
+};
+
+t.test('function invoke sends what is given, and prints the answer apart from what is said of it', async (t) => {
+  const { api, run, routes, seen } = await world(t);
+  routes[`GET ${functions}/hello`] = { body: { ...hello, url: api.replace('console', 'fn-hello') } };
+  routes['GET /'] = { body: 'hi', headers: { 'x-svc-cold-start': 'true' } };
+  routes['PUT /items'] = { status: 201, body: { made: true } };
+  t.match(await run(['function', 'invoke', 'hello']), {
+    ...{ code: 0, stdout: 'hi', stderr: /^200 after \d+ ms, a cold start\n$/ },
+  });
+  const put = ['--method', 'put', '--path', '/items?dry=1', '--data', '{"a":1}', '--header', 'X-Trace: 7'];
+  t.match(await run(['function', 'invoke', 'hello', ...put]), { code: 0, stdout: '{"made":true}' });
+  t.match(seen.at(-1), { body: { a: 1 }, query: { dry: '1' }, headers: { 'x-trace': '7', host: /^fn-hello\./ } });
+  t.notOk(seen.at(-1)?.headers.authorization, 'the platform’s token is not the function’s');
+  const shown = await run(['function', 'invoke', 'hello', '-o', 'json']);
+  t.match(JSON.parse(shown.stdout), { status: 200, body: 'hi' });
+});
+
+t.test(
+  'function invoke fails where the function does, and before anything is sent for what makes no sense',
+  async (t) => {
+    const { api, run, routes, seen } = await world(t);
+    routes[`GET ${functions}/hello`] = { body: { ...hello, url: api } };
+    routes[`GET ${functions}/nightly`] = { body: { ...hello, name: 'nightly', trigger: 'cron' } };
+    routes['GET /'] = { status: 500, body: 'broken' };
+    t.match(await run(['function', 'invoke', 'hello']), {
+      ...{ code: 1, stdout: 'broken', stderr: /The answer is 500\. \(http_500\)\nhint: svc function logs hello/ },
+    });
+    t.match(await run(['function', 'invoke', 'nightly']), { code: 1, stderr: /no URL.*\nhint: svc function test/s });
+    const sent = seen.length;
+    t.match(await run(['function', 'invoke', 'hello', '--header', 'nonsense']), { code: 2 });
+    t.match(await run(['function', 'invoke', 'hello', '--method', 'a b']), { code: 2 });
+    t.equal(seen.length, sent);
+    t.match(await run(['function', 'invoke', 'hello', '--path', 'http://elsewhere.example/']), { code: 2 });
+  },
+);
+
+t.test('function run serves on this machine, starts anew with every change, and ends with Ctrl-C', async (t) => {
+  const { run } = await world(t);
+  const file = join(t.testdir({ 'hello.js': 'export const handler = () => "one";' }), 'hello.js');
+  const port = String(await freePort());
+  const ask = async (): Promise<string> => {
+    for (;;) {
+      const answer = await fetch(`http://127.0.0.1:${port}`).catch(() => undefined);
+      if (answer) return answer.text();
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+  };
+  const env = { PATH: process.env['PATH'] ?? '' };
+  const running = run(['function', 'run', '--code-file', file, '--port', port], {
+    ...{ env, interruptAt: 'it has ended' },
+  });
+  t.equal(await ask(), 'one');
+  writeFileSync(file, 'export const handler = () => "two";');
+  while ((await ask()) !== 'two') await new Promise((resolve) => setTimeout(resolve, 20));
+  writeFileSync(file, 'this is no code');
+  const ran = await running;
+  t.match(ran, { code: 0, stdout: /the code could not be loaded/, stderr: /the file has changed: started again/ });
+});
+
+t.test('function run --once is one run of a schedule, and fails as it does', async (t) => {
+  const { run } = await world(t);
+  const dir = t.testdir({
+    'good.js': 'export const handler = (event, { trigger }) => console.log(`${trigger} ${process.env.GREETING}`);',
+    'bad.js': 'export const handler = () => { throw new Error("no such table"); };',
+  });
+  const env = { PATH: process.env['PATH'] ?? '' };
+  const once = (name: string) =>
+    run(['function', 'run', '--once', '--env', 'GREETING=hi', '--code-file', join(dir, name)], { env });
+  t.match(await once('good.js'), { code: 0, stdout: /"test hi"/ });
+  t.match(await once('bad.js'), { code: 1, stdout: /no such table/, stderr: /run_failed/ });
+  t.match(await once('none.js'), { code: 2 });
+});
