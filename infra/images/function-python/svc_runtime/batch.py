@@ -2,11 +2,11 @@
 
 import os
 import re
-import signal
 import threading
 import time
 import uuid
 
+from .end import when_asked_to_end
 from .event import Context
 from .handler import call
 from .log import die, log, request_id, summary_of
@@ -32,17 +32,12 @@ def run_once(handler):
     run = os.environ.get("SVC_RUN") or str(uuid.uuid4())
     cancelled = threading.Event()
 
-    def cut_off():
+    def end():
+        cancelled.set()
         time.sleep(_END_MAX_SECONDS)
         die("the run was cut off, since it has to end")
 
-    def end(*_):
-        # Not within the signal handler: the main thread may hold the lock of what it waits for.
-        threading.Thread(target=cancelled.set, daemon=True).start()
-        threading.Thread(target=cut_off, daemon=True).start()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, end)
+    when_asked_to_end(end)
     request_id.set(run)
     began = time.monotonic()
     event = {"schedule": os.environ.get("SVC_SCHEDULE"), "time": _due_time(trigger, run)}

@@ -2,13 +2,13 @@
 
 import os
 import select
-import signal
 import socket
 import sys
 import threading
 
 from .answer import Response, answer, failure
 from .connection import Connection
+from .end import when_asked_to_end
 from .event import RequestError, context_of, event_of, request_id_of
 from .handler import call
 from .log import log, request_id
@@ -41,15 +41,13 @@ class _Drain:
             if self.draining and self._open == 0:
                 self._idle.set()
 
-    def begin(self, *_):
-        # Within a signal handler no lock may be taken: the main thread may hold it.
+    def begin(self):
         self.draining = True
         self._begun.set()
 
     def wait(self):
         """Returns once the process is to end."""
-        while not self._begun.wait(3600):
-            pass
+        self._begun.wait()
         with self._lock:
             if self._open == 0:
                 return
@@ -92,8 +90,7 @@ class _Server:
         self._departures = _Departures()
 
     def run(self, listener):
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._drain.begin)
+        when_asked_to_end(self._drain.begin)
         threading.Thread(target=self._accept, args=(listener,), name="accept", daemon=True).start()
         port = listener.getsockname()[1]
         log("info", "function ready", port=port, runtime=f"python {sys.version.split()[0]}")
