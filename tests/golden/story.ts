@@ -28,7 +28,7 @@ export const ground: readonly KubeObject[] = [
   },
   {
     ...{ apiVersion, kind: 'PlatformConfig', metadata: { name: 'platform' } },
-    spec: { ...settings, ingressAddress: 'http://traefik.edge.svc' },
+    spec: { ...settings, ingressAddress: 'http://traefik.edge.svc', serviceImages: { redis: 'registry.test/redis:1' } },
   },
   {
     ...{ apiVersion, kind: 'Project', metadata: { name: 'shop', labels: { 'platform.svc/id': fixedId(1) } } },
