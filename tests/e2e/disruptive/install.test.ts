@@ -44,7 +44,11 @@ t.test('svc install run again changes nothing', async (t) => {
   t.ok(before.size > 20);
   const config = await platform.kubectl('get', 'platformconfigs.platform.svc', 'platform', '-o', 'json');
   const deployments = await platform.kubectl('-n', 'svc-system', 'get', 'deploy,statefulset', '-o', 'json');
-  const { spec } = JSON.parse(config.stdout) as { spec: { runtimeImages: { node: string; python: string } } };
+  const { spec } = JSON.parse(config.stdout) as {
+    spec: { runtimeImages: { node: string; python?: string }; serviceImages?: { mysql?: string } };
+  };
+  /** What a machine may not have. */
+  const optional = (flag: string, image: string | undefined) => (image === undefined ? [] : [flag, image]);
   const imageOf = (name: string) => {
     const { items } = JSON.parse(deployments.stdout) as {
       items: { metadata: { name: string }; spec: { template: { spec: { containers: { image: string }[] } } } }[];
@@ -58,7 +62,8 @@ t.test('svc install run again changes nothing', async (t) => {
     ...['--apps-domain', platform.info.appsDomain, '--cluster', 'local'],
     ...['--scheme', 'http', '--public-port', port, '--entry-point', 'web'],
     ...['--image-platform', imageOf('console-api'), '--image-function-node', spec.runtimeImages.node],
-    ...['--image-function-python', spec.runtimeImages.python],
+    ...optional('--image-function-python', spec.runtimeImages.python),
+    ...optional('--image-mysql', spec.serviceImages?.mysql),
     ...['--image-postgres', imageOf('svc-postgres'), '--image-redis', imageOf('svc-redis'), '--failpoints'],
     // Where the cluster's ingress answers is found.
     ...(platform.info.target === 'local' ? ['--ingress-address', platform.info.ingress] : []),
