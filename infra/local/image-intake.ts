@@ -118,7 +118,8 @@ function configurationOf(header: string | string[] | undefined): z.infer<typeof 
 
 /** tar itself takes leading slashes and ways out of the folder away. */
 async function unpack(archive: IncomingMessage, folder: string, maxBytes: number): Promise<void> {
-  const tar = spawn('tar', ['--extract', '--file=-', `--directory=${folder}`, '--no-same-owner'], {
+  // Past the zeros that end an archive it reads on to the end of the stream, or it would leave before all is sent.
+  const tar = spawn('tar', ['--extract', '--ignore-zeros', '--file=-', `--directory=${folder}`, '--no-same-owner'], {
     stdio: ['pipe', 'ignore', 'ignore'],
   });
   const ended = once(tar, 'close') as Promise<[number | null]>;
@@ -132,9 +133,12 @@ async function unpack(archive: IncomingMessage, folder: string, maxBytes: number
   try {
     await pipeline(archive, bounded, tar.stdin);
   } catch (error) {
-    tar.kill('SIGKILL');
-    await ended;
-    throw error instanceof Refusal ? error : new Refusal(400, 'the archive broke off');
+    // A stream to a program that has read everything and ended may close before it has finished: its code tells.
+    if (error instanceof Refusal || !archive.complete) {
+      tar.kill('SIGKILL');
+      await ended;
+      throw error instanceof Refusal ? error : new Refusal(400, 'the archive broke off');
+    }
   }
   const [code] = await ended;
   if (code !== 0) throw new Refusal(400, 'the archive cannot be read');
