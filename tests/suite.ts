@@ -134,7 +134,7 @@ export function createSuite(): Suite {
       if (!counted || (code !== 0 && failed === 0)) {
         fault(
           counted
-            ? `${name}: no test failed, and tap ended with code ${code}: what it does after the tests went wrong`
+            ? `${name}: no test failed, and tap ended with code ${code}: look at what it does before and after the tests`
             : `${name}: tap ended with code ${code} before it could count`,
         );
       }
