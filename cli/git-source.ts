@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
 import type { Context } from './context.ts';
 import { usageFailure } from './failure.ts';
 import { text, toggle, type FlagValues } from './flags.ts';
+import { readGivenFile } from './given-file.ts';
 import { askHidden, readStdin } from './prompt.ts';
 
 /** What a git source has beside its address. */
@@ -74,15 +74,7 @@ async function credentialsOf(
 }
 
 async function secretIn(context: Context, file: string): Promise<string> {
-  const content = file === '-' ? await readStdin(context) : read(file);
+  const content = file === '-' ? await readStdin(context) : readGivenFile(file).toString();
   if (content.trim() === '') throw usageFailure(`There is nothing in ${file}.`);
   return content;
-}
-
-function read(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw usageFailure(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
-  }
 }

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { text as textOf } from 'node:stream/consumers';
 import { request } from 'undici';
 import { functionView } from '../../runtime/contracts/api/functions.ts';
@@ -8,6 +7,7 @@ import { connectionFault, createConnections } from '../connection.ts';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../failure.ts';
 import { text, texts } from '../flags.ts';
+import { readGivenFile } from '../given-file.ts';
 import { placeOf } from '../place.ts';
 
 const methodShape = /^[A-Z]{1,20}$/;
@@ -81,12 +81,7 @@ export const invokeCommand = command({
 
 async function readData(context: Context, data: string): Promise<string> {
   if (data === '-') return textOf(context.stdin);
-  if (!data.startsWith('@')) return data;
-  try {
-    return readFileSync(data.slice(1), 'utf8');
-  } catch (error) {
-    throw usageFailure(`${data.slice(1)} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
-  }
+  return data.startsWith('@') ? readGivenFile(data.slice(1)).toString() : data;
 }
 
 function kindOf(body: string): string {

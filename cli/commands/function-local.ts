@@ -1,11 +1,12 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { existsSync, watch } from 'node:fs';
-import { basename, dirname, extname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { functionRuntimes, type FunctionRuntime } from '../../runtime/contracts/resources/function.ts';
 import { command } from '../command.ts';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../failure.ts';
 import { amount, choice, requiredText, texts, toggle } from '../flags.ts';
+import { runtimeOf } from '../given-file.ts';
 
 const images = join(import.meta.dirname, '../../infra/images');
 /** The programs that the runtimes' images carry. */
@@ -36,7 +37,7 @@ export const runCommand = command({
   async run({ context, flags }) {
     const file = resolve(flags.codeFile);
     if (!existsSync(file)) throw usageFailure(`There is no file ${flags.codeFile}.`);
-    const runtime = flags.runtime ?? (extname(file) === '.py' ? 'python' : 'node');
+    const runtime = flags.runtime ?? runtimeOf(file);
     const port = flags.port ?? 8080;
     const start = () =>
       startRuntime(context, runtime, {

@@ -1,18 +1,17 @@
-import { readFileSync } from 'node:fs';
 import { functionView, type FunctionView } from '../../runtime/contracts/api/functions.ts';
 import {
   codeMaxBytes,
   functionReplicasMax,
   functionRuntimes,
   functionTriggers,
-  type FunctionRuntime,
 } from '../../runtime/contracts/resources/function.ts';
 import { runOverlaps } from '../../runtime/contracts/resources/run.ts';
 import { command, type Group } from '../command.ts';
 import { scopeFlags, yesFlag } from '../common-flags.ts';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../failure.ts';
-import { type FlagValues, amount, choice, duration, flagName, requiredText, text, texts } from '../flags.ts';
+import { amount, choice, duration, flagName, requiredText, text, texts, type FlagValues } from '../flags.ts';
+import { readGivenFile, runtimeOf } from '../given-file.ts';
 import { ago, fields, table, type Column, type Field, type Shown } from '../output.ts';
 import { placeOf, type Place } from '../place.ts';
 import { removeAll } from '../removal.ts';
@@ -76,18 +75,8 @@ function untilUsable(context: Context, flags: WaitFlags, place: Place, name: str
   );
 }
 
-/** What a file's name says of its language; Node when it says nothing. */
-function runtimeOf(file: string): FunctionRuntime {
-  return file.endsWith('.py') ? 'python' : 'node';
-}
-
 function readCode(file: string): string {
-  let content: Buffer;
-  try {
-    content = readFileSync(file);
-  } catch (error) {
-    throw usageFailure(`${file} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
-  }
+  const content = readGivenFile(file);
   if (content.length === 0) throw usageFailure(`${file} is empty.`);
   if (content.length > codeMaxBytes) {
     throw usageFailure(`${file} has ${content.length} bytes; inline code has at most ${codeMaxBytes}.`);
