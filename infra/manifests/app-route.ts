@@ -3,7 +3,7 @@ import type { SecuritySettings } from '../../runtime/contracts/resources/app.ts'
 import type { Id } from '../../runtime/domain/ids.ts';
 import { systemNamespace, workloadLabels } from '../../runtime/domain/labels.ts';
 import { spellingsPattern } from './header-spellings.ts';
-import { publicRoute, responseHeaders, securityHeaders } from './public-route.ts';
+import { middleware, publicRoute, responseHeaders, securityHeaders } from './public-route.ts';
 
 const keyHeader = 'X-API-Key';
 const consumerHeaders = ['X-Svc-Key-Prefix', 'X-Svc-Key-Name'];
@@ -72,12 +72,7 @@ export function appSecurity(input: AppRouteInput): KubeObject | undefined {
  * https://doc.traefik.io/traefik/v3.6/reference/routing-configuration/http/middlewares/retry/
  */
 export function appRetry(input: AppRouteInput): KubeObject {
-  return {
-    apiVersion: 'traefik.io/v1alpha1',
-    kind: 'Middleware',
-    metadata: metadata(input, retryName(input.name)),
-    spec: { retry: { attempts } },
-  };
+  return middleware(metadata(input, retryName(input.name)), { retry: { attempts } });
 }
 
 /** The names of all Middlewares that an app may have; whether it has the optional ones depends on its settings. */
@@ -91,34 +86,25 @@ export function appMiddlewareNames(app: string): { retry: string; security: stri
  */
 export function appMiddlewares(input: AppRouteInput): KubeObject[] {
   const { id, name } = input;
-  const { apiVersion, kind } = { apiVersion: 'traefik.io/v1alpha1', kind: 'Middleware' };
   const removed = [...consumerHeaders, ...limitHeaders, ...claimedHeaders, tunnelHeader];
   return [
-    {
-      apiVersion,
-      kind,
-      metadata: metadata(input, stripName(name)),
+    middleware(metadata(input, stripName(name)), {
       // An empty value removes the header.
-      spec: { headers: { customRequestHeaders: Object.fromEntries(removed.map((header) => [header, ''])) } },
-    },
-    {
-      apiVersion,
-      kind,
-      metadata: metadata(input, gateName(name)),
-      spec: {
-        forwardAuth: {
-          address: `http://svc-authz.${systemNamespace}.svc/authorize?app=${id}`,
-          // X-Forwarded-For as the entry point vouches for it (it empties what an untrusted client sent), and not only
-          // its last hop: keys may be limited to addresses.
-          trustForwardHeader: true,
-          // The client's cookies and bodies are not the checker's business.
-          authRequestHeaders: [keyHeader, 'Origin', 'Access-Control-Request-Method'],
-          authResponseHeaders: checkedHeaders,
-          // Of the request every spelling is removed, then the checker's own are added.
-          authResponseHeadersRegex: spellingsPattern(checkedHeaders),
-        },
+      headers: { customRequestHeaders: Object.fromEntries(removed.map((header) => [header, ''])) },
+    }),
+    middleware(metadata(input, gateName(name)), {
+      forwardAuth: {
+        address: `http://svc-authz.${systemNamespace}.svc/authorize?app=${id}`,
+        // X-Forwarded-For as the entry point vouches for it (it empties what an untrusted client sent), and not only
+        // its last hop: keys may be limited to addresses.
+        trustForwardHeader: true,
+        // The client's cookies and bodies are not the checker's business.
+        authRequestHeaders: [keyHeader, 'Origin', 'Access-Control-Request-Method'],
+        authResponseHeaders: checkedHeaders,
+        // Of the request every spelling is removed, then the checker's own are added.
+        authResponseHeadersRegex: spellingsPattern(checkedHeaders),
       },
-    },
+    }),
   ];
 }
 

@@ -3,6 +3,7 @@ import type { FunctionRuntime, FunctionSpec } from '../../runtime/contracts/reso
 import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import { parseDependencies } from '../../runtime/domain/dependencies.ts';
 import { hostnameLabel, idLabel, workloadLabels } from '../../runtime/domain/labels.ts';
+import { containerSecurity } from './platform/pod.ts';
 import { partLabel, workloadOf, type FunctionIdentity } from './function-identity.ts';
 import type { VolumeClaim } from './volume.ts';
 
@@ -127,11 +128,7 @@ export function dependencyParts(
           ],
           terminationMessagePolicy: 'FallbackToLogsOnError',
           resources: { requests: { cpu: '20m', memory: '48Mi' }, limits: { memory: '512Mi' } },
-          securityContext: {
-            allowPrivilegeEscalation: false,
-            readOnlyRootFilesystem: true,
-            capabilities: { drop: ['ALL'] },
-          },
+          securityContext: containerSecurity,
           volumeMounts: [
             { name: 'code', mountPath: codeDirectory, readOnly: true },
             cache,

@@ -9,6 +9,7 @@ import {
   type Dependent,
   type PackageRegistries,
 } from './function-dependencies.ts';
+import { containerSecurity } from './platform/pod.ts';
 import { partLabel, workloadOf, type FunctionIdentity } from './function-identity.ts';
 
 /** The name of the container that runs the code. */
@@ -98,11 +99,7 @@ export function functionPod(
         // The end of the log becomes the pod's own status, so that nobody needs the right to read logs.
         terminationMessagePolicy: 'FallbackToLogsOnError',
         resources: { requests: { cpu: '20m', memory: '48Mi' }, limits: { memory: '256Mi' } },
-        securityContext: {
-          allowPrivilegeEscalation: false,
-          readOnlyRootFilesystem: true,
-          capabilities: { drop: ['ALL'] },
-        },
+        securityContext: containerSecurity,
         volumeMounts: [
           { name: 'code', mountPath: codeDirectory, readOnly: true },
           { name: 'tmp', mountPath: '/tmp' },

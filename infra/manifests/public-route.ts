@@ -67,10 +67,10 @@ export function securityHeaders(
  * knows no "unless it is there". Pure.
  */
 export function responseHeaders(metadata: ObjectMeta, headers: Readonly<Record<string, string>>): KubeObject {
-  return {
-    apiVersion: traefikVersion,
-    kind: 'Middleware',
-    metadata,
-    spec: { headers: { customResponseHeaders: { ...headers } } },
-  };
+  return middleware(metadata, { headers: { customResponseHeaders: { ...headers } } });
+}
+
+/** A Middleware of Traefik, which does the one thing that its spec names. Pure. */
+export function middleware(metadata: ObjectMeta, spec: Readonly<Record<string, object>>): KubeObject {
+  return { apiVersion: traefikVersion, kind: 'Middleware', metadata, spec };
 }
