@@ -1,11 +1,19 @@
-import { deploymentAccepted } from '../../runtime/contracts/api/apps.ts';
+import { deploymentAccepted, type DeploymentAccepted } from '../../runtime/contracts/api/apps.ts';
 import { command } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
 import { usageFailure } from '../failure.ts';
 import { requiredText, text } from '../flags.ts';
-import { placeOf } from '../place.ts';
+import { placeOf, type Place } from '../place.ts';
 import { waitFlags } from '../wait.ts';
 import { printDeployment } from './deployment.ts';
+
+/** Has a commit of an app that is built of git built and deployed. */
+export function buildCommit(place: Place, app: string, commit: string | undefined): Promise<DeploymentAccepted> {
+  return place.api.call('POST', place.path('apps', app, 'git/builds'), deploymentAccepted, {
+    query: place.query,
+    body: commit === undefined ? {} : { commit },
+  });
+}
 
 export const deployCommand = command({
   name: 'deploy',
@@ -25,15 +33,12 @@ export const deployCommand = command({
     const { image, commit } = flags;
     if (image === undefined && commit === undefined) throw usageFailure('Give --image, --commit or both.');
     const place = placeOf(context, flags);
-    const { query } = place;
-    const about = commit === undefined ? {} : { commit };
     const result =
       image === undefined
-        ? await place.api.call('POST', place.path('apps', args.app, 'git/builds'), deploymentAccepted, {
-            ...{ query, body: about },
-          })
+        ? await buildCommit(place, args.app, commit)
         : await place.api.call('PATCH', place.path('apps', args.app), deploymentAccepted, {
-            ...{ query, body: { image, ...about } },
+            query: place.query,
+            body: { image, ...(commit !== undefined && { commit }) },
           });
     await printDeployment(context, flags, place, args.app, result);
   },

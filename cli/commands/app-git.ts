@@ -1,4 +1,3 @@
-import { deploymentAccepted } from '../../runtime/contracts/api/apps.ts';
 import { gitSourceView, type GitSourceView } from '../../runtime/contracts/api/git.ts';
 import { command, type Group } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
@@ -6,6 +5,7 @@ import { requiredText, text, unless } from '../flags.ts';
 import { gitSourceFlags, gitSourceOf } from '../git-source.ts';
 import { ago, fields, type Shown } from '../output.ts';
 import { placeOf } from '../place.ts';
+import { buildCommit } from './app-deploy.ts';
 
 function shown(app: string, git: GitSourceView, now: Date): Shown {
   return {
@@ -97,11 +97,7 @@ const build = command({
   examples: ['svc app git build api', 'svc app git build api --commit 3f2a9c1'],
   async run({ context, args, flags }) {
     const place = placeOf(context, flags);
-    const { commit } = flags;
-    const accepted = await place.api.call('POST', place.path('apps', args.app, 'git/builds'), deploymentAccepted, {
-      query: place.query,
-      body: { ...(commit !== undefined && { commit }) },
-    });
+    const accepted = await buildCommit(place, args.app, flags.commit);
     context.print(
       {
         data: accepted,

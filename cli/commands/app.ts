@@ -14,7 +14,7 @@ import { confirm } from '../prompt.ts';
 import { readApp } from '../read-app.ts';
 import { waitFlags, waitFor, waitForRemoval, type WaitFlags } from '../wait.ts';
 import { messageColumn } from '../workload-message.ts';
-import { deployCommand, promoteCommand } from './app-deploy.ts';
+import { buildCommit, deployCommand, promoteCommand } from './app-deploy.ts';
 import { envGroup } from './app-env.ts';
 import { gateGroup } from './app-gate.ts';
 import { gitGroup } from './app-git.ts';
@@ -174,7 +174,7 @@ const update = command({
   description: 'Deploy an image, or change what the pods are like; --volume replaces all that were there.',
   flags: {
     image: text('<image>', 'image with registry, name and tag; makes a new revision'),
-    commit: text('<sha>', 'commit of the image, shown in the history'),
+    commit: text('<sha>', 'commit of the image, shown in the history; alone: the one that is built of git'),
     ...settingFlags,
     ...removalFlags,
     ...waitFlags,
@@ -188,11 +188,18 @@ const update = command({
   async run({ context, args, flags }) {
     const { image, commit } = flags;
     const settings = settingsOf(flags);
-    if (image === undefined && Object.keys(settings).length === 0) {
+    const changed = Object.keys(settings).length > 0;
+    if (image === undefined && commit === undefined && !changed) {
       throw usageFailure('Give --image or what to change; see svc app update --help.');
     }
-    if (image === undefined && commit !== undefined) throw usageFailure('--commit goes with --image.');
+    if (image === undefined && commit !== undefined && changed) {
+      throw usageFailure('--commit goes with --image, or alone, to have it built of git.');
+    }
     const place = placeOf(context, flags);
+    if (image === undefined && commit !== undefined) {
+      await printDeployment(context, flags, place, args.app, await buildCommit(place, args.app, commit));
+      return;
+    }
     const body = {
       ...(image !== undefined && { image }),
       ...(commit !== undefined && { commit }),

@@ -1,5 +1,4 @@
-import type { z } from 'zod';
-import { type deploymentAccepted, deploymentView, type DeploymentView } from '../../runtime/contracts/api/apps.ts';
+import { deploymentView, type DeploymentAccepted, type DeploymentView } from '../../runtime/contracts/api/apps.ts';
 import { page } from '../../runtime/contracts/api/common.ts';
 import { hasEnded } from '../../runtime/domain/deployment.ts';
 import { command } from '../command.ts';
@@ -101,7 +100,7 @@ export async function printDeployment(
   flags: WaitFlags & { output: OutputFormat | undefined },
   place: Place,
   app: string,
-  accepted: z.infer<typeof deploymentAccepted>,
+  accepted: DeploymentAccepted,
 ): Promise<void> {
   if (flags.wait) {
     context.print(shownDeployment(await followDeployment(context, flags, place, app, accepted.id)), flags.output);

@@ -11,7 +11,7 @@ import { getLivingWorkload, workloadIdOf } from '../../runtime/host/workload-obj
 import { createSecretStore, noSecret, readSecrets, type WorkloadSecret } from '../../runtime/host/workload-secrets.ts';
 import { resolveEnvironment, type Environment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
-import { restartTarget } from '../../runtime/records/deployments.ts';
+import { restartTarget, sameImage } from '../../runtime/records/deployments.ts';
 import {
   deleteSecretSchema,
   getVariablesSchema,
@@ -193,8 +193,7 @@ export function createEnvironmentRoutes({
           baseUrl,
           project: environment.project,
           deployment: async (client) => {
-            const { image, digest, commit } = await restartTarget(client, workloadId);
-            const same = { image, digest: digest ?? undefined, commit: commit ?? undefined };
+            const same = sameImage(await restartTarget(client, workloadId));
             return { workloadId, trigger: 'manual', ...same, actor };
           },
         });

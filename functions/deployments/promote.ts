@@ -7,7 +7,7 @@ import { Problem } from '../../runtime/domain/problem.ts';
 import { getWorkload, workloadIdOf } from '../../runtime/host/workload-objects.ts';
 import { resolveEnvironment, type Environment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
-import { currentDeployment, type NewDeployment } from '../../runtime/records/deployments.ts';
+import { currentDeployment, sameImage, type NewDeployment } from '../../runtime/records/deployments.ts';
 
 interface Wanted {
   project: string;
@@ -42,13 +42,8 @@ export async function preparePromotion(
         `No deployment of "${name}" has succeeded in "${from}" yet; promote it after one.`,
       );
     }
-    const { image, digest, commit, commitMessage, commitAuthor, branch, revision } = current;
-    return {
-      workloadId: workloadIdOf(targetApp),
-      ...{ trigger: 'promotion', image, actor, promotedFrom: { environment: from, revision } },
-      ...{ digest: digest ?? undefined, commit: commit ?? undefined, branch: branch ?? undefined },
-      ...{ commitMessage: commitMessage ?? undefined, commitAuthor: commitAuthor ?? undefined },
-    };
+    const promotedFrom = { environment: from, revision: current.revision };
+    return { workloadId: workloadIdOf(targetApp), trigger: 'promotion', ...sameImage(current), actor, promotedFrom };
   };
 }
 

@@ -10,7 +10,7 @@ import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { holdApp } from '../../runtime/records/app-lock.ts';
 import { cancelDeployment } from '../../runtime/records/deployment-returns.ts';
 import { deploymentToView } from '../../runtime/records/deployment-view.ts';
-import { listDeployments, rollbackTarget } from '../../runtime/records/deployments.ts';
+import { listDeployments, rollbackTarget, sameImage } from '../../runtime/records/deployments.ts';
 import { invalidWebhookToken } from '../../runtime/records/webhooks.ts';
 import { checkRestorable } from './restore.ts';
 import { cancelSchema, deploymentSchema, historySchema, rollbackSchema } from './schema.ts';
@@ -82,9 +82,7 @@ export function createHistoryRoutes(dependencies: HistoryDependencies): Route[] 
             return {
               workloadId,
               trigger: 'rollback',
-              image: target.image,
-              digest: target.digest ?? undefined,
-              commit: target.commit ?? undefined,
+              ...sameImage(target),
               actor,
               rollbackOf: target.revision,
               ...(body.withConfig && { restores: 'config' as const }),

@@ -4,7 +4,7 @@ import { hasEnded, type DeploymentState } from '../domain/deployment.ts';
 import type { Id } from '../domain/ids.ts';
 import { Problem } from '../domain/problem.ts';
 import { holdApp } from './app-lock.ts';
-import { acceptDeployment, endDeployment, targetColumns, type RollbackTarget } from './deployments.ts';
+import { acceptDeployment, endDeployment, sameImage, targetColumns, type RollbackTarget } from './deployments.ts';
 import { finishWork } from './work.ts';
 
 /** The actor of what the platform does by itself. */
@@ -148,9 +148,7 @@ async function goBackTo(
   const accepted = await acceptDeployment(client, {
     workloadId,
     trigger: 'rollback',
-    image: good.image,
-    digest: good.digest ?? undefined,
-    commit: good.commit ?? undefined,
+    ...sameImage(good),
     actor,
     rollbackOf: good.revision,
     // As it ran: a variable that is wrong may be why the newer one failed.

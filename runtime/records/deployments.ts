@@ -206,19 +206,34 @@ export async function currentDeployment(database: Database, workloadId: Id): Pro
   return rows[0];
 }
 
+/** What an earlier deployment deployed: its image, and what is known of the commit. */
+export type Deployed = Pick<Deployment, 'image' | 'digest' | 'commit' | 'commitMessage' | 'commitAuthor' | 'branch'>;
+
+const deployedColumns = `image, digest, commit, commit_message AS "commitMessage", commit_author AS "commitAuthor", branch`;
+
+/** What a new deployment of the same image takes over. Pure. */
+export function sameImage(deployed: Deployed): Pick<NewDeployment, 'image' | 'digest' | keyof CommitDetails> {
+  const { image, digest, commit, commitMessage, commitAuthor, branch } = deployed;
+  return {
+    image,
+    digest: digest ?? undefined,
+    commit: commit ?? undefined,
+    commitMessage: commitMessage ?? undefined,
+    commitAuthor: commitAuthor ?? undefined,
+    branch: branch ?? undefined,
+  };
+}
+
 /** What a rollback brings back. */
-export interface RollbackTarget {
+export interface RollbackTarget extends Deployed {
   revision: number;
-  image: string;
-  digest: string | null;
-  commit: string | null;
   /** The settings of its time; null for one that an older version of the platform deployed. */
   settings: RevisionSettings | null;
   envSecret: string | null;
 }
 
 /** The columns of a {@link RollbackTarget}. */
-export const targetColumns = `revision, image, digest, commit, settings, env_secret AS "envSecret"`;
+export const targetColumns = `revision, ${deployedColumns}, settings, env_secret AS "envSecret"`;
 
 /**
  * Where a rollback of the app leads: to the revision that was asked for, which must have succeeded once, or else to the
@@ -261,13 +276,10 @@ export async function rollbackTarget(database: Database, workloadId: Id, revisio
  * failed counts, since a missing variable may be why, unless the app went back from it: then it is what that brought back. Holds the app's row, so that it stays the newest until the caller's
  * transaction ends. @throws Problem `not_ready` before the first
  */
-export async function restartTarget(
-  client: ClientBase,
-  workloadId: Id,
-): Promise<Pick<RollbackTarget, 'image' | 'digest' | 'commit'>> {
+export async function restartTarget(client: ClientBase, workloadId: Id): Promise<Deployed> {
   await holdApp(client, workloadId);
-  const { rows } = await client.query<Pick<RollbackTarget, 'image' | 'digest' | 'commit'>>(
-    `SELECT image, digest, commit FROM deployments
+  const { rows } = await client.query<Deployed>(
+    `SELECT ${deployedColumns} FROM deployments
      WHERE workload_id = $1 AND revision IS NOT NULL AND image <> ''
        AND state NOT IN ('superseded', 'cancelled', 'skipped')
      ORDER BY revision DESC LIMIT 1`,

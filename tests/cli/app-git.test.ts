@@ -81,9 +81,11 @@ t.test('app create --git waits for the first build, and says what keeps it', asy
   }
 });
 
-t.test('app deploy --commit builds a commit of an app that is built of git', async (t) => {
+t.test('app deploy and app update --commit build a commit of an app that is built of git', async (t) => {
   const { run, seen } = await world(t, { [`POST ${path}/builds`]: { status: 202, body: accepted } });
-  const ran = await run(['app', 'deploy', 'api', '--commit', '3f2a9c1', '--no-wait']);
-  t.match(ran, { code: 0, stdout: 'revision 2 of api is accepted\n' });
-  t.same(seen[0]?.body, { commit: '3f2a9c1' });
+  for (const command of ['deploy', 'update']) {
+    const ran = await run(['app', command, 'api', '--commit', '3f2a9c1', '--no-wait']);
+    t.match(ran, { code: 0, stdout: 'revision 2 of api is accepted\n' }, command);
+    t.same(seen.at(-1)?.body, { commit: '3f2a9c1' });
+  }
 });

@@ -117,6 +117,8 @@ export const deploymentAccepted = z.object({
   statusUrl: z.string(),
 });
 
+export type DeploymentAccepted = z.infer<typeof deploymentAccepted>;
+
 /** `GET /api/v1/projects/{p}/deployments/{id}`, and the items of `…/apps/{a}/history`. */
 export const deploymentView = z.object({
   id: z.uuid(),

@@ -217,6 +217,7 @@ t.test('202: a restart deploys the newest once more; 409 before the first', asyn
   };
   const first = await deploy({ image: 'r/api:1', commit: 'abc' });
   await startDeployment(pool, first);
+  await pool.query(`UPDATE deployments SET commit_message = 'A change', commit_author = 'Kim', branch = 'main'`);
   // While it rolls out: the same image, not the one before, and what was accepted is not lost by it.
   const answer = await api.call('POST', `${path}/restart`);
   t.match(answer, { status: 202, body: { revision: 2, status: 'accepted' } });
@@ -227,7 +228,10 @@ t.test('202: a restart deploys the newest once more; 409 before the first', asyn
   t.match(await listDeployments(pool, id, { limit: 10 }), [
     { revision: 4, image: 'r/api:2', trigger: 'manual', state: 'accepted', actor: 'admin@svc.local' },
     { revision: 3, image: 'r/api:2', state: 'failed' },
-    { revision: 2, image: 'r/api:1', commit: 'abc', state: 'superseded' },
+    {
+      ...{ revision: 2, image: 'r/api:1', commit: 'abc', state: 'superseded' },
+      ...{ commitMessage: 'A change', commitAuthor: 'Kim', branch: 'main' },
+    },
     { revision: 1, image: 'r/api:1', commit: 'abc', state: 'superseded' },
   ]);
   t.equal((await app()).spec.release, undefined, 'the rollout does the rest');

@@ -46,7 +46,10 @@ async function service(t: { teardown(end: () => unknown): void }) {
   const accept = async (version: number) =>
     (
       await transaction(pool, (client) =>
-        acceptDeployment(client, { workloadId, trigger: 'webhook', image: image(version), commit: `c${version}` }),
+        acceptDeployment(client, {
+          ...{ workloadId, trigger: 'webhook', image: image(version), branch: 'main' },
+          ...{ commit: `c${version}`, commitMessage: `Change ${version}`, commitAuthor: 'Kim' },
+        }),
       )
     ).id;
   const succeed = async (version: number) => {
@@ -113,7 +116,8 @@ t.test('202: a rollback deploys the image of the last earlier success, as a new 
   t.equal(answer.status, 202);
   t.match(answer.body, { revision: 3, status: 'accepted', statusUrl: /\/projects\/shop\/deployments\// });
   t.match((await history()).items[0], {
-    ...{ revision: 3, image: image(1), commit: 'c1', trigger: 'rollback', rollbackOf: 1, actor: 'admin@svc.local' },
+    ...{ revision: 3, image: image(1), trigger: 'rollback', rollbackOf: 1, actor: 'admin@svc.local' },
+    ...{ commit: 'c1', commitMessage: 'Change 1', commitAuthor: 'Kim', branch: 'main' },
   });
   t.match((await rollback({ revision: 2 })).body, { revision: 4 });
   t.match((await history()).items[0], { image: image(2), rollbackOf: 2 });

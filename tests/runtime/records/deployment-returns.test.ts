@@ -31,8 +31,8 @@ async function world(t: Test) {
     await startDeployment(pool, id, { settings: { port: 8080 }, envSecret: `app-api-env-${image}` });
     return id;
   };
-  const succeed = async (image: string) => {
-    const id = await start(image);
+  const succeed = async (image: string, request: Partial<NewDeployment> = {}) => {
+    const id = await start(image, request);
     await succeedDeployment(pool, id, `sha256:${image}`);
     return id;
   };
@@ -45,14 +45,15 @@ async function world(t: Test) {
 t.test('a failure takes the app back to its last good revision, once', async (t) => {
   const { pool, start, succeed, newest, work } = await world(t);
   await succeed('one');
-  await succeed('two');
+  const about = { commit: 'c0ffee', commitMessage: 'Two', commitAuthor: 'Kim', branch: 'main' };
+  await succeed('two', about);
   const broken = await start('three');
   const end = await failDeployment(pool, broken, 'It crashes.\nlines of its log', { applied: true, goBack: true });
   t.match(end, { ended: true, returned: { revision: 4, to: 2 } });
   const back = await newest();
   t.match(back, {
     ...{ revision: 4, trigger: 'rollback', state: 'accepted', image: 'two', digest: 'sha256:two', actor: 'svc' },
-    ...{ rollbackOf: 2, automatic: true, restores: 'environment' },
+    ...{ rollbackOf: 2, automatic: true, restores: 'environment', ...about },
     reason: 'Automatic: revision 3 failed: It crashes.',
   });
   t.match(await work(back?.id), { state: 'pending' });
