@@ -3,8 +3,10 @@ import type { Condition } from '../../runtime/contracts/kubernetes.ts';
 import { gatePhases, type AppStatus, type ReleaseStatus } from '../../runtime/contracts/resources/app.ts';
 import type { BuildStatus } from '../../runtime/contracts/resources/build.ts';
 import {
+  bindingPhases,
   functionPhases,
   functionRunTriggers,
+  type FunctionBindingStatus,
   type FunctionStatus,
 } from '../../runtime/contracts/resources/function.ts';
 import { jobTriggers, type JobStatus } from '../../runtime/contracts/resources/job.ts';
@@ -72,7 +74,7 @@ export const appStatus = shapeOf<AppStatus>()({
   gateSince: z.iso.datetime().exactOptional(),
 });
 
-/** What the Function controller reports. */
+/** What the Function controller reports, and the queue `bindings`. */
 export const functionStatus = shapeOf<FunctionStatus>()({
   ...common,
   phase: z.enum(functionPhases).exactOptional(),
@@ -83,6 +85,17 @@ export const functionStatus = shapeOf<FunctionStatus>()({
   readyReplicas: count,
   active: count,
   runs: z.array(run(functionRunTriggers)).exactOptional(),
+  bindings: z
+    .array(
+      shapeOf<FunctionBindingStatus>()({
+        service: z.string(),
+        version: z.int().min(1),
+        phase: z.enum(bindingPhases),
+        message: text,
+        database: text,
+      }),
+    )
+    .exactOptional(),
 });
 
 /** What the Job controller reports. */

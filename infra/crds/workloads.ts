@@ -69,6 +69,8 @@ export const functionDefinition = customResource({
     schemaAt(schema, 'spec.code').maxLength = codeMaxBytes;
     schemaAt(schema, 'spec.hostname').maxLength = dnsNameMax;
     schemaAt(schema, 'spec.schedule').maxLength = 200;
+    schemaAt(schema, 'spec.bindings')['x-kubernetes-list-type'] = 'map';
+    schemaAt(schema, 'spec.bindings')['x-kubernetes-list-map-keys'] = ['service'];
     keyedRunRequests(schema);
     schemaAt(schema, 'spec')['x-kubernetes-validations'] = [
       {

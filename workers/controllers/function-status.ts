@@ -53,6 +53,7 @@ export function servingStatus(observation: ServingObservation): FunctionStatus {
     url: publicUrl(config, host),
     replicas,
     readyReplicas,
+    ...(previous?.bindings && { bindings: previous.bindings }),
     conditions: up ? setCondition(adopted, { ...up, ...observed }, now) : adopted,
   };
 }
@@ -72,7 +73,7 @@ export interface ScheduleObservation {
  */
 export function scheduleStatus({ resource, runs, pods, now }: ScheduleObservation): FunctionStatus {
   const { generation } = resource.metadata;
-  const { conditions, runs: previous } = resource.status ?? {};
+  const { conditions, runs: previous, bindings } = resource.status ?? {};
   const shown = reportRuns(runs, pods, {
     container: functionContainer,
     previous,
@@ -87,6 +88,7 @@ export function scheduleStatus({ resource, runs, pods, now }: ScheduleObservatio
     ...(failure !== undefined && { message: failure }),
     active,
     runs: shown,
+    ...(bindings && { bindings }),
     conditions: mergeConditions(kept, [childrenAdoptedState(generation)], now),
   };
 }

@@ -29,6 +29,25 @@ const functionDefaults = {
 
 const replicas = z.int().max(functionReplicasMax);
 
+/** A function has at most this many bindings. */
+export const functionBindingsMax = 20;
+
+/** A service that a function uses: a user of its own there, whose way in it finds in its environment (spec.md §2.6). */
+export const functionBinding = z.object({
+  /** The name of the Service, in the function's environment. */
+  service: z.string().min(1).max(63),
+  /** What the names of its variables begin with; default the type's own, see `defaultPrefixes`. */
+  prefix: z.string().max(64).exactOptional(),
+  /** Of the database, or bucket; default `<service>_<function>_<environment>`. */
+  database: z.string().max(64).exactOptional(),
+  /** Counts how often it was asked for: each time makes a new password. */
+  version: z.int().min(1).default(1),
+  /** It is being taken away, and its database with it: for everybody else there is no such binding any more. */
+  dropDatabase: z.boolean().exactOptional(),
+});
+
+export type FunctionBinding = z.infer<typeof functionBinding>;
+
 export const functionSpec = z.object({
   runtime: z.enum(functionRuntimes),
   /** The source text of the handler. */
@@ -56,11 +75,18 @@ export const functionSpec = z.object({
   timeZone: z.string().optional(),
   /** Scheduled runs while the one before goes on; `Forbid` when absent. */
   overlap: z.enum(runOverlaps).optional(),
+  /** The services that the function uses; {@link boundServices} leaves out those that are being taken away. */
+  bindings: z.array(functionBinding).max(functionBindingsMax).optional(),
   /** Test runs that were asked for and are not made yet. */
   runRequests: z.array(runRequest).max(runRequestsMax).optional(),
 });
 
 export type FunctionSpec = z.infer<typeof functionSpec>;
+
+/** The bindings that a function has, without those that are being taken away. Pure. */
+export function boundServices({ bindings = [] }: Pick<FunctionSpec, 'bindings'>): FunctionBinding[] {
+  return bindings.filter(({ dropDatabase }) => dropDatabase !== true);
+}
 
 export type FunctionLimits = Record<keyof typeof functionDefaults, number>;
 
@@ -82,6 +108,21 @@ export type FunctionRun = Run<(typeof functionRunTriggers)[number]>;
 /** `scheduled`: waits for its time. */
 export const functionPhases = ['pending', 'idle', 'scheduled', 'running', 'failed', 'deleting'] as const;
 
+/** `ready`: what the function finds in the binding's Secret opens the service. */
+export const bindingPhases = ['pending', 'ready', 'failed'] as const;
+
+/** How far a binding is; the queue `bindings` reports it, and the controller passes it on. */
+export interface FunctionBindingStatus {
+  service: string;
+  /** The binding's, that this is about. */
+  version: number;
+  phase: (typeof bindingPhases)[number];
+  /** For `pending` and `failed`: why. It is tried again all the same. */
+  message?: string;
+  /** Of the database or bucket that it leads to. */
+  database?: string;
+}
+
 export interface FunctionStatus {
   observedGeneration?: number;
   phase?: (typeof functionPhases)[number];
@@ -94,7 +135,16 @@ export interface FunctionStatus {
   active?: number;
   /** Of a cron function, newest first. */
   runs?: FunctionRun[];
+  bindings?: FunctionBindingStatus[];
   conditions?: Condition[];
+}
+
+/** How far a function's binding is; undefined where nothing of this version of it is known yet. Pure. */
+export function bindingStatus(
+  { status }: Pick<FunctionResource, 'status'>,
+  { service, version }: Pick<FunctionBinding, 'service' | 'version'>,
+): FunctionBindingStatus | undefined {
+  return status?.bindings?.find((each) => each.service === service && each.version === version);
 }
 
 export interface FunctionResource extends KubeObject {
