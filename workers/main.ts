@@ -27,6 +27,8 @@ import { hastenWork, nudgeRollouts } from '../runtime/records/work.ts';
 import { createKeepLog } from './builds/log.ts';
 import { isBuildEnd } from './builds/end.ts';
 import { createBuildProcessor } from './builds/process.ts';
+import { credentialsOf } from './events/credentials.ts';
+import { createEventsProcessor } from './events/process.ts';
 import { createHousekeepingProcessor } from './housekeeping/process.ts';
 import { ensureHousekeeping } from './housekeeping/store.ts';
 import { createNotificationProcessor } from './notifications/process.ts';
@@ -66,6 +68,7 @@ await runProcess({
       rollouts: createRolloutProcessor({ pool, kube, failpoint }),
       notifications: createNotificationProcessor({ pool, kube, keyRing, clock, failpoint }),
       polling: createPollingProcessor({ pool, kube, env: config.outgoing }),
+      events: createEventsProcessor({ pool, kube, sources: {}, credentialsOf, clock, failpoint }),
       housekeeping: createHousekeepingProcessor({ pool, clock }),
     };
     const names = Object.keys(catalogue) as QueueName[];

@@ -67,6 +67,18 @@ export const catalogue = {
     timeoutMs: 30_000,
     concurrency: 4,
   },
+  /**
+   * The data source of one function: finding events, and marking as done what was delivered; the record is the function's
+   * `workloads.id`. A row is due again for as long as there is a source.
+   */
+  events: {
+    payload: workPayload,
+    attempts: 5,
+    backoffMs: 1_000,
+    backoffMaxMs: 5 * 60_000,
+    timeoutMs: 60_000,
+    concurrency: 16,
+  },
   /** Folding of usage and purging of what is old. One row, {@link housekeepingId}, which is due again every hour. */
   housekeeping: {
     payload: workPayload,

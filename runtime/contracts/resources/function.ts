@@ -11,6 +11,30 @@ export type FunctionRuntime = (typeof functionRuntimes)[number];
 /** What calls a function. */
 export const functionTriggers = ['http', 'cron'] as const;
 
+/** Data sources whose rows, items or objects call a function, by the type of the service that holds them. */
+export const eventTypes = ['postgres', 'mysql', 'redis', 'minio'] as const;
+
+export type EventType = (typeof eventTypes)[number];
+
+/** What calls a function with events, and how; the function is bound to the service. */
+export const functionEvents = z.object({
+  type: z.enum(eventTypes),
+  /** The service's name. */
+  source: z.string().min(1).max(63),
+  /** Of a database: the rows that are events. */
+  query: z.string().min(1).max(10_000).optional(),
+  /** Of a database: what marks a row as done, with `{{id}}` for its id. */
+  markDone: z.string().min(1).max(10_000).optional(),
+  /** Of redis: the list's name. */
+  list: z.string().min(1).max(500).optional(),
+  /** Of an object store. */
+  bucket: z.string().min(3).max(63).optional(),
+  /** Events that one pod gets at once; 1 when absent, which keeps the source's order where there is one pod. */
+  concurrency: z.int().min(1).max(100).optional(),
+});
+
+export type FunctionEvents = z.infer<typeof functionEvents>;
+
 /** A ConfigMap holds 1 MiB; inline code stays well below it. */
 export const codeMaxBytes = 512 * 1024;
 
@@ -69,6 +93,8 @@ export const functionSpec = z.object({
   minReplicas: replicas.min(0).optional(),
   /** Pods that there are at most; not below `minReplicas`. */
   maxReplicas: replicas.min(1).optional(),
+  /** A data source that calls the function, beside its public trigger or instead of one. */
+  events: functionEvents.optional(),
   /** A cron expression of five fields; with the trigger `cron`, and only with it. */
   schedule: z.string().optional(),
   /** The IANA time zone of the schedule; UTC when absent. */

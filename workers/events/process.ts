@@ -1,0 +1,79 @@
+import type { Pool } from 'pg';
+import type { Processor } from '../../runtime/bus/runner.ts';
+import type { Stored } from '../../runtime/contracts/kubernetes.ts';
+import type { EventType, FunctionResource } from '../../runtime/contracts/resources/function.ts';
+import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import type { Clock } from '../../runtime/domain/clock.ts';
+import { idLabel } from '../../runtime/domain/labels.ts';
+import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { findEventSource, recordTurn, type EventSourceState } from '../../runtime/records/function-events.ts';
+import { SourceError, type OpenSource, type SourceCredentials } from './source.ts';
+import { takeTurn } from './turn.ts';
+
+export interface EventsDependencies {
+  pool: Pool;
+  kube: Pick<KubeClient, 'get'>;
+  /** How a source of each type is opened. */
+  sources: Readonly<Partial<Record<EventType, OpenSource>>>;
+  /** The way into a service, as the function's own user. @throws SourceError while there is none */
+  credentialsOf: (resource: Stored<FunctionResource>, service: string) => Promise<SourceCredentials>;
+  clock: Clock;
+  /** Called by name at each step, where a test may kill the process. */
+  failpoint: (name: string) => void;
+  /** Between two readings of a source in which nothing was found, in ms; default 5 s. */
+  intervalMs?: number;
+  /** Between 0 and 1; default `Math.random`. */
+  random?: () => number;
+}
+
+const defaultIntervalMs = 5_000;
+/** A source that keeps failing is asked less and less often, at most this seldom. */
+const failingMaxMs = 5 * 60_000;
+/** The controller has not seen everything yet: again soon. */
+const soonMs = 1_000;
+
+/**
+ * One turn of one function's data source (design.md §8): marks as done what was delivered, and copies what it finds into
+ * the function's events. The work row is the schedule: every answer names the next turn, and an acknowledgement hastens
+ * it. A source that fails is no failure of the work: it is told where the function is shown, and asked less often.
+ */
+export function createEventsProcessor(dependencies: EventsDependencies): Processor {
+  const { pool, kube, sources, credentialsOf, clock, random = Math.random } = dependencies;
+  const { intervalMs = defaultIntervalMs } = dependencies;
+
+  const visit = async (resource: Stored<FunctionResource>, state: EventSourceState, signal: AbortSignal) => {
+    const { workloadId, settings } = state;
+    const open = sources[settings.type];
+    if (!open) throw new SourceError(`Sources of the type ${settings.type} are not read by this installation.`);
+    const credentials = await credentialsOf(resource, settings.source);
+    const source = await open({ workloadId, settings, credentials });
+    try {
+      return await takeTurn({ ...dependencies, intervalMs }, source, state, signal);
+    } finally {
+      await source.close();
+    }
+  };
+
+  return async ({ recordId, signal, log }) => {
+    const state = await findEventSource(pool, recordId);
+    if (!state) return 'done';
+    const { namespace, name } = state;
+    const again = (ms: number) => ({ again: new Date(clock.now().getTime() + ms * (0.75 + random() / 2)) });
+    const resource = await kube.get<FunctionResource>(kinds.Function, name, namespace);
+    if (resource?.metadata.labels?.[idLabel] !== recordId) return again(soonMs);
+    try {
+      const started = clock.monotonic();
+      const turn = await visit(resource, state, signal);
+      await recordTurn(pool, recordId, turn.problem);
+      if (turn.added > 0) log.info({ namespace, function: name, events: turn.added }, 'events found');
+      if (turn.more) return again(0);
+      // A source that takes long to read is not to do nothing else.
+      return again(Math.max(intervalMs, turn.problem === undefined ? 0 : soonMs, (clock.monotonic() - started) / 2));
+    } catch (error) {
+      if (!(error instanceof SourceError)) throw error;
+      await recordTurn(pool, recordId, error.message.slice(0, 500));
+      log.debug({ namespace, function: name, reason: error.message }, 'event source failed');
+      return again(Math.min(failingMaxMs, intervalMs * 2 ** Math.min(state.failures, 8)));
+    }
+  };
+}

@@ -1,0 +1,52 @@
+import type { ServiceCredentials } from '../../runtime/contracts/api/services.ts';
+import type { FunctionEvents } from '../../runtime/contracts/resources/function.ts';
+import type { Id } from '../../runtime/domain/ids.ts';
+import type { FoundEvent } from '../../runtime/records/function-events.ts';
+
+/**
+ * One data source of one function, open for one turn of the worker that reads it. Whatever takes longer than it may, or is
+ * refused, rejects; the source is closed then, and opened anew later.
+ */
+export interface EventSource {
+  /**
+   * What is there, in the source's order, a page at a time. The reader stops early (`return`) when there is no more room;
+   * an iteration that came to its end has seen everything that was there when it began.
+   */
+  read(signal: AbortSignal): AsyncIterable<readonly FoundEvent[]>;
+  /**
+   * These are kept durably now (or were before), so that the source itself need not keep them any more. Called for each
+   * page before the next one is asked for, also for the last one that was read.
+   */
+  taken(events: readonly FoundEvent[]): Promise<void>;
+  /**
+   * Marks events as done in the source. Only where the settings have a statement for that.
+   * @returns why each of those failed that did; the others are marked
+   */
+  markDone(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  /** Ends its connections; never rejects. */
+  close(): Promise<void>;
+}
+
+/** A source whose settings or answers are at fault, in words for the function's owner; they never hold a password. */
+export class SourceError extends Error {
+  override name = 'SourceError';
+}
+
+/** What a source is made of. */
+export interface SourceRequest {
+  /** The function's id. */
+  workloadId: Id;
+  settings: FunctionEvents;
+  credentials: SourceCredentials;
+}
+
+/** Opens a source; rejects with a {@link SourceError} when it cannot be reached or does not let the function in. */
+export type OpenSource = (request: SourceRequest) => Promise<EventSource>;
+
+/** The way into the service, as the function's own user. */
+export type SourceCredentials = ServiceCredentials & {
+  host: string;
+  port: number;
+  /** Whether connections are encrypted. */
+  tls: boolean;
+};
