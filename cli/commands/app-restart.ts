@@ -2,16 +2,14 @@ import { deploymentAccepted } from '../../runtime/contracts/api/apps.ts';
 import { command } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
 import type { Context } from '../context.ts';
-import { toggle, type FlagValues } from '../flags.ts';
+import type { FlagValues } from '../flags.ts';
 import { placeOf, type Place } from '../place.ts';
 import { waitFlags, type WaitFlags } from '../wait.ts';
 import { printDeployment } from './deployment.ts';
-
-/** Of the commands that change what an app finds in its environment. */
-export const restartFlags = { restart: toggle('apply it at once, by a restart'), ...waitFlags };
+import type { Restartable } from './workload-restart.ts';
 
 /** Deploys what the app runs once more, and waits for the end unless told not to. @throws Failure */
-export async function restart(
+async function restart(
   context: Context,
   flags: WaitFlags & Pick<FlagValues<typeof scopeFlags>, 'output'>,
   place: Place,
@@ -23,16 +21,16 @@ export async function restart(
   await printDeployment(context, flags, place, app, accepted);
 }
 
-/** What is said after a change of variables or secrets, unless it is applied at once. */
-export async function applyChange(
-  context: Context,
-  flags: FlagValues<typeof restartFlags> & Pick<FlagValues<typeof scopeFlags>, 'output'>,
-  place: Place,
-  app: string,
-): Promise<void> {
-  if (flags.restart) await restart(context, flags, place, app);
-  else context.say(`pods have it from the next deployment on; at once: svc app restart ${app} ${place.flags}`);
-}
+/** Of the commands that change what an app finds in its environment. */
+export const restartableApp: Restartable = {
+  what: 'app',
+  article: 'an app',
+  example: 'api',
+  async applyChange(context, flags, place, app) {
+    if (flags.restart) await restart(context, flags, place, app);
+    else context.say(`pods have it from the next deployment on; at once: svc app restart ${app} ${place.flags}`);
+  },
+};
 
 export const restartCommand = command({
   name: 'restart',

@@ -15,18 +15,18 @@ import { readApp } from '../read-app.ts';
 import { waitFlags, waitFor, waitForRemoval, type WaitFlags } from '../wait.ts';
 import { messageColumn } from '../workload-message.ts';
 import { buildCommit, deployCommand, promoteCommand } from './app-deploy.ts';
-import { envGroup } from './app-env.ts';
 import { gateGroup } from './app-gate.ts';
 import { gitGroup } from './app-git.ts';
 import { hostGroup } from './app-host.ts';
 import { logsCommand } from './app-logs.ts';
-import { restartCommand } from './app-restart.ts';
+import { restartableApp, restartCommand } from './app-restart.ts';
 import { rollbackCommand } from './app-rollback.ts';
-import { secretGroup } from './app-secret.ts';
 import { routeFlags, routeOf, securityGroup, securityText } from './app-security.ts';
 import { removalFlags, settingFlags, settingsOf, variableFlag } from './app-settings.ts';
 import { webhookGroup } from './app-webhook.ts';
 import { checkSucceeded, historyCommand, newestDeployments, printDeployment } from './deployment.ts';
+import { envGroup } from './workload-env.ts';
+import { secretGroup } from './workload-secret.ts';
 
 function shown(app: AppView): Shown {
   return {
@@ -256,5 +256,8 @@ export const appGroup: Group = {
     ...[create, list, show, update, deployCommand, restartCommand, remove],
     ...[historyCommand, rollbackCommand, promoteCommand, logsCommand],
   ],
-  groups: [envGroup, secretGroup, gateGroup, hostGroup, securityGroup, webhookGroup, gitGroup],
+  groups: [
+    ...[envGroup(restartableApp), secretGroup(restartableApp)],
+    ...[gateGroup, hostGroup, securityGroup, webhookGroup, gitGroup],
+  ],
 };

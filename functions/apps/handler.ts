@@ -11,15 +11,17 @@ import { Problem } from '../../runtime/domain/problem.ts';
 import { findApp, findLivingApp } from '../../runtime/host/app-request.ts';
 import { accept } from '../../runtime/host/accept.ts';
 import { checkGivenSource, setGitSource } from '../../runtime/host/git-source.ts';
+import { environmentRoutes } from '../../runtime/host/environment-routes.ts';
 import { pageOf } from '../../runtime/host/page.ts';
 import { readPlatformConfig } from '../../runtime/host/platform-config.ts';
 import { route, sessionOf, type Route, type RouteRequest } from '../../runtime/host/route.ts';
 import { createWorkload, newWorkloadMetadata } from '../../runtime/host/workload-create.ts';
 import { deleteWorkload, workloadIdOf } from '../../runtime/host/workload-objects.ts';
+import { newVariables, replacedVariables } from '../../runtime/host/workload-variables.ts';
 import { resolveEnvironment, type Environment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
-import { createEnvironmentRoutes } from './environment-handler.ts';
 import { logRoutes } from './logs.ts';
+import { isRestartPending, restartRoutes } from './restart.ts';
 import { checkSecurity, newRouting, withExtraHosts } from './routing.ts';
 import {
   createAppSchema,
@@ -32,7 +34,6 @@ import {
 } from './schema.ts';
 import { checkSettings } from './settings.ts';
 import { patchApp } from './store.ts';
-import { isRestartPending, newVariables, replacedVariables } from './variables.ts';
 import { appToView, gateToView } from './view.ts';
 
 export interface AppDependencies {
@@ -211,6 +212,14 @@ export function createAppRoutes({ kube, pool, clock, baseUrl }: AppDependencies)
       },
     }),
     ...logRoutes({ kube, clock }),
-    ...createEnvironmentRoutes({ kube, pool, clock, baseUrl }),
+    ...environmentRoutes<App>(
+      { kube, clock },
+      {
+        kind: 'App',
+        reach: 'pods have it from the next deployment on',
+        isRestartPending: (app) => isRestartPending(kube, app),
+      },
+    ),
+    ...restartRoutes({ kube, pool, baseUrl }),
   ];
 }

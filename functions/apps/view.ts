@@ -1,10 +1,8 @@
 import type { AppView, GateView } from '../../runtime/contracts/api/apps.ts';
-import type { SecretView } from '../../runtime/contracts/api/variables.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import { gatedCondition, type App } from '../../runtime/contracts/resources/app.ts';
 import { lastOutOfMemory } from '../../runtime/contracts/resources/out-of-memory.ts';
 import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
-import type { WorkloadSecret } from '../../runtime/host/workload-secrets.ts';
 import { findCondition } from '../../runtime/kube/conditions.ts';
 import type { Environment } from '../../runtime/kube/environments.ts';
 
@@ -73,9 +71,4 @@ export function appToView(
     gate: gateOf(app),
     createdAt: metadata.creationTimestamp ?? new Date(0).toISOString(),
   };
-}
-
-/** A secret as lists show it. */
-export function secretToView({ name, updatedAt, previous }: WorkloadSecret): SecretView {
-  return { name, updatedAt: updatedAt.toISOString(), hasPrevious: previous !== undefined };
 }

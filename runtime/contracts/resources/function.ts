@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { dependenciesMax } from '../../domain/dependencies.ts';
 import type { Condition, KubeObject } from '../kubernetes.ts';
 import { runOverlaps, runRequest, runRequestsMax, type Run } from './run.ts';
+import { volumeMount } from './volume.ts';
 
 /** The runtimes of inline code (spec.md §2.5). */
 export const functionRuntimes = ['node', 'python'] as const;
@@ -103,6 +104,15 @@ export const functionSpec = z.object({
   overlap: z.enum(runOverlaps).optional(),
   /** The services that the function uses; {@link boundServices} leaves out those that are being taken away. */
   bindings: z.array(functionBinding).max(functionBindingsMax).optional(),
+  /** Variables that are no secrets; what they make with the secrets reaches pods that start from then on. */
+  env: z
+    .array(z.object({ name: z.string(), value: z.string() }))
+    .max(200)
+    .optional(),
+  volumes: z.array(volumeMount).max(20).optional(),
+  /** The limits of one pod, as Kubernetes quantities; without them `functionMemory`, and no limit of CPU. */
+  cpu: z.string().optional(),
+  memory: z.string().optional(),
   /** Test runs that were asked for and are not made yet. */
   runRequests: z.array(runRequest).max(runRequestsMax).optional(),
 });
