@@ -1,17 +1,11 @@
 import { functionView, type FunctionView } from '../../runtime/contracts/api/functions.ts';
-import {
-  codeMaxBytes,
-  functionReplicasMax,
-  functionRuntimes,
-  functionTriggers,
-} from '../../runtime/contracts/resources/function.ts';
+import { functionReplicasMax, functionTriggers } from '../../runtime/contracts/resources/function.ts';
 import { runOverlaps } from '../../runtime/contracts/resources/run.ts';
 import { command, type Group } from '../command.ts';
 import { scopeFlags, yesFlag } from '../common-flags.ts';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../failure.ts';
-import { amount, choice, duration, flagName, requiredText, text, texts, type FlagValues } from '../flags.ts';
-import { readGivenFile, runtimeOf } from '../given-file.ts';
+import { amount, choice, duration, flagName, text, type FlagValues } from '../flags.ts';
 import { ago, fields, table, type Column, type Field, type Shown } from '../output.ts';
 import { placeOf, type Place } from '../place.ts';
 import { removeAll } from '../removal.ts';
@@ -19,6 +13,7 @@ import { waitFlags, waitFor, type WaitFlags } from '../wait.ts';
 import { messageColumn } from '../workload-message.ts';
 import { invokeCommand } from './function-invoke.ts';
 import { runCommand } from './function-local.ts';
+import { newSourceOf, sourceFlags, sourceOf } from './function-source.ts';
 import { logsCommand, runsCommand, scheduleCommand, testCommand } from './function-run.ts';
 
 const servingFields = ({ readyReplicas, replicas, idleTimeoutSeconds, ...limits }: FunctionView): Field[] => [
@@ -46,6 +41,7 @@ function shown(found: FunctionView): Shown {
       ['Out of memory', found.outOfMemory?.message],
       ['URL', found.url],
       ['Runtime', found.runtime],
+      ['Image', found.image],
       ['Dependencies', found.dependencies?.join(', ')],
       ['Trigger', found.trigger],
       ...(found.trigger === 'cron' ? scheduleFields(found) : servingFields(found)),
@@ -73,15 +69,6 @@ function untilUsable(context: Context, flags: WaitFlags, place: Place, name: str
     },
     `it goes on: svc function show ${name} ${place.flags}`,
   );
-}
-
-function readCode(file: string): string {
-  const content = readGivenFile(file);
-  if (content.length === 0) throw usageFailure(`${file} is empty.`);
-  if (content.length > codeMaxBytes) {
-    throw usageFailure(`${file} has ${content.length} bytes; inline code has at most ${codeMaxBytes}.`);
-  }
-  return content.toString();
 }
 
 const servingFlags = 'port hostname idleTimeout concurrency requestTimeout minReplicas maxReplicas'.split(' ');
@@ -134,11 +121,9 @@ function settingsOf(flags: FlagValues<typeof settingFlags>) {
 const create = command({
   name: 'create',
   args: ['function'],
-  description: 'Create a function from a source file; it has no pods until it is called.',
+  description: 'Create a function from a source file or a container image; it has no pods until it is called.',
   flags: {
-    runtime: choice(functionRuntimes, 'runtime of the code (default: python for a file *.py, otherwise node)'),
-    codeFile: requiredText('<file>', 'source file with the handler'),
-    dependency: texts('<name@version>', 'package to install at start, at an exact version'),
+    ...sourceFlags,
     ...settingFlags,
     ...waitFlags,
     ...scopeFlags,
@@ -149,15 +134,14 @@ const create = command({
     'svc function create hello --runtime node --code-file hello.js --idle-timeout 1h --project shop',
     'svc function create thumbs --code-file thumbs.js --concurrency 4 --min-replicas 1',
     'svc function create price --code-file price.py --dependency requests@2.32.3',
+    'svc function create resize --image registry.example.com/shop/resize:3 --port 9000',
     'svc function create nightly --code-file nightly.js --trigger cron --schedule "0 2 * * *" --time-zone Europe/Berlin',
   ],
   async run({ context, args, flags }) {
     checkTrigger(flags);
     const body = {
       name: args.function,
-      runtime: flags.runtime ?? runtimeOf(flags.codeFile),
-      code: readCode(flags.codeFile),
-      ...(flags.dependency.length > 0 && { dependencies: flags.dependency }),
+      ...newSourceOf(flags),
       ...settingsOf(flags),
     };
     const place = placeOf(context, flags);
@@ -172,24 +156,18 @@ const update = command({
   args: ['function'],
   description: 'Change a function; its pods are replaced without losing a request, and what is not named stays.',
   flags: {
-    codeFile: text('<file>', 'source file with the handler'),
-    runtime: choice(functionRuntimes, 'runtime of the code'),
-    dependency: texts('<name@version>', 'package to install at start; those that are given replace all'),
+    ...sourceFlags,
     ...settingFlags,
     ...scopeFlags,
   },
   examples: [
     'svc function update hello --code-file hello.js',
     'svc function update hello --idle-timeout 1h --max-replicas 3',
+    'svc function update resize --image registry.example.com/shop/resize:4',
     'svc function update nightly --schedule "0 3 * * *"',
   ],
   async run({ context, args, flags }) {
-    const body = {
-      ...(flags.codeFile !== undefined && { code: readCode(flags.codeFile) }),
-      ...(flags.runtime !== undefined && { runtime: flags.runtime }),
-      ...(flags.dependency.length > 0 && { dependencies: flags.dependency }),
-      ...settingsOf(flags),
-    };
+    const body = { ...sourceOf(flags), ...settingsOf(flags) };
     if (Object.keys(body).length === 0) throw usageFailure('Give what to change, such as --code-file <file>.');
     const place = placeOf(context, flags);
     const path = place.path('functions', args.function);
@@ -236,7 +214,7 @@ const list = command({
               ]),
           { title: 'STATUS', value: ({ status }) => status },
           { title: 'PODS', value: ({ replicas }) => replicas },
-          { title: 'RUNTIME', value: ({ runtime }) => runtime },
+          { title: 'RUNTIME', value: ({ runtime }) => runtime ?? 'image' },
           ...calledBy(items, now),
           { title: 'CREATED', value: ({ createdAt }) => ago(createdAt, now) },
           ...messageColumn(items, now),

@@ -7,7 +7,7 @@ import { Problem } from '../../runtime/domain/problem.ts';
 import { hostTaken } from '../../runtime/host/workload-create.ts';
 import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
-import { otherFields, specOf } from './check.ts';
+import { codeFields, otherFields, specOf } from './check.ts';
 
 /** Writers of one function that come between read and write. */
 const maxRounds = 10;
@@ -16,6 +16,8 @@ const maxRounds = 10;
 export function changedSpec(before: FunctionSpec, change: FunctionUpdate): FunctionSpec {
   const { hostname, ...settings } = change;
   const stale = new Set<string>([...otherFields(change.trigger ?? before.trigger), 'runRequests']);
+  if (change.image !== undefined) for (const field of codeFields) stale.add(field);
+  else if (change.code !== undefined) stale.add('image');
   const kept = Object.fromEntries(Object.entries(before).filter(([field]) => !stale.has(field))) as typeof before;
   const { hostname: known, ...rest } = kept;
   const host = hostname === undefined ? known : (hostname ?? undefined);

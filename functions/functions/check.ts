@@ -1,6 +1,12 @@
 import type { FunctionCreate } from '../../runtime/contracts/api/functions.ts';
-import { functionLimits, functionSpec, type FunctionSpec } from '../../runtime/contracts/resources/function.ts';
+import {
+  functionLimits,
+  functionSpec,
+  type FunctionSource,
+  type FunctionSpec,
+} from '../../runtime/contracts/resources/function.ts';
 import { parseDependencies } from '../../runtime/domain/dependencies.ts';
+import { checkImage } from '../../runtime/domain/image.ts';
 import { checkHost } from '../../runtime/domain/names.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { checkTimeZone, defaultTimeZone, parseSchedule } from '../../runtime/domain/schedule.ts';
@@ -30,7 +36,7 @@ export function specOf(given: Omit<FunctionCreate, 'name'>): FunctionSpec {
   if (minReplicas > maxReplicas) {
     throw refusal('minReplicas', `"minReplicas" is ${minReplicas}, more than "maxReplicas", ${maxReplicas}.`);
   }
-  parseDependencies(given.dependencies ?? [], given.runtime);
+  checkSource(given);
   if (trigger === 'http') return functionSpec.parse(given);
   if (schedule === undefined) {
     throw refusal('schedule', 'The trigger cron needs a schedule, such as "*/5 * * * *" for every five minutes.');
@@ -38,6 +44,23 @@ export function specOf(given: Omit<FunctionCreate, 'name'>): FunctionSpec {
   parseSchedule(schedule);
   checkTimeZone(timeZone);
   return functionSpec.parse({ ...given, timeZone, overlap });
+}
+
+/** What belongs to inline code only. */
+export const codeFields = ['code', 'runtime', 'dependencies'] as const;
+
+/** @throws Problem `invalid_value` for anything but an image, or code with its runtime and what it depends on */
+function checkSource(given: FunctionSource): void {
+  const { image, code, runtime, dependencies = [] } = given;
+  if (image !== undefined) {
+    checkImage(image);
+    const stray = codeFields.find((field) => given[field] !== undefined);
+    if (stray) throw refusal(stray, `"${stray}" goes with code; this function is the image ${image}.`);
+    return;
+  }
+  if (code === undefined) throw refusal('code', 'Give the code of the function and its runtime, or an image.');
+  if (runtime === undefined) throw refusal('runtime', 'Give the runtime of the code: node or python.');
+  parseDependencies(dependencies, runtime);
 }
 
 function refusal(field: string, message: string): Problem {

@@ -1,7 +1,7 @@
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
-import { publicUrl, runtimeImage } from '../../runtime/contracts/resources/platform-config.ts';
+import { functionImage, publicUrl } from '../../runtime/contracts/resources/platform-config.ts';
 import type { Project } from '../../runtime/contracts/resources/project.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { checkWorkloadName, functionHost } from '../../runtime/domain/names.ts';
@@ -56,7 +56,8 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
       path: '/projects/:project/functions',
       access: { project: 'deployer' },
       tag,
-      summary: 'Creates a function; it has no pods until its first request, or the first time of its schedule.',
+      summary:
+        'Creates a function of code or of an image; it has no pods until its first request, or the first time of its schedule.',
       async handle(request) {
         const { params, query, body, log } = request;
         const { name, ...given } = body;
@@ -64,7 +65,7 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
         const spec = specOf(given);
         const environment = await resolveEnvironment(kube, params.project, query.environment);
         const config = await readPlatformConfig(kube);
-        runtimeImage(config, spec.runtime);
+        functionImage(config, spec);
         const host =
           spec.trigger === 'http'
             ? (spec.hostname ?? functionHost(name, config.cluster, config.appsDomain))
@@ -134,13 +135,14 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
       async handle(request) {
         const { params, query, body, log } = request;
         const settings = Object.keys(body);
-        if (settings.length === 0) throw new Problem('invalid_request', 'Give what to change, such as code.');
+        if (settings.length === 0)
+          throw new Problem('invalid_request', 'Give what to change, such as code or an image.');
         const environment = await resolveEnvironment(kube, params.project, query.environment);
         const config = await readPlatformConfig(kube);
         const living = () => getLivingWorkload<FunctionResource>(kube, 'Function', environment, params.function);
         const changed = await changeFunction(kube, living, async (found) => {
           const spec = changedSpec(found.spec, body);
-          runtimeImage(config, spec.runtime);
+          functionImage(config, spec);
           if (spec.trigger !== 'http') return spec;
           const host = spec.hostname ?? functionHost(params.function, config.cluster, config.appsDomain);
           checkHostFree(config, host);

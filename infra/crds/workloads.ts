@@ -60,13 +60,14 @@ export const appDefinition = customResource({
 /** `kubectl get sfn` */
 export const functionDefinition = customResource({
   kind: kinds.Function,
-  description: 'Code that runs on requests or on a schedule and costs nothing between them.',
+  description: 'Code, or an image, that runs on requests or on a schedule and costs nothing between them.',
   shortNames: ['sfn'],
   spec: functionSpec,
   status: functionStatus,
   validations: [workloadName],
   refine: (schema) => {
     schemaAt(schema, 'spec.code').maxLength = codeMaxBytes;
+    schemaAt(schema, 'spec.image').maxLength = 512;
     schemaAt(schema, 'spec.hostname').maxLength = dnsNameMax;
     schemaAt(schema, 'spec.schedule').maxLength = 200;
     schemaAt(schema, 'spec.bindings')['x-kubernetes-list-type'] = 'map';
@@ -76,6 +77,10 @@ export const functionDefinition = customResource({
       {
         rule: "has(self.schedule) == (self.trigger == 'cron')",
         message: 'the trigger cron needs a schedule, and no other has one',
+      },
+      {
+        rule: 'has(self.image) != has(self.code) && has(self.code) == has(self.runtime)',
+        message: 'a function is an image, or code and its runtime',
       },
       {
         rule: '!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas',

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { FunctionRuntime, FunctionSpec } from '../../runtime/contracts/resources/function.ts';
+import type { FunctionRuntime, InlineCode } from '../../runtime/contracts/resources/function.ts';
 import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import { parseDependencies } from '../../runtime/domain/dependencies.ts';
 import { hostnameLabel, idLabel, workloadLabels } from '../../runtime/domain/labels.ts';
@@ -16,7 +16,7 @@ const installedDirectory = `${cacheDirectory}/packages`;
 const cacheSize = '1Gi';
 
 /** What decides over what is installed. Packages with compiled parts fit the runtime that installed them only. */
-export interface Dependent extends Pick<FunctionSpec, 'dependencies' | 'runtime'> {
+export interface Dependent extends Omit<InlineCode, 'code'> {
   image: string;
 }
 
@@ -48,15 +48,12 @@ const installers: Readonly<Record<FunctionRuntime, Installer>> = {
 };
 
 /** Whether anything is to be installed. Pure. */
-export function hasDependencies({ dependencies = [] }: Pick<FunctionSpec, 'dependencies'>): boolean {
+export function hasDependencies({ dependencies = [] }: Pick<InlineCode, 'dependencies'>): boolean {
   return dependencies.length > 0;
 }
 
 /** The manifest that the installer reads, by its file's name; nothing without dependencies. Pure. @throws Problem */
-export function dependencyManifest({
-  dependencies = [],
-  runtime,
-}: Pick<FunctionSpec, 'dependencies' | 'runtime'>): Record<string, string> {
+export function dependencyManifest({ dependencies = [], runtime }: Omit<InlineCode, 'code'>): Record<string, string> {
   if (dependencies.length === 0) return {};
   const parsed = parseDependencies(dependencies, runtime);
   const content =

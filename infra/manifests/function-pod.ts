@@ -1,12 +1,17 @@
 import { createHash } from 'node:crypto';
 import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
-import type { FunctionRuntime, FunctionSpec } from '../../runtime/contracts/resources/function.ts';
+import {
+  inlineCode,
+  type FunctionRuntime,
+  type FunctionSource,
+  type InlineCode,
+} from '../../runtime/contracts/resources/function.ts';
 import { workloadLabels } from '../../runtime/domain/labels.ts';
 import {
   dependencyManifest,
   dependencyParts,
   hasDependencies,
-  type Dependent,
+  type DependencyParts,
   type PackageRegistries,
 } from './function-dependencies.ts';
 import { containerSecurity } from './platform/pod.ts';
@@ -17,7 +22,7 @@ export const functionContainer = 'function';
 
 const codeDirectory = '/var/run/svc/code';
 const codeFiles: Readonly<Record<FunctionRuntime, string>> = { node: 'handler.js', python: 'handler.py' };
-/** The user of the runtime images (infra/images). */
+/** The user of the runtime images (infra/images), and the one that any other image has to be content with. */
 const runtimeUser = 10_001;
 const graceSeconds = 30;
 
@@ -28,17 +33,14 @@ export interface CodeConfigMap extends KubeObject {
 
 /** What a pod of a function runs with, beside its code. */
 export interface RunWith {
-  /** The runtime's image. */
+  /** The runtime's image, or the function's own. */
   image: string;
   /** Where dependencies come from; default the public registries. */
   registries?: PackageRegistries | undefined;
 }
 
-/** The code of a function, what it depends on, and what runs it. */
-export type FunctionCode = Pick<FunctionSpec, 'code' | 'runtime' | 'dependencies'>;
-
 /** The ConfigMap's name carries a digest of the code, so that new code is a new object and a running pod keeps its own. */
-export function codeConfigMapName(name: string, { code, runtime, dependencies = [] }: FunctionCode): string {
+export function codeConfigMapName(name: string, { code, runtime, dependencies = [] }: InlineCode): string {
   const hash = createHash('sha256');
   // The file in it is named by the runtime.
   if (runtime !== 'node') hash.update(`${runtime}\0`);
@@ -47,7 +49,7 @@ export function codeConfigMapName(name: string, { code, runtime, dependencies = 
 }
 
 /** The function's source text, and the manifest of what it depends on; immutable, so that the kubelet need not watch it. Pure. */
-export function codeConfigMap(identity: FunctionIdentity, spec: FunctionCode): CodeConfigMap {
+export function codeConfigMap(identity: FunctionIdentity, spec: InlineCode): CodeConfigMap {
   return {
     apiVersion: 'v1',
     kind: 'ConfigMap',
@@ -61,19 +63,32 @@ export function codeConfigMap(identity: FunctionIdentity, spec: FunctionCode): C
   };
 }
 
+/** The parts of a pod that runs inline code. */
+function codeParts(identity: FunctionIdentity, code: InlineCode, { image, registries }: RunWith): DependencyParts {
+  const parts = dependencyParts(identity, { ...code, image }, { codeDirectory, registries });
+  return {
+    pod: parts.pod,
+    env: [...parts.env, { name: 'SVC_CODE_FILE', value: `${codeDirectory}/${codeFiles[code.runtime]}` }],
+    volumeMounts: [{ name: 'code', mountPath: codeDirectory, readOnly: true }, ...parts.volumeMounts],
+    volumes: [{ name: 'code', configMap: { name: codeConfigMapName(identity.name, code) } }, ...parts.volumes],
+  };
+}
+
+const noParts: DependencyParts = { pod: {}, env: [], volumeMounts: [], volumes: [] };
+
 /**
- * The spec of a pod that runs the function's code: the same for requests, scheduled runs and test runs but for what is
- * given. Pure.
+ * The spec of a pod that runs the function's code or image: the same for requests, scheduled runs and test runs but for
+ * what is given. Pure.
  */
 export function functionPod(
   identity: FunctionIdentity,
-  spec: FunctionCode,
-  { image, registries, env, container }: RunWith & { env: readonly object[]; container?: Record<string, unknown> },
+  spec: FunctionSource,
+  { env, container, ...runWith }: RunWith & { env: readonly object[]; container?: Record<string, unknown> },
 ): Record<string, unknown> {
-  const dependent: Dependent = { ...spec, image };
-  const dependencies = dependencyParts(identity, dependent, { codeDirectory, registries });
+  const code = inlineCode(spec);
+  const parts = code ? codeParts(identity, code, runWith) : noParts;
   return {
-    ...dependencies.pod,
+    ...parts.pod,
     // User code gets neither the Kubernetes API nor a list of the namespace's Services.
     automountServiceAccountToken: false,
     enableServiceLinks: false,
@@ -83,34 +98,22 @@ export function functionPod(
       runAsUser: runtimeUser,
       runAsGroup: runtimeUser,
       // What a claim holds is this group's, whoever made its folder.
-      ...(hasDependencies(spec) && { fsGroup: runtimeUser, fsGroupChangePolicy: 'OnRootMismatch' }),
+      ...(code && hasDependencies(code) && { fsGroup: runtimeUser, fsGroupChangePolicy: 'OnRootMismatch' }),
       seccompProfile: { type: 'RuntimeDefault' },
     },
     containers: [
       {
         name: functionContainer,
-        image,
-        env: [
-          ...env,
-          ...dependencies.env,
-          { name: 'SVC_CODE_FILE', value: `${codeDirectory}/${codeFiles[spec.runtime]}` },
-        ],
+        image: runWith.image,
+        env: [...env, ...parts.env],
         ...container,
         // The end of the log becomes the pod's own status, so that nobody needs the right to read logs.
         terminationMessagePolicy: 'FallbackToLogsOnError',
         resources: { requests: { cpu: '20m', memory: '48Mi' }, limits: { memory: '256Mi' } },
         securityContext: containerSecurity,
-        volumeMounts: [
-          { name: 'code', mountPath: codeDirectory, readOnly: true },
-          { name: 'tmp', mountPath: '/tmp' },
-          ...dependencies.volumeMounts,
-        ],
+        volumeMounts: [...parts.volumeMounts, { name: 'tmp', mountPath: '/tmp' }],
       },
     ],
-    volumes: [
-      { name: 'code', configMap: { name: codeConfigMapName(identity.name, spec) } },
-      { name: 'tmp', emptyDir: { sizeLimit: '64Mi' } },
-      ...dependencies.volumes,
-    ],
+    volumes: [...parts.volumes, { name: 'tmp', emptyDir: { sizeLimit: '64Mi' } }],
   };
 }

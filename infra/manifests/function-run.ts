@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
-import type { FunctionSpec } from '../../runtime/contracts/resources/function.ts';
+import type { FunctionSource, FunctionSpec } from '../../runtime/contracts/resources/function.ts';
 import type { RunRequest } from '../../runtime/contracts/resources/run.ts';
 import { podLabels } from '../../runtime/domain/labels.ts';
 import { testRunName } from '../../runtime/domain/names.ts';
@@ -16,9 +16,7 @@ const historyLimit = 5;
 const retentionSeconds = 604_800;
 
 /** What the builders need of a cron function. */
-export type ScheduledFunction = Pick<FunctionSpec, 'code' | 'runtime' | 'dependencies' | 'timeZone' | 'overlap'> & {
-  schedule: string;
-};
+export type ScheduledFunction = FunctionSource & Pick<FunctionSpec, 'timeZone' | 'overlap'> & { schedule: string };
 
 /** A cron function's CronJob, which makes its runs at their times. Pure. */
 export function functionSchedule(identity: FunctionIdentity, spec: ScheduledFunction, runWith: RunWith): KubeObject {

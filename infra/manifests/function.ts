@@ -1,5 +1,5 @@
 import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
-import type { FunctionSpec } from '../../runtime/contracts/resources/function.ts';
+import type { FunctionSource, FunctionSpec } from '../../runtime/contracts/resources/function.ts';
 import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import {
@@ -13,7 +13,7 @@ import {
   workloadLabels,
 } from '../../runtime/domain/labels.ts';
 import { workloadOf, type FunctionIdentity } from './function-identity.ts';
-import { functionPod, type FunctionCode, type RunWith } from './function-pod.ts';
+import { functionPod, type RunWith } from './function-pod.ts';
 import { publicRoute } from './public-route.ts';
 
 /** The Service in front of the interceptors, in the system namespace. */
@@ -40,7 +40,7 @@ export interface FunctionDeployment extends KubeObject {
  */
 export function functionDeployment(
   identity: FunctionIdentity,
-  spec: FunctionCode & Pick<FunctionSpec, 'port'>,
+  spec: FunctionSource & Pick<FunctionSpec, 'port'>,
   runWith: RunWith,
 ): FunctionDeployment {
   const { name, namespace } = identity;

@@ -69,6 +69,30 @@ t.test('function create knows the language by the name of the file', async (t) =
   t.match(seen.at(-1)?.body, { dependencies: ['a@1', 'b@2'] });
 });
 
+t.test('an image goes in place of a file', async (t) => {
+  const image = 'registry.example.com/shop/resize:3';
+  const { runtime: _, ...rest } = hello;
+  const resize = { ...rest, image };
+  const { run: svc, seen } = await world(t, {
+    [`POST ${functions}`]: { status: 201, body: resize },
+    [`PATCH ${functions}/hello`]: { body: resize },
+    [`GET ${functions}`]: { body: { items: [resize] } },
+  });
+  const create = ['function', 'create', 'hello', '--no-wait'];
+  t.match(await svc([...create, '--image', image, '--port', '9000']), { code: 0, stdout: /Image: +registry/ });
+  t.same(seen[0]?.body, { name: 'hello', image, port: 9000 });
+  t.match(await svc(['function', 'update', 'hello', '--image', image]), { code: 0 });
+  t.same(seen[1]?.body, { image });
+  t.match((await svc(['function', 'list'])).stdout, /hello +idle +0 +image/);
+  const sent = seen.length;
+  t.match(await svc(create), { code: 2, stderr: /--code-file <file>, or .* --image <image>/ });
+  for (const flag of ['--code-file', '--runtime', '--dependency']) {
+    const refused = await svc([...create, '--image', image, flag, flag === '--runtime' ? 'node' : 'a@1.0.0']);
+    t.match(refused, { code: 2, stderr: `${flag} goes with code` }, flag);
+  }
+  t.equal(seen.length, sent, 'nothing is sent');
+});
+
 t.test('function update sends what is named, and nothing when nothing is', async (t) => {
   const { run: svc, seen } = await world(t, { [`PATCH ${functions}/hello`]: { body: hello } });
   const file = join(t.testdir({ 'hello.js': 'new' }), 'hello.js');

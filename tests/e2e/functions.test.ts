@@ -125,6 +125,33 @@ def handler(event, context=None):
   t.match(failed.json(), { code: 'function_error', requestId: String });
 });
 
+t.test('an image is a function too, on requests and on a schedule, and may become code', async (t) => {
+  const { flags } = await testProject(t, platform);
+  const name = uniqueName('image');
+  const image = 'localhost:5000/svc/hello:v1';
+  await platform.ok(['function', 'create', name, '--image', image, '--port', '9000', ...flags]);
+  const { url } = await platform.json<FunctionView>(['function', 'show', name, ...flags]);
+  const ask = (right: (body: string) => boolean) =>
+    eventually(
+      () => platform.request(url),
+      ({ status, body }) => status === 200 && right(body),
+    );
+  const served = await ask((body) => body.includes('"app"'));
+  t.match(served.json(), { app: 'hello', version: 'v1' });
+  t.equal(served.headers['x-svc-cold-start'], 'true');
+
+  const file = codeFile(t, 'code.js', 'export const handler = () => "code now";');
+  await platform.ok(['function', 'update', name, '--runtime', 'node', '--code-file', file, ...flags]);
+  t.equal((await ask((body) => !body.includes('"app"'))).body, 'code now');
+
+  const schedule = ['--trigger', 'cron', '--schedule', '0 0 1 1 *'];
+  await platform.ok(['function', 'update', name, '--image', image, ...schedule, ...flags]);
+  const ran = await platform.svc(['function', 'test', name, ...flags]);
+  t.match(ran, { code: 0, stdout: /Status: +succeeded/ }, ran.stderr);
+  const log = () => platform.ok(['function', 'logs', name, ...flags]);
+  t.match(await eventually(log, (printed) => printed !== ''), /^v1 ran by test/);
+});
+
 t.test('code that does not load is a failed function with its error, never a 200', async (t) => {
   const { flags } = await testProject(t, platform);
   const name = uniqueName('broken');

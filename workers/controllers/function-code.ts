@@ -7,9 +7,9 @@ import { partLabel } from '../../infra/manifests/function-identity.ts';
 import { codeConfigMap, codeConfigMapName, type RunWith } from '../../infra/manifests/function-pod.ts';
 import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../runtime/contracts/pod.ts';
-import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
+import { inlineCode, type FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import { kinds, type ResourceKind } from '../../runtime/contracts/resources/kinds.ts';
-import { runtimeImage, type PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
+import { functionImage, type PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import { idLabel, managedLabels } from '../../runtime/domain/labels.ts';
 import { deleteChild, ensureChild } from '../../runtime/kube/children.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
@@ -18,21 +18,22 @@ import type { WorkloadIdentity } from './workload.ts';
 
 /** What the installation runs a function with. @throws Problem where it has nothing for its runtime */
 export function runWithOf(config: PlatformConfigSpec, { spec }: Pick<FunctionResource, 'spec'>): RunWith {
-  return { image: runtimeImage(config, spec.runtime), registries: config.packageRegistries };
+  return { image: functionImage(config, spec), registries: config.packageRegistries };
 }
 
-/** Makes the ConfigMap of the code that the spec has, and the claim for what it depends on. */
+/** Makes the ConfigMap of the code that the spec has, if it has any, and the claim for what it depends on. */
 export async function ensureCode(
   kube: KubeClient,
   resource: Stored<FunctionResource>,
   identity: WorkloadIdentity,
   { image }: RunWith,
 ): Promise<void> {
-  const { spec } = resource;
-  await ensureChild(kube, resource, codeConfigMap(identity, spec), { cached: true });
-  if (!hasDependencies(spec)) return;
+  const code = inlineCode(resource.spec);
+  if (!code) return;
+  await ensureChild(kube, resource, codeConfigMap(identity, code), { cached: true });
+  if (!hasDependencies(code)) return;
   // A claim never changes, and what the cluster adds to it stays.
-  await ensureChild(kube, resource, dependenciesClaim(identity, { ...spec, image }), { keep: (live) => live });
+  await ensureChild(kube, resource, dependenciesClaim(identity, { ...code, image }), { keep: (live) => live });
 }
 
 export interface Collection {
@@ -53,9 +54,10 @@ export async function collectCode(
   { image }: RunWith,
   { templates = [], settled }: Collection = {},
 ): Promise<number | undefined> {
-  const { spec } = resource;
-  const current = new Set([codeConfigMapName(name, spec)]);
-  if (hasDependencies(spec)) current.add(dependenciesClaimName(name, { ...spec, image }));
+  const code = inlineCode(resource.spec);
+  const current = new Set<string>();
+  if (code) current.add(codeConfigMapName(name, code));
+  if (code && hasDependencies(code)) current.add(dependenciesClaimName(name, { ...code, image }));
   const parts: [ResourceKind, string][] = [
     [kinds.ConfigMap, 'code'],
     [kinds.PersistentVolumeClaim, 'dependencies'],

@@ -26,7 +26,10 @@ const server = createServer((request, response) => {
 
 // Longer than the ingress keeps a connection idle, so that it is never this side that closes under a request.
 server.keepAliveTimeout = 120_000;
-server.listen(Number(process.env.PORT ?? 8080));
+// As the image of a function on a schedule it runs once and ends.
+if (process.env.SVC_MODE === 'batch')
+  process.stdout.write(`${process.env.VERSION ?? 'v1'} ran by ${process.env.SVC_TRIGGER}\n`);
+else server.listen(Number(process.env.PORT ?? 8080));
 
 process.on('SIGTERM', () => {
   server.close(() => process.exit(0));

@@ -15,12 +15,16 @@ import { runView } from './runs.ts';
 /** `POST /api/v1/projects/{p}/functions` */
 export const functionCreate = z.strictObject({
   name: z.string(),
-  runtime: z.enum(functionRuntimes),
+  /** With `code`. */
+  runtime: z.enum(functionRuntimes).optional(),
   code: z
     .string()
     .min(1)
-    .refine((code) => Buffer.byteLength(code) <= codeMaxBytes, `code has at most ${codeMaxBytes} bytes`),
-  /** Packages of the runtime's registry, each as `name@version`. */
+    .refine((code) => Buffer.byteLength(code) <= codeMaxBytes, `code has at most ${codeMaxBytes} bytes`)
+    .optional(),
+  /** In place of `runtime` and `code`: a full reference of a container image, which listens on `port`. */
+  image: z.string().max(512).optional(),
+  /** With `code`: packages of the runtime's registry, each as `name@version`. */
   dependencies: z.array(z.string().max(300)).max(dependenciesMax).optional(),
   trigger: z.enum(functionTriggers).default('http'),
   /** With the trigger `http`; default 8080. */
@@ -47,7 +51,7 @@ export const functionCreate = z.strictObject({
 
 export type FunctionCreate = z.output<typeof functionCreate>;
 
-/** `PATCH /api/v1/projects/{p}/functions/{f}`: what is given changes, a list as a whole. */
+/** `PATCH /api/v1/projects/{p}/functions/{f}`: what is given changes, a list as a whole; an image takes the place of code, and code that of an image. */
 export const functionUpdate = functionCreate
   .omit({ name: true })
   .extend({
@@ -67,7 +71,10 @@ export const functionView = z.object({
   name: z.string(),
   project: z.string(),
   environment: z.string(),
-  runtime: z.enum(functionRuntimes),
+  /** Of a function of code. */
+  runtime: z.enum(functionRuntimes).optional(),
+  /** Of a function of an image. */
+  image: z.string().optional(),
   dependencies: z.array(z.string()).optional(),
   trigger: z.enum(functionTriggers),
   status: z.enum(functionPhases),

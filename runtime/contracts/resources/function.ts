@@ -74,10 +74,13 @@ export const functionBinding = z.object({
 export type FunctionBinding = z.infer<typeof functionBinding>;
 
 export const functionSpec = z.object({
-  runtime: z.enum(functionRuntimes),
+  /** Of the code; a function has both, or an image. */
+  runtime: z.enum(functionRuntimes).optional(),
   /** The source text of the handler. */
-  code: z.string().min(1),
-  /** Packages that are installed at start, each as `name@version`; `parseDependencies` judges what they say. */
+  code: z.string().min(1).optional(),
+  /** A container image that listens on `port`; on a schedule its own command is run. */
+  image: z.string().optional(),
+  /** Packages that are installed at start of code, each as `name@version`; `parseDependencies` judges what they say. */
   dependencies: z.array(z.string().min(3).max(250)).max(dependenciesMax).optional(),
   trigger: z.enum(functionTriggers).default('http'),
   /** The port on which the function listens. */
@@ -122,6 +125,21 @@ export type FunctionSpec = z.infer<typeof functionSpec>;
 /** The bindings that a function has, without those that are being taken away. Pure. */
 export function boundServices({ bindings = [] }: Pick<FunctionSpec, 'bindings'>): FunctionBinding[] {
   return bindings.filter(({ dropDatabase }) => dropDatabase !== true);
+}
+
+/** The code of a function, and what it depends on. */
+export interface InlineCode {
+  runtime: FunctionRuntime;
+  code: string;
+  dependencies?: string[] | undefined;
+}
+
+/** What a function runs: inline code, or an image. */
+export type FunctionSource = Pick<FunctionSpec, 'runtime' | 'code' | 'dependencies' | 'image'>;
+
+/** The code of a function; undefined for one that is an image. Pure. */
+export function inlineCode({ runtime, code, dependencies }: FunctionSource): InlineCode | undefined {
+  return runtime === undefined || code === undefined ? undefined : { runtime, code, dependencies };
 }
 
 export type FunctionLimits = Record<keyof typeof functionDefaults, number>;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Problem } from '../../domain/problem.ts';
 import type { Condition, KubeObject } from '../kubernetes.ts';
-import type { FunctionRuntime } from './function.ts';
+import type { FunctionSource } from './function.ts';
 import { environmentLimits } from './project.ts';
 
 /** The installation's settings; there is one, named `platform`. */
@@ -114,10 +114,16 @@ export interface PlatformConfigStatus {
 /** The condition that tells whether the settings of the object's spec are in force. */
 export const acceptedCondition = 'Accepted';
 
-/** The image that runs functions of a runtime. @throws Problem `invalid_value` where the installation has none */
-export function runtimeImage({ runtimeImages }: Pick<PlatformConfigSpec, 'runtimeImages'>, runtime: FunctionRuntime) {
-  const image = runtimeImages[runtime];
-  if (image !== undefined) return image;
+/**
+ * The image that runs a function: its own, or its runtime's. @throws Problem `invalid_value` where the installation has
+ * none for the runtime
+ */
+export function functionImage(
+  { runtimeImages }: Pick<PlatformConfigSpec, 'runtimeImages'>,
+  { image, runtime = 'node' }: FunctionSource,
+): string {
+  const found = image ?? runtimeImages[runtime];
+  if (found !== undefined) return found;
   throw new Problem(
     'invalid_value',
     `This installation has no image for functions in ${runtime}; run \`svc install\` again with --image-function-${runtime}.`,

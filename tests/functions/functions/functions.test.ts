@@ -57,6 +57,36 @@ t.test('dependencies are shown, and those that name no package at one version ar
   }
 });
 
+t.test('an image in place of code, there and back', async (t) => {
+  const { kube, api, create } = await service(t);
+  const image = 'registry.example.com/shop/resize:3';
+  const none = { runtime: undefined, code: undefined };
+  const made = await create({ ...none, image });
+  t.match(made, { status: 201, body: { image } });
+  t.notHas(made.body, 'runtime');
+  const spec = () => kube.all<FunctionResource>(kinds.Function)[0]?.spec;
+  t.same(spec(), { image, trigger: 'http', port: 8080, idleTimeoutSeconds: 300 });
+  for (const [body, field] of [
+    [none, 'code'],
+    [{ runtime: undefined }, 'runtime'],
+    [{ image }, 'code'],
+    [{ ...none, runtime: 'node', image }, 'runtime'],
+    [{ ...none, dependencies: ['lodash@4.17.21'], image }, 'dependencies'],
+    [{ ...none, image: 'resize' }, 'image'],
+    [{ ...none, image: 'x; rm -rf /:1' }, 'image'],
+  ] as const) {
+    const refused = await create({ name: 'other', ...body });
+    t.match(refused, { status: 422, body: { code: 'invalid_value', details: { field } } }, JSON.stringify(body));
+  }
+  const change = (body: object) => api.call('PATCH', `${path}/hello`, { body });
+  t.match(await change({ code }), { status: 422, body: { details: { field: 'runtime' } } });
+  t.match(await change({ runtime: 'node' }), { status: 422, body: { details: { field: 'runtime' } } });
+  t.match(await change({ code, runtime: 'node', dependencies: ['lodash@4.17.21'] }), { status: 200 });
+  t.notHas(spec(), 'image');
+  t.match(await change({ image, port: 9000 }), { status: 200, body: { image } });
+  t.same(spec(), { image, trigger: 'http', port: 9000, idleTimeoutSeconds: 300 });
+});
+
 t.test('422: a runtime that the installation has no image for', async (t) => {
   const { kube, create } = await service(t);
   const answer = await create({ runtime: 'python' });

@@ -45,15 +45,12 @@ t.test('a real function: from zero, back to zero, and no request lost on the way
 
   const resource = helloFunction();
   resource.metadata.namespace = namespace;
-  resource.spec = {
-    ...resource.spec,
-    code: 'export const handler = (event, context) => ({ statusCode: 200, body: context.path });',
-    idleTimeoutSeconds: 2,
-  };
+  const code = 'export const handler = (event, context) => ({ statusCode: 200, body: context.path });';
+  resource.spec = { ...resource.spec, code, idleTimeoutSeconds: 2 };
   const functions = testSource<FunctionResource>();
   functions.put(resource);
   const identity = { id: functionId, name: 'hello', namespace };
-  await kube.create(codeConfigMap(identity, resource.spec));
+  await kube.create(codeConfigMap(identity, { runtime: 'node', code }));
   await kube.create(functionDeployment(identity, resource.spec, { image: config.spec.runtimeImages.node }));
 
   const informers = createInformers({ kube, clock, log });

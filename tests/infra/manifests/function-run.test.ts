@@ -60,6 +60,24 @@ t.test('a cron function is a CronJob, in UTC and without overlap unless told', (
   t.end();
 });
 
+t.test('an image runs its own command', async (t) => {
+  const { template } = testRun(
+    nightly,
+    { schedule: spec.schedule, image },
+    { image },
+    { id: '00c0ffee00', at: '' },
+  ).spec;
+  const [container] = (template as { spec: { containers: [Record<string, unknown>] } }).spec.containers;
+  t.notHas(container, 'command');
+  t.match(container, {
+    image,
+    env: [
+      { name: 'SVC_MODE', value: 'batch' },
+      { name: 'SVC_TRIGGER', value: 'test' },
+    ],
+  });
+});
+
 t.test('a test run is a scheduled one but for its trigger, and never serves', (t) => {
   const made = testRun(nightly, spec, { image }, { id: '00c0ffee00', at: '2026-11-21T12:00:00Z', by: 'ada@svc.test' });
   t.strictSame(made, {

@@ -1,5 +1,6 @@
 import t from 'tap';
 import { codeConfigMap, codeConfigMapName } from '../../../infra/manifests/function-pod.ts';
+import { containerSecurity } from '../../../infra/manifests/platform/pod.ts';
 import { functionDeployment, functionRoute } from '../../../infra/manifests/function.ts';
 
 const id = '0190a0a0-0000-7000-8000-000000000001';
@@ -89,6 +90,18 @@ t.test('the Deployment runs the code with no rights at all, from zero', (t) => {
     },
   });
   t.end();
+});
+
+t.test('an image runs as code would, with nothing of the runtime', async (t) => {
+  const image = 'registry.test/shop/resize:3';
+  const { spec: made } = functionDeployment(hello, { image, port: 3000 }, { image });
+  const pod = (made['template'] as { spec: { containers: [Record<string, unknown>] } & Record<string, unknown> }).spec;
+  const code = functionDeployment(hello, spec, { image }).spec['template'] as { spec: Record<string, unknown> };
+  t.strictSame(pod.containers[0]['env'], [{ name: 'PORT', value: '3000' }]);
+  t.strictSame(pod.containers[0]['volumeMounts'], [{ name: 'tmp', mountPath: '/tmp' }]);
+  t.strictSame(pod['volumes'], [{ name: 'tmp', emptyDir: { sizeLimit: '64Mi' } }]);
+  t.strictSame(pod['securityContext'], code.spec['securityContext'], 'no user but the one that every function has');
+  t.match(pod.containers[0], { image, securityContext: containerSecurity });
 });
 
 t.test('the route lies beside the interceptors, and says whose it is', (t) => {

@@ -181,6 +181,27 @@ t.test('old code goes once the Deployment has moved on and no pod has it mounted
   t.not(codes()[0], old);
 });
 
+t.test('an image takes the place of code, whose object goes, and code that of an image', async (t) => {
+  const world = createWorld();
+  world.create();
+  await world.reconcile();
+  const change = async (source: object) => {
+    const { trigger, port, idleTimeoutSeconds } = world.resource().spec;
+    await world.kube.replace({ ...world.resource(), spec: { trigger, port, idleTimeoutSeconds, ...source } });
+    await world.reconcile();
+    await world.settleDeployment(0, 0);
+    await world.reconcile();
+    const { template } = world.one<FunctionDeployment>(kinds.Deployment).spec as { template?: unknown };
+    const codes = world.kube.all(kinds.ConfigMap).length;
+    return { template, codes };
+  };
+  const image = 'registry.test/shop/resize:3';
+  const moved = await change({ image });
+  t.match(moved, { codes: 0, template: { spec: { containers: [{ image }], volumes: [{ name: 'tmp' }] } } });
+  const back = await change({ runtime: 'node', code: 'second' });
+  t.match(back, { codes: 1, template: { spec: { containers: [{ image: config.runtimeImages.node }] } } });
+});
+
 t.test('code that does not start is a failed function, with what the runtime said, until it starts', async (t) => {
   const world = createWorld();
   const id = world.create();
@@ -234,7 +255,7 @@ t.test(
     t.match(template, {
       spec: {
         initContainers: [{ name: 'dependencies' }],
-        volumes: [{ name: 'code' }, { name: 'tmp' }, { persistentVolumeClaim: { claimName: first } }],
+        volumes: [{ name: 'code' }, { persistentVolumeClaim: { claimName: first } }, { name: 'tmp' }],
       },
     });
     world.seedPod(id, 'hello-1', {
