@@ -1,16 +1,15 @@
-import { request as httpRequest, type Agent, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { AnswerHead } from './answer-reader.ts';
 import type { Endpoint } from './endpoints.ts';
-import { answerHeaders, forwardHeaders, hasBody, type Mark } from './headers.ts';
-import { isConnectError } from './pod-agent.ts';
+import { answerHeaders, forwardHeaders, hasBody, headerLines, type Mark } from './headers.ts';
+import type { Failure, PodConnection, PodExchange } from './pod-connection.ts';
+import type { PodPool } from './pod-pool.ts';
 
 /**
- * How one attempt at a pod ended. `refused`: no connection, nothing was sent. `stale`: a kept connection had been closed
- * by the pod when the request was written to it. `broken`: the pod broke off before its answer began.
- * `late`: it did not begin to answer in time. `answered`: the answer went out, whole or as far as both sides lived.
- * `gone`: the client left first.
+ * How one attempt at a pod ended: with a {@link Failure}; `answered`: the answer went out, whole or as far as both sides
+ * lived; or `gone`: the client left first.
  */
-export type Outcome = 'answered' | 'refused' | 'stale' | 'broken' | 'late' | 'gone';
+export type Outcome = Failure | 'answered' | 'gone';
 
 export interface Exchange {
   request: IncomingMessage;
@@ -25,6 +24,9 @@ export interface Exchange {
   closing: () => boolean;
 }
 
+/** Bodies up to this are written together with the head, in one piece. */
+const smallBody = 16 * 1024;
+
 /** Whether a second attempt can do no harm: nothing of a body was read, and the method may be repeated (RFC 9110 §9.2.2). */
 export function isRepeatable(request: IncomingMessage): boolean {
   const { method } = request;
@@ -38,96 +40,109 @@ export function isRepeatable(request: IncomingMessage): boolean {
  * wait for the slower side, and a client that leaves aborts the pod's work. Resolves once the attempt is over; an answer
  * has then been written unless the outcome says otherwise.
  */
-export function forward(agent: Agent, exchange: Exchange): Promise<Outcome> {
-  const { request, response, endpoint, requestId, timeoutMs } = exchange;
+export function forward(pool: PodPool, { request, response, endpoint, ...rest }: Exchange): Promise<Outcome> {
+  const { requestId, timeoutMs, mark, closing } = rest;
   return new Promise((resolve) => {
-    const upstream = httpRequest({
-      agent,
-      host: endpoint.host,
-      port: endpoint.port,
-      method: request.method ?? 'GET',
-      path: request.url ?? '/',
-      headers: forwardHeaders(request, requestId),
-    });
+    const connection = pool.take(endpoint);
+    let body: RequestBody | undefined;
     let answering = false;
+    let answered = false;
 
     const settle = (outcome: Outcome) => {
       response.off('close', onClose);
       resolve(outcome);
     };
+    const abort = () => connection.abort(exchange);
     const onClose = () => {
-      if (!response.writableFinished) upstream.destroy();
+      if (!response.writableFinished) abort();
       // The answer is out and the body still comes; node:http no longer tells when the client leaves now.
-      else if (!request.complete) request.socket.once('close', () => upstream.destroy());
+      else if (!request.complete) request.socket.once('close', abort);
       settle(answering ? 'answered' : 'gone');
     };
     response.once('close', onClose);
 
-    upstream.setTimeout(timeoutMs, () => {
-      if (answering) return;
-      settle('late');
-      upstream.destroy();
-    });
-    upstream.on('error', (error: NodeJS.ErrnoException) => {
-      if (answering) {
-        // The answer has begun and cannot be taken back: cutting it off is how the client learns.
-        response.destroy();
-        return;
-      }
-      stopReading(request, upstream);
-      if (isConnectError(error)) settle('refused');
-      else settle(upstream.reusedSocket && isReset(error) ? 'stale' : 'broken');
-    });
-    upstream.once('response', (answer) => {
-      try {
-        relay(answer, exchange);
+    const exchange: PodExchange = {
+      method: request.method,
+      head: `${request.method} ${request.url} HTTP/1.1\r\n${headerLines(forwardHeaders(request, requestId))}\r\n`,
+      hasBody: hasBody(request),
+      timeoutMs,
+      begun(head) {
+        writeHead(response, head, mark(), closing());
         answering = true;
-        upstream.setTimeout(0);
-      } catch {
-        // A head that node:http parses and refuses to write, such as status 099.
-        upstream.destroy();
-        settle('broken');
-      }
+        // Of a stream the client wants the head now; of an answer with a length, head and body fit one packet.
+        // As `flushHeaders` does, which would write the head's Latin-1 as UTF-8.
+        if (head.length === undefined && request.method !== 'HEAD') response.write('', 'latin1');
+      },
+      received(bytes, last) {
+        if (last && bytes.length <= smallBody) {
+          answered = true;
+          // A string, which node:http joins with the head into one write; Latin-1 keeps every byte.
+          response.end(bytes.toString('latin1'), 'latin1');
+          return true;
+        }
+        if (response.write(Buffer.from(bytes))) return true;
+        response.once('drain', () => connection.resume());
+        return false;
+      },
+      answered() {
+        if (!answered) response.end();
+        answered = true;
+      },
+      drained: () => body?.resume(),
+      lost(failure) {
+        body?.drop();
+        if (failure !== undefined) settle(failure);
+        // The answer has begun and cannot be taken back: cutting it off is how the client learns.
+        else if (!answered) response.destroy();
+      },
+    };
+    connection.carry(exchange);
+    if (!exchange.hasBody) return;
+    // The body is touched only once a connection stands, so that a refused attempt can be repeated with it.
+    connection.whenOpen(() => {
+      body = sendBody(request, connection, () => request.socket.off('close', abort));
     });
-    upstream.once('close', () => {
-      stopReading(request, upstream);
-      // A 101 that nobody asked for ends without an error.
-      if (!answering) settle('broken');
-    });
-
-    if (hasBody(request)) sendBody(request, upstream);
-    else upstream.end();
   });
 }
 
-function isReset(error: NodeJS.ErrnoException): boolean {
-  return error.code === 'ECONNRESET' || error.code === 'EPIPE';
+/** @throws TypeError for a head that node:http refuses to write */
+function writeHead(response: ServerResponse, head: AnswerHead, mark: Mark, closing: boolean): void {
+  const headers = answerHeaders(head.rawHeaders, head.connection, mark);
+  if (closing) headers.push('Connection', 'close');
+  response.writeHead(head.status, head.statusMessage, headers);
 }
 
-/** The body is touched only once a connection stands, so that a refused attempt can be repeated with it. */
-function sendBody(request: IncomingMessage, upstream: ReturnType<typeof httpRequest>): void {
-  const begin = () => {
-    if (!upstream.destroyed) request.pipe(upstream);
+/** A request's body on its way. */
+interface RequestBody {
+  /** The pod takes more. */
+  resume(): void;
+  /** The pod wants no more: what still comes is read and dropped, so that the client's connection stays usable. */
+  drop(): void;
+}
+
+/** @param over called once, when the body is whole or dropped */
+function sendBody(request: IncomingMessage, connection: PodConnection, over: () => void): RequestBody {
+  const chunked = request.headers['transfer-encoding'] !== undefined;
+  const onData = (bytes: Buffer) => {
+    const more = chunked
+      ? connection.writeAll([`${bytes.length.toString(16)}\r\n`, bytes, '\r\n'])
+      : connection.write(bytes);
+    if (!more) request.pause();
   };
-  upstream.once('socket', (socket: Socket) => {
-    if (socket.connecting) socket.once('connect', begin);
-    else begin();
-  });
-}
-
-/** The pod wants no more of the body: what still comes is read and dropped, so that the connection stays usable. */
-function stopReading(request: IncomingMessage, upstream: ReturnType<typeof httpRequest>): void {
-  if (request.complete || request.readableFlowing === null) return;
-  request.unpipe(upstream);
-  request.resume();
-}
-
-function relay(answer: IncomingMessage, { request, response, mark, closing }: Exchange): void {
-  const headers = answerHeaders(answer, mark());
-  if (closing()) headers.push('Connection', 'close');
-  response.writeHead(answer.statusCode ?? 502, answer.statusMessage ?? '', headers);
-  // Of a stream the client wants the head now; of an answer with a length, head and body fit one packet.
-  if (answer.headers['content-length'] === undefined && request.method !== 'HEAD') response.flushHeaders();
-  answer.once('error', () => response.destroy());
-  answer.pipe(response);
+  const onEnd = () => {
+    if (chunked) connection.write('0\r\n\r\n');
+    connection.finish();
+    over();
+  };
+  request.on('data', onData);
+  request.once('end', onEnd);
+  return {
+    resume: () => void request.resume(),
+    drop() {
+      request.off('data', onData);
+      request.off('end', onEnd);
+      request.resume();
+      over();
+    },
+  };
 }

@@ -37,14 +37,17 @@ function namedByConnection(value: string | undefined): string[] | undefined {
     .filter((name) => !/^(x-svc-|x-forwarded-|x-real-ip$|x-request-id$|host$|content-length$)/.test(name));
 }
 
-/** Raw headers (name, value, name, value …) without hop-by-hop ones; spelling, order and repeats stay. */
-export function endToEnd(raw: readonly string[], connection: string | undefined): string[] {
+/**
+ * Raw headers (name, value, name, value …) without hop-by-hop ones and without those named `replaced`, in lower case;
+ * spelling, order and repeats of the others stay.
+ */
+export function endToEnd(raw: readonly string[], connection: string | undefined, replaced: string): string[] {
   const named = namedByConnection(connection);
   const kept: string[] = [];
   for (let index = 0; index + 1 < raw.length; index += 2) {
     const name = raw[index] ?? '';
     const lower = name.toLowerCase();
-    if (hopByHop.has(lower) || named?.includes(lower)) continue;
+    if (lower === replaced || hopByHop.has(lower) || named?.includes(lower)) continue;
     kept.push(name, raw[index + 1] ?? '');
   }
   return kept;
@@ -58,13 +61,13 @@ export function hasBody(request: IncomingMessage): boolean {
 
 /** The raw headers that a pod gets. The body keeps its framing. */
 export function forwardHeaders(request: IncomingMessage, requestId: string): string[] {
-  const headers = endToEnd(request.rawHeaders, request.headers.connection);
+  const headers = endToEnd(request.rawHeaders, request.headers.connection, 'x-request-id');
   if (request.headers['transfer-encoding'] !== undefined) headers.push('Transfer-Encoding', 'chunked');
   else if (request.headers['content-length'] === undefined && mayHaveBody(request.method)) {
-    // Without it node:http would announce a chunked body that never comes.
+    // Without it some servers wait for a body, and some refuse (RFC 9110 §8.6).
     headers.push('Content-Length', '0');
   }
-  setHeader(headers, 'X-Request-Id', requestId);
+  headers.push('X-Request-Id', requestId);
   return headers;
 }
 
@@ -82,19 +85,30 @@ export interface Mark {
 }
 
 /** The raw headers that a client gets of a pod's answer. */
-export function answerHeaders(answer: IncomingMessage, { requestId, cold, timing }: Mark): string[] {
-  const headers = endToEnd(answer.rawHeaders, answer.headers.connection);
-  if (answer.headers['x-request-id'] === undefined) headers.push('X-Request-Id', requestId);
-  setHeader(headers, 'X-Svc-Cold-Start', String(cold));
+export function answerHeaders(
+  raw: readonly string[],
+  connection: string | undefined,
+  { requestId, cold, timing }: Mark,
+): string[] {
+  const headers = endToEnd(raw, connection, 'x-svc-cold-start');
+  if (!hasHeader(headers, 'x-request-id')) headers.push('X-Request-Id', requestId);
+  headers.push('X-Svc-Cold-Start', cold ? 'true' : 'false');
   if (timing !== undefined) headers.push('Server-Timing', timing);
   return headers;
 }
 
-/** Sets one raw header: every earlier one of that name goes. */
-export function setHeader(headers: string[], name: string, value: string): void {
-  const lower = name.toLowerCase();
-  for (let index = headers.length - 2; index >= 0; index -= 2) {
-    if (headers[index]?.toLowerCase() === lower) headers.splice(index, 2);
+/** @param lower the name, in lower case */
+export function hasHeader(raw: readonly string[], lower: string): boolean {
+  for (let index = 0; index < raw.length; index += 2) {
+    const name = raw[index];
+    if (name?.length === lower.length && name.toLowerCase() === lower) return true;
   }
-  headers.push(name, value);
+  return false;
+}
+
+/** The lines of raw headers, each with its end. They are node:http's or have passed it, so that none holds a line break. */
+export function headerLines(raw: readonly string[]): string {
+  let lines = '';
+  for (let index = 0; index + 1 < raw.length; index += 2) lines += `${raw[index]}: ${raw[index + 1]}\r\n`;
+  return lines;
 }

@@ -17,8 +17,8 @@ import {
 } from './failure.ts';
 import { forward, isRepeatable, type Outcome } from './forward.ts';
 import { requestIdOf, type Mark } from './headers.ts';
-import type { InterceptorMetrics } from './metrics.ts';
-import { createPodAgent } from './pod-agent.ts';
+import type { FunctionFigures, InterceptorMetrics } from './metrics.ts';
+import { createPodPool } from './pod-pool.ts';
 import type { Routes, Target } from './routes.ts';
 import type { Turns } from './turns.ts';
 import { forwardUpgrade, writeRawHead } from './upgrade.ts';
@@ -55,6 +55,7 @@ export interface Interceptor {
 /** What one request has been through. */
 interface Journey {
   target: Target;
+  figures: FunctionFigures;
   requestId: string;
   arrivedAt: number;
   cold: boolean;
@@ -75,13 +76,13 @@ interface Carrier {
 
 export function createInterceptor(options: InterceptorOptions): Interceptor {
   const { replica, routes, endpoints, activator, turns, activity, metrics, clock, log, holdMs } = options;
-  const agent = createPodAgent();
+  const pool = createPodPool();
   let draining = false;
 
   const mark = (journey: Journey, endpoint: Endpoint): Mark => {
     const { requestId, cold } = journey;
     if (!cold) return { requestId, cold };
-    metrics.coldStart(journey.target, (clock.monotonic() - journey.arrivedAt) / 1000);
+    journey.figures.coldStart((clock.monotonic() - journey.arrivedAt) / 1000);
     return { requestId, cold, timing: coldStartTiming(journey, endpoint, clock.monotonic()) };
   };
 
@@ -130,10 +131,11 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
 
   const run = async (target: Target, requestId: string, carrier: Carrier): Promise<void> => {
     activity.begin(target);
+    const figures = metrics.of(target);
     const arrivedAt = clock.monotonic();
     let result: string;
     try {
-      result = await deliver({ target, requestId, arrivedAt, cold: false }, carrier);
+      result = await deliver({ target, figures, requestId, arrivedAt, cold: false }, carrier);
     } catch (error) {
       if (carrier.gone()) result = 'client_gone';
       else if (error instanceof RequestFailure) {
@@ -147,7 +149,7 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
       turns.next(target.id);
     }
     const status = result === 'client_gone' ? clientGone : carrier.status();
-    metrics.ended(target, { result, status, seconds: (clock.monotonic() - arrivedAt) / 1000 });
+    figures.ended({ result, status, seconds: (clock.monotonic() - arrivedAt) / 1000 });
   };
 
   const start = (request: IncomingMessage, carrierOf: (requestId: string) => Carrier) => {
@@ -176,7 +178,7 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
         gone: () => response.destroyed || response.closed,
         onGone: (listener) => response.once('close', listener),
         send: (endpoint, marked, timeoutMs) =>
-          forward(agent, { request, response, endpoint, requestId, timeoutMs, mark: marked, closing: () => draining }),
+          forward(pool, { request, response, endpoint, requestId, timeoutMs, mark: marked, closing: () => draining }),
         repeatable: isRepeatable(request),
         status: () => response.statusCode,
         fail(failure) {
@@ -212,7 +214,7 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
       draining = true;
     },
     report: () => ({ replica, at: clock.now().toISOString(), functions: activity.report(routes.list()) }),
-    close: () => agent.destroy(),
+    close: () => pool.close(),
   };
 }
 

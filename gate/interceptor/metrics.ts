@@ -14,13 +14,19 @@ export interface Ending {
   seconds: number;
 }
 
-export interface InterceptorMetrics {
+/** Where the requests of one function are counted. */
+export interface FunctionFigures {
   /** A request is over. */
-  ended(target: Named, ending: Ending): void;
+  ended(ending: Ending): void;
+  /** Seconds from a held request's arrival to the pod's first byte. */
+  coldStart(seconds: number): void;
+}
+
+export interface InterceptorMetrics {
+  /** To be asked when a request comes: those of a function that is forgotten by its end stay forgotten. */
+  of(target: Named): FunctionFigures;
   /** A request whose host leads to no function. */
   unrouted(result: string): void;
-  /** Seconds from a held request's arrival to the pod's first byte. */
-  coldStart(target: Named, seconds: number): void;
   /** Drops the figures of a function that is gone. */
   forget(target: Named): void;
 }
@@ -28,10 +34,8 @@ export interface InterceptorMetrics {
 const functionLabels = ['namespace', 'function'] as const;
 
 /** The figures of one function, looked up once. */
-interface Series {
-  requests: Map<string, { inc(): void }>;
-  duration: { observe(seconds: number): void };
-  labels: { namespace: string; function: string };
+interface Series extends FunctionFigures {
+  forget(): void;
 }
 
 /** The interceptor's own metrics and those of the functions. `inflight` and `waiting` are asked at every scrape. */
@@ -82,41 +86,52 @@ export function createInterceptorMetrics(
   const known = new Map<string, Series>();
   const keyOf = ({ namespace, name }: Named) => `${namespace}/${name}`;
   const seriesOf = (target: Named): Series => {
-    const key = keyOf(target);
-    const found = known.get(key);
-    if (found) return found;
     const labels = { namespace: target.namespace, function: target.name };
-    const made = { labels, requests: new Map(), duration: duration.labels(labels) };
-    known.set(key, made);
-    return made;
+    const counters = new Map<string, { inc(): void }>();
+    const durations = duration.labels(labels);
+    let forgotten = false;
+    return {
+      ended({ result, status, seconds }) {
+        all.inc({ result });
+        if (forgotten) return;
+        const statusClass = status === 499 ? '499' : `${Math.floor(status / 100)}xx`;
+        const kind = `${result} ${statusClass}`;
+        let counter = counters.get(kind);
+        if (!counter) {
+          counter = requests.labels({ ...labels, result, status: statusClass });
+          counters.set(kind, counter);
+        }
+        counter.inc();
+        durations.observe(seconds);
+      },
+      coldStart(seconds) {
+        if (!forgotten) coldStart.observe(labels, seconds);
+      },
+      forget() {
+        forgotten = true;
+        duration.remove(labels);
+        coldStart.remove(labels);
+        for (const kind of counters.keys()) {
+          const [result = '', status = ''] = kind.split(' ');
+          requests.remove({ ...labels, result, status });
+        }
+      },
+    };
   };
 
   return {
-    ended(target, { result, status, seconds }) {
-      all.inc({ result });
-      const series = seriesOf(target);
-      const statusClass = status === 499 ? '499' : `${Math.floor(status / 100)}xx`;
-      const kind = `${result} ${statusClass}`;
-      let counter = series.requests.get(kind);
-      if (!counter) {
-        counter = requests.labels({ ...series.labels, result, status: statusClass });
-        series.requests.set(kind, counter);
-      }
-      counter.inc();
-      series.duration.observe(seconds);
+    of(target) {
+      const key = keyOf(target);
+      const found = known.get(key);
+      if (found) return found;
+      const made = seriesOf(target);
+      known.set(key, made);
+      return made;
     },
     unrouted: (result) => all.inc({ result }),
-    coldStart: (target, seconds) => coldStart.observe(seriesOf(target).labels, seconds),
     forget(target) {
-      const series = known.get(keyOf(target));
-      if (!series) return;
+      known.get(keyOf(target))?.forget();
       known.delete(keyOf(target));
-      duration.remove(series.labels);
-      coldStart.remove(series.labels);
-      for (const kind of series.requests.keys()) {
-        const [result = '', status = ''] = kind.split(' ');
-        requests.remove({ ...series.labels, result, status });
-      }
     },
   };
 }

@@ -2,8 +2,8 @@ import { request as httpRequest, STATUS_CODES, type IncomingMessage } from 'node
 import type { Duplex } from 'node:stream';
 import { joinConnections } from '../../runtime/host/tunnel.ts';
 import type { Endpoint } from './endpoints.ts';
-import { answerHeaders, forwardHeaders, type Mark } from './headers.ts';
-import { connectToPod, isConnectError } from './pod-agent.ts';
+import { answerHeaders, forwardHeaders, headerLines, type Mark } from './headers.ts';
+import { connectToPod, isConnectError } from './pod-socket.ts';
 
 export interface UpgradeExchange {
   request: IncomingMessage;
@@ -29,9 +29,8 @@ export function writeRawHead(
   statusMessage: string | undefined,
   headers: readonly string[],
 ): void {
-  const lines = [`HTTP/1.1 ${status} ${statusMessage ?? STATUS_CODES[status] ?? ''}`];
-  for (let index = 0; index + 1 < headers.length; index += 2) lines.push(`${headers[index]}: ${headers[index + 1]}`);
-  socket.write(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
+  const line = `HTTP/1.1 ${status} ${statusMessage ?? STATUS_CODES[status] ?? ''}`;
+  socket.write(`${line}\r\n${headerLines(headers)}\r\n`, 'latin1');
 }
 
 /**
@@ -73,7 +72,7 @@ export function forwardUpgrade(exchange: UpgradeExchange): Promise<UpgradeOutcom
       answering = true;
       upstream.setTimeout(0);
       writeRawHead(socket, answer.statusCode ?? 101, answer.statusMessage, [
-        ...answerHeaders(answer, mark()),
+        ...answerHeaders(answer.rawHeaders, answer.headers.connection, mark()),
         ...['Connection', 'Upgrade', 'Upgrade', answer.headers.upgrade ?? request.headers.upgrade ?? ''],
       ]);
       joinConnections(socket, head, podSocket, podHead);
@@ -82,7 +81,7 @@ export function forwardUpgrade(exchange: UpgradeExchange): Promise<UpgradeOutcom
       answering = true;
       upstream.setTimeout(0);
       writeRawHead(socket, answer.statusCode ?? 502, answer.statusMessage, [
-        ...answerHeaders(answer, mark()),
+        ...answerHeaders(answer.rawHeaders, answer.headers.connection, mark()),
         ...['Connection', 'close'],
       ]);
       answer.once('error', () => socket.destroy());

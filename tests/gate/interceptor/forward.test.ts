@@ -88,7 +88,7 @@ t.test('100 MB go through in both directions at once', async (t) => {
   const world = createWorld(t, { replicas: 1 });
   const { port } = await world.startInterceptor();
   await world.startPod((request, response) => request.pipe(response));
-  const chunk = Buffer.alloc(64 * 1024, 'svc');
+  const chunk = Buffer.from(Array.from({ length: 64 * 1024 }, (_, index) => (index * 31 + (index >> 8)) % 256));
   const chunks = 1_600;
   const sent = createHash('sha256');
   const request = world.open(port, { method: 'POST' });
@@ -109,6 +109,28 @@ t.test('100 MB go through in both directions at once', async (t) => {
   }
   t.equal(bytes, chunk.length * chunks);
   t.equal(received.digest('hex'), sent.digest('hex'));
+});
+
+t.test('1 GiB goes through, and is never kept whole', async (t) => {
+  const world = createWorld(t, { replicas: 1 });
+  const { port } = await world.startInterceptor();
+  const chunk = Buffer.alloc(1024 * 1024, 'svc');
+  const length = 1024 * chunk.length;
+  await world.startPod((_, response) => {
+    response.writeHead(200, { 'content-length': length });
+    Readable.from(Array.from({ length: 1024 }, () => chunk)).pipe(response);
+  });
+  const request = world.open(port);
+  request.end();
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  let bytes = 0;
+  let most = 0;
+  for await (const part of response) {
+    bytes += (part as Buffer).length;
+    most = Math.max(most, process.memoryUsage.rss());
+  }
+  t.equal(bytes, length);
+  t.ok(most < length / 2, `${most} bytes at most for client, interceptor and pod`);
 });
 
 t.test('a slow reader slows the pod down: nothing piles up between', async (t) => {
@@ -258,6 +280,10 @@ t.test("a nonsense answer is the function's fault, and no more than that", async
     '/switch': 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n',
     '/framing': 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
     '/text': 'nonsense',
+    '/line': 'HTTP/1.1 200 OK\nContent-Length: 0\n\n',
+    '/folded': 'HTTP/1.1 200 OK\r\nX: 1\r\n more\r\nContent-Length: 0\r\n\r\n',
+    '/value': 'HTTP/1.1 200 OK\r\nX: 1\rSet-Cookie: a=1\r\nContent-Length: 0\r\n\r\n',
+    '/long': `HTTP/1.1 200 OK\r\nX: ${'x'.repeat(20_000)}\r\nContent-Length: 0\r\n\r\n`,
   };
   await world.startPod((request, response) => {
     const head = heads[request.url ?? ''];
@@ -300,6 +326,72 @@ t.test('an answer that comes before the body was read leaves the connection usab
   t.same([big.status, big.body], [413, 'too much']);
   t.equal((await world.ask(port)).body, 'next');
 });
+
+t.test('a body goes on to the pod though the answer is out, and the connection is used again', async (t) => {
+  const world = createWorld(t, { replicas: 1 });
+  const { port, activity } = await world.startInterceptor();
+  const bodies: Promise<string>[] = [];
+  const connections = new Set<Socket>();
+  await world.startPod((request, response) => {
+    connections.add(request.socket);
+    bodies.push(text(request));
+    response.end('early');
+  });
+  for (const headers of [{ 'content-length': '10' }, { 'transfer-encoding': 'chunked' }]) {
+    const request = world.open(port, { method: 'POST', headers });
+    request.write('begun');
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    t.equal(await text(response), 'early');
+    request.end('ended');
+    t.equal(await bodies.at(-1), 'begunended');
+  }
+  await until(() => activity.inflight() === 0);
+  t.equal((await world.ask(port)).body, 'early');
+  t.equal(connections.size, 1);
+});
+
+t.test('an answer without a length ends with the connection, and is cut off when that is reset', async (t) => {
+  const world = createWorld(t, { replicas: 1 });
+  const { port } = await world.startInterceptor();
+  await world.startPod((request) => {
+    request.socket.write('HTTP/1.0 200 OK\r\nX-Half: \u00c3\u00a0\r\n\r\nto the ', 'latin1');
+    if (request.url === '/whole') setImmediate(() => request.socket.end('end'));
+    else request.socket.once('data', () => request.socket.resetAndDestroy());
+  });
+  const whole = await world.ask(port, { path: '/whole' });
+  t.same([whole.status, whole.body, whole.headers['x-half']], [200, 'to the end', '\u00c3\u00a0']);
+  const request = world.open(port, { method: 'POST', path: '/cut', headers: { 'transfer-encoding': 'chunked' } });
+  request.flushHeaders();
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  request.write('more');
+  await t.rejects(text(response), { code: 'ECONNRESET' });
+});
+
+t.test(
+  'a connection rests no longer than its pod says, and carries nothing after bytes that nobody asked for',
+  async (t) => {
+    const world = createWorld(t, { replicas: 1 });
+    const { port } = await world.startInterceptor();
+    const connections = new Set<Socket>();
+    const answer = 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n';
+    const heads: Record<string, string> = {
+      '/kept': `${answer}Keep-Alive: timeout=5\r\n\r\nfine`,
+      '/short': `${answer}Keep-Alive: timeout=1\r\n\r\nfine`,
+      '/stray': `${answer}\r\nfineHTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged`,
+      '/interim': `HTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\n${answer}\r\nfine`,
+    };
+    await world.startPod((request) => {
+      connections.add(request.socket);
+      request.socket.write(heads[request.url ?? ''] ?? '');
+    });
+    const ask = async (path: string) => {
+      t.match(await world.ask(port, { path }), { status: 200, body: 'fine' }, path);
+      return connections.size;
+    };
+    t.same([await ask('/kept'), await ask('/interim'), await ask('/short')], [1, 1, 1]);
+    t.same([await ask('/stray'), await ask('/kept'), await ask('/kept')], [2, 3, 3]);
+  },
+);
 
 t.test('an upgrade that the pod refuses is relayed, and its connection ends', async (t) => {
   const world = createWorld(t, { replicas: 1 });

@@ -1,11 +1,7 @@
-import { Agent, type AgentOptions } from 'node:http';
 import { connect, type NetConnectOpts, type Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
 
 /** A pod's address that swallows packets (its node is gone) must not hold a request for the kernel's two minutes. */
 const connectTimeoutMs = 2_000;
-/** Below the 5 s after which a Node server closes an idle connection, so that we close first. */
-const idleMs = 4_000;
 
 /** Marks the connection's failure as one before any byte was sent, as the system's own connect errors do. */
 function connectTimedOut(): NodeJS.ErrnoException {
@@ -22,18 +18,6 @@ export function connectToPod(options: NetConnectOpts): Socket {
   const clear = () => clearTimeout(timer);
   socket.once('connect', clear).once('close', clear);
   return socket;
-}
-
-class PodAgent extends Agent {
-  override createConnection(options: NetConnectOpts): Duplex {
-    return connectToPod(options);
-  }
-}
-
-/** Keep-alive connections to pods, without a bound: how many requests a pod gets is decided before. */
-export function createPodAgent(): Agent {
-  const options: AgentOptions = { keepAlive: true, maxSockets: Infinity, maxFreeSockets: 256, timeout: idleMs };
-  return new PodAgent(options);
 }
 
 /** Whether the error came before a connection stood, so that nothing was sent. */
