@@ -13,14 +13,16 @@ export const gitSourceFlags = {
   username: text('<name>', 'the user that goes with the token, where the server wants a certain one'),
   deployKeyFile: text('<file>', 'a file with the private key for ssh; - reads it from standard input'),
   askToken: toggle('ask for the token'),
+  knownHosts: text('<file>', "known_hosts file with the ssh server's key (default: the first that it shows is kept)"),
 };
 
 type GitSourceFlags = FlagValues<typeof gitSourceFlags>;
 
 /** The names of those of the flags that were given. */
 export function givenGitFlags(flags: GitSourceFlags): string[] {
-  const { branch, path, dockerfile, tokenFile, username, deployKeyFile, askToken } = flags;
-  const given = { branch, path, dockerfile, 'token-file': tokenFile, username, 'deploy-key-file': deployKeyFile };
+  const { branch, path, dockerfile, tokenFile, username, deployKeyFile, knownHosts, askToken } = flags;
+  const files = { 'token-file': tokenFile, 'deploy-key-file': deployKeyFile, 'known-hosts': knownHosts };
+  const given = { branch, path, dockerfile, username, ...files };
   const names = Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`]));
   return askToken ? [...names, '--ask-token'] : names;
 }
@@ -29,9 +31,12 @@ export function givenGitFlags(flags: GitSourceFlags): string[] {
 export async function gitSourceOf(
   context: Context,
   url: string,
-  flags: GitSourceFlags & { credentials?: boolean },
+  flags: GitSourceFlags & { credentials?: boolean; newHostKey?: boolean },
 ): Promise<object> {
-  const { branch, path, dockerfile } = flags;
+  const { branch, path, dockerfile, newHostKey = false } = flags;
+  if (newHostKey && flags.knownHosts !== undefined)
+    throw usageFailure('Give --known-hosts or --new-host-key, not both.');
+  const knownHosts = newHostKey ? null : flags.knownHosts && readGivenFile(flags.knownHosts).toString();
   const credentials = await credentialsOf(context, flags);
   if (credentials && url.startsWith('http:')) {
     context.say('warning: over http:// anybody on the way can read the token');
@@ -42,6 +47,7 @@ export async function gitSourceOf(
     ...(path !== undefined && { path }),
     ...(dockerfile !== undefined && { dockerfile }),
     ...(credentials !== undefined && { credentials }),
+    ...(knownHosts !== undefined && { knownHosts }),
   };
 }
 

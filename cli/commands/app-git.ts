@@ -1,11 +1,15 @@
 import { gitSourceView, type GitSourceView } from '../../runtime/contracts/api/git.ts';
 import { command, type Group } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
-import { requiredText, text, unless } from '../flags.ts';
+import { requiredText, text, toggle, unless } from '../flags.ts';
 import { gitSourceFlags, gitSourceOf } from '../git-source.ts';
 import { ago, fields, type Shown } from '../output.ts';
 import { placeOf } from '../place.ts';
 import { buildCommit } from './app-deploy.ts';
+
+function hostKeyText({ type, fingerprint, given }: NonNullable<GitSourceView['hostKeys']>[number]): string {
+  return `${type} ${fingerprint} (${given ? 'given' : 'as first shown'})`;
+}
 
 function shown(app: string, git: GitSourceView, now: Date): Shown {
   return {
@@ -16,6 +20,8 @@ function shown(app: string, git: GitSourceView, now: Date): Shown {
       ['Path', git.path],
       ['Dockerfile', git.dockerfile],
       ['Credentials', git.credentials],
+      ['Public key', git.deployKey],
+      ['Host keys', git.hostKeys?.map(hostKeyText).join(', ')],
       ['Last commit', git.commit],
       ['Last poll', git.configured ? (git.polledAt ? ago(git.polledAt, now) : 'not yet') : undefined],
       ['Error', git.error],
@@ -32,12 +38,14 @@ const set = command({
     url: requiredText('<url>', 'the repository, over https, http or ssh'),
     ...gitSourceFlags,
     credentials: unless('forget the token or key that the app has'),
+    newHostKey: toggle('forget the ssh server, and keep the key that it shows next'),
     ...scopeFlags,
   },
   examples: [
     'svc app git set api --url https://git.example.com/shop/api.git',
     'svc app git set api --url https://git.example.com/shop/mono.git --branch release/2 --path services/api --token-file token',
     'svc app git set api --url git@git.example.com:shop/api.git --deploy-key-file ~/.ssh/api',
+    'svc app git set api --url git@git.example.com:shop/api.git --known-hosts known_hosts',
   ],
   async run({ context, args, flags }) {
     const body = await gitSourceOf(context, flags.url, flags);

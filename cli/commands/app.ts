@@ -83,10 +83,16 @@ function untilRunning(context: Context, flags: WaitFlags, place: Place, name: st
   );
 }
 
-/** How far the first look into the repository is. */
+/** How far the first look into the repository is. @throws Failure when somebody has to mend the source */
 async function gitProgress(place: Place, name: string): Promise<string> {
   const path = place.path('apps', name, 'git');
-  const { error } = await place.api.call('GET', path, gitSourceView, { query: place.query });
+  const { url = '', error, problem } = await place.api.call('GET', path, gitSourceView, { query: place.query });
+  if (error !== undefined && problem !== undefined && problem !== 'unreachable') {
+    throw new Failure(`The repository of "${name}" cannot be used: ${error}`, {
+      code: 'git_source',
+      hint: `the app is there and is built once this is mended: svc app git set ${name} --url ${url} ${place.flags}`,
+    });
+  }
   return error === undefined ? 'looking into the repository' : `the repository is not reached: ${error}`;
 }
 

@@ -5,10 +5,12 @@ import type { App } from '../../runtime/contracts/resources/app.ts';
 import { hasEnded } from '../../runtime/domain/deployment.ts';
 import { checkCommit } from '../../runtime/domain/git-source.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
+import { fingerprintOf, publicHalfOf } from '../../runtime/domain/ssh-keys.ts';
 import { accept } from '../../runtime/host/accept.ts';
 import { findApp, findLivingApp } from '../../runtime/host/app-request.ts';
 import { readBuildLog } from '../../runtime/host/build-log.ts';
-import { readGitSecret } from '../../runtime/host/git-credentials.ts';
+import type { GitCredentials } from '../../runtime/host/git.ts';
+import { gitCredentialsOf, readGitSecret } from '../../runtime/host/git-credentials.ts';
 import { checkGivenSource, removeGitSource, setGitSource } from '../../runtime/host/git-source.ts';
 import { pageOfRows } from '../../runtime/host/page.ts';
 import { findDeployment } from '../../runtime/host/project-deployment.ts';
@@ -17,7 +19,7 @@ import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
 import { resolveEnvironment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { findBuildLog } from '../../runtime/records/build-logs.ts';
-import { findGitSource, hastenPoll, projectGitSource } from '../../runtime/records/git-sources.ts';
+import { findGitSource, forgetHostKeys, hastenPoll, projectGitSource } from '../../runtime/records/git-sources.ts';
 import {
   buildGitSchema,
   buildLogSchema,
@@ -46,21 +48,37 @@ function audit(request: AppRequest, namespace: string, action: string, fields: o
   request.log.info({ action, app: request.params.app, namespace, actor, ...fields }, 'git source changed');
 }
 
+function credentialsView(found: GitCredentials | undefined): Pick<GitSourceView, 'credentials' | 'deployKey'> {
+  if (!found) return { credentials: 'none' };
+  if ('token' in found) return { credentials: 'token' };
+  const deployKey = publicHalfOf(found.deployKey);
+  return { credentials: 'deploy-key', ...(deployKey !== undefined && { deployKey }) };
+}
+
+function hostKeyView(key: string, given: boolean): NonNullable<GitSourceView['hostKeys']>[number] {
+  const [type = ''] = key.split(' ');
+  return { type, fingerprint: fingerprintOf(key), given };
+}
+
 /** Where an app's images are built from: the source, what polling it brought, and the builds with their logs. */
 export function createGitRoutes({ kube, pool, baseUrl }: GitDependencies): Route[] {
   const view = async (app: Stored<App>): Promise<GitSourceView> => {
     const { git } = app.spec;
     if (!git) return { configured: false };
     const [secret, state] = [await readGitSecret(kube, app), await findGitSource(pool, workloadIdOf(app))];
+    const { hostKeys, ...source } = git;
     // What was polled of another source says nothing of this one.
     const polled = state?.url === git.url && state.branch === git.branch ? state : undefined;
+    const keys = hostKeys ?? (state?.url === git.url ? state.hostKeys : undefined);
     return {
       configured: true,
-      ...git,
-      credentials: secret === undefined ? 'none' : 'token' in secret ? 'token' : 'deploy-key',
+      ...source,
+      ...credentialsView(gitCredentialsOf(secret)),
+      ...(keys && { hostKeys: keys.map((key) => hostKeyView(key, hostKeys !== undefined)) }),
       ...(polled?.commit && { commit: polled.commit }),
       ...(polled?.polledAt && { polledAt: polled.polledAt.toISOString() }),
       ...(polled?.error && { error: polled.error }),
+      ...(polled?.problem && { problem: polled.problem }),
     };
   };
 
@@ -78,6 +96,7 @@ export function createGitRoutes({ kube, pool, baseUrl }: GitDependencies): Route
         const changed = await setGitSource(kube, app, request.body);
         // Webhooks are judged by it from this answer on, and not only once the controller has seen the change.
         await projectGitSource(pool, workloadIdOf(app), changed.spec.git);
+        if (request.body.knownHosts === null) await forgetHostKeys(pool, workloadIdOf(app));
         await hastenPoll(pool, workloadIdOf(app));
         audit(request, environment.namespace, 'git.set', { ...changed.spec.git });
         return { status: 200, body: await view(changed) };

@@ -1,4 +1,5 @@
 import { gitLengths, gitPatterns } from '../../runtime/domain/git-source.ts';
+import { publicKeyMax, publicKeyPattern } from '../../runtime/domain/ssh-keys.ts';
 import type { StructuralSchema } from './structural-schema.ts';
 
 /**
@@ -6,7 +7,7 @@ import type { StructuralSchema } from './structural-schema.ts';
  * program or a shell could take for something else, and no password.
  */
 export function refineGitSource(schema: StructuralSchema): void {
-  const { url, branch, path, dockerfile, commit } = schema.properties ?? {};
+  const { url, branch, path, dockerfile, commit, hostKeys } = schema.properties ?? {};
   const parts = [
     [url, 'url'],
     [branch, 'branch'],
@@ -14,6 +15,7 @@ export function refineGitSource(schema: StructuralSchema): void {
     [dockerfile, 'path'],
     [commit, 'commit'],
   ] as const;
+  if (hostKeys?.items) Object.assign(hostKeys.items, { maxLength: publicKeyMax, pattern: publicKeyPattern });
   for (const [part, rule] of parts) {
     if (part) Object.assign(part, { maxLength: gitLengths[rule], pattern: gitPatterns[rule] });
   }

@@ -53,7 +53,7 @@ export const images: readonly ImageDefinition[] = [
     name: 'builder',
     base: 'builder',
     context: '.',
-    inputs: ['infra/images/builder', ignoreFile, 'runtime/host/git.ts'],
+    inputs: ['infra/images/builder', ignoreFile, 'runtime/host/git.ts', 'runtime/host/git-failure.ts'],
     variants: { version: {} },
   },
   small('build-python', 'python', { version: {} }),

@@ -56,6 +56,7 @@ export function buildJob(build: Build, settings: BuildSettings): BatchJob {
     BUILD_COMMIT: source.commit,
     BUILD_PATH: source.path,
     BUILD_DOCKERFILE: source.dockerfile,
+    BUILD_HOST_KEYS: source.hostKeys?.join('\n'),
     BUILD_IMAGE: image,
     BUILD_TARGET: target,
     BUILD_PLAIN_HTTP: String(plainHttp),

@@ -56,15 +56,18 @@ export async function installPackages(progress: Progress): Promise<void> {
   if (!isInstalled('apt-get')) {
     throw new ClusterProblem(`the test cluster needs these programs' packages: ${missing.join(' ')}`, 2);
   }
-  await progress.stage(`install ${missing.join(' ')}`, async () => {
-    const environment = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
-    const install = ['install', '--yes', '--quiet', '--no-install-recommends', ...missing];
-    await withoutServices(async () => {
-      // The lists may be absent or old; a fresh machine has none at all.
-      if ((await attempt('apt-get', install, { environment })).code === 0) return;
-      await run('apt-get', ['update', '--quiet'], { environment });
-      await run('apt-get', install, { environment });
-    });
+  await progress.stage(`install ${missing.join(' ')}`, () => installWithApt(missing));
+}
+
+/** Installs Debian packages as root, without starting the services that they bring. @throws ClusterProblem */
+export async function installWithApt(names: readonly string[]): Promise<void> {
+  const environment = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  const install = ['install', '--yes', '--quiet', '--no-install-recommends', ...names];
+  await withoutServices(async () => {
+    // The lists may be absent or old; a fresh machine has none at all.
+    if ((await attempt('apt-get', install, { environment })).code === 0) return;
+    await run('apt-get', ['update', '--quiet'], { environment });
+    await run('apt-get', install, { environment });
   });
 }
 

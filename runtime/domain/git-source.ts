@@ -1,4 +1,5 @@
 import { Problem } from './problem.ts';
+import { hostKeysMax, isPublicKey } from './ssh-keys.ts';
 
 /** Where an app's image is built from. */
 export interface GitSource {
@@ -9,7 +10,17 @@ export interface GitSource {
   path?: string | undefined;
   /** The Dockerfile, seen from that folder; default `Dockerfile`, and without one what `package.json` or `requirements.txt` say. */
   dockerfile?: string | undefined;
+  /** Over ssh: the keys of the server (`ssh-keys.ts`); without them those that it first showed count. */
+  hostKeys?: string[] | undefined;
 }
+
+/**
+ * What is wrong with a git source that cannot be asked: `unreachable` may pass by itself, the others are for a person to
+ * mend.
+ */
+export const gitProblems = ['credentials', 'host_key', 'repository', 'branch', 'address', 'unreachable'] as const;
+
+export type GitProblem = (typeof gitProblems)[number];
 
 /** The most that each part may be long, in characters. */
 export const gitLengths = { url: 512, branch: 244, path: 400, commit: 64 } as const;
@@ -85,6 +96,10 @@ export function checkGitSource<Source extends GitSource>(source: Source): Source
     if (value === undefined || (value.length <= gitLengths.path && pathShape.test(value) && !leadsAstray(value)))
       continue;
     throw refusal(field, `"${shown(value)}" is no path within the repository; give one like services/api.`);
+  }
+  const { hostKeys = [] } = source;
+  if (hostKeys.length > hostKeysMax || !hostKeys.every(isPublicKey)) {
+    throw refusal('hostKeys', 'A host key is no public key of ssh; give each as "<type> <base64>".');
   }
   return source;
 }

@@ -1,14 +1,10 @@
 import { spawn } from 'node:child_process';
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { GitError, gitFailure } from './git-failure.ts';
 
 /** What a git server may want: a token as the password over http, or a key over ssh. */
 export type GitCredentials = { token: string; username?: string | undefined } | { deployKey: string };
-
-/** Why git failed, in its own last words; nothing of the credentials is in them. */
-export class GitError extends Error {
-  override readonly name = 'GitError';
-}
 
 export interface GitOptions {
   /** A folder of its own, for the credentials and all that git would look for in a home. */
@@ -16,6 +12,13 @@ export interface GitOptions {
   credentials?: GitCredentials | undefined;
   /** Addresses that hosts were resolved to and found good, as `host:port:address`, so that nothing else is asked. */
   resolved?: readonly string[];
+  /** Over ssh: the address that is asked, in place of what the host's name leads to. */
+  sshAddress?: string | undefined;
+  /**
+   * Over ssh: the keys, as `<type> <base64>`, of which the server must prove one. Without them the first one that it shows
+   * is believed, and {@link seenHostKeys} tells which that was.
+   */
+  hostKeys?: readonly string[] | undefined;
   /** Of this process: where programs, proxies and certificates are. */
   env: Readonly<Record<string, string | undefined>>;
 }
@@ -66,7 +69,8 @@ const settings: readonly (readonly [string, string])[] = [
  * and without asking anybody. Credentials lie in files of `folder` that only this user reads: never in arguments, in the
  * environment or in an address.
  */
-export function createGit({ folder, credentials, resolved = [], env }: GitOptions): Git {
+export function createGit(options: GitOptions): Git {
+  const { folder, credentials, resolved = [], env } = options;
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const pairs = [...settings, ...resolved.map((entry) => ['http.curloptResolve', entry] as const)];
   const variables: Record<string, string> = {
@@ -79,10 +83,30 @@ export function createGit({ folder, credentials, resolved = [], env }: GitOption
     GIT_CONFIG_COUNT: String(pairs.length),
     ...Object.fromEntries(pairs.flatMap(([key, value], at) => configuration(at, key, value))),
     GIT_ASKPASS: askpass(folder, credentials),
-    GIT_SSH: sshProgram(folder, credentials),
+    GIT_SSH: sshProgram(options),
     GIT_SSH_VARIANT: 'ssh',
   };
-  return (args, options) => run(args, variables, options);
+  const given = credentials && ('token' in credentials ? 'token' : 'deployKey');
+  return async (args, runOptions) => {
+    const { code, said, output } = await run(args, variables, runOptions);
+    if (code !== 0) throw gitFailure(said, given, code);
+    return output;
+  };
+}
+
+/** The name under which the server's keys are kept: whatever its name, port and address are. */
+const hostKeyAlias = 'git-server';
+const knownHostsFile = (folder: string) => join(folder, 'known_hosts');
+
+/** The host keys that were believed at first sight by a git of this folder, as `<type> <base64>`. */
+export function seenHostKeys(folder: string): string[] {
+  const file = knownHostsFile(folder);
+  if (!existsSync(file)) return [];
+  const lines = readFileSync(file, 'utf8').split('\n');
+  return lines.flatMap((line) => {
+    const [name, type = '', encoded = ''] = line.split(' ');
+    return name === hostKeyAlias ? [`${type} ${encoded}`] : [];
+  });
 }
 
 function configuration(at: number, key: string, value: string): [string, string][] {
@@ -101,16 +125,26 @@ function askpass(folder: string, credentials: GitCredentials | undefined): strin
   return writeProgram(folder, 'askpass', `case "$1" in Username*) exec cat ${name} ;; *) exec cat ${secret} ;; esac\n`);
 }
 
-/** Hosts are believed at first sight and held to it for as long as the folder is kept. */
-function sshProgram(folder: string, credentials: GitCredentials | undefined): string {
-  const options = ['BatchMode=yes', 'StrictHostKeyChecking=accept-new', 'ConnectTimeout=15', 'IdentitiesOnly=yes'];
-  const known = `UserKnownHostsFile=${join(folder, 'known_hosts')}`;
-  const words = ['ssh', '-F', '/dev/null', ...[...options, known].flatMap((option) => ['-o', option])];
+function sshProgram({ folder, credentials, hostKeys, sshAddress }: GitOptions): string {
+  const known = (hostKeys ?? []).map((key) => `${hostKeyAlias} ${key}\n`).join('');
+  if (hostKeys) writeFileSync(knownHostsFile(folder), known);
+  const options = [
+    ...['BatchMode=yes', 'ConnectTimeout=15', 'IdentitiesOnly=yes', 'IdentityAgent=none', 'UpdateHostKeys=no'],
+    ...[`StrictHostKeyChecking=${hostKeys ? 'yes' : 'accept-new'}`, `HostKeyAlias=${hostKeyAlias}`],
+    ...[`UserKnownHostsFile="${sshPath(knownHostsFile(folder))}"`, 'GlobalKnownHostsFile=/dev/null'],
+    ...(sshAddress === undefined ? [] : [`HostName=${sshAddress}`]),
+  ];
+  const words = ['ssh', '-F', '/dev/null', ...options.flatMap((option) => ['-o', option])];
   if (credentials && 'deployKey' in credentials) {
     writeSecret(folder, 'deploy-key', `${credentials.deployKey.trimEnd()}\n`);
-    words.push('-i', join(folder, 'deploy-key'));
-  }
+    words.push('-i', sshPath(join(folder, 'deploy-key')));
+  } else words.push('-o', 'IdentityFile=none');
   return writeProgram(folder, 'ssh', `exec ${words.map(quoted).join(' ')} "$@"\n`);
+}
+
+/** ssh replaces what follows a percent sign. */
+function sshPath(path: string): string {
+  return path.replaceAll('%', '%%');
 }
 
 function writeSecret(folder: string, name: string, content: string): void {
@@ -132,7 +166,7 @@ async function run(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
   { cwd, timeoutMs, signal, onOutput }: GitRunOptions,
-): Promise<string> {
+): Promise<{ code: number | null; said: string; output: string }> {
   // A group of its own: git leaves the transfer to other programs, which must not outlive it.
   const child = spawn('git', args, {
     ...(cwd !== undefined && { cwd }),
@@ -170,24 +204,17 @@ async function run(
       child.once('close', resolve);
       if (signal?.aborted) kill();
     });
-    if (code === 0) return Buffer.concat(stdout).toString('utf8');
+    if (code === 0) return { code, said, output: Buffer.concat(stdout).toString('utf8') };
     if (late) throw new GitError(`git did not end within ${Math.round(timeoutMs / 1000)} s.`);
     if (size > outputMaxBytes) throw new GitError('git printed too much.');
-    throw new GitError(lastWords(said) || `git ended with ${code ?? 'a signal'}.`);
+    return { code, said, output: '' };
   } catch (error) {
     if (error instanceof GitError) throw error;
-    throw new GitError('git cannot be run; is it installed?', { cause: error });
+    throw new GitError('git cannot be run; is it installed?', 'unreachable', { cause: error });
   } finally {
     clearTimeout(timer);
     signal?.removeEventListener('abort', kill);
   }
-}
-
-/** The lines that say what was wrong, in one; those of progress left out. */
-function lastWords(said: string): string {
-  const lines = said.split(/[\r\n]+/).map((line) => line.trim());
-  const telling = lines.filter((line) => /^(?:fatal|error|remote|ssh|Host key|Permission)/i.test(line));
-  return (telling.length > 0 ? telling : lines.filter(Boolean)).slice(-3).join(' ').slice(-500);
 }
 
 /** The commit at the tip of a branch; undefined when the repository has no such branch. @throws GitError */

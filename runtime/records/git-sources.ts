@@ -1,13 +1,12 @@
 import type { ClientBase, Pool, PoolClient } from 'pg';
 import { transaction, type Database } from '../db/pool.ts';
-import type { GitSource } from '../domain/git-source.ts';
-import { isSameCommit } from '../domain/git-source.ts';
+import { hostOfGit, isSameCommit, type GitProblem, type GitSource } from '../domain/git-source.ts';
 import type { Id } from '../domain/ids.ts';
 import { holdApp } from './app-lock.ts';
 import { acceptDeployment, type Acceptance } from './deployments.ts';
 import { finishWork, hastenWork, renewWork } from './work.ts';
 
-/** What polling an app's git source has brought. */
+/** What polling an app's git source has brought; `hostKeys` are those that its server first showed. */
 export interface GitSourceState extends GitSource {
   workloadId: Id;
   namespace: string;
@@ -17,6 +16,7 @@ export interface GitSourceState extends GitSource {
   polledAt: Date | null;
   /** Why the last poll failed. */
   error: string | null;
+  problem: GitProblem | null;
   /** Polls in a row that failed. */
   failures: number;
   /** When this was read, by the database's clock. */
@@ -45,7 +45,7 @@ export async function projectGitSource(pool: Pool, workloadId: Id, source: GitSo
       `INSERT INTO git_sources (workload_id, url, branch, path, dockerfile)
        SELECT id, $2, $3, $4, $5 FROM workloads WHERE id = $1
        ON CONFLICT (workload_id) DO UPDATE SET url = $2, branch = $3, path = $4, dockerfile = $5, commit = NULL,
-         polled_at = NULL, error = NULL, failures = 0`,
+         polled_at = NULL, error = NULL, problem = NULL, failures = 0`,
       values,
     );
     if (written.rowCount === 1) await renewWork(client, 'polling', workloadId);
@@ -53,17 +53,42 @@ export async function projectGitSource(pool: Pool, workloadId: Id, source: GitSo
 }
 
 const columns = `s.workload_id AS "workloadId", w.namespace, w.name, s.url, s.branch, s.path, s.dockerfile, s.commit,
-  s.polled_at AS "polledAt", s.error, s.failures, clock_timestamp() AS "readAt"`;
+  s.polled_at AS "polledAt", s.error, s.problem, s.failures, s.server, s.host_keys AS "hostKeys", clock_timestamp() AS "readAt"`;
 
 /** The git source of a living app; undefined when it has none, or its controller has not seen it yet. */
 export async function findGitSource(database: Database, workloadId: Id): Promise<GitSourceState | undefined> {
-  const { rows } = await database.query<GitSourceState>(
+  const { rows } = await database.query<GitSourceState & { server: string | null; hostKeys: string[] | null }>(
     `SELECT ${columns} FROM git_sources s JOIN workloads w ON w.id = s.workload_id
      WHERE s.workload_id = $1 AND w.deleted_at IS NULL`,
     [workloadId],
   );
-  const row = rows[0];
-  return row && { ...row, path: row.path ?? undefined, dockerfile: row.dockerfile ?? undefined };
+  if (!rows[0]) return undefined;
+  const { server, hostKeys, ...row } = rows[0];
+  return {
+    ...row,
+    path: row.path ?? undefined,
+    dockerfile: row.dockerfile ?? undefined,
+    // Those of another server say nothing of this one.
+    hostKeys: (server === hostOfGit(row.url) && hostKeys) || undefined,
+  };
+}
+
+/** Keeps the keys that a source's server showed, unless some are kept of it: only the first sight is believed. */
+export async function keepHostKeys(
+  database: Database,
+  { workloadId, url }: Pick<GitSourceState, 'workloadId' | 'url'>,
+  hostKeys: readonly string[],
+): Promise<void> {
+  await database.query(
+    `UPDATE git_sources SET server = $2, host_keys = $3
+     WHERE workload_id = $1 AND url = $4 AND (host_keys IS NULL OR server <> $2)`,
+    [workloadId, hostOfGit(url), hostKeys, url],
+  );
+}
+
+/** Has the key believed and kept that the source's server shows next. */
+export async function forgetHostKeys(database: Database, workloadId: Id): Promise<void> {
+  await database.query(`UPDATE git_sources SET server = NULL, host_keys = NULL WHERE workload_id = $1`, [workloadId]);
 }
 
 /** Has the source of an app polled now. */
@@ -72,10 +97,14 @@ export async function hastenPoll(database: Database, workloadId: Id): Promise<vo
 }
 
 /** Records that a poll failed. */
-export async function recordPollFailure(database: Database, workloadId: Id, error: string): Promise<void> {
+export async function recordPollFailure(
+  database: Database,
+  workloadId: Id,
+  { error, problem }: { error: string; problem: GitProblem },
+): Promise<void> {
   await database.query(
-    `UPDATE git_sources SET polled_at = now(), error = $2, failures = failures + 1 WHERE workload_id = $1`,
-    [workloadId, error],
+    `UPDATE git_sources SET polled_at = now(), error = $2, problem = $3, failures = failures + 1 WHERE workload_id = $1`,
+    [workloadId, error, problem],
   );
 }
 
@@ -106,7 +135,8 @@ export async function recordTip(
     const newest = await newestCommit(client, workloadId);
     if (newest && newest.acceptedAt > since) return 'overtaken';
     await client.query(
-      `UPDATE git_sources SET commit = $2, polled_at = now(), error = NULL, failures = 0 WHERE workload_id = $1`,
+      `UPDATE git_sources SET commit = $2, polled_at = now(), error = NULL, problem = NULL,
+         failures = 0 WHERE workload_id = $1`,
       [workloadId, commit],
     );
     if (known.before === commit) return 'unchanged';

@@ -10,7 +10,7 @@ const token = 'ghp_0123456789abcdefSECRET';
 
 t.test('app git set sends what was given; a token comes from a file, standard input or a person', async (t) => {
   const { run, seen } = await world(t, { [`PUT ${path}`]: { body: source } });
-  const folder = t.testdir({ token: `${token}\n`, key: 'a key\n', empty: ' \n' });
+  const folder = t.testdir({ token: `${token}\n`, key: 'a key\n', empty: ' \n', hosts: 'git.test ssh-ed25519 AAAA\n' });
   const set = ['app', 'git', 'set', 'api', '--url', url];
   const sent = async (flags: string[], options: object = {}) => {
     const ran = await run([...set, ...flags], options);
@@ -26,6 +26,8 @@ t.test('app git set sends what was given; a token comes from a file, standard in
   t.same(await sent(['--token-file', '-'], { stdin: token }), { url, credentials: { token } });
   t.same(await sent(['--deploy-key-file', join(folder, 'key')]), { url, credentials: { deployKey: 'a key\n' } });
   t.same(await sent(['--no-credentials']), { url, credentials: null });
+  t.same(await sent(['--known-hosts', join(folder, 'hosts')]), { url, knownHosts: 'git.test ssh-ed25519 AAAA\n' });
+  t.same(await sent(['--new-host-key']), { url, knownHosts: null });
   const before = seen.length;
   const wrong = [
     ['--token-file', join(folder, 'token'), '--ask-token'],
@@ -34,6 +36,8 @@ t.test('app git set sends what was given; a token comes from a file, standard in
     ['--token-file', join(folder, 'missing')],
     ['--deploy-key-file', join(folder, 'empty')],
     ['--token', token],
+    ['--known-hosts', join(folder, 'missing')],
+    ['--known-hosts', join(folder, 'hosts'), '--new-host-key'],
   ];
   for (const flags of wrong) t.equal((await run([...set, ...flags])).code, 2, flags.join(' '));
   t.equal((await run(['app', 'git', 'set', 'api'])).code, 2);
@@ -42,14 +46,20 @@ t.test('app git set sends what was given; a token comes from a file, standard in
   t.match((await run(plain)).stderr, /anybody on the way can read the token/);
 });
 
+const hostKeys = [{ type: 'ssh-rsa', fingerprint: 'SHA256:abc', given: false }];
+
 t.test('app git status, sync, build and remove', async (t) => {
   const { run, seen } = await world(t, {
-    [`GET ${path}`]: { body: { ...source, commit: '0123456', error: 'no route' } },
+    [`GET ${path}`]: {
+      body: { ...source, commit: '0123456', error: 'no route', deployKey: 'ssh-ed25519 AAAA', hostKeys },
+    },
     [`POST ${path}/sync`]: { status: 204 },
     [`POST ${path}/builds`]: { status: 202, body: accepted },
     [`DELETE ${path}`]: { status: 204 },
   });
   t.match((await run(['app', 'git', 'status', 'api'])).stdout, /Last commit: +0123456\n.*Error: +no route/s);
+  const { stdout } = await run(['app', 'git', 'status', 'api']);
+  t.match(stdout, /Public key: +ssh-ed25519 AAAA\nHost keys: +ssh-rsa SHA256:abc \(as first shown\)/);
   t.match(await run(['app', 'git', 'sync', 'api']), { code: 0, stderr: /svc app git status api/ });
   t.match(await run(['app', 'git', 'build', 'api', '--commit', '3f2a9c1', '-o', 'name']), { stdout: `${id}\n` });
   t.same(seen.at(-1)?.body, { commit: '3f2a9c1' });
@@ -75,6 +85,17 @@ t.test('app create --git waits for the first build, and says what keeps it', asy
   const [looking, unreached] = ['looking into the repository', 'the repository is not reached: no route'];
   t.equal(ran.stderr, `api: ${looking}\napi: ${unreached}\napi: building\n`);
   t.same(seen[0]?.body, { name: 'api', git: { url, branch: 'release' }, port: 80 });
+
+  const mended = { ...source, error: 'The git server refused the token.', problem: 'credentials' };
+  const other = await world(t, {
+    [`POST ${apps}`]: { status: 201, body: unbuilt },
+    [`GET ${apps}/api`]: { body: unbuilt },
+    [`GET ${path}`]: sequence({ body: source }, { body: mended }),
+    [`GET ${apps}/api/history`]: { body: { items: [] } },
+  });
+  const failed = await other.run(['app', 'create', 'api', '--git', url, '--wait', '--timeout', '1h']);
+  t.match(failed, { code: 1, stderr: /refused the token.*git_source.*svc app git set api --url/s }, 'at once');
+
   const create = ['app', 'create', 'api', '--no-wait'];
   for (const flags of [[], ['--git', url, '--image', 'r/api:1'], ['--image', 'r/api:1', '--branch', 'main']]) {
     t.equal((await run([...create, ...flags])).code, 2, flags.join(' '));

@@ -1,3 +1,5 @@
 import { startServers } from './servers.ts';
+import { installTestPrograms } from './test-programs.ts';
 
+await installTestPrograms();
 await startServers(process.ppid);

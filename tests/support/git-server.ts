@@ -10,12 +10,20 @@ interface Teardown {
   teardown(end: () => unknown): void;
 }
 
+/** A repository on this machine. */
+export interface GitRepository {
+  /** Where all repositories of the test are; goes with it. */
+  root: string;
+  /** The repository itself, bare. */
+  bare: string;
+  /** Puts files into a commit on a branch and pushes it. @returns the commit */
+  push: (files: Record<string, string>, options?: { branch?: string; message?: string }) => string;
+}
+
 /** A repository that can be pushed to from here and fetched from anywhere, over http by git's own server program. */
-export interface GitServer {
+export interface GitServer extends Pick<GitRepository, 'push'> {
   /** Where the repository is, for somebody at this address of the machine. */
   url(host?: string): string;
-  /** Puts files into a commit on a branch and pushes it. @returns the commit */
-  push(files: Record<string, string>, options?: { branch?: string; message?: string }): string;
   /** Every request so far: method, path with query, and what was sent as Authorization. */
   requests: { method: string; path: string; authorization: string | undefined }[];
   /** Answers everything with this instead. */
@@ -32,20 +40,17 @@ function git(cwd: string, ...args: string[]): string {
   return ended.stdout.trim();
 }
 
-/**
- * Starts a server with one empty repository; it goes with the test.
- * @param options.token what has to come as the password; default nothing
- * @param options.host the address to listen at; default 127.0.0.1
- */
-export async function gitServer(t: Teardown, options: { token?: string; host?: string } = {}): Promise<GitServer> {
+/** Makes an empty repository, which goes with the test. */
+export function gitRepository(t: Teardown): GitRepository {
   const root = mkdtempSync(join(tmpdir(), 'svc-git-'));
+  t.teardown(() => rmSync(root, { recursive: true, force: true }));
   const [bare, work] = [join(root, 'shop/api.git'), join(root, 'work')];
   for (const folder of [bare, work]) mkdirSync(folder, { recursive: true });
   git(bare, 'init', '--quiet', '--bare', '--initial-branch=main');
   git(work, 'init', '--quiet', '--initial-branch=main');
-  const { host = '127.0.0.1', token } = options;
-  const server: GitServer = {
-    url: (at = host) => `http://${at}:${(listener.address() as AddressInfo).port}/shop/api.git`,
+  return {
+    root,
+    bare,
     push(files, { branch = 'main', message = 'A change' } = {}) {
       for (const [name, content] of Object.entries(files)) {
         mkdirSync(dirname(join(work, name)), { recursive: true });
@@ -56,6 +61,20 @@ export async function gitServer(t: Teardown, options: { token?: string; host?: s
       git(work, 'push', '--quiet', '--force', bare, `HEAD:refs/heads/${branch}`);
       return git(work, 'rev-parse', 'HEAD');
     },
+  };
+}
+
+/**
+ * Starts a server with one empty repository; it goes with the test.
+ * @param options.token what has to come as the password; default nothing
+ * @param options.host the address to listen at; default 127.0.0.1
+ */
+export async function gitServer(t: Teardown, options: { token?: string; host?: string } = {}): Promise<GitServer> {
+  const { root, push } = gitRepository(t);
+  const { host = '127.0.0.1', token } = options;
+  const server: GitServer = {
+    url: (at = host) => `http://${at}:${(listener.address() as AddressInfo).port}/shop/api.git`,
+    push,
     requests: [],
     answer: undefined,
   };
@@ -78,7 +97,6 @@ export async function gitServer(t: Teardown, options: { token?: string; host?: s
     listener.closeAllConnections();
     listener.close();
     await once(listener, 'close');
-    rmSync(root, { recursive: true, force: true });
   });
   return server;
 }

@@ -53,11 +53,11 @@ async function lastingPort(): Promise<number> {
 }
 
 /** Resolves once something accepts connections on the port. */
-export async function untilListening(port: number, child?: ChildProcess): Promise<void> {
+export async function untilListening(port: number, child?: ChildProcess, host = '127.0.0.1'): Promise<void> {
   for (;;) {
     if (child && child.exitCode !== null) throw new Error(`the server ended with code ${child.exitCode}`);
     const accepted = await new Promise<boolean>((resolve) => {
-      const socket = connect(port, '127.0.0.1');
+      const socket = connect(port, host);
       socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
       socket.once('connect', () => socket.destroy());
     });

@@ -18,10 +18,10 @@ export function buildName(deploymentId: Id): string {
   return `build-${deploymentId}`;
 }
 
-/** The Build of a deployment. Pure. */
+/** The Build of a deployment. @param source with the server's keys as they are in force. Pure. */
 export function buildOf(record: BuildRecord, app: Stored<App>, source: GitSource): Build {
   const labels = app.metadata.labels ?? {};
-  const { url, branch, path, dockerfile } = source;
+  const { url, branch, path, dockerfile, hostKeys } = source;
   return {
     apiVersion: 'platform.svc/v1',
     kind: 'Build',
@@ -46,6 +46,7 @@ export function buildOf(record: BuildRecord, app: Stored<App>, source: GitSource
         ...(record.commit !== null && { commit: record.commit }),
         ...(path !== undefined && { path }),
         ...(dockerfile !== undefined && { dockerfile }),
+        ...(hostKeys !== undefined && { hostKeys }),
       },
     },
   };

@@ -6,7 +6,7 @@ import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { defaultBuildsAtOnce } from '../../runtime/contracts/resources/platform-config.ts';
 import { transaction } from '../../runtime/db/pool.ts';
 import { hasEnded } from '../../runtime/domain/deployment.ts';
-import { checkGitSource, isCommit } from '../../runtime/domain/git-source.ts';
+import { addressOfGit, checkGitSource, isCommit, type GitSource } from '../../runtime/domain/git-source.ts';
 import { buildNamespace } from '../../runtime/domain/labels.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { givenUp } from '../../runtime/host/given-up.ts';
@@ -16,6 +16,7 @@ import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts'
 import { buildDeadlineMs } from '../../runtime/queues/catalogue.ts';
 import { takeBuildPlace, wakeWaitingBuilds } from '../../runtime/records/build-places.ts';
 import { failDeployment } from '../../runtime/records/deployment-returns.ts';
+import { findGitSource } from '../../runtime/records/git-sources.ts';
 import { deployBuilt, endDeployment, startBuild } from '../../runtime/records/deployments.ts';
 import { buildName, buildOf } from './build-object.ts';
 import { findBuild, type BuildRecord } from './store.ts';
@@ -73,6 +74,23 @@ export function createBuildProcessor({ pool, kube, keepLog }: BuildDependencies)
     return remove(record);
   };
 
+  /**
+   * The keys that the server of a source has to prove one of, over ssh: a build never meets it first. They are there after
+   * the first poll, which is made as soon as the source is set.
+   */
+  const hostKeysOf = async (
+    { workloadId, overdue }: BuildRecord,
+    { url, hostKeys }: GitSource,
+  ): Promise<{ hostKeys: string[] } | { fault: string } | 'waits' | undefined> => {
+    if (!addressOfGit(url).overSsh) return undefined;
+    if (hostKeys) return { hostKeys };
+    const polled = await findGitSource(pool, workloadId);
+    const source = polled?.url === url ? polled : undefined;
+    if (source?.hostKeys) return { hostKeys: source.hostKeys };
+    if (source?.error) return { fault: source.error };
+    return overdue ? { fault: 'The git server was not asked yet; see svc app git status.' } : 'waits';
+  };
+
   const begin = async (attempt: Attempt, record: BuildRecord): Promise<Outcome> => {
     const app = await kube.get<App>(kinds.App, record.name, record.namespace);
     if (!app || !isLiving(app, record.workloadId)) return fail(attempt, record, 'The app was deleted.', 'cancelled');
@@ -81,12 +99,15 @@ export function createBuildProcessor({ pool, kube, keepLog }: BuildDependencies)
     if (record.commit !== null && !isCommit(record.commit)) {
       return fail(attempt, record, 'The commit is not 7 to 40 hexadecimal digits, so that it cannot be built.');
     }
+    const hostKeys = await hostKeysOf(record, git);
+    if (hostKeys === 'waits') return { again: new Date(record.now.getTime() + lookMs) };
+    if (hostKeys && 'fault' in hostKeys) return fail(attempt, record, hostKeys.fault);
     const { atOnce = defaultBuildsAtOnce } = (await readPlatformConfig(kube)).builds ?? {};
     const place = await takeBuildPlace(pool, record.id, atOnce);
     if (place === 'ended') return { again: record.now };
     if (place === 'waits') return { again: new Date(record.now.getTime() + waitMs) };
     try {
-      await kube.create<Build>(buildOf(record, app, checkGitSource(git)));
+      await kube.create<Build>(buildOf(record, app, checkGitSource({ ...git, ...hostKeys })));
     } catch (error) {
       if (error instanceof Problem) return fail(attempt, record, error.message);
       // A step before this one was cut off.

@@ -9,11 +9,18 @@ import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { checkGitSource } from '../../runtime/domain/git-source.ts';
 import { idLabel } from '../../runtime/domain/labels.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
-import { branchTip, createGit, GitError } from '../../runtime/host/git.ts';
+import { branchTip, createGit, seenHostKeys } from '../../runtime/host/git.ts';
 import { gitCredentialsOf, readGitSecret } from '../../runtime/host/git-credentials.ts';
+import { GitError } from '../../runtime/host/git-failure.ts';
 import { readPlatformConfig } from '../../runtime/host/platform-config.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
-import { findGitSource, recordPollFailure, recordTip, type GitSourceState } from '../../runtime/records/git-sources.ts';
+import {
+  findGitSource,
+  keepHostKeys,
+  recordPollFailure,
+  recordTip,
+  type GitSourceState,
+} from '../../runtime/records/git-sources.ts';
 import { resolveGitHost } from './address.ts';
 
 export interface PollingDependencies {
@@ -44,15 +51,19 @@ export function createPollingProcessor(dependencies: PollingDependencies): Proce
 
   const ask = async (source: GitSourceState, app: Stored<App>, signal: AbortSignal) => {
     const { gitNetworks = [] } = (await readPlatformConfig(kube)).builds ?? {};
-    const resolved = await resolveGitHost(source.url, gitNetworks);
+    const addresses = await resolveGitHost(source.url, gitNetworks);
+    const hostKeys = app.spec.git?.hostKeys ?? source.hostKeys;
     const folder = await mkdtemp(join(tmpdir(), 'poll-'));
     try {
       const credentials = gitCredentialsOf(await readGitSecret(kube, app));
-      const git = createGit({ folder, credentials, resolved, env });
+      const git = createGit({ folder, credentials, ...addresses, hostKeys, env });
       const tip = await branchTip(git, source, { timeoutMs: askMs, signal });
-      if (tip === undefined) throw new GitError(`The repository has no branch "${source.branch}".`);
+      if (tip === undefined) throw new GitError(`The repository has no branch "${source.branch}".`, 'branch');
       return tip;
     } finally {
+      const seen = hostKeys ? [] : seenHostKeys(folder);
+      // Also of a server that then refused the key: nobody else may take its place.
+      if (seen.length > 0) await keepHostKeys(pool, source, seen);
       await rm(folder, { recursive: true, force: true });
     }
   };
@@ -77,7 +88,8 @@ export function createPollingProcessor(dependencies: PollingDependencies): Proce
       return again(intervalMs);
     } catch (error) {
       if (!(error instanceof GitError || error instanceof Problem)) throw error;
-      await recordPollFailure(pool, recordId, error.message.slice(0, 500));
+      const problem = error instanceof GitError ? error.problem : 'address';
+      await recordPollFailure(pool, recordId, { error: error.message.slice(0, 500), problem });
       log.debug({ namespace: source.namespace, app: source.name, reason: error.message }, 'git source not reached');
       return again(Math.min(failingMaxMs, intervalMs * 2 ** Math.min(source.failures, 4)));
     }

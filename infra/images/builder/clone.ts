@@ -1,7 +1,8 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createGit, GitError, type Git, type GitCredentials } from '../../../runtime/host/git.ts';
+import { createGit, type Git, type GitCredentials } from '../../../runtime/host/git.ts';
+import { GitError } from '../../../runtime/host/git-failure.ts';
 import { BuildFailure } from './failure.ts';
 import type { BuildSettings } from './settings.ts';
 
@@ -27,13 +28,13 @@ const searchDepth = 1_000;
  * @throws BuildFailure
  */
 export async function clone(
-  { workspace, url, branch, commit }: BuildSettings,
+  { workspace, url, branch, commit, hostKeys }: BuildSettings,
   { credentialsFolder, env }: { credentialsFolder: string; env: Readonly<Record<string, string | undefined>> },
 ): Promise<Commit> {
   const folder = mkdtempSync(join(tmpdir(), 'git-'));
   const source = sourceFolder(workspace);
   mkdirSync(source, { recursive: true });
-  const git = createGit({ folder, credentials: credentialsIn(credentialsFolder), env });
+  const git = createGit({ folder, credentials: credentialsIn(credentialsFolder), hostKeys, env });
   const within = (args: readonly string[], timeoutMs = quickMs) =>
     git(['-C', source, ...args], { timeoutMs, onOutput: (text) => process.stdout.write(text) });
   try {

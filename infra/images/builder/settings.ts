@@ -9,6 +9,8 @@ export interface BuildSettings {
   commit: string | undefined;
   path: string;
   dockerfile: string | undefined;
+  /** Over ssh: the keys of the git server, one of which it has to prove. */
+  hostKeys: string[] | undefined;
   /** The image's name, as nodes pull it, with its tag. */
   image: string;
   /** The same image's name, as it is pushed. */
@@ -45,6 +47,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
     commit: given('BUILD_COMMIT'),
     path: given('BUILD_PATH') ?? '.',
     dockerfile: given('BUILD_DOCKERFILE'),
+    hostKeys: given('BUILD_HOST_KEYS')?.split('\n'),
     image: needed('BUILD_IMAGE'),
     target: needed('BUILD_TARGET'),
     plainHttp: given('BUILD_PLAIN_HTTP') === 'true',

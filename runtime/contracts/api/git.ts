@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { gitProblems } from '../../domain/git-source.ts';
 import { deploymentState, deploymentTrigger, timestamp } from './common.ts';
 
 /** `PUT /api/v1/projects/{p}/apps/{a}/git`; what a part may be is `domain/git-source.ts`'s to say (422). */
@@ -18,6 +19,11 @@ export const gitSourceSet = z.strictObject({
     ])
     .nullable()
     .optional(),
+  /**
+   * Over ssh: a known_hosts file, of which the server's keys are kept. Absent: what the source has stays, if its host does;
+   * null: the key that the server shows next is believed and kept.
+   */
+  knownHosts: z.string().max(200_000).nullable().optional(),
 });
 
 /** `PUT` and `GET …/git`. Credentials are never shown. */
@@ -28,12 +34,18 @@ export const gitSourceView = z.object({
   path: z.string().optional(),
   dockerfile: z.string().optional(),
   credentials: z.enum(['none', 'token', 'deploy-key']).optional(),
+  /** The public half of the deploy key, for the repository; absent where its form does not tell. */
+  deployKey: z.string().optional(),
+  /** Over ssh: the keys that the server must prove one of, as they were given, or as it first showed them. */
+  hostKeys: z.array(z.object({ type: z.string(), fingerprint: z.string(), given: z.boolean() })).optional(),
   /** The branch's newest commit that was seen. */
   commit: z.string().optional(),
   /** When the repository was last asked for it. */
   polledAt: timestamp.optional(),
   /** Why the last poll failed; absent when it did not. */
   error: z.string().optional(),
+  /** What is wrong then: `unreachable` may pass, the others are for a person to mend. */
+  problem: z.enum(gitProblems).optional(),
 });
 
 export type GitSourceView = z.infer<typeof gitSourceView>;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { hostKeysMax } from '../../domain/ssh-keys.ts';
 import type { Condition, KubeObject } from '../kubernetes.ts';
 import { volumeMount } from './volume.ts';
 
@@ -33,6 +34,8 @@ export const appGitSource = z.object({
   path: z.string().optional(),
   /** The Dockerfile, seen from that folder. */
   dockerfile: z.string().optional(),
+  /** Over ssh: the public keys of the server, `<type> <base64>` each; without them those that it first showed count. */
+  hostKeys: z.array(z.string()).min(1).max(hostKeysMax).optional(),
 });
 
 export const appSpec = z.object({

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { hostKeysMax } from '../../domain/ssh-keys.ts';
 import type { Condition, KubeObject } from '../kubernetes.ts';
 
 /** One build; what it says is never changed. */
@@ -21,6 +22,8 @@ export const buildSpec = z.object({
     path: z.string().optional(),
     /** The Dockerfile, seen from that folder. */
     dockerfile: z.string().optional(),
+    /** Over ssh: the public keys of the server, of which it has to prove one; absent: whatever it shows is believed. */
+    hostKeys: z.array(z.string()).min(1).max(hostKeysMax).optional(),
   }),
 });
 

@@ -4,11 +4,12 @@ import { createGitRoutes } from '../../../functions/git/handler.ts';
 import type { App } from '../../../runtime/contracts/resources/app.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { transaction } from '../../../runtime/db/pool.ts';
+import { fingerprintOf } from '../../../runtime/domain/ssh-keys.ts';
 import { gitSecretName } from '../../../runtime/host/git-credentials.ts';
 import type { Secret } from '../../../runtime/host/owned-secret.ts';
 import { acceptDeployment, endDeployment, startBuild } from '../../../runtime/records/deployments.ts';
 import { saveBuildLog } from '../../../runtime/records/build-logs.ts';
-import { projectGitSource, recordPollFailure } from '../../../runtime/records/git-sources.ts';
+import { keepHostKeys, projectGitSource, recordPollFailure } from '../../../runtime/records/git-sources.ts';
 import { findReceiver } from '../../../runtime/records/webhooks.ts';
 import { projectWorkload } from '../../../runtime/records/workloads.ts';
 import { testApi } from '../../support/api.ts';
@@ -16,6 +17,7 @@ import { fakeClock } from '../../support/clock.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
 import { recordingLog } from '../../support/log.ts';
 import { environmentId, seedShop } from '../../support/objects.ts';
+import { sshKey } from '../../support/ssh-server.ts';
 import { testDatabase } from '../../support/postgres.ts';
 
 const apps = '/api/v1/projects/shop/apps';
@@ -101,10 +103,63 @@ t.test('credentials stay with their server, and go when they are told to', async
   t.equal(await credentials(), 'token', 'another repository there');
   await set({ url: 'https://elsewhere.example.com/shop/api.git' });
   t.equal(await credentials(), 'none', 'another server');
-  await set({ url: 'git@git.example.com:shop/api.git', credentials: { deployKey: 'a key' } });
+  const { privateKey, publicKey } = sshKey(t.testdir({}), 'key');
+  await set({ url: 'git@git.example.com:shop/api.git', credentials: { deployKey: privateKey } });
   t.equal(await credentials(), 'deploy-key');
+  t.equal((await api.call('GET', path)).body.deployKey, publicKey, 'which is for the repository');
   await set({ url: 'git@git.example.com:shop/api.git', credentials: null });
   t.equal(await credentials(), 'none');
+});
+
+t.test('the keys of an ssh server are those that were given, or that it first showed, and stay with it', async (t) => {
+  const { pool, api, app, project, create, set } = await rig(t);
+  await create({ image: 'r.test/api:1' });
+  const ssh = 'ssh://git@git.example.com:2222/shop/api.git';
+  const { publicKey } = sshKey(t.testdir({}), 'key');
+  const [fingerprint, other] = [fingerprintOf(publicKey), `ssh-rsa ${'A'.repeat(372)}`];
+  const shown = async () => ((await api.call('GET', path)).body as { hostKeys?: object[] }).hostKeys;
+  const knownHosts = `other.example.com ${other}\n[git.example.com]:2222,[10.0.0.1]:2222 ${publicKey} root@git\n`;
+  await set({ url: ssh, knownHosts });
+  t.same(app()?.spec.git?.hostKeys, [publicKey]);
+  t.same(await shown(), [{ type: 'ssh-ed25519', fingerprint, given: true }]);
+  await set({ url: `${ssh}2`, branch: 'other' });
+  t.same(app()?.spec.git?.hostKeys, [publicKey], 'another repository there');
+  await set({ url: ssh, knownHosts: null });
+  t.equal(await shown(), undefined);
+  const workloadId = await project();
+  await keepHostKeys(pool, { workloadId, url: ssh }, [publicKey]);
+  await keepHostKeys(pool, { workloadId, url: ssh }, [other]);
+  t.match(await shown(), [{ fingerprint, given: false }], 'the first sight counts');
+  await set({ url: `${ssh}2` });
+  t.match(await shown(), [{ fingerprint }]);
+  await set({ url: 'git@elsewhere.example.com:shop/api.git' });
+  t.equal(await shown(), undefined, 'another server');
+  await set({ url: ssh, knownHosts: null });
+  t.equal(await shown(), undefined, 'what was forgotten');
+  for (const [body, message] of [
+    [{ url, knownHosts }, /over ssh/],
+    [{ url: ssh, knownHosts: `git.example.com ${publicKey}` }, /ssh-keyscan -p 2222 git.example.com/],
+    [{ url: ssh, knownHosts: '' }, /no key of \[git.example.com\]:2222/],
+  ] as const) {
+    t.match(await set(body), { status: 422, body: { message, details: { field: 'knownHosts' } } });
+  }
+});
+
+t.test('422: a deploy key that nobody could use, with nothing of it in the answer', async (t) => {
+  const { create, set, logged } = await rig(t);
+  await create({ image: 'r.test/api:1' });
+  const folder = t.testdir({});
+  const { privateKey, publicKey } = sshKey(folder, 'key');
+  for (const [deployKey, message] of [
+    [publicKey, /public half/],
+    [sshKey(folder, 'locked', 'a passphrase').privateKey, /locked by a passphrase/],
+    [privateKey.slice(0, 100) + privateKey.slice(-36), /damaged/],
+    ['a key', /no private key.*ssh-keygen/],
+  ] as const) {
+    const answer = await set({ url: 'git@git.example.com:shop/api.git', credentials: { deployKey } });
+    t.match(answer, { status: 422, body: { code: 'invalid_value', message } });
+    t.notOk(`${answer.text}${logged()}`.includes(deployKey.slice(0, 60)) && deployKey.length > 60);
+  }
 });
 
 t.test('422, 409 and 404: what is no source, what needs one, and an image for an app that has one', async (t) => {
@@ -163,8 +218,8 @@ t.test('polls and builds are told of', async (t) => {
   await create({ image: 'r.test/api:1' });
   await set({ url });
   const id = await project();
-  await recordPollFailure(pool, id, 'no route');
-  t.match((await api.call('GET', path)).body, { error: 'no route', polledAt: String });
+  await recordPollFailure(pool, id, { error: 'no route', problem: 'unreachable' });
+  t.match((await api.call('GET', path)).body, { error: 'no route', problem: 'unreachable', polledAt: String });
   t.equal((await api.call('POST', `${path}/sync`)).status, 204);
   const due = await pool.query(`SELECT due_at <= now() AS due FROM work WHERE kind = 'polling' AND record_id = $1`, [
     id,

@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap';
+import { buildJob } from '../../../infra/manifests/build.ts';
 import type { Attempt } from '../../../runtime/bus/runner.ts';
 import type { App } from '../../../runtime/contracts/resources/app.ts';
 import type { Build } from '../../../runtime/contracts/resources/build.ts';
@@ -11,6 +12,12 @@ import { createEndWatch } from '../../../runtime/kube/end-watch.ts';
 import { createInformer } from '../../../runtime/kube/informer.ts';
 import { KubeError } from '../../../runtime/kube/kube-client.ts';
 import { acceptDeployment, restartTarget } from '../../../runtime/records/deployments.ts';
+import {
+  forgetHostKeys,
+  keepHostKeys,
+  projectGitSource,
+  recordPollFailure,
+} from '../../../runtime/records/git-sources.ts';
 import { markWorkloadDeleted } from '../../../runtime/records/workloads.ts';
 import { isBuildEnd } from '../../../workers/builds/end.ts';
 import { createBuildProcessor } from '../../../workers/builds/process.ts';
@@ -272,4 +279,32 @@ t.test('the end of a build wakes the work on its deployment', async (t) => {
   arrived = Promise.withResolvers();
   t.equal(await step(first), 'done');
   t.equal(await arrived.promise, first, 'its deletion, too');
+});
+
+t.test('over ssh a build waits until the server’s key is kept, and has it', async (t) => {
+  const { app, kube, pool, step, accept, builds } = await world(t);
+  const url = 'git@git.example.com:shop/api.git';
+  const hostKey = `ssh-ed25519 ${'A'.repeat(68)}`;
+  await kube.mergePatch<App>(ref, { spec: { git: { url } } });
+  await projectGitSource(pool, app.id, { url, branch: 'main' });
+  const id = await accept();
+  t.match(await step(id), { again: Date });
+  t.same(builds(), [], 'nobody has met the server');
+  await keepHostKeys(pool, { workloadId: app.id, url }, [hostKey]);
+  await step(id);
+  t.match(builds(), [{ spec: { source: { url, hostKeys: [hostKey] } } }]);
+
+  const given = `ssh-ed25519 ${'B'.repeat(68)}`;
+  await kube.mergePatch<App>(ref, { spec: { git: { url, hostKeys: [given] } } });
+  const next = await accept();
+  await step(next);
+  const build = builds().find(({ spec }) => spec.deploymentId === next);
+  t.same(build?.spec.source.hostKeys, [given]);
+  t.match(build && JSON.stringify(buildJob(build, { image: 'r/b:1', registry: 'r.test/b', baseImages: {} })), given);
+
+  await kube.mergePatch<App>(ref, { spec: { git: { url, hostKeys: null } } });
+  await forgetHostKeys(pool, app.id);
+  await recordPollFailure(pool, app.id, { error: 'The git server refused the deploy key.', problem: 'credentials' });
+  await step(await accept());
+  t.match((await app.history())[0], { state: 'failed', reason: 'The git server refused the deploy key.' });
 });

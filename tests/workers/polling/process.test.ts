@@ -3,13 +3,16 @@ import type { Attempt } from '../../../runtime/bus/runner.ts';
 import type { App } from '../../../runtime/contracts/resources/app.ts';
 import { transaction } from '../../../runtime/db/pool.ts';
 import { gitSecretData, gitSecretName } from '../../../runtime/host/git-credentials.ts';
-import { ownedSecret } from '../../../runtime/host/owned-secret.ts';
+import { changeOwnedSecret, ownedSecret } from '../../../runtime/host/owned-secret.ts';
+import { addressOfGit, type GitSource } from '../../../runtime/domain/git-source.ts';
+import { hostKeysIn } from '../../../runtime/domain/ssh-keys.ts';
 import { acceptDeployment } from '../../../runtime/records/deployments.ts';
 import { findGitSource, projectGitSource } from '../../../runtime/records/git-sources.ts';
 import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
 import { createPollingProcessor } from '../../../workers/polling/process.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
 import { gitServer } from '../../support/git-server.ts';
+import { noSshServer, sshGitServer } from '../../support/ssh-server.ts';
 import { silentLog } from '../../support/log.ts';
 import { testDatabase } from '../../support/postgres.ts';
 import { namespace, testApp } from '../rollouts/rollout-world.ts';
@@ -31,7 +34,7 @@ async function world(t: Test, options: { token?: string; gitNetworks?: string[] 
     },
   });
   const app = await testApp(pool, kube, 'api');
-  const use = async (git: { url: string; branch: string; path?: string }) => {
+  const use = async (git: GitSource) => {
     await kube.mergePatch<App>(ref, { spec: { git } });
     await projectGitSource(pool, app.id, git);
   };
@@ -99,12 +102,12 @@ t.test('a token goes to its server and nowhere else', async (t) => {
   server.push({ 'a.txt': '1' });
   await use({ url: server.url(), branch: 'main' });
   await poll();
-  t.match(await state(), { failures: 1, error: String, commit: null });
+  t.match(await state(), { failures: 1, error: /wants a token/, problem: 'credentials', commit: null });
   t.notMatch((await state())?.error, secret);
   const object = (await app.object()) as Stored<App>;
   await kube.create(ownedSecret(object, gitSecretName('api'), gitSecretData({ token: secret })));
   await poll();
-  t.match(await state(), { failures: 0, error: null, commit: String });
+  t.match(await state(), { failures: 0, error: null, problem: null, commit: String });
   t.equal((await app.history()).length, 1);
   const other = await gitServer(t);
   server.answer = (request, response) => {
@@ -126,7 +129,7 @@ t.test('a server that cannot be asked is told of, and asked less and less often'
     return outcome === 'done' ? 0 : Math.round((outcome.again.getTime() - from) / 60_000);
   };
   t.same([await wait(), await wait(), await wait()], [1, 2, 4]);
-  t.match(await state(), { failures: 3, error: 'The repository has no branch "nowhere".' });
+  t.match(await state(), { failures: 3, error: 'The repository has no branch "nowhere".', problem: 'branch' });
   await pool.query('UPDATE git_sources SET failures = 20');
   t.equal(await wait(), 15);
   t.same(await app.history(), []);
@@ -140,6 +143,44 @@ t.test('addresses inside are asked only when the platform’s admin opened them'
   server.push({ 'a.txt': '1' });
   await use({ url: server.url(), branch: 'main' });
   await poll();
-  t.match(await state(), { error: /is in no network that git may be fetched from/ });
+  t.match(await state(), { error: /is in no network that git may be fetched from/, problem: 'address' });
   t.same(server.requests, []);
 });
+
+t.test(
+  'over ssh the deploy key decides who reads, and the first host key is held to',
+  { skip: noSshServer },
+  async (t) => {
+    const { app, kube, use, poll, state } = await world(t);
+    const server = await sshGitServer(t);
+    const first = server.push({ 'a.txt': '1' });
+    const [key, other] = [server.makeKey('deploy'), server.makeKey('other')];
+    server.admit(key.publicKey);
+    const source = { url: server.url, branch: 'main' };
+    await use(source);
+    await poll();
+    t.match(await state(), { problem: 'credentials', error: /wants a key.*--deploy-key-file/ });
+    const { hostKeys } = (await state()) ?? {};
+    t.match(hostKeys, [/^ssh-ed25519 /], 'kept though nothing could be read');
+
+    const object = (await app.object()) as Stored<App>;
+    const give = (deployKey: string) =>
+      changeOwnedSecret(kube, object, gitSecretName('api'), () => gitSecretData({ deployKey }));
+    await give(other.privateKey);
+    await poll();
+    t.match(await state(), { problem: 'credentials', error: /refused the deploy key.*public half/ });
+    await give(key.privateKey);
+    await poll();
+    t.match(await state(), { error: null, commit: first, hostKeys });
+
+    await server.changeHostKey();
+    const second = server.push({ 'a.txt': '2' });
+    await poll();
+    t.match(await state(), { problem: 'host_key', error: /another host key \(SHA256:.*--known-hosts/, hostKeys });
+    t.notMatch((await state())?.error, first);
+    await use({ ...source, hostKeys: hostKeysIn(server.knownHosts(), addressOfGit(server.url)) });
+    await poll();
+    t.match(await state(), { error: null, commit: second, hostKeys }, 'what was given counts');
+    t.equal((await app.history()).length, 2);
+  },
+);

@@ -11,17 +11,20 @@ import { planOf } from '../../../../infra/images/builder/plan.ts';
 import type { BuildSettings } from '../../../../infra/images/builder/settings.ts';
 import { createImageIntake } from '../../../../infra/local/image-intake.ts';
 import { createImageStore } from '../../../../infra/local/node/images.ts';
-import { createGit, GitError } from '../../../../runtime/host/git.ts';
+import { createGit } from '../../../../runtime/host/git.ts';
+import { GitError } from '../../../../runtime/host/git-failure.ts';
 import { gitServer } from '../../../support/git-server.ts';
+import { noSshServer, sshGitServer } from '../../../support/ssh-server.ts';
 import { silentLog } from '../../../support/log.ts';
 
+const skip = { skip: noSshServer };
 const token = 'glpat-SECRETsecret1234';
 
 function settings(t: Test, url: string, more: Partial<BuildSettings> = {}): BuildSettings {
   const workspace = mkdtempSync(join(tmpdir(), 'svc-build-'));
   t.teardown(() => rmSync(workspace, { recursive: true, force: true }));
   return {
-    ...{ workspace, url, branch: 'main', commit: undefined, path: '.', dockerfile: undefined },
+    ...{ workspace, url, branch: 'main', commit: undefined, path: '.', dockerfile: undefined, hostKeys: undefined },
     ...{ image: 'localhost:5000/builds/shop-prod/api:1', target: 'localhost:5000/builds/shop-prod/api:1' },
     ...{
       plainHttp: true,
@@ -59,7 +62,26 @@ t.test('one commit is fetched with the credentials, and nothing of them or of gi
   });
   await t.rejects(clone(wanted({ branch: 'none' }), { credentialsFolder, env: process.env }), { name: 'BuildFailure' });
   const refused = clone(wanted({}), { credentialsFolder: '/nowhere', env: process.env });
-  await t.rejects(refused, { name: 'BuildFailure' });
+  await t.rejects(refused, { name: 'BuildFailure', message: /wants a token/ });
+});
+
+t.test('over ssh a build reads with the deploy key, and only from a server that proves its key', skip, async (t) => {
+  const server = await sshGitServer(t);
+  const commit = server.push({ 'a.txt': 'one' });
+  const [key, other] = [server.makeKey('deploy'), server.makeKey('other')];
+  server.admit(key.publicKey);
+  const hostKeys = [server.knownHosts().trim().split(' ').slice(-2).join(' ')];
+  const read = (deployKey: string) => {
+    const wanted = settings(t, server.url, { hostKeys });
+    const credentialsFolder = t.testdir({ deployKey });
+    return clone(wanted, { credentialsFolder, env: process.env }).then((found) => ({ found, wanted }));
+  };
+  const { found, wanted } = await read(key.privateKey);
+  t.equal(found.commit, commit);
+  t.throws(() => execFileSync('grep', ['-r', 'PRIVATE KEY', wanted.workspace]), 'the key is nowhere');
+  await t.rejects(read(other.privateKey), { name: 'BuildFailure', message: /refused the deploy key/ });
+  await server.changeHostKey();
+  await t.rejects(read(key.privateKey), { name: 'BuildFailure', message: /another host key \(SHA256:/ });
 });
 
 t.test('git does nothing that a repository or an address could have it do', async (t) => {
