@@ -44,6 +44,8 @@ export interface RunnerDependencies {
   onEnd?: () => void;
   /** Default: the catalogue's. */
   definition?: QueueDefinition;
+  /** For how long a job in Redis stays its worker's when that one is not heard of, in ms. Default 30 s. */
+  lockMs?: number;
 }
 
 /** The taking side of one queue. */
@@ -59,6 +61,8 @@ const graceMs = 5_000;
 const attemptsLimitMs = 16_000;
 const closeLimitMs = 3_000;
 const errorLengthMax = 500;
+/** As BullMQ's own. */
+const defaultLockMs = 30_000;
 
 /** Wait before the next attempt after `failures` in a row, in ms, with up to a quarter of jitter. */
 export function backoff({ backoffMs, backoffMaxMs }: QueueDefinition, failures: number, random = Math.random): number {
@@ -68,7 +72,7 @@ export function backoff({ backoffMs, backoffMaxMs }: QueueDefinition, failures: 
 
 /** Runs a queue's jobs: begins each attempt in the work table, calls the processor, and records what it answered. */
 export function createRunner(dependencies: RunnerDependencies): Runner {
-  const { name, process, pool, redis, clock, metrics, onEnd } = dependencies;
+  const { name, process, pool, redis, clock, metrics, onEnd, lockMs = defaultLockMs } = dependencies;
   const definition: QueueDefinition = dependencies.definition ?? catalogue[name];
   const running = new Set<Promise<void>>();
   let open: { worker: Worker; connection: Redis } | undefined;
@@ -151,6 +155,8 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
         concurrency: definition.concurrency,
         // The row decides about another attempt; BullMQ never runs a job twice.
         maxStalledCount: 0,
+        lockDuration: lockMs,
+        stalledInterval: lockMs,
         removeOnComplete: { count: 0 },
         removeOnFail: { count: 0 },
         runRetryDelay: 1_000,

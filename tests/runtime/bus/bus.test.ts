@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { Registry } from 'prom-client';
 import t, { type Test } from 'tap';
 import { createDispatcher } from '../../../runtime/bus/dispatcher.ts';
-import { createJobQueue, type JobQueue } from '../../../runtime/bus/job-queue.ts';
+import { createJobQueue, jobId, type JobQueue } from '../../../runtime/bus/job-queue.ts';
 import { createBusMetrics } from '../../../runtime/bus/metrics.ts';
 import { backoff, createRunner, type Attempt, type Outcome } from '../../../runtime/bus/runner.ts';
 import { beginAttempt, claimDue, recordAgain, recordDone, recordFailure } from '../../../runtime/bus/work-table.ts';
@@ -13,20 +13,13 @@ import { newId } from '../../../runtime/domain/ids.ts';
 import { catalogue, type QueueDefinition, type WorkPayload } from '../../../runtime/queues/catalogue.ts';
 import { insertWork } from '../../../runtime/records/work.ts';
 import { recordingLog, silentLog } from '../../support/log.ts';
+import { startProcess } from '../../support/platform-process.ts';
 import { testDatabase } from '../../support/postgres.ts';
 import { testRedis } from '../../support/redis.ts';
+import { hurried, lockMs } from './hurried.ts';
 
 const clock = systemClock;
 const log = silentLog;
-/** As the catalogue's, in a hurry. */
-const quick: QueueDefinition = {
-  ...catalogue.rollouts,
-  attempts: 3,
-  backoffMs: 20,
-  backoffMaxMs: 40,
-  timeoutMs: 1_000,
-};
-
 interface WorkRow {
   id: string;
   record_id: string;
@@ -34,12 +27,13 @@ interface WorkRow {
   attempt: number;
   failures: number;
   last_error: string | null;
+  leased_until: Date | null;
   due: boolean;
 }
 
 /** The whole bus on a real PostgreSQL and a Redis of its own. */
 async function bus(t: Test, options: { definition?: QueueDefinition } = {}) {
-  const definition = options.definition ?? quick;
+  const definition = options.definition ?? hurried;
   const [{ pool, url }, redis] = await Promise.all([testDatabase(t), testRedis(t)]);
   const registry = new Registry();
   const metrics = createBusMetrics(registry);
@@ -82,7 +76,7 @@ async function bus(t: Test, options: { definition?: QueueDefinition } = {}) {
 
   const startRunner = (process: (attempt: Attempt) => Promise<Outcome>) => {
     const runner = createRunner({
-      ...{ name: 'rollouts', pool, redis, clock, log, metrics, definition },
+      ...{ name: 'rollouts', pool, redis, clock, log, metrics, definition, lockMs },
       process: async (attempt) => {
         try {
           return await process(attempt);
@@ -97,7 +91,7 @@ async function bus(t: Test, options: { definition?: QueueDefinition } = {}) {
     t.teardown(() => runner.stop());
     return runner;
   };
-  return { pool, redis, registry, rows, until, startDispatcher, startRunner };
+  return { pool, url, redis, registry, rows, until, startDispatcher, startRunner };
 }
 
 /** A queue whose jobs go nowhere; they are recorded. */
@@ -137,7 +131,7 @@ t.test('work that was inserted is processed once, and Redis keeps nothing of it'
 });
 
 t.test('two dispatchers hand each row over once per attempt', async (t) => {
-  const { pool, startDispatcher, rows } = await bus(t, { definition: { ...quick, timeoutMs: 60_000 } });
+  const { pool, startDispatcher, rows } = await bus(t, { definition: { ...hurried, timeoutMs: 60_000 } });
   const jobs: WorkPayload[] = [];
   startDispatcher(deadQueue(jobs));
   startDispatcher(deadQueue(jobs));
@@ -151,7 +145,7 @@ t.test('two dispatchers hand each row over once per attempt', async (t) => {
 
 t.test('Redis holds no more than the workers take soon', async (t) => {
   const { pool, until, startDispatcher, startRunner, rows } = await bus(t, {
-    definition: { ...quick, concurrency: 2, timeoutMs: 60_000 },
+    definition: { ...hurried, concurrency: 2, timeoutMs: 60_000 },
   });
   await Promise.all(Array.from({ length: 20 }, () => insertWork(pool, 'rollouts', newId())));
   const queue = startDispatcher();
@@ -207,7 +201,7 @@ t.test('a throw is retried with back-off and counted; the last attempt is told; 
 });
 
 t.test('an attempt that takes too long is a failure, and its late answer is ignored', async (t) => {
-  const { pool, until, startDispatcher, startRunner } = await bus(t, { definition: { ...quick, timeoutMs: 200 } });
+  const { pool, until, startDispatcher, startRunner } = await bus(t, { definition: { ...hurried, timeoutMs: 200 } });
   const late = Promise.withResolvers<void>();
   startRunner(async ({ attempt, signal }) => {
     if (attempt > 1) return 'done';
@@ -311,7 +305,7 @@ t.test('a hand-over that fails is given back', async (t) => {
 
 t.test('a worker that is stopped lets its attempt end and takes no other', async (t) => {
   const { pool, until, startDispatcher, startRunner, rows } = await bus(t, {
-    definition: { ...quick, concurrency: 1, timeoutMs: 10_000 },
+    definition: { ...hurried, concurrency: 1, timeoutMs: 10_000 },
   });
   const begun = Promise.withResolvers<void>();
   const go = Promise.withResolvers<void>();
@@ -380,6 +374,26 @@ t.test('the outcome of a stale attempt is not recorded', async (t) => {
   t.match(await beginAttempt(pool, second, 60_000), { failures: 1 });
   t.equal(await recordDone(pool, second), true);
   t.match(await rows(), [{ state: 'done' }]);
+});
+
+t.test('a worker that is stopped past its lock and its lease is replaced, and then not heard', async (t) => {
+  const { pool, url, redis, rows, until, startDispatcher, startRunner } = await bus(t);
+  const stopped = startProcess(t, 'tests/runtime/bus/one-runner.ts', { DATABASE_URL: url, REDIS_URL: redis.url });
+  const [stops, ignored] = [stopped.logged('stopped'), stopped.logged('answer of a stale attempt ignored')];
+  startDispatcher();
+  const workId = await insertWork(pool, 'rollouts', newId());
+  await stops;
+  const first = (await rows())[0]?.attempt ?? 0;
+  const client = new Redis(redis.url);
+  t.teardown(() => client.disconnect());
+  const ofFirst = () => client.exists(`bull:rollouts:${jobId({ workId, attempt: first })}`);
+  t.equal(await ofFirst(), 1);
+  startRunner(async () => ({ again: new Date('2100-01-01') }));
+  const [replaced] = await until(([row]) => row !== undefined && row.attempt > first && row.leased_until === null);
+  while ((await ofFirst()) > 0) await clock.sleep(20);
+  stopped.child.kill('SIGCONT');
+  await ignored;
+  t.match(await rows(), [{ state: 'pending', attempt: replaced?.attempt, failures: 0 }]);
 });
 
 t.test('a nudge while an attempt is under way makes the next one due at its end', async (t) => {

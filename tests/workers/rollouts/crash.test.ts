@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import t from 'tap';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { Secret } from '../../../runtime/host/owned-secret.ts';
@@ -11,6 +12,12 @@ const failpoints = [
   'rollout.before-end',
   'rollout.ended',
 ] as const;
+
+/**
+ * How long a worker is stopped, in s: `SVC_STOPPED_SECONDS=70` is past its lease and BullMQ's lock and their real times.
+ * Default: its lease is ended for it.
+ */
+const stoppedSeconds = Number(process.env['SVC_STOPPED_SECONDS'] ?? 0);
 
 t.test('killed at every step, a deployment still ends, exactly once', async (t) => {
   const { pool, kube, startWorkers, arm } = await workerWorld(t);
@@ -74,7 +81,8 @@ t.test('a worker that was stopped past its time cannot write over a newer releas
     kube.intercept = undefined;
     // Its write is on the way: it stops, its time passes, another process takes over, and a newer deployment ends.
     stopped.child.kill('SIGSTOP');
-    await pool.query(`UPDATE work SET leased_until = now() WHERE leased_until IS NOT NULL`);
+    if (stoppedSeconds > 0) await wait(stoppedSeconds * 1000);
+    else await pool.query(`UPDATE work SET leased_until = now() WHERE leased_until IS NOT NULL`);
     const other = startWorkers();
     await untilEnded(app);
     newer = await app.accept('r/api:2');

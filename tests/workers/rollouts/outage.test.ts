@@ -1,7 +1,11 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import t from 'tap';
 import { testApp } from './rollout-world.ts';
 import { untilEnded, workerWorld } from './worker-world.ts';
+
+/** How long Redis is away, in s: `SVC_OUTAGE_SECONDS=60` tries what the wait between two attempts to reach it grows to. */
+const outageSeconds = Number(process.env['SVC_OUTAGE_SECONDS'] ?? 1);
 
 t.test('Redis goes away, comes back empty, and nothing that was accepted is lost', async (t) => {
   const { pool, kube, redis, startWorkers } = await workerWorld(t);
@@ -15,6 +19,7 @@ t.test('Redis goes away, comes back empty, and nothing that was accepted is lost
   redis.stop();
   await away;
   await app.accept('r/api:2');
+  await wait(outageSeconds * 1000);
   const back = workers.logged('redis answers again');
   await redis.start();
   await back;
