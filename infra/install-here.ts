@@ -32,7 +32,7 @@ export async function installHere(options: InstallHereOptions): Promise<RunInfo>
   const adminPasswordFile = join(folder, 'admin-password');
   const image = (name: string) => [`--image-${name}`, references[name] ?? ''];
   const python = references['build-python'];
-  const mysql = references['mariadb'];
+  const { mariadb, minio } = references;
   await runSvc(
     [
       ...['install', '--kubeconfig', kubeconfig, ...flags],
@@ -40,7 +40,8 @@ export async function installHere(options: InstallHereOptions): Promise<RunInfo>
       ...['--scheme', 'http', '--public-port', String(port), '--entry-point', 'web'],
       ...['platform', 'function-node', 'function-python', 'postgres', 'redis'].flatMap(image),
       ...image('builder'),
-      ...(mysql === undefined ? [] : ['--image-mysql', mysql]),
+      ...(mariadb === undefined ? [] : ['--image-mysql', mariadb]),
+      ...(minio === undefined ? [] : ['--image-minio', minio]),
       ...(python === undefined ? [] : ['--image-build-python', python]),
       // Git servers of tests and demos are on this machine.
       ...['127.0.0.0/8', '10.0.0.0/8'].flatMap((network) => ['--git-network', network]),

@@ -179,6 +179,7 @@ function imagesOf(flags: InstallFlags, version: string): PlatformImages {
   };
   const python = flags.imageFunctionPython ?? (flags.registry && `${flags.registry}/svc/function-python:${version}`);
   const mysql = flags.imageMysql ?? (flags.registry && `${flags.registry}/svc/mariadb:${version}`);
+  const minio = flags.imageMinio ?? (flags.registry && `${flags.registry}/svc/minio:${version}`);
   return {
     platform: image('platform', flags.imagePlatform),
     functionNode: image('function-node', flags.imageFunctionNode),
@@ -186,6 +187,7 @@ function imagesOf(flags: InstallFlags, version: string): PlatformImages {
     postgres: image('postgres', flags.imagePostgres),
     redis: image('redis', flags.imageRedis),
     ...(mysql !== undefined && { mysql: checkImage(mysql, 'image-mysql') }),
+    ...(minio !== undefined && { minio: checkImage(minio, 'image-minio') }),
   };
 }
 

@@ -1,7 +1,18 @@
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
+import { minio, obtainBinary, type Tool } from '../testcluster/binaries.ts';
+import { lineProgress } from '../testcluster/progress.ts';
+import { defaultHome, layoutOf } from '../testcluster/settings.ts';
 import { run, type Buildah } from './buildah.ts';
 import { digestOf } from './digest.ts';
+
+interface Base {
+  /** The version of Node on it. */
+  node?: string;
+  packages: readonly string[];
+  /** A program that is built from Go modules. */
+  program?: Tool;
+}
 
 /** The local bases, each made from Debian's packages; this file's digest stands in their names. */
 export const bases = {
@@ -13,7 +24,8 @@ export const bases = {
   postgres: { packages: ['postgresql-15'] },
   redis: { packages: ['redis-server'] },
   mariadb: { packages: ['mariadb-server'] },
-} as const satisfies Record<string, { node?: string; packages: readonly string[] }>;
+  minio: { packages: [], program: minio },
+} as const satisfies Record<string, Base>;
 
 /** A base of {@link bases}. */
 export type BaseName = keyof typeof bases;
@@ -43,7 +55,7 @@ const architecture = process.arch === 'arm64' ? 'arm64' : 'x64';
 
 /**
  * Makes the bases that stand in for the public ones: Debian's minimal system with tini and certificates, and on it Node
- * from its npm package, or a server from Debian's packages. Each is made once for its recipe.
+ * from its npm package, or a server from Debian's packages or Go modules. Each is made once for its recipe.
  */
 export function createBases(options: { buildah: Buildah; folder: string; log: (line: string) => void }): {
   /** The local name of a base, made when it is not there. */
@@ -125,6 +137,18 @@ export function createBases(options: { buildah: Buildah; folder: string; log: (l
       });
     });
 
+  const withProgram = async (tool: Tool) => {
+    const from = await debian();
+    const { folder: built, path } = await obtainBinary(
+      tool,
+      layoutOf(defaultHome()).cache,
+      lineProgress((line) => log(`images: ${line}`)),
+    );
+    return once(basename(built), (name) =>
+      commit(name, from, (container) => buildah(['copy', '--quiet', container, path, `/usr/local/bin/${tool.name}`])),
+    );
+  };
+
   const withPackages = (tag: string, packages: readonly string[]) =>
     once(tag, async (name) => {
       const from = await debian();
@@ -145,7 +169,8 @@ export function createBases(options: { buildah: Buildah; folder: string; log: (l
 
   return {
     ensure(name) {
-      const { node, packages }: { node?: string; packages: readonly string[] } = bases[name];
+      const { node, packages, program }: Base = bases[name];
+      if (program) return withProgram(program);
       return node === undefined ? withPackages(name, packages) : withNode(name, node, packages);
     },
   };

@@ -49,6 +49,7 @@ export const images: readonly ImageDefinition[] = [
   small('postgres', 'postgres', { version: {} }),
   small('redis', 'redis', { version: {} }),
   small('mariadb', 'mariadb', { version: {} }),
+  small('minio', 'minio', { version: {} }),
   {
     name: 'builder',
     base: 'builder',

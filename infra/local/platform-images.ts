@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ignoreFile, images, type ImageDefinition } from '../images/catalogue.ts';
 import type { ImageConfiguration, ImageStore } from './node/images.ts';
-import { hasMariadb } from './programs.ts';
+import { findMinio, hasMariadb } from './programs.ts';
 
 const root = join(import.meta.dirname, '../..');
 
@@ -47,22 +47,35 @@ const configurations: Readonly<Record<string, ImageConfiguration>> = {
     entrypoint: ['tini', '--', 'sh', '/app/start.sh'],
     env: { MARIADB_DATA: '/var/lib/svc/mariadb/data', ...storeVariables },
   },
+  minio: {
+    entrypoint: ['tini', '--', 'sh', '/app/start.sh'],
+    env: { MINIO_DATA: '/var/lib/svc/minio/data', MINIO_PROGRAM: '/app/minio', ...storeVariables },
+  },
 };
 
 /**
  * Puts the platform's images into the store, with the same programs as the container images.
+ * @param path where servers that are programs of this machine are looked for
  * @returns each image's reference by digest, under the names of `infra/images/build.ts`
  */
-export async function addPlatformImages(store: ImageStore, version: string): Promise<Record<string, string>> {
+export async function addPlatformImages(
+  store: ImageStore,
+  version: string,
+  path: string,
+): Promise<Record<string, string>> {
   const references: Record<string, string> = {};
   for (const image of images) {
     // A base is of use in containers only.
     if (image.name === 'build-python') continue;
-    // Unlike the platform's own stores it may be missing.
-    if (image.name === 'mariadb' && !hasMariadb(process.env['PATH'] ?? '')) continue;
+    // Unlike the platform's own stores these may be missing.
+    if (image.name === 'mariadb' && !hasMariadb(path)) continue;
+    const minio = image.name === 'minio' ? findMinio(path) : undefined;
+    if (image.name === 'minio' && minio === undefined) continue;
     const folder = mkdtempSync(join(tmpdir(), 'svc-image-'));
     try {
       copyInputs(image, folder);
+      // Pods do not have the search path of who brought the platform up.
+      if (minio !== undefined) symlinkSync(minio, join(folder, 'minio'));
       for (const [variant, env] of Object.entries(image.variants)) {
         const tag = variant === 'version' ? version : variant;
         const configuration = configurations[image.name] ?? {};

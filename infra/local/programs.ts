@@ -14,6 +14,14 @@ export function missingPackages(path: string): string[] {
     .map(([name]) => name);
 }
 
+/** The server of services of the type minio, on this machine; undefined where there is none. */
+export function findMinio(path: string): string | undefined {
+  return path
+    .split(':')
+    .map((folder) => join(folder, 'minio'))
+    .find((program) => existsSync(program));
+}
+
 /** Whether services of the type mysql can run here: Debian keeps the server where ordinary users do not look. */
 export function hasMariadb(path: string): boolean {
   return isInPath('mariadbd', `${path}:/usr/sbin`);

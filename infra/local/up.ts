@@ -18,6 +18,8 @@ export interface UpOptions {
   attached?: boolean;
   /** Port of the ingress on 127.0.0.1; default the one of the last time, or 8080, or the next that is free. */
   port?: number;
+  /** Where the servers of stores and services are looked for, as folders with colons between; default `PATH`. */
+  path?: string;
   /** Failpoints in the workers, for tests. Default false. */
   failpoints?: boolean;
   /** One line of progress. */
@@ -32,10 +34,11 @@ export async function upLocal({
   folder,
   attached = false,
   port,
+  path = process.env['PATH'] ?? '',
   failpoints = false,
   log,
 }: UpOptions): Promise<RunInfo> {
-  const missing = missingPackages(process.env['PATH'] ?? '');
+  const missing = missingPackages(path);
   if (missing.length > 0) {
     throw new Error(
       `the platform's stores need ${missing.join(' and ')}: install them with the system's package manager, such as \`apt-get install ${missing.join(' ')}\``,
@@ -51,7 +54,7 @@ export async function upLocal({
   mkdirSync(folder, { recursive: true });
   // Other users' programs run below it, PostgreSQL among them; what is secret there has modes of its own.
   chmodSync(folder, 0o711);
-  const references = await addPlatformImages(createImageStore(home.images), packageFile.version);
+  const references = await addPlatformImages(createImageStore(home.images), packageFile.version, path);
   const running = await settledSupervisor(home);
   if (running) log(`the embedded cluster runs already (process ${running.pid})`);
   const ports = running

@@ -1,6 +1,11 @@
 import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
 import type { ServerType } from '../../runtime/contracts/resources/platform-config.ts';
-import { credentialsName, defaultStorageSize, type ServiceSpec } from '../../runtime/contracts/resources/service.ts';
+import {
+  credentialsName,
+  defaultStorageSize,
+  passwordField,
+  type ServiceSpec,
+} from '../../runtime/contracts/resources/service.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { podLabels, servingSelector, workloadLabels } from '../../runtime/domain/labels.ts';
 import { canonicalBytes } from '../../runtime/domain/quantity.ts';
@@ -56,7 +61,7 @@ export function serviceStatefulSet(input: ServiceManifestInput): ServiceStateful
         metadata: { labels: podLabels(workload, 'serve') },
         spec: storePod({
           ...{ server: storeServers[type], name: type, image, readySeconds },
-          passwordFile: `${credentialsFolder}/password`,
+          passwordFile: `${credentialsFolder}/${passwordField(type)}`,
           mounts: [{ name: 'credentials', mountPath: credentialsFolder, readOnly: true }],
           volumes: [{ name: 'credentials', secret: { secretName: credentialsName(name), defaultMode: 0o440 } }],
         }),

@@ -10,8 +10,11 @@ export interface StoreServer {
   dataPath: string;
   /** Paths beside the data that the program writes. */
   scratch: readonly string[];
-  /** Succeeds when the server answers queries, which is later than when it accepts connections. */
-  answers: string;
+  /**
+   * Tells that the server answers queries, which is later than when it accepts connections: a shell's command that
+   * succeeds, or a path that answers 200.
+   */
+  answers: string | { path: string };
   memory: { request: string; limit: string };
 }
 
@@ -42,6 +45,15 @@ export const storeServers = {
     answers:
       'MYSQL_PWD="$(cat "$MARIADB_PASSWORD_FILE")" exec mariadb-admin --no-defaults --protocol=tcp -h 127.0.0.1 -P "${PORT:-3306}" -u svc --silent ping',
     memory: { request: '128Mi', limit: '1Gi' },
+  },
+  minio: {
+    port: 9000,
+    passwordFile: 'MINIO_ROOT_PASSWORD_FILE',
+    dataPath: '/var/lib/svc/minio',
+    scratch: ['/tmp'],
+    // https://min.io/docs/minio/linux/operations/monitoring/healthcheck-probe.html
+    answers: { path: '/minio/health/cluster' },
+    memory: { request: '256Mi', limit: '1Gi' },
   },
 } as const satisfies Record<ServerType, StoreServer>;
 
@@ -81,7 +93,9 @@ export function storePod(input: StorePodInput): Record<string, unknown> {
         startupProbe: { tcpSocket: { port: 'store' }, periodSeconds: 1, failureThreshold: 120 },
         livenessProbe: { tcpSocket: { port: 'store' }, periodSeconds: 20, timeoutSeconds: 5, failureThreshold: 3 },
         readinessProbe: {
-          exec: { command: ['sh', '-c', server.answers] },
+          ...(typeof server.answers === 'string'
+            ? { exec: { command: ['sh', '-c', server.answers] } }
+            : { httpGet: { path: server.answers.path, port: 'store' } }),
           periodSeconds: readySeconds,
           timeoutSeconds: 3,
         },

@@ -18,7 +18,7 @@ import type { Progress } from './progress.ts';
 
 /** One thing that is built: a Go module under `build/` and the package in it. */
 export interface Tool {
-  readonly name: 'kubernetes' | 'coredns' | 'traefik' | 'pause';
+  readonly name: 'kubernetes' | 'coredns' | 'traefik' | 'pause' | 'minio';
   /** Go package to build, as seen from the module. */
   readonly package: string;
   /** Values set at link time, by full variable name. */
@@ -39,7 +39,7 @@ const kubernetesVersion = 'k8s.io/component-base/version';
 const traefikModule = 'github.com/traefik/traefik/v3';
 const [kubernetesMajor = '', kubernetesMinor = ''] = versions.kubernetes.split('.');
 
-/** Everything that is built, in the order in which it is built: the largest first shares most with those after it. */
+/** What the cluster itself is, in the order in which it is built: the largest first shares most with those after it. */
 export const tools: readonly Tool[] = [
   { name: 'pause', package: '.', variables: {}, files: [] },
   {
@@ -60,6 +60,9 @@ export const tools: readonly Tool[] = [
     files: [{ module: traefikModule, path: 'integration/fixtures/k8s/01-traefik-crd.yml', name: 'crds.yml' }],
   },
 ];
+
+/** The object store of services; its image holds it, and the cluster does without. */
+export const minio: Tool = { name: 'minio', package: 'github.com/minio/minio', variables: {}, files: [] };
 
 /** How long binaries that are not used are kept: a checkout of another version comes back to its own. */
 const keptDays = 14;
@@ -94,19 +97,35 @@ export function buildDigest(tool: Tool, sources: string, architecture: string): 
  */
 export async function obtainBinaries(cache: string, progress: Progress): Promise<Map<Tool['name'], Binary>> {
   const binaries = new Map<Tool['name'], Binary>();
-  for (const tool of tools) {
-    const sources = join(import.meta.dirname, 'build', tool.name);
-    const folder = join(cache, `${tool.name}-${buildDigest(tool, sources, process.arch)}`);
-    const binary: Binary = { tool: tool.name, folder, path: join(folder, tool.name) };
-    if (existsSync(folder)) {
-      utimesSync(folder, new Date(), new Date());
-    } else {
-      await progress.stage(`build ${tool.name}`, () => build(tool, sources, folder));
-    }
-    binaries.set(tool.name, binary);
-  }
+  for (const tool of tools) binaries.set(tool.name, await obtainBinary(tool, cache, progress));
   prune(cache);
   return binaries;
+}
+
+/** Gives one tool's binary, as {@link obtainBinaries} does, whose cache and errors are the same. */
+export async function obtainBinary(tool: Tool, cache: string, progress: Progress): Promise<Binary> {
+  const binary = placeOf(tool, cache);
+  if (existsSync(binary.folder)) {
+    utimesSync(binary.folder, new Date(), new Date());
+  } else {
+    await progress.stage(`build ${tool.name}`, () => build(tool, sourcesOf(tool), binary.folder));
+  }
+  return binary;
+}
+
+/** Where a tool's binary is in the cache; undefined while it has not been built. */
+export function findBinary(tool: Tool, cache: string): string | undefined {
+  const { path } = placeOf(tool, cache);
+  return existsSync(path) ? path : undefined;
+}
+
+function placeOf(tool: Tool, cache: string): Binary {
+  const folder = join(cache, `${tool.name}-${buildDigest(tool, sourcesOf(tool), process.arch)}`);
+  return { tool: tool.name, folder, path: join(folder, tool.name) };
+}
+
+function sourcesOf(tool: Tool): string {
+  return join(import.meta.dirname, 'build', tool.name);
 }
 
 /** Removes what nobody has used for long, and what an interrupted build left. */

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { eventually, runningPlatform, testProject, type Platform } from '../support/platform.ts';
-import { mysqlProbe, postgresProbe, redisProbe } from '../support/store-probes.ts';
+import { mysqlProbe, postgresProbe, redisProbe, s3Probe } from '../support/store-probes.ts';
 
 const platform = await runningPlatform();
 const hello = 'localhost:5000/svc/hello:v1';
@@ -84,6 +84,21 @@ t.test('MariaDB lets in who has its password; where it is not installed, what in
   const service = await platform.json<Service>(['service', 'show', name, ...flags]);
   const fields = ['username', 'password', 'database'];
   t.equal(await runBeside(platform, { namespace, name, service, fields, code: mysqlProbe }), '42');
+  await platform.ok(['service', 'delete', name, '--yes', ...flags]);
+});
+
+t.test('MinIO keeps objects for who has its keys; where it is not installed, what installs it is said', async (t) => {
+  const { namespace, flags } = await testProject(t, platform);
+  const name = 'files';
+  const created = await platform.svc(['service', 'create', name, '--type', 'minio', '--size', '256Mi', ...flags]);
+  if (created.code !== 0) {
+    t.equal(platform.info.target, 'local', created.stderr);
+    t.match(created.stderr, /go install github\.com\/minio\/minio@.*service_not_installed/);
+    return;
+  }
+  const service = await platform.json<Service>(['service', 'show', name, ...flags]);
+  const fields = ['accessKey', 'secretKey', 'region'];
+  t.equal(await runBeside(platform, { namespace, name, service, fields, code: s3Probe }), '42');
   await platform.ok(['service', 'delete', name, '--yes', ...flags]);
 });
 

@@ -1,13 +1,15 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { homeAt } from '../../infra/local/home.ts';
 import { endOrphans } from '../../infra/local/node/orphans.ts';
 import { stopSupervisor } from '../../infra/local/supervisor.ts';
 import { upLocal } from '../../infra/local/up.ts';
+import { findBinary, minio } from '../../infra/testcluster/binaries.ts';
 import { down, paths } from '../../infra/testcluster/cluster.ts';
 import { upCluster } from '../../infra/testcluster/platform.ts';
 import { lineProgress } from '../../infra/testcluster/progress.ts';
+import { defaultHome, layoutOf } from '../../infra/testcluster/settings.ts';
 import type { Suite } from '../suite.ts';
 
 /** What the platform can run on: the embedded default or the test cluster. */
@@ -41,8 +43,11 @@ export async function bringUp(
     if (folder === undefined) rmSync(home, { recursive: true, force: true });
   };
   if (target === 'local') {
+    // No package has MinIO; where the cluster's image was built, there is one to run here, too.
+    const minioProgram = findBinary(minio, layoutOf(defaultHome()).cache);
+    const path = [...(minioProgram === undefined ? [] : [dirname(minioProgram)]), process.env['PATH'] ?? ''].join(':');
     // One of our own ends with us, however we end.
-    await upLocal({ folder: home, attached: folder === undefined && !keep, failpoints: true, log });
+    await upLocal({ folder: home, attached: folder === undefined && !keep, path, failpoints: true, log });
     const remove = async () => {
       await stopSupervisor(homeAt(home));
       // One that was killed left its pods, and with the folder goes what tells of them.

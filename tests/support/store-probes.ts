@@ -1,6 +1,6 @@
 /**
  * Code for `node -e`, without any package, that signs in to a server with DB_HOST, DB_PORT, DB_USERNAME, DB_PASSWORD and
- * DB_DATABASE, lets it store or compute 42, and prints that.
+ * DB_DATABASE (or DB_ACCESSKEY, DB_SECRETKEY and DB_REGION), lets it store or compute 42, and prints that.
  */
 
 /** https://redis.io/docs/latest/develop/reference/protocol-spec */
@@ -109,4 +109,33 @@ socket.on('data', (data) => {
     rest = rest.subarray(end);
   }
 });
+`;
+
+/** https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html */
+export const s3Probe = `
+const { createHash, createHmac } = require('node:crypto');
+const { DB_HOST, DB_PORT, DB_ACCESSKEY, DB_SECRETKEY, DB_REGION } = process.env;
+const host = DB_HOST + ':' + DB_PORT;
+const sha256 = (text) => createHash('sha256').update(text).digest('hex');
+const hmac = (key, text) => createHmac('sha256', key).update(text).digest();
+const ask = (method, path, body = '') => {
+  const date = new Date().toISOString().replace(/[-:]|\\.\\d+/g, '');
+  const headers = { host, 'x-amz-content-sha256': sha256(body), 'x-amz-date': date };
+  const names = Object.keys(headers).join(';');
+  const lines = Object.entries(headers).map(([name, value]) => name + ':' + value + '\\n').join('');
+  const canonical = [method, path, '', lines, names, sha256(body)].join('\\n');
+  const scope = [date.slice(0, 8), DB_REGION, 's3', 'aws4_request'];
+  const text = ['AWS4-HMAC-SHA256', date, scope.join('/'), sha256(canonical)].join('\\n');
+  const key = scope.reduce(hmac, 'AWS4' + DB_SECRETKEY);
+  const signature = createHmac('sha256', key).update(text).digest('hex');
+  const authorization = 'AWS4-HMAC-SHA256 Credential=' + [DB_ACCESSKEY, ...scope].join('/') +
+    ', SignedHeaders=' + names + ', Signature=' + signature;
+  const sent = { ...headers, authorization };
+  return fetch('http://' + host + path, { method, headers: sent, ...(method === 'PUT' && { body }) });
+};
+(async () => {
+  const made = [await ask('PUT', '/answers'), await ask('PUT', '/answers/everything', '42')];
+  for (const answer of made) if (!answer.ok) console.log(answer.status, await answer.text());
+  console.log(await (await ask('GET', '/answers/everything')).text());
+})();
 `;

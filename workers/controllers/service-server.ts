@@ -7,11 +7,12 @@ import {
   type ServiceManifestInput,
   type ServiceStatefulSet,
 } from '../../infra/manifests/service.ts';
+import type { ServiceCredentials } from '../../runtime/contracts/api/services.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../runtime/contracts/pod.ts';
 import { kinds, type ResourceKind } from '../../runtime/contracts/resources/kinds.ts';
-import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
-import { credentialsName, type ServiceResource } from '../../runtime/contracts/resources/service.ts';
+import type { PlatformConfigSpec, ServerType } from '../../runtime/contracts/resources/platform-config.ts';
+import { credentialsName, passwordField, type ServiceResource } from '../../runtime/contracts/resources/service.ts';
 import { idLabel } from '../../runtime/domain/labels.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { ownedSecret, type Secret } from '../../runtime/host/owned-secret.ts';
@@ -21,8 +22,13 @@ import { deleteChild, ensureChild, NotYetError, refOf } from '../../runtime/kube
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import type { WorkloadIdentity } from './workload.ts';
 
-/** The user and the database that the images make at their first start. */
-const entry = { username: 'svc', database: 'svc' };
+/** The user, and the database where there are any, that the images make at their first start. */
+const entries: Readonly<Record<ServerType, ServiceCredentials>> = {
+  postgres: { username: 'svc', database: 'svc' },
+  mysql: { username: 'svc', database: 'svc' },
+  redis: {},
+  minio: { accessKey: 'svc', region: 'us-east-1' },
+};
 
 /** Long enough that nobody guesses it, and without a character that a URL or a shell would change. */
 export function randomPassword(): string {
@@ -35,7 +41,11 @@ export function createServer({ kube, makePassword }: { kube: KubeClient; makePas
     refOf({ apiVersion, kind, metadata: { name, namespace } });
 
   /** Made once, since the server takes it over with its first start only. */
-  const ensureCredentials = async (service: Stored<ServiceResource>, { name, namespace }: WorkloadIdentity) => {
+  const ensureCredentials = async (
+    service: Stored<ServiceResource>,
+    type: ServerType,
+    { name, namespace }: WorkloadIdentity,
+  ) => {
     const secretName = credentialsName(name);
     const lost =
       !(await kube.get<Secret>(kinds.Secret, secretName, namespace)) &&
@@ -46,8 +56,7 @@ export function createServer({ kube, makePassword }: { kube: KubeClient; makePas
         `The Secret "${secretName}" with the password is gone, and its data is still there: bring the Secret back from a backup, or delete the service with its data.`,
       );
     }
-    const password = makePassword();
-    const credentials = service.spec.type === 'redis' ? { password } : { ...entry, password };
+    const credentials = { ...entries[type], [passwordField(type)]: makePassword() };
     const secret = ownedSecret(service, secretName, credentialsData(credentials));
     await ensureChild<Secret>(kube, service, secret, { keep: (live) => live });
   };
@@ -67,11 +76,9 @@ export function createServer({ kube, makePassword }: { kube: KubeClient; makePas
       const { id, name, namespace } = identity;
       const { storage } = service.spec;
       const readySeconds = probePace(config.profile).storeReady;
-      const input: ServiceManifestInput = {
-        ...{ id, name, namespace, storage, readySeconds },
-        ...serverOf(service.spec.type, config),
-      };
-      await ensureCredentials(service, identity);
+      const server = serverOf(service.spec.type, config);
+      const input: ServiceManifestInput = { id, name, namespace, storage, readySeconds, ...server };
+      await ensureCredentials(service, server.type, identity);
       await ensureChild(kube, service, serviceAddress(input));
       await ensureChild<ServiceStatefulSet>(kube, service, serviceStatefulSet(input), { keep: sameClaims });
       return podsOf(identity);

@@ -75,6 +75,7 @@ export function platformConfigOf(settings: PlatformSettings): PlatformConfigSpec
       postgres: images.postgres,
       redis: images.redis,
       ...(images.mysql !== undefined && { mysql: images.mysql }),
+      ...(images.minio !== undefined && { minio: images.minio }),
     },
     ...others,
   };

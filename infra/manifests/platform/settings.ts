@@ -50,6 +50,8 @@ export interface PlatformImages {
   redis: string;
   /** Of services of the type mysql; without it there are none. */
   mysql?: string;
+  /** Of services of the type minio; without it there are none. */
+  minio?: string;
 }
 
 /** The public host of the management API. */

@@ -24,6 +24,11 @@ export const credentialFields = {
   minio: ['accessKey', 'secretKey', 'region', 'bucket'],
 } as const satisfies Record<ServiceType, readonly string[]>;
 
+/** Which of these nobody may guess. */
+export function passwordField(type: ServiceType): 'password' | 'secretKey' {
+  return type === 'minio' ? 'secretKey' : 'password';
+}
+
 export type CredentialField = (typeof credentialFields)[ServiceType][number];
 
 /** Where the way into a service lies: in a Secret beside it, with one key for each of its fields. */

@@ -45,7 +45,7 @@ t.test('svc install run again changes nothing', async (t) => {
   const config = await platform.kubectl('get', 'platformconfigs.platform.svc', 'platform', '-o', 'json');
   const deployments = await platform.kubectl('-n', 'svc-system', 'get', 'deploy,statefulset', '-o', 'json');
   const { spec } = JSON.parse(config.stdout) as {
-    spec: { runtimeImages: { node: string; python?: string }; serviceImages?: { mysql?: string } };
+    spec: { runtimeImages: { node: string; python?: string }; serviceImages?: { mysql?: string; minio?: string } };
   };
   /** What a machine may not have. */
   const optional = (flag: string, image: string | undefined) => (image === undefined ? [] : [flag, image]);
@@ -64,6 +64,7 @@ t.test('svc install run again changes nothing', async (t) => {
     ...['--image-platform', imageOf('console-api'), '--image-function-node', spec.runtimeImages.node],
     ...optional('--image-function-python', spec.runtimeImages.python),
     ...optional('--image-mysql', spec.serviceImages?.mysql),
+    ...optional('--image-minio', spec.serviceImages?.minio),
     ...['--image-postgres', imageOf('svc-postgres'), '--image-redis', imageOf('svc-redis'), '--failpoints'],
     // Where the cluster's ingress answers is found.
     ...(platform.info.target === 'local' ? ['--ingress-address', platform.info.ingress] : []),

@@ -87,6 +87,12 @@ t.test('refusals say what to do, and leave nothing behind', async (t) => {
     [{ name: 'My Orders' }, 422, 'invalid_value', /usable name/],
     [{ type: 'oracle' }, 400, 'invalid_request', /type/],
     [{ type: 'mysql' }, 409, 'service_not_installed', /apt-get install mariadb-server.*svc install.*--image-mysql/],
+    [
+      { type: 'minio' },
+      409,
+      'service_not_installed',
+      /go install github.com\/minio\/minio@v.*svc install.*--image-minio/,
+    ],
     [{ type: 'mongodb' }, 409, 'service_not_installed', /no server for it yet.*--type mongodb --external/],
     [{ size: '1Mi' }, 422, 'invalid_value', /give 64Mi or more/],
     [{ storageClass: 'fast' }, 422, 'invalid_value', /no storage class "fast"; it has local/],

@@ -6,10 +6,17 @@ const orders = { id, name: 'orders', namespace: 'shop-prod', storage: undefined,
 const selector = { app: 'orders', 'platform.svc/kind': 'Service', 'platform.svc/role': 'serve' };
 
 t.test('each server runs without rights, with its password in a file and its data on a claim', (t) => {
-  for (const [type, port, variable] of [
-    ['postgres', 5432, 'POSTGRES_PASSWORD_FILE'],
-    ['mysql', 3306, 'MARIADB_PASSWORD_FILE'],
-    ['redis', 6379, 'REDIS_PASSWORD_FILE'],
+  for (const [type, port, variable, key, ready] of [
+    ['postgres', 5432, 'POSTGRES_PASSWORD_FILE', 'password', { exec: {} }],
+    ['mysql', 3306, 'MARIADB_PASSWORD_FILE', 'password', { exec: {} }],
+    ['redis', 6379, 'REDIS_PASSWORD_FILE', 'password', { exec: {} }],
+    [
+      'minio',
+      9000,
+      'MINIO_ROOT_PASSWORD_FILE',
+      'secretKey',
+      { httpGet: { path: '/minio/health/cluster', port: 'store' } },
+    ],
   ] as const) {
     const set = serviceStatefulSet({ ...orders, type, image: 'registry.test/server:1' });
     t.match(set, {
@@ -25,9 +32,9 @@ t.test('each server runs without rights, with its password in a file and its dat
             containers: [
               {
                 image: 'registry.test/server:1',
-                env: [{ name: variable, value: '/etc/svc/credentials/password' }],
+                env: [{ name: variable, value: `/etc/svc/credentials/${key}` }],
                 ports: [{ containerPort: port }],
-                readinessProbe: { periodSeconds: 5 },
+                readinessProbe: { periodSeconds: 5, ...ready },
                 securityContext: { readOnlyRootFilesystem: true, allowPrivilegeEscalation: false },
                 resources: { limits: { memory: String } },
               },

@@ -17,7 +17,9 @@ const namespace = 'shop-prod';
 const ref = { apiVersion: 'platform.svc/v1', kind: 'Service', namespace, name: 'orders' };
 const claimRef = { apiVersion: 'platform.svc/v1', kind: 'WorkloadName', namespace, name: 'orders' };
 
-const config = { ...settings, serviceImages: { postgres: 'registry.test/postgres:1', redis: 'registry.test/redis:1' } };
+const image = (name: string) => `registry.test/${name}:1`;
+const serviceImages = { postgres: image('postgres'), redis: image('redis'), minio: image('minio') };
+const config = { ...settings, serviceImages };
 
 function createWorld(spec: object, labels: Record<string, string> = {}) {
   const kube = fakeKube();
@@ -133,6 +135,16 @@ t.test('a server gets a password once, an address and storage, and is ready when
   const before = world.writes();
   await world.reconcile();
   t.equal(world.writes(), before, 'a settled service is left alone');
+});
+
+t.test('an object store has an access key of its own kind', async (t) => {
+  const world = createWorld({ type: 'minio' });
+  await world.reconcile();
+  const [secret] = world.kube.all<Secret>(kinds.Secret);
+  const read = (field: string) => Buffer.from(secret?.data?.[field] ?? '', 'base64').toString();
+  t.same(Object.keys(secret?.data ?? {}), ['accessKey', 'region', 'secretKey']);
+  t.match([read('accessKey'), read('region'), read('secretKey')], ['svc', 'us-east-1', /^[\w-]{32}$/]);
+  t.match(world.service()?.status, { host: 'orders.shop-prod.svc', port: 9000 });
 });
 
 t.test('why a server does not come up is said', async (t) => {

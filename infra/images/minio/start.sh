@@ -1,0 +1,21 @@
+#!/bin/sh
+# Checks the secret key and becomes the server.
+#   MINIO_ROOT_PASSWORD_FILE  the secret key of the access key `svc`, which may do everything
+#   MINIO_DATA                where the objects lie (default /var/lib/svc/minio/data, on a volume)
+#   MINIO_PROGRAM             the server (default: the one in PATH)
+#   PORT                      where it listens (default 9000), at LISTEN_ADDRESS (default all)
+# It needs a writable /tmp only.
+set -eu
+umask 077
+: "${MINIO_DATA:=/var/lib/svc/minio/data}"
+: "${MINIO_ROOT_PASSWORD_FILE:?names the file with the secret key}"
+# Without a key the server would take the one that everybody knows.
+if [ ! -s "$MINIO_ROOT_PASSWORD_FILE" ]; then
+  echo "svc-minio: there is no secret key in $MINIO_ROOT_PASSWORD_FILE" >&2
+  exit 1
+fi
+export MINIO_ROOT_USER=svc MINIO_BROWSER=off MINIO_UPDATE=off
+# It looks for certificates in its home, which a container need not have.
+export HOME="${TMPDIR:-/tmp}"
+mkdir -p "$MINIO_DATA"
+exec "${MINIO_PROGRAM:-minio}" server --quiet --address "${LISTEN_ADDRESS:-}:${PORT:-9000}" "$MINIO_DATA"
