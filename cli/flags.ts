@@ -143,7 +143,8 @@ export function requiredAmount(
   };
 }
 
-const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
+const daySeconds = 86_400;
+const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: daySeconds };
 
 /** Seconds of a duration as people write it: `90`, `90s`, `5m`, `1h`, `2d`; undefined for anything else. */
 export function parseDuration(value: string): number | undefined {
@@ -151,8 +152,8 @@ export function parseDuration(value: string): number | undefined {
   return match ? Number(match[1]) * (unitSeconds[match[2] || 's'] ?? 1) : undefined;
 }
 
-/** A flag with a duration, read as seconds. */
-export function duration(placeholder: string, description: string): Flag<number | undefined> {
+/** A flag with a duration, read as seconds; `max` is in seconds. */
+export function duration(placeholder: string, description: string, max = Infinity): Flag<number | undefined> {
   return {
     placeholder,
     description,
@@ -163,6 +164,7 @@ export function duration(placeholder: string, description: string): Flag<number 
       if (seconds === undefined || seconds === 0) {
         throw usageFailure(`${name} takes a duration such as 90s, 5m or 1h; not "${value}".`);
       }
+      if (seconds > max) throw usageFailure(`${name} is at most ${max / daySeconds}d; not "${value}".`);
       return seconds;
     },
   };

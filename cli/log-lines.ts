@@ -36,9 +36,17 @@ export async function printLines(
   const query = { ...place.query, tail: flags.tail, sinceSeconds, ...(previous && { previous: 'true' }) };
   const { items } = await place.api.call('GET', path, logLines, { query });
   const pods = [...new Set(items.map(({ pod }) => pod))];
-  if (items.length === 0) context.say(`there is no such log of ${workload}`);
+  if (items.length === 0) context.say(nothingPrinted(workload, flags));
   const table = items.map((one) => (pods.length > 1 ? prefixed(one) : one.line)).join('\n');
   context.print({ data: items, table, names: pods }, output);
+}
+
+function nothingPrinted(
+  workload: string,
+  { previous, since }: { previous: boolean; since: number | undefined },
+): string {
+  if (previous) return `no container of ${workload} has ended, or what it printed is gone`;
+  return since === undefined ? `${workload} has printed nothing yet` : `${workload} has printed nothing in that time`;
 }
 
 function prefixed({ pod, line }: LogLineView): string {

@@ -1,4 +1,4 @@
-import { webhookView, type WebhookView } from '../../runtime/contracts/api/webhooks.ts';
+import { graceLimitSeconds, webhookView, type WebhookView } from '../../runtime/contracts/api/webhooks.ts';
 import { command, type Group } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
 import type { Context } from '../context.ts';
@@ -53,7 +53,11 @@ const enable = command({
   description:
     'Let a CI system, a git host or a registry deploy an app; prints URL and token. Run again, it makes a new token.',
   flags: {
-    grace: duration('<duration>', 'how long the token before this one stays valid (default: not at all; at most 30d)'),
+    grace: duration(
+      '<duration>',
+      'how long the token before this one stays valid (default: not at all; at most 30d)',
+      graceLimitSeconds,
+    ),
     ...settingFlags,
     ...scopeFlags,
   },

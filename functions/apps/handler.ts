@@ -7,6 +7,7 @@ import type { Clock } from '../../runtime/domain/clock.ts';
 import { gitSourceConfigured } from '../../runtime/domain/git-source.ts';
 import { checkImage } from '../../runtime/domain/image.ts';
 import { checkWorkloadName } from '../../runtime/domain/names.ts';
+import { createdByAnnotation } from '../../runtime/domain/labels.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { findApp, findLivingApp } from '../../runtime/host/app-request.ts';
 import { accept } from '../../runtime/host/accept.ts';
@@ -89,14 +90,16 @@ export function createAppRoutes({ kube, pool, clock, baseUrl }: AppDependencies)
         const config = await readPlatformConfig(kube);
         const { hosts, spec: routing } = newRouting(config, environment.namespace, body);
         const { apiVersion, kind } = kinds.App;
-        const metadata = newWorkloadMetadata('App', name, environment);
+        const actor = sessionOf(request).email;
+        const annotations = { [createdByAnnotation]: actor };
+        const metadata = { ...newWorkloadMetadata('App', name, environment), annotations };
         await checkSettings(kube, environment.namespace, spec);
         const variables = newVariables(env ?? {});
         const settings = { ...spec, image: image ?? '', ...(variables.length > 0 && { env: variables }) };
         const app = { apiVersion, kind, metadata, spec: { ...settings, ...routing } } as App;
         const made = await createWorkload(kube, app, { hosts, environment });
         const created = git ? await setGitSource(kube, made, git) : made;
-        log.info({ app: name, namespace: environment.namespace, actor: sessionOf(request).email }, 'app created');
+        log.info({ app: name, namespace: environment.namespace, actor }, 'app created');
         return { status: 201, body: appToView(created, environment, { url: publicUrl(config, hosts[0]) }) };
       },
     }),

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import type { WebhookView } from '../../runtime/contracts/api/webhooks.ts';
 import { generateWebhookToken } from '../../runtime/domain/api-key.ts';
+import { checkBranchName } from '../../runtime/domain/git-source.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { findApp, findLivingApp } from '../../runtime/host/app-request.ts';
 import { route, sessionOf, type Route, type RouteRequest } from '../../runtime/host/route.ts';
@@ -16,6 +17,7 @@ import {
 } from '../../runtime/records/webhooks.ts';
 import { createDeliveryRoutes } from './delivery-routes.ts';
 import { checkEnabled } from './enabled.ts';
+import { checkTagPatterns } from './repository.ts';
 import { createReceiveRoutes, type ReceiveDependencies } from './receive.ts';
 import { changeWebhookSchema, disableWebhookSchema, enableWebhookSchema, getWebhookSchema } from './schema.ts';
 import { signingSecret } from './signatures.ts';
@@ -39,13 +41,15 @@ function audit(
   request.log.info({ action, app: request.params.app, namespace, actor: sessionOf(request).email }, 'webhook changed');
 }
 
-/** What a body sets, and the new secret of the URL when it asks for one. */
+/** What a body sets, and the new secret of the URL when it asks for one. @throws Problem `invalid_value` */
 function settingsOf(body: {
   branch?: string | null | undefined;
   tags?: string | null | undefined;
   secretUrl?: boolean | undefined;
 }): { settings: WebhookSettings; urlSecret: string | undefined } {
   const { branch, tags, secretUrl } = body;
+  if (typeof branch === 'string') checkBranchName(branch);
+  if (typeof tags === 'string') checkTagPatterns(tags);
   const urlSecret = secretUrl ? generateWebhookToken() : undefined;
   const hash =
     secretUrl === undefined ? {} : { urlSecretHash: urlSecret === undefined ? null : urlSecretHash(urlSecret) };
@@ -89,12 +93,12 @@ export function createWebhookRoutes(dependencies: WebhookDependencies): Route[] 
         const { params, body } = request;
         const { environment, app } = await findLivingApp(kube, request);
         const id = workloadIdOf(app);
+        const { settings, urlSecret } = settingsOf(body);
         const token = generateWebhookToken();
         const before = await findWebhook(pool, id);
         // The Secret first: a crash in between leaves a version that never counts.
         const version = await tokens.write(app, token, before?.version ?? 0);
         const enabled = await enableWebhook(pool, id, version, body.graceSeconds);
-        const { settings, urlSecret } = settingsOf(body);
         if (enabled) await changeWebhook(pool, id, settings);
         const state = await findWebhook(pool, id);
         if (!enabled || !state) {

@@ -1,3 +1,5 @@
+import { Problem } from '../../runtime/domain/problem.ts';
+
 /** An image reference in its parts; what is missing is absent. */
 export interface ImageParts {
   repository: string;
@@ -22,6 +24,19 @@ export function canonicalRepository(repository: string): string {
   const registry = !hasRegistry || first === 'index.docker.io' ? 'docker.io' : first;
   const path = hasRegistry ? rest : [first, ...rest];
   return [registry, ...(registry === 'docker.io' && path.length === 1 ? ['library'] : []), ...path].join('/');
+}
+
+/** Checks that each pattern can fit a tag at all. @throws Problem `invalid_value` */
+export function checkTagPatterns(patterns: string): string {
+  for (const pattern of patterns.split(',').map((each) => each.trim())) {
+    if (/^[\w*][\w.*-]{0,127}$/.test(pattern)) continue;
+    throw new Problem(
+      'invalid_value',
+      `"${pattern}" is no pattern of tags; give tags in which * stands for any text, separated by commas, such as v*,release-*.`,
+      { details: { field: 'tags' } },
+    );
+  }
+  return patterns;
 }
 
 /** Whether a tag fits one of the patterns, which are separated by commas; `*` stands for any text. */

@@ -69,6 +69,16 @@ export function checkCommit(commit: string, field = 'commit'): string {
 }
 
 /**
+ * Checks the whole name of a branch that something is compared with: it may be any that git takes, but no pattern.
+ * @throws Problem `invalid_value`
+ */
+export function checkBranchName(branch: string): string {
+  // https://git-scm.com/docs/git-check-ref-format
+  if (!/[\s\p{Cc}~^:?*[\\]|\.\.|@\{|\/\/|^[-/]|\/$|\.$/u.test(branch)) return branch;
+  throw refusal('branch', `"${shown(branch)}" is no branch; give the whole name of one, such as main or release/2.`);
+}
+
+/**
  * Checks every part of a git source. The address is refused here when nothing about it could be right; whether it
  * answers, and to whom, shows when it is polled. @throws Problem `invalid_value` that names the part
  */

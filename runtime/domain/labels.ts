@@ -25,6 +25,8 @@ export const environmentLabel = 'platform.svc/environment';
 export const environmentIdLabel = 'platform.svc/environment-id';
 /** On the pod template: the release generation that the pods run. */
 export const releaseAnnotation = 'platform.svc/release';
+/** On an App: the e-mail address of who created it, which the history tells with the first deployment. */
+export const createdByAnnotation = 'platform.svc/created-by';
 /** Held by workloads until their claims and records outside their namespace are gone. */
 export const workloadFinalizer = 'platform.svc/records';
 

@@ -11,7 +11,14 @@ import type { GitSource } from '../../runtime/domain/git-source.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { checkImage } from '../../runtime/domain/image.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
-import { appLabel, kindLabel, roleLabel, servingPods, workloadFinalizer } from '../../runtime/domain/labels.ts';
+import {
+  appLabel,
+  createdByAnnotation,
+  kindLabel,
+  roleLabel,
+  servingPods,
+  workloadFinalizer,
+} from '../../runtime/domain/labels.ts';
 import { deleteChild, ensureChild, NotYetError } from '../../runtime/kube/children.ts';
 import { releaseHosts, releaseName, releaseOtherHosts } from '../../runtime/kube/claims.ts';
 import type { ControllerDefinition, Key } from '../../runtime/kube/controller.ts';
@@ -45,7 +52,7 @@ export interface AppControllerOptions {
   records: {
     project(workload: WorkloadProjection): Promise<void>;
     /** Accepts the app's first deployment, and nothing when it has one. */
-    deployFirst(id: Id, image: string): Promise<void>;
+    deployFirst(id: Id, image: string, actor: string | undefined): Promise<void>;
     /**
      * Accepts a deployment of an image that was put in by hand, once for each key.
      * @returns whether its release is still to come
@@ -96,7 +103,7 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
       const coming = edit !== undefined && (await recordEdit(app, identity, edit));
       changed = await ensureObjects(app, { ...identity, spec, release }, route, { gate: step, pods: !coming });
     } else if (spec.image !== '') {
-      await records.deployFirst(identity.id, checkImage(spec.image));
+      await records.deployFirst(identity.id, checkImage(spec.image), app.metadata.annotations?.[createdByAnnotation]);
     }
     // A host that the app had before serves until the route has moved.
     const promisedMs = await releaseOtherHosts(kube, identity.id, hosts, clock.now());

@@ -98,10 +98,9 @@ await runProcess({
         return !hasEnded(state);
       },
       projectGit: (id: string, source: Parameters<typeof projectGitSource>[2]) => projectGitSource(pool, id, source),
-      async deployFirst(workloadId: string, image: string) {
-        await transaction(pool, (client) =>
-          acceptDeployment(client, { workloadId, trigger: 'manual', image, dedupKey: 'initial', onlyFirst: true }),
-        );
+      async deployFirst(workloadId: string, image: string, actor: string | undefined) {
+        const first = { workloadId, trigger: 'manual', image, actor, dedupKey: 'initial', onlyFirst: true } as const;
+        await transaction(pool, (client) => acceptDeployment(client, first));
       },
     };
     dependent.push(

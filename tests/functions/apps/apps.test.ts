@@ -54,6 +54,7 @@ t.test('201: the object with its labels and finalizer, its name and its host', a
     metadata: {
       namespace: 'shop-prod',
       finalizers: ['platform.svc/records'],
+      annotations: { 'platform.svc/created-by': /@/ },
       labels: {
         'app.kubernetes.io/managed-by': 'kipper',
         'platform.svc/id': answer.body.id,

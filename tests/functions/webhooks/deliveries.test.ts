@@ -312,3 +312,16 @@ t.test('the records of a delivery and of what it deployed are written together o
   t.same(await history(), []);
   t.equal((await pool.query('SELECT FROM work')).rowCount, 0);
 });
+
+t.test('422: a filter that nothing can ever fit', async (t) => {
+  const { call } = await hookedApp(t);
+  for (const branch of ['release/*', 'a b', '/main', 'main/', '-x', 'a..b', 'a@{1}', 'a\n']) {
+    t.match(await call('PATCH', '', { branch }), { status: 422, body: { code: 'invalid_value' } }, branch);
+  }
+  for (const tags of ['v*[', 'v1,,v2', ' ', 'a b', '.x', 'registry/api:v1']) {
+    t.match(await call('PUT', '', { tags }), { status: 422, body: { code: 'invalid_value' } }, tags);
+  }
+  t.match((await call('GET')).body, { version: 1, branch: undefined, tags: undefined }, 'and nothing changes');
+  const fine = { branch: 'fix/#12-ä', tags: 'v*, release-*,*' };
+  t.match(await call('PATCH', '', fine), { status: 200, body: fine });
+});

@@ -257,7 +257,7 @@ t.test('Quay: of several tags the last that fits', async (t) => {
   const { call, send, history } = await hookedApp(t, {
     deployed: true,
     image: 'quay.io/dgangaia/test:1',
-    webhook: { tags: 'v*,r?' },
+    webhook: { tags: 'v*,r-' },
   });
   const secret = (await call('PATCH', '', { secretUrl: true })).body.secretUrl.split('/').at(-1);
   for (const updated of [['latest', 'v1', 'v2', 'other'], { v3: 'abc' }]) {

@@ -80,8 +80,8 @@ export async function setUp(t: Teardown) {
         await projectWorkload(pool, workload);
       },
       projectGit: () => Promise.resolve(),
-      async deployFirst(workloadId, image) {
-        const request = { workloadId, trigger: 'manual' as const, image, dedupKey: 'initial', onlyFirst: true };
+      async deployFirst(workloadId, image, actor) {
+        const request = { workloadId, trigger: 'manual' as const, image, actor, dedupKey: 'initial', onlyFirst: true };
         await transaction(pool, (client) => acceptDeployment(client, request));
       },
       async deployEdited(workloadId, image, dedupKey) {

@@ -14,6 +14,8 @@ import { namesOf, namespace, place, settings, setUp } from './app-world.ts';
 t.test('a new app gets identity, claims, record and first deployment, each once', async (t) => {
   const { create, pass, pool, kube, app } = await setUp(t);
   await create();
+  const annotations = { 'platform.svc/created-by': 'ann@example.com' };
+  await kube.mergePatch({ ...(await app()), name: 'api', namespace }, { metadata: { annotations } });
   await pass();
   await pass();
   const { metadata, status } = await app();
@@ -35,7 +37,7 @@ t.test('a new app gets identity, claims, record and first deployment, each once'
     project: 'shop',
   });
   t.match(await listDeployments(pool, id, { limit: 10 }), [
-    { revision: 1, trigger: 'manual', state: 'accepted', image: 'registry.test/api:1' },
+    { revision: 1, trigger: 'manual', state: 'accepted', image: 'registry.test/api:1', actor: 'ann@example.com' },
   ]);
   t.same(namesOf(kube.all(kinds.WorkloadName)), ['api']);
   t.same(namesOf(kube.all(kinds.HostName)), ['api--shop-prod.apps.test']);
