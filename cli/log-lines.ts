@@ -1,4 +1,6 @@
+import { z } from 'zod';
 import { logLine, logLines, type LogLineView } from '../runtime/contracts/api/logs.ts';
+import { runMark, type RunMark } from '../runtime/contracts/api/runs.ts';
 import type { Context } from './context.ts';
 import { Failure, usageFailure } from './failure.ts';
 import { amount, duration, toggle, type FlagValues } from './flags.ts';
@@ -27,10 +29,10 @@ export async function printLines(
 ): Promise<void> {
   const { follow, previous, since: sinceSeconds, output } = flags;
   if (follow && previous) throw usageFailure('Give -f or --previous: what has ended prints no more.');
-  if (follow && output === 'yaml') throw usageFailure('With -f give -o json: an object for each line.');
+  checkFollowed(flags);
   if (follow) {
     const query = { ...place.query, follow: 'true', tail: flags.tail ?? 100, sinceSeconds };
-    await followLogs(context, place, path, query, output);
+    await followLogs(context, place, path, query, { output, shown: prefixed });
     return;
   }
   const query = { ...place.query, tail: flags.tail, sinceSeconds, ...(previous && { previous: 'true' }) };
@@ -49,39 +51,55 @@ function nothingPrinted(
   return since === undefined ? `${workload} has printed nothing yet` : `${workload} has printed nothing in that time`;
 }
 
+/** @throws Failure (usage) for an output that cannot go on */
+export function checkFollowed({ follow, output }: { follow: boolean; output: OutputFormat | undefined }): void {
+  if (follow && output === 'yaml') throw usageFailure('With -f give -o json: an object for each line.');
+}
+
 function prefixed({ pod, line }: LogLineView): string {
   return `${pod} | ${line}`;
 }
 
+const followedLine = z.union([runMark, logLine]);
+
 type Query = Record<string, string | number | undefined>;
 
 /**
- * Prints lines as they come, for ever. A stream that ends or is cut is asked for again, from where it was: the API may be
- * replaced meanwhile, a proxy may lose its patience. @throws Failure when the API refuses
+ * Prints lines as they come: of a run until it has ended, otherwise for ever. A stream that ends or is cut is asked for
+ * again, from where it was: the API may be replaced meanwhile, a proxy may lose its patience.
+ * @returns how the run ended
+ * @throws Failure when the API refuses
  */
-async function followLogs(
+export async function followLogs(
   { clock, say, stdout }: Context,
   { api }: Place,
   path: string,
   asked: Query,
-  output: OutputFormat | undefined,
-): Promise<void> {
+  { output, shown }: { output: OutputFormat | undefined; shown: (line: LogLineView) => string },
+): Promise<RunMark> {
   const last = new Map<string, string>();
   let newest = '';
+  let run: string | undefined;
   let failures = 0;
   for (;;) {
-    const query =
-      newest === '' ? asked : { ...asked, sinceSeconds: undefined, sinceTime: before(newest), tail: 10_000 };
+    const from = newest === '' ? {} : { sinceSeconds: undefined, sinceTime: before(newest), tail: 10_000 };
+    // The newest run may be another one by then.
+    const query = { ...asked, ...from, ...(run !== undefined && { run }) };
     try {
       for await (const text of api.lines(path, query)) {
         failures = 0;
-        const parsed = logLine.safeParse(text === '' ? undefined : JSON.parse(text));
+        const parsed = followedLine.safeParse(text === '' ? undefined : JSON.parse(text));
         if (!parsed.success) continue;
+        if ('run' in parsed.data) {
+          if (parsed.data.ended !== undefined) return parsed.data;
+          run = parsed.data.run;
+          continue;
+        }
         const { pod, time } = parsed.data;
         if (time !== '' && time <= (last.get(pod) ?? '')) continue;
         last.set(pod, time);
         if (time > newest) newest = time;
-        const line = output === 'json' ? JSON.stringify(parsed.data) : output === 'name' ? pod : prefixed(parsed.data);
+        const line = output === 'json' ? JSON.stringify(parsed.data) : output === 'name' ? pod : shown(parsed.data);
         stdout.write(`${line}\n`);
       }
     } catch (error) {

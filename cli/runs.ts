@@ -1,6 +1,8 @@
+import type { LogLineView } from '../runtime/contracts/api/logs.ts';
 import { anyRunView, runLogs, type AnyRunView } from '../runtime/contracts/api/runs.ts';
 import type { Context } from './context.ts';
 import { Failure } from './failure.ts';
+import { checkFollowed, followLogs } from './log-lines.ts';
 import { ago, fields, table, type Column, type OutputFormat, type Shown } from './output.ts';
 import { placeOf, type Place } from './place.ts';
 import { waitFor, type WaitFlags } from './wait.ts';
@@ -81,16 +83,30 @@ export async function printRuns(context: Context, flags: Scope, collection: Coll
   context.print({ data: runs, table: table(runs, columns), names: runs.map((run) => run.name) }, flags.output);
 }
 
-/** Prints what a run printed; whose words they are goes to stderr. */
+/** Prints what a run printed, with `follow` until it has ended; whose words they are goes to stderr. */
 export async function printLogs(
   context: Context,
-  flags: Scope & { run: string | undefined; tail: number | undefined },
+  flags: Scope & { run: string | undefined; tail: number | undefined; follow: boolean },
   collection: Collection,
   workload: string,
 ): Promise<void> {
+  checkFollowed(flags);
   const place = placeOf(context, flags);
   const query = { ...place.query, run: flags.run, tail: flags.tail };
   const path = place.path(collection, workload, collection === 'jobs' ? 'logs' : 'run-logs');
+  if (flags.follow) {
+    const attempts = new Set<string>();
+    const shown = ({ pod, line }: LogLineView) => {
+      if (!attempts.has(pod) && attempts.size > 0) context.say(`attempt ${attempts.size + 1}, pod ${pod}`);
+      attempts.add(pod);
+      return line;
+    };
+    const asked = { ...query, follow: 'true' };
+    const { run, ended, message } = await followLogs(context, place, path, asked, { output: flags.output, shown });
+    const why = message === undefined ? '' : `: ${message}`;
+    context.say(`run ${run} ${ended === 'removed' ? 'is there no more' : ended}${why}`);
+    return;
+  }
   const logs = await place.api.call('GET', path, runLogs, { query });
   const several = logs.pods.length > 1;
   for (const [index, { name, log }] of logs.pods.entries()) {

@@ -48,19 +48,21 @@ export const logsCommand = command({
     'Show what the pods of a function printed, as far back as they are kept; of a cron function, what a run printed.',
   flags: {
     ...lineFlags,
-    run: text('<run>', 'of a cron function: name of the run (default: the newest, unless -f or --since is given)'),
+    run: text('<run>', 'of a cron function: name of the run (default: the newest; with -f or --since all)'),
     ...scopeFlags,
   },
   examples: [
     'svc function logs hello',
     'svc function logs hello -f --since 15m',
-    'svc function logs nightly --run nightly-29384750 --tail 50',
+    'svc function logs nightly --run nightly-29384750 -f',
   ],
   async run({ context, args, flags }) {
     const { follow, since, previous, run } = flags;
     const place = placeOf(context, flags);
     const ranged = follow || since !== undefined || previous;
-    if (ranged && run !== undefined) throw usageFailure('Give --run, or -f, --since and --previous.');
+    if (run !== undefined && (since !== undefined || previous)) {
+      throw usageFailure('Give --run, with -f if you like, or --since and --previous.');
+    }
     if (run !== undefined || (!ranged && (await isCron(place, args.function)))) {
       await printLogs(context, flags, 'functions', args.function);
       return;

@@ -1,7 +1,7 @@
 import { runAccepted } from '../../runtime/contracts/api/runs.ts';
 import { command } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
-import { amount, text } from '../flags.ts';
+import { amount, text, toggle } from '../flags.ts';
 import { placeOf } from '../place.ts';
 import { printLogs, printRuns, shownRun, waitForRun } from '../runs.ts';
 import { waitFlags } from '../wait.ts';
@@ -41,10 +41,11 @@ export const logsCommand = command({
   args: ['job'],
   description: 'Show what the newest run of a job printed, or another one.',
   flags: {
+    follow: toggle('go on until the run has ended', { short: 'f' }),
     run: text('<run>', 'name of the run (default: the newest)'),
     tail: amount('<lines>', 'lines from the end, of each attempt (default 1000)', { min: 1, max: 10_000 }),
     ...scopeFlags,
   },
-  examples: ['svc job logs report', 'svc job logs report --run report-29384750 --tail 50'],
+  examples: ['svc job logs report -f', 'svc job logs report --run report-29384750 --tail 50'],
   run: ({ context, args, flags }) => printLogs(context, flags, 'jobs', args.job),
 });

@@ -1,11 +1,11 @@
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
-import { idLabel } from '../../runtime/domain/labels.ts';
+import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { testRunName } from '../../runtime/domain/names.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { pageOf } from '../../runtime/host/page.ts';
-import { readPodLogs } from '../../runtime/host/pod-logs.ts';
 import { route, sessionOf, type Route } from '../../runtime/host/route.ts';
+import { runLogAnswer } from '../../runtime/host/run-log-answer.ts';
 import { requestRun } from '../../runtime/host/run-requests.ts';
 import { runPageKey } from '../../runtime/host/run-views.ts';
 import { getLivingWorkload, getWorkload, workloadIdOf } from '../../runtime/host/workload-objects.ts';
@@ -75,15 +75,20 @@ export function runRoutes({ kube, clock, baseUrl }: Omit<FunctionDependencies, '
       path: `${path}/run-logs`,
       access: { project: 'viewer' },
       tag,
-      summary: 'Shows what a run of a cron function printed: the newest one, or the one that is named.',
-      async handle({ params, query: { environment: named, run: wanted, tail } }) {
-        const environment = await resolveEnvironment(kube, params.project, named);
-        const found = await find(environment, params.function);
-        const { name: run } = runOf(found, wanted);
-        const labelSelector = `${idLabel}=${workloadIdOf(found)},batch.kubernetes.io/job-name=${run}`;
+      summary:
+        'Shows what a run of a cron function printed: the newest one, or the one that is named; with `follow` as lines of JSON that go on until it has ended.',
+      async handle(request) {
+        const { params, query } = request;
+        const environment = await resolveEnvironment(kube, params.project, query.environment);
         const { namespace } = environment;
-        const pods = await readPodLogs(kube, { namespace, labelSelector, container: 'function' }, tail);
-        return { status: 200, body: { run, pods } };
+        const found = await find(environment, params.function);
+        const { name: run } = runOf(found, query.run);
+        const look = async () => {
+          const now = await kube.get<FunctionResource>(kinds.Function, params.function, namespace);
+          return now && functionRuns(now).find(({ name }) => name === run);
+        };
+        const logged = { namespace, workloadId: workloadIdOf(found), run, container: 'function', look };
+        return runLogAnswer({ kube, clock }, logged, request);
       },
     }),
   ];

@@ -7,14 +7,15 @@ import { Problem } from '../../runtime/domain/problem.ts';
 import { checkMounts } from '../../runtime/host/mounts.ts';
 import { pageOf } from '../../runtime/host/page.ts';
 import { route, sessionOf, type Route } from '../../runtime/host/route.ts';
+import { runLogAnswer } from '../../runtime/host/run-log-answer.ts';
 import { requestRun } from '../../runtime/host/run-requests.ts';
 import { runPageKey } from '../../runtime/host/run-views.ts';
 import { createWorkload, newWorkloadMetadata } from '../../runtime/host/workload-create.ts';
-import { deleteWorkload, getLivingWorkload, getWorkload } from '../../runtime/host/workload-objects.ts';
+import { deleteWorkload, getLivingWorkload, getWorkload, workloadIdOf } from '../../runtime/host/workload-objects.ts';
 import { resolveEnvironment, type Environment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { checkJob } from './check.ts';
-import { readLogs } from './logs.ts';
+import { loggedRun } from './logs.ts';
 import {
   createJobSchema,
   deleteJobSchema,
@@ -188,10 +189,19 @@ export function createJobRoutes({ kube, clock, baseUrl }: JobDependencies): Rout
       path: `${path}/logs`,
       access: { project: 'viewer' },
       tag,
-      summary: 'Shows what a run printed: the newest one, or the one that is named.',
-      async handle({ params, query }) {
+      summary:
+        'Shows what a run printed: the newest one, or the one that is named; with `follow` as lines of JSON that go on until it has ended.',
+      async handle(request) {
+        const { params, query } = request;
         const environment = await resolveEnvironment(kube, params.project, query.environment);
-        return { status: 200, body: await readLogs(kube, await find(environment, params.job), query) };
+        const job = await find(environment, params.job);
+        const run = loggedRun(job, query.run);
+        const look = async () => {
+          const now = await kube.get<JobResource>(kinds.Job, params.job, environment.namespace);
+          return now && jobRuns(now).find(({ name }) => name === run);
+        };
+        const logged = { namespace: environment.namespace, workloadId: workloadIdOf(job), run, container: 'job', look };
+        return runLogAnswer({ kube, clock }, logged, request);
       },
     }),
   ];

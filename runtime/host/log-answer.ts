@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { LogLinesQuery } from '../contracts/api/logs.ts';
 import type { Clock } from '../domain/clock.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
-import { followLogLines, readLogLines, type LogLine } from './pod-log-lines.ts';
+import { followLogLines, readLogLines } from './pod-log-lines.ts';
 import type { LogSource } from './pod-logs.ts';
 
 /** An empty line so often, in ms, so that no proxy takes a silent stream for a dead one; most give up after 60 s. */
@@ -25,16 +25,26 @@ export async function logAnswer(
   if (!follow) {
     return { status: 200 as const, body: { items: await readLogLines(kube, source, { tail, since, previous }) } };
   }
-  const signal = AbortSignal.any([request.signal, AbortSignal.timeout(followMaxMs)]);
-  const lines = followLogLines(kube, source, { tail, since }, { clock, signal });
+  return followAnswer(clock, request.signal, (signal) =>
+    followLogLines(kube, source, { tail, since }, { clock, signal }),
+  );
+}
+
+/** The answer that goes on: each of `lines` as a line of JSON, until they or the client's patience end. */
+export function followAnswer(
+  clock: Clock,
+  clientGone: AbortSignal,
+  lines: (signal: AbortSignal) => AsyncGenerator<object>,
+) {
+  const signal = AbortSignal.any([clientGone, AbortSignal.timeout(followMaxMs)]);
   return {
     status: 200 as const,
     headers: { 'Content-Type': 'application/x-ndjson', 'X-Accel-Buffering': 'no' },
-    body: Readable.from(withHeartbeat(lines, clock), { objectMode: false }),
+    body: Readable.from(withHeartbeat(lines(signal), clock), { objectMode: false }),
   };
 }
 
-async function* withHeartbeat(lines: AsyncGenerator<LogLine>, clock: Clock): AsyncGenerator<Buffer> {
+async function* withHeartbeat(lines: AsyncGenerator<object>, clock: Clock): AsyncGenerator<Buffer> {
   try {
     // At once, so that the answer begins before the first line is there.
     yield Buffer.from('\n');

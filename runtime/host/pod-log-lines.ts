@@ -45,13 +45,14 @@ export async function readLogLines(
 
 /**
  * What the pods print from now on, after the range of what they have printed: also those that come later, and after a
- * container started again. A line comes once. Ends when `signal` says so, and never by itself.
+ * container started again. A line comes once. Ends when `signal` says so, and by itself only once `over` is true and what
+ * was printed before that has been read.
  */
 export async function* followLogLines(
   kube: Pick<KubeClient, 'list' | 'stream'>,
   source: LogSource,
   range: LogRange,
-  { clock, signal }: { clock: Clock; signal: AbortSignal },
+  { clock, signal, over }: { clock: Clock; signal: AbortSignal; over?: (() => Promise<boolean>) | undefined },
 ): AsyncGenerator<LogLine> {
   const { namespace, labelSelector, container } = source;
   const ended = new AbortController();
@@ -61,6 +62,7 @@ export async function* followLogLines(
   /** The last line of each pod that came, and the life of its container that was read to its end. */
   const last = new Map<string, string>();
   const done = new Map<string, number>();
+  let complete = false;
   let wake = Promise.withResolvers<void>();
   let room = Promise.withResolvers<void>();
   const rouse = () => {
@@ -87,14 +89,14 @@ export async function* followLogLines(
     }
   };
 
-  const look = async (first: boolean) => {
+  const look = async (first: boolean, ended: boolean) => {
     const { items } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector });
     for (const { metadata, status } of items) {
       const { name } = metadata;
       const state = status?.containerStatuses?.find((each) => each.name === container);
       const life = state?.restartCount ?? 0;
       const begun = state?.state?.running !== undefined || state?.state?.terminated !== undefined || life > 0;
-      if (!begun || readers.has(name) || (done.get(name) === life && !state?.state?.running)) continue;
+      if (!begun || readers.has(name) || (done.get(name) === life && (ended || !state?.state?.running))) continue;
       readers.add(name);
       void read(name, first)
         // It may be gone, or its node away for a moment: the next look tells.
@@ -107,9 +109,16 @@ export async function* followLogLines(
   };
 
   const watch = async () => {
-    for (let first = true; !stop.aborted; first = false) {
-      await look(first).catch(() => undefined);
-      await clock.sleep(lookMs, stop).catch(() => undefined);
+    for (let first = true; !stop.aborted && !complete; first = false) {
+      // Before the look: what it finds is then all that there will be.
+      const ended = (await over?.().catch(() => false)) ?? false;
+      const looked = await look(first, ended).then(
+        () => true,
+        () => false,
+      );
+      complete = ended && looked && readers.size === 0;
+      if (complete) rouse();
+      else await clock.sleep(lookMs, stop).catch(() => undefined);
     }
   };
 
@@ -120,6 +129,7 @@ export async function* followLogLines(
       room.resolve();
       if (line) yield line;
       else {
+        if (complete) return;
         wake = Promise.withResolvers();
         if (waiting.length === 0 && !stop.aborted) await wake.promise;
       }

@@ -164,5 +164,13 @@ t.test('function logs: lines of the last hour, or since and on; of a cron functi
   t.match(await cli.run(['function', 'logs', 'nightly']), { code: 0, stdout: 'done\n' });
   t.match(await cli.run(['function', 'logs', 'nightly', '--since', '7d', '--tail', '5']), { code: 0, stdout: 'hi\n' });
   t.match(cli.seen.at(-1), { query: { sinceSeconds: '604800', tail: '5' } });
-  t.match(await cli.run(['function', 'logs', 'nightly', '-f', '--run', run.name]), { code: 2 });
+  t.match(await cli.run(['function', 'logs', 'nightly', '--since', '1h', '--run', run.name]), { code: 2 });
+  const marked = [{ run: run.name }, { pod: 'p', time: '', line: 'done' }, { run: run.name, ended: 'succeeded' }];
+  cli.routes[`GET ${functions}/nightly/run-logs`] = {
+    body: marked.map((one) => JSON.stringify(one)).join('\n') + '\n',
+  };
+  t.match(await cli.run(['function', 'logs', 'nightly', '-f', '--run', run.name]), {
+    ...{ code: 0, stdout: 'done\n', stderr: `run ${run.name} succeeded\n` },
+  });
+  t.match(cli.seen.at(-1)?.query, { follow: 'true', run: run.name });
 });

@@ -140,6 +140,27 @@ t.test('job logs prints the log alone; who wrote it goes to stderr', async (t) =
   t.match(await cli.run(['job', 'logs', 'report']), { stdout: '', stderr: /has no pods/ });
 });
 
+t.test('job logs -f goes on until the run has ended, over streams that are cut', async (t) => {
+  const text = (...lines: object[]) => ({ body: lines.map((line) => `${JSON.stringify(line)}\n`).join('\n') });
+  const line = (pod: string, second: number, said: string) => ({
+    ...{ pod, time: `2026-11-21T12:00:0${second}.000000000Z`, line: said },
+  });
+  const cli = await world(t, {
+    [`GET ${jobs}/report/logs`]: sequence(
+      text({ run: run.name }, line('a', 1, 'one')),
+      text({ run: run.name }, line('a', 1, 'one'), line('b', 2, 'two'), {
+        ...{ run: run.name, ended: 'failed', message: 'No.' },
+      }),
+    ),
+  });
+  t.match(await cli.run(['job', 'logs', 'report', '-f']), {
+    ...{ code: 0, stdout: 'one\ntwo\n', stderr: `attempt 2, pod b\nrun ${run.name} failed: No.\n` },
+  });
+  t.match(cli.seen[0]?.query, { follow: 'true' });
+  t.match(cli.seen[1]?.query, { follow: 'true', run: run.name, sinceTime: '2026-11-21T11:59:56.000Z' });
+  t.match(await cli.run(['job', 'logs', 'report', '-f', '-o', 'yaml']), { code: 2 });
+});
+
 t.test('job delete asks, deletes all that are named, and waits until they are gone', async (t) => {
   const gone = { status: 404, body: { code: 'not_found', message: 'There is none.' } };
   const cli = await world(t, {

@@ -47,6 +47,12 @@ t.test('a job runs when asked to, keeps its runs and their logs, and leaves noth
     });
   });
 
+  await t.test('its log can be followed from before it begins to its end', async (t) => {
+    const accepted = await platform.ok(['job', 'run', name, '--no-wait', '-o', 'name', ...flags]);
+    const followed = await platform.svc(['job', 'logs', name, '-f', '--run', accepted, ...flags]);
+    t.match(followed, { code: 0, stdout: 'hello ada\n', stderr: `run ${accepted} succeeded\n` });
+  });
+
   await t.test('a run that fails ends the command with its reason', async (t) => {
     await platform.ok(['job', 'update', name, '--env', 'WHO=nobody', ...flags]);
     const ended = await run();
@@ -55,6 +61,7 @@ t.test('a job runs when asked to, keeps its runs and their logs, and leaves noth
     const runs = await platform.json<Run[]>(['job', 'runs', name, ...flags]);
     t.match(runs, [
       { status: 'failed', trigger: 'manual' },
+      { status: 'succeeded', trigger: 'manual' },
       { status: 'succeeded', trigger: 'manual' },
     ]);
   });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /** A switch in a query: on when it says `true`. */
-const flag = z
+export const flag = z
   .enum(['true', 'false'])
   .default('false')
   .transform((word) => word === 'true');

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { runStates } from '../resources/run.ts';
 import { timestamp } from './common.ts';
+import { flag } from './logs.ts';
 
 /** One run of a workload, which one of these caused. */
 export function runView<const Trigger extends readonly [string, ...string[]]>(triggers: Trigger) {
@@ -30,7 +31,22 @@ export const logsQuery = z.object({
   run: z.string().max(63).optional(),
   /** Lines from the end, of each attempt. */
   tail: z.coerce.number().int().min(1).max(10_000).default(1000),
+  /** Goes on until the run has ended, as lines of JSON: a {@link runMark}, each line that is printed, and a last mark. */
+  follow: flag,
+  /** With `follow`: lines from this time on. */
+  sinceTime: z.iso.datetime().optional(),
 });
+
+export type RunLogsQuery = z.output<typeof logsQuery>;
+
+/** What the first line of a followed log says, and the last one, with how the run ended; `removed`: nobody can tell. */
+export const runMark = z.object({
+  run: z.string(),
+  ended: z.enum(['succeeded', 'failed', 'removed']).optional(),
+  message: z.string().optional(),
+});
+
+export type RunMark = z.infer<typeof runMark>;
 
 export const runLogs = z.object({
   run: z.string(),

@@ -1,7 +1,9 @@
+import { PassThrough } from 'node:stream';
 import t from 'tap';
 import { createJobRoutes } from '../../../functions/jobs/handler.ts';
 import type { JobResource } from '../../../runtime/contracts/resources/job.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { systemClock, type Clock } from '../../../runtime/domain/clock.ts';
 import { KubeError } from '../../../runtime/kube/kube-client.ts';
 import { testApi, testSession } from '../../support/api.ts';
 import { fakeClock } from '../../support/clock.ts';
@@ -12,7 +14,10 @@ const path = '/api/v1/projects/shop/jobs';
 const image = 'registry.test/report:7';
 const ref = { apiVersion: 'platform.svc/v1', kind: 'Job', namespace: 'shop-prod', name: 'report' };
 
-async function service(t: { teardown(end: () => unknown): void }) {
+async function service(
+  t: { teardown(end: () => unknown): void },
+  clock: Clock = fakeClock(new Date('2026-11-21T12:00:00Z')),
+) {
   const kube = fakeKube({ checkNamespaces: true });
   seedShop(kube);
   kube.seed({
@@ -21,7 +26,6 @@ async function service(t: { teardown(end: () => unknown): void }) {
     metadata: { name: 'data', namespace: 'shop-prod' },
     spec: { size: '1Gi', accessMode: 'ReadWriteOnce' },
   });
-  const clock = fakeClock(new Date('2026-11-21T12:00:00Z'));
   const api = await testApi(t, { routes: createJobRoutes({ kube, clock, baseUrl: 'http://console.test' }) });
   const create = (body: object = {}, at = path) => api.call('POST', at, { body: { name: 'report', image, ...body } });
   const job = () => {
@@ -247,6 +251,52 @@ t.test('the logs of a run: every attempt, oldest first, and nothing before it ha
     status: 404,
     body: { message: /no run "report-9"/ },
   });
+});
+
+t.test('following a run goes on until it has ended, and tells how', async (t) => {
+  const { kube, api, create, job } = await service(t, systemClock);
+  await create();
+  const report = (state: 'running' | 'failed') => {
+    const runs = [{ name: 'report-1', trigger: 'schedule', state, createdAt: '2026-11-21T12:00:00Z', message: 'No.' }];
+    return kube.replaceStatus<JobResource>({ ...job(), status: { phase: 'running', runs } as never });
+  };
+  await report('running');
+  const labels = {
+    'platform.svc/id': job().metadata.labels?.['platform.svc/id'] ?? '',
+    'batch.kubernetes.io/job-name': 'report-1',
+  };
+  kube.seed({
+    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a', namespace: 'shop-prod', labels } },
+    spec: { containers: [] },
+    status: { containerStatuses: [{ name: 'job', ready: true, restartCount: 0, state: { running: {} } }] },
+  });
+  const output = new PassThrough();
+  kube.stream = async function* (url) {
+    t.match(url, /\/pods\/a\/log\?container=job/);
+    yield* output as AsyncIterable<Uint8Array>;
+  };
+  const headers = { authorization: 'Bearer good' };
+  const answer = await fetch(`${api.url}${path}/report/logs?follow=true`, { headers });
+  t.equal(answer.headers.get('content-type'), 'application/x-ndjson');
+  output.write('2026-11-21T12:00:01Z one\n');
+  const lines: object[] = [];
+  let rest = '';
+  for await (const chunk of answer.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    const parts = (rest + chunk).split('\n');
+    rest = parts.pop() ?? '';
+    lines.push(...parts.filter((text) => text !== '').map((text) => JSON.parse(text) as object));
+    if (lines.length === 2 && !output.writableEnded) {
+      await report('failed');
+      // Whoever ends while the pod still has something to say is heard out.
+      output.end('2026-11-21T12:00:02Z two\n');
+    }
+  }
+  t.match(lines, [
+    { run: 'report-1', ended: undefined },
+    { pod: 'a', line: 'one' },
+    { pod: 'a', line: 'two' },
+    { run: 'report-1', ended: 'failed', message: 'No.' },
+  ]);
 });
 
 t.test('200: per environment; 202: a deleted job shows `deleting` until its controller is done', async (t) => {
