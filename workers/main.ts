@@ -24,6 +24,7 @@ import { createEndWatch } from '../runtime/kube/end-watch.ts';
 import { createInformer } from '../runtime/kube/informer.ts';
 import { catalogue, type QueueName } from '../runtime/queues/catalogue.ts';
 import { hastenWork, nudgeRollouts } from '../runtime/records/work.ts';
+import { createBindingProcessor } from './bindings/process.ts';
 import { createKeepLog } from './builds/log.ts';
 import { isBuildEnd } from './builds/end.ts';
 import { createBuildProcessor } from './builds/process.ts';
@@ -68,6 +69,7 @@ await runProcess({
       rollouts: createRolloutProcessor({ pool, kube, failpoint }),
       notifications: createNotificationProcessor({ pool, kube, keyRing, clock, failpoint }),
       polling: createPollingProcessor({ pool, kube, env: config.outgoing }),
+      bindings: createBindingProcessor({ pool, kube, clock }),
       events: createEventsProcessor({ pool, kube, sources: {}, credentialsOf, clock, failpoint }),
       housekeeping: createHousekeepingProcessor({ pool, clock }),
     };

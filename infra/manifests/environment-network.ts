@@ -73,7 +73,9 @@ export function environmentPolicy(network: EnvironmentNetwork): NetworkPolicy {
   const platform: Peer = {
     namespaceSelector: named(systemNamespace),
     podSelector: {
-      matchExpressions: [{ key: appLabel, operator: 'In', values: ['svc-controllers', 'svc-interceptor'] }],
+      matchExpressions: [
+        { key: appLabel, operator: 'In', values: ['svc-controllers', 'svc-interceptor', 'svc-workers'] },
+      ],
     },
   };
   const ingress: Selector =

@@ -79,6 +79,18 @@ export const catalogue = {
     timeoutMs: 60_000,
     concurrency: 16,
   },
+  /**
+   * One binding of a function to a service; the record is `function_bindings.id`. The waits are the processor's, since what
+   * a service refuses counts: a row only fails when the platform itself does.
+   */
+  bindings: {
+    payload: workPayload,
+    attempts: 5,
+    backoffMs: 1_000,
+    backoffMaxMs: 60_000,
+    timeoutMs: 60_000,
+    concurrency: 4,
+  },
   /** Folding of usage and purging of what is old. One row, {@link housekeepingId}, which is due again every hour. */
   housekeeping: {
     payload: workPayload,

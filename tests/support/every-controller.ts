@@ -41,6 +41,8 @@ export function everyController(options: { start?: Date } = {}): {
     markDeleted: nothing,
     deployFirst: nothing,
     projectGit: nothing,
+    projectBindings: nothing,
+    forgetDatabases: nothing,
     deployEdited: async () => false,
     keptEnvironments: async () => [],
   };
@@ -60,7 +62,7 @@ export function everyController(options: { start?: Date } = {}): {
   manager.add(jobController({ ...shared, records }));
   manager.add(volumeController(shared));
   manager.add(buildController({ ...shared, platformConfig: () => undefined }));
-  manager.add(serviceController({ ...shared, platformConfig }));
+  manager.add(serviceController({ ...shared, platformConfig, records }));
   manager.add(podOomController(shared));
   return { clock, kube, manager };
 }

@@ -15,6 +15,7 @@ import {
 } from '../../runtime/kube/conditions.ts';
 import { countActive, reportRuns } from './batch-run.ts';
 import { dependencyFailure } from './dependency-failure.ts';
+import { keptBindings } from './function-bindings.ts';
 import { lastLine } from './last-line.ts';
 
 /** Whether the function's pods come up: False while they crash or cannot be made, with why. */
@@ -53,7 +54,7 @@ export function servingStatus(observation: ServingObservation): FunctionStatus {
     url: publicUrl(config, host),
     replicas,
     readyReplicas,
-    ...(previous?.bindings && { bindings: previous.bindings }),
+    ...keptBindings(resource),
     conditions: up ? setCondition(adopted, { ...up, ...observed }, now) : adopted,
   };
 }
@@ -73,7 +74,7 @@ export interface ScheduleObservation {
  */
 export function scheduleStatus({ resource, runs, pods, now }: ScheduleObservation): FunctionStatus {
   const { generation } = resource.metadata;
-  const { conditions, runs: previous, bindings } = resource.status ?? {};
+  const { conditions, runs: previous } = resource.status ?? {};
   const shown = reportRuns(runs, pods, {
     container: functionContainer,
     previous,
@@ -88,7 +89,7 @@ export function scheduleStatus({ resource, runs, pods, now }: ScheduleObservatio
     ...(failure !== undefined && { message: failure }),
     active,
     runs: shown,
-    ...(bindings && { bindings }),
+    ...keptBindings(resource),
     conditions: mergeConditions(kept, [childrenAdoptedState(generation)], now),
   };
 }

@@ -15,6 +15,7 @@ import type { EventRecorder } from '../../runtime/kube/events.ts';
 import { removeFinalizer } from '../../runtime/kube/finalizers.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import type { WorkloadProjection } from '../../runtime/records/workloads.ts';
+import { handOverBindings, type BindingRecords } from './function-bindings.ts';
 import { ensureCode, runWithOf } from './function-code.ts';
 import { createSchedule } from './function-schedule.ts';
 import { createServing } from './function-serving.ts';
@@ -29,7 +30,10 @@ export interface FunctionControllerOptions {
   /** The installation's settings, once there are some. */
   platformConfig: () => PlatformConfigSpec | undefined;
   /** What the controller writes into PostgreSQL; every call may be repeated. */
-  records: { project(workload: WorkloadProjection): Promise<void>; markDeleted(id: Id): Promise<void> };
+  records: {
+    project(workload: WorkloadProjection): Promise<void>;
+    markDeleted(id: Id): Promise<void>;
+  } & BindingRecords;
   events: Pick<EventRecorder, 'record'>;
   clock: Clock;
 }
@@ -51,6 +55,7 @@ export function functionController(options: FunctionControllerOptions): Controll
     const host = spec.trigger === 'http' ? hostOf(spec, identity, config) : undefined;
     await holdClaims(kube, resource, host === undefined ? [] : [host]);
     await records.project({ ...identity, kind: 'Function', gated: false });
+    await handOverBindings(kube, records, resource, identity);
     await ensureCode(kube, resource, identity, runWithOf(config, resource));
     const other = host === undefined ? serving : schedule;
     if (other.mayExist(resource, identity) && !(await other.remove(resource, identity))) {
@@ -75,6 +80,8 @@ export function functionController(options: FunctionControllerOptions): Controll
       const scheduleGone = await schedule.remove(resource, identity);
       if (!servingGone || !scheduleGone) throw new NotYetError('objects of the function are still being deleted');
       await releaseHosts(kube, identity.id);
+      // The users that they have go from the services; the databases stay.
+      if (resource.spec.bindings || resource.status?.bindings) await records.projectBindings(identity.id, []);
       await records.markDeleted(identity.id);
       await releaseName(kube, resource);
     }

@@ -19,6 +19,7 @@ import { writeControllerReport } from '../../runtime/records/controller-reports.
 import { keptEnvironments } from '../../runtime/records/deployment-returns.ts';
 import { acceptDeployment } from '../../runtime/records/deployments.ts';
 import { closeEnvironmentRecords, deleteEnvironmentRecords } from '../../runtime/records/environments.ts';
+import { forgetServiceDatabases, projectBindings, type BindingWish } from '../../runtime/records/function-bindings.ts';
 import { projectGitSource } from '../../runtime/records/git-sources.ts';
 import { deleteProjectMembers } from '../../runtime/records/members.ts';
 import { deleteProjectNotifications } from '../../runtime/records/notifications.ts';
@@ -68,6 +69,11 @@ await runProcess({
       project: (workload: Parameters<typeof projectWorkload>[1]) => projectWorkload(pool, workload),
       markDeleted: (id: string) => markWorkloadDeleted(pool, id),
     };
+    const serviceRecords = { forgetDatabases: (id: string) => forgetServiceDatabases(pool, id) };
+    const functionRecords = {
+      ...workloadRecords,
+      projectBindings: (id: string, bindings: readonly BindingWish[]) => projectBindings(pool, id, bindings),
+    };
 
     const dependent: Controller[] = [];
     const settings = platformConfigController({
@@ -105,13 +111,13 @@ await runProcess({
     };
     dependent.push(
       manager.add(appController({ kube, platformConfig, records, events, probeGate, clock })),
-      manager.add(functionController({ kube, platformConfig, records: workloadRecords, events, clock })),
+      manager.add(functionController({ kube, platformConfig, records: functionRecords, events, clock })),
     );
 
     manager.add(jobController({ kube, records: workloadRecords, events, clock }));
     manager.add(volumeController({ kube, events, clock }));
     dependent.push(manager.add(buildController({ kube, platformConfig, events, clock })));
-    dependent.push(manager.add(serviceController({ kube, platformConfig, events, clock })));
+    dependent.push(manager.add(serviceController({ kube, platformConfig, records: serviceRecords, events, clock })));
     manager.add(podOomController({ kube, events }));
 
     const { informers } = manager;

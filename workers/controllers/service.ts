@@ -3,6 +3,7 @@ import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import { credentialsName, type ServiceResource } from '../../runtime/contracts/resources/service.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
+import type { Id } from '../../runtime/domain/ids.ts';
 import { appLabel, kindLabel, workloadFinalizer } from '../../runtime/domain/labels.ts';
 import { deleteChild, NotYetError, refOf } from '../../runtime/kube/children.ts';
 import { releaseName } from '../../runtime/kube/claims.ts';
@@ -20,6 +21,11 @@ export interface ServiceControllerOptions {
   kube: KubeClient;
   /** The settings in force; undefined before there are any. */
   platformConfig: () => PlatformConfigSpec | undefined;
+  /** What the controller writes into PostgreSQL; every call may be repeated. */
+  records: {
+    /** What bindings made in a service is gone with it. */
+    forgetDatabases(serviceId: Id): Promise<void>;
+  };
   events: Pick<EventRecorder, 'record'>;
   clock: Clock;
   /** For tests. */
@@ -31,7 +37,7 @@ export interface ServiceControllerOptions {
  * says where an external one is reached. A Service that is deleted takes its data with it.
  */
 export function serviceController(options: ServiceControllerOptions): ControllerDefinition<ServiceResource> {
-  const { kube, clock, platformConfig, makePassword = randomPassword } = options;
+  const { kube, clock, platformConfig, records, makePassword = randomPassword } = options;
   const reportStop = createStopReport(options);
   const server = createServer({ kube, makePassword });
 
@@ -56,6 +62,7 @@ export function serviceController(options: ServiceControllerOptions): Controller
         service,
         refOf({ apiVersion, kind, metadata: { name: credentialsName(name), namespace } }),
       );
+      await records.forgetDatabases(identity.id);
       await releaseName(kube, service);
     }
     await removeFinalizer(kube, service, workloadFinalizer);

@@ -41,7 +41,7 @@ const ownReferences: PolicyRule[] = [
  * What each process may do in the whole cluster; `svc-authz` may do nothing.
  *
  * Secrets: console-api keeps an app's webhook token and its secrets in Secrets of the app's namespace, svc-workers make
- * the environment of each release of them, and svc-controllers remove what no pod uses any more and make the passwords of
+ * the environment of each release of them and keep what bindings of functions enter services with, and svc-controllers remove what no pod uses any more and make the passwords of
  * the services that the platform runs. RBAC knows neither
  * prefixes of names nor "every namespace but", so the rights are cluster-wide. They are the smallest such: no `list`
  * and no `watch`, so a name must be known to be read. A RoleBinding per environment, made by the Project controller,
@@ -70,6 +70,11 @@ export const clusterRules: Readonly<Record<ProcessName, readonly PolicyRule[]>> 
   'svc-workers': [
     rule(kinds.App, [...watch, 'update']),
     rule(kinds.App, ['update'], 'finalizers'),
+    // How far a binding is; what is made for one belongs to its function.
+    rule(kinds.Function, ['get', 'update']),
+    rule(kinds.Function, change, 'status'),
+    rule(kinds.Function, ['update'], 'finalizers'),
+    rule(kinds.ServiceResource, ['get']),
     rule(kinds.PlatformConfig, watch),
     rule(kinds.Secret, ['get', 'create', 'update']),
     // What image the pods of a release run, and what failing ones said last.

@@ -41,6 +41,7 @@ function createWorld(spec: object = cron) {
     platformConfig: () => settings,
     records: {
       project: () => Promise.resolve(),
+      projectBindings: () => Promise.resolve(),
       markDeleted: (row) => Promise.resolve(void deleted.push(row)),
     },
     events: { record: (_, { message }) => Promise.resolve(void warnings.push(message)) },

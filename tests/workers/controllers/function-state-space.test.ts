@@ -38,7 +38,15 @@ const scenario: Scenario<Records> = {
   controllers(life, { workloads }) {
     const { kube, clock, events } = life;
     const platformConfig = () => settings;
-    return [functionController({ kube, clock, events, platformConfig, records: workloadRecords(life, workloads) })];
+    return [
+      functionController({
+        kube,
+        clock,
+        events,
+        platformConfig,
+        records: { ...workloadRecords(life, workloads), projectBindings: () => Promise.resolve() },
+      }),
+    ];
   },
   steps: [
     create(1, 'first'),

@@ -1,4 +1,6 @@
 import t from 'tap';
+import { bindingSecretName } from '../../../runtime/host/function-bindings.ts';
+import { ownedSecret } from '../../../runtime/host/owned-secret.ts';
 import type { FunctionDeployment } from '../../../infra/manifests/function.ts';
 import type { KubeObject, Stored } from '../../../runtime/contracts/kubernetes.ts';
 import type { HostName, WorkloadName } from '../../../runtime/contracts/resources/claims.ts';
@@ -36,6 +38,7 @@ function createWorld() {
   }
   const projected: unknown[] = [];
   const deleted: string[] = [];
+  const wishes: (readonly object[])[] = [];
   const warnings: string[] = [];
   let current: PlatformConfigSpec | undefined = config;
   const controller = functionController({
@@ -44,6 +47,7 @@ function createWorld() {
     records: {
       project: (workload) => Promise.resolve(void projected.push(workload)),
       markDeleted: (id) => Promise.resolve(void deleted.push(id)),
+      projectBindings: (_, bindings) => Promise.resolve(void wishes.push(bindings)),
     },
     events: { record: (_, { message }) => Promise.resolve(void warnings.push(message)) },
     clock: fakeClock(),
@@ -99,7 +103,7 @@ function createWorld() {
     });
   };
   return {
-    ...{ kube, one, resource, reconcile, create, seedPod, settleDeployment, projected, deleted, warnings },
+    ...{ kube, one, resource, reconcile, create, seedPod, settleDeployment, projected, deleted, warnings, wishes },
     configure: (next: PlatformConfigSpec | undefined) => (current = next),
   };
 }
@@ -366,4 +370,30 @@ t.test('deletion does not need the installation settings; anything else waits fo
   await world.kube.delete({ apiVersion: 'platform.svc/v1', kind: 'Function', namespace, name: 'hello' });
   await world.reconcile();
   t.same(world.kube.all(kinds.Function), []);
+});
+
+t.test('bindings go to their queue, and the credentials of one that is no more are removed', async (t) => {
+  const world = createWorld();
+  world.create();
+  await world.reconcile();
+  t.same(world.wishes, [], 'without bindings nothing is asked of the database');
+  const ref = { apiVersion: 'platform.svc/v1', kind: 'Function', namespace, name: 'hello' };
+  const cache = { service: 'cache', version: 1 };
+  await world.kube.mergePatch(ref, { spec: { bindings: [{ service: 'orders', version: 2 }, cache] } });
+  await world.reconcile();
+  t.match(world.wishes, [[{ service: 'orders', version: 2 }, cache]]);
+  const reported = { service: 'orders', version: 2, phase: 'ready' } as const;
+  const found = world.resource();
+  await world.kube.replaceStatus({ ...found, status: { ...found.status, bindings: [reported] } });
+  await world.kube.create(ownedSecret(found, bindingSecretName('hello', 'orders'), {}));
+  await world.reconcile();
+  t.match(world.resource().status, { phase: 'idle', bindings: [reported] }, 'what the queue reported stays');
+  await world.kube.mergePatch(ref, { spec: { bindings: [cache] } });
+  await world.reconcile();
+  t.same(world.kube.all(kinds.Secret), []);
+  t.equal(world.resource().status?.bindings, undefined);
+  await world.kube.delete(ref);
+  await world.reconcile();
+  await world.reconcile();
+  t.same(world.wishes.at(-1), [], 'a deleted function has none any more');
 });

@@ -28,6 +28,8 @@ const additions: Readonly<Record<string, Additions>> = {
       'create Middleware shop-prod/site-retry',
       'replace IngressRoute shop-prod/api',
       'replace IngressRoute shop-prod/site',
+      'replace NetworkPolicy shop-prod/svc-environment',
+      'replace NetworkPolicy shop-test/svc-environment',
     ],
     events: ['GateApplied shop-prod/api'],
     since: ['platform.svc/v1 App shop-prod/api'],

@@ -53,7 +53,10 @@ const story: Scenario<undefined> = {
     return undefined;
   },
   controllers: ({ kube, clock, events }) => [
-    serviceController({ kube, clock, events, platformConfig: () => config, makePassword: () => 'password' }),
+    serviceController({
+      ...{ kube, clock, events, platformConfig: () => config, makePassword: () => 'password' },
+      records: { forgetDatabases: () => Promise.resolve() },
+    }),
   ],
   cluster: runServers,
   steps: [

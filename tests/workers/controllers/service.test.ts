@@ -29,10 +29,12 @@ function createWorld(spec: object, labels: Record<string, string> = {}) {
     spec,
   });
   const events: string[] = [];
+  const forgotten: string[] = [];
   const controller = serviceController({
     kube,
     clock: fakeClock(),
     platformConfig: () => config,
+    records: { forgetDatabases: (id) => Promise.resolve(void forgotten.push(id)) },
     events: { record: (_, { reason, message }) => Promise.resolve(void events.push(`${reason}: ${message}`)) },
   });
   const service = () => kube.all<ServiceResource>(kinds.ServiceResource)[0];
@@ -42,7 +44,7 @@ function createWorld(spec: object, labels: Record<string, string> = {}) {
       signal: new AbortController().signal,
     });
   const writes = () => kube.calls.filter(({ verb }) => verb !== 'get' && verb !== 'list').length;
-  return { kube, controller, service, reconcile, writes, events };
+  return { kube, controller, service, reconcile, writes, events, forgotten };
 }
 
 t.test('an external service holds its name and says where it is reached', async (t) => {
@@ -213,6 +215,7 @@ t.test('deleting ends the server before its data, and leaves alone what only has
   await other.reconcile();
   t.same(other.service(), undefined);
   t.equal(other.kube.all(kinds.PersistentVolumeClaim).length, 1, "a volume's claim");
+  t.equal(other.forgotten.length, 1, 'what bindings made in it is known no more');
 });
 
 t.test('a name that another kind holds is refused in words that name both, and is had once it is free', async (t) => {

@@ -42,6 +42,10 @@ const needed: Record<ProcessName, string[]> = {
   'svc-workers': [
     `get,list,watch,update ${platform}/apps`,
     `update ${platform}/apps/finalizers`,
+    `get,update ${platform}/functions`,
+    `update ${platform}/functions/status`,
+    `update ${platform}/functions/finalizers`,
+    `get ${platform}/services`,
     'get,create,update /secrets',
   ],
   'svc-controllers': [
@@ -102,7 +106,7 @@ const forbidden: [string, ProcessName[]][] = [
   [`create ${platform}/services`, ['console-api']],
   [`create ${platform}/builds`, []],
   [`update ${platform}/apps/status`, ['svc-controllers']],
-  [`update ${platform}/functions/status`, ['svc-controllers']],
+  [`update ${platform}/functions/status`, ['svc-workers', 'svc-controllers']],
   [`update ${platform}/platformconfigs`, ['console-api']],
   [`create ${traefik}/ingressroutes`, ['svc-controllers']],
 ];

@@ -1,0 +1,71 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { storeServers } from '../../infra/manifests/store-server.ts';
+import { freePort, killServer, untilListening } from './servers.ts';
+
+interface Teardown {
+  teardown(end: () => unknown): void;
+}
+
+export interface StoreServer {
+  host: '127.0.0.1';
+  port: number;
+  password: string;
+  /** Ends the server at once; its data stays. */
+  stop(): Promise<void>;
+  /** Starts it again, at the same port. */
+  start(): Promise<void>;
+}
+
+/** The folders of infra/images, and where each start script is told that its data lies. */
+const images = {
+  postgres: { folder: 'postgres', data: 'PGDATA' },
+  mysql: { folder: 'mariadb', data: 'MARIADB_DATA' },
+  redis: { folder: 'redis', data: 'REDIS_DATA' },
+} as const;
+
+/** A server as services of this type run it: started by its image's script, with a password and an empty folder. */
+export async function storeServer(t: Teardown, type: keyof typeof images): Promise<StoreServer> {
+  const { folder, data } = images[type];
+  const { passwordFile, answers } = storeServers[type];
+  const place = mkdtempSync(join(tmpdir(), `svc-${folder}-`));
+  // The server's own user has to get through to its folder.
+  chmodSync(place, 0o755);
+  const password = 'correct-horse';
+  writeFileSync(join(place, 'password'), password, { mode: 0o644 });
+  const port = await freePort();
+  const env = {
+    ...process.env,
+    ...{ [data]: join(place, 'store', 'data'), [passwordFile]: join(place, 'password'), PORT: String(port) },
+    ...{ LISTEN_ADDRESS: '127.0.0.1', SOCKET_FOLDER: '', TMPDIR: place },
+  };
+  spawnSync('mkdir', ['-p', join(place, 'store')]);
+  const script = join(import.meta.dirname, '../../infra/images', folder, 'start.sh');
+  let pid = 0;
+  const start = async () => {
+    const child = spawn('sh', [script], { env, detached: true, stdio: ['ignore', 'ignore', 'pipe'] });
+    let said = '';
+    child.stderr.on('data', (text: Buffer) => (said = (said + text.toString()).slice(-2000)));
+    pid = child.pid ?? 0;
+    await untilListening(port, child).catch((error: unknown) => {
+      throw new Error(`${String(error)}: ${said}`);
+    });
+    while (spawnSync('sh', ['-c', answers], { env }).status !== 0) {
+      if (child.exitCode !== null) throw new Error(`the server ended: ${said}`);
+    }
+    child.stderr.destroy();
+    child.unref();
+  };
+  const stop = async () => {
+    // PostgreSQL's processes are in groups of their own, and go with it after SIGQUIT.
+    if (pid > 0) await killServer(pid, type === 'postgres' ? 'SIGQUIT' : 'SIGKILL');
+  };
+  t.teardown(async () => {
+    await stop();
+    if (existsSync(place)) rmSync(place, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
+  });
+  await start();
+  return { host: '127.0.0.1', port, password, stop, start };
+}

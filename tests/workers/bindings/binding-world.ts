@@ -1,0 +1,129 @@
+import type { Test } from 'tap';
+import type { Attempt } from '../../../runtime/bus/runner.ts';
+import type { ServiceCredentials } from '../../../runtime/contracts/api/services.ts';
+import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
+import type { FunctionBinding, FunctionResource } from '../../../runtime/contracts/resources/function.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import type { PlatformConfig, PlatformConfigSpec } from '../../../runtime/contracts/resources/platform-config.ts';
+import {
+  credentialsName,
+  type ServiceResource,
+  type ServiceSpec,
+  type ServiceStatus,
+} from '../../../runtime/contracts/resources/service.ts';
+import { systemClock } from '../../../runtime/domain/clock.ts';
+import { newId } from '../../../runtime/domain/ids.ts';
+import { workloadLabels } from '../../../runtime/domain/labels.ts';
+import { readBinding } from '../../../runtime/host/function-bindings.ts';
+import { ownedSecret } from '../../../runtime/host/owned-secret.ts';
+import { credentialsData } from '../../../runtime/host/service-credentials.ts';
+import { workloadIdOf } from '../../../runtime/host/workload-objects.ts';
+import { projectBindings } from '../../../runtime/records/function-bindings.ts';
+import { markWorkloadDeleted, projectWorkload } from '../../../runtime/records/workloads.ts';
+import { createBindingProcessor } from '../../../workers/bindings/process.ts';
+import { fakeKube } from '../../support/fake-kube.ts';
+import { silentLog } from '../../support/log.ts';
+import { testDatabase } from '../../support/postgres.ts';
+
+const namespace = 'shop-prod';
+
+/** Functions and services of one environment, and the queue that binds them. */
+export async function bindingWorld(t: Test) {
+  const { pool } = await testDatabase(t);
+  const kube = fakeKube();
+  const spec: PlatformConfigSpec = {
+    ...{ appsDomain: 'apps.test', cluster: 'local', scheme: 'http', entryPoints: ['web'] },
+    // What no admin may open: the tests' servers are nowhere else.
+    ...{ runtimeImages: { node: 'r/node:1' }, allowPrivateNetworks: ['127.0.0.0/8'] },
+  };
+  const settings: PlatformConfig = {
+    ...{ apiVersion: 'platform.svc/v1', kind: 'PlatformConfig', metadata: { name: 'platform' } },
+    ...{ spec, status: { accepted: { generation: 1, spec } } },
+  };
+  kube.seed(settings);
+  const process = createBindingProcessor({ pool, kube, clock: systemClock });
+
+  const addFunction = async (name: string) => {
+    const id = newId();
+    await kube.create<FunctionResource>({
+      apiVersion: 'platform.svc/v1',
+      kind: 'Function',
+      metadata: { name, namespace, labels: workloadLabels({ kind: 'Function', name, id }) },
+      spec: { runtime: 'node', code: 'x', trigger: 'http', port: 8080, idleTimeoutSeconds: 300 },
+    });
+    const workload = { id, environmentId: newId(), project: 'shop', environment: 'prod', namespace, name };
+    await projectWorkload(pool, { ...workload, kind: 'Function', gated: false });
+    const ref = { apiVersion: 'platform.svc/v1', kind: 'Function', namespace, name };
+    const object = async (): Promise<Stored<FunctionResource>> => {
+      const found = await kube.get<FunctionResource>(kinds.Function, name, namespace);
+      if (!found) throw new Error('the function is gone');
+      return found;
+    };
+    return {
+      object,
+      /** What the API and the controller do. */
+      async bind(...bindings: FunctionBinding[]) {
+        await kube.mergePatch(ref, { spec: { bindings } });
+        await projectBindings(pool, id, bindings);
+      },
+      async remove() {
+        await kube.delete(ref);
+        await projectBindings(pool, id, []);
+        await markWorkloadDeleted(pool, id);
+      },
+      status: async (service: string) =>
+        (await object()).status?.bindings?.find((binding) => binding.service === service),
+      credentials: async (service: string) => {
+        const found = await readBinding(kube, await object(), service);
+        if (!found) throw new Error('there are no credentials');
+        return found;
+      },
+    };
+  };
+
+  const addService = async (
+    name: string,
+    spec: ServiceSpec,
+    { status, credentials }: { status: ServiceStatus; credentials: ServiceCredentials },
+  ) => {
+    const service = await kube.create<ServiceResource>({
+      apiVersion: 'platform.svc/v1',
+      kind: 'Service',
+      metadata: { name, namespace, labels: workloadLabels({ kind: 'Service', name, id: newId() }) },
+      spec,
+    });
+    await kube.replaceStatus({ ...service, status });
+    await kube.create(ownedSecret(service, credentialsName(name), credentialsData(credentials)));
+    return workloadIdOf(service);
+  };
+
+  /** Does all work on bindings that is due, as the queue does. @returns what the attempts answered */
+  const work = async () => {
+    const { rows } = await pool.query<{ id: string; recordId: string }>(
+      `SELECT id, record_id AS "recordId" FROM work WHERE kind = 'bindings' AND state = 'pending' AND due_at <= now()`,
+    );
+    const outcomes = [];
+    for (const { id, recordId } of rows) {
+      const attempt: Attempt = {
+        ...{ recordId, attempt: 1, last: false, signal: new AbortController().signal, log: silentLog },
+      };
+      const outcome = await process(attempt);
+      outcomes.push(outcome);
+      const due = outcome === 'done' ? 'infinity' : outcome.again;
+      await pool.query(`UPDATE work SET due_at = $2 WHERE id = $1`, [id, due]);
+    }
+    return outcomes;
+  };
+  /** Lets the time come of what is to be tried again, and tries it. */
+  const workLater = async () => {
+    await pool.query(`UPDATE work SET due_at = now() WHERE due_at < 'infinity'`);
+    return work();
+  };
+
+  return { kube, pool, addFunction, addService, work, workLater };
+}
+
+/** A service that the platform runs, at this address. */
+export function runningAt({ host, port }: { host: string; port: number }): ServiceStatus {
+  return { phase: 'ready', host, port };
+}

@@ -1,0 +1,258 @@
+import pg from 'pg';
+import t, { type Test } from 'tap';
+import { credentialsName } from '../../../runtime/contracts/resources/service.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import type { BoundCredentials } from '../../../runtime/host/function-bindings.ts';
+import { storeServer } from '../../support/store-server.ts';
+import { bindingWorld, runningAt } from './binding-world.ts';
+
+const server = await storeServer(t, 'postgres');
+const entry = { username: 'svc', password: server.password, database: 'svc' };
+const orders = { service: 'orders', version: 1 };
+
+type Way = Pick<BoundCredentials, 'username' | 'password' | 'database'>;
+
+/** Runs one statement as whoever these credentials are. */
+async function as({ username = '', password = '', database = '' }: Way, text: string): Promise<unknown[]> {
+  const { host, port } = server;
+  const client = new pg.Client({ host, port, user: username, password, database });
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    const answers = [await client.query<Record<string, unknown>>(text)].flat();
+    return answers.at(-1)?.rows ?? [];
+  } finally {
+    await client.end();
+  }
+}
+const admin = (text: string, database = 'svc') => as({ ...entry, database }, text);
+
+async function boundWorld(t: Test) {
+  const world = await bindingWorld(t);
+  await world.addService('orders', { type: 'postgres' }, { status: runningAt(server), credentials: entry });
+  t.teardown(async () => {
+    const made = await admin(
+      `SELECT datname FROM pg_database WHERE datname NOT IN ('svc', 'postgres') AND datallowconn`,
+    );
+    for (const { datname } of made as { datname: string }[]) {
+      if (datname !== 'template1') await admin(`DROP DATABASE "${datname}" WITH (FORCE)`);
+    }
+  });
+  return { ...world, api: await world.addFunction('api') };
+}
+
+t.test('a binding makes a database, and a user that has it and nothing else', async (t) => {
+  const { api, work, addFunction } = await boundWorld(t);
+  await api.bind(orders);
+  await work();
+  t.same(await api.status('orders'), { ...orders, phase: 'ready', database: 'orders_api_prod' });
+  const mine = await api.credentials('orders');
+  t.match(mine, { type: 'postgres', host: server.host, port: server.port, database: 'orders_api_prod' });
+  await as(mine, `CREATE TABLE t (id int PRIMARY KEY); INSERT INTO t VALUES (1); CREATE SCHEMA s`);
+  t.same(await as(mine, `SELECT tableowner FROM pg_tables WHERE tablename = 't'`), [
+    { tableowner: 'orders_api_prod_owner' },
+  ]);
+  const other = await addFunction('other');
+  await other.bind(orders);
+  await work();
+  const theirs = await other.credentials('orders');
+  t.not(theirs.username, mine.username);
+  for (const database of [mine.database ?? '', 'svc', 'postgres', 'template1']) {
+    await t.rejects(as({ ...theirs, database }, 'SELECT 1'), { code: '42501' }, database);
+  }
+  for (const text of ['CREATE DATABASE x', 'CREATE ROLE x', 'SELECT * FROM pg_authid', `ALTER ROLE svc PASSWORD 'x'`]) {
+    await t.rejects(as(mine, text), { code: '42501' }, text);
+  }
+  await t.rejects(as({ ...mine, password: 'wrong' }, 'SELECT 1'), { code: '28P01' });
+});
+
+t.test('binding again makes a new password; a repeated attempt changes nothing', async (t) => {
+  const { api, work, workLater } = await boundWorld(t);
+  await api.bind(orders);
+  await work();
+  const first = await api.credentials('orders');
+  await as(first, 'CREATE TABLE kept (id int)');
+  await admin(`ALTER ROLE "${first.username}" PASSWORD 'undone by hand'`);
+  await workLater();
+  t.same(await api.credentials('orders'), first);
+  t.same(await as(first, 'SELECT * FROM kept'), [], 'what was undone by hand is mended');
+  await api.bind({ ...orders, version: 2 });
+  await work();
+  const second = await api.credentials('orders');
+  t.not(second.password, first.password);
+  await t.rejects(as(first, 'SELECT 1'), { code: '28P01' });
+  t.same(await as(second, 'SELECT * FROM kept'), []);
+  t.match(await api.status('orders'), { version: 2, phase: 'ready' });
+});
+
+t.test('unbinding takes the user away and keeps the data, which comes back with the next binding', async (t) => {
+  const { api, pool, work, workLater } = await boundWorld(t);
+  await api.bind(orders);
+  await work();
+  const first = await api.credentials('orders');
+  // What is made without the owner's role is kept, too.
+  await as(first, `CREATE TABLE kept (id int); RESET ROLE; SET ROLE "${first.username}"; CREATE SCHEMA odd`).catch(
+    () => undefined,
+  );
+  await as(first, 'INSERT INTO kept VALUES (7)');
+  await api.bind();
+  await work();
+  t.same(await admin(`SELECT rolname FROM pg_roles WHERE rolname = '${first.username}'`), []);
+  await workLater();
+  t.same((await pool.query('SELECT * FROM function_bindings')).rows, []);
+  t.match(await admin('SELECT * FROM kept', 'orders_api_prod'), [{ id: 7 }]);
+  await api.bind({ ...orders, version: 2 });
+  await work();
+  t.same(await as(await api.credentials('orders'), 'SELECT * FROM kept'), [{ id: 7 }]);
+  await api.bind({ ...orders, version: 2, dropDatabase: true });
+  await work();
+  t.same(await admin(`SELECT 1 FROM pg_database WHERE datname = 'orders_api_prod'`), []);
+  t.same(await admin(`SELECT 1 FROM pg_roles WHERE rolname IN ('orders_api_prod_owner', '${first.username}')`), []);
+  t.equal((await api.object()).spec.bindings, undefined, 'the spec is told that it is done');
+  t.same((await pool.query('SELECT * FROM service_databases')).rows, []);
+});
+
+t.test('a database that another function’s binding made is refused; a deleted one’s is had by its name', async (t) => {
+  const { api, addFunction, work, workLater } = await boundWorld(t);
+  await api.bind(orders);
+  await work();
+  await as(await api.credentials('orders'), 'CREATE TABLE kept (id int)');
+  const other = await addFunction('other');
+  await other.bind({ ...orders, database: 'orders_api_prod' });
+  const [outcome] = await work();
+  t.match(await other.status('orders'), { phase: 'failed', message: /was made for the function "api".*--database/ });
+  t.match(outcome, { again: Date });
+  const { username } = await api.credentials('orders');
+  await api.remove();
+  await work();
+  t.same(await admin(`SELECT 1 FROM pg_roles WHERE rolname = '${username}'`), [], 'its user goes with it');
+  const anew = await addFunction('api');
+  await anew.bind(orders);
+  await work();
+  t.match(await anew.status('orders'), { phase: 'failed', message: /deleted; bind with --database orders_api_prod/ });
+  await anew.bind({ ...orders, version: 2, database: 'orders_api_prod' });
+  await work();
+  t.same(await as(await anew.credentials('orders'), 'SELECT * FROM kept'), []);
+  await workLater();
+  t.match(await other.status('orders'), { phase: 'failed', message: /the function "api"/ });
+});
+
+t.test('a database that was made by hand is used when it is named: its rows, and nothing more', async (t) => {
+  const { api, work } = await boundWorld(t);
+  await admin('CREATE DATABASE shop');
+  await admin('CREATE TABLE sales (id serial PRIMARY KEY, done bool)', 'shop');
+  await admin('INSERT INTO sales (done) VALUES (false)', 'shop');
+  await api.bind({ ...orders, database: 'shop' });
+  await work();
+  t.match(await api.status('orders'), { phase: 'ready', database: 'shop' });
+  const mine = await api.credentials('orders');
+  await as(mine, 'UPDATE sales SET done = true; INSERT INTO sales (done) VALUES (true)');
+  await admin('CREATE TABLE later (id int)', 'shop');
+  t.same(await as(mine, 'SELECT * FROM later'), []);
+  await t.rejects(as(mine, 'DROP TABLE sales'), { code: '42501' });
+  await t.rejects(as(mine, 'CREATE TABLE mine (id int)'), { code: '42501' });
+  await api.bind({ ...orders, database: 'shop', version: 1, dropDatabase: true });
+  await work();
+  t.match(await admin('SELECT count(*)::int AS n FROM sales', 'shop'), [{ n: 2 }], 'never dropped');
+  t.same(await admin(`SELECT 1 FROM pg_roles WHERE rolname = '${mine.username}'`), []);
+  await admin('CREATE DATABASE orders_api_prod');
+  await api.bind({ ...orders, version: 2 });
+  await work();
+  t.match(await api.status('orders'), { phase: 'failed', message: /no binding made; bind with --database/ });
+});
+
+t.test('another database is another one: the former stays, and its user does not get in any more', async (t) => {
+  const { api, work } = await boundWorld(t);
+  await api.bind(orders);
+  await work();
+  const first = await api.credentials('orders');
+  await api.bind({ ...orders, version: 2, database: 'second' });
+  await work();
+  const second = await api.credentials('orders');
+  t.equal(second.database, 'second');
+  await as(second, 'CREATE TABLE t (id int)');
+  await t.rejects(as({ ...second, database: first.database ?? '' }, 'SELECT 1'), { code: '42501' });
+});
+
+t.test(
+  'what the service refuses is said and tried again; what is ready stays so while the service is away',
+  async (t) => {
+    const { api, kube, work, workLater, addService } = await boundWorld(t);
+    await api.bind({ service: 'nowhere', version: 1 });
+    await work();
+    t.match(await api.status('nowhere'), { phase: 'failed', message: /no service "nowhere"/ });
+    await addService('nowhere', { type: 'postgres' }, { status: { phase: 'pending' }, credentials: entry });
+    await workLater();
+    t.match(await api.status('nowhere'), { phase: 'pending', message: /starting/ });
+
+    const gone = { host: '127.0.0.1', port: 1 };
+    await addService('away', { type: 'postgres' }, { status: runningAt(gone), credentials: entry });
+    await api.bind({ service: 'away', version: 1 });
+    const [outcome] = await work();
+    t.match(await api.status('away'), { phase: 'failed', message: /cannot be reached: .*ECONNREFUSED/ });
+    t.match(outcome, { again: Date });
+    const service = await kube.get(kinds.ServiceResource, 'away', 'shop-prod');
+    if (!service) throw new Error('no service');
+    await kube.replaceStatus({ ...service, status: runningAt(server) });
+    await workLater();
+    t.match(await api.status('away'), { phase: 'ready' });
+    const before = await api.credentials('away');
+    await server.stop();
+    await workLater();
+    t.match(await api.status('away'), { phase: 'ready' });
+    await server.start();
+    await workLater();
+    t.same(await as(before, 'SELECT 1 AS one'), [{ one: 1 }]);
+  },
+);
+
+t.test('an external service: an own database where its user may, and its own one when that is named', async (t) => {
+  const { api, work, addService } = await boundWorld(t);
+  await admin(`CREATE ROLE maker LOGIN CREATEDB CREATEROLE PASSWORD 'm'; CREATE ROLE guest LOGIN PASSWORD 'g'`);
+  await admin('CREATE DATABASE guests OWNER guest');
+  t.teardown(() => admin('DROP ROLE maker, guest').catch(() => undefined));
+  const external = { type: 'postgres', external: { host: server.host, port: server.port, tls: false } } as const;
+  const at = (username: string, password: string, database: string) => ({
+    ...{ status: runningAt(server), credentials: { username, password, database } },
+  });
+  await addService('theirs', external, at('maker', 'm', 'postgres'));
+  await admin('GRANT CONNECT ON DATABASE postgres TO maker');
+  await api.bind({ service: 'theirs', version: 1 });
+  await work();
+  t.match(await api.status('theirs'), { phase: 'ready', database: 'theirs_api_prod' });
+  await as(await api.credentials('theirs'), 'CREATE TABLE t (id int)');
+  await api.bind({ service: 'theirs', version: 1, dropDatabase: true });
+  await work();
+  t.same(await admin(`SELECT 1 FROM pg_database WHERE datname = 'theirs_api_prod'`), []);
+
+  await addService('small', external, at('guest', 'g', 'guests'));
+  await api.bind({ service: 'small', version: 1 });
+  await work();
+  t.match(await api.status('small'), { phase: 'failed', message: /permission denied.*--database/ });
+  await api.bind({ service: 'small', version: 2, database: 'guests' });
+  await work();
+  t.match(await api.status('small'), { phase: 'ready', database: 'guests' });
+  t.match(await api.credentials('small'), { username: 'guest', password: 'g', database: 'guests' });
+  const inside = { type: 'postgres', external: { host: '10.0.0.1', tls: false } } as const;
+  await addService('inside', inside, {
+    ...at('a', 'b', 'c'),
+    status: { phase: 'ready', host: '10.0.0.1', port: 5432 },
+  });
+  await api.bind({ service: 'inside', version: 1 });
+  await work();
+  t.match(await api.status('inside'), { phase: 'failed', message: /no network that workloads may reach/ });
+});
+
+t.test('no password is where others look: records, status, the server’s activity', async (t) => {
+  const { api, pool, kube, work } = await boundWorld(t);
+  await api.bind(orders);
+  await work();
+  const { password = '' } = await api.credentials('orders');
+  const rows = [
+    ...(await pool.query('SELECT * FROM function_bindings')).rows,
+    ...(await pool.query('SELECT * FROM work')).rows,
+    ...(await admin('SELECT query FROM pg_stat_activity')),
+  ];
+  t.notMatch(JSON.stringify([rows, await api.object()]), password);
+  t.ok(await kube.get(kinds.Secret, credentialsName('orders'), 'shop-prod'));
+});

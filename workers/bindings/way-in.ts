@@ -1,0 +1,157 @@
+import { createHash } from 'node:crypto';
+import type { Pool } from 'pg';
+import type { ServiceCredentials } from '../../runtime/contracts/api/services.ts';
+import type { Stored } from '../../runtime/contracts/kubernetes.ts';
+import { defaultDatabase } from '../../runtime/contracts/resources/bound-database.ts';
+import type { FunctionBinding } from '../../runtime/contracts/resources/function.ts';
+import { defaultPorts, type ServiceResource, type ServiceType } from '../../runtime/contracts/resources/service.ts';
+import type { Id } from '../../runtime/domain/ids.ts';
+import { readPlatformConfig } from '../../runtime/host/platform-config.ts';
+import { readCredentials } from '../../runtime/host/service-credentials.ts';
+import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
+import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import {
+  findDatabase,
+  forgetDatabase,
+  holdDatabase,
+  recordMade,
+  type BindingRecord,
+} from '../../runtime/records/function-bindings.ts';
+import { externalAddress } from './address.ts';
+import { openMysql } from './mysql.ts';
+import { openPostgres } from './postgres.ts';
+import { BindingError, type BoundServer, type ServerTarget } from './server.ts';
+
+/** The types whose servers make users and databases; what others have, all that may enter share. */
+const openers: Readonly<Partial<Record<ServiceType, (target: ServerTarget) => Promise<BoundServer>>>> = {
+  postgres: openPostgres,
+  mysql: openMysql,
+};
+
+/** What a binding gets of its service beside the address. */
+interface Plan {
+  database: string | undefined;
+  /** A user that is made for it; undefined where it enters as the service was registered. */
+  username: string | undefined;
+  /** What all that may enter share. */
+  shared: ServiceCredentials;
+}
+
+/** What of a service a binding is to have, and the ways to make it so and to undo it. */
+export function createWayIn({ pool, kube }: { pool: Pool; kube: Pick<KubeClient, 'get'> }) {
+  const within = async <T>(
+    service: Stored<ServiceResource>,
+    credentials: ServiceCredentials,
+    work: (server: BoundServer) => Promise<T>,
+  ): Promise<T | undefined> => {
+    const { type, external } = service.spec;
+    const open = openers[type];
+    if (!open) return undefined;
+    const { host, port } = addressOf(service);
+    const { allowPrivateNetworks = [] } = external ? await readPlatformConfig(kube) : {};
+    const address = external ? await externalAddress(host, allowPrivateNetworks) : host;
+    const server = await open({ host, address, port, tls: external?.tls ?? false, own: !external, credentials });
+    try {
+      return await work(server);
+    } finally {
+      await server.close();
+    }
+  };
+
+  /** @returns whether the database is the binding's own @throws BindingError for one that is somebody else's */
+  const hold = async (record: BindingRecord, serviceId: Id, database: string, chosen: boolean, server: BoundServer) => {
+    const holder = await findDatabase(pool, serviceId, database);
+    if (!holder && (await server.has(database))) {
+      if (chosen) return false;
+      throw new BindingError(
+        `The service has a database "${database}" that no binding made; bind with --database ${database} to use it, or with another one.`,
+      );
+    }
+    const mine = holder === undefined || holder.workloadId === record.workloadId;
+    if (!mine && holder.name === null && !chosen) {
+      throw new BindingError(
+        `The database "${database}" was made for a function that is deleted; bind with --database ${database} to go on with its data, or with another one.`,
+      );
+    }
+    if (await holdDatabase(pool, serviceId, database, record.workloadId)) return true;
+    throw new BindingError(databaseTaken(database, holder?.name));
+  };
+
+  const expel = async (record: BindingRecord, server: BoundServer) => {
+    if (record.username !== null) await server.expel(record.username, record.database ?? '');
+  };
+
+  return {
+    /** What a binding leads to as things are now; nothing is made. */
+    async plan(record: BindingRecord, binding: FunctionBinding, service: Stored<ServiceResource>): Promise<Plan> {
+      const { type, external } = service.spec;
+      const given = (await readCredentials(kube, service)) ?? {};
+      const registered = external && (type === 'minio' ? given.bucket : undefined);
+      const database = binding.database ?? registered ?? defaultDatabase(type, { ...record, service: record.service });
+      const asRegistered =
+        external !== undefined && given.database !== undefined && binding.database === given.database;
+      if (openers[type] && !asRegistered) {
+        return { database, username: usernameOf(record, workloadIdOf(service)), shared: {} };
+      }
+      const own = database === undefined ? {} : type === 'minio' ? { bucket: database } : { database };
+      return { database, username: undefined, shared: { ...given, ...own } };
+    },
+
+    /** Makes what the plan says, with this password. @throws BindingError */
+    async make(
+      record: BindingRecord,
+      binding: FunctionBinding,
+      service: Stored<ServiceResource>,
+      { database, username }: Plan,
+      password: string,
+    ): Promise<void> {
+      const serviceId = workloadIdOf(service);
+      await within(service, (await readCredentials(kube, service)) ?? {}, async (server) => {
+        const here = record.serviceId === serviceId;
+        if (here && (record.username !== (username ?? null) || record.database !== database))
+          await expel(record, server);
+        if (username === undefined || database === undefined) {
+          await recordMade(pool, record.id, { serviceId, username: undefined, database: undefined });
+          return;
+        }
+        const owner = await hold(record, serviceId, database, binding.database !== undefined, server);
+        await recordMade(pool, record.id, { serviceId, username, database });
+        if (owner) await server.make(database);
+        await server.admit({ username, password, database, owner });
+      });
+    },
+
+    /** Takes away what was made for a binding; its database only when that is asked for, and is its own. @throws BindingError */
+    async remove(record: BindingRecord, service: Stored<ServiceResource>, dropDatabase: boolean): Promise<void> {
+      const { database } = record;
+      await within(service, (await readCredentials(kube, service)) ?? {}, async (server) => {
+        await expel(record, server);
+        if (!dropDatabase || database === null) return;
+        const serviceId = workloadIdOf(service);
+        const holder = await findDatabase(pool, serviceId, database);
+        if (holder?.workloadId !== record.workloadId) return;
+        await server.drop(database);
+        await forgetDatabase(pool, serviceId, database);
+      });
+    },
+  };
+}
+
+/** Where workloads reach a service. */
+export function addressOf({ metadata, spec, status }: Stored<ServiceResource>): { host: string; port: number } {
+  return {
+    host: status?.host ?? spec.external?.host ?? `${metadata.name}.${metadata.namespace}.svc`,
+    port: status?.port ?? spec.external?.port ?? defaultPorts[spec.type],
+  };
+}
+
+/** MySQL's users have at most 32 characters; nobody else's has this digest, whatever is deleted and made anew. */
+function usernameOf({ name, workloadId }: BindingRecord, serviceId: Id): string {
+  const digest = createHash('sha256').update(`${workloadId} ${serviceId}`).digest('hex').slice(0, 12);
+  return `${name.slice(0, 19)}_${digest}`;
+}
+
+function databaseTaken(database: string, holder: string | null | undefined): string {
+  const whose = holder === undefined || holder === null ? 'another function' : `the function "${holder}"`;
+  return `The database "${database}" was made for ${whose}; bind with another --database.`;
+}
