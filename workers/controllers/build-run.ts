@@ -14,6 +14,7 @@ import { applyObject, deleteChild, ensureChild, refOf } from '../../runtime/kube
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { z } from 'zod';
 import { apiServerAddresses } from './api-servers.ts';
+import { tellingLine } from './last-line.ts';
 
 /** Of a failed step's log, this much is told: the rest is in the log. */
 const reasonMaxLines = 8;
@@ -86,16 +87,18 @@ export function resultOf(pods: readonly Stored<Pod>[]): Partial<BuildStatus> | u
   return undefined;
 }
 
-/** Why a step of the build failed, with the last lines that it printed; undefined when no step has. */
+/** Why a step of the build failed, in its first line, and the last lines that it printed; undefined when no step has. */
 export function failureOf(pods: readonly Stored<Pod>[]): string | undefined {
   for (const pod of pods) {
     for (const name of [buildSteps.clone, buildSteps.build]) {
       const ended = stepOf(pod, name)?.state?.terminated;
       if (!ended || ended.exitCode === 0) continue;
       if (ended.reason === 'OOMKilled') return `The step "${name}" used more memory than its limit.`;
-      const lines = (ended.message ?? '').trimEnd().split('\n').slice(-reasonMaxLines).join('\n');
+      const lines = (ended.message ?? '').trim().split('\n').slice(-reasonMaxLines);
       const what = name === buildSteps.clone ? 'The source could not be fetched' : 'The image could not be built';
-      return `${what}: ${lines || `the step ended with ${ended.exitCode}`}`.slice(0, reasonMax);
+      const why = tellingLine(lines.join('\n')) || `the step ended with ${ended.exitCode}`;
+      const log = lines.length > 1 ? `\nThe last lines of its log:\n${lines.join('\n')}` : '';
+      return `${what}: ${why}${log}`.slice(0, reasonMax);
     }
   }
   return undefined;

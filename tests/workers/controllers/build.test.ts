@@ -1,10 +1,12 @@
 import t from 'tap';
 import type { BatchJob } from '../../../infra/manifests/batch.ts';
 import type { KubeObject, Stored } from '../../../runtime/contracts/kubernetes.ts';
+import type { Pod } from '../../../runtime/contracts/pod.ts';
 import type { Build } from '../../../runtime/contracts/resources/build.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { managedLabels, podLabels } from '../../../runtime/domain/labels.ts';
 import { ownerReference } from '../../../runtime/kube/claims.ts';
+import { failureOf } from '../../../workers/controllers/build-run.ts';
 import { buildController } from '../../../workers/controllers/build.ts';
 import { fakeClock } from '../../support/clock.ts';
 import { environmentNamespaceObject } from '../../support/cluster.ts';
@@ -248,4 +250,23 @@ t.test('in the namespace of builds the job is made, with credentials for its fir
   await reconcile();
   t.match(build()?.status, { phase: 'succeeded', ...made, commitMessage: 'Say one', commitAuthor: 'Kim' });
   t.same(copies(), [], 'the copy of the credentials is gone');
+});
+
+t.test('a step that fails is told of in one line, and then by the end of its log', (t) => {
+  const failed = (name: string, terminated: object) => {
+    const status = { initContainerStatuses: [{ name, restartCount: 0, state: { terminated } }] };
+    return failureOf([{ metadata: { name: 'api-7', namespace }, status } as unknown as Stored<Pod>]);
+  };
+  t.equal(
+    failed('clone', { exitCode: 1, message: 'fetching 1234567 of http://git.test/api.git\nno such commit\n' }),
+    'The source could not be fetched: no such commit\nThe last lines of its log:\nfetching 1234567 of http://git.test/api.git\nno such commit',
+  );
+  t.equal(
+    failed('build', { exitCode: 2, message: 'no script "start"\n' }),
+    'The image could not be built: no script "start"',
+  );
+  t.equal(failed('build', { exitCode: 137 }), 'The image could not be built: the step ended with 137');
+  t.equal(failed('build', { exitCode: 137, reason: 'OOMKilled' }), 'The step "build" used more memory than its limit.');
+  t.equal(failed('clone', { exitCode: 0, message: 'fine' }), undefined);
+  t.end();
 });
