@@ -46,6 +46,7 @@ import { createPasswords } from './sessions/password.ts';
 import { createUsageRoutes } from './usage/handler.ts';
 import { createUserRoutes } from './users/handler.ts';
 import { createVolumeRoutes } from './volumes/handler.ts';
+import { createAnnouncements } from './webhooks/announcements.ts';
 import { createDeploymentEnds, deploymentEndsChannel } from './webhooks/ends.ts';
 import { createWebhookRoutes } from './webhooks/handler.ts';
 import { createRateLimit } from './webhooks/rate-limit.ts';
@@ -93,6 +94,8 @@ await runProcess({
     const tokens = createTokenStore({ kube, keyRing, log });
     const verify = createVerifyWebhook({ pool, tokens, clock });
     const ends = createDeploymentEnds({ pool, clock });
+    const announcements = createAnnouncements({ pool, log });
+    lifecycle.add({ name: 'announcements', stop: () => announcements.done() });
     const gateRecords = {
       pool,
       resolveEnvironment: (project: string, environment?: string) => resolveEnvironment(kube, project, environment),
@@ -119,7 +122,7 @@ await runProcess({
         ...createMemberRoutes({ pool }),
         ...createAppRoutes({ kube, pool, clock, baseUrl }),
         ...createWebhookRoutes({
-          ...{ kube, pool, tokens, verify, ends, registry, baseUrl },
+          ...{ kube, pool, tokens, verify, ends, announcements, registry, baseUrl },
           verifySecretUrl: createVerifySecretUrl({ pool }),
           limit: createRateLimit({ clock, rate: config.webhookRate }),
         }),

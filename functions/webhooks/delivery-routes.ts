@@ -1,4 +1,3 @@
-import type { Pool } from 'pg';
 import { z } from 'zod';
 import type { DeliveryItem, DeliveryView } from '../../runtime/contracts/api/webhooks.ts';
 import { newId, type Id } from '../../runtime/domain/ids.ts';
@@ -20,11 +19,10 @@ import { decide, type Decision } from './decide.ts';
 import { checkEnabled } from './enabled.ts';
 import type { Notice } from './notice.ts';
 import { getDeliverySchema, listDeliveriesSchema, redeliverSchema, testWebhookSchema } from './schema.ts';
-import { deliveryOf, settle, targetOf, type Incoming } from './settle.ts';
+import { deliveryOf, settle, type SettleDependencies, targetOf, type Incoming } from './settle.ts';
 
-export interface DeliveryDependencies {
+export interface DeliveryDependencies extends SettleDependencies {
   kube: KubeClient;
-  pool: Pool;
 }
 
 const tag = 'webhooks';
@@ -54,7 +52,7 @@ function toView(delivery: FullDelivery): DeliveryView {
 }
 
 /** The delivery log of an app's webhook, and what people do with it. */
-export function createDeliveryRoutes({ kube, pool }: DeliveryDependencies): Route[] {
+export function createDeliveryRoutes({ kube, pool, announcements }: DeliveryDependencies): Route[] {
   const find = async (workloadId: Id, id: string): Promise<FullDelivery> => {
     const found = z.uuid().safeParse(id).success ? await getDelivery(pool, workloadId, id) : undefined;
     if (found) return found;
@@ -121,7 +119,7 @@ export function createDeliveryRoutes({ kube, pool }: DeliveryDependencies): Rout
           redeliveryOf: old.id,
         };
         // Stored by `settle`, in the form of its own time.
-        const { delivery, verdict } = await settle(pool, incoming, () => old.notice as Notice);
+        const { delivery, verdict } = await settle({ pool, announcements }, incoming, () => old.notice as Notice);
         request.log.info({ ...at, redeliveryOf: old.id, delivery, verdict, actor }, 'webhook redelivered');
         return { status: 200, body: toView(await find(receiver.workloadId, delivery)) };
       },

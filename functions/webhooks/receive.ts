@@ -1,4 +1,3 @@
-import type { Pool } from 'pg';
 import type { Logger } from 'pino';
 import { Counter, type Registry } from 'prom-client';
 import { Problem } from '../../runtime/domain/problem.ts';
@@ -11,12 +10,11 @@ import type { RateLimit } from './rate-limit.ts';
 import { deploymentReply } from './reply.ts';
 import { deployWebhookSchema, secretUrlSchema } from './schema.ts';
 import { secretUrlSenders, senderOf } from './senders/all.ts';
-import { settle, type Settled } from './settle.ts';
+import { settle, type SettleDependencies, type Settled } from './settle.ts';
 import { header, type Headers } from './signatures.ts';
 import { areNames, type ProvenWebhook, type VerifySecretUrl, type VerifyWebhook } from './verify.ts';
 
-export interface ReceiveDependencies {
-  pool: Pool;
+export interface ReceiveDependencies extends SettleDependencies {
   verify: VerifyWebhook;
   verifySecretUrl: VerifySecretUrl;
   limit: RateLimit;
@@ -45,7 +43,7 @@ interface Received {
 
 /** The URLs that senders call (spec.md §4.3): with a proof of the token, or with a secret in the URL itself. */
 export function createReceiveRoutes(dependencies: ReceiveDependencies): Route[] {
-  const { pool, verify, verifySecretUrl, limit, ends, registry, baseUrl } = dependencies;
+  const { pool, announcements, verify, verifySecretUrl, limit, ends, registry, baseUrl } = dependencies;
   const requests = new Counter({
     name: 'webhook_requests_total',
     help: 'Requests to deploy webhooks, by sender and by what became of them.',
@@ -102,7 +100,7 @@ export function createReceiveRoutes(dependencies: ReceiveDependencies): Route[] 
     };
     let settled: Settled;
     try {
-      settled = await settle(pool, incoming, () => {
+      settled = await settle({ pool, announcements }, incoming, () => {
         if (unreadable !== undefined) throw unreadable;
         return cleanNotice(form.read(), secrets);
       });

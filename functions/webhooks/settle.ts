@@ -5,6 +5,7 @@ import { Problem } from '../../runtime/domain/problem.ts';
 import type { Acceptance } from '../../runtime/records/deployments.ts';
 import { acceptDelivery, insertDelivery, type NewDelivery } from '../../runtime/records/webhook-deliveries.ts';
 import type { Receiver, Webhook, WebhookProof } from '../../runtime/records/webhooks.ts';
+import type { Announcements } from './announcements.ts';
 import { decide, type Decision, type Target } from './decide.ts';
 import type { Notice } from './notice.ts';
 
@@ -23,6 +24,12 @@ export interface Incoming {
   actor?: string | undefined;
   body: string;
   bodyBytes: number;
+}
+
+/** What settling takes. */
+export interface SettleDependencies {
+  pool: Pool;
+  announcements: Pick<Announcements, 'add'>;
 }
 
 /** What became of it. */
@@ -53,14 +60,18 @@ export function deliveryOf(incoming: Incoming): Omit<NewDelivery, 'verdict' | 's
  * Does what a notice asks for, and records the delivery with it. A refusal that is the request's own fault is recorded, too.
  * @throws Problem as `decide` and `acceptDeployment` do, and `invalid_webhook_token` when the proof counts no more
  */
-export async function settle(pool: Pool, incoming: Incoming, read: () => Notice): Promise<Settled> {
+export async function settle(
+  dependencies: SettleDependencies,
+  incoming: Incoming,
+  read: () => Notice,
+): Promise<Settled> {
   let notice: Notice | undefined;
   try {
     notice = read();
-    return await carryOut(pool, incoming, notice, decide(notice, targetOf(incoming)));
+    return await carryOut(dependencies, incoming, notice, decide(notice, targetOf(incoming)));
   } catch (error) {
     if (error instanceof Problem && error.status < 500 && error.code !== 'invalid_webhook_token') {
-      await insertDelivery(pool, {
+      await insertDelivery(dependencies.pool, {
         ...deliveryOf(incoming),
         ...{ notice, verdict: 'refused', status: error.status, code: error.code, reason: error.message },
       });
@@ -69,7 +80,12 @@ export async function settle(pool: Pool, incoming: Incoming, read: () => Notice)
   }
 }
 
-async function carryOut(pool: Pool, incoming: Incoming, notice: Notice, decision: Decision): Promise<Settled> {
+async function carryOut(
+  { pool, announcements }: SettleDependencies,
+  incoming: Incoming,
+  notice: Notice,
+  decision: Decision,
+): Promise<Settled> {
   const log = { ...deliveryOf(incoming), notice };
   if (decision.verdict === 'ignore') {
     const { reason } = decision;
@@ -81,6 +97,8 @@ async function carryOut(pool: Pool, incoming: Incoming, notice: Notice, decision
   const { receiver, proof, actor, deliveryId } = incoming;
   const common = { workloadId: receiver.workloadId, trigger: 'webhook', actor, proof } as const;
   const asked = { ...common, dedupKey: dedupKey(deliveryId), ...what };
-  const deployment = await acceptDelivery(pool, { ...log, reason }, asked, verdict === 'skip');
+  const accepted = await acceptDelivery(pool, { ...log, reason }, asked, verdict === 'skip');
+  const { superseded, ...deployment } = accepted;
+  if (deployment.verdict === 'accepted') announcements.add(superseded);
   return { verdict: deployment.verdict, deployment, reason, delivery: deployment.delivery };
 }

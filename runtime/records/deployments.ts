@@ -113,7 +113,7 @@ export interface Acceptance {
   created: boolean;
 }
 
-/** A refusal of `accept_deployment`, by its message (migration 0013). */
+/** A refusal of `accept_deployment`, by its message (migrations 0013 and 0018). */
 const refusals: Readonly<Record<string, () => Problem>> = {
   not_ready: () => new Problem('not_ready', 'The app is still being set up; try again in a few seconds.'),
   not_found: () => new Problem('not_found', 'The app was deleted.'),
@@ -132,7 +132,22 @@ export function acceptanceArguments(request: NewDeployment | SkippedDeployment, 
   return [workloadId, JSON.stringify(given)];
 }
 
-/** Runs a statement with a call of `accept_deployment`. @throws Problem as {@link acceptDeployment} does */
+/** An acceptance, and the deployments that it superseded: to be told by {@link announce}. */
+export type Unannounced<T extends Acceptance = Acceptance> = T & { superseded: Id[] };
+
+/**
+ * Tells whoever waits for work or for the end of one of these deployments: at the commit, where the caller has a
+ * transaction. Hints only; who misses them looks by himself before long.
+ */
+export async function announce(database: Database, superseded: readonly Id[]): Promise<void> {
+  await database.query({
+    name: 'announce-acceptance',
+    text: `SELECT pg_notify('work', '') UNION ALL SELECT pg_notify('deployment_ends', id) FROM unnest($1::text[]) AS id`,
+    values: [superseded],
+  });
+}
+
+/** Runs a statement with a call of `accept_deployment`, which is to be announced. @throws Problem as {@link acceptDeployment} does */
 export async function runAcceptance<T extends pg.QueryResultRow>(
   database: Database,
   statement: pg.QueryConfig<unknown[]>,
@@ -147,12 +162,18 @@ export async function runAcceptance<T extends pg.QueryResultRow>(
   }
 }
 
-function take(database: Database, request: NewDeployment | SkippedDeployment, skipped: boolean): Promise<Acceptance> {
-  return runAcceptance<Acceptance>(database, {
+async function take(
+  database: Database,
+  request: NewDeployment | SkippedDeployment,
+  skipped: boolean,
+): Promise<Acceptance> {
+  const { superseded, ...acceptance } = await runAcceptance<Unannounced>(database, {
     name: 'accept-deployment',
     text: 'SELECT * FROM accept_deployment($1, $2)',
     values: acceptanceArguments(request, skipped),
   });
+  if (acceptance.created && !skipped) await announce(database, superseded);
+  return acceptance;
 }
 
 /**

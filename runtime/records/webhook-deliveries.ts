@@ -6,6 +6,7 @@ import {
   type Acceptance,
   type NewDeployment,
   type SkippedDeployment,
+  type Unannounced,
 } from './deployments.ts';
 
 /** One request to a webhook whose sender proved the token, or what a person repeated or tried of it. */
@@ -82,16 +83,17 @@ export interface AcceptedDelivery extends Acceptance {
 
 /**
  * Accepts the deployment that a delivery asks for, or records that it was skipped, and the delivery with it: in one
- * statement, so that neither exists without the other. @throws Problem as `acceptDeployment` does; nothing is written then
+ * statement, so that neither exists without the other. It is the caller who announces what was accepted, if he can do so
+ * later: nobody is to wait for that. @throws Problem as `acceptDeployment` does; nothing is written then
  */
 export async function acceptDelivery(
   database: Database,
   delivery: Omit<NewDelivery, 'verdict' | 'status'>,
   deployment: NewDeployment | SkippedDeployment,
   skipped: boolean,
-): Promise<AcceptedDelivery> {
+): Promise<Unannounced<AcceptedDelivery>> {
   const id = newId();
-  const accepted = await runAcceptance<Omit<AcceptedDelivery, 'delivery'>>(database, {
+  const accepted = await runAcceptance<Omit<Unannounced<AcceptedDelivery>, 'delivery'>>(database, {
     name: 'accept-webhook-delivery',
     text: `WITH accepted AS (
         SELECT *, CASE WHEN NOT created THEN 'duplicate' WHEN state = 'skipped' THEN 'skipped' ELSE 'accepted' END AS verdict

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { Registry } from 'prom-client';
+import { createAnnouncements, type Announcements } from '../../functions/webhooks/announcements.ts';
 import type { WebhookDependencies } from '../../functions/webhooks/handler.ts';
 import { createDeploymentEnds } from '../../functions/webhooks/ends.ts';
 import { createRateLimit, type WebhookRate } from '../../functions/webhooks/rate-limit.ts';
@@ -7,6 +8,7 @@ import type { TokenStore } from '../../functions/webhooks/token-store.ts';
 import { createVerifySecretUrl, createVerifyWebhook } from '../../functions/webhooks/verify.ts';
 import { systemClock, type Clock } from '../../runtime/domain/clock.ts';
 import type { FakeKube } from './fake-kube.ts';
+import { silentLog } from './log.ts';
 
 /** What the webhooks' routes need, as console-api puts it together. */
 export function webhookParts({
@@ -23,13 +25,14 @@ export function webhookParts({
   clock?: Clock;
   registry?: Registry;
   rate?: WebhookRate;
-}): WebhookDependencies & { ends: ReturnType<typeof createDeploymentEnds> } {
+}): WebhookDependencies & { ends: ReturnType<typeof createDeploymentEnds>; announcements: Announcements } {
   return {
     ...{ kube, pool, tokens, registry },
     verify: createVerifyWebhook({ pool, tokens, clock }),
     verifySecretUrl: createVerifySecretUrl({ pool }),
     limit: createRateLimit({ clock, rate }),
     ends: createDeploymentEnds({ pool, clock }),
+    announcements: createAnnouncements({ pool, log: silentLog }),
     baseUrl: 'http://console.test',
   };
 }

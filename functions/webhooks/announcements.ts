@@ -1,0 +1,37 @@
+import type { Pool } from 'pg';
+import type { Logger } from 'pino';
+import type { Id } from '../../runtime/domain/ids.ts';
+import { announce } from '../../runtime/records/deployments.ts';
+
+/** Tells of what was accepted, soon after its commit; nobody who sent it waits for that (decision 0015). */
+export interface Announcements {
+  /** A deployment was accepted and superseded these. */
+  add(superseded: readonly Id[]): void;
+  /** Resolves once everything is told that was added. */
+  done(): Promise<void>;
+}
+
+/** One statement tells of all that came while the one before was under way. One that fails is logged and forgotten. */
+export function createAnnouncements({ pool, log }: { pool: Pool; log: Logger }): Announcements {
+  let untold: Id[] | undefined;
+  let telling: Promise<void> | undefined;
+
+  const tell = async () => {
+    while (untold) {
+      const superseded = untold;
+      untold = undefined;
+      await announce(pool, superseded).catch((error: unknown) =>
+        log.warn({ err: error }, 'acceptances were not announced; they are found a second later'),
+      );
+    }
+    telling = undefined;
+  };
+
+  return {
+    add(superseded) {
+      untold = [...(untold ?? []), ...superseded];
+      telling ??= tell();
+    },
+    done: () => telling ?? Promise.resolve(),
+  };
+}
