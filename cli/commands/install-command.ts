@@ -17,7 +17,10 @@ const flags = {
     'proxy before the ingress whose X-Forwarded-For counts; trustedIPs of the entry point must name it, too',
   ),
   scrape: toggle("have a Prometheus operator collect the gate's metrics (makes a PodMonitor)"),
-  registry: text('<registry>', 'where the images are: <registry>/svc/<name>:<version>'),
+  registry: text(
+    '<registry>',
+    'where the images are: <registry>/svc/<name>:<version> (default: an installation keeps its images)',
+  ),
   imagePlatform: text('<image>', "image of the platform's processes"),
   imageFunctionNode: text('<image>', 'image of the Node runtime of functions'),
   imageFunctionPython: text(

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { readAdminPassword } from '../../infra/install/secrets.ts';
 import { InstallError } from '../../infra/install/install-error.ts';
+import { installedImages, type NeededImages } from '../../infra/install/kept-settings.ts';
 import { installManifests, installPlatform } from '../../infra/install/install.ts';
 import { platformConfigOf } from '../../infra/manifests/platform/installation.ts';
 import { systemSecrets } from '../../infra/manifests/platform/secrets.ts';
@@ -32,8 +33,8 @@ const routeSeconds = 30;
 
 /** `svc install`, apart from its flags: it brings the Kubernetes client along, which other commands need not load. */
 export async function install(context: Context, flags: InstallFlags): Promise<void> {
-  const settings = settingsOf(flags, context.version);
   if (flags.dryRun) {
+    const settings = settingsOf(flags, context.version);
     if (settings.ingressAddress === undefined) {
       context.say(
         'warning: without --ingress-address these manifests leave gates of apps "applying": no cluster is asked',
@@ -42,9 +43,16 @@ export async function install(context: Context, flags: InstallFlags): Promise<vo
     printManifests(context, settings, flags.output);
     return;
   }
+  // Whatever is wrong with the flags is said before the cluster is asked.
+  const undecided = 'undecided:1';
+  settingsOf(flags, context.version, {
+    ...{ platform: undecided, functionNode: undecided, postgres: undecided, redis: undecided },
+  });
   const kube = createKubeClient(loadKubeConfig(kubeconfigOf(context, flags)));
   try {
     const { clock } = context;
+    const installed = flags.registry === undefined ? await installedImages(kube) : {};
+    const settings = settingsOf(flags, context.version, installed);
     const timeoutMs = (flags.timeout ?? defaultSeconds) * 1000;
     const report = await installPlatform(settings, { kube, clock, timeoutMs, log: context.say });
     const console = publicUrl(settings, consoleHost(settings));
@@ -114,7 +122,7 @@ function kubeconfigOf({ env }: Context, flags: InstallFlags): string {
   throw usageFailure(`There is no kubeconfig at ${path}.`, 'give --kubeconfig or set KUBECONFIG');
 }
 
-function settingsOf(flags: InstallFlags, version: string): PlatformSettings {
+function settingsOf(flags: InstallFlags, version: string, installed: Partial<NeededImages> = {}): PlatformSettings {
   const { publicPort } = flags;
   const ingressAddress = ingressAddressOf(flags);
   try {
@@ -133,7 +141,7 @@ function settingsOf(flags: InstallFlags, version: string): PlatformSettings {
         ...registriesOf(flags),
       },
       scrape: flags.scrape,
-      images: imagesOf(flags, version),
+      images: imagesOf(flags, version, installed),
       adminEmail: flags.adminEmail ?? 'admin@svc.local',
       failpoints: flags.failpoints,
     };
@@ -166,8 +174,10 @@ function networksOf(flag: string, typed: readonly string[]): string[] {
   return [...new Set(networks)];
 }
 
-function imagesOf(flags: InstallFlags, version: string): PlatformImages {
-  const image = (name: string, given: string | undefined): string => {
+/** Those that are given, those of the registry that is given, or those that the installation has. */
+function imagesOf(flags: InstallFlags, version: string, installed: Partial<NeededImages>): PlatformImages {
+  const image = (name: string, given: string | undefined, kept: string | undefined): string => {
+    if (given === undefined && flags.registry === undefined && kept !== undefined) return kept;
     // Nothing is published under a name of ours, so a default would pull whatever somebody else put there.
     if (given === undefined && flags.registry === undefined) {
       throw usageFailure(
@@ -181,11 +191,11 @@ function imagesOf(flags: InstallFlags, version: string): PlatformImages {
   const mysql = flags.imageMysql ?? (flags.registry && `${flags.registry}/svc/mariadb:${version}`);
   const minio = flags.imageMinio ?? (flags.registry && `${flags.registry}/svc/minio:${version}`);
   return {
-    platform: image('platform', flags.imagePlatform),
-    functionNode: image('function-node', flags.imageFunctionNode),
+    platform: image('platform', flags.imagePlatform, installed.platform),
+    functionNode: image('function-node', flags.imageFunctionNode, installed.functionNode),
     ...(python !== undefined && { functionPython: checkImage(python, 'image-function-python') }),
-    postgres: image('postgres', flags.imagePostgres),
-    redis: image('redis', flags.imageRedis),
+    postgres: image('postgres', flags.imagePostgres, installed.postgres),
+    redis: image('redis', flags.imageRedis, installed.redis),
     ...(mysql !== undefined && { mysql: checkImage(mysql, 'image-mysql') }),
     ...(minio !== undefined && { minio: checkImage(minio, 'image-minio') }),
   };
@@ -204,10 +214,12 @@ function buildsOf(flags: InstallFlags, version: string): Pick<PlatformSettings['
   const image = flags.imageBuilder ?? ours('builder');
   const target = flags.buildRegistry ?? (registry && `${registry}/builds`);
   if (image === undefined || target === undefined) {
-    if (image === undefined && target === undefined) return {};
+    const alone =
+      flags.buildsAtOnce ?? pushAddress ?? flags.gitNetwork[0] ?? flags.imageBuildNode ?? flags.imageBuildPython;
+    if (image === undefined && target === undefined && alone === undefined) return {};
     throw usageFailure(
       'Builds need an image and a registry.',
-      'give --image-builder and --build-registry, or --registry',
+      'give --image-builder and --build-registry, or --registry; of an installation that builds, svc platform config set changes --builds-at-once and --git-network',
     );
   }
   const node = flags.imageBuildNode ?? flags.imageFunctionNode ?? ours('function-node');

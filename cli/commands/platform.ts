@@ -11,7 +11,7 @@ import { statusCommand } from './status.ts';
 const path = '/platform/config';
 
 function shown(config: PlatformConfigView): Shown {
-  const { defaultLimits: limits } = config;
+  const { defaultLimits: limits, builds, packageRegistries = {} } = config;
   const listed = (networks: readonly string[]) => (networks.length === 0 ? 'none' : networks.join(', '));
   const table = fields([
     ['Apps domain', config.appsDomain],
@@ -28,6 +28,14 @@ function shown(config: PlatformConfigView): Shown {
     ['Default storage', limits.storage],
     ['Default pods', limits.pods],
     ['Default memory of a container', limits.containerMemory],
+    ...Object.entries(config.runtimeImages ?? {}).map(([name, image]) => [`Runtime ${name}`, image] as const),
+    ...Object.entries(config.serviceImages ?? {}).map(([name, image]) => [`Service ${name}`, image] as const),
+    ['npm registry', packageRegistries.npm ?? 'public'],
+    ['PyPI index', packageRegistries.pypi ?? 'public'],
+    ['Builds at once', builds?.atOnce ?? 'none: svc install --image-builder --build-registry'],
+    ['Builder', builds?.image],
+    ['Build registry', builds && [builds.registry, builds.pushAddress].filter(Boolean).join(', by ')],
+    ['Git networks', builds && listed(builds.gitNetworks)],
     ['Last change', config.status],
     ['Message', config.message],
   ]);
@@ -52,6 +60,13 @@ const limitFlags = {
   containerMemory: text('<size>', 'memory of a container that sets no limit itself, such as 512Mi'),
 };
 
+const imageFlags = {
+  imagePostgres: text('<image>', 'image of services of the type postgres'),
+  imageMysql: text('<image>', 'image of those of the type mysql'),
+  imageRedis: text('<image>', 'image of those of the type redis'),
+  imageMinio: text('<image>', 'image of those of the type minio'),
+};
+
 const settingFlags = {
   profile: choice([...platformProfiles, 'default'], 'how large the installation is'),
   trustedProxy: texts(
@@ -69,22 +84,41 @@ const settingFlags = {
     'private network to which notifications may be sent; best one in which nothing of the cluster is',
   ),
   notificationNetworks: unless('send notifications to the internet only'),
+  npmRegistry: text('<url>', 'registry of the dependencies of Node functions'),
+  pypiIndex: text('<url>', 'index of the dependencies of Python functions'),
+  buildsAtOnce: text('<n>', 'builds that go on at once'),
+  gitNetwork: texts('<network>', 'private network that git servers may be in'),
+  gitNetworks: unless('build from git servers in the internet only'),
+  ...imageFlags,
   ...limitFlags,
 };
 
 /** The body of the change: what was typed; a list replaces what was there, and `default` takes a value back. */
 function changeOf(flags: FlagValues<typeof settingFlags>): Record<string, unknown> {
   const value = (given: string) => (given === 'default' ? null : given);
+  const number = (flag: string, given: string) => (given === 'default' ? null : numberOf(flag, given));
+  const part = (name: string, parts: Record<string, string | undefined>) => {
+    const given = Object.entries(parts).flatMap(([key, typed]) => (typed === undefined ? [] : [[key, value(typed)]]));
+    return given.length > 0 && { [name]: Object.fromEntries(given) };
+  };
+  const { imagePostgres: postgres, imageMysql: mysql, imageRedis: redis, imageMinio: minio } = flags;
+  const builds = {
+    ...(flags.buildsAtOnce !== undefined && { atOnce: number('--builds-at-once', flags.buildsAtOnce) }),
+    ...list('gitNetworks', flags.gitNetwork, !flags.gitNetworks),
+  };
   const limits = (Object.keys(limitFlags) as (keyof typeof limitFlags)[]).flatMap((key) => {
     const given = flags[key];
     if (given === undefined) return [];
-    return [[key, key === 'pods' && given !== 'default' ? numberOf(given) : value(given)]];
+    return [[key, key === 'pods' ? number('--pods', given) : value(given)]];
   });
   return {
     ...(flags.profile !== undefined && { profile: value(flags.profile) }),
     ...list('trustedProxies', flags.trustedProxy, !flags.trustedProxies),
     ...list('allowPrivateNetworks', flags.allowPrivateNetwork, !flags.privateNetworks),
     ...list('notificationNetworks', flags.notificationNetwork, !flags.notificationNetworks),
+    ...part('serviceImages', { postgres, mysql, redis, minio }),
+    ...part('packageRegistries', { npm: flags.npmRegistry, pypi: flags.pypiIndex }),
+    ...(Object.keys(builds).length > 0 && { builds }),
     ...(limits.length > 0 && { defaultLimits: Object.fromEntries(limits) }),
   };
 }
@@ -94,9 +128,9 @@ function list(name: string, given: readonly string[], none: boolean): Record<str
   return given.length > 0 || none ? { [name]: given } : {};
 }
 
-function numberOf(text: string): number {
+function numberOf(flag: string, text: string): number {
   if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw usageFailure(`--pods takes a whole number or "default"; not "${text}".`);
+  throw usageFailure(`${flag} takes a whole number or "default"; not "${text}".`);
 }
 
 const set = command({
@@ -108,6 +142,7 @@ const set = command({
     'svc platform config set --trusted-proxy 192.0.2.10 --trusted-proxy 198.51.100.0/24',
     'svc platform config set --allow-private-network 10.20.0.0/16',
     'svc platform config set --notification-network 10.20.7.0/24',
+    'svc platform config set --builds-at-once 4 --git-network 10.20.8.0/24 --pypi-index default',
   ],
   async run({ context, flags }) {
     const body = changeOf(flags);

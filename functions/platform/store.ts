@@ -5,6 +5,8 @@ import {
   settingsInForce,
 } from '../../runtime/contracts/resources/platform-config-check.ts';
 import type { PlatformConfig, PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
+import { checkImage } from '../../runtime/domain/image.ts';
+import { parseNetwork } from '../../runtime/domain/network.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { readSettings, type StoredSettings } from '../../runtime/host/platform-config.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
@@ -39,10 +41,42 @@ export async function changeSettings(
   }
 }
 
-/** What is named is set, and null goes back to the default. */
-function changed(settings: PlatformConfigSpec, { defaultLimits, ...others }: PlatformConfigUpdate): object {
-  const limits = defaultLimits && withoutNulls({ ...settings.defaultLimits, ...defaultLimits });
-  return withoutNulls({ ...settings, ...others, ...(defaultLimits !== undefined && { defaultLimits: limits }) });
+/** Settings that have parts of their own, each of which is set or taken back. */
+const composed = ['defaultLimits', 'serviceImages', 'packageRegistries', 'builds'] as const;
+
+/**
+ * What is named is set, and null goes back to the default.
+ * @throws Problem `invalid_value` for what only `svc install` can give, and for what is no image or network
+ */
+function changed(settings: PlatformConfigSpec, change: PlatformConfigUpdate): object {
+  if (change.builds && !settings.builds) {
+    throw invalid(
+      'builds',
+      'The installation builds nothing; give it a builder first: svc install --image-builder --build-registry.',
+    );
+  }
+  for (const [type, image] of Object.entries(change.serviceImages ?? {})) {
+    if (typeof image === 'string') checkImage(image, `serviceImages.${type}`);
+  }
+  const parts = composed.flatMap((name) => {
+    const given = name === 'builds' ? checkedBuilds(change.builds) : change[name];
+    return given === undefined ? [] : [[name, given && withoutNulls({ ...settings[name], ...given })]];
+  });
+  return withoutNulls({ ...settings, ...change, ...Object.fromEntries(parts) });
+}
+
+function checkedBuilds(builds: PlatformConfigUpdate['builds']): PlatformConfigUpdate['builds'] {
+  if (!builds?.gitNetworks) return builds;
+  const gitNetworks = builds.gitNetworks.map((text, at) => {
+    const parsed = parseNetwork(text);
+    if ('fault' in parsed) throw invalid(`builds.gitNetworks.${at}`, parsed.fault);
+    return parsed.network;
+  });
+  return { ...builds, gitNetworks: [...new Set(gitNetworks)] };
+}
+
+function invalid(field: string, message: string): Problem {
+  return new Problem('invalid_value', message, { details: { field } });
 }
 
 function withoutNulls(fields: object): object {

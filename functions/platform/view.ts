@@ -1,7 +1,9 @@
 import type { PlatformConfigView } from '../../runtime/contracts/api/platform.ts';
 import {
   acceptedCondition,
+  defaultBuildsAtOnce,
   defaultProfile,
+  type BuildSettings,
   type PlatformConfig,
   type PlatformConfigSpec,
 } from '../../runtime/contracts/resources/platform-config.ts';
@@ -12,7 +14,7 @@ import { findCondition } from '../../runtime/kube/conditions.ts';
 export function platformConfigToView(config: PlatformConfig, settings: PlatformConfigSpec): PlatformConfigView {
   const { appsDomain, cluster, scheme, publicPort, entryPoints, ingressAddress } = settings;
   const { profile = defaultProfile, trustedProxies = [], allowPrivateNetworks = [] } = settings;
-  const { notificationNetworks = [], defaultLimits } = settings;
+  const { notificationNetworks = [], defaultLimits, runtimeImages, serviceImages, packageRegistries } = settings;
   return {
     appsDomain,
     cluster,
@@ -25,8 +27,16 @@ export function platformConfigToView(config: PlatformConfig, settings: PlatformC
     allowPrivateNetworks,
     notificationNetworks,
     defaultLimits: effectiveLimits(undefined, defaultLimits),
+    runtimeImages,
+    ...(serviceImages && { serviceImages }),
+    ...(packageRegistries && { packageRegistries }),
+    ...(settings.builds && { builds: buildsToView(settings.builds) }),
     ...judgement(config),
   };
+}
+
+function buildsToView({ image, registry, pushAddress, gitNetworks = [], atOnce = defaultBuildsAtOnce }: BuildSettings) {
+  return { image, registry, ...(pushAddress !== undefined && { pushAddress }), gitNetworks, atOnce };
 }
 
 function judgement({ metadata, status }: PlatformConfig): Pick<PlatformConfigView, 'status' | 'message'> {

@@ -15,9 +15,10 @@ import { resourceOf } from '../../runtime/kube/resource-paths.ts';
 import { customResourceDefinitions } from '../crds/custom-resources.ts';
 import { installation, optionalManifests, platformConfigOf } from '../manifests/platform/installation.ts';
 import { systemSecrets, type SecretName } from '../manifests/platform/secrets.ts';
-import { otherSettings, type PlatformSettings } from '../manifests/platform/settings.ts';
+import type { PlatformSettings } from '../manifests/platform/settings.ts';
 import { findIngressAddress } from './ingress-address.ts';
 import { InstallError } from './install-error.ts';
+import { withKept } from './kept-settings.ts';
 import { checkPrerequisites, isKnown } from './prerequisites.ts';
 import { pauseMs, untilEstablished, untilReady, type Waiting } from './readiness.ts';
 import { ensureSecret } from './secrets.ts';
@@ -50,15 +51,14 @@ export async function installPlatform(asked: PlatformSettings, options: InstallO
     report[applied].push(object);
     if (applied !== 'unchanged') log(`${applied} ${object}`);
   };
-  const keep = (live: KubeObject, next: KubeObject) =>
-    next.kind === 'PlatformConfig'
-      ? { ...next, spec: { ...(next.spec as object), ...storedBeside(asked, live) } }
-      : next;
-  const apply = async (object: KubeObject) => note(nameOf(object), await applyOwn(object, keep, waiting));
-
   await checkPrerequisites(kube, asked);
   const live = await kube.get<PlatformConfig>(kinds.PlatformConfig, platformConfigName);
-  const settings = withStored(await withIngress(asked, live, { kube, log }), live);
+  const wanted = await withIngress(asked, live, { kube, log });
+  const settings = withStored(wanted, live);
+  const keep = (live: KubeObject, next: KubeObject) =>
+    next.kind === 'PlatformConfig' ? { ...next, spec: platformConfigOf(withKept(wanted, live)) } : next;
+  const apply = async (object: KubeObject) => note(nameOf(object), await applyOwn(object, keep, waiting));
+
   for (const definition of customResourceDefinitions) await apply(definition);
   await untilEstablished(
     customResourceDefinitions.map(({ metadata }) => metadata.name),
@@ -70,8 +70,8 @@ export async function installPlatform(asked: PlatformSettings, options: InstallO
     note(`Secret ${systemNamespace}/${systemSecrets[secret].name}`, await ensureSecret(kube, secret));
   }
   for (const object of [...access, ...stores, ...platform]) await apply(object);
-  const wanted = new Set(platform.map(nameOf));
-  for (const object of optionalManifests(settings)) if (!wanted.has(nameOf(object))) await removeOwn(object, kube, log);
+  const made = new Set(platform.map(nameOf));
+  for (const object of optionalManifests(settings)) if (!made.has(nameOf(object))) await removeOwn(object, kube, log);
   if (report.created.length + report.updated.length === 0) log('unchanged');
   await untilReady(
     [...stores, ...platform].filter(({ kind }) => /^(Deployment|StatefulSet)$/.test(kind)).map((o) => o.metadata.name),
@@ -101,7 +101,7 @@ async function withIngress(
  * @throws InstallError when they cannot come into force, before anything was changed
  */
 function withStored(asked: PlatformSettings, live: Stored<PlatformConfig> | undefined): PlatformSettings {
-  const settings = { ...asked, others: { ...asked.others, ...storedBeside(asked, live) } };
+  const settings = withKept(asked, live);
   const checked = checkPlatformConfig(platformConfigOf(settings), settingsInForce(live));
   if ('spec' in checked) return settings;
   throw new InstallError(
@@ -110,15 +110,6 @@ function withStored(asked: PlatformSettings, live: Stored<PlatformConfig> | unde
       ? 'To move every host that apps and functions have by default, delete the settings first, and set again what shall stay: `kubectl delete platformconfig platform`.'
       : 'Nothing was changed.',
   );
-}
-
-/** What the installation's settings say where none was asked for: others than `svc install` change them, too. */
-function storedBeside({ others }: PlatformSettings, live: KubeObject | undefined): PlatformSettings['others'] {
-  const stored = newestGoodSettings(live as PlatformConfig | undefined) ?? {};
-  const fields = Object.entries(stored).filter(
-    ([name]) => otherSettings.some((other) => other === name) && !(name in others),
-  );
-  return Object.fromEntries(fields);
 }
 
 /** Takes away what an installation with other settings made. */

@@ -63,3 +63,16 @@ t.test('what cannot be meant is refused before anything is done', async (t) => {
     t.match(await run([...install, ...flags]), { code: 2, stdout: '', stderr }, flags.join(' '));
   }
 });
+
+t.test(
+  'what only builds have is refused without them, and names the command for an installation that has them',
+  async (t) => {
+    const { run } = await world(t);
+    const images = ['platform', 'function-node', 'postgres', 'redis'].flatMap((name) => [
+      `--image-${name}`,
+      'r.test/x:1',
+    ]);
+    const ran = await run(['install', '--apps-domain', 'a.test', '--cluster', 'c', ...images, '--builds-at-once', '4']);
+    t.match(ran, { code: 2, stderr: /need an image and a registry.*svc platform config set/s });
+  },
+);

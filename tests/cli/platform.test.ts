@@ -12,6 +12,10 @@ const settings: PlatformConfigView = {
   allowPrivateNetworks: [],
   notificationNetworks: [],
   defaultLimits: { cpu: '16', memory: '32Gi', storage: '200Gi', pods: 200, containerMemory: '512Mi' },
+  runtimeImages: { node: 'r.example.com/f:1' },
+  serviceImages: { postgres: 'r.example.com/d:1' },
+  packageRegistries: { npm: 'https://npm.example.com' },
+  builds: { image: 'r.example.com/b:1', registry: 'r.example.com/builds', gitNetworks: [], atOnce: 2 },
   status: 'accepted',
 };
 const path = '/api/v1/platform/config';
@@ -24,6 +28,8 @@ t.test('config show tells the settings in force, and why the last change is not'
   t.match(stdout, /Private networks: +none\n/);
   t.match(stdout, /Default memory of a container: +512Mi\n/);
   t.match(stdout, /Last change: +accepted/);
+  t.match(stdout, /Runtime node: +r.example.com\/f:1\nService postgres: +r.example.com\/d:1\n/);
+  t.match(stdout, /npm registry: +https:\/\/npm.example.com\nPyPI index: +public\nBuilds at once: +2\n/);
   t.same(JSON.parse((await run(['platform', 'config', 'show', '-o', 'json'])).stdout), settings);
   const message = 'What was in force stays so; trustedProxies.0: "x" is no address';
   routes[`GET ${path}`] = { body: { ...settings, status: 'refused', message } };
@@ -56,6 +62,14 @@ t.test('config set sends what was named, and waits until it is in force', async 
   });
   t.same(await sent('--notification-network', '10.1.7.0/24'), { notificationNetworks: ['10.1.7.0/24'] });
   t.same(await sent('--no-notification-networks'), { notificationNetworks: [] });
+  t.same(await sent('--builds-at-once', '4', '--git-network', '10.1.8.0/24', '--image-mysql', 'r.example.com/m:2'), {
+    serviceImages: { mysql: 'r.example.com/m:2' },
+    builds: { atOnce: 4, gitNetworks: ['10.1.8.0/24'] },
+  });
+  t.same(await sent('--builds-at-once', 'default', '--no-git-networks', '--npm-registry', 'default'), {
+    packageRegistries: { npm: null },
+    builds: { atOnce: null, gitNetworks: [] },
+  });
   t.same(await sent('--profile', 'default', '--pods', 'default', '--no-wait'), {
     profile: null,
     defaultLimits: { pods: null },
@@ -77,6 +91,7 @@ t.test('config set says every fault that the platform names, and what makes no s
   for (const [flags, stderr] of [
     [[], /nothing to change/],
     [['--pods', 'many'], /--pods takes a whole number/],
+    [['--builds-at-once', 'many'], /--builds-at-once takes a whole number/],
     [['--trusted-proxy', '10.0.0.1', '--no-trusted-proxies'], /given and taken away/],
   ] as const) {
     t.match(await run(['platform', 'config', 'set', ...flags]), { code: 2, stderr });

@@ -11,6 +11,7 @@ export const platformStatus = z.object({
 export type PlatformStatus = z.infer<typeof platformStatus>;
 
 const quantity = z.string().max(20);
+const image = z.string().max(1000).nullable();
 
 /** `GET /api/v1/platform/config`: the settings in force, what has a default filled in. */
 export const platformConfigView = z.object({
@@ -31,6 +32,24 @@ export const platformConfigView = z.object({
     pods: z.int(),
     containerMemory: quantity,
   }),
+  /** The image of each runtime of functions, and of each type of service that the installation can run. */
+  runtimeImages: z.object({ node: z.string(), python: z.string().optional() }).optional(),
+  serviceImages: z
+    .object({ postgres: z.string(), mysql: z.string(), redis: z.string(), minio: z.string() })
+    .partial()
+    .optional(),
+  /** Where dependencies of functions come from; absent: the public registry. */
+  packageRegistries: z.object({ npm: z.string().optional(), pypi: z.string().optional() }).optional(),
+  /** Absent: nothing can be built of git. */
+  builds: z
+    .object({
+      image: z.string(),
+      registry: z.string(),
+      pushAddress: z.string().optional(),
+      gitNetworks: z.array(z.string()),
+      atOnce: z.int(),
+    })
+    .optional(),
   /**
    * Of what was last written: `accepted` is in force, `pending` was not judged yet, `refused` is not in force and says
    * why in `message`.
@@ -61,6 +80,15 @@ export const platformConfigUpdate = z
       })
       .partial()
       .nullable(),
+    /** The image of each type of service; null: services of that type are refused. */
+    serviceImages: z.strictObject({ postgres: image, mysql: image, redis: image, minio: image }).partial(),
+    packageRegistries: z
+      .strictObject({ npm: z.string().max(1000).nullable(), pypi: z.string().max(1000).nullable() })
+      .partial(),
+    /** Of an installation that builds; what builds and where to is given by `svc install`. */
+    builds: z
+      .strictObject({ atOnce: z.number().nullable(), gitNetworks: z.array(z.string().max(200)).max(200).nullable() })
+      .partial(),
     /** Cannot change while hosts are made of it; naming the value that it has is fine. */
     appsDomain: z.string().max(1000),
     /** As `appsDomain`. */

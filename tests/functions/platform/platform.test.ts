@@ -84,6 +84,8 @@ t.test('config: what is in force with its defaults, and what became of the last 
     allowPrivateNetworks: [],
     notificationNetworks: [],
     defaultLimits: { cpu: '16', memory: '32Gi', storage: '200Gi', pods: 200, containerMemory: '512Mi' },
+    runtimeImages: settings.runtimeImages,
+    ...(settings.serviceImages && { serviceImages: settings.serviceImages }),
     status: 'accepted',
   });
   await write({ profile: 'large', trustedProxies: ['x'] });
@@ -116,6 +118,47 @@ t.test('a change sets what it names, null takes it back, and nothing else moves'
   await change({ defaultLimits: null, allowPrivateNetworks: [] });
   t.same(stored()?.spec, { ...settings, allowPrivateNetworks: [] });
   t.match(entries(), [{ msg: 'platform settings changed', actor: 'admin@svc.local', change: { profile: 'medium' } }]);
+});
+
+t.test('images of services, registries of packages and builds are set by their parts', async (t) => {
+  const { kube, api, stored, judge } = await setUp(t);
+  kube.seed(platformConfigObject);
+  const change = (body: object) => api.call('PATCH', path, { body });
+  t.match(await change({ builds: { atOnce: 4 } }), { status: 422, body: { message: /svc install --image-builder/ } });
+  const builds = { image: 'r.test/b:1', registry: 'r.test/builds', baseImages: {} };
+  await kube.mergePatch({ ...platformConfigObject, name: 'platform' }, { spec: { builds } });
+  const npm = 'https://npm.example.com';
+  t.match(
+    await change({
+      ...{ serviceImages: { mysql: 'r.test/m:2', redis: 'r.test/r:2' }, packageRegistries: { npm } },
+      builds: { atOnce: 4, gitNetworks: ['10.20.0.1', '10.20.0.1/32'] },
+    }),
+    { status: 200 },
+  );
+  await judge();
+  t.match((await api.call('GET', path)).body, {
+    ...{ serviceImages: { mysql: 'r.test/m:2', redis: 'r.test/r:2' }, packageRegistries: { npm } },
+    builds: { image: 'r.test/b:1', registry: 'r.test/builds', atOnce: 4, gitNetworks: ['10.20.0.1/32'] },
+    status: 'accepted',
+  });
+  await change({ serviceImages: { redis: null }, packageRegistries: { npm: null }, builds: { atOnce: null } });
+  t.match(stored()?.spec, {
+    serviceImages: { mysql: 'r.test/m:2' },
+    builds: { ...builds, gitNetworks: ['10.20.0.1/32'] },
+  });
+  t.notHas(stored()?.spec.serviceImages, 'redis');
+  t.notHas(stored()?.spec.builds, 'atOnce');
+  const before = stored();
+  for (const body of [
+    { serviceImages: { mysql: 'no tag' } },
+    { packageRegistries: { npm: 'ftp://x' } },
+    { builds: { atOnce: 0 } },
+    { builds: { gitNetworks: ['x'] } },
+  ]) {
+    t.match(await change(body), { status: 422, body: { code: 'invalid_value' } }, JSON.stringify(body));
+  }
+  t.match(await change({ builds: { image: 'r.test/b:2' } }), { status: 400 }, 'which is for svc install');
+  t.same(stored(), before);
 });
 
 t.test('422 names every bad setting, and nothing is written', async (t) => {

@@ -1,5 +1,6 @@
 import t from 'tap';
 import { installPlatform } from '../../../infra/install/install.ts';
+import { installedImages } from '../../../infra/install/kept-settings.ts';
 import { readAdminPassword } from '../../../infra/install/secrets.ts';
 import type { PlatformSettings } from '../../../infra/manifests/platform/settings.ts';
 import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
@@ -337,6 +338,35 @@ t.test('settings that were changed since stay when they are not named, and do no
   t.match(storedSettings(kube)?.spec, { ...since, allowPrivateNetworks: ['10.0.0.0/8'] }, 'even meanwhile');
   await install(kube, { others: { profile: 'small' } }).done;
   t.match(storedSettings(kube)?.spec, { ...since, profile: 'small' }, 'what is named counts');
+});
+
+t.test('what is not asked for again stays: optional images, registries and the parts of builds', async (t) => {
+  const kube = cluster();
+  const builds = {
+    ...{ image: 'r.example.com/b:1', registry: 'r.example.com/builds', pushAddress: 'http://10.0.0.5:5000' },
+    ...{ atOnce: 4, gitNetworks: ['10.20.0.0/16'], baseImages: { node: 'r.example.com/n:1' } },
+  };
+  const images = { ...settings.images, functionPython: 'r.example.com/y:1', mysql: 'r.example.com/m:1' };
+  const packageRegistries = { npm: 'https://npm.example.com', pypi: 'https://pypi.example.com/simple' };
+  await install(kube, { images, others: { builds, packageRegistries } }).done;
+  t.same(await installedImages(kube), settings.images);
+  const again = install(kube);
+  await again.done;
+  t.same(again.log, ['unchanged']);
+  const image = 'r.example.com/b:2';
+  const asked = { image, registry: builds.registry, baseImages: { python: 'r.example.com/y:2' } };
+  const npm = 'https://other.example.com';
+  const others = { builds: asked, packageRegistries: { npm } };
+  await install(kube, { images: { ...settings.images, mysql: 'r.example.com/m:2' }, others }).done;
+  t.match(storedSettings(kube)?.spec, {
+    runtimeImages: { node: 'r.example.com/f:1', python: 'r.example.com/y:1' },
+    serviceImages: { mysql: 'r.example.com/m:2' },
+    packageRegistries: { npm, pypi: packageRegistries.pypi },
+    builds: { ...builds, image, baseImages: { node: 'r.example.com/n:1', python: 'r.example.com/y:2' } },
+  });
+  await install(kube, { others: { builds: { ...asked, registry: 'other.example.com/builds' } } }).done;
+  t.equal(storedSettings(kube)?.spec.builds?.pushAddress, undefined, 'the address belonged to the other registry');
+  t.same(await installedImages(fakeKube()), {});
 });
 
 t.test('an edit that was refused is not installed again: what is in force stays', async (t) => {
