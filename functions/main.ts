@@ -134,9 +134,9 @@ await runProcess({
         ...createKeyRoutes({
           ...gateRecords,
           clock,
-          findApp: async (namespace, name) => {
+          findGated: async (namespace, name) => {
             const found = await findWorkload(pool, namespace, name);
-            return found?.kind === 'App' ? found : undefined;
+            return found?.kind === 'Job' ? undefined : found;
           },
         }),
         ...createUsageRoutes({ ...gateRecords, clock }),

@@ -6,7 +6,7 @@ import { command, type Group } from '../command.ts';
 import { scopeFlags, yesFlag } from '../common-flags.ts';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../failure.ts';
-import { text } from '../flags.ts';
+import { text, texts } from '../flags.ts';
 import { givenGitFlags, gitSourceFlags, gitSourceOf } from '../git-source.ts';
 import { ago, fields, table, type Shown } from '../output.ts';
 import { placeOf, type Place } from '../place.ts';
@@ -15,18 +15,18 @@ import { readApp } from '../read-app.ts';
 import { waitFlags, waitFor, waitForRemoval, type WaitFlags } from '../wait.ts';
 import { messageColumn } from '../workload-message.ts';
 import { buildCommit, deployCommand, promoteCommand } from './app-deploy.ts';
-import { gateGroup } from './app-gate.ts';
 import { gitGroup } from './app-git.ts';
 import { hostGroup } from './app-host.ts';
 import { logsCommand } from './app-logs.ts';
 import { restartableApp, restartCommand } from './app-restart.ts';
 import { rollbackCommand } from './app-rollback.ts';
-import { routeFlags, routeOf, securityGroup, securityText } from './app-security.ts';
 import { removalFlags, settingFlags, settingsOf, variableFlag } from './app-settings.ts';
 import { webhookGroup } from './app-webhook.ts';
 import { checkSucceeded, historyCommand, newestDeployments, printDeployment } from './deployment.ts';
 import { envGroup } from './workload-env.ts';
+import { gateGroup } from './workload-gate.ts';
 import { secretGroup } from './workload-secret.ts';
+import { securityFlags, securityGroup, securityOf, securityText } from './workload-security.ts';
 
 function shown(app: AppView): Shown {
   return {
@@ -43,7 +43,7 @@ function shown(app: AppView): Shown {
       ['Image', app.image || undefined],
       ['Ready', `${app.readyReplicas} of ${app.replicas}`],
       ['Gate', app.gate],
-      ['Security', securityText(app)],
+      ['Security', securityText(app.security)],
       ['Port', app.port],
       ['Health path', app.healthPath],
       ['Memory', app.memory],
@@ -107,7 +107,8 @@ const create = command({
     hostname: text('<host>', 'public host (default <app>--<project>-<environment>.<apps domain>)'),
     ...settingFlags,
     ...variableFlag,
-    ...routeFlags,
+    extraHost: texts('<host>', 'further public host'),
+    ...securityFlags,
     ...waitFlags,
     ...scopeFlags,
   },
@@ -126,7 +127,8 @@ const create = command({
       name: args.app,
       ...(git === undefined ? { image } : { git: await gitSourceOf(context, git, flags) }),
       ...(hostname !== undefined && { hostname }),
-      ...routeOf(flags),
+      ...(flags.extraHost.length > 0 && { extraHosts: flags.extraHost }),
+      ...securityOf(flags),
       ...settingsOf(flags),
     };
     const created = await place.api.call('POST', place.path('apps'), appView, { query: place.query, body });
@@ -264,6 +266,9 @@ export const appGroup: Group = {
   ],
   groups: [
     ...[envGroup(restartableApp), secretGroup(restartableApp)],
-    ...[gateGroup, hostGroup, securityGroup, webhookGroup, gitGroup],
+    gateGroup({ what: 'app', article: 'an app', example: 'api' }),
+    hostGroup,
+    securityGroup({ what: 'app', article: 'an app', example: 'web' }),
+    ...[webhookGroup, gitGroup],
   ],
 };

@@ -15,6 +15,8 @@ import { invokeCommand } from './function-invoke.ts';
 import { runCommand } from './function-local.ts';
 import { newSourceOf, sourceFlags, sourceOf } from './function-source.ts';
 import { logsCommand, runsCommand, scheduleCommand, testCommand } from './function-run.ts';
+import { gateGroup } from './workload-gate.ts';
+import { securityFlags, securityGroup, securityOf, securityText } from './workload-security.ts';
 
 const servingFields = ({ readyReplicas, replicas, idleTimeoutSeconds, ...limits }: FunctionView): Field[] => [
   ['Pods', `${readyReplicas} of ${replicas} ready`],
@@ -42,6 +44,8 @@ function shown(found: FunctionView): Shown {
       ['URL', found.url],
       ['Runtime', found.runtime],
       ['Image', found.image],
+      ['Gate', found.gate],
+      ['Security', found.security && securityText(found.security)],
       ['Dependencies', found.dependencies?.join(', ')],
       ['Trigger', found.trigger],
       ...(found.trigger === 'cron' ? scheduleFields(found) : servingFields(found)),
@@ -125,6 +129,7 @@ const create = command({
   flags: {
     ...sourceFlags,
     ...settingFlags,
+    ...securityFlags,
     ...waitFlags,
     ...scopeFlags,
   },
@@ -143,6 +148,7 @@ const create = command({
       name: args.function,
       ...newSourceOf(flags),
       ...settingsOf(flags),
+      ...securityOf(flags),
     };
     const place = placeOf(context, flags);
     const created = await place.api.call('POST', place.path('functions'), functionView, { query: place.query, body });
@@ -256,5 +262,9 @@ export const functionGroup: Group = {
   commands: [
     ...[create, update, list, show, invokeCommand, runCommand],
     ...[testCommand, runsCommand, logsCommand, scheduleCommand, remove],
+  ],
+  groups: [
+    gateGroup({ what: 'function', article: 'a function', example: 'hello' }),
+    securityGroup({ what: 'function', article: 'a function', example: 'hello' }),
   ],
 };

@@ -29,7 +29,7 @@ const create = command({
   flags: {
     plan: requiredText('<plan>', 'name or id of its plan'),
     name: text('<text>', 'who or what it is for'),
-    app: texts('<app>', 'limit it to this app'),
+    app: texts('<app>', 'limit it to this app or function'),
     allow: texts('<cidr>', 'limit it to clients in this network, or at this address'),
     expires: text('<when>', `${when}; default never`),
     ...scopeFlags,
@@ -86,7 +86,7 @@ const update = command({
   flags: {
     plan: text('<plan>', 'name or id of its plan'),
     name: text('<text>', 'who or what it is for; empty for no name'),
-    app: texts('<app>', 'limit it to this app'),
+    app: texts('<app>', 'limit it to this app or function'),
     allApps: toggle('let it open every app of its environment'),
     allow: texts('<cidr>', 'limit it to clients in this network, or at this address'),
     allowAll: toggle('let clients of every address use it'),

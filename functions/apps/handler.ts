@@ -1,5 +1,4 @@
 import type { Pool } from 'pg';
-import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { publicUrl } from '../../runtime/contracts/resources/platform-config.ts';
@@ -13,29 +12,23 @@ import { findApp, findLivingApp } from '../../runtime/host/app-request.ts';
 import { accept } from '../../runtime/host/accept.ts';
 import { checkGivenSource, setGitSource } from '../../runtime/host/git-source.ts';
 import { environmentRoutes } from '../../runtime/host/environment-routes.ts';
+import { gateRoutes } from '../../runtime/host/gate-routes.ts';
 import { pageOf } from '../../runtime/host/page.ts';
 import { readPlatformConfig } from '../../runtime/host/platform-config.ts';
-import { route, sessionOf, type Route, type RouteRequest } from '../../runtime/host/route.ts';
+import { route, sessionOf, type Route } from '../../runtime/host/route.ts';
+import { checkSecurity } from '../../runtime/host/security-settings.ts';
 import { createWorkload, newWorkloadMetadata } from '../../runtime/host/workload-create.ts';
 import { deleteWorkload, workloadIdOf } from '../../runtime/host/workload-objects.ts';
 import { newVariables, replacedVariables } from '../../runtime/host/workload-variables.ts';
-import { resolveEnvironment, type Environment } from '../../runtime/kube/environments.ts';
+import { resolveEnvironment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { logRoutes } from './logs.ts';
 import { isRestartPending, restartRoutes } from './restart.ts';
-import { checkSecurity, newRouting, withExtraHosts } from './routing.ts';
-import {
-  createAppSchema,
-  deleteAppSchema,
-  getAppSchema,
-  getGateSchema,
-  listAppsSchema,
-  setGateSchema,
-  updateAppSchema,
-} from './schema.ts';
+import { newRouting, withExtraHosts } from './routing.ts';
+import { createAppSchema, deleteAppSchema, getAppSchema, listAppsSchema, updateAppSchema } from './schema.ts';
 import { checkSettings } from './settings.ts';
 import { patchApp } from './store.ts';
-import { appToView, gateToView } from './view.ts';
+import { appToView } from './view.ts';
 
 export interface AppDependencies {
   kube: KubeClient;
@@ -47,25 +40,6 @@ export interface AppDependencies {
 
 const tag = 'apps';
 const path = '/projects/:project/apps/:app';
-
-/** The entry of spec.md §6.3 for a gate that is switched: from then on keys decide over the app's route, or no longer. */
-function auditGate(
-  request: Pick<RouteRequest<unknown, unknown, unknown>, 'session' | 'log'>,
-  { project, environment }: Environment,
-  app: Stored<App>,
-): void {
-  const enabled = app.spec.gate?.enabled ?? false;
-  request.log.info(
-    {
-      action: enabled ? 'gate.enable' : 'gate.disable',
-      environment,
-      actor: sessionOf(request).email,
-      project,
-      app: { id: workloadIdOf(app), name: app.metadata.name },
-    },
-    'apikey audit',
-  );
-}
 
 /** `/projects/{p}/apps`: App objects, whose controller does the rest; a new image goes through the history. */
 export function createAppRoutes({ kube, pool, clock, baseUrl }: AppDependencies): Route[] {
@@ -186,34 +160,7 @@ export function createAppRoutes({ kube, pool, clock, baseUrl }: AppDependencies)
         return left ? { status: 202, body: appToView(left, environment) } : { status: 204 };
       },
     }),
-    route({
-      ...setGateSchema,
-      method: 'PUT',
-      path: `${path}/gate`,
-      access: { project: 'admin' },
-      tag,
-      summary:
-        'Requires an API key on the public route, or no longer; `applying` and `lifting` until the ingress was seen to follow.',
-      async handle(request) {
-        const { body } = request;
-        const { environment, app: before } = await findLivingApp(kube, request);
-        const app = await patchApp(kube, before, { gate: { enabled: body.enabled } });
-        if ((before.spec.gate?.enabled ?? false) !== body.enabled) auditGate(request, environment, app);
-        return { status: 200, body: gateToView(app) };
-      },
-    }),
-    route({
-      ...getGateSchema,
-      method: 'GET',
-      path: `${path}/gate`,
-      access: { project: 'viewer' },
-      tag,
-      summary: 'Tells whether the public route requires an API key, since when, and what was last seen of it.',
-      async handle(request) {
-        const { app } = await findApp(kube, request);
-        return { status: 200, body: gateToView(app) };
-      },
-    }),
+    ...gateRoutes<App>({ kube }, { kind: 'App' }),
     ...logRoutes({ kube, clock }),
     ...environmentRoutes<App>(
       { kube, clock },

@@ -1,11 +1,13 @@
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
-import type { App, AppSpec, SecuritySettings } from '../../runtime/contracts/resources/app.ts';
+import type { SecurityChange } from '../../runtime/contracts/api/public-route.ts';
+import type { App, AppSpec } from '../../runtime/contracts/resources/app.ts';
 import type { HostName } from '../../runtime/contracts/resources/claims.ts';
 import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
-import { checkCspSources } from '../../runtime/domain/content-policy.ts';
+import type { SecuritySettings } from '../../runtime/contracts/resources/public-route.ts';
 import { appHost } from '../../runtime/domain/names.ts';
 import { checkChosenHost, checkExtraHosts } from '../../runtime/domain/public-hosts.ts';
 import { checkHostFree, readPlatformConfig } from '../../runtime/host/platform-config.ts';
+import { newSecurity } from '../../runtime/host/security-settings.ts';
 import { hostTaken } from '../../runtime/host/workload-create.ts';
 import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
 import { claimHostAhead, dropClaim, otherHolder } from '../../runtime/kube/claims.ts';
@@ -14,22 +16,11 @@ import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 /** Between the claim of a host and the spec that names it lies one request to the API server. */
 const claimAheadMs = 60_000;
 
-/** Security settings as they come in; null removes the Content-Security-Policy. */
-interface SecurityChange {
-  headers?: boolean;
-  csp?: string[] | null;
-}
-
 interface NewRouting {
   name: string;
   hostname?: string | undefined;
   extraHosts?: string[] | undefined;
   security?: SecurityChange | undefined;
-}
-
-/** Checks what comes in of the security settings. @throws Problem `invalid_value` */
-export function checkSecurity(security: SecurityChange | undefined): void {
-  checkCspSources(security?.csp ?? []);
 }
 
 /**
@@ -41,12 +32,10 @@ export function newRouting(
   namespace: string,
   { name, hostname, extraHosts = [], security }: NewRouting,
 ): { hosts: readonly [string, ...string[]]; spec: Pick<AppSpec, 'extraHosts'> & { security: SecuritySettings } } {
-  checkSecurity(security);
   const first = hostname ?? appHost(name, namespace, config.appsDomain);
   checkHosts(config, { name, namespace }, first, extraHosts);
-  const { headers = true, csp } = security ?? {};
-  const settings = { headers, ...(csp && { csp }) };
-  return { hosts: [first, ...extraHosts], spec: { ...(extraHosts.length > 0 && { extraHosts }), security: settings } };
+  const settings = { ...(extraHosts.length > 0 && { extraHosts }), security: newSecurity(security) };
+  return { hosts: [first, ...extraHosts], spec: settings };
 }
 
 function checkHosts(

@@ -1,13 +1,6 @@
 import { z } from 'zod';
 import { logLines, logLinesQuery } from '../../runtime/contracts/api/logs.ts';
-import {
-  appCreate,
-  appUpdate,
-  appView,
-  deploymentAccepted,
-  gateUpdate,
-  gateView,
-} from '../../runtime/contracts/api/apps.ts';
+import { appCreate, appUpdate, appView, deploymentAccepted } from '../../runtime/contracts/api/apps.ts';
 import { environmentQuery, page, pageQuery } from '../../runtime/contracts/api/common.ts';
 
 const project = z.object({ project: z.string().max(100) });
@@ -36,13 +29,6 @@ export const deleteAppSchema = {
   query: environmentQuery,
   replies: { 202: appView, 204: null },
 } as const;
-export const setGateSchema = {
-  params: app,
-  query: environmentQuery,
-  body: gateUpdate,
-  replies: { 200: gateView },
-} as const;
-export const getGateSchema = { params: app, query: environmentQuery, replies: { 200: gateView } } as const;
 
 export const restartSchema = { params: app, query: environmentQuery, replies: { 202: deploymentAccepted } } as const;
 

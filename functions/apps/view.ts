@@ -1,29 +1,11 @@
-import type { AppView, GateView } from '../../runtime/contracts/api/apps.ts';
+import type { AppView } from '../../runtime/contracts/api/apps.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
-import { gatedCondition, type App } from '../../runtime/contracts/resources/app.ts';
+import type { App } from '../../runtime/contracts/resources/app.ts';
 import { lastOutOfMemory } from '../../runtime/contracts/resources/out-of-memory.ts';
+import { gateOf } from '../../runtime/host/gate-routes.ts';
+import { securityToView } from '../../runtime/host/security-settings.ts';
 import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
-import { findCondition } from '../../runtime/kube/conditions.ts';
 import type { Environment } from '../../runtime/kube/environments.ts';
-
-/**
- * The gate as it is, not as it is wished: a wish to protect shows as `applying` until the ingress was seen to demand a
- * key, and a wish to open as `lifting` until it was seen to demand none (spec.md §3.2).
- */
-export function gateOf({ spec, status }: App): AppView['gate'] {
-  const { gate: observed = 'off' } = status ?? {};
-  if (spec.gate?.enabled) return observed === 'gated' ? observed : 'applying';
-  return observed === 'off' ? observed : 'lifting';
-}
-
-/** The gate with what the controller says of it, as far as that is about the wish as it is now. */
-export function gateToView(app: App): GateView {
-  const { status } = app;
-  const gate = gateOf(app);
-  if (gate !== status?.gate || status.gateSince === undefined) return { gate };
-  const message = findCondition(status.conditions, gatedCondition)?.message;
-  return { gate, since: status.gateSince, ...(message !== undefined && { message }) };
-}
 
 /** What the controller has not seen yet does not run already. */
 function phaseOf({ metadata, status }: App): AppView['status'] {
@@ -65,7 +47,7 @@ export function appToView(
     volumes: spec.volumes ?? [],
     autoRollback: spec.autoRollback ?? true,
     extraHosts: spec.extraHosts ?? [],
-    security: { headers: spec.security?.headers ?? false, csp: spec.security?.csp ?? null },
+    security: securityToView(spec.security),
     env: Object.fromEntries((spec.env ?? []).map(({ name, value }) => [name, value])),
     ...(pendingRestart !== undefined && { pendingRestart }),
     gate: gateOf(app),

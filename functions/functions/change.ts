@@ -4,6 +4,7 @@ import type { HostName } from '../../runtime/contracts/resources/claims.ts';
 import { functionSpec, type FunctionResource, type FunctionSpec } from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
+import { changedSecurity } from '../../runtime/host/security-settings.ts';
 import { hostTaken } from '../../runtime/host/workload-create.ts';
 import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
@@ -14,7 +15,7 @@ const maxRounds = 10;
 
 /** The spec with a change; what only the former trigger had goes with it. @throws Problem for what a new one may not be */
 export function changedSpec(before: FunctionSpec, change: FunctionUpdate): FunctionSpec {
-  const { hostname, ...settings } = change;
+  const { hostname, security, ...settings } = change;
   const stale = new Set<string>([...otherFields(change.trigger ?? before.trigger), 'runRequests']);
   if (change.image !== undefined) for (const field of codeFields) stale.add(field);
   else if (change.code !== undefined) stale.add('image');
@@ -22,7 +23,12 @@ export function changedSpec(before: FunctionSpec, change: FunctionUpdate): Funct
   const { hostname: known, ...rest } = kept;
   const host = hostname === undefined ? known : (hostname ?? undefined);
   const given = Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
-  return specOf({ ...rest, ...given, ...(host !== undefined && { hostname: host }) });
+  const protection = security ? changedSecurity(before.security, security) : before.security;
+  return specOf({
+    ...{ ...rest, ...given },
+    ...(host !== undefined && { hostname: host }),
+    ...(protection && { security: protection }),
+  });
 }
 
 /**
@@ -38,7 +44,8 @@ export async function changeFunction(
     const found = await find();
     const spec: Record<string, unknown> = await next(found);
     const fields = Object.keys(functionSpec.shape).filter((field) => field !== 'runRequests');
-    const patch = Object.fromEntries(fields.map((field) => [field, spec[field] ?? null]));
+    const before: Record<string, unknown> = found.spec;
+    const patch = Object.fromEntries(fields.map((field) => [field, replacing(before[field], spec[field])]));
     const { name, namespace = '', uid, resourceVersion } = found.metadata;
     const { apiVersion, kind } = kinds.Function;
     try {
@@ -53,6 +60,16 @@ export async function changeFunction(
       }
     }
   }
+}
+
+/** A merge patch leaves alone what it does not name, within objects too. */
+function replacing(before: unknown, after: unknown): unknown {
+  if (!isRecord(before) || !isRecord(after)) return after ?? null;
+  return { ...Object.fromEntries(Object.keys(before).map((key) => [key, null])), ...after };
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** @throws Problem `host_taken` for a host that another workload holds; the controller claims it when it is free */

@@ -2,6 +2,7 @@ import type { FunctionCreate } from '../../runtime/contracts/api/functions.ts';
 import {
   functionLimits,
   functionSpec,
+  type FunctionResource,
   type FunctionSource,
   type FunctionSpec,
 } from '../../runtime/contracts/resources/function.ts';
@@ -25,8 +26,20 @@ export function otherFields(trigger: FunctionSpec['trigger']) {
   return fieldsOf[trigger === 'http' ? 'cron' : 'http'];
 }
 
+/** @throws Problem `invalid_value` for a function that has no public route */
+export function checkRoute({
+  metadata: { name },
+  spec: { trigger },
+}: Pick<FunctionResource, 'metadata' | 'spec'>): void {
+  if (trigger === 'http') return;
+  throw refusal('trigger', `The function "${name}" has the trigger ${trigger}, and no public route to gate.`);
+}
+
+/** What comes in of a function, with its security settings as they are to be. */
+type GivenSpec = Omit<FunctionCreate, 'name' | 'security'> & Pick<FunctionSpec, 'security'>;
+
 /** The spec of a new function with its defaults. @throws Problem `invalid_value` for what its trigger has no use for */
-export function specOf(given: Omit<FunctionCreate, 'name'>): FunctionSpec {
+export function specOf(given: GivenSpec): FunctionSpec {
   const { trigger, schedule, timeZone = defaultTimeZone, overlap = 'Forbid' } = given;
   const other = trigger === 'http' ? 'cron' : 'http';
   const stray = otherFields(trigger).find((field) => given[field] !== undefined);

@@ -6,15 +6,17 @@ import type { Project } from '../../runtime/contracts/resources/project.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { checkWorkloadName, functionHost } from '../../runtime/domain/names.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
+import { gateRoutes } from '../../runtime/host/gate-routes.ts';
 import { pageOf } from '../../runtime/host/page.ts';
 import { checkHostFree, readPlatformConfig } from '../../runtime/host/platform-config.ts';
 import { route, sessionOf, type Route, type Session } from '../../runtime/host/route.ts';
+import { newSecurity } from '../../runtime/host/security-settings.ts';
 import { createWorkload, newWorkloadMetadata } from '../../runtime/host/workload-create.ts';
 import { deleteWorkload, getLivingWorkload, getWorkload } from '../../runtime/host/workload-objects.ts';
 import { environmentsOf, resolveEnvironment, type Environment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { changedSpec, changeFunction, checkHostHolder } from './change.ts';
-import { specOf } from './check.ts';
+import { checkRoute, specOf } from './check.ts';
 import { logRoutes } from './logs.ts';
 import { runRoutes } from './runs.ts';
 import {
@@ -60,9 +62,9 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
         'Creates a function of code or of an image; it has no pods until its first request, or the first time of its schedule.',
       async handle(request) {
         const { params, query, body, log } = request;
-        const { name, ...given } = body;
+        const { name, security, ...given } = body;
         checkWorkloadName(name);
-        const spec = specOf(given);
+        const spec = specOf({ ...given, security: newSecurity(security) });
         const environment = await resolveEnvironment(kube, params.project, query.environment);
         const config = await readPlatformConfig(kube);
         functionImage(config, spec);
@@ -175,6 +177,7 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
       },
     }),
     ...runRoutes(dependencies),
+    ...gateRoutes<FunctionResource>(dependencies, { kind: 'Function', checkRoute }),
     ...logRoutes(dependencies),
   ];
 }

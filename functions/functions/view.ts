@@ -5,7 +5,9 @@ import { lastOutOfMemory } from '../../runtime/contracts/resources/out-of-memory
 import { environmentLabel, projectLabel } from '../../runtime/domain/labels.ts';
 import { testRunName } from '../../runtime/domain/names.ts';
 import { defaultTimeZone, shownTimes, upcomingTimes } from '../../runtime/domain/schedule.ts';
+import { gateOf } from '../../runtime/host/gate-routes.ts';
 import { runViews, type ShownRun } from '../../runtime/host/run-views.ts';
+import { securityToView } from '../../runtime/host/security-settings.ts';
 import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
 
 /**
@@ -30,6 +32,7 @@ export function functionToView(object: Stored<FunctionResource>, options: { now:
     ...(status?.message !== undefined && { message: status.message }),
     ...(killed && { outOfMemory: killed }),
     ...(spec.trigger === 'http' && url !== undefined && { url }),
+    ...(spec.trigger === 'http' && { security: securityToView(spec.security), gate: gateOf(object) }),
     replicas: status?.replicas ?? 0,
     readyReplicas: status?.readyReplicas ?? 0,
     idleTimeoutSeconds: spec.idleTimeoutSeconds,

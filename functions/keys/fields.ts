@@ -12,8 +12,8 @@ import { findPlan, findPlanByName } from '../../runtime/records/plans.ts';
 export interface KeyFieldDependencies {
   pool: Pool;
   clock: Clock;
-  /** The app (no other kind of workload) of this name that exists now. */
-  findApp: (namespace: string, name: string) => Promise<{ id: Id } | undefined>;
+  /** The app or function (no other kind of workload) of this name that exists now. */
+  findGated: (namespace: string, name: string) => Promise<{ id: Id } | undefined>;
 }
 
 function refuse(field: string, message: string): never {
@@ -35,7 +35,7 @@ async function unlessNull<In, Out>(value: In | null, read: (value: In) => Promis
 }
 
 /** Resolves what a request says of a key. Every function throws Problem `invalid_value` with the field's name. */
-export function createKeyFields({ pool, clock, findApp }: KeyFieldDependencies) {
+export function createKeyFields({ pool, clock, findGated }: KeyFieldDependencies) {
   const expiry = (text: string): Date => {
     const date = new Date(text);
     if (date <= clock.now()) refuse('expiresAt', `The expiry ${text} is in the past; choose a later one.`);
@@ -53,10 +53,13 @@ export function createKeyFields({ pool, clock, findApp }: KeyFieldDependencies) 
 
   const scope = async ({ environment, namespace }: KeyEnvironment, apps: readonly string[]): Promise<Id[]> => {
     const names = [...new Set(apps)].sort();
-    const found = await Promise.all(names.map(async (name) => ({ name, id: (await findApp(namespace, name))?.id })));
+    const found = await Promise.all(names.map(async (name) => ({ name, id: (await findGated(namespace, name))?.id })));
     const missing = found.filter(({ id }) => id === undefined).map(({ name }) => `"${name}"`);
     if (missing.length > 0) {
-      refuse('apps', `The environment "${environment}" has no app ${missing.join(', ')}; a key opens apps that exist.`);
+      refuse(
+        'apps',
+        `The environment "${environment}" has no app or function ${missing.join(', ')}; a key opens what exists.`,
+      );
     }
     return found.flatMap(({ id }) => id ?? []);
   };

@@ -23,7 +23,8 @@ const planColumns = `id, requests_per_second AS "requestsPerSecond", burst, quot
 const keyColumns = `id, environment_id AS "environmentId", handle, digest, name, plan_id AS "planId", scope, enabled,
   (extract(epoch FROM expires_at) * 1000)::float8 AS "expiresAt", allowed_cidrs::text[] AS "allowedCidrs"`;
 const appColumns = 'id, environment_id AS "environmentId", namespace, name';
-const isLivingApp = `kind = 'App' AND deleted_at IS NULL`;
+/** What may have a gate: to the checkers a function is an app, too. */
+const isLivingApp = `kind IN ('App', 'Function') AND deleted_at IS NULL`;
 
 /** More changes than this at once are slower to apply than a reload. */
 const changesMax = 10_000;

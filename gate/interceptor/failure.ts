@@ -32,6 +32,14 @@ export const unknownHost: Failure = {
   fault: 'client',
 };
 
+/** To the platform's own question whether the route demands a key: it came through, and wakes nobody. */
+export const gateProbe: Failure = {
+  status: 404,
+  code: 'not_found',
+  message: 'Nothing is here: at this path the platform asks whether a route demands an API key.',
+  fault: 'client',
+};
+
 export const queueFull: Failure = {
   status: 503,
   code: 'cold_start_queue_full',

@@ -1,6 +1,7 @@
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Logger } from 'pino';
+import { gateProbePath } from '../../runtime/contracts/gate-denials.ts';
 import type { TrafficReport } from '../../runtime/contracts/traffic-report.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import type { Activator } from './activator.ts';
@@ -11,6 +12,7 @@ import {
   functionBroke,
   functionTimeout,
   functionUnreachable,
+  gateProbe,
   RequestFailure,
   unknownHost,
   type Failure,
@@ -159,6 +161,10 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
     if (!target) {
       metrics.unrouted(unknownHost.code);
       carrier.fail(unknownHost);
+      return;
+    }
+    if (request.url === gateProbePath) {
+      carrier.fail(gateProbe);
       return;
     }
     run(target, requestId, carrier).catch((error: unknown) => {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Condition } from '../../runtime/contracts/kubernetes.ts';
-import { gatePhases, type AppStatus, type ReleaseStatus } from '../../runtime/contracts/resources/app.ts';
+import type { AppStatus, ReleaseStatus } from '../../runtime/contracts/resources/app.ts';
 import type { BuildStatus } from '../../runtime/contracts/resources/build.ts';
 import {
   bindingPhases,
@@ -11,6 +11,7 @@ import {
 } from '../../runtime/contracts/resources/function.ts';
 import { jobTriggers, type JobStatus } from '../../runtime/contracts/resources/job.ts';
 import { platformConfigSpec, type PlatformConfigStatus } from '../../runtime/contracts/resources/platform-config.ts';
+import { gatePhases } from '../../runtime/contracts/resources/public-route.ts';
 import type { ProjectStatus } from '../../runtime/contracts/resources/project.ts';
 import { runStates, type Run } from '../../runtime/contracts/resources/run.ts';
 import type { ServiceStatus } from '../../runtime/contracts/resources/service.ts';
@@ -35,6 +36,7 @@ const condition = shapeOf<Condition>()({
   observedGeneration: count,
 });
 
+const gate = { gate: z.enum(gatePhases).exactOptional(), gateSince: z.iso.datetime().exactOptional() };
 const common = { observedGeneration: count, conditions: z.array(condition).exactOptional() };
 
 const run = <const Trigger extends readonly [string, ...string[]]>(triggers: Trigger) =>
@@ -70,13 +72,13 @@ export const appStatus = shapeOf<AppStatus>()({
   }).exactOptional(),
   image: text,
   imageEdits: count,
-  gate: z.enum(gatePhases).exactOptional(),
-  gateSince: z.iso.datetime().exactOptional(),
+  ...gate,
 });
 
 /** What the Function controller reports, and the queue `bindings`. */
 export const functionStatus = shapeOf<FunctionStatus>()({
   ...common,
+  ...gate,
   phase: z.enum(functionPhases).exactOptional(),
   message: text,
   host: text,

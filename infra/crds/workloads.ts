@@ -93,6 +93,7 @@ export const functionDefinition = customResource({
     { name: 'Runtime', type: 'string', jsonPath: '.spec.runtime' },
     { name: 'Ready', type: 'integer', jsonPath: '.status.readyReplicas' },
     { name: 'Schedule', type: 'string', jsonPath: '.spec.schedule' },
+    { name: 'Gate', type: 'string', jsonPath: '.status.gate' },
     { name: 'URL', type: 'string', jsonPath: '.status.url', priority: 1 },
   ],
 });

@@ -1,6 +1,5 @@
 import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
 import type { FunctionSource, FunctionSpec } from '../../runtime/contracts/resources/function.ts';
-import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import {
   apiGroup,
@@ -14,7 +13,7 @@ import {
 } from '../../runtime/domain/labels.ts';
 import { workloadOf, type FunctionIdentity } from './function-identity.ts';
 import { functionPod, type RunWith } from './function-pod.ts';
-import { publicRoute } from './public-route.ts';
+import type { WorkloadRoute } from './workload-route.ts';
 
 /** The Service in front of the interceptors, in the system namespace. */
 export const interceptorService = 'svc-interceptor';
@@ -77,23 +76,24 @@ export function functionRouteName(id: Id): string {
 }
 
 /**
- * The function's public route. It lies beside the interceptors' Service, since a route may name a Service of another
- * namespace only where Traefik allows it; the function's finalizer removes it. Pure.
+ * The function's public route. It and its Middlewares lie beside the interceptors' Service, since a route may name those of
+ * another namespace only where Traefik allows it; the function's finalizer removes them. Pure.
  */
 export function functionRoute(
-  identity: FunctionIdentity,
-  host: string,
-  config: Pick<PlatformConfigSpec, 'entryPoints'>,
-): KubeObject {
-  return publicRoute({
+  { id, name, namespace }: FunctionIdentity,
+  settings: Pick<WorkloadRoute, 'hosts' | 'entryPoints' | 'scheme' | 'gated' | 'security'>,
+): WorkloadRoute {
+  return {
+    ...settings,
+    id,
     metadata: {
-      name: functionRouteName(identity.id),
+      name: functionRouteName(id),
       namespace: systemNamespace,
-      labels: { ...managedLabels(), [kindLabel]: 'Function', [idLabel]: identity.id },
-      annotations: { [functionAnnotation]: `${identity.namespace}/${identity.name}` },
+      labels: { ...managedLabels(), [kindLabel]: 'Function', [idLabel]: id },
+      annotations: { [functionAnnotation]: `${namespace}/${name}` },
     },
-    hosts: [host],
-    entryPoints: config.entryPoints,
     service: { kind: 'Service', name: interceptorService, port: 80, passHostHeader: true },
-  });
+    // The interceptors find another pod themselves.
+    retried: false,
+  };
 }

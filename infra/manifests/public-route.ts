@@ -1,5 +1,5 @@
 import type { KubeObject, ObjectMeta } from '../../runtime/contracts/kubernetes.ts';
-import type { SecuritySettings } from '../../runtime/contracts/resources/app.ts';
+import type { SecuritySettings } from '../../runtime/contracts/resources/public-route.ts';
 import { contentSecurityPolicy } from '../../runtime/domain/content-policy.ts';
 
 const traefikVersion = 'traefik.io/v1alpha1';

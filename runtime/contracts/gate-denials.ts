@@ -10,6 +10,12 @@ export const gateDenialStatus = {
 export type GateDenialCode = keyof typeof gateDenialStatus;
 
 /**
+ * Where the platform asks whether a route demands a key: a path that no app is known to have, and that no function hears
+ * of. While a route is open the question is to cost a 404 and nothing else.
+ */
+export const gateProbePath = '/.well-known/svc-gate-probe';
+
+/**
  * The body of every 401 of the gate, byte for byte: a key that is missing, unknown, disabled, expired or meant for
  * another app reads the same. Whoever asks without a key and gets exactly this has met the gate.
  */

@@ -93,6 +93,31 @@ t.test('an image goes in place of a file', async (t) => {
   t.equal(seen.length, sent, 'nothing is sent');
 });
 
+t.test('the gate and the security headers of a function have the commands that apps have', async (t) => {
+  const gate = `${functions}/hello/gate`;
+  const security = { headers: true, csp: ['cdn.example.com'] };
+  const { run: svc, seen } = await world(t, {
+    [`POST ${functions}`]: { status: 201, body: hello },
+    [`PUT ${gate}`]: { body: { gate: 'applying' } },
+    [`GET ${gate}`]: { body: { gate: 'gated' } },
+    [`PATCH ${functions}/hello`]: { body: { ...hello, security, gate: 'gated' } },
+    [`GET ${functions}/hello`]: { body: { ...hello, security, gate: 'gated' } },
+  });
+  t.match(await svc(['function', 'gate', 'enable', 'hello']), { code: 0, stdout: 'gated\n' });
+  t.match(seen[0], { body: { enabled: true } });
+  t.match(await svc(['function', 'gate', 'status', 'hello']), { code: 0, stdout: /Gate: +gated/ });
+  t.match(await svc(['function', 'security', 'set', 'hello', '--csp', 'cdn.example.com']), {
+    code: 0,
+    stdout: 'Function:  hello\nHeaders:   on\nPolicy:    self cdn.example.com\n',
+  });
+  t.same(seen.at(-1)?.body, { security: { csp: ['cdn.example.com'] } });
+  t.match((await svc(['function', 'show', 'hello'])).stdout, /Gate: +gated\nSecurity: +headers on, policy self cdn/);
+  const file = join(t.testdir({ 'hello.js': 'code' }), 'hello.js');
+  const create = ['function', 'create', 'hello', '--no-wait', '--code-file', file];
+  await svc([...create, '--no-security-headers', '--csp', 'self']);
+  t.match(seen.at(-1)?.body, { security: { headers: false, csp: [] } });
+});
+
 t.test('function update sends what is named, and nothing when nothing is', async (t) => {
   const { run: svc, seen } = await world(t, { [`PATCH ${functions}/hello`]: { body: hello } });
   const file = join(t.testdir({ 'hello.js': 'new' }), 'hello.js');

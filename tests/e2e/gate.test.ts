@@ -1,6 +1,7 @@
 import t from 'tap';
 import { allKnow } from '../support/checkers.ts';
-import { eventually, runningPlatform, testProject, type Answer } from '../support/platform.ts';
+import { codeFile } from '../support/code-file.ts';
+import { eventually, runningPlatform, testProject, uniqueName, type Answer } from '../support/platform.ts';
 import { scaled } from '../support/replicas.ts';
 
 const platform = await runningPlatform();
@@ -17,6 +18,45 @@ async function gatedApp(flags: string[]): Promise<string> {
   );
   return url;
 }
+
+t.test('a function behind the gate: keys open it, its answers are protected, and asking wakes nobody', async (t) => {
+  const { namespace, flags } = await testProject(t, platform);
+  const name = uniqueName('keyed');
+  const code =
+    'export const handler = (event, { headers }) => ({ headers: { "x-frame-options": "DENY" }, body: headers });';
+  const csp = ['--csp', 'cdn.example.com'];
+  await platform.ok(['function', 'create', name, '--code-file', codeFile(t, 'keyed.js', code), ...csp, ...flags]);
+  await platform.ok(['function', 'gate', 'enable', name, ...flags]);
+  const { url } = await platform.json<{ url: string }>(['function', 'show', name, ...flags]);
+  const pods = await platform.kubectl('-n', namespace, 'get', 'pods', '-l', `app=${name}`, '-o', 'name');
+  t.equal(pods.stdout, '', 'whether the route is open was asked, and nothing was started for it');
+  await platform.ok(['plan', 'create', 'small', '--rate', '5', '--burst', '5', ...flags]);
+  const key = await platform.ok(['key', 'create', '--plan', 'small', '--app', name, ...flags]);
+
+  const denied = await platform.request(url);
+  t.equal(denied.status, 401);
+  t.equal(denied.json()['code'], 'invalid_key');
+  const served = await eventually(
+    () => platform.request(url, { headers: { 'X-API-Key': key, 'X-Svc-Key-Prefix': 'forged' } }),
+    ({ status }) => status === 200,
+  );
+  t.equal(served.json()['x-svc-key-prefix'], key.split('_')[1]);
+  t.notMatch(served.body, key);
+  for (const { headers } of [denied, served]) {
+    t.match(headers, {
+      'x-frame-options': 'SAMEORIGIN',
+      'content-security-policy': /^default-src 'self' cdn\.example/,
+    });
+  }
+
+  await platform.ok(['function', 'security', 'set', name, '--headers', 'off', '--csp', 'none', ...flags]);
+  await platform.ok(['function', 'gate', 'disable', name, ...flags]);
+  const open = await eventually(
+    () => platform.request(url),
+    ({ headers }) => headers['x-frame-options'] === 'DENY',
+  );
+  t.equal(open.status, 200);
+});
 
 t.test('a gated app serves only requests with a valid key', async (t) => {
   const { flags } = await testProject(t, platform);

@@ -65,7 +65,7 @@ t.test('no generated secret is in any log line, metric or refusal', async (t) =>
       ...createWebhookRoutes(webhooks),
       ...createHistoryRoutes({ kube, pool, verifyToken: webhooks.verify, baseUrl }),
       ...createPlanRoutes(gate),
-      ...createKeyRoutes({ ...gate, clock, findApp: (namespace, name) => findWorkload(pool, namespace, name) }),
+      ...createKeyRoutes({ ...gate, clock, findGated: (namespace, name) => findWorkload(pool, namespace, name) }),
       ...createUsageRoutes({ ...gate, clock }),
     ],
   });

@@ -36,6 +36,7 @@ export function everyController(options: { start?: Date } = {}): {
     events: createEventRecorder({ kube, component: 'svc-controllers', clock, log: silentLog }),
   };
   const nothing = async () => undefined;
+  const probeGate = async () => ({ kind: 'refused' }) as const;
   const records = {
     project: nothing,
     markDeleted: nothing,
@@ -56,8 +57,8 @@ export function everyController(options: { start?: Date } = {}): {
   const environmentRecords = { closeEnvironment: nothing, deleteEnvironment: nothing, deleteProject: nothing };
   dependent = [
     manager.add(projectController({ ...shared, platformConfig, records: environmentRecords })),
-    manager.add(functionController({ ...shared, platformConfig, records })),
-    manager.add(appController({ ...shared, platformConfig, records, probeGate: async () => ({ kind: 'refused' }) })),
+    manager.add(functionController({ ...shared, platformConfig, records, probeGate })),
+    manager.add(appController({ ...shared, platformConfig, records, probeGate })),
   ];
   manager.add(jobController({ ...shared, records }));
   manager.add(volumeController(shared));

@@ -3,7 +3,7 @@ import type { Pod } from '../../runtime/contracts/pod.ts';
 import type { App, AppStatus, ReleaseStatus } from '../../runtime/contracts/resources/app.ts';
 import { publicUrl, type PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import { childrenAdoptedState, mergeConditions } from '../../runtime/kube/conditions.ts';
-import type { GateOutcome } from './app-gate.ts';
+import type { GateOutcome } from './gate-step.ts';
 import { podsOf, releaseStatus, type Deployment } from './app-release.ts';
 import { faultText } from './release-fault.ts';
 

@@ -1,11 +1,12 @@
-import { appMiddlewareNames, type AppRouteInput } from '../../infra/manifests/app-route.ts';
+import { appRoute } from '../../infra/manifests/app-route.ts';
+import type { WorkloadRoute } from '../../infra/manifests/workload-route.ts';
 import { appService, type AppManifestInput } from '../../infra/manifests/app.ts';
 import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
 import { podFault, type Pod } from '../../runtime/contracts/pod.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
 import type { HostName } from '../../runtime/contracts/resources/claims.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
-import { publicUrl, type PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
+import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import type { GitSource } from '../../runtime/domain/git-source.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
@@ -27,19 +28,18 @@ import { removeFinalizer } from '../../runtime/kube/finalizers.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
 import type { WorkloadProjection } from '../../runtime/records/workloads.ts';
-import { gateOutcome, gateStep, mustAsk, type GateSight, type GateStep } from './app-gate.ts';
 import { imageEdit, recordedRelease, type ImageEdit } from './app-edits.ts';
 import { collectEnvironments } from './app-environments.ts';
 import { ensurePods } from './app-pods.ts';
 import { othersGoneInMs, patienceLeftMs, type Deployment } from './app-release.ts';
-import { collectMiddlewares, ensureMiddlewares, ensureRoute, publicHosts } from './app-routing.ts';
+import { publicHosts } from './app-routing.ts';
 import { observedStatus } from './app-status.ts';
 import type { ProbeGate } from './gate-probe.ts';
+import { gateStep, type GateStep } from './gate-step.ts';
+import { createGateWatch } from './gate-watch.ts';
+import { ensureMiddlewares, ensureRoute, routeRefs } from './route-objects.ts';
 import { createStopReport } from './stop-report.ts';
 import { ensureIdentity, holdClaims, identityOf, type WorkloadIdentity } from './workload.ts';
-
-/** A status that changes brings another pass at once; the ingress is not asked more often than this, per app. */
-const probePauseMs = 400;
 
 /** Without the installation's settings nothing can be done; a change of them brings every app anyway. */
 const configRetryMs = 5_000;
@@ -75,9 +75,9 @@ export interface AppControllerOptions {
  * objects of its release as they should be, and reports how far the release has come.
  */
 export function appController(options: AppControllerOptions): ControllerDefinition<App> {
-  const { kube, platformConfig, records, events, probeGate, clock } = options;
+  const { kube, platformConfig, records, events, clock } = options;
   const reportStop = createStopReport(options);
-  const probedAt = new Map<string, number>();
+  const gates = createGateWatch(options);
   const gitless = new Set<Id>();
 
   const bringAbout = async (object: Stored<App>, config: PlatformConfigSpec, signal: AbortSignal) => {
@@ -98,7 +98,9 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     let edit: ImageEdit | undefined;
     if (release) {
       const { entryPoints, scheme } = config;
-      const route = { ...identity, hosts, entryPoints, scheme, gated: step.demanded, security: spec.security };
+      const { id, name, namespace } = identity;
+      const settings = { hosts, entryPoints, scheme, gated: step.demanded, security: spec.security };
+      const route = appRoute({ id, name, namespace, ...settings });
       edit = imageEdit(app, await seenDeployment(identity));
       const coming = edit !== undefined && (await recordEdit(app, identity, edit));
       changed = await ensureObjects(app, { ...identity, spec, release }, route, { gate: step, pods: !coming });
@@ -108,13 +110,9 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     // A host that the app had before serves until the route has moved.
     const promisedMs = await releaseOtherHosts(kube, identity.id, hosts, clock.now());
     const seen = release ? await observe(app, identity, changed.pods) : { deployment: undefined, pods: [] };
-    const ingress = config.ingressAddress;
-    const sight: GateSight = { routed: release !== undefined, changed: changed.route, ingress };
-    const asClients = hosts.map((one) => new URL(publicUrl(config, one)).host);
-    if (mustAsk(step, sight)) sight.answer = await ask(app, ingress, asClients, signal);
-    else probedAt.delete(app.metadata.uid);
+    const view = { routed: release !== undefined, changed: changed.route, hosts, config, signal };
+    const gate = await gates.look(app, step, view);
     const now = clock.now();
-    const gate = gateOutcome(app, step, sight, now);
     const after = await writeStatus<App>(
       kube,
       app,
@@ -156,30 +154,13 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
   const ensureObjects = async (
     app: Stored<App>,
     input: AppManifestInput,
-    route: AppRouteInput,
+    route: WorkloadRoute,
     { gate, pods: withPods }: { gate: GateStep; pods: boolean },
   ): Promise<{ route: boolean; pods: boolean }> => {
     await ensureMiddlewares(kube, app, route);
     const pods = withPods && (await ensurePods(kube, app, input));
     await ensureChild(kube, app, appService(input), { cached: true });
-    const changed = await ensureRoute(kube, app, route, gate.phase === 'off' && !gate.demanded);
-    await collectMiddlewares(kube, app, route, { changed, gate: gate.dismantle });
-    return { route: changed, pods };
-  };
-
-  /** What the ingress answers for the app; undefined when nobody can be asked, or was a moment ago. */
-  const ask = async (
-    { metadata: { uid } }: Stored<App>,
-    address: string | undefined,
-    hosts: readonly string[],
-    signal: AbortSignal,
-  ) => {
-    if (address === undefined) return undefined;
-    const before = probedAt.get(uid);
-    if (before !== undefined && clock.monotonic() - before < probePauseMs) return undefined;
-    const answer = await probeGate({ address, hosts, signal });
-    probedAt.set(uid, clock.monotonic());
-    return answer;
+    return { route: await ensureRoute(kube, app, route, gate), pods };
   };
 
   const observe = async (
@@ -213,7 +194,7 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
       await records.markDeleted(identity.id);
       await releaseName(kube, app);
     }
-    probedAt.delete(app.metadata.uid);
+    gates.forget(app);
     if (identity) gitless.delete(identity.id);
     await removeFinalizer(kube, app, workloadFinalizer);
   };
@@ -258,16 +239,8 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
 
 /** In the order of deletion: first nothing leads to the app any more. */
 function childRefs({ name, namespace }: WorkloadIdentity) {
-  const ref = ({ apiVersion, kind }: { apiVersion: string; kind: string }, objectName = name) => ({
-    ...{ apiVersion, kind, namespace, name: objectName },
-  });
-  const { gate, security, retry } = appMiddlewareNames(name);
-  return [
-    ref(kinds.IngressRoute),
-    ...[...gate, security, retry].map((middleware) => ref(kinds.Middleware, middleware)),
-    ref(kinds.Service),
-    ref(kinds.Deployment),
-  ];
+  const ref = ({ apiVersion, kind }: { apiVersion: string; kind: string }) => ({ apiVersion, kind, namespace, name });
+  return [...routeRefs({ name, namespace }), ref(kinds.Service), ref(kinds.Deployment)];
 }
 
 function holderOf({ spec: { kind, namespace, name } }: Stored<HostName>): Key[] {

@@ -1,27 +1,24 @@
-import {
-  functionDeployment,
-  functionRoute,
-  functionRouteName,
-  type FunctionDeployment,
-} from '../../infra/manifests/function.ts';
+import { functionDeployment, type FunctionDeployment } from '../../infra/manifests/function.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../runtime/contracts/pod.ts';
 import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
-import type { Clock } from '../../runtime/domain/clock.ts';
-import { idLabel, kindLabel, managedLabels, roleLabel, systemNamespace } from '../../runtime/domain/labels.ts';
+import { idLabel, kindLabel, managedLabels, roleLabel } from '../../runtime/domain/labels.ts';
 import { deleteChild, ensureChild } from '../../runtime/kube/children.ts';
-import { releaseOtherHosts } from '../../runtime/kube/claims.ts';
-import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
 import { noneSeen, refIn } from './function-child.ts';
 import { collectCode, runWithOf } from './function-code.ts';
+import { createRouting, type RoutingOptions } from './function-routing.ts';
 import { servingStatus } from './function-status.ts';
+import type { GateStep } from './gate-step.ts';
 import type { WorkloadIdentity } from './workload.ts';
 
 /** What a function has that is called by requests: a Deployment, whose count others decide, and a route. */
-export function createServing({ kube, clock }: { kube: KubeClient; clock: Clock }) {
+export function createServing(options: RoutingOptions) {
+  const { kube, clock } = options;
+  const routing = createRouting(options);
+
   /** @param cached whether what the watches have brought will do: whatever is newer brings another pass */
   const observe = async ({ id, name, namespace }: WorkloadIdentity, cached: boolean) => {
     const seen = cached ? kube.cache?.get<FunctionDeployment>(kinds.Deployment, name, namespace) : undefined;
@@ -35,11 +32,13 @@ export function createServing({ kube, clock }: { kube: KubeClient; clock: Clock 
   };
 
   return {
+    /** @returns in how many ms to look again */
     async ensure(
       resource: Stored<FunctionResource>,
       identity: WorkloadIdentity,
-      { host, config }: { host: string; config: PlatformConfigSpec },
-    ): Promise<void> {
+      route: { host: string; config: PlatformConfigSpec; gate: GateStep; signal: AbortSignal },
+    ): Promise<number | undefined> {
+      const { host, config } = route;
       const { spec } = resource;
       const runWith = runWithOf(config, resource);
       const wanted = functionDeployment(identity, spec, runWith);
@@ -49,15 +48,14 @@ export function createServing({ kube, clock }: { kube: KubeClient; clock: Clock 
       });
       const { deployment, pods } = await observe(identity, written === 'unchanged');
       // Before the route: the interceptors know the host by the status, and so before the first request comes.
-      await writeStatus<FunctionResource>(
+      const reported = await writeStatus<FunctionResource>(
         kube,
         resource,
         servingStatus({ resource, host, config, deployment, pods, now: clock.now() }),
       );
-      await ensureChild(kube, undefined, functionRoute(identity, host, config), { cached: true });
-      // The host that the function had before serves until the route has moved.
-      await releaseOtherHosts(kube, identity.id, [host], clock.now());
+      const lookInMs = await routing.ensure(reported, identity, route);
       if (deployment && hasMoved(deployment)) await collectCode(kube, resource, identity, runWith);
+      return lookInMs;
     },
 
     /** Whether there may be something to remove. A route is there only after a status that names its host. */
@@ -68,9 +66,8 @@ export function createServing({ kube, clock }: { kube: KubeClient; clock: Clock 
 
     /** First nothing leads to the function any more. @returns whether all of it is gone; its hosts are held still */
     async remove(resource: Stored<FunctionResource>, identity: WorkloadIdentity): Promise<boolean> {
-      const { id, name, namespace } = identity;
-      const route = refIn(systemNamespace, kinds.IngressRoute, functionRouteName(id));
-      const routeGone = await deleteChild(kube, undefined, route);
+      const { name, namespace } = identity;
+      const routeGone = await routing.remove(resource, identity);
       const deploymentGone = await deleteChild(kube, resource, refIn(namespace, kinds.Deployment, name));
       return routeGone && deploymentGone;
     },

@@ -5,6 +5,7 @@ import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import { isPodLive, isPodReady, podFault, type Pod, type PodFault } from '../../runtime/contracts/pod.ts';
 import type { FunctionResource, FunctionRun, FunctionStatus } from '../../runtime/contracts/resources/function.ts';
 import { publicUrl, type PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
+import { gatedCondition } from '../../runtime/contracts/resources/public-route.ts';
 import { roleLabel } from '../../runtime/domain/labels.ts';
 import {
   childrenAdoptedState,
@@ -54,9 +55,15 @@ export function servingStatus(observation: ServingObservation): FunctionStatus {
     url: publicUrl(config, host),
     replicas,
     readyReplicas,
+    ...keptGate(previous),
     ...keptBindings(resource),
     conditions: up ? setCondition(adopted, { ...up, ...observed }, now) : adopted,
   };
+}
+
+/** What was last seen of the gate, which is judged anew once the route is as it should be. */
+function keptGate({ gate, gateSince }: FunctionStatus = {}): Pick<FunctionStatus, 'gate' | 'gateSince'> {
+  return { ...(gate !== undefined && { gate }), ...(gateSince !== undefined && { gateSince }) };
 }
 
 export interface ScheduleObservation {
@@ -82,7 +89,7 @@ export function scheduleStatus({ resource, runs, pods, now }: ScheduleObservatio
   });
   const active = countActive(shown);
   const failure = failureOfRuns(shown);
-  const kept = conditions?.filter(({ type }) => type !== starting);
+  const kept = conditions?.filter(({ type }) => type !== starting && type !== gatedCondition);
   return {
     ...(generation !== undefined && { observedGeneration: generation }),
     phase: active > 0 ? 'running' : failure === undefined ? 'scheduled' : 'failed',

@@ -19,6 +19,8 @@ import { handOverBindings, type BindingRecords } from './function-bindings.ts';
 import { ensureCode, runWithOf } from './function-code.ts';
 import { createSchedule } from './function-schedule.ts';
 import { createServing } from './function-serving.ts';
+import type { ProbeGate } from './gate-probe.ts';
+import { gateStep } from './gate-step.ts';
 import { createStopReport } from './stop-report.ts';
 import { ensureIdentity, holdClaims, identityOf, type WorkloadIdentity } from './workload.ts';
 
@@ -35,6 +37,8 @@ export interface FunctionControllerOptions {
     markDeleted(id: Id): Promise<void>;
   } & BindingRecords;
   events: Pick<EventRecorder, 'record'>;
+  /** Asks the ingress whether a route demands a key. */
+  probeGate: ProbeGate;
   clock: Clock;
 }
 
@@ -44,17 +48,19 @@ export interface FunctionControllerOptions {
  * it only ever reads, or a CronJob. What another trigger had goes first.
  */
 export function functionController(options: FunctionControllerOptions): ControllerDefinition<FunctionResource> {
-  const { kube, platformConfig, records } = options;
+  const { kube, platformConfig, records, clock } = options;
   const reportStop = createStopReport(options);
   const serving = createServing(options);
   const schedule = createSchedule(options);
 
-  const bringAbout = async (object: Stored<FunctionResource>, config: PlatformConfigSpec) => {
+  const bringAbout = async (object: Stored<FunctionResource>, config: PlatformConfigSpec, signal: AbortSignal) => {
     const { workload: resource, identity } = await ensureIdentity(kube, object);
     const { spec } = resource;
     const host = spec.trigger === 'http' ? hostOf(spec, identity, config) : undefined;
     await holdClaims(kube, resource, host === undefined ? [] : [host]);
-    await records.project({ ...identity, kind: 'Function', gated: false });
+    const gate = gateStep(resource, clock.now());
+    // The checkers know of the gate before any route asks them (spec.md §3.2).
+    await records.project({ ...identity, kind: 'Function', gated: host !== undefined && gate.known });
     await handOverBindings(kube, records, resource, identity);
     await ensureCode(kube, resource, identity, runWithOf(config, resource));
     const other = host === undefined ? serving : schedule;
@@ -68,8 +74,8 @@ export function functionController(options: FunctionControllerOptions): Controll
     const { runRequests, ...rest } = spec;
     // Nobody can run it once any more; the change brings the next pass.
     if (runRequests) return void (await kube.replace({ ...resource, spec: rest }));
-    await serving.ensure(resource, identity, { host, config });
-    return undefined;
+    const lookInMs = await serving.ensure(resource, identity, { host, config, gate, signal });
+    return lookInMs === undefined ? undefined : { requeueAfterMs: lookInMs };
   };
 
   /** First nothing leads to the function or runs it any more; its own objects go before its name does. */
@@ -96,11 +102,12 @@ export function functionController(options: FunctionControllerOptions): Controll
       // Pods belong to a ReplicaSet or a run, the schedule's runs to its CronJob, and a route in another namespace to nobody.
       { kind: kinds.Pod, selection: { labelSelector: `${kindLabel}=Function,${roleLabel}` }, keysOf: workloadKey },
       { kind: kinds.BatchJob, selection: { labelSelector: `${kindLabel}=Function` }, keysOf: workloadKey },
-      {
-        kind: kinds.IngressRoute,
+      ...[kinds.IngressRoute, kinds.Middleware].map((kind) => ({
+        kind,
         selection: { namespace: systemNamespace, labelSelector: `${kindLabel}=Function` },
-        keysOf: ({ metadata: { annotations } }) => keyFrom(...(annotations?.[functionAnnotation]?.split('/') ?? [])),
-      },
+        keysOf: ({ metadata: { annotations } }: Stored<KubeObject>) =>
+          keyFrom(...(annotations?.[functionAnnotation]?.split('/') ?? [])),
+      })),
       // A name or host that is given back may be one that a function waits for.
       { kind: kinds.WorkloadName, ignoreAdded: true, keysOf: (claim) => [keyOf(claim)] },
       {
@@ -109,13 +116,13 @@ export function functionController(options: FunctionControllerOptions): Controll
         keysOf: (host, functions) => [...holderOf(host), ...functions().filter(hasFailed).map(keyOf)],
       },
     ],
-    async reconcile({ object: resource }) {
+    async reconcile({ object: resource, signal }) {
       if (!resource) return undefined;
       if (resource.metadata.deletionTimestamp !== undefined) return finalize(resource);
       const config = platformConfig();
       if (!config) return { requeueAfterMs: configRetryMs };
       try {
-        return await bringAbout(resource, config);
+        return await bringAbout(resource, config, signal);
       } catch (error) {
         await reportStop(kinds.Function, resource, error);
         throw error;

@@ -1,5 +1,5 @@
-import type { GatePhase } from '../../runtime/contracts/resources/app.ts';
-import type { GateSight } from './app-gate.ts';
+import type { GatePhase } from '../../runtime/contracts/resources/public-route.ts';
+import type { GateSight } from './gate-step.ts';
 import type { GateAnswer } from './gate-probe.ts';
 
 const setAddress = "run `svc install` again with --ingress-address <the ingress's address inside the cluster>";
@@ -10,7 +10,7 @@ const setAddress = "run `svc install` again with --ingress-address <the ingress'
  */
 export function gateMessage(phase: GatePhase, { routed, ingress, answer }: GateSight): string {
   if (phase === 'gated') return 'The ingress refuses requests without an API key.';
-  if (!routed) return phase === 'off' ? 'The app has no route.' : 'The app has no route before its first release.';
+  if (!routed) return phase === 'off' ? 'There is no route.' : 'There is no route before the first release.';
   const seen = explain(answer, ingress);
   if (phase === 'applying') return `The route is not yet protected. ${seen}`;
   if (phase === 'lifting') return `The route is not yet open. ${seen}`;
@@ -41,7 +41,7 @@ function explain(answer: GateAnswer | undefined, ingress: string | undefined): s
       return `The ingress has yet to take it up everywhere: it lets some requests without an API key through (status ${answer.status}${onHost(answer)}) and refuses others.`;
     case 'denied':
       return answer.code === 'misconfigured'
-        ? 'The ingress asks the gate, whose checkers do not know the app (misconfigured); see the logs of svc-controllers.'
+        ? 'The ingress asks the gate, whose checkers do not know the workload (misconfigured); see the logs of svc-controllers.'
         : 'The ingress asks the gate, whose checkers cannot verify keys right now (gate_unavailable); see `svc status`.';
     case 'unclear':
       return `The ingress answers an empty 500${onHost(answer)}, as it does when it cannot reach svc-authz; see the pods in svc-system.`;

@@ -1,12 +1,7 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import { gateDenialStatus, invalidKeyBody } from '../../runtime/contracts/gate-denials.ts';
+import { gateDenialStatus, gateProbePath, invalidKeyBody } from '../../runtime/contracts/gate-denials.ts';
 
-/**
- * A path that no app is known to have: while a route is open the probe's requests reach the app, and there they are to
- * cost a 404 and nothing else.
- */
-export const probePath = '/.well-known/svc-gate-probe';
 /**
  * Each over a connection of its own, so that they are spread over the ingress's replicas; all must agree. With two
  * replicas, one of which has not taken up the route, they do by chance once in a thousand times.
@@ -85,7 +80,7 @@ function verdict(asked: readonly string[], answers: readonly GateSeen[]): GateAn
 function ask(address: string, host: string, signal: AbortSignal): Promise<GateSeen> {
   const { protocol, hostname, port } = new URL(address);
   const options = {
-    ...{ hostname, port, path: probePath, method: 'GET', agent: false as const },
+    ...{ hostname, port, path: gateProbePath, method: 'GET', agent: false as const },
     headers: { Host: host, 'User-Agent': 'svc-gate-probe' },
     signal: AbortSignal.any([signal, AbortSignal.timeout(answerMs)]),
   };

@@ -111,7 +111,7 @@ await runProcess({
     };
     dependent.push(
       manager.add(appController({ kube, platformConfig, records, events, probeGate, clock })),
-      manager.add(functionController({ kube, platformConfig, records: functionRecords, events, clock })),
+      manager.add(functionController({ kube, platformConfig, records: functionRecords, events, probeGate, clock })),
     );
 
     manager.add(jobController({ kube, records: workloadRecords, events, clock }));

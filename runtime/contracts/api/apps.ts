@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { gatePhases } from '../resources/app.ts';
+import { gatePhases } from '../resources/public-route.ts';
 import { deploymentState, deploymentTrigger, outOfMemory, timestamp, variables } from './common.ts';
 import { gitSourceSet } from './git.ts';
+import { securityChange, securityView } from './public-route.ts';
 import { mount } from './volumes.ts';
 
 const settings = {
@@ -18,12 +19,7 @@ const settings = {
   autoRollback: z.boolean(),
   /** Further public hosts of the same route. */
   extraHosts: z.array(z.string().max(253)).max(10),
-  security: z.strictObject({
-    /** Whether answers carry the headers that any site should send; default true. */
-    headers: z.boolean().exactOptional(),
-    /** External domains that pages may load from; null: no Content-Security-Policy, empty: only their own host. */
-    csp: z.array(z.string().max(300)).max(50).nullable().exactOptional(),
-  }),
+  security: securityChange,
 };
 
 /** `POST /api/v1/projects/{p}/apps`: with an image, or with a git source that its images are built from. */
@@ -75,7 +71,7 @@ export const appView = z.object({
   volumes: z.array(mount),
   autoRollback: z.boolean(),
   extraHosts: z.array(z.string()),
-  security: z.object({ headers: z.boolean(), csp: z.array(z.string()).nullable() }),
+  security: securityView,
   env: variables,
   /** Whether variables or secrets were changed since the deployment that runs; not told in lists. */
   pendingRestart: z.boolean().optional(),
@@ -84,19 +80,6 @@ export const appView = z.object({
 });
 
 export type AppView = z.infer<typeof appView>;
-
-/** `PUT /api/v1/projects/{p}/apps/{a}/gate` */
-export const gateUpdate = z.strictObject({ enabled: z.boolean() });
-/** `PUT` and `GET …/gate` */
-export const gateView = z.object({
-  gate: z.enum(gatePhases),
-  /** When the phase began; absent for an app that never had a gate, and until the controller has seen the wish. */
-  since: timestamp.optional(),
-  /** What the platform last saw, and for one that gets no further what to do. */
-  message: z.string().optional(),
-});
-
-export type GateView = z.infer<typeof gateView>;
 
 /** `POST /api/v1/projects/{p}/apps/{a}/rollback` */
 export const rollbackCreate = z.strictObject({

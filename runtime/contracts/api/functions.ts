@@ -9,7 +9,9 @@ import {
   functionTriggers,
 } from '../resources/function.ts';
 import { runOverlaps } from '../resources/run.ts';
+import { gatePhases } from '../resources/public-route.ts';
 import { outOfMemory, timestamp } from './common.ts';
+import { securityChange, securityView } from './public-route.ts';
 import { runView } from './runs.ts';
 
 /** `POST /api/v1/projects/{p}/functions` */
@@ -31,6 +33,8 @@ export const functionCreate = z.strictObject({
   port: z.int().min(1).max(65_535).optional(),
   /** With the trigger `http`. */
   hostname: z.string().optional(),
+  /** With the trigger `http`. */
+  security: securityChange.optional(),
   /** With the trigger `http`; default 300. */
   idleTimeoutSeconds: z.int().min(1).max(86_400).optional(),
   /** With the trigger `http`: requests that one pod gets at once from each interceptor; default 100. */
@@ -81,6 +85,10 @@ export const functionView = z.object({
   message: z.string().optional(),
   outOfMemory: outOfMemory.optional(),
   url: z.string().optional(),
+  /** Of a function with a URL. */
+  security: securityView.optional(),
+  /** Of a function with a URL. */
+  gate: z.enum(gatePhases).optional(),
   replicas: z.int(),
   readyReplicas: z.int(),
   idleTimeoutSeconds: z.int(),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { hostKeysMax } from '../../domain/ssh-keys.ts';
-import type { Condition, KubeObject } from '../kubernetes.ts';
+import type { KubeObject } from '../kubernetes.ts';
+import { gateSettings, securitySettings, type GateStatus } from './public-route.ts';
 import { volumeMount } from './volume.ts';
 
 /** What an app runs now; only the rollout step writes it, and only with a higher generation (design.md §2, §4). */
@@ -15,16 +16,6 @@ export const release = z.object({
 });
 
 export type Release = z.infer<typeof release>;
-
-/** What the public route adds to answers (spec.md §2.5, security settings). */
-export const securitySettings = z.object({
-  /** The headers that any site should send. */
-  headers: z.boolean().optional(),
-  /** External domains that pages may load from; absent: no Content-Security-Policy, empty: only their own host. */
-  csp: z.array(z.string()).max(50).optional(),
-});
-
-export type SecuritySettings = z.infer<typeof securitySettings>;
 
 /** Where the app's images are built from; credentials lie in a Secret of the app (`domain/git-source.ts` has the grammar). */
 export const appGitSource = z.object({
@@ -63,7 +54,7 @@ export const appSpec = z.object({
     .max(200)
     .optional(),
   volumes: z.array(volumeMount).max(20).optional(),
-  gate: z.object({ enabled: z.boolean() }).optional(),
+  gate: gateSettings.optional(),
   /** With it the app's images are built, and none is taken from elsewhere. */
   git: appGitSource.optional(),
   /** Whether a deployment that fails takes the app back to the last good revision; default true. */
@@ -72,12 +63,6 @@ export const appSpec = z.object({
 });
 
 export type AppSpec = z.infer<typeof appSpec>;
-
-/**
- * The condition that tells about the gate: `True` gated, `False` off, `Unknown` with the reason `Applying` or `Lifting`
- * while the ingress was not yet seen to follow.
- */
-export const gatedCondition = 'Gated';
 
 /** How far the release in `spec.release` has come, as the App controller sees the pods. */
 export interface ReleaseStatus {
@@ -97,15 +82,7 @@ export interface ReleaseStatus {
   template?: string;
 }
 
-/**
- * Where an app's gate stands (spec.md §3.2): `applying` until the ingress was seen to demand a key, `lifting` until it
- * was seen to demand none.
- */
-export const gatePhases = ['off', 'applying', 'gated', 'lifting'] as const;
-
-export type GatePhase = (typeof gatePhases)[number];
-
-export interface AppStatus {
+export interface AppStatus extends GateStatus {
   observedGeneration?: number;
   phase?: 'pending' | 'deploying' | 'running' | 'failed' | 'deleting';
   /** For `failed`: what to do. */
@@ -118,11 +95,6 @@ export interface AppStatus {
   /** The spec's image as it was last seen, so that an edit of it is noticed, and how many edits there were. */
   image?: string;
   imageEdits?: number;
-  /** What was last seen, and why it is so, is said by the condition {@link gatedCondition}. */
-  gate?: GatePhase;
-  /** When that phase began; absent for an app that never had a gate. */
-  gateSince?: string;
-  conditions?: Condition[];
 }
 
 export interface App extends KubeObject {

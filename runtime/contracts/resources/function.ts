@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { dependenciesMax } from '../../domain/dependencies.ts';
-import type { Condition, KubeObject } from '../kubernetes.ts';
+import type { KubeObject } from '../kubernetes.ts';
+import { gateSettings, securitySettings, type GateStatus } from './public-route.ts';
 import { runOverlaps, runRequest, runRequestsMax, type Run } from './run.ts';
 import { volumeMount } from './volume.ts';
 
@@ -87,6 +88,8 @@ export const functionSpec = z.object({
   port: z.int().min(1).max(65_535).default(8080),
   /** Another public host than the default `fn-<name>--<cluster>.<apps_domain>`. */
   hostname: z.string().optional(),
+  security: securitySettings.optional(),
+  gate: gateSettings.optional(),
   /** Seconds without traffic after which the function goes to zero (spec.md §3.4). */
   idleTimeoutSeconds: z.int().min(1).max(86_400).default(300),
   /** Requests that one pod gets at once, from each interceptor; the others wait. */
@@ -177,7 +180,7 @@ export interface FunctionBindingStatus {
   database?: string;
 }
 
-export interface FunctionStatus {
+export interface FunctionStatus extends GateStatus {
   observedGeneration?: number;
   phase?: (typeof functionPhases)[number];
   message?: string;
@@ -190,7 +193,6 @@ export interface FunctionStatus {
   /** Of a cron function, newest first. */
   runs?: FunctionRun[];
   bindings?: FunctionBindingStatus[];
-  conditions?: Condition[];
 }
 
 /** How far a function's binding is; undefined where nothing of this version of it is known yet. Pure. */

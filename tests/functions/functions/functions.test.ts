@@ -41,7 +41,8 @@ t.test('201: the object with its defaults, its name and its host', async (t) => 
   });
   t.notHas(answer.body, 'code');
   const [created] = kube.all<FunctionResource>(kinds.Function);
-  t.same(created?.spec, { runtime: 'node', code, trigger: 'http', port: 8080, idleTimeoutSeconds: 300 });
+  const security = { headers: true };
+  t.same(created?.spec, { runtime: 'node', code, trigger: 'http', port: 8080, idleTimeoutSeconds: 300, security });
   t.match(kube.all(kinds.WorkloadName), [{ spec: { kind: 'Function', workloadId: answer.body.id } }]);
   t.match(kube.all(kinds.HostName), [{ metadata: { name: 'fn-hello--c1.apps.test' } }]);
 });
@@ -65,7 +66,8 @@ t.test('an image in place of code, there and back', async (t) => {
   t.match(made, { status: 201, body: { image } });
   t.notHas(made.body, 'runtime');
   const spec = () => kube.all<FunctionResource>(kinds.Function)[0]?.spec;
-  t.same(spec(), { image, trigger: 'http', port: 8080, idleTimeoutSeconds: 300 });
+  const rest = { trigger: 'http', idleTimeoutSeconds: 300, security: { headers: true } };
+  t.same(spec(), { image, port: 8080, ...rest });
   for (const [body, field] of [
     [none, 'code'],
     [{ runtime: undefined }, 'runtime'],
@@ -84,7 +86,7 @@ t.test('an image in place of code, there and back', async (t) => {
   t.match(await change({ code, runtime: 'node', dependencies: ['lodash@4.17.21'] }), { status: 200 });
   t.notHas(spec(), 'image');
   t.match(await change({ image, port: 9000 }), { status: 200, body: { image } });
-  t.same(spec(), { image, trigger: 'http', port: 9000, idleTimeoutSeconds: 300 });
+  t.same(spec(), { image, port: 9000, ...rest });
 });
 
 t.test('422: a runtime that the installation has no image for', async (t) => {
@@ -199,6 +201,40 @@ t.test('200: a change keeps what it does not name, and what its new trigger has 
   await change({ trigger: 'http' });
   t.notHas(spec(), 'schedule');
   t.equal((await api.call('PATCH', `${path}/none`, { body: { code: 'x' } })).status, 404);
+});
+
+t.test('200: security settings change part by part, and outlive another trigger', async (t) => {
+  const { kube, api, create } = await service(t);
+  t.match((await create()).body, { security: { headers: true, csp: null }, gate: 'off' });
+  const change = async (body: object) => (await api.call('PATCH', `${path}/hello`, { body })).body;
+  const security = () => kube.all<FunctionResource>(kinds.Function)[0]?.spec.security;
+  t.match(await change({ security: { csp: ['cdn.example.com'] } }), { security: { csp: ['cdn.example.com'] } });
+  t.same(security(), { headers: true, csp: ['cdn.example.com'] });
+  await change({ idleTimeoutSeconds: 60 });
+  t.same(security(), { headers: true, csp: ['cdn.example.com'] });
+  await change({ security: { headers: false, csp: null } });
+  t.same(security(), { headers: false });
+  t.match(await change({ security: { csp: ['not a host'] } }), { code: 'invalid_value' });
+  t.notHas(await change({ trigger: 'cron', schedule: '0 2 * * *' }), 'security');
+  t.match(await change({ trigger: 'http' }), { security: { headers: false, csp: null } });
+  t.match(await create({ name: 'bare', security: { headers: false } }), {
+    status: 201,
+    body: { security: { headers: false } },
+  });
+});
+
+t.test('the gate is the wish until the ingress was seen to follow; one without a route is refused', async (t) => {
+  const { kube, api, create } = await service(t);
+  await create();
+  await create({ name: 'nightly', trigger: 'cron', schedule: '0 2 * * *' });
+  const put = (name: string, enabled: boolean) => api.call('PUT', `${path}/${name}/gate`, { body: { enabled } });
+  t.match(await api.call('GET', `${path}/hello/gate`), { status: 200, body: { gate: 'off' } });
+  t.match(await put('hello', true), { status: 200, body: { gate: 'applying' } });
+  t.match(kube.all<FunctionResource>(kinds.Function)[0]?.spec, { gate: { enabled: true }, code });
+  await api.call('PATCH', `${path}/hello`, { body: { code: 'new' } });
+  t.match((await api.call('GET', `${path}/hello`)).body, { gate: 'applying' }, 'other changes leave it alone');
+  t.match(await put('nightly', true), { status: 422, body: { code: 'invalid_value', message: /no public route/ } });
+  t.equal((await put('none', true)).status, 404);
 });
 
 t.test('202: a deleted function shows `deleting` until its controller is done', async (t) => {

@@ -47,7 +47,7 @@ t.test('what the API says is applied is what the checkers judge by', async (t) =
     routes: [
       ...createGateRoutes({ pool, clock: systemClock }),
       ...createPlanRoutes({ pool, ...environments }),
-      ...createKeyRoutes({ ...keys, findApp: (namespace, name) => findWorkload(pool, namespace, name) }),
+      ...createKeyRoutes({ ...keys, findGated: (namespace, name) => findWorkload(pool, namespace, name) }),
       ...createUsageRoutes(keys),
     ],
   });

@@ -17,7 +17,7 @@ export async function keyRig(t: Test) {
   const environments = testEnvironments();
   const clock = fakeClock(new Date('2026-03-01T12:00:00Z'));
   const log = recordingLog();
-  const findApp = async (namespace: string, name: string) => {
+  const findGated = async (namespace: string, name: string) => {
     const { rows } = await pool.query<{ id: string }>(
       'SELECT id FROM workloads WHERE namespace = $1 AND name = $2 AND deleted_at IS NULL',
       [namespace, name],
@@ -25,7 +25,7 @@ export async function keyRig(t: Test) {
     return rows[0];
   };
   const api = await testApi(t, {
-    routes: createKeyRoutes({ pool, clock, findApp, ...environments }),
+    routes: createKeyRoutes({ pool, clock, findGated, ...environments }),
     log: log.log,
   });
   const plans = new Map<string, string>();

@@ -1,11 +1,6 @@
 import t from 'tap';
-import {
-  appMiddlewares,
-  appRetry,
-  appRoute,
-  appSecurity,
-  type AppRouteInput,
-} from '../../../infra/manifests/app-route.ts';
+import { appRoute } from '../../../infra/manifests/app-route.ts';
+import { gateMiddlewares, ingressRoute, routeRetry, routeSecurity } from '../../../infra/manifests/workload-route.ts';
 import { appDeployment, appService, type AppManifestInput } from '../../../infra/manifests/app.ts';
 import type { Pod } from '../../../runtime/contracts/pod.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
@@ -52,11 +47,11 @@ t.test('the objects of an app mean to Kubernetes what they say', { skip: noClust
   const one = input(1);
   const hosts = [`api--${namespace}.apps.test`, `${namespace}.example.com`];
   const security = { headers: true, csp: ['*.example.org'] };
-  const route: AppRouteInput = { ...one, hosts, entryPoints: ['web'], scheme: 'http', gated: true, security };
-  const middlewares = [...appMiddlewares(route), appSecurity(route), appRetry(route)].filter(
+  const route = appRoute({ ...one, hosts, entryPoints: ['web'], scheme: 'http', gated: true, security });
+  const middlewares = [...gateMiddlewares(route), routeSecurity(route), routeRetry(route)].filter(
     (object) => object !== undefined,
   );
-  const all = [...middlewares, appDeployment(one), appService(one), appRoute(route)];
+  const all = [...middlewares, appDeployment(one), appService(one), ingressRoute(route)];
   for (const object of all) t.equal(await applyObject(kube, object), 'created', object.kind);
   for (const object of all) t.equal(await applyObject(kube, object), 'unchanged', `${object.kind} again`);
 

@@ -1,12 +1,12 @@
 import t from 'tap';
+import { appRoute, type AppRouteInput } from '../../../infra/manifests/app-route.ts';
 import {
-  appMiddlewareNames,
-  appMiddlewares,
-  appRetry,
-  appRoute,
-  appSecurity,
-  type AppRouteInput,
-} from '../../../infra/manifests/app-route.ts';
+  gateMiddlewares,
+  ingressRoute,
+  middlewareNames,
+  routeRetry,
+  routeSecurity,
+} from '../../../infra/manifests/workload-route.ts';
 
 const id = '0190a0a0-0000-7000-8000-000000000001';
 const input: AppRouteInput = {
@@ -29,11 +29,11 @@ const metadata = { name: 'api', namespace: 'shop-prod', labels };
 t.test('the route, without and with a gate', async (t) => {
   const rule = { kind: 'Rule', match: 'Host(`api--shop-prod.apps.test`)', services: [{ name: 'api', port: 80 }] };
   const route = { apiVersion: 'traefik.io/v1alpha1', kind: 'IngressRoute', metadata };
-  t.same(appRoute(input), {
+  t.same(ingressRoute(appRoute(input)), {
     ...route,
     spec: { entryPoints: ['websecure'], routes: [{ ...rule, middlewares: [{ name: 'api-retry' }] }] },
   });
-  t.same(appRoute({ ...input, gated: true }), {
+  t.same(ingressRoute(appRoute({ ...input, gated: true })), {
     ...route,
     spec: {
       entryPoints: ['websecure'],
@@ -44,7 +44,7 @@ t.test('the route, without and with a gate', async (t) => {
 
 t.test('the gate removes what clients may not send, then asks the checker about this very app', async (t) => {
   const middleware = { apiVersion: 'traefik.io/v1alpha1', kind: 'Middleware' };
-  t.same(appMiddlewares(input), [
+  t.same(gateMiddlewares(appRoute(input)), [
     {
       ...middleware,
       metadata: { ...metadata, name: 'api-gate-strip' },
@@ -82,7 +82,7 @@ t.test('the gate removes what clients may not send, then asks the checker about 
 
 t.test('one rule for all hosts, so that whatever holds on one holds on every one', async (t) => {
   const hosts = ['api--shop-prod.apps.test', 'example.com', 'www.example.com'];
-  const { spec } = appRoute({ ...input, hosts, gated: true, security: { headers: true } });
+  const { spec } = ingressRoute(appRoute({ ...input, hosts, gated: true, security: { headers: true } }));
   t.match(spec, {
     routes: [
       {
@@ -96,8 +96,8 @@ t.test('one rule for all hosts, so that whatever holds on one holds on every one
 });
 
 t.test('the security headers', async (t) => {
-  t.equal(appSecurity(input), undefined, 'an app that says nothing of them');
-  t.equal(appSecurity({ ...input, security: { headers: false } }), undefined);
+  t.equal(routeSecurity(appRoute(input)), undefined, 'an app that says nothing of them');
+  t.equal(routeSecurity(appRoute({ ...input, security: { headers: false } })), undefined);
   const site = {
     'X-Content-Type-Options': 'nosniff',
     'X-Frame-Options': 'SAMEORIGIN',
@@ -105,10 +105,10 @@ t.test('the security headers', async (t) => {
     'Permissions-Policy': 'camera=(), microphone=(), geolocation=()',
   };
   const built = (security: AppRouteInput['security'], scheme: AppRouteInput['scheme'] = 'http') => {
-    const { spec } = appSecurity({ ...input, security, scheme }) ?? {};
+    const { spec } = routeSecurity(appRoute({ ...input, security, scheme })) ?? {};
     return (spec as { headers: { customResponseHeaders: object } }).headers;
   };
-  t.same(appSecurity({ ...input, security: { headers: true } }), {
+  t.same(routeSecurity(appRoute({ ...input, security: { headers: true } })), {
     apiVersion: 'traefik.io/v1alpha1',
     kind: 'Middleware',
     metadata: { ...metadata, name: 'api-security' },
@@ -128,7 +128,11 @@ t.test('the security headers', async (t) => {
 });
 
 t.test('the names under which an app has Middlewares are all known', async (t) => {
-  const made = [appSecurity({ ...input, security: { headers: true } }), ...appMiddlewares(input), appRetry(input)];
-  const { security, gate, retry } = appMiddlewareNames('api');
+  const made = [
+    routeSecurity(appRoute({ ...input, security: { headers: true } })),
+    ...gateMiddlewares(appRoute(input)),
+    routeRetry(appRoute(input)),
+  ];
+  const { security, gate, retry } = middlewareNames('api');
   t.same([security, ...gate, retry].sort(), made.map((object) => String(object?.metadata.name)).sort());
 });

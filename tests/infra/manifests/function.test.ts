@@ -2,6 +2,7 @@ import t from 'tap';
 import { codeConfigMap, codeConfigMapName } from '../../../infra/manifests/function-pod.ts';
 import { containerSecurity } from '../../../infra/manifests/platform/pod.ts';
 import { functionDeployment, functionRoute } from '../../../infra/manifests/function.ts';
+import { gateMiddlewares, ingressRoute, routeSecurity } from '../../../infra/manifests/workload-route.ts';
 
 const id = '0190a0a0-0000-7000-8000-000000000001';
 const hello = { id, name: 'hello', namespace: 'shop-prod' };
@@ -105,7 +106,9 @@ t.test('an image runs as code would, with nothing of the runtime', async (t) => 
 });
 
 t.test('the route lies beside the interceptors, and says whose it is', (t) => {
-  t.strictSame(functionRoute(hello, 'fn-hello--home.apps.test', { entryPoints: ['web', 'websecure'] }), {
+  const hosts = ['fn-hello--home.apps.test'];
+  const settings = { hosts, entryPoints: ['web', 'websecure'], scheme: 'http', gated: false } as const;
+  t.strictSame(ingressRoute(functionRoute(hello, settings)), {
     apiVersion: 'traefik.io/v1alpha1',
     kind: 'IngressRoute',
     metadata: {
@@ -129,5 +132,14 @@ t.test('the route lies beside the interceptors, and says whose it is', (t) => {
       ],
     },
   });
+  const secured = functionRoute(hello, { ...settings, gated: true, security: { headers: true } });
+  const names = [`fn-${id}-security`, `fn-${id}-gate-strip`, `fn-${id}-gate`];
+  t.match(ingressRoute(secured).spec, { routes: [{ middlewares: names.map((name) => ({ name })) }] });
+  t.match(
+    [routeSecurity(secured), ...gateMiddlewares(secured)].map((object) => object?.metadata),
+    names.map((name) => ({ ...secured.metadata, name })),
+    'they lie beside it, and say whose they are',
+  );
+  t.match(gateMiddlewares(secured)[1]?.spec, { forwardAuth: { address: /authorize\?app=0190a0a0-/ } });
   t.end();
 });

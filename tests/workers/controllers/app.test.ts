@@ -263,7 +263,7 @@ t.test(
       [{ kind: 'silent' }, /does not answer in time/],
       [{ kind: 'unclear' }, /cannot reach svc-authz/],
       [{ kind: 'denied', code: 'gate_unavailable' }, /cannot verify keys/],
-      [{ kind: 'denied', code: 'misconfigured' }, /do not know the app/],
+      [{ kind: 'denied', code: 'misconfigured' }, /do not know the workload/],
       [{ kind: 'open', status: 200 }, /status 200\).$/],
       [{ kind: 'open', status: 308 }, /status 308\). If .* only redirects/],
     ];

@@ -45,6 +45,7 @@ function createWorld(spec: object = cron) {
       markDeleted: (row) => Promise.resolve(void deleted.push(row)),
     },
     events: { record: (_, { message }) => Promise.resolve(void warnings.push(message)) },
+    probeGate: () => Promise.reject(new Error('there is no route to ask about')),
   });
   const all = (kind: ResourceKind) => kube.all(kind).map(({ metadata }) => metadata.name);
   const resource = (): Stored<FunctionResource> => {

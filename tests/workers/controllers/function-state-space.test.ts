@@ -38,15 +38,9 @@ const scenario: Scenario<Records> = {
   controllers(life, { workloads }) {
     const { kube, clock, events } = life;
     const platformConfig = () => settings;
-    return [
-      functionController({
-        kube,
-        clock,
-        events,
-        platformConfig,
-        records: { ...workloadRecords(life, workloads), projectBindings: () => Promise.resolve() },
-      }),
-    ];
+    const probeGate = async () => ({ kind: 'refused' }) as const;
+    const records = { ...workloadRecords(life, workloads), projectBindings: () => Promise.resolve() };
+    return [functionController({ kube, clock, events, platformConfig, probeGate, records })];
   },
   steps: [
     create(1, 'first'),

@@ -40,6 +40,8 @@ function createWorld() {
   const deleted: string[] = [];
   const wishes: (readonly object[])[] = [];
   const warnings: string[] = [];
+  const asked: string[] = [];
+  const clock = fakeClock();
   let current: PlatformConfigSpec | undefined = config;
   const controller = functionController({
     kube,
@@ -50,7 +52,13 @@ function createWorld() {
       projectBindings: (_, bindings) => Promise.resolve(void wishes.push(bindings)),
     },
     events: { record: (_, { message }) => Promise.resolve(void warnings.push(message)) },
-    clock: fakeClock(),
+    // As Traefik with the route that is there.
+    probeGate({ hosts }) {
+      asked.push(...hosts);
+      const gated = JSON.stringify(kube.all(kinds.IngressRoute)[0]?.spec ?? '').includes('-gate"');
+      return Promise.resolve(gated ? { kind: 'refused' } : { kind: 'open', status: 404 });
+    },
+    clock,
   });
   const one = <T extends KubeObject>(kind: ResourceKind): Stored<T> => {
     const [object, ...more] = kube.all<T>(kind);
@@ -104,6 +112,7 @@ function createWorld() {
   };
   return {
     ...{ kube, one, resource, reconcile, create, seedPod, settleDeployment, projected, deleted, warnings, wishes },
+    ...{ asked, clock },
     configure: (next: PlatformConfigSpec | undefined) => (current = next),
   };
 }
@@ -328,6 +337,70 @@ t.test('a foreign object in the way is named and left alone', async (t) => {
   await t.rejects(world.reconcile(), { name: 'ForeignObjectError' });
   t.match(world.resource().status, { phase: 'failed', message: /Deployment "hello"/ });
   t.match(world.one<FunctionDeployment>(kinds.Deployment).spec, { replicas: 2 });
+});
+
+t.test('a gate: the checkers hear of it first, then the route asks them, and off the other way round', async (t) => {
+  const world = createWorld();
+  const id = world.create();
+  world.configure({ ...config, ingressAddress: 'http://traefik.test' });
+  await world.reconcile();
+  t.notOk(world.resource().status?.gate, 'it never had one');
+  t.same(world.kube.all(kinds.Middleware), []);
+  const wish = async (enabled: boolean) => {
+    await world.kube.replace({ ...world.resource(), spec: { ...world.resource().spec, gate: { enabled } } });
+    return world.reconcile();
+  };
+  const projected = () => (world.projected.at(-1) as { gated: boolean }).gated;
+  const named = () => JSON.stringify(world.one(kinds.IngressRoute).spec).includes(`fn-${id}-gate"`);
+  const gate = () => world.resource().status?.gate;
+
+  t.match(await wish(true), { requeueAfterMs: 500 });
+  t.ok(projected() && named());
+  t.match(world.kube.all(kinds.Middleware), [
+    { metadata: { name: `fn-${id}-gate-strip`, namespace: 'svc-system' } },
+    { metadata: { name: `fn-${id}-gate`, namespace: 'svc-system' } },
+  ]);
+  t.equal(gate(), 'applying', 'nobody has seen the ingress refuse');
+  await world.reconcile();
+  t.same(world.asked, [host]);
+  t.equal(gate(), 'gated');
+  t.match(world.resource().status?.conditions, [{ type: 'ChildrenAdopted' }, { type: 'Gated', status: 'True' }]);
+  const writes = () => world.kube.calls.filter(({ verb }) => verb !== 'get' && verb !== 'list').length;
+  const before = writes();
+  t.notOk(await world.reconcile());
+  t.equal(writes(), before, 'a pass over an unchanged world writes nothing');
+
+  await wish(false);
+  t.ok(projected() && !named(), 'the route asks no more, and the checkers still know');
+  t.equal(gate(), 'lifting');
+  await world.reconcile();
+  t.equal(gate(), 'off');
+  t.equal(world.kube.all(kinds.Middleware).length, 2);
+  await world.clock.advance(15_000);
+  await world.reconcile();
+  t.notOk(projected());
+  t.same(world.kube.all(kinds.Middleware), []);
+});
+
+t.test('security headers have a Middleware as long as they are wanted, and it goes with the function', async (t) => {
+  const world = createWorld();
+  const id = world.create();
+  const set = async (security: object) => {
+    await world.kube.replace({ ...world.resource(), spec: { ...world.resource().spec, security } });
+    await world.reconcile();
+  };
+  const names = () => world.kube.all(kinds.Middleware).map(({ metadata }) => metadata.name);
+  await set({ headers: true, csp: ['cdn.example.com'] });
+  t.same(names(), [`fn-${id}-security`]);
+  t.match(world.one(kinds.IngressRoute).spec, { routes: [{ middlewares: [{ name: `fn-${id}-security` }] }] });
+  await set({ headers: false });
+  t.same(names(), [`fn-${id}-security`], 'the ingress is to hear of the route first');
+  await world.reconcile();
+  t.same(names(), []);
+  await set({ csp: [] });
+  await world.kube.delete({ apiVersion: 'platform.svc/v1', kind: 'Function', namespace, name: 'hello' });
+  await world.reconcile();
+  t.same([...names(), ...world.kube.all(kinds.Function)], []);
 });
 
 t.test('another host moves claim, status and route, and gives the old host back', async (t) => {

@@ -7,8 +7,8 @@ import { createServer as createTcpServer, type Server as TcpServer } from 'node:
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import t from 'tap';
-import { invalidKeyBody } from '../../../runtime/contracts/gate-denials.ts';
-import { judge, probeGate, probePath } from '../../../workers/controllers/gate-probe.ts';
+import { gateProbePath, invalidKeyBody } from '../../../runtime/contracts/gate-denials.ts';
+import { judge, probeGate } from '../../../workers/controllers/gate-probe.ts';
 import { freePort } from '../../support/servers.ts';
 
 interface Teardown {
@@ -52,7 +52,7 @@ t.test('the gate counts as answering only when each of several connections gets 
   t.equal(always.seen.length, 10);
   t.equal(always.connections(), 10, 'each over a connection of its own');
   for (const { url, method, headers } of always.seen) {
-    t.same([method, url, headers.host], ['GET', probePath, host]);
+    t.same([method, url, headers.host], ['GET', gateProbePath, host]);
     t.notHas(headers, 'x-api-key');
   }
   const one = await ingress(t, (nth) => (nth === 7 ? serve : refuse));

@@ -1,5 +1,6 @@
 import t from 'tap';
 import { functionRoute } from '../../../../infra/manifests/function.ts';
+import { ingressRoute } from '../../../../infra/manifests/workload-route.ts';
 import { consoleRoute } from '../../../../infra/manifests/platform/network.ts';
 import { consoleHost, type PlatformSettings } from '../../../../infra/manifests/platform/settings.ts';
 import type { KubeObject } from '../../../../runtime/contracts/kubernetes.ts';
@@ -45,7 +46,14 @@ t.test("a function's route leads to the interceptor, the console's to its API", 
   const world = await createWorld(t);
   await world.serve('svc-interceptor', systemNamespace, echo);
   const host = 'fn-hello--test.apps.localhost';
-  await world.put(functionRoute({ id: appId, name: 'hello', namespace }, host, { entryPoints: ['web'] }));
+  await world.put(
+    ingressRoute(
+      functionRoute(
+        { id: appId, name: 'hello', namespace },
+        { hosts: [host], entryPoints: ['web'], scheme: 'http', gated: false },
+      ),
+    ),
+  );
   t.equal((await world.ask({ host })).status, 200);
   await world.serve('console-api', systemNamespace, (_, response) => response.end('console'));
   const settings = { appsDomain: 'apps.localhost', entryPoints: ['web'] } as PlatformSettings;

@@ -10,13 +10,13 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { serviceNameLabel } from '../../../../infra/local/controllers/objects.ts';
 import { createIngress, type IngressOptions } from '../../../../infra/local/ingress/ingress.ts';
+import { appRoute, type AppRouteInput } from '../../../../infra/manifests/app-route.ts';
 import {
-  appMiddlewares,
-  appRetry,
-  appRoute,
-  appSecurity,
-  type AppRouteInput,
-} from '../../../../infra/manifests/app-route.ts';
+  gateMiddlewares,
+  ingressRoute,
+  routeRetry,
+  routeSecurity,
+} from '../../../../infra/manifests/workload-route.ts';
 import type { KubeObject, Stored } from '../../../../runtime/contracts/kubernetes.ts';
 import { kinds, type ResourceKind } from '../../../../runtime/contracts/resources/kinds.ts';
 import { systemClock } from '../../../../runtime/domain/clock.ts';
@@ -48,8 +48,9 @@ export function appObjects(input: Partial<AppRouteInput> = {}): KubeObject[] {
     ...{ id: appId, name: 'api', namespace, hosts: [appHost], entryPoints: ['web'], scheme: 'http', gated: false },
     ...input,
   };
-  const security = appSecurity(app);
-  return [appRoute(app), appRetry(app), ...(security ? [security] : []), ...(app.gated ? appMiddlewares(app) : [])];
+  const route = appRoute(app);
+  const middlewares = [routeRetry(route), routeSecurity(route), ...(app.gated ? gateMiddlewares(route) : [])];
+  return [ingressRoute(route), ...middlewares.filter((object) => object !== undefined)];
 }
 
 /** A Service and the slice of its only pod, at a port of this machine. */

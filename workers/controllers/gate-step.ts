@@ -1,15 +1,15 @@
-import { gatedCondition, type App, type GatePhase } from '../../runtime/contracts/resources/app.ts';
+import { gatedCondition, type GatedWorkload, type GatePhase } from '../../runtime/contracts/resources/public-route.ts';
 import { findCondition, type ConditionState } from '../../runtime/kube/conditions.ts';
 import { gateMessage } from './gate-message.ts';
 import type { GateAnswer } from './gate-probe.ts';
 
 /**
  * Once the ingress was seen to ask the checkers no longer, something that it asked before may still be under way, and a
- * replica of it may be behind; a checker that no longer knew the app would refuse.
+ * replica of it may be behind; a checker that no longer knew the workload would refuse.
  */
 const lingerMs = 15_000;
 /**
- * A route that is to open counts as open after this long, whatever is answered: an app may answer as the gate does, and
+ * A route that is to open counts as open after this long, whatever is answered: a workload may answer as the gate does, and
  * an ingress that still asked would only refuse. A route that is to be protected has no such limit.
  */
 export const liftingMaxMs = 60_000;
@@ -18,13 +18,13 @@ const slowMs = 60_000;
 /** The ingress is asked again after a tenth of the time that it has been asked for already, within these limits. */
 const againMs = { min: 500, max: 30_000 };
 
-/** Where an app's gate stands before its route is written. */
+/** Where a workload's gate stands before its route is written. */
 export interface GateStep {
   /** Where the last pass left it. */
   phase: GatePhase;
-  /** For how long, in ms; 0 for an app that never had a gate. */
+  /** For how long, in ms; 0 for a workload that never had a gate. */
   forMs: number;
-  /** Whether the checkers are to know the app as gated. Always before the route asks them, and longer than it does. */
+  /** Whether the checkers are to know the workload as gated. Always before the route asks them, and longer than it does. */
   known: boolean;
   /** Whether the route demands a key. */
   demanded: boolean;
@@ -36,7 +36,7 @@ export interface GateStep {
  * The gate's step that is due (spec.md §3.2). On: checkers first, then the route. Off: the route first, then, when the
  * ingress was seen to follow and some time has passed, the checkers. Pure.
  */
-export function gateStep({ spec, status }: Pick<App, 'spec' | 'status'>, now: Date): GateStep {
+export function gateStep({ spec, status }: Pick<GatedWorkload, 'spec' | 'status'>, now: Date): GateStep {
   const { gate: phase = 'off', gateSince } = status ?? {};
   // A wall clock that was set back makes it begin anew, never earlier.
   const forMs = gateSince === undefined ? 0 : Math.max(0, now.getTime() - Date.parse(gateSince));
@@ -67,11 +67,11 @@ export interface GateOutcome {
   phase: GatePhase;
   /** As `status.gateSince`. */
   since: string | undefined;
-  /** Undefined for an app that never had a gate. */
+  /** Undefined for a workload that never had a gate. */
   state: ConditionState | undefined;
   /** When a step is due that only time brings. */
   againInMs?: number;
-  /** What is to be told about the app. */
+  /** What is to be told about the workload. */
   event?: { type: 'Normal' | 'Warning'; reason: string; message: string };
 }
 
@@ -81,21 +81,21 @@ const statuses = { off: 'False', applying: 'Unknown', gated: 'True', lifting: 'U
 
 /** The gate after a pass: `gated` and, but for the time limit, `off` only once the ingress was seen to follow. Pure. */
 export function gateOutcome(
-  app: Pick<App, 'status' | 'metadata'>,
+  workload: Pick<GatedWorkload, 'status' | 'metadata'>,
   step: GateStep,
   sight: GateSight,
   now: Date,
 ): GateOutcome {
   const phase = phaseAfter(step, sight);
-  const before = findCondition(app.status?.conditions, gatedCondition);
+  const before = findCondition(workload.status?.conditions, gatedCondition);
   if (phase === 'off' && !before) return { phase, since: undefined, state: undefined };
-  const same = phase === step.phase && app.status?.gateSince !== undefined;
+  const same = phase === step.phase && workload.status?.gateSince !== undefined;
   const forMs = same ? step.forMs : 0;
-  const since = same ? app.status?.gateSince : now.toISOString();
+  const since = same ? workload.status?.gateSince : now.toISOString();
   // Not asked although it could be, or nothing left to ask: what was seen last still counts.
   const seenBefore = same && sight.answer === undefined && sight.ingress !== undefined && sight.routed;
   const message = seenBefore && before ? before.message : gateMessage(phase, sight);
-  const { generation } = app.metadata;
+  const { generation } = workload.metadata;
   const state: ConditionState = {
     type: gatedCondition,
     status: statuses[phase],

@@ -1,0 +1,70 @@
+import { functionRoute, functionRouteName } from '../../infra/manifests/function.ts';
+import type { Stored } from '../../runtime/contracts/kubernetes.ts';
+import type { FunctionResource, FunctionStatus } from '../../runtime/contracts/resources/function.ts';
+import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
+import type { Clock } from '../../runtime/domain/clock.ts';
+import { systemNamespace } from '../../runtime/domain/labels.ts';
+import { deleteChild } from '../../runtime/kube/children.ts';
+import { releaseOtherHosts } from '../../runtime/kube/claims.ts';
+import { setCondition } from '../../runtime/kube/conditions.ts';
+import type { EventRecorder } from '../../runtime/kube/events.ts';
+import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { writeStatus } from '../../runtime/kube/status.ts';
+import type { ProbeGate } from './gate-probe.ts';
+import type { GateOutcome, GateStep } from './gate-step.ts';
+import { createGateWatch } from './gate-watch.ts';
+import { ensureMiddlewares, ensureRoute, routeRefs } from './route-objects.ts';
+import type { WorkloadIdentity } from './workload.ts';
+
+export interface RoutingOptions {
+  kube: KubeClient;
+  clock: Clock;
+  events: Pick<EventRecorder, 'record'>;
+  /** Asks the ingress whether a route demands a key. */
+  probeGate: ProbeGate;
+}
+
+/** What leads requests to a function: a route with its Middlewares in the system namespace, and the gate on it. */
+export function createRouting(options: RoutingOptions) {
+  const { kube, clock, events } = options;
+  const gates = createGateWatch(options);
+
+  return {
+    /** @param resource with the status of this pass @returns in how many ms to look again */
+    async ensure(
+      resource: Stored<FunctionResource>,
+      identity: WorkloadIdentity,
+      { host, config, gate, signal }: { host: string; config: PlatformConfigSpec; gate: GateStep; signal: AbortSignal },
+    ): Promise<number | undefined> {
+      const { entryPoints, scheme } = config;
+      const { security } = resource.spec;
+      const hosts = [host];
+      const route = functionRoute(identity, { hosts, entryPoints, scheme, gated: gate.demanded, security });
+      await ensureMiddlewares(kube, undefined, route);
+      const changed = await ensureRoute(kube, undefined, route, gate);
+      // The host that the function had before serves until the route has moved.
+      await releaseOtherHosts(kube, identity.id, hosts, clock.now());
+      const outcome = await gates.look(resource, gate, { routed: true, changed, hosts, config, signal });
+      const status = gateStatus(resource.status, outcome, clock.now());
+      const after = await writeStatus<FunctionResource>(kube, resource, status);
+      if (outcome.event) await events.record(after, outcome.event);
+      return outcome.againInMs;
+    },
+
+    /** First the route goes, then what it names. @returns whether all of it is gone; the hosts are held still */
+    async remove(resource: Stored<FunctionResource>, { id }: WorkloadIdentity): Promise<boolean> {
+      gates.forget(resource);
+      const gone = [];
+      for (const ref of routeRefs({ name: functionRouteName(id), namespace: systemNamespace })) {
+        gone.push(await deleteChild(kube, undefined, ref));
+      }
+      return !gone.includes(false);
+    },
+  };
+}
+
+/** The status with where the gate stands; unchanged for a function that never had one. Pure. */
+function gateStatus(status: FunctionStatus = {}, { phase, since, state }: GateOutcome, now: Date): FunctionStatus {
+  if (!state || since === undefined) return status;
+  return { ...status, gate: phase, gateSince: since, conditions: setCondition(status.conditions, state, now) };
+}
