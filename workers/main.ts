@@ -29,7 +29,9 @@ import { createKeepLog } from './builds/log.ts';
 import { isBuildEnd } from './builds/end.ts';
 import { createBuildProcessor } from './builds/process.ts';
 import { credentialsOf } from './events/credentials.ts';
+import { createMinioSource } from './events/minio.ts';
 import { createEventsProcessor } from './events/process.ts';
+import { createRedisSource } from './events/redis.ts';
 import { createHousekeepingProcessor } from './housekeeping/process.ts';
 import { ensureHousekeeping } from './housekeeping/store.ts';
 import { createNotificationProcessor } from './notifications/process.ts';
@@ -70,7 +72,10 @@ await runProcess({
       notifications: createNotificationProcessor({ pool, kube, keyRing, clock, failpoint }),
       polling: createPollingProcessor({ pool, kube, env: config.outgoing }),
       bindings: createBindingProcessor({ pool, kube, clock }),
-      events: createEventsProcessor({ pool, kube, sources: {}, credentialsOf, clock, failpoint }),
+      events: createEventsProcessor({
+        ...{ pool, kube, credentialsOf, clock, failpoint },
+        sources: { redis: createRedisSource(), minio: createMinioSource({ pool }) },
+      }),
       housekeeping: createHousekeepingProcessor({ pool, clock }),
     };
     const names = Object.keys(catalogue) as QueueName[];

@@ -2,7 +2,11 @@ import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { findMinio } from '../../infra/local/programs.ts';
 import { storeServers } from '../../infra/manifests/store-server.ts';
+import { minio, obtainBinary } from '../../infra/testcluster/binaries.ts';
+import { silentProgress } from '../../infra/testcluster/progress.ts';
+import { defaultHome, layoutOf } from '../../infra/testcluster/settings.ts';
 import { freePort, killServer, untilListening } from './servers.ts';
 
 interface Teardown {
@@ -24,6 +28,7 @@ const images = {
   postgres: { folder: 'postgres', data: 'PGDATA' },
   mysql: { folder: 'mariadb', data: 'MARIADB_DATA' },
   redis: { folder: 'redis', data: 'REDIS_DATA' },
+  minio: { folder: 'minio', data: 'MINIO_DATA' },
 } as const;
 
 /** A server as services of this type run it: started by its image's script, with a password and an empty folder. */
@@ -40,6 +45,7 @@ export async function storeServer(t: Teardown, type: keyof typeof images): Promi
     ...process.env,
     ...{ [data]: join(place, 'store', 'data'), [passwordFile]: join(place, 'password'), PORT: String(port) },
     ...{ LISTEN_ADDRESS: '127.0.0.1', SOCKET_FOLDER: '', TMPDIR: place },
+    ...(type === 'minio' && { MINIO_PROGRAM: await minioProgram() }),
   };
   spawnSync('mkdir', ['-p', join(place, 'store')]);
   const script = join(import.meta.dirname, '../../infra/images', folder, 'start.sh');
@@ -52,7 +58,11 @@ export async function storeServer(t: Teardown, type: keyof typeof images): Promi
     await untilListening(port, child).catch((error: unknown) => {
       throw new Error(`${String(error)}: ${said}`);
     });
-    while (spawnSync('sh', ['-c', answers], { env }).status !== 0) {
+    const isAnswering = async () =>
+      typeof answers === 'string'
+        ? spawnSync('sh', ['-c', answers], { env }).status === 0
+        : (await fetch(`http://127.0.0.1:${port}${answers.path}`)).ok;
+    while (!(await isAnswering())) {
       if (child.exitCode !== null) throw new Error(`the server ended: ${said}`);
     }
     child.stderr.destroy();
@@ -68,4 +78,11 @@ export async function storeServer(t: Teardown, type: keyof typeof images): Promi
   });
   await start();
   return { host: '127.0.0.1', port, password, stop, start };
+}
+
+/** MinIO's server: this machine's, or the one that its image holds, built where it has not been yet. */
+async function minioProgram(): Promise<string> {
+  const found = findMinio(process.env['PATH'] ?? '');
+  if (found !== undefined) return found;
+  return (await obtainBinary(minio, layoutOf(defaultHome()).cache, silentProgress)).path;
 }

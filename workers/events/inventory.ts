@@ -1,0 +1,63 @@
+import type { ListedObject } from '../../runtime/host/object-store.ts';
+import type { Database } from '../../runtime/db/pool.ts';
+
+/** A difference between what a bucket holds and what is known of it. */
+export interface ObjectChange {
+  event: 'created' | 'removed';
+  /** As it is now, or was last. */
+  object: ListedObject;
+}
+
+const pageRows = 1_000;
+
+/** The objects that a bucket held when its changes were last kept, in the order of their keys' bytes. */
+export async function* knownObjects(
+  database: Database,
+  workloadId: string,
+  origin: string,
+): AsyncGenerator<ListedObject> {
+  let after: Buffer = Buffer.alloc(0);
+  for (;;) {
+    const { rows } = await database.query<Omit<ListedObject, 'key' | 'size'> & { key: Buffer; size: string }>(
+      `SELECT key, etag, modified, size FROM event_objects WHERE workload_id = $1 AND origin = $2 AND key > $3
+       ORDER BY key LIMIT $4`,
+      [workloadId, origin, after, pageRows],
+    );
+    for (const { key, size, ...row } of rows) yield { ...row, key: key.toString('utf8'), size: Number(size) };
+    const last = rows.at(-1);
+    if (!last || rows.length < pageRows) return;
+    after = last.key;
+  }
+}
+
+/** Records changes whose events are kept; each key stands in them once. */
+export async function recordObjects(
+  database: Database,
+  workloadId: string,
+  origin: string,
+  found: readonly ObjectChange[],
+): Promise<void> {
+  const made = found.filter(({ event }) => event === 'created').map(({ object }) => object);
+  const gone = found.filter(({ event }) => event === 'removed').map(({ object }) => object);
+  await database.query(
+    `WITH gone AS (
+       DELETE FROM event_objects WHERE workload_id = $1 AND origin = $2 AND key = ANY($3::bytea[]))
+     INSERT INTO event_objects (workload_id, origin, key, etag, modified, size)
+     SELECT $1, $2, * FROM unnest($4::bytea[], $5::text[], $6::text[], $7::bigint[])
+     ON CONFLICT (workload_id, origin, key) DO UPDATE
+       SET etag = excluded.etag, modified = excluded.modified, size = excluded.size`,
+    [
+      ...[workloadId, origin, gone.map(keyOf), made.map(keyOf)],
+      ...[made.map(({ etag }) => etag), made.map(({ modified }) => modified), made.map(({ size }) => size)],
+    ],
+  );
+}
+
+/** Forgets what is known of buckets that the function's events do not come from any more. */
+export async function forgetObjects(database: Database, workloadId: string, origin: string): Promise<void> {
+  await database.query(`DELETE FROM event_objects WHERE workload_id = $1 AND origin <> $2`, [workloadId, origin]);
+}
+
+function keyOf({ key }: ListedObject): Buffer {
+  return Buffer.from(key, 'utf8');
+}
