@@ -50,6 +50,18 @@ const files = topLevel.flatMap(sources);
 const imports = files.flatMap(importsOf);
 const show = (list: Import[]) => list.map(({ from, to }) => `${from} -> ${to}`);
 
+t.test('no program is started through a shell, which would read what strangers wrote', (t) => {
+  const started = files.filter((file) => {
+    const text = readFileSync(join(root, file), 'utf8');
+    return (
+      top(file) !== 'tests' &&
+      /import \{[^}]*\bexec(?:Sync)?\b[^}]*\} from 'node:child_process'|\bshell: (?:true|')/.test(text)
+    );
+  });
+  t.same(started, []);
+  t.end();
+});
+
 t.test('folders import only what the architecture allows', (t) => {
   const wrong = imports.filter(({ from, to }) => {
     if (top(from) === top(to) || under(to, 'package.json')) return false;

@@ -2,12 +2,14 @@ import t from 'tap';
 import { node } from '../../infra/testcluster/settings.ts';
 import { gitServer } from '../support/git-server.ts';
 import { eventually, runningPlatform, testProject } from '../support/platform.ts';
+import { noSshServer, sshGitServer } from '../support/ssh-server.ts';
 
 const platform = await runningPlatform();
 const hello = (version: string) => `localhost:5000/svc/hello:${version}`;
 /** Where pods reach this machine. */
 const host = platform.info.target === 'cluster' ? node.address : '127.0.0.1';
 const token = 'glpat-e2e-7f3k9q2m5x';
+const skip = { skip: noSshServer };
 
 interface Entry {
   revision: number;
@@ -24,6 +26,24 @@ const program = (word: string) => ({
   'services/api/package.json': JSON.stringify({ name: 'api', scripts: { start: 'node server.mjs' } }),
   'services/api/server.mjs': `import { createServer } from 'node:http';
 createServer((_request, response) => response.end('${word}')).listen(Number(process.env.PORT));
+`,
+});
+
+/** The same in Python. */
+const pythonProgram = (word: string) => ({
+  'requirements.txt': '# nothing\n',
+  'main.py': `import os
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"${word}")
+
+
+HTTPServer(("", int(os.environ["PORT"])), Handler).serve_forever()
 `,
 });
 
@@ -74,4 +94,36 @@ t.test('a commit on the branch is built and deployed, until the source is remove
   const left = await platform.kubectl('-n', 'svc-builds', 'get', 'sbuild,jobs.batch,pods,secrets', '-o', 'json');
   t.notMatch(left.stdout, namespace, 'builds leave nothing but their logs');
   t.notMatch(left.stdout, Buffer.from(token).toString('base64'));
+});
+
+t.test('an app is made of a repository over ssh; what is wrong with the key or the server is said', skip, async (t) => {
+  const { flags } = await testProject(t, platform);
+  const repository = await sshGitServer(t, { host });
+  repository.push(pythonProgram('Python by ssh'));
+  const [key, other] = [repository.makeKey('deploy'), repository.makeKey('other')];
+  repository.admit(key.publicKey);
+  const source = ['--deploy-key-file', '-', ...flags];
+  const create = ['app', 'create', 'api', '--git', repository.url, '--wait', ...source];
+  const refused = await platform.svc(create, other.privateKey);
+  t.match(refused, { code: 1, stderr: /refused the deploy key.*git_source.*svc app git set api/s }, 'soon');
+
+  const set = ['app', 'git', 'set', 'api', '--url', repository.url];
+  const shown = await platform.ok([...set, ...source], key.privateKey);
+  t.match(shown, `Public key:   ${key.publicKey}`);
+  const { url } = await platform.json<{ url: string }>(['app', 'show', 'api', ...flags]);
+  await eventually(
+    () => platform.request(url),
+    ({ status, body }) => status === 200 && body.includes('Python by ssh'),
+  );
+
+  await repository.changeHostKey();
+  await platform.ok(['app', 'git', 'sync', 'api', ...flags]);
+  const status = () => platform.ok(['app', 'git', 'status', 'api', ...flags]);
+  const changed = await eventually(status, (text) => /Error: /.test(text));
+  t.match(
+    changed,
+    /Host keys: +ssh-ed25519 SHA256:\S+ \(as first shown\)\n(.*\n)*Error: +.*another host key \(SHA256:/,
+  );
+  await platform.ok([...set, '--new-host-key', ...flags]);
+  await eventually(status, (text) => /Last poll: (?!.*not yet)/.test(text) && !/Error: /.test(text));
 });

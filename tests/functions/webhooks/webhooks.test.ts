@@ -139,7 +139,9 @@ t.test('401: every failed proof has the same answer, whatever else is wrong with
     t.equal(text, JSON.stringify(refusal), `case ${index}`);
   }
   t.equal(await count(), 0);
-  t.same((await pool.query('SELECT 1 FROM work')).rowCount, 0);
+  for (const table of ['work', 'webhook_deliveries']) {
+    t.equal((await pool.query(`SELECT 1 FROM ${table}`)).rowCount, 0, table);
+  }
 });
 
 t.test('400, 413, 415 and 422: only a proven sender learns what is wrong with the body', async (t) => {
@@ -150,6 +152,7 @@ t.test('400, 413, 415 and 422: only a proven sender learns what is wrong with th
     return `${answer.status} ${answer.body.code}`;
   };
   t.equal(await refused('{'), '400 invalid_json');
+  t.equal(await refused(`${'['.repeat(10_000)}${']'.repeat(10_000)}`), '400 invalid_json', 'deeply nested');
   t.equal(await refused({}), '400 invalid_request');
   t.equal(await refused({ commit: 'c0ffee' }), '400 invalid_request');
   t.equal(await refused([]), '400 invalid_request');
