@@ -30,6 +30,7 @@ import { isBuildEnd } from './builds/end.ts';
 import { createBuildProcessor } from './builds/process.ts';
 import { credentialsOf } from './events/credentials.ts';
 import { createMinioSource } from './events/minio.ts';
+import { createMysqlSource } from './events/mysql.ts';
 import { createEventsProcessor } from './events/process.ts';
 import { createRedisSource } from './events/redis.ts';
 import { createHousekeepingProcessor } from './housekeeping/process.ts';
@@ -74,7 +75,7 @@ await runProcess({
       bindings: createBindingProcessor({ pool, kube, clock }),
       events: createEventsProcessor({
         ...{ pool, kube, credentialsOf, clock, failpoint },
-        sources: { redis: createRedisSource(), minio: createMinioSource({ pool }) },
+        sources: { mysql: createMysqlSource(), redis: createRedisSource(), minio: createMinioSource({ pool }) },
       }),
       housekeeping: createHousekeepingProcessor({ pool, clock }),
     };

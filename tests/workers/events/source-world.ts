@@ -60,22 +60,24 @@ export async function sourceWorld(t: Test, { settings, credentials, ...dependenc
       }),
     state: () => findEventSource(pool, id),
     /** How many events are in a state. */
-    count: async (state: 'pending' | 'dead') => {
+    count: async (state: 'pending' | 'delivered' | 'dead') => {
       const { rowCount } = await pool.query('SELECT 1 FROM function_events WHERE workload_id = $1 AND state = $2', [
         id,
         state,
       ]);
       return rowCount ?? 0;
     },
-    /** Delivers what waits. @returns the payloads in the order in which they were found */
-    deliver: async (): Promise<unknown[]> => {
+    /** Delivers what waits, up to `max`. @returns the payloads in the order in which they were found */
+    deliver: async (max = 1_000): Promise<unknown[]> => {
       const { rows } = await pool.query<{ payload: string }>(
         `WITH waiting AS (
-           SELECT id, payload FROM function_events WHERE workload_id = $1 AND state = 'pending'),
+           SELECT id, payload FROM function_events WHERE workload_id = $1 AND state = 'pending' ORDER BY id LIMIT $2),
          delivered AS (
-           UPDATE function_events e SET state = 'known', payload = '', ended_at = now() FROM waiting w WHERE e.id = w.id)
+           UPDATE function_events e SET payload = '', ended_at = now(), due_at = now(),
+             state = CASE WHEN s.settings ? 'markDone' THEN 'delivered' ELSE 'known' END
+           FROM waiting w, event_sources s WHERE e.id = w.id AND s.workload_id = $1)
          SELECT payload FROM waiting ORDER BY id`,
-        [id],
+        [id, max],
       );
       return rows.map(({ payload }) => JSON.parse(payload) as unknown);
     },

@@ -1,0 +1,194 @@
+import { createConnection } from 'mysql2/promise';
+import t, { type Test } from 'tap';
+import type { FunctionEvents } from '../../../runtime/contracts/resources/function.ts';
+import { projectEventSource } from '../../../runtime/records/function-events.ts';
+import { createMysqlSource, type MysqlTimes } from '../../../workers/events/mysql.ts';
+import { storeServer } from '../../support/store-server.ts';
+import { sourceWorld, type SourceWorldOptions } from './source-world.ts';
+
+const server = await storeServer(t, 'mysql');
+const reach = { host: server.host, port: server.port };
+const password = 'battery-staple';
+
+const orders: FunctionEvents = {
+  ...{ type: 'mysql', source: 'db', query: 'SELECT id, what FROM orders WHERE NOT done ORDER BY rank DESC;' },
+  markDone: "UPDATE orders SET done = true WHERE id = '{{id}}'",
+};
+
+let databases = 0;
+
+/** A database of a function's own, with a table of orders, and the function that reads it as a user of its own. */
+async function world(
+  t: Test,
+  settings: FunctionEvents = orders,
+  { times, ...options }: Partial<SourceWorldOptions> & { times?: MysqlTimes } = {},
+) {
+  const database = `orders_${++databases}`;
+  const admin = await createConnection({ ...reach, user: 'svc', password: server.password });
+  admin.on('error', () => undefined);
+  t.teardown(() => admin.destroy());
+  await admin.query(`CREATE DATABASE ${database}`);
+  await admin.query(`CREATE USER ${database} IDENTIFIED BY '${password}'`);
+  await admin.query(`USE ${database}`);
+  await admin.query(
+    `CREATE TABLE orders (id varchar(100) PRIMARY KEY, what text, rank bigint, done boolean NOT NULL DEFAULT false, KEY (done, rank))`,
+  );
+  await admin.query('CREATE TABLE secrets (id bigint)');
+  await admin.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON ${database}.orders TO ${database}`);
+  const credentials = { type: 'mysql' as const, ...reach, tls: false, username: database, password, database };
+  const sources = { mysql: createMysqlSource(times) };
+  const made = await sourceWorld(t, { sources, settings, credentials, ...options });
+  const insert = (from: number, to = from) =>
+    admin.query(
+      `INSERT INTO orders (id, what, rank) SELECT seq, CONCAT('order ', seq), -seq FROM seq_${from}_to_${to}`,
+    );
+  const open = async (): Promise<string[]> => {
+    const [rows] = await admin.query('SELECT id FROM orders WHERE NOT done ORDER BY rank DESC');
+    return (rows as { id: string }[]).map(({ id }) => id);
+  };
+  return { ...made, admin, credentials, insert, open };
+}
+
+t.test('each row is delivered in the order of the query, marked as done, and then forgotten', async (t) => {
+  const { insert, turn, deliver, count, open, admin } = await world(t);
+  await insert(1, 3);
+  await turn();
+  t.same(await deliver(2), [
+    { id: '1', what: 'order 1' },
+    { id: '2', what: 'order 2' },
+  ]);
+  t.same(await open(), ['1', '2', '3'], 'nothing is marked without its turn');
+  await turn();
+  t.same(await open(), ['3']);
+  t.same([await count('pending'), await count('delivered')], [1, 0]);
+  t.same(await deliver(), [{ id: '3', what: 'order 3' }]);
+  await turn();
+  await turn();
+  await admin.query('UPDATE orders SET done = false WHERE id = 2');
+  await turn();
+  t.same(await deliver(), [{ id: '2', what: 'order 2' }], 'a row that comes back is delivered again');
+});
+
+t.test('a long table is read as far as there is room, and all of it in the end', async (t) => {
+  const { insert, turn, deliver, open, count } = await world(t);
+  await insert(1, 3_210);
+  const got: unknown[] = [];
+  for (let round = 0; round < 12 && got.length < 3_210; round++) {
+    await turn();
+    t.ok((await count('pending')) <= 1_000);
+    got.push(...(await deliver()).map((row) => (row as { id: string }).id));
+  }
+  t.same(
+    got,
+    Array.from({ length: 3_210 }, (_, n) => String(n + 1)),
+  );
+  for (let round = 0; round < 6; round++) await turn();
+  t.same(await open(), []);
+});
+
+t.test('ids are never part of a statement', async (t) => {
+  const { turn, deliver, open, admin } = await world(t);
+  const ids = [`1' OR '1'='1`, `'; DROP TABLE orders; --`, '{{id}}', '?', 'ünï\\'];
+  for (const [n, id] of ids.entries()) await admin.query('INSERT INTO orders (id, rank) VALUES (?, ?)', [id, -n]);
+  await turn();
+  await deliver(1);
+  await turn();
+  t.same(await open(), ids.slice(1), 'only its own row');
+  await deliver();
+  await turn();
+  t.same(await open(), []);
+});
+
+t.test('every type of column is JSON, and the first column is the id where none is called so', async (t) => {
+  const query = `SELECT 'a' AS name, 42, 9007199254740993 AS large, 1.50 AS price, X'FF00' AS bytes, NULL AS nothing,
+    TIMESTAMP '2026-11-22 10:00:00' AS at, '{"a":1}' AS document -- as it is`;
+  const { turn, deliver } = await world(t, { type: 'mysql', source: 'db', query });
+  await turn();
+  t.same(await deliver(), [
+    {
+      ...{ name: 'a', 42: 42, large: '9007199254740993', price: '1.50', bytes: '/wA=', nothing: null },
+      ...{ at: '2026-11-22 10:00:00', document: '{"a":1}' },
+    },
+  ]);
+});
+
+t.test('stacked statements, statements that write, and slow ones are refused or cut off', async (t) => {
+  const mark = (markDone: string) => [orders.query ?? '', markDone] as const;
+  const attacks: (readonly [string, string | undefined, RegExp])[] = [
+    ['SELECT 1 AS id; DELETE FROM orders', undefined, /error in your SQL syntax/],
+    ['SELECT id FROM orders) AS event; DELETE FROM orders; SELECT 1 FROM (SELECT 1', undefined, /SQL syntax/],
+    ['SELECT id FROM orders) AS event JOIN (SELECT 1 AS one', undefined, /Not unique table/],
+    ['DELETE FROM orders RETURNING id', undefined, /SQL syntax/],
+    ['SET SESSION max_statement_time = 0', undefined, /SQL syntax/],
+    ['SET STATEMENT max_statement_time = 0 FOR SELECT SLEEP(60) AS id', undefined, /SQL syntax/],
+    [`SELECT 1 AS id INTO OUTFILE '/tmp/svc-never'`, undefined, /refused the statement/],
+    ['SELECT SLEEP(60) AS id', undefined, /longer than 0.3 s/],
+    ['SELECT id FROM secrets', undefined, /SELECT command denied/],
+    ['SELECT NULL AS id', undefined, /id is null/],
+    [`SELECT X'FF' AS id`, undefined, /write HEX\(id\)/],
+    [...mark('UPDATE orders SET done = true WHERE id = {{id}}; DELETE FROM orders'), /SQL syntax/],
+    [...mark('SELECT SLEEP(60), {{id}}'), /longer than 0.3 s/],
+    [...mark('DELETE FROM secrets WHERE id = {{id}}'), /DELETE command denied/],
+  ];
+  const times = { statementMs: 300, connectMs: 5_000 };
+  const { insert, turn, deliver, state, pool, id, open } = await world(t, orders, { times });
+  await insert(1, 2);
+  for (const [query, markDone, expected] of attacks) {
+    await projectEventSource(pool, id, { type: 'mysql', source: 'db', query, ...(markDone && { markDone }) });
+    // What was found in the last round is delivered, so that this round marks it.
+    await pool.query('DELETE FROM function_events');
+    await turn();
+    if (markDone) {
+      await deliver();
+      await turn();
+    }
+    t.match((await state())?.error, expected, markDone ?? query);
+    t.same(await open(), ['1', '2'], 'nothing has changed');
+  }
+});
+
+t.test('a row that cannot be marked does not keep the others from being marked', async (t) => {
+  const { insert, turn, deliver, state, open, admin, pool } = await world(t);
+  await insert(1, 3);
+  await admin.query('ALTER TABLE orders ADD CONSTRAINT stays CHECK (id <> 2 OR NOT done)');
+  await turn();
+  await deliver();
+  await turn();
+  t.same(await open(), ['2']);
+  t.match((await state())?.error, /^Marking as done failed for 1 of 3 events: .*stays/);
+  await admin.query('ALTER TABLE orders DROP CONSTRAINT stays');
+  await pool.query('UPDATE function_events SET due_at = now()');
+  await turn();
+  t.same(await open(), []);
+});
+
+t.test(
+  'a server that goes and comes back loses nothing, and what it refuses is said without the password',
+  async (t) => {
+    const { insert, turn, deliver, state, bind, credentials } = await world(t);
+    await insert(1, 2);
+    bind({ ...credentials, password: 'correct-horse-2' });
+    await turn();
+    const { error } = (await state()) ?? {};
+    t.match(error, /refused the function: Access denied/);
+    t.notMatch(error, /correct-horse/);
+    bind(credentials);
+    await turn();
+    await server.stop();
+    t.same((await deliver()).length, 2);
+    await turn();
+    t.match(await state(), { failures: 1, error: /does not answer \(ECONNREFUSED\)/ });
+    await server.start();
+    await turn();
+    t.equal((await state())?.error, null);
+    const after = await createConnection({
+      ...reach,
+      user: 'svc',
+      password: server.password,
+      database: credentials.database,
+    });
+    const [rows] = await after.query('SELECT id FROM orders WHERE NOT done');
+    await after.end();
+    t.same(rows, [], 'what was delivered before is marked');
+  },
+);
