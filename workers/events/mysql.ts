@@ -82,12 +82,12 @@ type Row = Record<string, unknown>;
 
 interface Session {
   /** Has a statement prepared, which the server refuses where it is not a good one; it does not run. */
-  check(text: string): Promise<void>;
-  run(text: string, values?: string[]): Promise<void>;
+  check: (text: string) => Promise<void>;
+  run: (text: string, values?: string[]) => Promise<void>;
   /** The rows of a query as they come, each with its id. */
-  rows(text: string, signal: AbortSignal): AsyncIterable<{ id: unknown; row: Row }>;
+  rows: (text: string, signal: AbortSignal) => AsyncIterable<{ id: unknown; row: Row }>;
   /** Ends the connection at once, whatever it is about. */
-  end(): void;
+  end: () => void;
 }
 
 async function openSession(credentials: SourceCredentials, times: MysqlTimes): Promise<Session> {
