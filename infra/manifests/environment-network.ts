@@ -1,6 +1,13 @@
 import { isIP } from 'node:net';
 import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
-import { appLabel, buildNamespace, environmentIdLabel, systemNamespace } from '../../runtime/domain/labels.ts';
+import {
+  appLabel,
+  buildNamespace,
+  environmentIdLabel,
+  kindLabel,
+  systemNamespace,
+} from '../../runtime/domain/labels.ts';
+import type { WorkloadKind } from '../../runtime/domain/names.ts';
 import { networkContains } from '../../runtime/domain/network.ts';
 import { environmentObjectName } from './environment.ts';
 
@@ -18,7 +25,7 @@ export interface NetworkPolicy extends KubeObject {
 
 export interface Selector {
   matchLabels?: Record<string, string>;
-  matchExpressions?: { key: string; operator: 'In' | 'Exists' | 'DoesNotExist'; values?: string[] }[];
+  matchExpressions?: { key: string; operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist'; values?: string[] }[];
 }
 
 export interface Peer {
@@ -62,44 +69,83 @@ export interface EnvironmentNetwork {
   allowPrivateNetworks: readonly string[];
 }
 
+/** Pods of an environment by the kinds of the workloads that they are not of; those of no workload are among them. */
+function otherThan(...kinds: WorkloadKind[]): Selector {
+  return { matchExpressions: [{ key: kindLabel, operator: 'NotIn', values: kinds }] };
+}
+
+/** Processes of the platform. */
+function platform(...processes: string[]): Peer {
+  return {
+    namespaceSelector: named(systemNamespace),
+    podSelector: { matchExpressions: [{ key: appLabel, operator: 'In', values: processes }] },
+  };
+}
+
 /**
- * Who may talk with the pods of an environment: themselves with each other, the ingress and the platform's own processes
- * with them, and they with DNS, the ingress and the internet. So they reach neither other environments nor the Kubernetes
- * API nor the platform's stores. Effective where the cluster's network enforces policies (k3s does). Pure.
+ * Who may talk with the pods of an environment but those of functions: themselves with each other, the ingress and the
+ * platform's own processes with them, and they with DNS, the ingress and the internet. So they reach neither other
+ * environments nor the Kubernetes API nor the platform's stores. Effective where the cluster's network enforces policies
+ * (k3s does). Pure.
  */
 export function environmentPolicy(network: EnvironmentNetwork): NetworkPolicy {
-  const { namespace, ingressNamespace, apiServers, allowPrivateNetworks } = network;
   const own: Peer = { podSelector: {} };
-  const platform: Peer = {
-    namespaceSelector: named(systemNamespace),
-    podSelector: {
-      matchExpressions: [
-        { key: appLabel, operator: 'In', values: ['svc-controllers', 'svc-interceptor', 'svc-workers'] },
-      ],
-    },
-  };
-  const ingress: Selector =
-    ingressNamespace === undefined
-      ? { matchExpressions: [{ key: environmentIdLabel, operator: 'DoesNotExist' }] }
-      : named(ingressNamespace);
-  const traefik: Selector = { matchLabels: { 'app.kubernetes.io/name': 'traefik' } };
   return {
     apiVersion: 'networking.k8s.io/v1',
     kind: 'NetworkPolicy',
-    metadata: { name: environmentObjectName, namespace },
+    metadata: { name: environmentObjectName, namespace: network.namespace },
     spec: {
-      podSelector: {},
+      podSelector: otherThan('Function'),
       policyTypes: ['Ingress', 'Egress'],
-      ingress: [{ from: [own, platform, { namespaceSelector: ingress }] }],
-      egress: [
-        { to: [own] },
-        dns,
-        // Calls of public hosts of the platform itself, where these lead back into the cluster.
-        { to: [{ namespaceSelector: ingress, podSelector: traefik }] },
-        { to: [...internet(apiServers), ...allowPrivateNetworks.flatMap((cidr) => privatePeer(cidr, apiServers))] },
+      ingress: [
+        {
+          from: [
+            own,
+            platform('svc-controllers', 'svc-interceptor', 'svc-workers'),
+            { namespaceSelector: ingressOf(network) },
+          ],
+        },
       ],
+      egress: [{ to: [own] }, ...outside(network)],
     },
   };
+}
+
+/**
+ * Who may talk with the pods of an environment's functions: the interceptors, through which every request comes, and they
+ * with what the environment's other pods may talk with, but with no service and no other function. What a function is
+ * bound to `boundServicesPolicy` opens (decision 0025). Pure.
+ */
+export function functionsPolicy(network: EnvironmentNetwork): NetworkPolicy {
+  return {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'NetworkPolicy',
+    metadata: { name: `${environmentObjectName}-functions`, namespace: network.namespace },
+    spec: {
+      podSelector: { matchLabels: { [kindLabel]: 'Function' satisfies WorkloadKind } },
+      policyTypes: ['Ingress', 'Egress'],
+      ingress: [{ from: [platform('svc-interceptor')] }],
+      egress: [{ to: [{ podSelector: otherThan('Function', 'Service') }] }, ...outside(network)],
+    },
+  };
+}
+
+/** What pods of an environment may reach beside each other. */
+function outside(network: EnvironmentNetwork): NetworkPolicy['spec']['egress'] {
+  const { apiServers, allowPrivateNetworks } = network;
+  const traefik: Selector = { matchLabels: { 'app.kubernetes.io/name': 'traefik' } };
+  return [
+    dns,
+    // Calls of public hosts of the platform itself, where these lead back into the cluster.
+    { to: [{ namespaceSelector: ingressOf(network), podSelector: traefik }] },
+    { to: [...internet(apiServers), ...allowPrivateNetworks.flatMap((cidr) => privatePeer(cidr, apiServers))] },
+  ];
+}
+
+function ingressOf({ ingressNamespace }: EnvironmentNetwork): Selector {
+  return ingressNamespace === undefined
+    ? { matchExpressions: [{ key: environmentIdLabel, operator: 'DoesNotExist' }] }
+    : named(ingressNamespace);
 }
 
 /**

@@ -20,6 +20,7 @@ t.test('an environment is bounded: limits and a network policy', async (t) => {
   t.same((await bounds()).items.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort(), [
     'LimitRange svc-environment',
     'NetworkPolicy svc-environment',
+    'NetworkPolicy svc-environment-functions',
     'ResourceQuota svc-environment',
   ]);
   const changed = await platform.json<Environment>(['environment', 'update', 'prod', '--pods', '3', '-p', project]);
@@ -27,7 +28,7 @@ t.test('an environment is bounded: limits and a network policy', async (t) => {
   await eventually(bounds, ({ items }) => JSON.stringify(items).includes('"pods":"3"'));
   // Somebody who takes a bound away gets it back at once.
   await platform.kubectl('-n', namespace, 'delete', 'netpol', 'svc-environment');
-  await eventually(bounds, ({ items }) => items.length === 3);
+  await eventually(bounds, ({ items }) => items.length === 4);
 });
 
 t.test('an environment that is deleted goes with everything in it, and nothing is inherited', async (t) => {

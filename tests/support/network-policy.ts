@@ -70,7 +70,7 @@ function selects({ matchLabels = {}, matchExpressions = [] }: Selector, labels: 
     matchExpressions.every(({ key, operator, values = [] }) => {
       if (operator === 'Exists') return key in labels;
       if (operator === 'DoesNotExist') return !(key in labels);
-      return values.includes(labels[key] ?? '');
+      return values.includes(labels[key] ?? '') === (operator === 'In');
     })
   );
 }

@@ -1,4 +1,4 @@
-import { environmentPolicy, namespaceInAddress } from '../../infra/manifests/environment-network.ts';
+import { environmentPolicy, functionsPolicy, namespaceInAddress } from '../../infra/manifests/environment-network.ts';
 import { environmentDefaults, environmentNamespace, environmentQuota } from '../../infra/manifests/environment.ts';
 import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
@@ -97,9 +97,12 @@ export function createEnvironments({ kube, records }: Pick<EnvironmentOptions, '
         await applyObject(kube, environmentNamespace({ namespace, project: projectName, projectId, name, id }));
         const limits = effectiveLimits(environment.limits, defaultLimits);
         const ingressNamespace = namespaceInAddress(ingressAddress);
-        // The policy first: nothing runs in an environment that others can reach into.
+        const network = { namespace, ingressNamespace, apiServers, allowPrivateNetworks };
+        // The policies first: nothing runs in an environment that others can reach into; and that of functions before the
+        // other one leaves them out.
         for (const child of [
-          environmentPolicy({ namespace, ingressNamespace, apiServers, allowPrivateNetworks }),
+          functionsPolicy(network),
+          environmentPolicy(network),
           environmentDefaults(namespace, limits),
           environmentQuota(namespace, limits),
         ]) {

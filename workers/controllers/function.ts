@@ -17,6 +17,7 @@ import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import type { WorkloadProjection } from '../../runtime/records/workloads.ts';
 import { handOverBindings, type BindingRecords } from './function-bindings.ts';
 import { ensureCode, runWithOf } from './function-code.ts';
+import { ensureNetwork } from './function-network.ts';
 import { createSchedule } from './function-schedule.ts';
 import { createServing } from './function-serving.ts';
 import type { ProbeGate } from './gate-probe.ts';
@@ -62,6 +63,7 @@ export function functionController(options: FunctionControllerOptions): Controll
     // The checkers know of the gate before any route asks them (spec.md §3.2).
     await records.project({ ...identity, kind: 'Function', gated: host !== undefined && gate.known });
     await handOverBindings(kube, records, resource, identity);
+    await ensureNetwork(kube, resource, identity);
     await ensureCode(kube, resource, identity, runWithOf(config, resource));
     const other = host === undefined ? serving : schedule;
     if (other.mayExist(resource, identity) && !(await other.remove(resource, identity))) {
@@ -97,7 +99,7 @@ export function functionController(options: FunctionControllerOptions): Controll
   return {
     name: 'Function',
     kind: kinds.Function,
-    owns: [kinds.Deployment, kinds.ConfigMap, kinds.CronJob, kinds.PersistentVolumeClaim],
+    owns: [kinds.Deployment, kinds.ConfigMap, kinds.CronJob, kinds.PersistentVolumeClaim, kinds.NetworkPolicy],
     watches: [
       // Pods belong to a ReplicaSet or a run, the schedule's runs to its CronJob, and a route in another namespace to nobody.
       { kind: kinds.Pod, selection: { labelSelector: `${kindLabel}=Function,${roleLabel}` }, keysOf: workloadKey },

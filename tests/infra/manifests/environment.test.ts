@@ -1,9 +1,11 @@
 import t from 'tap';
 import {
   environmentPolicy,
+  functionsPolicy,
   namespaceInAddress,
   type EnvironmentNetwork,
 } from '../../../infra/manifests/environment-network.ts';
+import { boundServicesPolicy } from '../../../infra/manifests/function-network.ts';
 import { functionDeployment } from '../../../infra/manifests/function.ts';
 import { podLabels } from '../../../runtime/domain/labels.ts';
 import { passes, type End } from '../../support/network-policy.ts';
@@ -15,8 +17,14 @@ const namespace = (name: string, labels: Record<string, string> = {}) => ({
 });
 const environment = (name: string) => namespace(name, { 'platform.svc/environment-id': environmentId });
 const workload = { kind: 'Function' as const, name: 'hello', id: environmentId };
-const hello: End = { namespace: environment('shop-prod'), labels: podLabels(workload, 'serve') };
+const helloId = '0190a0a0-0000-7000-8000-00000000000a';
+const hello: End = { namespace: environment('shop-prod'), labels: podLabels({ ...workload, id: helloId }, 'serve') };
 const neighbour: End = { namespace: environment('shop-prod'), labels: { app: 'api' } };
+const other: End = { namespace: environment('shop-prod'), labels: podLabels({ ...workload, name: 'other' }, 'serve') };
+const serviceOf = (name: string): End => ({
+  namespace: environment('shop-prod'),
+  labels: podLabels({ kind: 'Service', name, id: environmentId }, 'serve'),
+});
 const stranger: End = { namespace: environment('blog-prod'), labels: { app: 'api' } };
 /** Labels that its owner chose to look like somebody else. */
 const disguised: End = {
@@ -33,7 +41,16 @@ const flows: [what: string, from: End, to: End, port: number, passes: boolean][]
   ['an interceptor reaches a function', system('svc-interceptor'), hello, 8080, true],
   ['the gate’s probe reaches an app', system('svc-controllers'), neighbour, 8080, true],
   ['a store of the platform does not', system('svc-postgres'), neighbour, 8080, false],
-  ['pods of one environment reach each other', hello, neighbour, 8080, true],
+  ['pods of one environment reach each other', neighbour, serviceOf('db'), 5432, true],
+  ['a function reaches an app of its environment', hello, neighbour, 8080, true],
+  ['a function is reached by no other pod of its environment', neighbour, hello, 8080, false],
+  ['nor by another function', other, hello, 8080, false],
+  ['nor by the ingress itself', traefik, hello, 8080, false],
+  ['nor by the platform’s other processes', system('svc-workers'), hello, 8080, false],
+  ['a function reaches a service that it is bound to', hello, serviceOf('db'), 5432, true],
+  ['and no other service', hello, serviceOf('cache'), 6379, false],
+  ['nor does a function that is not bound to it', other, serviceOf('db'), 5432, false],
+  ['the workers make users in services', system('svc-workers'), serviceOf('db'), 5432, true],
   ['another environment is not reached', hello, stranger, 8080, false],
   ['another environment does not reach this one', stranger, hello, 8080, false],
   ['labels of the platform’s pods help nobody elsewhere', disguised, hello, 8080, false],
@@ -62,18 +79,21 @@ const networks: [string, EnvironmentNetwork['ingressNamespace']][] = [
 
 for (const [name, ingressNamespace] of networks) {
   t.test(`who reaches whom, ${name}`, async (t) => {
-    const policies = ['shop-prod', 'blog-prod'].map((home) =>
-      environmentPolicy({ namespace: home, ingressNamespace, apiServers, allowPrivateNetworks: [] }),
-    );
+    const monitoring: End = { namespace: namespace('monitoring'), labels: {} };
+    const policies = ['shop-prod', 'blog-prod'].flatMap((home) => {
+      const network = { namespace: home, ingressNamespace, apiServers, allowPrivateNetworks: [] };
+      return [environmentPolicy(network), functionsPolicy(network)];
+    });
+    policies.push(boundServicesPolicy({ id: helloId, name: 'hello', namespace: 'shop-prod' }, ['db']));
     for (const [what, from, to, port, wanted] of flows) {
       // Without a known ingress everything that is no environment may come in, the platform's stores too.
       if (ingressNamespace === undefined && from === flows[3]?.[1]) continue;
       const protocol = port === 53 ? 'UDP' : 'TCP';
       t.equal(passes(policies, { from, to, port, protocol }), wanted, what);
     }
-    const monitoring: End = { namespace: namespace('monitoring'), labels: {} };
+    t.notOk(passes(policies, { from: monitoring, to: hello, port: 8080 }), 'a function is the interceptors’ alone');
     t.equal(
-      passes(policies, { from: monitoring, to: hello, port: 8080 }),
+      passes(policies, { from: monitoring, to: neighbour, port: 8080 }),
       ingressNamespace === undefined,
       'only the ingress’s namespace may come in, where it is known',
     );
@@ -84,7 +104,7 @@ t.test(
   'private networks are reached where the installation allows it, but never the Kubernetes API in them',
   async (t) => {
     const policyFor = (allowPrivateNetworks: string[], servers: string[]) =>
-      environmentPolicy({
+      functionsPolicy({
         ...{ namespace: 'shop-prod', ingressNamespace: 'kube-system' },
         ...{ apiServers: servers, allowPrivateNetworks },
       });

@@ -339,6 +339,26 @@ t.test('a foreign object in the way is named and left alone', async (t) => {
   t.match(world.one<FunctionDeployment>(kinds.Deployment).spec, { replicas: 2 });
 });
 
+t.test('the way to the services that it is bound to is open as long as it is bound', async (t) => {
+  const world = createWorld();
+  const id = world.create();
+  const bind = async (...services: string[]) => {
+    const bindings = services.map((service) => ({ service, version: 1 }));
+    await world.kube.replace({ ...world.resource(), spec: { ...world.resource().spec, bindings } });
+    await world.reconcile();
+  };
+  await world.reconcile();
+  t.same(world.kube.all(kinds.NetworkPolicy), []);
+  await bind('db', 'cache');
+  const to = ['db', 'cache'].map((app) => ({ podSelector: { matchLabels: { 'platform.svc/kind': 'Service', app } } }));
+  t.match(world.one(kinds.NetworkPolicy), {
+    metadata: { name: 'function-hello', namespace, ownerReferences: [{ kind: 'Function' }] },
+    spec: { podSelector: { matchLabels: { 'platform.svc/id': id } }, policyTypes: ['Egress'], egress: [{ to }] },
+  });
+  await bind();
+  t.same(world.kube.all(kinds.NetworkPolicy), []);
+});
+
 t.test('a gate: the checkers hear of it first, then the route asks them, and off the other way round', async (t) => {
   const world = createWorld();
   const id = world.create();

@@ -26,6 +26,8 @@ const additions: Readonly<Record<string, Additions>> = {
     writes: [
       'create Middleware shop-prod/api-retry',
       'create Middleware shop-prod/site-retry',
+      'create NetworkPolicy shop-prod/svc-environment-functions',
+      'create NetworkPolicy shop-test/svc-environment-functions',
       'replace IngressRoute shop-prod/api',
       'replace IngressRoute shop-prod/site',
       'replace NetworkPolicy shop-prod/svc-environment',

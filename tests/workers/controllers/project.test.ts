@@ -181,7 +181,7 @@ t.test('an environment has limits of its own, and a policy about who may talk wi
     spec: { hard: { pods: '200', 'limits.memory': '32Gi', 'services.loadbalancers': '0', 'services.nodeports': '0' } },
   });
   t.match(kube.all(kinds.LimitRange)[0]?.spec, { limits: [{ type: 'Container', default: { memory: '512Mi' } }] });
-  const policy = () => JSON.stringify(kube.all(kinds.NetworkPolicy)[0]?.spec);
+  const policy = () => JSON.stringify(kube.all(kinds.NetworkPolicy)[1]?.spec);
   t.match(policy(), '203.0.113.7/32');
   t.match(policy(), '"kubernetes.io/metadata.name":"kube-system"');
   t.notMatch(policy(), 'DoesNotExist');

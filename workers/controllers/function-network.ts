@@ -1,0 +1,25 @@
+import { boundServicesPolicy, boundServicesPolicyName } from '../../infra/manifests/function-network.ts';
+import type { Stored } from '../../runtime/contracts/kubernetes.ts';
+import { boundServices, type FunctionResource } from '../../runtime/contracts/resources/function.ts';
+import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import { deleteChild, ensureChild } from '../../runtime/kube/children.ts';
+import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { refIn } from './function-child.ts';
+import type { WorkloadIdentity } from './workload.ts';
+
+/** Opens the way to the services that a function is bound to, and closes it when there are none any more. */
+export async function ensureNetwork(
+  kube: KubeClient,
+  resource: Stored<FunctionResource>,
+  identity: WorkloadIdentity,
+): Promise<void> {
+  const services = boundServices(resource.spec).map(({ service }) => service);
+  const { name, namespace } = identity;
+  if (services.length > 0) {
+    await ensureChild(kube, resource, boundServicesPolicy(identity, services), { cached: true });
+    return;
+  }
+  // What the watches have not brought yet brings another pass when they do.
+  if (kube.cache && !kube.cache.get(kinds.NetworkPolicy, boundServicesPolicyName(name), namespace)) return;
+  await deleteChild(kube, resource, refIn(namespace, kinds.NetworkPolicy, boundServicesPolicyName(name)));
+}
