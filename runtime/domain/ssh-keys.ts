@@ -3,9 +3,9 @@ import { Problem } from './problem.ts';
 
 // A public key stands here as known_hosts and authorized_keys have it: `<type> <base64>`.
 
-/** The grammar of one public key: a type that OpenSSH takes by default, and its base64. */
+/** The grammar of one public key, of at most {@link publicKeyMax} characters: a type that OpenSSH takes by default, and its base64. */
 export const publicKeyPattern =
-  '^(?:ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(?:256|384|521)|sk-(?:ssh-ed25519|ecdsa-sha2-nistp256)@openssh\\.com) [A-Za-z0-9+/]{40,4000}={0,2}$';
+  '^(?:ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(?:256|384|521)|sk-(?:ssh-ed25519|ecdsa-sha2-nistp256)@openssh\\.com) [A-Za-z0-9+/]{40,}={0,2}$';
 
 /** Characters of one public key at most. */
 export const publicKeyMax = 4_100;
@@ -24,7 +24,7 @@ export function fingerprintOf(key: string): string {
 
 /** Whether this may be a public key. Pure. */
 export function isPublicKey(text: string): boolean {
-  return publicKeyShape.test(text);
+  return text.length <= publicKeyMax && publicKeyShape.test(text);
 }
 
 /**

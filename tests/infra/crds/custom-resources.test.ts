@@ -180,3 +180,19 @@ t.test('what older releases left is taken as it is; the real API server is asked
   }
   t.end();
 });
+
+t.test('patterns are ones that the API server takes, which reads them as RE2', (t) => {
+  const patterns: string[] = [];
+  JSON.stringify(customResourceDefinitions, (key, value: unknown) => {
+    if (key === 'pattern' && typeof value === 'string') patterns.push(value);
+    return value;
+  });
+  t.not(patterns.length, 0);
+  for (const pattern of patterns) {
+    // https://github.com/google/re2/wiki/Syntax: no looking around, no back references, and 1,000 repetitions at most.
+    t.notMatch(pattern, /\(\?(?:[=!]|<[=!])|\\[1-9]/, 'a part that RE2 does not have');
+    const counts = [...pattern.matchAll(/\{(\d+)(?:,(\d*))?\}/g)].flatMap(([, least = 0, most = 0]) => [least, most]);
+    t.ok(Math.max(0, ...counts.map(Number)) <= 1_000, pattern);
+  }
+  t.end();
+});
