@@ -49,16 +49,19 @@ t.test('what is uploaded, changed and removed is told once, whatever its key is'
   t.same(await look(), []);
   await put('a/b', 'something else');
   await remove('z');
+  await remove('ﬀ');
   await put('new');
   t.match(await look(), [
     { event: 'created', key: 'a/b', size: 14 },
     { event: 'created', key: 'new' },
     { event: 'removed', key: 'z' },
+    // In UTF-16, which is not the order of listings, it would come after the emoji.
+    { event: 'removed', key: 'ﬀ' },
   ]);
   await put('z');
   t.match(await look(), [{ event: 'created', key: 'z' }], 'what comes back is another one');
   for await (const page of listObjects(bucket)) for (const { key } of page) await remove(key);
-  t.equal((await look()).length, keys.length + 1);
+  t.equal((await look()).length, keys.length);
   t.same(await look(), []);
   t.equal((await state())?.error, null);
 });
