@@ -1,4 +1,5 @@
 import t from 'tap';
+import { underLoad } from '../support/load.ts';
 import { eventually, runningPlatform, testProject } from '../support/platform.ts';
 
 const platform = await runningPlatform();
@@ -18,31 +19,6 @@ interface Entry {
   current: boolean;
 }
 
-/** Requests one after another from several clients until `stop`, which tells what was not answered with 200. */
-function underLoad(url: string): { stop(): Promise<{ answered: number; failures: string[] }> } {
-  const failures: string[] = [];
-  const stopping = new AbortController();
-  let answered = 0;
-  const client = async () => {
-    while (!stopping.signal.aborted) {
-      const failure = await platform.request(url).then(
-        ({ status, body }) => (status === 200 ? undefined : `${status} ${body}`),
-        (error: unknown) => String(error),
-      );
-      if (failure === undefined) answered += 1;
-      else failures.push(failure);
-    }
-  };
-  const clients = [client(), client(), client(), client()];
-  return {
-    async stop() {
-      stopping.abort();
-      await Promise.all(clients);
-      return { answered, failures };
-    },
-  };
-}
-
 t.test('no request fails while releases come and go, whether they get ready or not', async (t) => {
   const { flags } = await testProject(t, platform);
   await platform.ok(['app', 'create', 'api', '--image', hello('v1'), '--memory', '128Mi', ...flags]);
@@ -53,7 +29,7 @@ t.test('no request fails while releases come and go, whether they get ready or n
     () => platform.request(app.url),
     ({ status }) => status === 200,
   );
-  const load = underLoad(app.url);
+  const load = underLoad(platform, app.url);
   t.teardown(() => load.stop());
 
   await t.test('a rollout', async (t) => {
