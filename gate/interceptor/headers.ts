@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 
-/** RFC 9110 §7.6.1, and Expect: node:http has answered the 100 Continue already. */
-const hopByHop = new Set([
+/** What concerns this connection only (RFC 9110 §7.6.1), and Expect: node:http has answered the 100 Continue already. */
+const notForwarded = new Set([
   'connection',
   'keep-alive',
   'proxy-connection',
@@ -13,6 +13,9 @@ const hopByHop = new Set([
   'transfer-encoding',
   'upgrade',
   'expect',
+  // With these the sidecar of a function's own pod says that it brings an event; nobody else may.
+  'x-svc-event',
+  'x-svc-event-attempt',
 ]);
 
 const requestIdShape = /^[\w.:-]{1,128}$/;
@@ -47,7 +50,7 @@ export function endToEnd(raw: readonly string[], connection: string | undefined,
   for (let index = 0; index + 1 < raw.length; index += 2) {
     const name = raw[index] ?? '';
     const lower = name.toLowerCase();
-    if (lower === replaced || hopByHop.has(lower) || named?.includes(lower)) continue;
+    if (lower === replaced || notForwarded.has(lower) || named?.includes(lower)) continue;
     kept.push(name, raw[index + 1] ?? '');
   }
   return kept;

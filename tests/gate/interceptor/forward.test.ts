@@ -40,6 +40,8 @@ t.test('headers pass both ways as they are, but for hop-by-hop ones', async (t) 
       Accept: ['a/b', 'c/d'],
       Connection: 'keep-alive, X-Drop, X-Svc-Key-Prefix',
       'X-Drop': 'hop',
+      'X-Svc-Event': '1',
+      'x-svc-event-attempt': '1',
       TE: 'trailers',
     },
   });
@@ -50,6 +52,7 @@ t.test('headers pass both ways as they are, but for hop-by-hop ones', async (t) 
   t.same(header('X-Svc-Key-Prefix'), ['abcdefgh'], 'a client cannot take the gate headers away');
   t.same(header('Accept'), ['a/b', 'c/d']);
   t.same([...header('X-Drop'), ...header('TE')], []);
+  t.notMatch(seen.join(), /x-svc-event/i, 'nobody outside passes for the source of an event');
   t.equal(answer.status, 418);
   t.same(answer.headers['set-cookie'], ['a=1', 'b=2']);
   t.match(answer.headers, { 'x-svc-cold-start': 'true', 'x-request-id': 'given-1' });
