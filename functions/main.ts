@@ -141,7 +141,7 @@ await runProcess({
         }),
         ...createUsageRoutes({ ...gateRecords, clock }),
         ...createGateRoutes({ pool, clock }),
-        ...createFunctionRoutes({ kube, clock, baseUrl, visibleProjects }),
+        ...createFunctionRoutes({ kube, pool, clock, baseUrl, visibleProjects }),
         ...createJobRoutes({ kube, clock, baseUrl }),
         ...createScheduleRoutes({ clock }),
         ...createVolumeRoutes({ kube }),

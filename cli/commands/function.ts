@@ -11,6 +11,7 @@ import { placeOf, type Place } from '../place.ts';
 import { removeAll } from '../removal.ts';
 import { waitFlags, waitFor, type WaitFlags } from '../wait.ts';
 import { messageColumn } from '../workload-message.ts';
+import { bindCommand, bindingsCommand, unbindCommand } from './function-bind.ts';
 import { invokeCommand } from './function-invoke.ts';
 import { runCommand } from './function-local.ts';
 import { newSourceOf, sourceFlags, sourceOf } from './function-source.ts';
@@ -48,6 +49,7 @@ function shown(found: FunctionView): Shown {
       ['Security', found.security && securityText(found.security)],
       ['Dependencies', found.dependencies?.join(', ')],
       ['Trigger', found.trigger],
+      ['Bindings', found.bindings?.map(({ service, status }) => `${service} (${status})`).join(', ')],
       ...(found.trigger === 'cron' ? scheduleFields(found) : servingFields(found)),
     ]),
     names: [found.name],
@@ -260,7 +262,7 @@ export const functionGroup: Group = {
   name: 'function',
   description: 'Functions: code that runs on requests or on a schedule, and costs nothing between them.',
   commands: [
-    ...[create, update, list, show, invokeCommand, runCommand],
+    ...[create, update, list, show, bindCommand, unbindCommand, bindingsCommand, invokeCommand, runCommand],
     ...[testCommand, runsCommand, logsCommand, scheduleCommand, remove],
   ],
   groups: [

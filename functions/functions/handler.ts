@@ -1,3 +1,4 @@
+import type { Pool } from 'pg';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
@@ -15,6 +16,7 @@ import { createWorkload, newWorkloadMetadata } from '../../runtime/host/workload
 import { deleteWorkload, getLivingWorkload, getWorkload } from '../../runtime/host/workload-objects.ts';
 import { environmentsOf, resolveEnvironment, type Environment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { bindingRoutes } from './bindings.ts';
 import { changedSpec, changeFunction, checkHostHolder } from './change.ts';
 import { checkRoute, specOf } from './check.ts';
 import { logRoutes } from './logs.ts';
@@ -31,6 +33,7 @@ import { functionToView } from './view.ts';
 
 export interface FunctionDependencies {
   kube: KubeClient;
+  pool: Pool;
   clock: Clock;
   /** The public address of the management API. */
   baseUrl: string;
@@ -176,6 +179,7 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
         return left ? { status: 202, body: view(left) } : { status: 204 };
       },
     }),
+    ...bindingRoutes(dependencies),
     ...runRoutes(dependencies),
     ...gateRoutes<FunctionResource>(dependencies, { kind: 'Function', checkRoute }),
     ...logRoutes(dependencies),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { bindingAccepted, bindingUpdate, bindingView, unbindQuery } from '../../runtime/contracts/api/bindings.ts';
 import { environmentQuery, page, pageQuery } from '../../runtime/contracts/api/common.ts';
 import {
   functionCreate,
@@ -56,4 +57,24 @@ export const functionLogsSchema = {
   params: one,
   query: environmentQuery.extend(logLinesQuery.shape),
   replies: { 200: logLines },
+} as const;
+
+const binding = one.extend({ service: z.string().max(100) });
+
+export const listBindingsSchema = {
+  params: one,
+  query: environmentQuery,
+  replies: { 200: z.object({ items: z.array(bindingView) }) },
+} as const;
+export const getBindingSchema = { params: binding, query: environmentQuery, replies: { 200: bindingView } } as const;
+export const bindSchema = {
+  params: binding,
+  query: environmentQuery,
+  body: bindingUpdate,
+  replies: { 202: bindingAccepted },
+} as const;
+export const unbindSchema = {
+  params: binding,
+  query: environmentQuery.extend(unbindQuery.shape),
+  replies: { 202: bindingAccepted, 204: null },
 } as const;

@@ -1,6 +1,13 @@
 import type { FunctionView } from '../../runtime/contracts/api/functions.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
-import { functionLimits, type FunctionResource, type FunctionRun } from '../../runtime/contracts/resources/function.ts';
+import {
+  bindingStatus,
+  functionLimits,
+  type FunctionBinding,
+  type FunctionBindingStatus,
+  type FunctionResource,
+  type FunctionRun,
+} from '../../runtime/contracts/resources/function.ts';
 import { lastOutOfMemory } from '../../runtime/contracts/resources/out-of-memory.ts';
 import { environmentLabel, projectLabel } from '../../runtime/domain/labels.ts';
 import { testRunName } from '../../runtime/domain/names.ts';
@@ -38,6 +45,7 @@ export function functionToView(object: Stored<FunctionResource>, options: { now:
     idleTimeoutSeconds: spec.idleTimeoutSeconds,
     ...functionLimits(spec),
     ...(spec.trigger === 'cron' && scheduleOf(object, deleting ? 0 : shownTimes, options.now)),
+    ...(spec.bindings && { bindings: spec.bindings.map((binding) => shortBinding(object, binding)) }),
     createdAt: metadata.creationTimestamp ?? new Date(0).toISOString(),
   };
 }
@@ -51,6 +59,19 @@ function scheduleOf(object: Stored<FunctionResource>, count: number, now: Date):
     nextRuns: nextRuns.map((time) => time.toISOString()),
     ...(lastRun && { lastRun }),
   };
+}
+
+function shortBinding(object: Stored<FunctionResource>, binding: FunctionBinding) {
+  return { service: binding.service, status: bindingPhase(object, binding) };
+}
+
+/** How far a binding is, as the API says it. */
+export function bindingPhase(
+  object: Stored<FunctionResource>,
+  binding: FunctionBinding,
+): FunctionBindingStatus['phase'] | 'deleting' {
+  const deleting = binding.dropDatabase === true || object.metadata.deletionTimestamp !== undefined;
+  return deleting ? 'deleting' : (bindingStatus(object, binding)?.phase ?? 'pending');
 }
 
 /** The runs of a cron function, newest first. */

@@ -1,5 +1,6 @@
 import type { ServiceCredentials } from '../../runtime/contracts/api/services.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
+import type { FunctionResource, FunctionSpec } from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { credentialsName, type ServiceResource } from '../../runtime/contracts/resources/service.ts';
 import { checkWorkloadName } from '../../runtime/domain/names.ts';
@@ -135,6 +136,7 @@ export function createServiceRoutes({ kube }: { kube: KubeClient }): Route[] {
         const { params, query, log } = request;
         const environment = await resolveEnvironment(kube, params.project, query.environment);
         const service = await getWorkload<ServiceResource>(kube, 'Service', environment, params.service);
+        await refuseBound(kube, service);
         const left = await deleteWorkload(kube, service);
         const { namespace } = environment;
         log.info({ service: params.service, namespace, actor: sessionOf(request).email }, 'service deleted');
@@ -142,4 +144,25 @@ export function createServiceRoutes({ kube }: { kube: KubeClient }): Route[] {
       },
     }),
   ];
+}
+
+/** @throws Problem `in_use` while functions are bound to the service, which names them */
+async function refuseBound(
+  kube: KubeClient,
+  { metadata: { name, namespace } }: Stored<ServiceResource>,
+): Promise<void> {
+  const { items } = await kube.list<FunctionResource>(kinds.Function, namespace === undefined ? {} : { namespace });
+  const functions = items
+    .filter(({ metadata, spec }) => metadata.deletionTimestamp === undefined && bindsTo(spec, name))
+    .map(({ metadata }) => metadata.name);
+  if (functions.length === 0) return;
+  throw new Problem(
+    'in_use',
+    `The service "${name}" is used by the function${functions.length === 1 ? '' : 's'} ${functions.join(', ')}; unbind first (svc function unbind).`,
+    { details: { functions } },
+  );
+}
+
+function bindsTo({ bindings = [] }: FunctionSpec, service: string): boolean {
+  return bindings.some((binding) => binding.service === service);
 }

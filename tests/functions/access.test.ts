@@ -236,7 +236,7 @@ t.test('lists show what the caller may see', async (t) => {
   const members = { found: () => Promise.resolve(), forget: () => Promise.resolve() };
   const api = await serve(t, pool, kube, [
     ...createProjectRoutes({ kube, visibleProjects, members }),
-    ...createFunctionRoutes({ kube, visibleProjects, clock: systemClock, baseUrl: 'http://console.test' }),
+    ...createFunctionRoutes({ kube, pool, visibleProjects, clock: systemClock, baseUrl: 'http://console.test' }),
   ]);
   for (const [name, projects, functions] of [
     ['stranger', [], []],

@@ -76,7 +76,7 @@ export function createBindingProcessor(dependencies: BindingsDependencies): Proc
       const password = before?.version === version ? before.password : undefined;
       kept = credentialsWith(password ?? makePassword());
       const next = bindingData(kept, version);
-      return sameData(data, next) ? (data as Record<string, string>) : next;
+      return sameData(data, next) ? data : next;
     });
     if (!kept) throw new Error('the credentials were not kept');
     return kept;

@@ -10,6 +10,7 @@ import {
 } from '../resources/function.ts';
 import { runOverlaps } from '../resources/run.ts';
 import { gatePhases } from '../resources/public-route.ts';
+import { bindingStatus } from './bindings.ts';
 import { outOfMemory, timestamp } from './common.ts';
 import { securityChange, securityView } from './public-route.ts';
 import { runView } from './runs.ts';
@@ -102,6 +103,8 @@ export const functionView = z.object({
   /** The schedule's next times. */
   nextRuns: z.array(timestamp).optional(),
   lastRun: functionRunView.optional(),
+  /** The services that it is bound to. */
+  bindings: z.array(z.object({ service: z.string(), status: bindingStatus })).optional(),
   createdAt: timestamp,
 });
 

@@ -66,7 +66,7 @@ export const functionBinding = z.object({
   prefix: z.string().max(64).exactOptional(),
   /** Of the database, or bucket; default `<service>_<function>_<environment>`. */
   database: z.string().max(64).exactOptional(),
-  /** Counts how often it was asked for: each time makes a new password. */
+  /** Larger each time that it is asked for: each has a password of its own. */
   version: z.int().min(1).default(1),
   /** It is being taken away, and its database with it: for everybody else there is no such binding any more. */
   dropDatabase: z.boolean().exactOptional(),

@@ -1,3 +1,4 @@
+import pg from 'pg';
 import t from 'tap';
 import { createFunctionRoutes } from '../../../functions/functions/handler.ts';
 import type { FunctionResource } from '../../../runtime/contracts/resources/function.ts';
@@ -17,7 +18,7 @@ async function service(t: { teardown(end: () => unknown): void }) {
   // The night in which the clocks of Berlin go back.
   const clock = fakeClock(new Date('2026-10-24T23:00:00Z'));
   const dependencies = { clock, baseUrl: 'http://console.test', visibleProjects: allProjects(kube) };
-  const api = await testApi(t, { routes: createFunctionRoutes({ kube, ...dependencies }) });
+  const api = await testApi(t, { routes: createFunctionRoutes({ kube, pool: new pg.Pool(), ...dependencies }) });
   const create = (body: object = {}) =>
     api.call('POST', path, { body: { name: 'nightly', runtime: 'node', code, trigger: 'cron', schedule, ...body } });
   const resource = () => {

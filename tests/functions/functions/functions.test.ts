@@ -1,3 +1,4 @@
+import pg from 'pg';
 import t from 'tap';
 import { createFunctionRoutes } from '../../../functions/functions/handler.ts';
 import type { FunctionResource } from '../../../runtime/contracts/resources/function.ts';
@@ -18,7 +19,7 @@ async function service(t: { teardown(end: () => unknown): void }) {
   const kube = fakeKube({ checkNamespaces: true });
   seedShop(kube);
   const dependencies = { clock: fakeClock(), baseUrl: 'http://console.test', visibleProjects: allProjects(kube) };
-  const api = await testApi(t, { routes: createFunctionRoutes({ kube, ...dependencies }) });
+  const api = await testApi(t, { routes: createFunctionRoutes({ kube, pool: new pg.Pool(), ...dependencies }) });
   const create = (body: object = {}, at = path) =>
     api.call('POST', at, { body: { name: 'hello', runtime: 'node', code, ...body } });
   return { kube, api, create };

@@ -1,0 +1,140 @@
+import { bindingAccepted, bindingView, type BindingView } from '../../runtime/contracts/api/bindings.ts';
+import { page } from '../../runtime/contracts/api/common.ts';
+import { segment } from '../client.ts';
+import { command } from '../command.ts';
+import { scopeFlags, yesFlag } from '../common-flags.ts';
+import { Failure } from '../failure.ts';
+import { text, toggle } from '../flags.ts';
+import { fields, table, type Shown } from '../output.ts';
+import { placeOf, type Place } from '../place.ts';
+import { confirm } from '../prompt.ts';
+import { waitFlags, waitFor, waitForRemoval } from '../wait.ts';
+
+const pathOf = (place: Place, name: string, service: string) =>
+  place.path('functions', name, `bindings/${segment(service)}`);
+
+const read = (place: Place, name: string, service: string) =>
+  place.api.call('GET', pathOf(place, name, service), bindingView, { query: place.query });
+
+function shown(binding: BindingView): Shown {
+  return {
+    data: binding,
+    table: fields([
+      ['Service', binding.service],
+      ['Type', binding.type],
+      ['Status', binding.status],
+      ['Message', binding.message],
+      ['Database', binding.database],
+      ['Variables', binding.variables.join(', ') || undefined],
+    ]),
+    names: [binding.service],
+  };
+}
+
+export const bindCommand = command({
+  name: 'bind',
+  args: ['function', 'service'],
+  description:
+    'Bind a function to a service: it gets a database and user of its own and finds them in its environment. Once more makes a new password.',
+  flags: {
+    prefix: text('<prefix>', 'what its variables begin with (default DB_, REDIS_ or S3_, by the type of the service)'),
+    database: text('<name>', 'database, or bucket (default <service>_<function>_<environment>; bucket: <function>)'),
+    ...waitFlags,
+    ...scopeFlags,
+  },
+  examples: [
+    'svc function bind price orders',
+    'svc function bind price stock --prefix STOCK_',
+    'svc function bind import orders --database shop',
+  ],
+  async run({ context, args, flags }) {
+    const place = placeOf(context, flags);
+    const { function: name, service } = args;
+    const body = {
+      ...(flags.prefix !== undefined && { prefix: flags.prefix }),
+      ...(flags.database !== undefined && { database: flags.database }),
+    };
+    const options = { query: place.query, body };
+    const accepted = await place.api.call('PUT', pathOf(place, name, service), bindingAccepted, options);
+    const { statusUrl: _, ...first } = accepted;
+    const binding = flags.wait
+      ? await waitFor(
+          context,
+          flags,
+          async () => {
+            const found = await read(place, name, service);
+            if (found.status === 'failed') {
+              const message = found.message ?? 'see its status';
+              throw new Failure(`The binding to "${service}" failed: ${message}`, { code: 'failed' });
+            }
+            if (found.status === 'ready') return { done: found };
+            return { progress: `${service}: ${found.message ?? found.status}` };
+          },
+          `it goes on: svc function bindings ${name} ${place.flags}`,
+        )
+      : first;
+    context.print(shown(binding), flags.output);
+    context.say(`${name} has these variables from its next start on`);
+  },
+});
+
+export const unbindCommand = command({
+  name: 'unbind',
+  args: ['function', 'service'],
+  description: 'Take a function’s binding and its user away; its database stays unless told otherwise.',
+  flags: {
+    dropDatabase: toggle('delete the database that the binding made, with all its data'),
+    ...yesFlag,
+    ...waitFlags,
+    ...scopeFlags,
+  },
+  examples: ['svc function unbind price orders', 'svc function unbind price orders --drop-database --yes'],
+  async run({ context, args, flags }) {
+    const place = placeOf(context, flags);
+    const { function: name, service } = args;
+    const { database = '' } = await read(place, name, service);
+    if (flags.dropDatabase) {
+      await confirm(context, flags, `Delete the database ${database} of ${service} with all its data?`);
+    }
+    const query = { ...place.query, ...(flags.dropDatabase && { dropDatabase: 'true' }) };
+    await place.api.send('DELETE', pathOf(place, name, service), { query });
+    if (!flags.dropDatabase) {
+      const kept = database === '' ? '' : `; the database ${database} stays`;
+      context.say(`${name} is bound to ${service} no more${kept}`);
+      return;
+    }
+    const look = () => read(place, name, service);
+    if (flags.wait) await waitForRemoval(context, flags, `database ${database}`, look);
+    context.say(`database ${database} ${flags.wait ? 'is deleted' : 'is being deleted'}`);
+  },
+});
+
+export const bindingsCommand = command({
+  name: 'bindings',
+  args: ['function'],
+  description: 'List the services that a function is bound to, and the variables that they bring.',
+  flags: scopeFlags,
+  examples: ['svc function bindings price', 'svc function bindings price -o json'],
+  async run({ context, args, flags }) {
+    const place = placeOf(context, flags);
+    const path = place.path('functions', args.function, 'bindings');
+    const { items } = await place.api.call('GET', path, page(bindingView), { query: place.query });
+    context.print(
+      {
+        data: items,
+        table: table(items, [
+          { title: 'SERVICE', value: ({ service }) => service },
+          { title: 'TYPE', value: ({ type }) => type },
+          { title: 'STATUS', value: ({ status }) => status },
+          { title: 'DATABASE', value: ({ database }) => database },
+          { title: 'VARIABLES', value: ({ prefix }) => prefix && `${prefix}*` },
+          ...(items.some(({ message }) => message !== undefined)
+            ? [{ title: 'MESSAGE', value: ({ message }: BindingView) => message }]
+            : []),
+        ]),
+        names: items.map(({ service }) => service),
+      },
+      flags.output,
+    );
+  },
+});
