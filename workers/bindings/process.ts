@@ -19,7 +19,7 @@ import {
   type BoundCredentials,
 } from '../../runtime/host/function-bindings.ts';
 import { changeOwnedSecret } from '../../runtime/host/owned-secret.ts';
-import { isLiving, workloadIdOf } from '../../runtime/host/workload-objects.ts';
+import { isLiving } from '../../runtime/host/workload-objects.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import {
   countFailures,
@@ -124,9 +124,7 @@ export function createBindingProcessor(dependencies: BindingsDependencies): Proc
     const service = await findService(record);
     const there = service?.metadata.deletionTimestamp === undefined && service;
     try {
-      if (there && workloadIdOf(there) === record.serviceId) {
-        await wayIn.remove(record, there, dropped !== undefined);
-      }
+      if (there) await wayIn.remove(record, there, dropped);
     } catch (error) {
       if (!(error instanceof BindingError)) throw error;
       if (resource && dropped) {

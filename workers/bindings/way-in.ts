@@ -87,7 +87,7 @@ export function createWayIn({ pool, kube }: { pool: Pool; kube: Pick<KubeClient,
       const { type, external } = service.spec;
       const given = (await readCredentials(kube, service)) ?? {};
       const registered = external && (type === 'minio' ? given.bucket : undefined);
-      const database = binding.database ?? registered ?? defaultDatabase(type, { ...record, service: record.service });
+      const database = binding.database ?? registered ?? defaultDatabase(type, record);
       const asRegistered =
         external !== undefined && given.database !== undefined && binding.database === given.database;
       if (openers[type] && !asRegistered) {
@@ -121,13 +121,19 @@ export function createWayIn({ pool, kube }: { pool: Pool; kube: Pick<KubeClient,
       });
     },
 
-    /** Takes away what was made for a binding; its database only when that is asked for, and is its own. @throws BindingError */
-    async remove(record: BindingRecord, service: Stored<ServiceResource>, dropDatabase: boolean): Promise<void> {
-      const { database } = record;
+    /**
+     * Takes away what was made for a binding.
+     * @param dropped the binding, where its database is to go too, if it is its own @throws BindingError
+     */
+    async remove(record: BindingRecord, service: Stored<ServiceResource>, dropped?: FunctionBinding): Promise<void> {
+      const serviceId = workloadIdOf(service);
+      const made = record.serviceId === serviceId;
+      if (!made && !dropped) return;
+      // One that an earlier binding made may be there, though this one has made nothing yet.
+      const database = (made && record.database) || dropped?.database || defaultDatabase(service.spec.type, record);
       await within(service, (await readCredentials(kube, service)) ?? {}, async (server) => {
-        await expel(record, server);
-        if (!dropDatabase || database === null) return;
-        const serviceId = workloadIdOf(service);
+        if (made) await expel(record, server);
+        if (!dropped || database === undefined) return;
         const holder = await findDatabase(pool, serviceId, database);
         if (holder?.workloadId !== record.workloadId) return;
         await server.drop(database);
