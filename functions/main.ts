@@ -19,11 +19,14 @@ import { createMetrics } from '../runtime/host/metrics.ts';
 import { readPlatformConfig } from '../runtime/host/platform-config.ts';
 import { createProjectAccess } from '../runtime/host/project-access.ts';
 import { connectKube } from '../runtime/kube/connect.ts';
+import { createToldWaits } from '../runtime/host/told-waits.ts';
 import { environmentsOf, resolveEnvironment } from '../runtime/kube/environments.ts';
+import { eventsChannel } from '../runtime/records/function-events.ts';
 import { deleteProjectMembers, insertFounder } from '../runtime/records/members.ts';
 import { findWorkload } from '../runtime/records/workloads.ts';
 import { createAppRoutes } from './apps/handler.ts';
 import { createDeploymentRoutes } from './deployments/handler.ts';
+import { createEventDelivery } from './event-delivery/handler.ts';
 import { createFunctionRoutes } from './functions/handler.ts';
 import { createGitRoutes } from './git/handler.ts';
 import { createGateRoutes } from './gate/handler.ts';
@@ -173,6 +176,24 @@ await runProcess({
     });
     listener.start();
     lifecycle.add({ name: 'listener', stop: () => listener.stop() });
+
+    const waits = createToldWaits({ clock });
+    const eventsListener = createListener({
+      ...config.database,
+      channel: eventsChannel,
+      onNotify: (payload) => waits.notified(payload),
+      clock,
+      log,
+    });
+    eventsListener.start();
+    lifecycle.add({ name: 'listener for events', stop: () => eventsListener.stop() });
+    const events = createHttpServer({
+      port: config.events.port,
+      listener: createEventDelivery({ pool, kube, clock, waits, log }),
+    });
+    await events.start();
+    lifecycle.add({ name: 'server of events', stop: () => events.stop() });
+    lifecycle.add({ name: 'waits for events', stop: () => Promise.resolve(waits.stop()) });
 
     const server = createHttpServer({ port: config.http.port, listener: app.callback(), lingerMs });
     await server.start();

@@ -31,6 +31,7 @@ import { createBuildProcessor } from './builds/process.ts';
 import { credentialsOf } from './events/credentials.ts';
 import { createMinioSource } from './events/minio.ts';
 import { createMysqlSource } from './events/mysql.ts';
+import { createPostgresSource } from './events/postgres.ts';
 import { createEventsProcessor } from './events/process.ts';
 import { createRedisSource } from './events/redis.ts';
 import { createHousekeepingProcessor } from './housekeeping/process.ts';
@@ -74,8 +75,14 @@ await runProcess({
       polling: createPollingProcessor({ pool, kube, env: config.outgoing }),
       bindings: createBindingProcessor({ pool, kube, clock }),
       events: createEventsProcessor({
-        ...{ pool, kube, credentialsOf, clock, failpoint },
-        sources: { mysql: createMysqlSource(), redis: createRedisSource(), minio: createMinioSource({ pool }) },
+        ...{ pool, kube, clock, failpoint },
+        credentialsOf: (resource, service) => credentialsOf(kube, resource, service),
+        sources: {
+          postgres: createPostgresSource(),
+          mysql: createMysqlSource(),
+          redis: createRedisSource(),
+          minio: createMinioSource({ pool }),
+        },
       }),
       housekeeping: createHousekeepingProcessor({ pool, clock }),
     };

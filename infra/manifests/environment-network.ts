@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { eventsPort } from '../../runtime/contracts/event-exchange.ts';
 import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
 import {
   appLabel,
@@ -125,7 +126,12 @@ export function functionsPolicy(network: EnvironmentNetwork): NetworkPolicy {
       podSelector: { matchLabels: { [kindLabel]: 'Function' satisfies WorkloadKind } },
       policyTypes: ['Ingress', 'Egress'],
       ingress: [{ from: [platform('svc-interceptor')] }],
-      egress: [{ to: [{ podSelector: otherThan('Function', 'Service') }] }, ...outside(network)],
+      egress: [
+        { to: [{ podSelector: otherThan('Function', 'Service') }] },
+        // Their sidecars get events there, and prove themselves by a token.
+        { to: [platform('console-api')], ports: [{ protocol: 'TCP', port: eventsPort }] },
+        ...outside(network),
+      ],
     },
   };
 }

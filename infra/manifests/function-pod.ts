@@ -14,6 +14,7 @@ import {
   type DependencyParts,
   type PackageRegistries,
 } from './function-dependencies.ts';
+import type { EventSidecar } from './event-sidecar.ts';
 import { containerSecurity } from './platform/pod.ts';
 import { partLabel, workloadOf, type FunctionIdentity } from './function-identity.ts';
 
@@ -37,6 +38,8 @@ export interface RunWith {
   image: string;
   /** Where dependencies come from; default the public registries. */
   registries?: PackageRegistries | undefined;
+  /** The Node runtime's image, which has the program that gets events; default {@link image}. */
+  eventImage?: string;
 }
 
 /** The ConfigMap's name carries a digest of the code, so that new code is a new object and a running pod keeps its own. */
@@ -83,7 +86,12 @@ const noParts: DependencyParts = { pod: {}, env: [], volumeMounts: [], volumes: 
 export function functionPod(
   identity: FunctionIdentity,
   spec: FunctionSource,
-  { env, container, ...runWith }: RunWith & { env: readonly object[]; container?: Record<string, unknown> },
+  {
+    env,
+    container,
+    sidecar,
+    ...runWith
+  }: RunWith & { env: readonly object[]; container?: Record<string, unknown>; sidecar?: EventSidecar | undefined },
 ): Record<string, unknown> {
   const code = inlineCode(spec);
   const parts = code ? codeParts(identity, code, runWith) : noParts;
@@ -113,7 +121,8 @@ export function functionPod(
         securityContext: containerSecurity,
         volumeMounts: [...parts.volumeMounts, { name: 'tmp', mountPath: '/tmp' }],
       },
+      ...(sidecar ? [sidecar.container] : []),
     ],
-    volumes: [...parts.volumes, { name: 'tmp', emptyDir: { sizeLimit: '64Mi' } }],
+    volumes: [...parts.volumes, { name: 'tmp', emptyDir: { sizeLimit: '64Mi' } }, ...(sidecar ? [sidecar.volume] : [])],
   };
 }

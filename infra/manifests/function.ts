@@ -11,6 +11,7 @@ import {
   systemNamespace,
   workloadLabels,
 } from '../../runtime/domain/labels.ts';
+import { eventSidecar } from './event-sidecar.ts';
 import { workloadOf, type FunctionIdentity } from './function-identity.ts';
 import { functionPod, type RunWith } from './function-pod.ts';
 import type { WorkloadRoute } from './workload-route.ts';
@@ -39,7 +40,7 @@ export interface FunctionDeployment extends KubeObject {
  */
 export function functionDeployment(
   identity: FunctionIdentity,
-  spec: FunctionSource & Pick<FunctionSpec, 'port'>,
+  spec: FunctionSource & Pick<FunctionSpec, 'port' | 'events' | 'requestTimeoutSeconds'>,
   runWith: RunWith,
 ): FunctionDeployment {
   const { name, namespace } = identity;
@@ -58,6 +59,7 @@ export function functionDeployment(
         spec: functionPod(identity, spec, {
           ...runWith,
           env: [{ name: 'PORT', value: String(spec.port) }],
+          sidecar: eventSidecar(spec, runWith.eventImage ?? runWith.image),
           container: {
             ports: [{ name: 'http', containerPort: spec.port, protocol: 'TCP' }],
             // The interceptors probe the address themselves; this is for status and rolling updates.

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { z } from 'zod';
+import { eventsPort } from '../contracts/event-exchange.ts';
 import type { KubernetesSettings } from '../kube/connect.ts';
 
 /** Where Kubernetes mounts the database's password; the file may be missing where the URL needs none. */
@@ -103,6 +104,8 @@ export function loadConsoleConfig(env: Environment) {
     ...database,
     ...kubernetes,
     ...encryptionKeys,
+    /** Where the sidecars of function pods get events. */
+    EVENTS_PORT: port.default(eventsPort),
     ADMIN_EMAIL: z.string().min(3).max(320).default('admin@svc.local'),
     ADMIN_PASSWORD_FILE: file.optional(),
     /** The public address of the management API, for webhook and status URLs. */
@@ -115,6 +118,7 @@ export function loadConsoleConfig(env: Environment) {
   return Object.freeze({
     ...commonPart(parsed),
     http: Object.freeze({ port: parsed.PORT }),
+    events: Object.freeze({ port: parsed.EVENTS_PORT }),
     database: databasePart(parsed),
     kubernetes: kubernetesPart(parsed),
     encryptionKeysFile: parsed.ENCRYPTION_KEYS_FILE,

@@ -110,7 +110,8 @@ export interface Poll {
 }
 
 /**
- * Begins to read a source. What was marked as done before is forgotten: if it is found now, it is there anew.
+ * Begins to read a source. What was marked as done before is forgotten: if it is found now, it is there anew. What was
+ * purged instead (due at infinity) stays known.
  * @returns undefined when the source is another one by now, or none
  */
 export async function beginPoll(
@@ -123,7 +124,7 @@ export async function beginPoll(
        RETURNING workload_id, origin, poll, settings ? 'markDone' AS marks, clock_timestamp() AS started_at),
      forgotten AS (
        DELETE FROM function_events e USING begun WHERE e.workload_id = $1 AND e.state = 'known'
-         AND (begun.marks OR e.origin <> begun.origin))
+         AND (begun.marks AND e.due_at < 'infinity' OR e.origin <> begun.origin))
      SELECT workload_id AS "workloadId", origin, poll, started_at AS "startedAt",
        (SELECT count(*)::integer FROM function_events
         WHERE workload_id = $1 AND state IN ('pending', 'delivered')) AS undone
@@ -191,22 +192,22 @@ export async function takeEvents(
  * Ends a poll. One that was complete forgets what is known and was not found any more: without a statement that marks
  * events as done, that is how the source says so.
  * @param more whether it stopped before the end, for want of room
- * @param seen the ids that it found, where nothing is marked as done
+ * @param seen the ids that it found
  */
 export async function endPoll(
   database: Database,
   { workloadId, origin, poll, startedAt }: Poll,
   more: boolean,
-  seen: ReadonlySet<string> | undefined,
+  seen: ReadonlySet<string>,
 ): Promise<void> {
   await database.query(
     `WITH current AS (
        UPDATE event_sources SET polled_at = clock_timestamp(), more = $6 WHERE workload_id = $1 AND origin = $2 AND poll = $3
        RETURNING workload_id)
-     DELETE FROM function_events e USING current WHERE NOT $6 AND $4::text[] IS NOT NULL AND e.workload_id = $1 AND e.origin = $2
+     DELETE FROM function_events e USING current WHERE NOT $6 AND e.workload_id = $1 AND e.origin = $2
        AND e.state = 'known' AND e.found_at < $5
        AND NOT EXISTS (SELECT FROM unnest($4::text[]) seen (id) WHERE seen.id = e.event_id)`,
-    [workloadId, origin, poll, seen === undefined ? null : [...seen], startedAt, more],
+    [workloadId, origin, poll, more ? [] : [...seen], startedAt, more],
   );
 }
 

@@ -42,6 +42,7 @@ t.test('console-api starts, serves, and drains on SIGTERM', async (t) => {
       PATH: process.env['PATH'],
       PORT: String(port),
       ADMIN_PORT: String(adminPort),
+      EVENTS_PORT: '0',
       DATABASE_URL: `${server}/${name}`,
       KUBECONFIG: join(folder, 'kubeconfig'),
       ENCRYPTION_KEYS_FILE: join(folder, 'keys.json'),

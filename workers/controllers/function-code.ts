@@ -18,7 +18,11 @@ import type { WorkloadIdentity } from './workload.ts';
 
 /** What the installation runs a function with. @throws Problem where it has nothing for its runtime */
 export function runWithOf(config: PlatformConfigSpec, { spec }: Pick<FunctionResource, 'spec'>): RunWith {
-  return { image: functionImage(config, spec), registries: config.packageRegistries };
+  return {
+    image: functionImage(config, spec),
+    registries: config.packageRegistries,
+    eventImage: config.runtimeImages.node,
+  };
 }
 
 /** Makes the ConfigMap of the code that the spec has, if it has any, and the claim for what it depends on. */

@@ -122,7 +122,7 @@ async function readOnce(
   if (!poll) return overtaken;
   // What is kept is read again each time, so that reading for a few would cost too much.
   if (poll.room < undoneMax / 4) return undefined;
-  const seen = state.settings.markDone === undefined ? new Set<string>() : undefined;
+  const seen = new Set<string>();
   const limit = AbortSignal.any([signal, AbortSignal.timeout(readLimitMs)]);
   let { room } = poll;
   let more = false;
@@ -132,7 +132,7 @@ async function readOnce(
     if (!taken) return overtaken;
     failpoint('events.taken');
     await source.taken(taken.events);
-    for (const { id } of page) seen?.add(id);
+    for (const { id } of page) seen.add(id);
     room -= taken.added;
     more = room === 0 || taken.events.length < page.length;
     if (more) break;

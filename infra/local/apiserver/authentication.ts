@@ -7,6 +7,8 @@ import type { Store } from './store.ts';
 export interface User {
   name: string;
   groups: readonly string[];
+  /** Of a token that was made for a pod: which one. */
+  pod?: { name: string; uid: string };
 }
 
 /** The group that may do everything. */
@@ -19,31 +21,40 @@ export type Authentication = (authorization: string | undefined) => User;
 
 const digest = (text: string) => createHash('sha256').update(text).digest();
 
-/** @param options.adminToken the token of the administrator */
-export function createAuthentication(options: {
+/** What tokens of service accounts are judged by. */
+export interface AccountTokens {
   store: Store;
-  adminToken: string;
   signingKey: Buffer;
   now: () => Date;
-}): Authentication {
-  const { store, signingKey, now } = options;
-  const adminDigest = digest(options.adminToken);
+}
 
-  /** The service account of a token; undefined where the token, its account or the pod it was made for is gone. */
-  const accountOf = (token: string): User | undefined => {
-    const claims = verifyToken(token, signingKey, now());
-    if (!claims?.aud.includes(tokenIssuer)) return undefined;
-    const { namespace, serviceaccount, pod } = claims['kubernetes.io'];
-    const account = store.get('/serviceaccounts', namespace, serviceaccount.name);
-    if (account?.metadata.uid !== serviceaccount.uid) return undefined;
-    if (pod && store.get('/pods', namespace, pod.name)?.metadata.uid !== pod.uid) return undefined;
-    const groups = ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'];
-    return { name: claims.sub, groups };
-  };
+/**
+ * The service account of a token for one of the audiences; undefined where the token, its account or the pod it was made
+ * for is gone.
+ */
+export function accountOf(
+  { store, signingKey, now }: AccountTokens,
+  token: string,
+  audiences: readonly string[],
+): (User & { audiences: string[] }) | undefined {
+  const claims = verifyToken(token, signingKey, now());
+  const known = claims?.aud.filter((audience) => audiences.includes(audience)) ?? [];
+  if (!claims || known.length === 0) return undefined;
+  const { namespace, serviceaccount, pod } = claims['kubernetes.io'];
+  const account = store.get('/serviceaccounts', namespace, serviceaccount.name);
+  if (account?.metadata.uid !== serviceaccount.uid) return undefined;
+  if (pod && store.get('/pods', namespace, pod.name)?.metadata.uid !== pod.uid) return undefined;
+  const groups = ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'];
+  return { name: claims.sub, groups, ...(pod && { pod }), audiences: known };
+}
+
+/** @param options.adminToken the token of the administrator */
+export function createAuthentication(options: AccountTokens & { adminToken: string }): Authentication {
+  const adminDigest = digest(options.adminToken);
 
   return (authorization) => {
     const token = /^Bearer (.+)$/i.exec(authorization ?? '')?.[1]?.trim() ?? '';
-    const user = timingSafeEqual(digest(token), adminDigest) ? admin : accountOf(token);
+    const user = timingSafeEqual(digest(token), adminDigest) ? admin : accountOf(options, token, [tokenIssuer]);
     if (!user) throw unauthorized();
     return user;
   };

@@ -23,13 +23,15 @@ export interface RouteOptions {
   documents: (path: string) => Json | undefined;
   /** Subresources that are no side of their object, by paths such as `pods/log`. */
   subresources: Readonly<Record<string, (exchange: Exchange, place: Place) => void | Promise<void>>>;
+  /** What is answered and not kept, by `<group>/<version>/<plural>`. */
+  reviews: Readonly<Record<string, (exchange: Exchange) => void | Promise<void>>>;
 }
 
 /** Answers one request: who asks, what for, whether they may, and then the answer. Never rejects. */
 export function createRoutes(
   options: RouteOptions,
 ): (request: IncomingMessage, response: ServerResponse, upgrade?: Upgrade) => Promise<void> {
-  const { store, registry, rest, authenticate, documents, subresources } = options;
+  const { store, registry, rest, authenticate, documents, subresources, reviews } = options;
 
   const authorize = (user: User, attributes: Attributes) => {
     if (!isAllowed(store, user, attributes)) throw refusal(user, attributes);
@@ -55,6 +57,11 @@ export function createRoutes(
     authorize(user, { ...attributes, verb: verbOf(method, name, query) });
     // A WebSocket begins with a GET, and is no reading.
     if (subresource === 'exec') authorize(user, { ...attributes, verb: 'create' });
+    const review = name === '' && namespace === undefined ? reviews[`${group}/${version}/${plural}`] : undefined;
+    if (review) {
+      await review(exchange);
+      return;
+    }
     const found = registry.find(group, version, plural);
     // Below a namespace there is nothing that belongs to all of them, and nothing of one namespace without it.
     const misplaced = found && (found.namespaced ? name && namespace === undefined : namespace !== undefined);

@@ -21,6 +21,7 @@ import { createRegistry } from './registry.ts';
 import { createRest } from './rest.ts';
 import { createRoutes } from './routes.ts';
 import { createStore } from './store.ts';
+import { createTokenReviews } from './token-reviews.ts';
 import { createTokenRequests } from './tokens.ts';
 import { createWatches } from './watch.ts';
 
@@ -85,6 +86,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
         'pods/log': createPodLogs({ objects, now, logs: options.logs }),
         'serviceaccounts/token': createTokenRequests({ store, objects, signingKey, now }),
       },
+      reviews: { 'authentication.k8s.io/v1/tokenreviews': createTokenReviews({ store, signingKey, now }) },
     });
     const server = createServer({ key: tls.key, cert: tls.certificate }, (...exchange) => void routes(...exchange));
     server.on('upgrade', (request, socket, head) => {

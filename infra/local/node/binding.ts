@@ -64,7 +64,8 @@ function givenPorts(pod: NodePod): Map<number, number> {
 
 /**
  * The pod on this node with a port of its own for each that its containers declare (decision 0009): in `containerPort`
- * in probes that name it by its number, and in the environment as `PORT` and `<NAME>_PORT`. Bound again, it keeps its numbers while they are free.
+ * in probes that name it by its number, and in the environment as `PORT` and `<NAME>_PORT`; a container without ports that
+ * has such a variable is told the other one's. Bound again, it keeps its numbers while they are free.
  * @param lost of a pod that this node has bound before: those of its numbers that it cannot keep
  * @returns the same pod when there is nothing to change
  */
@@ -88,7 +89,8 @@ export async function bind<T extends NodePod>(
     ...pod.metadata.annotations,
     ...(declared.length > 0 && { [containerPortsAnnotation]: JSON.stringify(Object.fromEntries(declared)) }),
   };
-  const changed = (containers: readonly Container[]) => containers.map((each) => withPorts(each, numbers));
+  const named = portVariables(allContainers(pod), numbers);
+  const changed = (containers: readonly Container[]) => containers.map((each) => withPorts(each, numbers, named));
   const { initContainers, containers } = pod.spec;
   const spec = {
     ...pod.spec,
@@ -99,8 +101,26 @@ export async function bind<T extends NodePod>(
   return { ...pod, metadata: { ...pod.metadata, annotations }, spec };
 }
 
-function withPorts(container: Container, numbers: ReadonlyMap<number, number>): Container {
-  if (!container.ports) return container;
+/** The true number of each named port of a pod, by the variable that tells it. */
+function portVariables(containers: readonly Container[], numbers: ReadonlyMap<number, number>): Map<string, string> {
+  const ports = containers.flatMap((container) => container.ports ?? []);
+  return new Map(
+    ports.flatMap(({ name, containerPort }) =>
+      name === undefined ? [] : [[variableOf(name), String(numbers.get(containerPort) ?? containerPort)]],
+    ),
+  );
+}
+
+function withPorts(
+  container: Container,
+  numbers: ReadonlyMap<number, number>,
+  named: ReadonlyMap<string, string>,
+): Container {
+  // One without ports of its own may be told those of the container that it is there for.
+  if (!container.ports) {
+    const env = container.env?.map((entry) => ({ ...entry, ...translated(entry.name, named) }));
+    return env?.some(({ name }) => named.has(name)) ? { ...container, env } : container;
+  }
   const ports = container.ports.map((port) => ({
     ...port,
     containerPort: numbers.get(port.containerPort) ?? port.containerPort,
@@ -127,6 +147,11 @@ function withProbePort(probe: Probe, numbers: ReadonlyMap<number, number>): Prob
     ...(httpGet && { httpGet: { ...httpGet, port: given(httpGet.port) } }),
     ...(tcpSocket && { tcpSocket: { port: given(tcpSocket.port) } }),
   };
+}
+
+function translated(name: string, named: ReadonlyMap<string, string>): { value?: string } {
+  const value = named.get(name);
+  return value === undefined ? {} : { value };
 }
 
 /** `admin` is told as `ADMIN_PORT`. */

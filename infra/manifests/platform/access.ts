@@ -66,6 +66,8 @@ export const clusterRules: Readonly<Record<ProcessName, readonly PolicyRule[]>> 
     // Who mounts a volume, and the logs of a job's runs.
     rule(kinds.Pod, ['get', 'list']),
     rule(kinds.Pod, ['get'], 'log'),
+    // Which pod asks for events.
+    rule(kinds.TokenReview, ['create']),
   ],
   'svc-workers': [
     rule(kinds.App, [...watch, 'update']),

@@ -98,9 +98,9 @@ function environment({ env, failpoints }: PlatformProcess): object[] {
   ];
 }
 
-function ports({ serves }: PlatformProcess): object[] {
-  const admin = { name: 'admin', containerPort: 8081, protocol: 'TCP' };
-  return serves ? [{ name: 'http', containerPort: 8080, protocol: 'TCP' }, admin] : [admin];
+function ports({ serves, ports: more = {} }: PlatformProcess): object[] {
+  const all = { ...(serves && { http: 8080 }), admin: 8081, ...more };
+  return Object.entries(all).map(([name, containerPort]) => ({ name, containerPort, protocol: 'TCP' }));
 }
 
 const health = { path: '/health', port: 'admin' };

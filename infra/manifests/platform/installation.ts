@@ -3,7 +3,7 @@ import { platformConfigName, type PlatformConfigSpec } from '../../../runtime/co
 import { accessManifests, storeAccount } from './access.ts';
 import { processDeployment } from './deployment.ts';
 import { buildNamespaceManifest, systemNamespaceManifest } from './namespace.ts';
-import { consoleRoute, disruptionBudget, processService, storesPolicy } from './network.ts';
+import { consoleRoute, disruptionBudget, eventsServiceManifest, processService, storesPolicy } from './network.ts';
 import { systemObject, type Manifest } from './object.ts';
 import { probePace } from './pod.ts';
 import { platformProcesses, processNames } from './processes.ts';
@@ -43,6 +43,7 @@ export function installation(settings: PlatformSettings): Installation {
     platform: [
       systemObject(kinds.PlatformConfig, platformConfigName, { spec: platformConfigOf(settings) }),
       ...all.filter(({ serves }) => serves).map(processService),
+      eventsServiceManifest(),
       ...all.filter(({ replicas }) => replicas > 1).map(disruptionBudget),
       ...all.map((each) => processDeployment(each, settings.images.platform)),
       consoleRoute(settings),

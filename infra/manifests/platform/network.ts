@@ -15,6 +15,15 @@ export function processService({ name }: PlatformProcess): Manifest {
   );
 }
 
+/** The Service of the port from which the sidecars of function pods get events; no route leads to it. */
+export const eventsService = 'svc-events';
+
+/** Port 80 → console-api's port for events. Pure. */
+export function eventsServiceManifest(): Manifest {
+  const ports = [{ name: 'http', port: 80, targetPort: 'events', protocol: 'TCP' }];
+  return systemObject(kinds.Service, eventsService, { spec: { selector: componentLabels('console-api'), ports } });
+}
+
 /** Keeps one replica through a drain of nodes, for a process that runs in two (spec.md §8). Pure. */
 export function disruptionBudget({ name }: PlatformProcess): Manifest {
   const labels = componentLabels(name);

@@ -1,3 +1,4 @@
+import { eventsPort } from '../../../runtime/contracts/event-exchange.ts';
 import { publicUrl } from '../../../runtime/contracts/resources/platform-config.ts';
 import { trustedProxyArguments } from '../../../runtime/domain/trusted-proxies.ts';
 import { probePace, type ProbePace } from './pod.ts';
@@ -23,6 +24,8 @@ export interface PlatformProcess {
   kubernetes: boolean;
   /** Whether it serves on port 8080, behind a Service of its name. */
   serves: boolean;
+  /** Further ports, each by its name. */
+  ports?: Readonly<Record<string, number>>;
   secrets: readonly SecretName[];
   env: Readonly<Record<string, string>>;
   /** Runs to its end before the process starts, with the same environment. */
@@ -60,6 +63,7 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
       replicas: 1,
       kubernetes: true,
       serves: true,
+      ports: { events: eventsPort },
       secrets: ['database', 'encryptionKeys', 'admin'],
       env: {
         ...database,

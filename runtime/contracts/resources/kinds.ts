@@ -63,6 +63,7 @@ export const kinds = {
     'customresourcedefinitions',
     false,
   ),
+  TokenReview: builtin('authentication.k8s.io/v1', 'TokenReview', 'tokenreviews', false),
   IngressRoute: builtin('traefik.io/v1alpha1', 'IngressRoute', 'ingressroutes'),
   Middleware: builtin('traefik.io/v1alpha1', 'Middleware', 'middlewares'),
   PodMonitor: builtin('monitoring.coreos.com/v1', 'PodMonitor', 'podmonitors'),

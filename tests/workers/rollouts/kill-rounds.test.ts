@@ -111,7 +111,7 @@ async function world(t: Test): Promise<World> {
       started(
         startProcess(t, 'functions/main.ts', {
           ...stores,
-          ...{ PORT: String(port), ADMIN_PORT: String(adminPort), BASE_URL: baseUrl },
+          ...{ PORT: String(port), ADMIN_PORT: String(adminPort), EVENTS_PORT: '0', BASE_URL: baseUrl },
           ...{ ENCRYPTION_KEYS_FILE: join(folder, 'keys.json'), ADMIN_PASSWORD_FILE: join(folder, 'password') },
         }),
       ),

@@ -41,6 +41,25 @@ t.test('without a token, or with another one, nothing is told but whether the se
   t.match(await ask('GET', '/readyz', undefined, { token: '' }), { status: 200, body: 'ok' });
 });
 
+t.test('a token for something else tells whose it is to whoever may ask, and opens nothing', async (t) => {
+  const api = await startApi(t);
+  const token = await account(api, 'bot', { audiences: ['svc-events'] });
+  const review = async (spec: object, as?: { token: string }) => {
+    const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', metadata: {}, spec };
+    const answer = await api.ask('POST', '/apis/authentication.k8s.io/v1/tokenreviews', body, as);
+    return answer.status === 201 ? (answer.body.status as unknown) : answer.status;
+  };
+  t.match(await review({ token, audiences: ['svc-events', 'other'] }), {
+    authenticated: true,
+    audiences: ['svc-events'],
+    user: { username: 'system:serviceaccount:default:bot' },
+  });
+  t.notHas(await review({ token, audiences: ['other'] }), { authenticated: true });
+  t.notHas(await review({ token }), { authenticated: true }, 'not one for the server itself');
+  t.notHas(await review({ token: `${token}x`, audiences: ['svc-events'] }), { authenticated: true });
+  t.equal(await review({ token, audiences: ['svc-events'] }, { token }), 401);
+});
+
 t.test('an account may do what the roles bound to it say, where they say it', async (t) => {
   const api = await startApi(t);
   await api.kube.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'other' } });

@@ -100,6 +100,7 @@ t.test('an installation is made of these objects', (t) => {
       'Service console-api',
       'Service svc-authz',
       'Service svc-interceptor',
+      'Service svc-events',
       'PodDisruptionBudget svc-authz',
       'PodDisruptionBudget svc-interceptor',
       'Deployment console-api',
@@ -196,6 +197,7 @@ t.test('console-api', (t) => {
               ports: [
                 { name: 'http', containerPort: 8080, protocol: 'TCP' },
                 { name: 'admin', containerPort: 8081, protocol: 'TCP' },
+                { name: 'events', containerPort: 8082, protocol: 'TCP' },
               ],
               startupProbe: { httpGet: health, periodSeconds: 1, failureThreshold: 60 },
               livenessProbe: {

@@ -1,0 +1,49 @@
+import type { Pool } from 'pg';
+import type { Logger } from 'pino';
+import type { EventExchange, EventGrant } from '../../runtime/contracts/event-exchange.ts';
+import type { Id } from '../../runtime/domain/ids.ts';
+import type { ToldWaits } from '../../runtime/host/told-waits.ts';
+import {
+  extendLeases,
+  leaseEvents,
+  recordDelivered,
+  recordFailed,
+  releaseEvents,
+} from '../../runtime/records/event-deliveries.ts';
+import { hastenEvents } from '../../runtime/records/function-events.ts';
+
+/** A sidecar renews its leases several times before they run out. */
+const defaultLeaseMs = 60_000;
+/** Events that are due again are told of by nobody. */
+const lookEveryMs = 2_000;
+
+export interface ExchangeDependencies {
+  pool: Pool;
+  /** Told by a listener on `eventsChannel`. */
+  waits: ToldWaits;
+  log: Logger;
+  /** How long a lease counts; default 1 min. */
+  leaseMs?: number;
+}
+
+/** Takes what a sidecar tells of its events, then leases it others. What it tells twice counts once. */
+export function createExchange({ pool, waits, log, leaseMs = defaultLeaseMs }: ExchangeDependencies) {
+  return async (workloadId: Id, request: EventExchange, signal: AbortSignal): Promise<EventGrant> => {
+    const { delivered, failed, released, held, max, waitMs } = request;
+    const busy = await recordDelivered(pool, workloadId, delivered);
+    if (busy) await hastenEvents(pool, workloadId);
+    for (const event of await recordFailed(pool, workloadId, failed)) {
+      log.warn({ workloadId, event }, 'event given up, it is a dead letter now');
+    }
+    await releaseEvents(pool, workloadId, released);
+    const lost = await extendLeases(pool, workloadId, held, leaseMs);
+    const ms = max === 0 ? 0 : waitMs;
+    const events = await waits.until(workloadId, { ms, everyMs: lookEveryMs, signal }, async () => {
+      const found = await leaseEvents(pool, workloadId, { max, leaseMs });
+      return { found, over: found.length > 0 };
+    });
+    // Nobody is there any more to get them.
+    if (signal.aborted) await releaseEvents(pool, workloadId, events);
+    return { events, lost, leaseMs };
+  };
+}

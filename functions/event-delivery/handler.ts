@@ -1,0 +1,43 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { eventExchange } from '../../runtime/contracts/event-exchange.ts';
+import { newId } from '../../runtime/domain/ids.ts';
+import { Problem } from '../../runtime/domain/problem.ts';
+import { parseJson, readBody } from '../../runtime/host/http-body.ts';
+import { problemBodyOf, problemOf } from '../../runtime/host/http-errors.ts';
+import { createExchange, type ExchangeDependencies } from './exchange.ts';
+import { createIdentify, type IdentifyDependencies } from './identify.ts';
+
+export type EventDeliveryDependencies = ExchangeDependencies & IdentifyDependencies;
+
+/** The port from which the sidecars of function pods get events: `POST /exchange`, and nothing else. Never rejects. */
+export function createEventDelivery(dependencies: EventDeliveryDependencies) {
+  const { log } = dependencies;
+  const identify = createIdentify(dependencies);
+  const exchange = createExchange(dependencies);
+
+  const answer = async (request: IncomingMessage, signal: AbortSignal) => {
+    if (request.url !== '/exchange') throw new Problem('not_found', 'There is nothing at this path.');
+    if (request.method !== 'POST') throw new Problem('method_not_allowed', 'Events are exchanged by POST.');
+    const id = await identify(request.headers.authorization);
+    const body = parseJson(eventExchange, await readBody(request), request.headers['content-type']);
+    return exchange(id, body, signal);
+  };
+
+  return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const gone = new AbortController();
+    response.once('close', () => gone.abort());
+    try {
+      send(response, 200, await answer(request, gone.signal));
+    } catch (error) {
+      const problem = problemOf(error, newId());
+      if (problem.status >= 500) log.warn({ err: error }, 'exchange of events failed');
+      request.resume();
+      send(response, problem.status, problemBodyOf(problem));
+    }
+  };
+}
+
+function send(response: ServerResponse, status: number, body: unknown): void {
+  if (response.destroyed) return;
+  response.writeHead(status, { 'Content-Type': 'application/json' }).end(JSON.stringify(body));
+}

@@ -1,0 +1,78 @@
+import { createHash } from 'node:crypto';
+import { eventsAudience } from '../../runtime/contracts/event-exchange.ts';
+import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
+import type { Pod } from '../../runtime/contracts/pod.ts';
+import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import type { Clock } from '../../runtime/domain/clock.ts';
+import type { Id } from '../../runtime/domain/ids.ts';
+import { idLabel, kindLabel, roleLabel } from '../../runtime/domain/labels.ts';
+import { Problem } from '../../runtime/domain/problem.ts';
+import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+
+/** https://kubernetes.io/docs/reference/kubernetes-api/authentication-resources/token-review-v1/ */
+interface TokenReview extends KubeObject {
+  spec: { token: string; audiences: string[] };
+  status?: {
+    authenticated?: boolean;
+    audiences?: string[];
+    user?: { username?: string; extra?: Record<string, string[]> };
+  };
+}
+
+/** A token that was good is asked about again after so long: its pod may be gone, or its time over. */
+const trustedMs = 60_000;
+const trustedMax = 10_000;
+/** What the API server tells of the pod that a token was made for. */
+const podName = 'authentication.kubernetes.io/pod-name';
+const podUid = 'authentication.kubernetes.io/pod-uid';
+
+export interface IdentifyDependencies {
+  kube: Pick<KubeClient, 'create' | 'get'>;
+  clock: Clock;
+}
+
+/**
+ * Tells which function a sidecar speaks for: its token has to be one of this audience, made for a pod that is there, and
+ * that pod's labels, which only the platform writes, name the function.
+ * @returns a check of the header `Authorization` that answers the function's id @throws Problem `unauthenticated`
+ */
+export function createIdentify({ kube, clock }: IdentifyDependencies): (authorization?: string) => Promise<Id> {
+  const trusted = new Map<string, { id: Id; until: number }>();
+
+  const review = async (token: string): Promise<Id | undefined> => {
+    const { apiVersion, kind } = kinds.TokenReview;
+    const spec = { token, audiences: [eventsAudience] };
+    const { status } = await kube.create<TokenReview>({ apiVersion, kind, metadata: { name: '' }, spec });
+    if (status?.authenticated !== true || status.audiences?.includes(eventsAudience) !== true) return undefined;
+    const { username = '', extra = {} } = status.user ?? {};
+    const namespace = /^system:serviceaccount:([^:]+):/.exec(username)?.[1];
+    const name = extra[podName]?.[0];
+    if (namespace === undefined || name === undefined) return undefined;
+    const pod = await kube.get<Pod>(kinds.Pod, name, namespace);
+    const labels = pod?.metadata.labels ?? {};
+    const serves = labels[kindLabel] === 'Function' && labels[roleLabel] === 'serve';
+    return pod && pod.metadata.uid === extra[podUid]?.[0] && serves ? labels[idLabel] : undefined;
+  };
+
+  return async (authorization) => {
+    const token = /^Bearer ([\w.~+/-]+=*)$/.exec(authorization ?? '')?.[1];
+    if (token === undefined) throw unauthenticated();
+    const key = createHash('sha256').update(token).digest('base64');
+    const now = clock.monotonic();
+    const known = trusted.get(key);
+    if (known && known.until > now) return known.id;
+    trusted.delete(key);
+    const id = await review(token);
+    if (id === undefined) throw unauthenticated();
+    if (trusted.size >= trustedMax) trusted.clear();
+    trusted.set(key, { id, until: now + trustedMs });
+    return id;
+  };
+}
+
+function unauthenticated(): Problem {
+  return new Problem(
+    'unauthenticated',
+    'Events are for the sidecars of function pods, by a token of the audience svc-events.',
+  );
+}

@@ -1,0 +1,32 @@
+const { readFileSync } = process.getBuiltinModule('node:fs');
+const { Agent, request } = process.getBuiltinModule('node:http');
+
+/** Beyond the time that the platform may keep a question. */
+const answerMs = 40_000;
+
+/** Asks the platform for events. @returns one exchange; it rejects when there is no good answer */
+export function createExchange({ url, tokenFile }) {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1, timeout: answerMs });
+  return (body, signal) =>
+    new Promise((resolve, reject) => {
+      // The kubelet writes a new one before the old one runs out.
+      const authorization = `Bearer ${readFileSync(tokenFile, 'utf8').trim()}`;
+      const content = Buffer.from(JSON.stringify(body));
+      const headers = { authorization, 'content-type': 'application/json', 'content-length': content.length };
+      const outgoing = request(`${url}/exchange`, { agent, method: 'POST', headers, signal });
+      outgoing.setTimeout(answerMs, () => outgoing.destroy(new Error('no answer')));
+      outgoing.on('error', reject);
+      outgoing.on('response', (response) => {
+        const chunks = [];
+        response.on('data', (chunk) => chunks.push(chunk));
+        response.on('error', reject);
+        response.on('end', () => {
+          const text = Buffer.concat(chunks).toString('utf8');
+          if (response.statusCode !== 200)
+            reject(new Error(`it answered ${response.statusCode}: ${text.slice(0, 200)}`));
+          else resolve(JSON.parse(text));
+        });
+      });
+      outgoing.end(content);
+    });
+}

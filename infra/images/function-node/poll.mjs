@@ -1,0 +1,166 @@
+// The sidecar `svc-poll` of functions with a data source: leases events from the platform, posts each to the function at
+// /event, and tells what came of it. Whatever it has not told of when it ends is leased again by another one.
+import { createDelivery } from './poll-delivery.mjs';
+import { createExchange } from './poll-exchange.mjs';
+import { createLog } from './log.mjs';
+
+/** Events that are held at most, delivered or waiting for that. */
+const windowMax = 200;
+/** Held are so many as are delivered in this time; of slow ones none waits here while another pod could take it. */
+const aheadMs = 250;
+const heldBytesMax = 8 * 1024 * 1024;
+/** For so long the platform may keep a question for events. */
+const waitMs = 20_000;
+/** What ends meanwhile is told together. */
+const gatherMs = 10;
+/** Below the pod's grace period of 30 s. */
+const drainMaxMs = 24_000;
+const retryMinMs = 250;
+const retryMaxMs = 10_000;
+
+const log = createLog(() => undefined);
+const concurrency = Number(process.env.EVENT_CONCURRENCY ?? 1);
+const delivery = createDelivery({
+  port: Number(process.env.HTTP_PORT ?? 8080),
+  timeoutMs: Number(process.env.REQUEST_TIMEOUT_SECONDS ?? 300) * 1000,
+});
+const exchange = createExchange({ url: process.env.EVENTS_URL, tokenFile: process.env.EVENTS_TOKEN_FILE });
+
+/** By the event's id: what is leased and has no answer yet. */
+const held = new Map();
+const waiting = [];
+let running = 0;
+let results = { delivered: [], failed: [], released: [] };
+/** What one delivery takes, on the average of the last ones. */
+let usualMs = aheadMs;
+const life = { draining: false };
+/** Ends a wait for events, so that the end need not wait for it. */
+let asking;
+let changed = () => undefined;
+
+const told = () => results.delivered.length + results.failed.length + results.released.length;
+const leaseOf = ({ id, epoch }) => ({ id, epoch });
+const bytesHeld = () => [...held.values()].reduce((sum, { payload }) => sum + payload.length, 0);
+
+async function deliver(event) {
+  const begun = performance.now();
+  const outcome = await delivery.deliver(event);
+  usualMs += (performance.now() - begun - usualMs) / 5;
+  // One that was lost meanwhile is another one's now.
+  if (held.get(event.id) !== event) return;
+  if (outcome === 'unreachable') {
+    waiting.unshift(event);
+    return;
+  }
+  held.delete(event.id);
+  if (outcome.failure === undefined) results.delivered.push(leaseOf(event));
+  else {
+    log('warn', 'event not taken', { event: event.eventId, attempt: event.attempt, ...outcome.failure });
+    results.failed.push({ ...leaseOf(event), ...outcome.failure });
+  }
+}
+
+/** Delivers what waits, as many at once as may be, in its order. */
+function pump() {
+  while (!life.draining && running < concurrency && delivery.reachable() && waiting.length > 0) {
+    running++;
+    void deliver(waiting.shift()).finally(() => {
+      running--;
+      pump();
+      changed();
+    });
+  }
+}
+
+/** Tells what has come of events and gets others. */
+async function turn() {
+  const telling = results;
+  results = { delivered: [], failed: [], released: [] };
+  const closed = life.draining || !delivery.reachable() || bytesHeld() > heldBytesMax;
+  const window = Math.min(windowMax, Math.ceil((concurrency * aheadMs) / Math.max(1, usualMs)));
+  const room = closed ? 0 : Math.max(0, Math.max(concurrency, window) - held.size);
+  const quiet = held.size === 0 && telling.delivered.length + telling.failed.length + telling.released.length === 0;
+  asking = new AbortController();
+  try {
+    return await exchange(
+      { ...telling, held: [...held.values()].map(leaseOf), max: room, waitMs: quiet && room > 0 ? waitMs : 0 },
+      asking.signal,
+    );
+  } catch (error) {
+    // It counts once, however often it is told.
+    for (const kind of Object.keys(results)) results[kind].unshift(...telling[kind]);
+    throw error;
+  }
+}
+
+function take({ events, lost }) {
+  for (const id of lost) {
+    const event = held.get(id);
+    held.delete(id);
+    if (waiting.includes(event)) waiting.splice(waiting.indexOf(event), 1);
+  }
+  for (const event of events) {
+    if (life.draining) {
+      results.released.push(leaseOf(event));
+      continue;
+    }
+    held.set(event.id, event);
+    waiting.push(event);
+  }
+  pump();
+}
+
+/** Resolves when something is to be told, or `ms` are over. */
+function somethingNew(ms) {
+  if (told() > 0 || held.size === 0) return Promise.resolve();
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    changed = () => {
+      if (told() === 0 && held.size > 0 && delivery.reachable()) return;
+      clearTimeout(timer);
+      resolve();
+    };
+  });
+}
+
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+async function run() {
+  let failures = 0;
+  while (!(life.draining && held.size === 0 && told() === 0)) {
+    if (!life.draining) await delivery.untilReachable(() => life.draining || held.size > 0);
+    pump();
+    try {
+      const grant = await turn();
+      if (failures > 0) log('info', 'the platform answers again');
+      failures = 0;
+      take(grant);
+      await somethingNew(delivery.reachable() ? grant.leaseMs / 3 : retryMinMs);
+      if (waiting.length > 0 && !life.draining) await sleep(gatherMs);
+    } catch (error) {
+      if (life.draining && failures > 3) return;
+      if (asking.signal.aborted) continue;
+      if (failures++ === 0) log('warn', `events cannot be exchanged: ${error.message}`);
+      await sleep(Math.min(retryMaxMs, retryMinMs * 2 ** Math.min(failures, 10)) * (0.5 + Math.random() / 2));
+    }
+  }
+}
+
+/** What was not begun is given back at once; what is under way may come to its end. */
+function end() {
+  if (life.draining) return;
+  life.draining = true;
+  for (const event of waiting.splice(0)) {
+    held.delete(event.id);
+    results.released.push(leaseOf(event));
+  }
+  if (told() === 0 && held.size === 0) asking?.abort();
+  changed();
+  setTimeout(() => process.exit(0), drainMaxMs).unref();
+}
+
+process.on('SIGTERM', end);
+process.on('SIGINT', end);
+log('info', 'waiting for events', { concurrency });
+await run();
+process.exit(0);

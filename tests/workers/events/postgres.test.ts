@@ -1,0 +1,239 @@
+import { randomBytes } from 'node:crypto';
+import t, { type Test } from 'tap';
+import type { FunctionEvents } from '../../../runtime/contracts/resources/function.ts';
+import type { BoundCredentials } from '../../../runtime/host/function-bindings.ts';
+import { projectEventSource } from '../../../runtime/records/function-events.ts';
+import { createPostgresSource, type PostgresTimes } from '../../../workers/events/postgres.ts';
+import { testDatabase, query as runOn } from '../../support/postgres.ts';
+import { testServers } from '../../support/servers.ts';
+import { eventWorld, type EventWorldOptions } from './event-world.ts';
+
+const orders: FunctionEvents = {
+  ...{ type: 'postgres', source: 'db', query: 'SELECT id, what FROM orders WHERE NOT done ORDER BY id;' },
+  markDone: "UPDATE orders SET done = true WHERE id = '{{id}}'",
+};
+
+/** A database of a function's own, with a table of orders, and the function that reads it as a user of its own. */
+async function world(
+  t: Test,
+  settings: FunctionEvents = orders,
+  { times, ...options }: Partial<EventWorldOptions> & { times?: PostgresTimes } = {},
+) {
+  const { pool: source, name: database, url } = await testDatabase(t);
+  const [username, password] = [`fn_${randomBytes(4).toString('hex')}`, randomBytes(12).toString('hex')];
+  await source.query(`CREATE ROLE ${username} LOGIN PASSWORD '${password}'`);
+  await source.query(`CREATE TABLE orders (id bigint PRIMARY KEY, what text, done boolean NOT NULL DEFAULT false)`);
+  await source.query(`GRANT ALL ON orders TO ${username}`);
+  t.teardown(async () => {
+    const drop = `DROP OWNED BY ${username}; DROP ROLE ${username}`;
+    await runOn(url, drop).catch(() => undefined);
+  });
+  const server = new URL(testServers().postgres.url);
+  const credentials: BoundCredentials = {
+    ...{ type: 'postgres', host: server.hostname, port: Number(server.port), tls: false, username, password, database },
+  };
+  const sources = { postgres: createPostgresSource(times) };
+  const made = await eventWorld(t, { sources, settings, credentials, ...options });
+  const insert = (from: number, to = from) =>
+    source.query(`INSERT INTO orders SELECT n, 'order ' || n FROM generate_series($1::bigint, $2) n`, [from, to]);
+  const open = async () => (await source.query(`SELECT id FROM orders WHERE NOT done ORDER BY id`)).rows.length;
+  return { ...made, source, credentials, insert, open };
+}
+
+t.test(
+  'each row is delivered in its order, marked as done with its id as a parameter, and then forgotten',
+  async (t) => {
+    const { insert, turn, deliver, counts, open, source } = await world(t);
+    await insert(1, 3);
+    await turn();
+    t.same(await counts(), { waiting: 3, delivering: 0, marking: 0, dead: 0 });
+    t.same(await deliver(2), [
+      { id: 1, what: 'order 1' },
+      { id: 2, what: 'order 2' },
+    ]);
+    t.same(await counts(), { waiting: 1, delivering: 0, marking: 2, dead: 0 });
+    t.equal(await open(), 3, 'nothing is marked without its turn');
+    await turn();
+    t.equal(await open(), 1);
+    t.same(await counts(), { waiting: 1, delivering: 0, marking: 0, dead: 0 });
+    await turn();
+    t.same(await deliver(), [{ id: 3, what: 'order 3' }], 'what was delivered is not found again');
+    await turn();
+    await turn();
+    await source.query('UPDATE orders SET done = false WHERE id = 2');
+    await turn();
+    t.same(await deliver(), [{ id: 2, what: 'order 2' }], 'a row that comes back is delivered again');
+  },
+);
+
+t.test('ids are never part of a statement', async (t) => {
+  const { source, turn, deliver, counts, credentials } = await world(t, {
+    ...{ type: 'postgres', source: 'db', query: 'SELECT * FROM notes' },
+    markDone: 'DELETE FROM notes WHERE id = {{id}}',
+  });
+  await source.query(`CREATE TABLE notes (text text, id text)`);
+  await source.query(`GRANT ALL ON notes TO ${credentials.username}`);
+  const nasty = `x' OR true; DROP TABLE notes; --`;
+  await source.query(`INSERT INTO notes VALUES ('a', $1), ('b', 'other')`, [nasty]);
+  await turn();
+  t.equal((await deliver(1)).length, 1);
+  await turn();
+  t.same((await source.query('SELECT text FROM notes')).rows, [{ text: 'b' }]);
+  t.match(await counts(), { waiting: 1, marking: 0 });
+});
+
+t.test('at most a thousand are kept at a time; the others stay in the source until there is room', async (t) => {
+  const { insert, turn, deliver, counts, open } = await world(t);
+  await insert(1, 1_600);
+  await turn();
+  t.match(await counts(), { waiting: 1_000 });
+  t.equal((await deliver(900)).length, 900);
+  await turn();
+  t.equal(await open(), 700, 'marking makes room');
+  t.match(await counts(), { waiting: 700, marking: 0 });
+  const rest = (await deliver()) as { id: number }[];
+  t.equal(rest[0]?.id, 901);
+  t.equal(rest.at(-1)?.id, 1_600);
+});
+
+t.test('without mark-done an id stays known until the source no longer returns it', async (t) => {
+  const { insert, turn, deliver, source } = await world(t, {
+    ...{ type: 'postgres', source: 'db', query: 'SELECT id FROM orders -- all of them' },
+  });
+  await insert(1, 2);
+  await turn();
+  t.same(await deliver(), [{ id: 1 }, { id: 2 }]);
+  await turn();
+  t.same(await deliver(), [], 'it is still there');
+  await source.query('DELETE FROM orders WHERE id = 1');
+  await turn();
+  await insert(1);
+  await turn();
+  t.same(await deliver(), [{ id: 1 }], 'it came back');
+});
+
+t.test('a marking that fails is tried again by itself, and nothing is delivered twice', async (t) => {
+  const { insert, turn, deliver, counts, open, pool, source, state } = await world(t);
+  await insert(1, 3);
+  await source.query(`ALTER TABLE orders ADD CONSTRAINT stays CHECK (NOT (done AND id = 2))`);
+  await turn();
+  await deliver();
+  await turn();
+  t.equal(await open(), 1, 'the others are marked');
+  t.match(await counts(), { waiting: 0, marking: 1 });
+  t.match((await state())?.error, /^Marking as done failed for 1 of 3 events: .*"stays"/);
+  await source.query('ALTER TABLE orders DROP CONSTRAINT stays');
+  await pool.query('UPDATE function_events SET due_at = now()');
+  await turn();
+  t.equal(await open(), 0);
+  t.match(await counts(), { waiting: 0, marking: 0 });
+  t.equal((await state())?.error, null);
+});
+
+t.test('stacked statements, statements that write, and slow ones are refused or cut off', async (t) => {
+  const attacks: [string, string | undefined, RegExp][] = [
+    ['SELECT 1 AS id; DELETE FROM orders', undefined, /multiple commands|syntax error/],
+    ['SELECT id FROM orders) AS event; DELETE FROM orders; SELECT 1 FROM (SELECT 1', undefined, /multiple commands/],
+    ['DELETE FROM orders RETURNING id', undefined, /syntax error/],
+    ['WITH gone AS (DELETE FROM orders RETURNING id) SELECT id FROM gone', undefined, /data-modifying/],
+    [`SELECT 1 AS id, nextval('counter')`, undefined, /read-only/],
+    [`SELECT pg_sleep(60), 1 AS id`, undefined, /longer than 0.3 s/],
+    [`SELECT set_config('statement_timeout', '0', false), pg_sleep(id) FROM orders`, undefined, /longer than 0.3 s/],
+    ['SELECT * FROM secrets', undefined, /permission denied/],
+    [orders.query ?? '', 'UPDATE orders SET done = true WHERE id = {{id}}; DELETE FROM orders', /multiple commands/],
+    [orders.query ?? '', 'SELECT pg_sleep(60), {{id}}::text', /longer than 0.3 s/],
+    [orders.query ?? '', 'DELETE FROM secrets WHERE id = {{id}}', /permission denied/],
+  ];
+  const { insert, turn, deliver, source, state, pool, id, credentials } = await world(t, orders, {
+    times: { statementMs: 300, connectMs: 5_000 },
+  });
+  await insert(1, 2);
+  await source.query('CREATE SEQUENCE counter');
+  await source.query(`GRANT ALL ON counter TO ${credentials.username}`);
+  await source.query('CREATE TABLE secrets (id bigint)');
+  for (const [query, markDone, expected] of attacks) {
+    await projectEventSource(pool, id, { type: 'postgres', source: 'db', query, ...(markDone && { markDone }) });
+    // What was found in the last round is delivered, so that this round marks it.
+    await pool.query('DELETE FROM function_events');
+    const settings = await state();
+    await turn();
+    if (markDone) {
+      await deliver();
+      await turn();
+    }
+    t.match((await state())?.error, expected, `${markDone ?? query}: ${settings?.error ?? ''}`);
+    t.equal((await source.query('SELECT 1 FROM orders WHERE NOT done')).rowCount, 2, 'nothing has changed');
+  }
+});
+
+t.test(
+  'a source that is away or refuses is asked less and less often, and says why without its password',
+  async (t) => {
+    const { bind, credentials, turn, state, insert, deliver } = await world(t, orders, { intervalMs: 1_000 });
+    await insert(1);
+    bind({ ...credentials, port: 1 });
+    const waits = [await turn(), await turn(), await turn()].map((wait) => Math.round((wait ?? 0) / 1_000));
+    t.same(waits, [1, 2, 4]);
+    t.match(await state(), { failures: 3, error: /does not answer \(ECONNREFUSED\)/ });
+    bind({ ...credentials, database: 'nowhere' });
+    await turn();
+    const { error } = (await state()) ?? {};
+    t.match(error, /refused the function: database "nowhere" does not exist/);
+    t.notOk(error?.includes(credentials.password ?? ''));
+    bind(credentials);
+    await turn();
+    t.match(await state(), { failures: 0, error: null });
+    t.equal((await deliver()).length, 1);
+  },
+);
+
+t.test(
+  'a poller that dies between delivery and marking leaves an event that is delivered, marked and not lost',
+  async (t) => {
+    let fault = '';
+    const { insert, turn, deliver, lease, counts, open } = await world(t, orders, {
+      failpoint: (name) => {
+        if (name !== fault) return;
+        fault = '';
+        throw new Error('killed');
+      },
+    });
+    await insert(1, 2);
+    fault = 'events.taken';
+    await t.rejects(turn(), /killed/);
+    await turn();
+    t.match(await counts(), { waiting: 2 }, 'what was taken is there once');
+    await lease(2, 0);
+    t.same((await deliver()).length, 2, 'a lease that ran out without an answer is delivered again');
+    fault = 'events.marked';
+    await t.rejects(turn(), /killed/);
+    t.equal(await open(), 0);
+    t.match(await counts(), { marking: 2 });
+    await turn();
+    t.match(await counts(), { waiting: 0, marking: 0 }, 'marking twice is harmless');
+    await turn();
+    t.same(await deliver(), []);
+  },
+);
+
+t.test('a turn that was overtaken by a newer one brings nothing any more', async (t) => {
+  const { insert, turn, pool, id, counts } = await world(t, orders, {
+    sources: {
+      postgres: async (request) => {
+        const source = await createPostgresSource()(request);
+        return {
+          ...source,
+          async *read(signal) {
+            for await (const page of source.read(signal)) {
+              await pool.query('UPDATE event_sources SET poll = poll + 1 WHERE workload_id = $1', [id]);
+              yield page;
+            }
+          },
+        };
+      },
+    },
+  });
+  await insert(1);
+  await turn();
+  t.match(await counts(), { waiting: 0 });
+});

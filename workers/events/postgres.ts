@@ -1,0 +1,139 @@
+import pg from 'pg';
+import { parameterizeId, withoutEnd } from '../../runtime/domain/mark-done.ts';
+import type { FoundEvent } from '../../runtime/records/function-events.ts';
+import { markAll } from './mark-all.ts';
+import { SourceError, type OpenSource, type SourceCredentials } from './source.ts';
+
+export interface PostgresTimes {
+  /** What takes longer is cut off. */
+  statementMs: number;
+  connectMs: number;
+}
+
+const defaultTimes: PostgresTimes = { statementMs: 10_000, connectMs: 10_000 };
+/** The server cuts a statement off; after so much longer this side gives the connection up. */
+const graceMs = 2_000;
+/** Rows of a page; each may have a megabyte. */
+const pageRows = 250;
+/** Planned for the first rows, since the reader stops when it has no more room. */
+const tupleFraction = '0.001';
+
+type Run = (text: string, values?: unknown[]) => Promise<pg.QueryResult<Record<string, string | null>>>;
+
+/**
+ * Rows of a query on a PostgreSQL database, each known by its column `id`, or else its first one. The query is read by a
+ * cursor, page by page, in a transaction that cannot write; a long table costs no more than what is taken of it. Every
+ * statement goes by the extended protocol, which takes one at a time, and under a time-out that is set again before each
+ * page, since a query may set its own.
+ */
+export function createPostgresSource(times: PostgresTimes = defaultTimes): OpenSource {
+  const { statementMs } = times;
+
+  return async ({ settings, credentials }) => {
+    const client = await connect(credentials, times);
+    const run: Run = async (text, values = []) => {
+      try {
+        return await client.query({ text, values, queryMode: 'extended' } as pg.QueryConfig);
+      } catch (error) {
+        throw sourceError(error, statementMs);
+      }
+    };
+    const limit = () =>
+      run(
+        `SELECT pg_catalog.set_config('statement_timeout', $1, true), pg_catalog.set_config('cursor_tuple_fraction', $2, true)`,
+        [String(statementMs), tupleFraction],
+      );
+    const end = () => run('ROLLBACK').catch(() => undefined);
+
+    return {
+      async *read() {
+        await run('BEGIN TRANSACTION READ ONLY');
+        try {
+          await limit();
+          await run(`DECLARE events NO SCROLL CURSOR FOR ${await eventsQuery(run, settings.query ?? '')}`);
+          for (;;) {
+            await limit();
+            const { rows } = await run(`FETCH ${pageRows} FROM events`);
+            if (rows.length > 0) yield rows.map(eventOf);
+            if (rows.length < pageRows) return;
+          }
+        } finally {
+          await end();
+        }
+      },
+      taken: () => Promise.resolve(),
+      markDone(ids) {
+        const { text, parameters } = parameterizeId(settings.markDone ?? '', (n) => `$${n}`);
+        return markAll(ids, {
+          begin: async () => {
+            await run('BEGIN');
+            await limit();
+          },
+          mark: (id) =>
+            run(
+              text,
+              Array.from({ length: parameters }, () => id),
+            ),
+          commit: () => run('COMMIT'),
+          rollback: end,
+          refusal: (error) => (error instanceof StatementError ? error.message : undefined),
+        });
+      },
+      close: () => client.end().catch(() => undefined),
+    };
+  };
+}
+
+/** A statement that the server refused; the connection is as good as before. */
+class StatementError extends SourceError {}
+
+async function connect(credentials: SourceCredentials, { statementMs, connectMs }: PostgresTimes): Promise<pg.Client> {
+  const { host, port, tls, username, password, database } = credentials;
+  const client = new pg.Client({
+    ...{ host, port, user: username, password, database, ssl: tls },
+    application_name: 'svc-events',
+    connectionTimeoutMillis: connectMs,
+    statement_timeout: statementMs,
+    query_timeout: statementMs + graceMs,
+    idle_in_transaction_session_timeout: 60_000,
+  });
+  // Whatever breaks the connection, the next statement says it.
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+  } catch (error) {
+    await client.end().catch(() => undefined);
+    throw sourceError(error, connectMs);
+  }
+  return client;
+}
+
+/** What the cursor reads: the id and the row as JSON, both as the database itself writes them. */
+async function eventsQuery(run: Run, query: string): Promise<string> {
+  // On a line of its own, since the query may end in a comment.
+  const wrapped = `(${withoutEnd(query)}\n) AS event`;
+  const { fields } = await run(`SELECT * FROM ${wrapped} LIMIT 0`);
+  const id = fields.find(({ name }) => name === 'id') ?? fields[0];
+  if (!id) throw new SourceError('The query returns no columns; the first one, or "id", has to tell rows apart.');
+  const column = `"${id.name.replaceAll('"', '""')}"`;
+  return `SELECT event.${column}::text AS id, pg_catalog.row_to_json(event)::text AS payload FROM ${wrapped}`;
+}
+
+function eventOf({ id, payload }: Record<string, string | null>): FoundEvent {
+  if (typeof id !== 'string') throw new SourceError('The query returns a row whose id is null.');
+  return { id, payload: payload ?? 'null' };
+}
+
+/** https://www.postgresql.org/docs/current/errcodes-appendix.html */
+function sourceError(error: unknown, limitMs: number): SourceError {
+  if (error instanceof SourceError) return error;
+  const { message, code } = error as Error & { code?: string };
+  if (error instanceof pg.DatabaseError) {
+    if (code === '57014') return new StatementError(`The statement took longer than ${limitMs / 1000} s.`);
+    // Connection, authorization, shutdown: the statement is not at fault.
+    if (/^(08|28|3D|53|57P|58)/.test(code ?? ''))
+      return new SourceError(`The service refused the function: ${message}.`);
+    return new StatementError(`The database refused the statement: ${message}.`);
+  }
+  return new SourceError(`The service does not answer (${code ?? message}).`, { cause: error });
+}
