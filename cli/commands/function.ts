@@ -1,5 +1,5 @@
 import { functionView, type FunctionView } from '../../runtime/contracts/api/functions.ts';
-import { functionReplicasMax, functionTriggers } from '../../runtime/contracts/resources/function.ts';
+import { functionMemory, functionReplicasMax, functionTriggers } from '../../runtime/contracts/resources/function.ts';
 import { runOverlaps } from '../../runtime/contracts/resources/run.ts';
 import { command, type Group } from '../command.ts';
 import { scopeFlags, yesFlag } from '../common-flags.ts';
@@ -8,15 +8,19 @@ import { Failure, usageFailure } from '../failure.ts';
 import { amount, choice, duration, flagName, text, type FlagValues } from '../flags.ts';
 import { ago, fields, table, type Column, type Field, type Shown } from '../output.ts';
 import { placeOf, type Place } from '../place.ts';
+import { podFlags, podRemovalFlags, podSettingsOf, variableFlag } from '../pod-settings.ts';
 import { removeAll } from '../removal.ts';
 import { waitFlags, waitFor, type WaitFlags } from '../wait.ts';
 import { messageColumn } from '../workload-message.ts';
 import { bindCommand, bindingsCommand, unbindCommand } from './function-bind.ts';
 import { invokeCommand } from './function-invoke.ts';
 import { runCommand } from './function-local.ts';
-import { newSourceOf, sourceFlags, sourceOf } from './function-source.ts';
+import { restartableFunction, restartCommand } from './function-restart.ts';
 import { logsCommand, runsCommand, scheduleCommand, testCommand } from './function-run.ts';
+import { newSourceOf, sourceFlags, sourceOf } from './function-source.ts';
+import { envGroup } from './workload-env.ts';
 import { gateGroup } from './workload-gate.ts';
+import { secretGroup } from './workload-secret.ts';
 import { securityFlags, securityGroup, securityOf, securityText } from './workload-security.ts';
 
 const servingFields = ({ readyReplicas, replicas, idleTimeoutSeconds, ...limits }: FunctionView): Field[] => [
@@ -51,6 +55,11 @@ function shown(found: FunctionView): Shown {
       ['Trigger', found.trigger],
       ['Bindings', found.bindings?.map(({ service, status }) => `${service} (${status})`).join(', ')],
       ...(found.trigger === 'cron' ? scheduleFields(found) : servingFields(found)),
+      ['Memory', found.memory],
+      ['CPU', found.cpu],
+      ['Variables', Object.keys(found.env).join(', ') || undefined],
+      ['Volumes', found.volumes.map(({ name, path }) => `${name}:${path}`).join(', ') || undefined],
+      ['Changes', found.pendingRestart ? `of settings wait for svc function restart ${found.name}` : undefined],
     ]),
     names: [found.name],
   };
@@ -105,11 +114,15 @@ const settingFlags = {
   requestTimeout: duration('<duration>', 'time in which it has to begin its answer (default 5m)'),
   minReplicas: amount('<n>', 'pods that stay without requests (default 0)', { min: 0, max: functionReplicasMax }),
   maxReplicas: amount('<n>', 'pods that there are at most (default 10)', { min: 1, max: functionReplicasMax }),
+  ...podFlags({ memory: functionMemory }),
 };
 
 /** What the flags say, as the API takes it. */
-function settingsOf(flags: FlagValues<typeof settingFlags>) {
+function settingsOf(
+  flags: FlagValues<typeof settingFlags> & Partial<FlagValues<typeof podRemovalFlags & typeof variableFlag>>,
+) {
   return {
+    ...podSettingsOf(flags),
     ...(flags.trigger !== undefined && { trigger: flags.trigger }),
     ...(flags.port !== undefined && { port: flags.port }),
     ...(flags.hostname !== undefined && { hostname: flags.hostname }),
@@ -132,6 +145,7 @@ const create = command({
     ...sourceFlags,
     ...settingFlags,
     ...securityFlags,
+    ...variableFlag,
     ...waitFlags,
     ...scopeFlags,
   },
@@ -142,6 +156,7 @@ const create = command({
     'svc function create thumbs --code-file thumbs.js --concurrency 4 --min-replicas 1',
     'svc function create price --code-file price.py --dependency requests@2.32.3',
     'svc function create resize --image registry.example.com/shop/resize:3 --port 9000',
+    'svc function create thumbs --code-file thumbs.js --env SIZE=320 --volume pictures:/data --memory 512Mi --cpu 500m',
     'svc function create nightly --code-file nightly.js --trigger cron --schedule "0 2 * * *" --time-zone Europe/Berlin',
   ],
   async run({ context, args, flags }) {
@@ -166,11 +181,13 @@ const update = command({
   flags: {
     ...sourceFlags,
     ...settingFlags,
+    ...podRemovalFlags,
     ...scopeFlags,
   },
   examples: [
     'svc function update hello --code-file hello.js',
     'svc function update hello --idle-timeout 1h --max-replicas 3',
+    'svc function update thumbs --memory 1Gi --no-volumes',
     'svc function update resize --image registry.example.com/shop/resize:4',
     'svc function update nightly --schedule "0 3 * * *"',
   ],
@@ -262,10 +279,12 @@ export const functionGroup: Group = {
   name: 'function',
   description: 'Functions: code that runs on requests or on a schedule, and costs nothing between them.',
   commands: [
-    ...[create, update, list, show, bindCommand, unbindCommand, bindingsCommand, invokeCommand, runCommand],
+    ...[create, update, restartCommand, list, show],
+    ...[bindCommand, unbindCommand, bindingsCommand, invokeCommand, runCommand],
     ...[testCommand, runsCommand, logsCommand, scheduleCommand, remove],
   ],
   groups: [
+    ...[envGroup(restartableFunction), secretGroup(restartableFunction)],
     gateGroup({ what: 'function', article: 'a function', example: 'hello' }),
     securityGroup({ what: 'function', article: 'a function', example: 'hello' }),
   ],

@@ -68,7 +68,7 @@ export function createAppRoutes({ kube, pool, clock, baseUrl }: AppDependencies)
         const annotations = { [createdByAnnotation]: actor };
         const metadata = { ...newWorkloadMetadata('App', name, environment), annotations };
         await checkSettings(kube, environment.namespace, spec);
-        const variables = newVariables(env ?? {});
+        const variables = newVariables('App', env ?? {});
         const settings = { ...spec, image: image ?? '', ...(variables.length > 0 && { env: variables }) };
         const app = { apiVersion, kind, metadata, spec: { ...settings, ...routing } } as App;
         const made = await createWorkload(kube, app, { hosts, environment });

@@ -1,5 +1,5 @@
 import type { AppSpec } from '../../runtime/contracts/resources/app.ts';
-import { checkBytes, checkCpu } from '../../runtime/domain/quantity.ts';
+import { checkLimits } from '../../runtime/domain/quantity.ts';
 import { checkMounts } from '../../runtime/host/mounts.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { exclusiveVolume, oneReplicaOnly } from '../../runtime/kube/volume-users.ts';
@@ -17,12 +17,11 @@ export async function checkSettings(
   change: Pick<AppChange, 'memory' | 'cpu' | 'volumes' | 'replicas'>,
   before?: Pick<AppSpec, 'volumes' | 'replicas'>,
 ): Promise<void> {
-  if (typeof change.memory === 'string') checkBytes(change.memory, 'memory', { min: '4Mi' });
-  if (typeof change.cpu === 'string') checkCpu(change.cpu);
+  checkLimits(change);
   if (change.volumes) await checkMounts(kube, namespace, change.volumes);
   if (change.volumes === undefined && change.replicas === undefined) return;
   const replicas = change.replicas ?? before?.replicas ?? 1;
   if (replicas <= 1) return;
   const exclusive = await exclusiveVolume(kube, namespace, change.volumes ?? before?.volumes ?? []);
-  if (exclusive !== undefined) throw oneReplicaOnly(exclusive);
+  if (exclusive !== undefined) throw oneReplicaOnly('App', exclusive);
 }

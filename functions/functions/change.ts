@@ -8,27 +8,26 @@ import { changedSecurity } from '../../runtime/host/security-settings.ts';
 import { hostTaken } from '../../runtime/host/workload-create.ts';
 import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
-import { codeFields, otherFields, specOf } from './check.ts';
+import { codeFields, otherFields, specOf, type NewFunction } from './check.ts';
 
 /** Writers of one function that come between read and write. */
 const maxRounds = 10;
 
+/** What is to change, with the variables as the spec has them; null takes away. */
+export type FunctionChange = Omit<FunctionUpdate, 'env'> & { env?: FunctionSpec['env'] };
+
 /** The spec with a change; what only the former trigger had goes with it. @throws Problem for what a new one may not be */
-export function changedSpec(before: FunctionSpec, change: FunctionUpdate): FunctionSpec {
-  const { hostname, security, ...settings } = change;
+export function changedSpec(before: FunctionSpec, change: FunctionChange): FunctionSpec {
+  const { security, ...settings } = change;
+  const changes = Object.entries(settings).filter(([, value]) => value !== undefined);
   const stale = new Set<string>([...otherFields(change.trigger ?? before.trigger), 'runRequests']);
   if (change.image !== undefined) for (const field of codeFields) stale.add(field);
   else if (change.code !== undefined) stale.add('image');
+  for (const [field] of changes) stale.add(field);
   const kept = Object.fromEntries(Object.entries(before).filter(([field]) => !stale.has(field))) as typeof before;
-  const { hostname: known, ...rest } = kept;
-  const host = hostname === undefined ? known : (hostname ?? undefined);
-  const given = Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
+  const given = Object.fromEntries(changes.filter(([, value]) => value !== null)) as Partial<NewFunction>;
   const protection = security ? changedSecurity(before.security, security) : before.security;
-  return specOf({
-    ...{ ...rest, ...given },
-    ...(host !== undefined && { hostname: host }),
-    ...(protection && { security: protection }),
-  });
+  return specOf({ ...kept, ...given, ...(protection && { security: protection }) });
 }
 
 /**

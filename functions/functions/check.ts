@@ -35,11 +35,11 @@ export function checkRoute({
   throw refusal('trigger', `The function "${name}" has the trigger ${trigger}, and no public route to gate.`);
 }
 
-/** What comes in of a function, with its security settings as they are to be. */
-type GivenSpec = Omit<FunctionCreate, 'name' | 'security'> & Pick<FunctionSpec, 'security'>;
+/** A function as it is asked for, with its variables and its security settings as the spec has them. */
+export type NewFunction = Omit<FunctionCreate, 'name' | 'env' | 'security'> & Pick<FunctionSpec, 'env' | 'security'>;
 
 /** The spec of a new function with its defaults. @throws Problem `invalid_value` for what its trigger has no use for */
-export function specOf(given: GivenSpec): FunctionSpec {
+export function specOf(given: NewFunction): FunctionSpec {
   const { trigger, schedule, timeZone = defaultTimeZone, overlap = 'Forbid' } = given;
   const other = trigger === 'http' ? 'cron' : 'http';
   const stray = otherFields(trigger).find((field) => given[field] !== undefined);

@@ -13,6 +13,7 @@ import { checkHostFree, readPlatformConfig } from '../../runtime/host/platform-c
 import { route, sessionOf, type Route, type Session } from '../../runtime/host/route.ts';
 import { newSecurity } from '../../runtime/host/security-settings.ts';
 import { createWorkload, newWorkloadMetadata } from '../../runtime/host/workload-create.ts';
+import { newVariables, replacedVariables } from '../../runtime/host/workload-variables.ts';
 import { deleteWorkload, getLivingWorkload, getWorkload } from '../../runtime/host/workload-objects.ts';
 import { environmentsOf, resolveEnvironment, type Environment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
@@ -29,6 +30,7 @@ import {
   listFunctionsSchema,
   updateFunctionSchema,
 } from './schema.ts';
+import { isRestartPending, settingsRoutes, withPodsChecked } from './settings.ts';
 import { functionToView } from './view.ts';
 
 export interface FunctionDependencies {
@@ -47,7 +49,7 @@ const path = '/projects/:project/functions/:function';
 /** `/projects/{p}/functions` and `/functions`: Function objects, whose controller does the rest. */
 export function createFunctionRoutes(dependencies: FunctionDependencies): Route[] {
   const { kube, clock, visibleProjects } = dependencies;
-  const view = (object: Stored<FunctionResource>, known: { url?: string } = {}) =>
+  const view = (object: Stored<FunctionResource>, known: { url?: string; pendingRestart?: boolean } = {}) =>
     functionToView(object, { ...known, now: clock.now() });
   const find = (environment: Environment, name: string) =>
     getWorkload<FunctionResource>(kube, 'Function', environment, name);
@@ -65,10 +67,13 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
         'Creates a function of code or of an image; it has no pods until its first request, or the first time of its schedule.',
       async handle(request) {
         const { params, query, body, log } = request;
-        const { name, security, ...given } = body;
+        const { name, env, security, ...given } = body;
         checkWorkloadName(name);
-        const spec = specOf({ ...given, security: newSecurity(security) });
+        const variables = newVariables('Function', env ?? {});
+        const settings = { security: newSecurity(security), ...(variables.length > 0 && { env: variables }) };
+        const asked = specOf({ ...given, ...settings });
         const environment = await resolveEnvironment(kube, params.project, query.environment);
+        const spec = await withPodsChecked(kube, environment.namespace, asked);
         const config = await readPlatformConfig(kube);
         functionImage(config, spec);
         const host =
@@ -127,7 +132,9 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
       summary: 'Shows a function.',
       async handle({ params, query }) {
         const environment = await resolveEnvironment(kube, params.project, query.environment);
-        return { status: 200, body: view(await find(environment, params.function)) };
+        const found = await find(environment, params.function);
+        const pendingRestart = await isRestartPending(kube, found);
+        return { status: 200, body: view(found, { pendingRestart }) };
       },
     }),
     route({
@@ -146,7 +153,10 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
         const config = await readPlatformConfig(kube);
         const living = () => getLivingWorkload<FunctionResource>(kube, 'Function', environment, params.function);
         const changed = await changeFunction(kube, living, async (found) => {
-          const spec = changedSpec(found.spec, body);
+          const { env, ...given } = body;
+          const variables = env && (await replacedVariables(kube, found, env));
+          const asked = changedSpec(found.spec, { ...given, ...(variables && { env: variables }) });
+          const spec = await withPodsChecked(kube, environment.namespace, asked);
           functionImage(config, spec);
           if (spec.trigger !== 'http') return spec;
           const host = spec.hostname ?? functionHost(params.function, config.cluster, config.appsDomain);
@@ -158,7 +168,8 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
           { function: params.function, namespace: environment.namespace, settings, actor: sessionOf(request).email },
           'function changed',
         );
-        return { status: 200, body: view(changed) };
+        const pendingRestart = await isRestartPending(kube, changed);
+        return { status: 200, body: view(changed, { pendingRestart }) };
       },
     }),
     route({
@@ -180,6 +191,7 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
       },
     }),
     ...bindingRoutes(dependencies),
+    ...settingsRoutes(dependencies),
     ...runRoutes(dependencies),
     ...gateRoutes<FunctionResource>(dependencies, { kind: 'Function', checkRoute }),
     ...logRoutes(dependencies),

@@ -37,6 +37,7 @@ export const deleteFunctionSchema = {
   query: environmentQuery,
   replies: { 202: functionView, 204: null },
 } as const;
+export const restartFunctionSchema = { params: one, query: environmentQuery, replies: { 200: functionView } } as const;
 export const testRunSchema = { params: one, query: environmentQuery, replies: { 202: runAccepted } } as const;
 export const listRunsSchema = {
   params: one,

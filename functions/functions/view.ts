@@ -21,7 +21,10 @@ import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
  * A function as the API shows it; never its code.
  * @param options.url fills in before the controller has reported one
  */
-export function functionToView(object: Stored<FunctionResource>, options: { now: Date; url?: string }): FunctionView {
+export function functionToView(
+  object: Stored<FunctionResource>,
+  options: { now: Date; url?: string; pendingRestart?: boolean },
+): FunctionView {
   const { metadata, spec, status } = object;
   const url = status?.url ?? options.url;
   const killed = lastOutOfMemory(status);
@@ -46,6 +49,11 @@ export function functionToView(object: Stored<FunctionResource>, options: { now:
     ...functionLimits(spec),
     ...(spec.trigger === 'cron' && scheduleOf(object, deleting ? 0 : shownTimes, options.now)),
     ...(spec.bindings && { bindings: spec.bindings.map((binding) => shortBinding(object, binding)) }),
+    env: Object.fromEntries((spec.env ?? []).map(({ name, value }) => [name, value])),
+    volumes: spec.volumes ?? [],
+    ...(spec.memory !== undefined && { memory: spec.memory }),
+    ...(spec.cpu !== undefined && { cpu: spec.cpu }),
+    ...(options.pendingRestart !== undefined && { pendingRestart: options.pendingRestart }),
     createdAt: metadata.creationTimestamp ?? new Date(0).toISOString(),
   };
 }

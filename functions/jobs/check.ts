@@ -1,7 +1,7 @@
 import type { JobSpec } from '../../runtime/contracts/resources/job.ts';
 import { checkImage } from '../../runtime/domain/image.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
-import { checkBytes, checkCpu } from '../../runtime/domain/quantity.ts';
+import { checkLimits } from '../../runtime/domain/quantity.ts';
 import { checkTimeZone, parseSchedule } from '../../runtime/domain/schedule.ts';
 
 type Checked = { [Field in 'image' | 'env' | 'memory' | 'cpu' | 'schedule' | 'timeZone']?: JobSpec[Field] | undefined };
@@ -9,8 +9,7 @@ type Checked = { [Field in 'image' | 'env' | 'memory' | 'cpu' | 'schedule' | 'ti
 /** What a schema cannot say of a job's settings. @throws Problem `invalid_value` */
 export function checkJob({ image, env = [], memory, cpu, schedule, timeZone }: Checked): void {
   if (image !== undefined) checkImage(image);
-  if (memory !== undefined) checkBytes(memory, 'memory', { min: '4Mi' });
-  if (cpu !== undefined) checkCpu(cpu);
+  checkLimits({ memory, cpu });
   if (schedule !== undefined) parseSchedule(schedule);
   if (timeZone !== undefined) checkTimeZone(timeZone);
   const wrong = env.find(({ name }) => !/^[A-Za-z_][A-Za-z0-9_]{0,252}$/.test(name));

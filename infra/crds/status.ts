@@ -8,6 +8,7 @@ import {
   functionRunTriggers,
   type FunctionBindingStatus,
   type FunctionStatus,
+  type StartSettings,
 } from '../../runtime/contracts/resources/function.ts';
 import { jobTriggers, type JobStatus } from '../../runtime/contracts/resources/job.ts';
 import { platformConfigSpec, type PlatformConfigStatus } from '../../runtime/contracts/resources/platform-config.ts';
@@ -85,6 +86,7 @@ export const functionStatus = shapeOf<FunctionStatus>()({
   url: text,
   replicas: count,
   readyReplicas: count,
+  running: shapeOf<StartSettings>()({ envSecret: text, cpu: text, memory: text, restartedAt: text }).exactOptional(),
   active: count,
   runs: z.array(run(functionRunTriggers)).exactOptional(),
   bindings: z

@@ -2,7 +2,7 @@ import type { KubeObject, ObjectMeta } from '../../runtime/contracts/kubernetes.
 import type { AppSpec, Release } from '../../runtime/contracts/resources/app.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { podLabels, releaseAnnotation, servingSelector, workloadLabels } from '../../runtime/domain/labels.ts';
-import { canonicalBytes, canonicalCpu, parseBytes, parseMillicores } from '../../runtime/domain/quantity.ts';
+import { servingResources } from './resources.ts';
 import { mountedVolumes } from './volume.ts';
 
 /** Everything that an app's objects are made of. */
@@ -73,7 +73,8 @@ function appContainer({ spec, release }: AppManifestInput): object {
     ports: [{ name: portName, containerPort: spec.port, protocol: 'TCP' }],
     env: [{ name: 'PORT', value: String(spec.port) }],
     ...(release.envSecret !== undefined && { envFrom: [{ secretRef: { name: release.envSecret } }] }),
-    resources: resourcesOf(spec),
+    // Without limits the environment's defaults hold.
+    resources: servingResources(spec, { cpu: '20m', memory: '64Mi' }),
     readinessProbe: {
       ...(spec.healthPath === undefined
         ? { tcpSocket: { port: portName } }
@@ -88,19 +89,6 @@ function appContainer({ spec, release }: AppManifestInput): object {
     securityContext: { allowPrivilegeEscalation: false },
     ...(volumeMounts.length > 0 && { volumeMounts }),
   };
-}
-
-/** Without limits the environment's defaults hold; half of a limit is set aside for the pod. */
-function resourcesOf({ cpu, memory }: AppManifestInput['spec']): { requests: object; limits?: object } {
-  const requests = {
-    cpu: cpu === undefined ? '20m' : canonicalCpu(`${Math.ceil((parseMillicores(cpu) ?? 0) / 2)}m`),
-    memory: memory === undefined ? '64Mi' : canonicalBytes(String(Math.ceil((parseBytes(memory) ?? 0) / 2))),
-  };
-  const limits = {
-    ...(cpu !== undefined && { cpu: canonicalCpu(cpu) }),
-    ...(memory !== undefined && { memory: canonicalBytes(memory) }),
-  };
-  return { requests, ...(Object.keys(limits).length > 0 && { limits }) };
 }
 
 /** A tag can be moved, a digest cannot: where the release knows it, exactly that image runs. */

@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
 import {
+  functionMemory,
   inlineCode,
   type FunctionRuntime,
   type FunctionSource,
+  type FunctionSpec,
   type InlineCode,
 } from '../../runtime/contracts/resources/function.ts';
 import { workloadLabels } from '../../runtime/domain/labels.ts';
@@ -17,6 +19,8 @@ import {
 import type { EventSidecar } from './event-sidecar.ts';
 import { containerSecurity } from './platform/pod.ts';
 import { partLabel, workloadOf, type FunctionIdentity } from './function-identity.ts';
+import { servingResources, type ContainerLimits } from './resources.ts';
+import { mountedVolumes } from './volume.ts';
 
 /** The name of the container that runs the code. */
 export const functionContainer = 'function';
@@ -40,7 +44,12 @@ export interface RunWith {
   registries?: PackageRegistries | undefined;
   /** The Node runtime's image, which has the program that gets events; default {@link image}. */
   eventImage?: string;
+  /** The immutable Secret with its environment. */
+  envSecret?: string | undefined;
 }
+
+/** What runs in a pod, and what it may use. */
+export type FunctionWorkload = FunctionSource & Pick<FunctionSpec, 'volumes' | 'cpu' | 'memory'>;
 
 /** The ConfigMap's name carries a digest of the code, so that new code is a new object and a running pod keeps its own. */
 export function codeConfigMapName(name: string, { code, runtime, dependencies = [] }: InlineCode): string {
@@ -85,7 +94,7 @@ const noParts: DependencyParts = { pod: {}, env: [], volumeMounts: [], volumes: 
  */
 export function functionPod(
   identity: FunctionIdentity,
-  spec: FunctionSource,
+  spec: FunctionWorkload,
   {
     env,
     container,
@@ -95,6 +104,9 @@ export function functionPod(
 ): Record<string, unknown> {
   const code = inlineCode(spec);
   const parts = code ? codeParts(identity, code, runWith) : noParts;
+  const { image, envSecret } = runWith;
+  const mounted = mountedVolumes(spec.volumes);
+  const hasClaims = mounted.volumes.length > 0 || (code !== undefined && hasDependencies(code));
   return {
     ...parts.pod,
     // User code gets neither the Kubernetes API nor a list of the namespace's Services.
@@ -106,23 +118,34 @@ export function functionPod(
       runAsUser: runtimeUser,
       runAsGroup: runtimeUser,
       // What a claim holds is this group's, whoever made its folder.
-      ...(code && hasDependencies(code) && { fsGroup: runtimeUser, fsGroupChangePolicy: 'OnRootMismatch' }),
+      ...(hasClaims && { fsGroup: runtimeUser, fsGroupChangePolicy: 'OnRootMismatch' }),
       seccompProfile: { type: 'RuntimeDefault' },
     },
     containers: [
       {
         name: functionContainer,
-        image: runWith.image,
+        image,
+        ...(envSecret !== undefined && { envFrom: [{ secretRef: { name: envSecret } }] }),
         env: [...env, ...parts.env],
         ...container,
         // The end of the log becomes the pod's own status, so that nobody needs the right to read logs.
         terminationMessagePolicy: 'FallbackToLogsOnError',
-        resources: { requests: { cpu: '20m', memory: '48Mi' }, limits: { memory: '256Mi' } },
+        resources: functionResources(spec),
         securityContext: containerSecurity,
-        volumeMounts: [...parts.volumeMounts, { name: 'tmp', mountPath: '/tmp' }],
+        volumeMounts: [...parts.volumeMounts, { name: 'tmp', mountPath: '/tmp' }, ...mounted.volumeMounts],
       },
       ...(sidecar ? [sidecar.container] : []),
     ],
-    volumes: [...parts.volumes, { name: 'tmp', emptyDir: { sizeLimit: '64Mi' } }, ...(sidecar ? [sidecar.volume] : [])],
+    volumes: [
+      ...parts.volumes,
+      { name: 'tmp', emptyDir: { sizeLimit: '64Mi' } },
+      ...(sidecar ? [sidecar.volume] : []),
+      ...mounted.volumes,
+    ],
   };
+}
+
+function functionResources({ cpu, memory }: ContainerLimits): object {
+  const { requests, limits } = servingResources({ cpu, memory }, { cpu: '20m', memory: '48Mi' });
+  return { requests, limits: { memory: functionMemory, ...limits } };
 }

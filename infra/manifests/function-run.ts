@@ -1,12 +1,12 @@
 import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
-import type { FunctionSource, FunctionSpec } from '../../runtime/contracts/resources/function.ts';
+import type { FunctionSpec } from '../../runtime/contracts/resources/function.ts';
 import type { RunRequest } from '../../runtime/contracts/resources/run.ts';
 import { podLabels } from '../../runtime/domain/labels.ts';
 import { testRunName } from '../../runtime/domain/names.ts';
 import { defaultTimeZone } from '../../runtime/domain/schedule.ts';
 import { cronJob, requestedByAnnotation, runLabel, type BatchJob } from './batch.ts';
 import { workloadOf, type FunctionIdentity } from './function-identity.ts';
-import { functionPod, type RunWith } from './function-pod.ts';
+import { functionPod, type FunctionWorkload, type RunWith } from './function-pod.ts';
 
 /** A test run is removed so long after its end (spec.md §4.8). */
 export const testRunTtlSeconds = 600;
@@ -16,7 +16,7 @@ const historyLimit = 5;
 const retentionSeconds = 604_800;
 
 /** What the builders need of a cron function. */
-export type ScheduledFunction = FunctionSource & Pick<FunctionSpec, 'timeZone' | 'overlap'> & { schedule: string };
+export type ScheduledFunction = FunctionWorkload & Pick<FunctionSpec, 'timeZone' | 'overlap'> & { schedule: string };
 
 /** A cron function's CronJob, which makes its runs at their times. Pure. */
 export function functionSchedule(identity: FunctionIdentity, spec: ScheduledFunction, runWith: RunWith): KubeObject {

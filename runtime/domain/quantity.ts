@@ -73,6 +73,12 @@ export function checkCpu(quantity: string, field = 'cpu'): void {
   });
 }
 
+/** Checks the limits of a container, where they are given. @throws Problem `invalid_value` */
+export function checkLimits(limits: { memory?: string | null | undefined; cpu?: string | null | undefined }): void {
+  if (typeof limits.memory === 'string') checkBytes(limits.memory, 'memory', { min: '4Mi' });
+  if (typeof limits.cpu === 'string') checkCpu(limits.cpu);
+}
+
 /** Thousandths of a CPU of a Kubernetes quantity, such as `250m` or `1.5`; undefined for anything else. */
 export function parseMillicores(quantity: string): number | undefined {
   const match = /^(?:(\d{1,6})m|(\d{1,3}(?:\.\d{1,3})?))$/.exec(quantity);

@@ -17,7 +17,13 @@ import type { KubeClient } from '../kube/kube-client.ts';
 import { route, sessionOf, type Route, type RouteRequest } from './route.ts';
 import { getLivingWorkload, getWorkload } from './workload-objects.ts';
 import { createSecretStore, noSecret, readSecrets, type WorkloadSecret } from './workload-secrets.ts';
-import { changeVariables, mergedVariables, replacedVariables, type Configurable } from './workload-variables.ts';
+import {
+  changeVariables,
+  checkGivenName,
+  mergedVariables,
+  replacedVariables,
+  type Configurable,
+} from './workload-variables.ts';
 
 /** What the environments of apps and of functions differ in. */
 export interface EnvironmentOwner<Workload extends Configurable> {
@@ -168,9 +174,10 @@ export function environmentRoutes<Workload extends Configurable>(
       summary: `Sets a secret and keeps its previous value; ${reach}.`,
       async handle(request) {
         const { environment, workload } = await findLiving(request);
+        checkGivenName(kind, secretOf(request), 'name');
         const secret = await secrets.set(workload, secretOf(request), request.body.value);
-        await secretsChanged?.(workload);
         audit(request, environment, 'secret.set', secret.name);
+        await secretsChanged?.(workload);
         return { status: 200, body: secretToView(secret) };
       },
     }),
@@ -186,8 +193,8 @@ export function environmentRoutes<Workload extends Configurable>(
       async handle(request) {
         const { environment, workload } = await findLiving(request);
         const secret = await secrets.restore(workload, secretOf(request));
-        await secretsChanged?.(workload);
         audit(request, environment, 'secret.restore', secret.name);
+        await secretsChanged?.(workload);
         return { status: 200, body: secretToView(secret) };
       },
     }),
@@ -213,8 +220,8 @@ export function environmentRoutes<Workload extends Configurable>(
           );
         }
         await secrets.remove(workload, secret);
-        await secretsChanged?.(workload);
         audit(request, environment, 'secret.delete', secret);
+        await secretsChanged?.(workload);
         return { status: 204 };
       },
     }),

@@ -6,7 +6,6 @@ import { ensureChild } from '../kube/children.ts';
 import { isKubeError, type KubeClient } from '../kube/kube-client.ts';
 import { isOwned, ownedSecret, type Secret } from './owned-secret.ts';
 import { workloadIdOf, type WorkloadObject } from './workload-objects.ts';
-import type { SecretSet } from './workload-secrets.ts';
 
 /** On a workload: the names of its environments' Secrets, separated by commas. */
 const environmentsAnnotation = `${apiGroup}/environments`;
@@ -15,7 +14,7 @@ const maxTries = 5;
 
 /** What a workload's containers are to find in their environment. */
 export interface ResolvedEnvironment {
-  /** Of the Secret that holds it: `app-<name>-env-<digest>`. */
+  /** Of the Secret that holds it: `app-<name>-env-<digest>`, or `function-…`. */
   name: string;
   variables: Variable[];
 }
@@ -27,7 +26,7 @@ export interface ResolvedEnvironment {
 export function resolvedEnvironment(
   workload: WorkloadObject,
   variables: readonly Variable[],
-  { secrets, salt }: SecretSet,
+  { secrets, salt }: { secrets: readonly Variable[]; salt: string },
 ): ResolvedEnvironment | undefined {
   const resolved = resolveVariables(variables, secrets);
   if (resolved.length === 0) return undefined;
@@ -39,20 +38,21 @@ export function resolvedEnvironment(
 
 /**
  * Sees to it that the Secret of an environment is there, marked as wanted by this release: whoever removes old ones
- * leaves alone what a release that is not applied yet is going to use.
+ * leaves alone what a release that is not applied yet is going to use. What has no releases needs no mark.
  * @throws ForeignObjectError, ChildError, NotYetError as {@link ensureChild}
  */
 export async function ensureEnvironmentSecret(
   kube: Pick<KubeClient, 'get' | 'create' | 'replace'>,
   workload: Stored<WorkloadObject>,
   { name, variables }: ResolvedEnvironment,
-  generation: number,
+  generation = 0,
 ): Promise<void> {
   const data = Object.fromEntries(variables.map((each) => [each.name, Buffer.from(each.value).toString('base64')]));
   const secret = ownedSecret(workload, name, data);
   const { namespace = '', labels = {} } = secret.metadata;
   const annotations = { [releaseAnnotation]: String(generation) };
-  const desired: Secret = { ...secret, metadata: { name, namespace, labels, annotations }, immutable: true };
+  const marked = generation > 0 ? { annotations } : {};
+  const desired: Secret = { ...secret, metadata: { name, namespace, labels, ...marked }, immutable: true };
   await ensureChild<Secret>(kube, workload, desired, {
     keep: (live, wanted) => (wantedByRelease(live) >= generation ? live : wanted),
   });

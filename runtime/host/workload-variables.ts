@@ -6,6 +6,7 @@ import type { FunctionResource } from '../contracts/resources/function.ts';
 import { Problem } from '../domain/problem.ts';
 import { resolveVariables, type Variable } from '../domain/variables.ts';
 import { isKubeError, type KubeClient } from '../kube/kube-client.ts';
+import { bindingsFor } from './function-environment.ts';
 import { readSecrets } from './workload-secrets.ts';
 
 /** A workload whose variables and secrets have commands of their own. */
@@ -15,8 +16,8 @@ export type Configurable = App | FunctionResource;
 const maxRounds = 10;
 
 /** The variables of a new workload, which has no secrets yet. @throws Problem `invalid_value` */
-export function newVariables(env: Readonly<Record<string, string>>): Variable[] {
-  const variables = listOf(env);
+export function newVariables(kind: Configurable['kind'], env: Readonly<Record<string, string>>): Variable[] {
+  const variables = listOf(kind, env);
   resolveVariables(variables);
   return variables;
 }
@@ -30,7 +31,7 @@ export async function replacedVariables(
   workload: Stored<Configurable>,
   env: Readonly<Record<string, string>>,
 ): Promise<Variable[]> {
-  const variables = listOf(env);
+  const variables = listOf(workload.kind, env);
   const { secrets } = await readSecrets(kube, workload);
   const before = new Set(workload.spec.env?.map(({ name }) => name));
   const hidden = variables.find(({ name }) => !before.has(name) && secrets.some((secret) => secret.name === name));
@@ -41,8 +42,19 @@ export async function replacedVariables(
       { details: { name: hidden.name } },
     );
   }
-  resolveVariables(variables, secrets);
+  const bound = workload.kind === 'App' ? [] : await bindingsFor(kube, workload, [...variables, ...secrets]);
+  resolveVariables(variables, [...secrets, ...bound]);
   return variables;
+}
+
+/**
+ * Checks a name that somebody gives a variable or secret of a workload of this kind; `domain/variables.ts` checks the
+ * rest. @throws Problem `invalid_value` for one that would be overridden
+ */
+export function checkGivenName(kind: Configurable['kind'], name: string, field: string): void {
+  if (kind !== 'Function' || !name.startsWith('SVC_')) return;
+  const message = `"${name}" is not free: names that begin with SVC_ are the platform's in a function; choose another one.`;
+  throw new Problem('invalid_value', message, { details: { field } });
 }
 
 /** A workload's variables with some changed. @throws Problem `not_found` for one to remove that is not there */
@@ -98,7 +110,8 @@ function whatOf({ kind }: Configurable): 'app' | 'function' {
   return kind === 'App' ? 'app' : 'function';
 }
 
-function listOf(env: Readonly<Record<string, string>>): Variable[] {
+function listOf(kind: Configurable['kind'], env: Readonly<Record<string, string>>): Variable[] {
+  for (const name of Object.keys(env)) checkGivenName(kind, name, 'env');
   return Object.entries(env)
     .map(([name, value]) => ({ name, value }))
     .sort((a, b) => (a.name < b.name ? -1 : 1));

@@ -56,12 +56,13 @@ export async function exclusiveVolume(
   return undefined;
 }
 
-/** Why an app that mounts such a volume runs once at most. */
-export function oneReplicaOnly(volume: string): Problem {
+/** Why an app, or a function, that mounts such a volume runs once at most. */
+export function oneReplicaOnly(kind: 'App' | 'Function', volume: string): Problem {
+  const [article, field] = kind === 'App' ? ['an', 'replicas'] : ['a', 'maxReplicas'];
   return new Problem(
     'invalid_value',
-    `The volume "${volume}" is ReadWriteOnce, and two pods would write over each other's files: an app that mounts it has at most 1 replica. Use a ReadWriteMany volume for more.`,
-    { details: { field: 'replicas', volume } },
+    `The volume "${volume}" is ReadWriteOnce, and two pods would write over each other's files: ${article} ${kind.toLowerCase()} that mounts it has at most 1 replica. Use a ReadWriteMany volume for more.`,
+    { details: { field, volume } },
   );
 }
 

@@ -8,7 +8,7 @@ import { createdAt, id, world } from './world.ts';
 const functions = '/api/v1/projects/shop/functions';
 const hello = {
   ...{ id, name: 'hello', project: 'shop', environment: 'prod', runtime: 'node', trigger: 'http', status: 'idle' },
-  ...{ replicas: 0, readyReplicas: 0, idleTimeoutSeconds: 300, ...functionLimits({}), createdAt },
+  ...{ replicas: 0, readyReplicas: 0, idleTimeoutSeconds: 300, ...functionLimits({}), env: {}, volumes: [], createdAt },
 };
 
 t.test('function invoke sends what is given, and prints the answer apart from what is said of it', async (t) => {

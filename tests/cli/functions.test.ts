@@ -10,6 +10,7 @@ const nightly = {
   ...{ status: 'scheduled', replicas: 0, readyReplicas: 0, idleTimeoutSeconds: 300, ...functionLimits({}), createdAt },
   ...{ schedule: '0 2 * * *', timeZone: 'Europe/Berlin', overlap: 'Forbid', lastRun: run },
   nextRuns: ['2026-11-22T01:00:00.000Z', '2026-11-23T01:00:00.000Z'],
+  ...{ env: {}, volumes: [] },
 };
 const { schedule: _, timeZone: __, overlap: ___, nextRuns: ____, lastRun: _____, ...plain } = nightly;
 const hello = { ...plain, name: 'hello', trigger: 'http', status: 'idle', url: 'http://fn-hello.test' };

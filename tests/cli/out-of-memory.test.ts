@@ -27,7 +27,7 @@ const app: AppView = {
 };
 const hello: FunctionView = {
   ...{ id, name: 'api', ...place, runtime: 'node', trigger: 'http', status: 'idle', replicas: 0, readyReplicas: 0 },
-  ...{ idleTimeoutSeconds: 300, ...functionLimits({}), createdAt },
+  ...{ idleTimeoutSeconds: 300, ...functionLimits({}), env: {}, volumes: [], createdAt },
 };
 const job: JobView = {
   ...{ id, name: 'api', ...place, image: 'r.test/api:1', env: {}, volumes: [], timeZone: 'Etc/UTC', overlap: 'Forbid' },

@@ -13,7 +13,7 @@ import { exclusiveVolume, oneReplicaOnly } from '../../runtime/kube/volume-users
 export async function ensurePods(kube: KubeClient, app: Stored<App>, input: AppManifestInput): Promise<boolean> {
   const { replicas, volumes } = app.spec;
   const exclusive = await exclusiveVolume(kube, input.namespace, volumes);
-  if (exclusive !== undefined && replicas > 1) throw oneReplicaOnly(exclusive);
+  if (exclusive !== undefined && replicas > 1) throw oneReplicaOnly('App', exclusive);
   const wanted = appDeployment({ ...input, exclusive: exclusive !== undefined });
   return (await ensureChild(kube, app, wanted, { cached: true })) !== 'unchanged';
 }

@@ -20,6 +20,7 @@ import { writeStatus } from '../../runtime/kube/status.ts';
 import { endOf } from './batch-run.ts';
 import { noneSeen, refIn } from './function-child.ts';
 import { collectCode, runWithOf } from './function-code.ts';
+import { collectEnvironments, hasFormerEnvironments } from './function-environment.ts';
 import { scheduleStatus } from './function-status.ts';
 import type { WorkloadIdentity } from './workload.ts';
 
@@ -44,15 +45,36 @@ export function createSchedule({ kube, clock }: { kube: KubeClient; clock: Clock
     await kube.mergePatch(refOf(run), { metadata: { uid }, spec: { ttlSecondsAfterFinished: testRunTtlSeconds } });
   };
 
+  /** Function → the environment that its schedule has, where there are older ones, and since when. */
+  const changes = new Map<string, { envSecret: string | undefined; at: number }>();
+
+  /** In how many ms no run of the schedule can have one of the older environments any more; undefined: now. */
+  const unsettledMs = (
+    resource: Stored<FunctionResource>,
+    envSecret: string | undefined,
+    now: Date,
+  ): number | undefined => {
+    const { uid } = resource.metadata;
+    if (!hasFormerEnvironments(resource, envSecret)) {
+      changes.delete(uid);
+      return undefined;
+    }
+    const seen = changes.get(uid);
+    const change = seen && seen.envSecret === envSecret ? seen : { envSecret, at: now.getTime() };
+    changes.set(uid, change);
+    const leftMs = change.at + staleScheduleMs - now.getTime();
+    return leftMs > 0 ? leftMs : undefined;
+  };
+
   return {
     /** @returns in how many ms to look again */
     async ensure(
       resource: Stored<FunctionResource>,
       identity: WorkloadIdentity,
-      { config }: { config: PlatformConfigSpec },
+      { config, envSecret }: { config: PlatformConfigSpec; envSecret: string | undefined },
     ): Promise<number | undefined> {
       const scheduled = scheduledSpec(resource);
-      const runWith = runWithOf(config, resource);
+      const runWith = { ...runWithOf(config, resource), envSecret };
       await ensureChild(kube, resource, functionSchedule(identity, scheduled, runWith), { cached: true });
       const { runRequests = [], ...spec } = resource.spec;
       for (const request of runRequests) {
@@ -73,10 +95,15 @@ export function createSchedule({ kube, clock }: { kube: KubeClient; clock: Clock
       }
       for (const run of runs) await letGo(run);
       await releaseOtherHosts(kube, identity.id, [], now);
-      return collectCode(kube, resource, identity, runWith, {
-        templates: runs.filter((run) => !endOf(run)),
+      const templates = runs.filter((run) => !endOf(run));
+      const codeInMs = await collectCode(kube, resource, identity, runWith, {
+        templates,
         settled: { now, ms: staleScheduleMs },
       });
+      const environmentInMs = unsettledMs(reported, envSecret, now);
+      if (environmentInMs === undefined) await collectEnvironments(kube, reported, envSecret, templates);
+      const [soonest] = [codeInMs, environmentInMs].filter((ms) => ms !== undefined).sort((a, b) => a - b);
+      return soonest;
     },
 
     /** Whether there may be something to remove. A status with runs is that of a cron function. */
@@ -95,6 +122,7 @@ export function createSchedule({ kube, clock }: { kube: KubeClient; clock: Clock
      */
     async remove(resource: Stored<FunctionResource>, identity: WorkloadIdentity): Promise<boolean> {
       const { name, namespace } = identity;
+      changes.delete(resource.metadata.uid);
       const scheduleGone = await deleteChild(kube, resource, refIn(namespace, kinds.CronJob, name));
       const { runs } = await observe(identity);
       let runsGone = true;

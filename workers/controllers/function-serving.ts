@@ -1,15 +1,18 @@
 import { functionDeployment, type FunctionDeployment } from '../../infra/manifests/function.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../runtime/contracts/pod.ts';
-import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
+import { functionLimits, type FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import { idLabel, kindLabel, managedLabels, roleLabel } from '../../runtime/domain/labels.ts';
 import { deleteChild, ensureChild } from '../../runtime/kube/children.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
+import { exclusiveVolume, oneReplicaOnly } from '../../runtime/kube/volume-users.ts';
 import { noneSeen, refIn } from './function-child.ts';
 import { collectCode, runWithOf } from './function-code.ts';
+import { collectEnvironments } from './function-environment.ts';
 import { createRouting, type RoutingOptions } from './function-routing.ts';
+import { hasMoved, keptDeployment } from './function-settings.ts';
 import { servingStatus } from './function-status.ts';
 import type { GateStep } from './gate-step.ts';
 import type { WorkloadIdentity } from './workload.ts';
@@ -36,16 +39,21 @@ export function createServing(options: RoutingOptions) {
     async ensure(
       resource: Stored<FunctionResource>,
       identity: WorkloadIdentity,
-      route: { host: string; config: PlatformConfigSpec; gate: GateStep; signal: AbortSignal },
+      route: {
+        host: string;
+        config: PlatformConfigSpec;
+        envSecret: string | undefined;
+        gate: GateStep;
+        signal: AbortSignal;
+      },
     ): Promise<number | undefined> {
-      const { host, config } = route;
+      const { host, config, envSecret } = route;
       const { spec } = resource;
-      const runWith = runWithOf(config, resource);
-      const wanted = functionDeployment(identity, spec, runWith);
-      const written = await ensureChild(kube, resource, wanted, {
-        keep: (live, desired) => ({ ...desired, spec: { ...desired.spec, replicas: live.spec.replicas } }),
-        cached: true,
-      });
+      const runWith = { ...runWithOf(config, resource), envSecret };
+      const volume = await exclusiveVolume(kube, identity.namespace, spec.volumes);
+      if (volume !== undefined && functionLimits(spec).maxReplicas > 1) throw oneReplicaOnly('Function', volume);
+      const wanted = functionDeployment(identity, spec, { ...runWith, exclusive: volume !== undefined });
+      const written = await ensureChild(kube, resource, wanted, { keep: keptDeployment, cached: true });
       const { deployment, pods } = await observe(identity, written === 'unchanged');
       // Before the route: the interceptors know the host by the status, and so before the first request comes.
       const reported = await writeStatus<FunctionResource>(
@@ -54,7 +62,9 @@ export function createServing(options: RoutingOptions) {
         servingStatus({ resource, host, config, deployment, pods, now: clock.now() }),
       );
       const lookInMs = await routing.ensure(reported, identity, route);
-      if (deployment && hasMoved(deployment)) await collectCode(kube, resource, identity, runWith);
+      if (!deployment || !hasMoved(deployment)) return lookInMs;
+      await collectCode(kube, resource, identity, runWith);
+      await collectEnvironments(kube, reported, envSecret, [deployment]);
       return lookInMs;
     },
 
@@ -72,10 +82,4 @@ export function createServing(options: RoutingOptions) {
       return routeGone && deploymentGone;
     },
   };
-}
-
-/** Whether no pod of an older template is left, as far as the cluster has reported. */
-function hasMoved({ metadata, status = {} }: Stored<FunctionDeployment>): boolean {
-  const { observedGeneration, replicas = 0, updatedReplicas = 0 } = status;
-  return observedGeneration === metadata.generation && replicas === updatedReplicas;
 }

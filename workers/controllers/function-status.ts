@@ -17,6 +17,7 @@ import {
 import { countActive, reportRuns } from './batch-run.ts';
 import { dependencyFailure } from './dependency-failure.ts';
 import { keptBindings } from './function-bindings.ts';
+import { hasMoved, startSettings } from './function-settings.ts';
 import { lastLine } from './last-line.ts';
 
 /** Whether the function's pods come up: False while they crash or cannot be made, with why. */
@@ -57,6 +58,7 @@ export function servingStatus(observation: ServingObservation): FunctionStatus {
     readyReplicas,
     ...keptGate(previous),
     ...keptBindings(resource),
+    ...runningSettings(deployment, previous),
     conditions: up ? setCondition(adopted, { ...up, ...observed }, now) : adopted,
   };
 }
@@ -64,6 +66,16 @@ export function servingStatus(observation: ServingObservation): FunctionStatus {
 /** What was last seen of the gate, which is judged anew once the route is as it should be. */
 function keptGate({ gate, gateSince }: FunctionStatus = {}): Pick<FunctionStatus, 'gate' | 'gateSince'> {
   return { ...(gate !== undefined && { gate }), ...(gateSince !== undefined && { gateSince }) };
+}
+
+/** While pods of an older template are left, what was said before still holds. */
+function runningSettings(
+  deployment: Stored<FunctionDeployment> | undefined,
+  previous: FunctionStatus | undefined,
+): Pick<FunctionStatus, 'running'> {
+  if (!deployment || deployment.spec.replicas === 0) return {};
+  const { template } = deployment.spec;
+  return { running: (hasMoved(deployment) ? undefined : previous?.running) ?? startSettings(template) };
 }
 
 export interface ScheduleObservation {

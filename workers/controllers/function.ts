@@ -17,6 +17,7 @@ import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import type { WorkloadProjection } from '../../runtime/records/workloads.ts';
 import { handOverBindings, type BindingRecords } from './function-bindings.ts';
 import { ensureCode, runWithOf } from './function-code.ts';
+import { ensureEnvironment } from './function-environment.ts';
 import { ensureNetwork } from './function-network.ts';
 import { createSchedule } from './function-schedule.ts';
 import { createServing } from './function-serving.ts';
@@ -55,28 +56,29 @@ export function functionController(options: FunctionControllerOptions): Controll
   const schedule = createSchedule(options);
 
   const bringAbout = async (object: Stored<FunctionResource>, config: PlatformConfigSpec, signal: AbortSignal) => {
-    const { workload: resource, identity } = await ensureIdentity(kube, object);
-    const { spec } = resource;
+    const { workload: known, identity } = await ensureIdentity(kube, object);
+    const { spec } = known;
     const host = spec.trigger === 'http' ? hostOf(spec, identity, config) : undefined;
-    await holdClaims(kube, resource, host === undefined ? [] : [host]);
-    const gate = gateStep(resource, clock.now());
+    await holdClaims(kube, known, host === undefined ? [] : [host]);
+    const gate = gateStep(known, clock.now());
     // The checkers know of the gate before any route asks them (spec.md §3.2).
     await records.project({ ...identity, kind: 'Function', gated: host !== undefined && gate.known });
-    await handOverBindings(kube, records, resource, identity);
-    await ensureNetwork(kube, resource, identity);
-    await ensureCode(kube, resource, identity, runWithOf(config, resource));
+    await handOverBindings(kube, records, known, identity);
+    await ensureNetwork(kube, known, identity);
+    await ensureCode(kube, known, identity, runWithOf(config, known));
+    const { resource, envSecret } = await ensureEnvironment(kube, known);
     const other = host === undefined ? serving : schedule;
     if (other.mayExist(resource, identity) && !(await other.remove(resource, identity))) {
       throw new NotYetError('what the function had for its former trigger is still being deleted');
     }
     if (host === undefined) {
-      const lookInMs = await schedule.ensure(resource, identity, { config });
+      const lookInMs = await schedule.ensure(resource, identity, { config, envSecret });
       return lookInMs === undefined ? undefined : { requeueAfterMs: lookInMs };
     }
     const { runRequests, ...rest } = spec;
     // Nobody can run it once any more; the change brings the next pass.
     if (runRequests) return void (await kube.replace({ ...resource, spec: rest }));
-    const lookInMs = await serving.ensure(resource, identity, { host, config, gate, signal });
+    const lookInMs = await serving.ensure(resource, identity, { host, config, envSecret, gate, signal });
     return lookInMs === undefined ? undefined : { requeueAfterMs: lookInMs };
   };
 

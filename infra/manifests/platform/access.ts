@@ -40,9 +40,10 @@ const ownReferences: PolicyRule[] = [
 /**
  * What each process may do in the whole cluster; `svc-authz` may do nothing.
  *
- * Secrets: console-api keeps an app's webhook token and its secrets in Secrets of the app's namespace, svc-workers make
- * the environment of each release of them and keep what bindings of functions enter services with, and svc-controllers remove what no pod uses any more and make the passwords of
- * the services that the platform runs. RBAC knows neither
+ * Secrets: console-api keeps an app's webhook token and the secrets of apps and functions in Secrets of their namespace,
+ * svc-workers make the environment of each release of an app and keep what bindings of functions enter services with, and
+ * svc-controllers make the environments of functions, remove what no pod uses any more and make the passwords of the
+ * services that the platform runs. RBAC knows neither
  * prefixes of names nor "every namespace but", so the rights are cluster-wide. They are the smallest such: no `list`
  * and no `watch`, so a name must be known to be read. A RoleBinding per environment, made by the Project controller,
  * would close the rest; it needs `bind` for that controller.

@@ -11,9 +11,10 @@ import {
 import { runOverlaps } from '../resources/run.ts';
 import { gatePhases } from '../resources/public-route.ts';
 import { bindingStatus } from './bindings.ts';
-import { outOfMemory, timestamp } from './common.ts';
+import { outOfMemory, timestamp, variables } from './common.ts';
 import { securityChange, securityView } from './public-route.ts';
 import { runView } from './runs.ts';
+import { mount } from './volumes.ts';
 
 /** `POST /api/v1/projects/{p}/functions` */
 export const functionCreate = z.strictObject({
@@ -52,17 +53,28 @@ export const functionCreate = z.strictObject({
   timeZone: z.string().max(100).optional(),
   /** With the trigger `cron`: what happens to a run while the one before still goes on; default Forbid. */
   overlap: z.enum(runOverlaps).optional(),
+  /** Variables that are no secrets; `${NAME}` refers to another one, a secret, or what a binding brings. */
+  env: variables.optional(),
+  /** Also in the pods of scheduled and test runs. */
+  volumes: z.array(mount).max(20).optional(),
+  /** Limits of one pod such as `512Mi` and `500m`; default 256Mi, and none of CPU. */
+  memory: z.string().max(22).optional(),
+  cpu: z.string().max(22).optional(),
 });
 
 export type FunctionCreate = z.output<typeof functionCreate>;
 
-/** `PATCH /api/v1/projects/{p}/functions/{f}`: what is given changes, a list as a whole; an image takes the place of code, and code that of an image. */
+/** `PATCH /api/v1/projects/{p}/functions/{f}`: what is given changes, a list and `env` as a whole; an image takes the place of code, and code that of an image. */
 export const functionUpdate = functionCreate
   .omit({ name: true })
   .extend({
     trigger: z.enum(functionTriggers),
     /** Null: the default one. */
     hostname: z.string().nullable(),
+    /** Null: the default one. */
+    memory: z.string().max(22).nullable(),
+    /** Null: none. */
+    cpu: z.string().max(22).nullable(),
   })
   .partial();
 
@@ -105,6 +117,12 @@ export const functionView = z.object({
   lastRun: functionRunView.optional(),
   /** The services that it is bound to. */
   bindings: z.array(z.object({ service: z.string(), status: bindingStatus })).optional(),
+  env: variables,
+  volumes: z.array(mount),
+  memory: z.string().optional(),
+  cpu: z.string().optional(),
+  /** Whether pods run that were started with other variables, secrets or limits than there are now; not told in lists. */
+  pendingRestart: z.boolean().optional(),
   createdAt: timestamp,
 });
 

@@ -53,6 +53,9 @@ const functionDefaults = {
   maxReplicas: functionReplicasMax,
 } as const;
 
+/** The memory that a pod has at most, unless the function says otherwise. */
+export const functionMemory = '256Mi';
+
 const replicas = z.int().max(functionReplicasMax);
 
 /** A function has at most this many bindings. */
@@ -116,9 +119,13 @@ export const functionSpec = z.object({
     .max(200)
     .optional(),
   volumes: z.array(volumeMount).max(20).optional(),
-  /** The limits of one pod, as Kubernetes quantities; without them `functionMemory`, and no limit of CPU. */
+  /** The limits of one pod, as Kubernetes quantities; without them {@link functionMemory}, and no limit of CPU. */
   cpu: z.string().optional(),
   memory: z.string().optional(),
+  /** Another one after every change of the function's secrets; none before the first. */
+  secretsRevision: z.uuid().optional(),
+  /** When its pods were last to start anew. */
+  restartedAt: z.iso.datetime().optional(),
   /** Test runs that were asked for and are not made yet. */
   runRequests: z.array(runRequest).max(runRequestsMax).optional(),
 });
@@ -180,6 +187,16 @@ export interface FunctionBindingStatus {
   database?: string;
 }
 
+/** What pods have from their start on: a change waits until they start anew (spec.md §2.5). */
+export interface StartSettings {
+  /** The immutable Secret with their environment; none without variables. */
+  envSecret?: string;
+  /** Their limits, as Kubernetes writes them. */
+  cpu?: string;
+  memory?: string;
+  restartedAt?: string;
+}
+
 export interface FunctionStatus extends GateStatus {
   observedGeneration?: number;
   phase?: (typeof functionPhases)[number];
@@ -188,6 +205,8 @@ export interface FunctionStatus extends GateStatus {
   url?: string;
   replicas?: number;
   readyReplicas?: number;
+  /** What every pod that serves was started with; absent without one. */
+  running?: StartSettings;
   /** Of a cron function: runs that have not ended. */
   active?: number;
   /** Of a cron function, newest first. */

@@ -78,6 +78,27 @@ t.test('an image runs its own command', async (t) => {
   });
 });
 
+t.test('every pod has the environment, the volumes and the limits', (t) => {
+  const mounted = { ...spec, volumes: [{ name: 'data', path: '/data' }], memory: '1024Mi', cpu: '0.5' };
+  const made = testRun(nightly, mounted, { image, envSecret: 'function-nightly-env-1' }, { id: '00c0ffee00', at: '' });
+  t.match(made.spec, {
+    template: {
+      spec: {
+        securityContext: { fsGroup: 10_001, fsGroupChangePolicy: 'OnRootMismatch' },
+        containers: [
+          {
+            envFrom: [{ secretRef: { name: 'function-nightly-env-1' } }],
+            resources: { requests: { cpu: '250m', memory: '512Mi' }, limits: { cpu: '500m', memory: '1Gi' } },
+            volumeMounts: [{ name: 'code' }, { name: 'tmp' }, { name: 'volume-data', mountPath: '/data' }],
+          },
+        ],
+        volumes: [{ name: 'code' }, { name: 'tmp' }, { persistentVolumeClaim: { claimName: 'data' } }],
+      },
+    },
+  });
+  t.end();
+});
+
 t.test('a test run is a scheduled one but for its trigger, and never serves', (t) => {
   const made = testRun(nightly, spec, { image }, { id: '00c0ffee00', at: '2026-11-21T12:00:00Z', by: 'ada@svc.test' });
   t.strictSame(made, {

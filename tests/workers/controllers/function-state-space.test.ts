@@ -4,6 +4,7 @@ import type { FunctionDeployment } from '../../../infra/manifests/function.ts';
 import type { FunctionResource } from '../../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { functionController } from '../../../workers/controllers/function.ts';
+import { startSettings } from '../../../workers/controllers/function-settings.ts';
 import { endRuns, environmentNamespaceObject, settleDeployments } from '../../support/cluster.ts';
 import type { FakeKube } from '../../support/fake-kube.ts';
 import { settings } from '../../support/objects.ts';
@@ -44,12 +45,14 @@ const scenario: Scenario<Records> = {
   },
   steps: [
     create(1, 'first'),
-    change({ code: 'second', hostname: 'hello.example.test' }),
+    change({ code: 'second', hostname: 'hello.example.test', env: [{ name: 'A', value: '1' }] }),
     async (kube, records) => {
       const scale = await kube.getScale('shop-prod', 'hello');
       if (scale) await kube.replaceScale(scale, 2);
       records.replicas = 2;
     },
+    change({ env: [{ name: 'A', value: '2' }] }),
+    change({ restartedAt: '2026-01-01T00:00:00Z' }),
     (kube, records) => {
       records.replicas = 0;
       return kube.delete(place);
@@ -64,6 +67,11 @@ const scenario: Scenario<Records> = {
     if (deployment && kube.all(kinds.WorkloadName).length === 0) throw new Error('something runs under a free name');
     if (kube.all(kinds.IngressRoute).length > 0 && kube.all(kinds.HostName).length === 0) {
       throw new Error('a route leads from a free host');
+    }
+    const template = deployment?.spec.template;
+    const { envSecret } = template ? startSettings(template) : {};
+    if (envSecret !== undefined && !kube.all(kinds.Secret).some(({ metadata }) => metadata.name === envSecret)) {
+      throw new Error('pods would not find their environment');
     }
   },
 };
@@ -92,8 +100,8 @@ const cronScenario: Scenario<CronRecords> = {
     create(1, 'first'),
     change({ trigger: 'cron', schedule: '0 2 * * *' }),
     change(requests(1)),
-    change({ code: 'second', ...requests(2) }),
-    change({ trigger: 'http', schedule: null }),
+    change({ code: 'second', env: [{ name: 'A', value: '1' }], ...requests(2) }),
+    change({ trigger: 'http', schedule: null, env: [{ name: 'A', value: '2' }] }),
     change({ trigger: 'cron', schedule: '0 3 * * *' }),
     (kube) => kube.delete(place),
   ],

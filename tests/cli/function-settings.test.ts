@@ -1,0 +1,99 @@
+import t from 'tap';
+import { functionLimits } from '../../runtime/contracts/resources/function.ts';
+import { createdAt, id, sequence, world } from './world.ts';
+
+const functions = '/api/v1/projects/shop/functions';
+const path = `${functions}/hello`;
+const hello = {
+  ...{ id, name: 'hello', project: 'shop', environment: 'prod', runtime: 'node', trigger: 'http', status: 'running' },
+  ...{ replicas: 1, readyReplicas: 1, idleTimeoutSeconds: 300, ...functionLimits({}), env: {}, volumes: [], createdAt },
+};
+const hint =
+  'the next cold start or run has it; in pods that run, at once: svc function restart hello --project shop\n';
+const restarted = () => ({
+  [`POST ${path}/restart`]: { body: { ...hello, pendingRestart: true } },
+  [`GET ${path}`]: sequence(
+    { body: { ...hello, pendingRestart: true } },
+    { body: { ...hello, pendingRestart: false } },
+  ),
+});
+
+t.test('create and update send the settings of the pods that are given, and nothing else', async (t) => {
+  const { run, seen } = await world(t, {
+    [`POST ${functions}`]: { status: 201, body: hello },
+    [`PATCH ${path}`]: { body: hello },
+  });
+  const pods = ['--memory', '512Mi', '--cpu', '500m', '--volume', 'a:/a', '--volume', 'b:/b'];
+  const body = {
+    ...{ memory: '512Mi', cpu: '500m' },
+    volumes: [
+      { name: 'a', path: '/a' },
+      { name: 'b', path: '/b' },
+    ],
+  };
+  const create = ['function', 'create', 'hello', '--image', 'r/hello:1', '--no-wait'];
+  t.equal((await run([...create, ...pods, '--env', 'A=1', '--env', 'B=${A}=x'])).code, 0);
+  t.same(seen[0]?.body, { name: 'hello', image: 'r/hello:1', ...body, env: { A: '1', B: '${A}=x' } });
+  const updates: [string[], object][] = [
+    [pods, body],
+    [['--no-volumes'], { volumes: [] }],
+    [['--default-memory', '--default-cpu'], { memory: null, cpu: null }],
+  ];
+  for (const [flags, sent] of updates) {
+    t.equal((await run(['function', 'update', 'hello', ...flags])).code, 0);
+    t.same(seen.at(-1)?.body, sent);
+  }
+  t.equal((await run(['function', 'update', 'hello', '--cpu', '1', '--default-cpu'])).code, 2);
+  t.equal((await run([...create, '--env', 'A'])).code, 2);
+});
+
+t.test('show tells all of it, and what waits for a restart', async (t) => {
+  const settings = { memory: '512Mi', cpu: '500m', env: { A: '1', B: '2' }, volumes: [{ name: 'd', path: '/d' }] };
+  const { run } = await world(t, { [`GET ${path}`]: { body: { ...hello, ...settings, pendingRestart: true } } });
+  const { stdout } = await run(['function', 'show', 'hello']);
+  t.match(
+    stdout,
+    /Memory: +512Mi\nCPU: +500m\nVariables: +A, B\nVolumes: +d:\/d\nChanges: +.*svc function restart hello/,
+  );
+});
+
+t.test('env and secret change a function, and say what has to be done for it to be seen', async (t) => {
+  const view = { variables: { A: '1' }, pendingRestart: true };
+  const secret = { name: 'TOKEN', updatedAt: createdAt, hasPrevious: false };
+  const { run, seen } = await world(t, {
+    [`PATCH ${path}/env`]: { body: view },
+    [`GET ${path}/env`]: { body: view },
+    [`PUT ${path}/secrets/TOKEN`]: { body: secret },
+    [`GET ${path}/secrets`]: { body: { items: [secret] } },
+    [`GET ${path}/secrets/TOKEN`]: { body: { ...secret, value: 'hunter2' } },
+    [`POST ${path}/secrets/TOKEN/restore`]: { body: secret },
+    [`DELETE ${path}/secrets/TOKEN`]: { status: 204 },
+    ...restarted(),
+  });
+  t.match(await run(['function', 'env', 'set', 'hello', 'A=1']), { code: 0, stdout: /A +1/, stderr: hint });
+  t.same(seen.at(-1)?.body, { A: '1' });
+  t.match(await run(['function', 'env', 'list', 'hello']), {
+    ...{ code: 0, stderr: /the function runs with other values; at once: svc function restart hello/ },
+  });
+  t.match(await run(['function', 'env', 'delete', 'hello', 'A']), { code: 0 });
+  t.same(seen.at(-1)?.body, { A: null });
+  t.match(await run(['function', 'secret', 'set', 'hello', 'TOKEN', '--value-stdin'], { stdin: 'hunter2' }), {
+    ...{ code: 0, stdout: /TOKEN/, stderr: hint },
+  });
+  t.match(await run(['function', 'secret', 'list', 'hello']), { code: 0, stdout: /TOKEN/ });
+  t.match(await run(['function', 'secret', 'reveal', 'hello', 'TOKEN']), { code: 0, stdout: /hunter2/ });
+  t.match(await run(['function', 'secret', 'restore', 'hello', 'TOKEN']), { code: 0 });
+  t.match(await run(['function', 'secret', 'delete', 'hello', 'TOKEN', '--yes']), { code: 0 });
+  const ran = await run(['function', 'env', 'set', 'hello', 'A=1', '--restart']);
+  t.equal(ran.code, 0, ran.stderr);
+  t.match(ran.stderr, 'hello: pods start anew (1 of 1 ready)\n');
+  t.notMatch(ran.stderr, /the next cold start/);
+});
+
+t.test('restart waits until every pod has started anew, unless told not to', async (t) => {
+  const { run, seen } = await world(t, restarted());
+  const ran = await run(['function', 'restart', 'hello']);
+  t.match(ran, { code: 0, stdout: /Status: +running\nPods: +1 of 1 ready/ });
+  t.equal((await run(['function', 'restart', 'hello', '--no-wait'])).code, 0);
+  t.equal(seen.at(-1)?.method, 'POST');
+});

@@ -1,0 +1,257 @@
+import t from 'tap';
+import type { FunctionDeployment } from '../../../infra/manifests/function.ts';
+import type { KubeObject, Stored } from '../../../runtime/contracts/kubernetes.ts';
+import type { Pod } from '../../../runtime/contracts/pod.ts';
+import type { FunctionResource, FunctionSpec } from '../../../runtime/contracts/resources/function.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { newId } from '../../../runtime/domain/ids.ts';
+import { podLabels } from '../../../runtime/domain/labels.ts';
+import { bindingData, bindingSecretName } from '../../../runtime/host/function-bindings.ts';
+import { ownedSecret, type Secret } from '../../../runtime/host/owned-secret.ts';
+import { workloadIdOf } from '../../../runtime/host/workload-objects.ts';
+import { createSecretStore } from '../../../runtime/host/workload-secrets.ts';
+import { functionController } from '../../../workers/controllers/function.ts';
+import { startSettings } from '../../../workers/controllers/function-settings.ts';
+import { endRuns, environmentNamespaceObject } from '../../support/cluster.ts';
+import { fakeClock } from '../../support/clock.ts';
+import { fakeKube } from '../../support/fake-kube.ts';
+import { silentLog } from '../../support/log.ts';
+import { settings } from '../../support/objects.ts';
+
+const namespace = 'shop-prod';
+const ref = { apiVersion: 'platform.svc/v1', kind: 'Function', namespace, name: 'hello' };
+
+async function world(spec: Partial<FunctionSpec> = {}) {
+  const clock = fakeClock();
+  const kube = fakeKube({ now: () => clock.now() });
+  kube.seed(environmentNamespaceObject('shop', 'prod'));
+  const controller = functionController({
+    kube,
+    platformConfig: () => settings,
+    records: {
+      project: () => Promise.resolve(),
+      projectBindings: () => Promise.resolve(),
+      markDeleted: () => Promise.resolve(),
+    },
+    events: { record: () => Promise.resolve() },
+    probeGate: () => Promise.reject(new Error('no function has a gate here')),
+    clock,
+  });
+  await kube.create<KubeObject>({
+    ...{ apiVersion: ref.apiVersion, kind: ref.kind, metadata: { name: 'hello', namespace } },
+    ...{ spec: { runtime: 'node', code: 'x', trigger: 'http', port: 8080, idleTimeoutSeconds: 300, ...spec } },
+  });
+  const hello = async () => {
+    const found = await kube.get<FunctionResource>(kinds.Function, 'hello', namespace);
+    if (!found) throw new Error('no function');
+    return found;
+  };
+  const reconcile = async () =>
+    controller.reconcile({
+      ...{ namespace, name: 'hello', object: await hello(), log: silentLog },
+      signal: new AbortController().signal,
+    });
+  const change = async (next: object) => {
+    await kube.mergePatch(ref, { spec: next });
+    return reconcile();
+  };
+  const setSecret = async (name: string, value: string) => {
+    await createSecretStore({ kube, clock }).set(await hello(), name, value);
+    return change({ secretsRevision: newId() });
+  };
+  const environments = () => {
+    const found = kube.all<Secret>(kinds.Secret).filter(({ metadata }) => metadata.name.includes('-env-'));
+    return Object.fromEntries(
+      found.map(({ metadata, data = {}, immutable }) => {
+        if (!immutable) throw new Error(`${metadata.name} can be changed`);
+        const entries = Object.entries(data).map(([name, value]) => [name, Buffer.from(value, 'base64').toString()]);
+        return [metadata.name, Object.fromEntries(entries) as Record<string, string>];
+      }),
+    );
+  };
+  const deployment = () => kube.all<FunctionDeployment>(kinds.Deployment)[0] as Stored<FunctionDeployment>;
+  const template = () => startSettings(deployment().spec.template).envSecret ?? '';
+  /** What the Deployment controller would report; `all` pods are of the newest template. */
+  const scale = async (replicas: number, all = true) => {
+    await kube.replace({ ...deployment(), spec: { ...deployment().spec, replicas } });
+    const { generation = 1 } = deployment().metadata;
+    const updatedReplicas = all ? replicas : 0;
+    await kube.replaceStatus({
+      ...deployment(),
+      status: { observedGeneration: generation, replicas, updatedReplicas, readyReplicas: replicas },
+    });
+    return reconcile();
+  };
+  return {
+    ...{ kube, clock, hello, reconcile, change, setSecret, environments, deployment, template, scale },
+  };
+}
+
+const env = (variables: Record<string, string>) => ({
+  env: Object.entries(variables).map(([name, value]) => ({ name, value })),
+});
+
+t.test('variables and secrets make one immutable Secret, named by what is in it', async (t) => {
+  const { change, setSecret, environments, template, hello, kube, reconcile, scale } = await world();
+  await reconcile();
+  t.same(environments(), {});
+  t.equal(template(), '', 'without any there is none');
+  await setSecret('PASSWORD', 'hunter2');
+  await change(env({ URL: 'db://${USER}:${PASSWORD}@h', USER: 'u' }));
+  t.match(template(), /^function-hello-env-[0-9a-f]{16}$/);
+  const resolved = { PASSWORD: 'hunter2', URL: 'db://u:hunter2@h', USER: 'u' };
+  await scale(0);
+  t.same(environments(), { [template()]: resolved }, 'what came before it is removed');
+  const [secret] = kube.all<Secret>(kinds.Secret).filter(({ metadata }) => metadata.name === template());
+  t.match(secret?.metadata, { ownerReferences: [{ kind: 'Function', name: 'hello' }], labels: { app: 'hello' } });
+  t.notMatch(JSON.stringify([await hello(), kube.all(kinds.Deployment)]), 'hunter2');
+  const writes = () => kube.calls.filter(({ verb }) => verb !== 'get' && verb !== 'list').length;
+  const before = writes();
+  await reconcile();
+  t.equal(writes(), before, 'a pass over an unchanged world writes nothing');
+  await t.rejects(change(env({ URL: '${HOST}', HOST: '${URL}' })), { code: 'invalid_value' });
+  t.match((await hello()).status, { phase: 'failed', message: /"URL" refers to itself \(URL → HOST → URL\)/ });
+  t.same(environments(), { [template()]: resolved }, 'what the function has stays');
+});
+
+t.test('pods that run keep their environment and limits until a restart, and those go after it', async (t) => {
+  const { change, environments, template, hello, scale, deployment, kube, reconcile } = await world(env({ A: '1' }));
+  await reconcile();
+  await scale(1);
+  const first = template();
+  t.match((await hello()).status?.running, { envSecret: first, memory: '256Mi' });
+  const pod: Pod = {
+    ...{ apiVersion: 'v1', kind: 'Pod' },
+    metadata: {
+      ...{ name: 'hello-1', namespace },
+      labels: podLabels({ kind: 'Function', name: 'hello', id: workloadIdOf(await hello()) }, 'serve'),
+    },
+    spec: deployment().spec.template.spec as Pod['spec'],
+    status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },
+  };
+  kube.seed(pod);
+  const { generation } = deployment().metadata;
+  await change({ ...env({ A: '2' }), memory: '512Mi' });
+  t.equal(template(), first);
+  t.equal(deployment().metadata.generation, generation, 'no pod is replaced');
+  t.same(
+    Object.values(environments())
+      .map(({ A }) => A)
+      .sort((x = '', y = '') => (x < y ? -1 : 1)),
+    ['1', '2'],
+  );
+  t.match((await hello()).status?.running, { envSecret: first, memory: '256Mi' });
+
+  await change({ restartedAt: '2026-11-22T10:00:00Z' });
+  const second = template();
+  t.not(second, first);
+  await scale(1, false);
+  t.match((await hello()).status?.running, { envSecret: first, memory: '256Mi' }, 'while an old pod is left');
+  await scale(1);
+  t.match((await hello()).status?.running, { envSecret: second, memory: '512Mi', restartedAt: '2026-11-22T10:00:00Z' });
+  t.equal(Object.keys(environments()).length, 2, 'a pod has it');
+  await kube.delete({ apiVersion: 'v1', kind: 'Pod', namespace, name: 'hello-1' });
+  await reconcile();
+  t.same(environments(), { [second]: { A: '2' } });
+
+  await change(env({ A: '3' }));
+  t.equal(template(), second);
+  await scale(0);
+  await scale(0);
+  t.same(environments(), { [template()]: { A: '3' } }, 'at zero the next start has it');
+  t.equal((await hello()).status?.running, undefined);
+  await change({ env: null });
+  await scale(0);
+  t.same([environments(), template()], [{}, '']);
+});
+
+t.test('what a binding brings is there once it is ready, and until then the function has what it had', async (t) => {
+  const { change, environments, template, hello, kube, reconcile, scale } = await world({
+    ...env({ URL: 'db://${DB_HOST}', DB_PORT: '1' }),
+    bindings: [{ service: 'orders', version: 1 }],
+  });
+  const report = async (version: number, phase: 'failed' | 'ready', password = '') => {
+    const found = await hello();
+    const name = bindingSecretName('hello', 'orders');
+    const login = { host: 'db', port: 5432, tls: false, username: 'u', database: 'd', password };
+    const data = bindingData({ type: 'postgres', ...login }, version);
+    const live = await kube.get<Secret>(kinds.Secret, name, namespace);
+    await (live ? kube.replace({ ...live, data }) : kube.create(ownedSecret(found, name, data)));
+    const bindings = [{ service: 'orders', version, phase }];
+    await kube.replaceStatus({ ...found, status: { ...found.status, bindings } });
+  };
+  await t.rejects(reconcile(), { name: 'NotYetError' }, 'nothing starts without it');
+  t.same([kube.all(kinds.Deployment), (await hello()).status?.phase], [[], undefined]);
+  await report(1, 'ready', 'first');
+  await reconcile();
+  const bound = { DB_HOST: 'db', DB_USERNAME: 'u', DB_NAME: 'd', DB_PORT: '1', URL: 'db://db' };
+  t.same(environments(), { [template()]: { ...bound, DB_PASSWORD: 'first' } }, 'its own variable wins');
+
+  const first = template();
+  await report(2, 'failed', 'second');
+  await change({ bindings: [{ service: 'orders', version: 2 }], code: 'second' });
+  t.equal(template(), first, 'new code comes all the same');
+  t.match((await hello()).status?.observedGeneration, (await hello()).metadata.generation);
+  await report(2, 'ready', 'second');
+  await reconcile();
+  await scale(0);
+  t.same(environments(), { [template()]: { ...bound, DB_PASSWORD: 'second' } });
+});
+
+t.test('runs of a schedule and test runs have it, and none loses what it was made with', async (t) => {
+  const schedule = { trigger: 'cron', schedule: '0 2 * * *' } as const;
+  const { change, environments, reconcile, kube, clock } = await world({ ...env({ A: '1' }), ...schedule });
+  const request = (id: number) => ({ id: String(id).padStart(10, '0'), at: '2026-01-01T00:00:00Z' });
+  interface Templated extends KubeObject {
+    spec: { template: FunctionDeployment['spec']['template'] };
+  }
+  const runs = () =>
+    kube.all<Templated>(kinds.BatchJob).map(({ spec: { template } }) => startSettings(template).envSecret);
+  const scheduled = () => {
+    const [found] = kube.all<KubeObject & { spec: { jobTemplate: Templated } }>(kinds.CronJob);
+    return found && startSettings(found.spec.jobTemplate.spec.template).envSecret;
+  };
+  await change({ runRequests: [request(1)] });
+  const [first] = runs();
+  t.equal(scheduled(), first);
+  t.same(environments(), { [first ?? '']: { A: '1' } });
+
+  await change(env({ A: '2' }));
+  const second = scheduled();
+  t.not(second, first, 'the next run has it');
+  t.same(runs(), [first], 'one that goes on has what it had');
+  await clock.advance(61_000);
+  await reconcile();
+  t.equal(Object.keys(environments()).length, 2);
+  await endRuns(kube);
+  t.match(await change(env({ A: '3' })), { requeueAfterMs: 60_000 }, 'the cluster may not know yet');
+  t.equal(Object.keys(environments()).length, 3);
+  await clock.advance(60_000);
+  await reconcile();
+  t.same(environments(), { [scheduled() ?? '']: { A: '3' } });
+});
+
+t.test('a volume that only one pod may have is handed over, and has one pod at most', async (t) => {
+  const { kube, change, deployment, reconcile, hello } = await world();
+  const volume: KubeObject & { spec: object } = {
+    ...{ apiVersion: ref.apiVersion, kind: 'Volume', metadata: { name: 'data', namespace } },
+    ...{ spec: { size: '1Gi', accessMode: 'ReadWriteOnce' } },
+  };
+  kube.seed(volume);
+  await reconcile();
+  t.match(deployment().spec, { strategy: { type: 'RollingUpdate' } });
+  const volumes = [{ name: 'data', path: '/data' }];
+  await t.rejects(change({ volumes }), { code: 'invalid_value', details: { field: 'maxReplicas', volume: 'data' } });
+  t.match((await hello()).status, { phase: 'failed', message: /a function that mounts it has at most 1 replica/ });
+  await change({ volumes, maxReplicas: 1 });
+  t.match(deployment().spec, {
+    strategy: { type: 'Recreate' },
+    template: {
+      spec: {
+        securityContext: { fsGroup: 10_001 },
+        containers: [{ volumeMounts: [{}, {}, { name: 'volume-data', mountPath: '/data' }] }],
+        volumes: [{}, {}, { persistentVolumeClaim: { claimName: 'data' } }],
+      },
+    },
+  });
+});
