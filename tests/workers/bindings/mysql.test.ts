@@ -1,14 +1,15 @@
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import t from 'tap';
-import { hasMariadb } from '../../../infra/local/programs.ts';
 import type { BoundCredentials } from '../../../runtime/host/function-bindings.ts';
 import { storeServer } from '../../support/store-server.ts';
+import { missingProgram } from '../../support/test-programs.ts';
 import { bindingWorld, runningAt } from './binding-world.ts';
 
 type Way = Pick<BoundCredentials, 'username' | 'password' | 'database'>;
 
-if (!hasMariadb(process.env['PATH'] ?? '')) {
-  t.pass('MariaDB is not installed', { skip: 'apt-get install mariadb-server' });
+const missing = missingProgram('mariadb-server');
+if (missing !== false) {
+  t.pass('bindings to MariaDB', { skip: missing });
 } else {
   const server = await storeServer(t, 'mysql');
   const entry = { username: 'svc', password: server.password, database: 'svc' };
