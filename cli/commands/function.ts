@@ -1,5 +1,5 @@
 import { functionView, type FunctionView } from '../../runtime/contracts/api/functions.ts';
-import { functionMemory, functionReplicasMax, functionTriggers } from '../../runtime/contracts/resources/function.ts';
+import { functionMemory, functionReplicasMax, sourcelessTriggers } from '../../runtime/contracts/resources/function.ts';
 import { runOverlaps } from '../../runtime/contracts/resources/run.ts';
 import { command, type Group } from '../command.ts';
 import { scopeFlags, yesFlag } from '../common-flags.ts';
@@ -100,7 +100,7 @@ function checkTrigger(flags: Readonly<Record<string, unknown>>): void {
 }
 
 const settingFlags = {
-  trigger: choice(functionTriggers, 'what calls it (default http)'),
+  trigger: choice(sourcelessTriggers, 'what calls it (default http)'),
   schedule: text('<cron>', 'with --trigger cron: expression of five fields, such as "*/5 * * * *"'),
   timeZone: text('<zone>', 'with --trigger cron: time zone of the schedule (default Etc/UTC)'),
   overlap: choice(runOverlaps, 'with --trigger cron: runs while the one before goes on (default Forbid)'),

@@ -23,7 +23,7 @@ const fieldsOf = {
 
 /** What only the other trigger has. */
 export function otherFields(trigger: FunctionSpec['trigger']) {
-  return fieldsOf[trigger === 'http' ? 'cron' : 'http'];
+  return fieldsOf[trigger === 'cron' ? 'http' : 'cron'];
 }
 
 /** @throws Problem `invalid_value` for a function that has no public route */
@@ -36,12 +36,13 @@ export function checkRoute({
 }
 
 /** A function as it is asked for, with its variables and its security settings as the spec has them. */
-export type NewFunction = Omit<FunctionCreate, 'name' | 'env' | 'security'> & Pick<FunctionSpec, 'env' | 'security'>;
+export type NewFunction = Omit<FunctionCreate, 'name' | 'env' | 'security' | 'trigger'> &
+  Pick<FunctionSpec, 'env' | 'security' | 'trigger' | 'events'>;
 
 /** The spec of a new function with its defaults. @throws Problem `invalid_value` for what its trigger has no use for */
 export function specOf(given: NewFunction): FunctionSpec {
   const { trigger, schedule, timeZone = defaultTimeZone, overlap = 'Forbid' } = given;
-  const other = trigger === 'http' ? 'cron' : 'http';
+  const other = trigger === 'cron' ? 'http' : 'cron';
   const stray = otherFields(trigger).find((field) => given[field] !== undefined);
   if (stray) throw refusal(stray, `"${stray}" goes with the trigger ${other}; this function has ${trigger}.`);
   if (given.hostname !== undefined) checkHost(given.hostname);
@@ -50,7 +51,7 @@ export function specOf(given: NewFunction): FunctionSpec {
     throw refusal('minReplicas', `"minReplicas" is ${minReplicas}, more than "maxReplicas", ${maxReplicas}.`);
   }
   checkSource(given);
-  if (trigger === 'http') return functionSpec.parse(given);
+  if (trigger !== 'cron') return functionSpec.parse(given);
   if (schedule === undefined) {
     throw refusal('schedule', 'The trigger cron needs a schedule, such as "*/5 * * * *" for every five minutes.');
   }

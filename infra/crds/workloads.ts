@@ -60,7 +60,7 @@ export const appDefinition = customResource({
 /** `kubectl get sfn` */
 export const functionDefinition = customResource({
   kind: kinds.Function,
-  description: 'Code, or an image, that runs on requests or on a schedule and costs nothing between them.',
+  description: 'Code, or an image, that runs on requests, on a schedule or for events, and costs nothing between them.',
   shortNames: ['sfn'],
   spec: functionSpec,
   status: functionStatus,
@@ -79,6 +79,14 @@ export const functionDefinition = customResource({
         message: 'the trigger cron needs a schedule, and no other has one',
       },
       {
+        rule: "self.trigger in ['http', 'cron'] || has(self.events)",
+        message: 'a trigger that is a data source needs events',
+      },
+      {
+        rule: "!has(self.events) || self.trigger == 'http' || self.trigger == self.events.type",
+        message: 'events are those of the trigger, or beside the trigger http',
+      },
+      {
         rule: 'has(self.image) != has(self.code) && has(self.code) == has(self.runtime)',
         message: 'a function is an image, or code and its runtime',
       },
@@ -91,6 +99,7 @@ export const functionDefinition = customResource({
   columns: [
     { name: 'Status', type: 'string', jsonPath: '.status.phase' },
     { name: 'Runtime', type: 'string', jsonPath: '.spec.runtime' },
+    { name: 'Trigger', type: 'string', jsonPath: '.spec.trigger' },
     { name: 'Ready', type: 'integer', jsonPath: '.status.readyReplicas' },
     { name: 'Schedule', type: 'string', jsonPath: '.spec.schedule' },
     { name: 'Gate', type: 'string', jsonPath: '.status.gate' },

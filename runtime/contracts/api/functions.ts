@@ -7,6 +7,7 @@ import {
   functionRuntimes,
   functionRunTriggers,
   functionTriggers,
+  sourcelessTriggers,
 } from '../resources/function.ts';
 import { runOverlaps } from '../resources/run.ts';
 import { gatePhases } from '../resources/public-route.ts';
@@ -30,7 +31,7 @@ export const functionCreate = z.strictObject({
   image: z.string().max(512).optional(),
   /** With `code`: packages of the runtime's registry, each as `name@version`. */
   dependencies: z.array(z.string().max(300)).max(dependenciesMax).optional(),
-  trigger: z.enum(functionTriggers).default('http'),
+  trigger: z.enum(sourcelessTriggers).default('http'),
   /** With the trigger `http`; default 8080. */
   port: z.int().min(1).max(65_535).optional(),
   /** With the trigger `http`. */
@@ -68,7 +69,7 @@ export type FunctionCreate = z.output<typeof functionCreate>;
 export const functionUpdate = functionCreate
   .omit({ name: true })
   .extend({
-    trigger: z.enum(functionTriggers),
+    trigger: z.enum(sourcelessTriggers),
     /** Null: the default one. */
     hostname: z.string().nullable(),
     /** Null: the default one. */

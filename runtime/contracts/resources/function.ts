@@ -10,11 +10,14 @@ export const functionRuntimes = ['node', 'python'] as const;
 
 export type FunctionRuntime = (typeof functionRuntimes)[number];
 
-/** What calls a function. */
-export const functionTriggers = ['http', 'cron'] as const;
-
 /** Data sources whose rows, items or objects call a function, by the type of the service that holds them. */
 export const eventTypes = ['postgres', 'mysql', 'redis', 'minio'] as const;
+
+/** What calls a function without a data source. */
+export const sourcelessTriggers = ['http', 'cron'] as const;
+
+/** What calls a function (spec.md §2.5). One with the trigger `http` may have a data source beside it. */
+export const functionTriggers = [...sourcelessTriggers, ...eventTypes] as const;
 
 export type EventType = (typeof eventTypes)[number];
 
@@ -103,7 +106,7 @@ export const functionSpec = z.object({
   minReplicas: replicas.min(0).optional(),
   /** Pods that there are at most; not below `minReplicas`. */
   maxReplicas: replicas.min(1).optional(),
-  /** A data source that calls the function, beside its public trigger or instead of one. */
+  /** A data source that calls the function: the one that is its trigger, or beside the trigger `http`. */
   events: functionEvents.optional(),
   /** A cron expression of five fields; with the trigger `cron`, and only with it. */
   schedule: z.string().optional(),

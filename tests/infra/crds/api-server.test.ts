@@ -141,7 +141,7 @@ t.test('the API server takes the CRDs and checks by them', { skip: noCluster }, 
     });
   });
 
-  await t.test('a function has a schedule with the trigger cron, and with no other', async (t) => {
+  await t.test('a function has a schedule with the trigger cron, and events with http or as its trigger', async (t) => {
     const made = (name: string, spec: object) =>
       create<KubeObject>({ apiVersion, kind: 'Function', metadata: { name, namespace }, spec });
     const base = { runtime: 'node', code: 'x' };
@@ -149,6 +149,9 @@ t.test('the API server takes the CRDs and checks by them', { skip: noCluster }, 
     const cron = { ...base, trigger: 'cron', schedule: '0 0 1 1 *' };
     t.match((await made('nightly', cron)).spec, cron);
     t.notHas((await made('hello', base)).spec, 'schedule');
+    const events = { type: 'postgres', source: 'db', query: 'SELECT * FROM orders' };
+    t.match((await made('orders', { ...base, trigger: 'postgres', events })).spec, { trigger: 'postgres', events });
+    t.match((await made('both', { ...base, events })).spec, { trigger: 'http', events });
     for (const spec of [
       { ...base, trigger: 'cron' },
       { ...base, schedule: '0 0 1 1 *' },
@@ -158,6 +161,10 @@ t.test('the API server takes the CRDs and checks by them', { skip: noCluster }, 
       { code: 'x' },
       {},
       { ...cron, trigger: 'postgres' },
+      { ...cron, events },
+      { ...base, trigger: 'postgres' },
+      { ...base, trigger: 'redis', events },
+      { ...base, events: { ...events, type: 'kafka' } },
       { ...cron, overlap: 'Never' },
       { ...cron, runRequests: [{ ...wish, id: '29384750' }] },
       { ...cron, runRequests: [wish, wish] },
