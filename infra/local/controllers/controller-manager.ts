@@ -16,10 +16,15 @@ import { replicaSetController } from './replica-set.ts';
 import { serviceAddressController } from './service-address.ts';
 import { statefulSetController } from './stateful-set.ts';
 
-/** Kinds that are looked through for owners; Events, Leases and definitions of kinds have none. */
-const collectedKinds: readonly ResourceKind[] = Object.values(kinds).filter(
-  (kind) =>
-    ![kinds.Event, kinds.Lease, kinds.CustomResourceDefinition, kinds.PodMonitor].some((other) => other === kind),
+/** Of Events, Leases and definitions of kinds none has an owner; reviews are answered and never kept. */
+const neverOwned: readonly ResourceKind[] = [
+  ...[kinds.Event, kinds.Lease, kinds.CustomResourceDefinition, kinds.PodMonitor],
+  kinds.TokenReview,
+];
+
+/** Kinds that are looked through for owners: each is listed. */
+export const collectedKinds: readonly ResourceKind[] = Object.values(kinds).filter(
+  (kind) => !neverOwned.includes(kind),
 );
 
 /** The work of Kubernetes' kube-controller-manager, as far as the platform needs it; alone, so without a Lease. */

@@ -1,4 +1,5 @@
 import t from 'tap';
+import { collectedKinds } from '../../../../infra/local/controllers/controller-manager.ts';
 import { installManifests } from '../../../../infra/install/install.ts';
 import { environmentDefaults, environmentQuota } from '../../../../infra/manifests/environment.ts';
 import type { PlatformSettings } from '../../../../infra/manifests/platform/settings.ts';
@@ -60,4 +61,6 @@ t.test('the platform installs, and what it wrote is kept as it was written', asy
     t.equal(await applyObject(kube, object), 'created');
     t.equal(await applyObject(kube, object), 'unchanged', object.kind);
   }
+  // Else the controllers of the embedded cluster wait for ever.
+  for (const kind of collectedKinds) await t.resolves(kube.list(kind), `${kind.kind} can be listed`);
 });
