@@ -397,7 +397,7 @@ t.test('functions', async (t) => {
     replicas: 0,
     readyReplicas: 0,
     idleTimeoutSeconds: 10,
-    ...{ concurrency: 4, requestTimeoutSeconds: 60, minReplicas: 1, maxReplicas: 3 },
+    ...{ concurrency: 4, requestTimeoutSeconds: 60, minReplicas: 1, maxReplicas: 3, env: {}, volumes: [] },
     createdAt,
   };
   const functions = '/api/v1/projects/shop/functions';

@@ -4,6 +4,8 @@ import { Registry } from 'prom-client';
 import type { Route } from '../../runtime/host/route.ts';
 
 const folder = join(import.meta.dirname, '../../functions');
+/** What listens at a port of its own, for pods, and is no part of the management API. */
+const apart = ['event-delivery'];
 
 /**
  * Every route that any folder of functions/ declares; `root` are those outside the prefix. Their handlers have nothing to
@@ -13,6 +15,7 @@ export async function declaredRoutes(): Promise<{ routes: Route[]; root: Route[]
   const found: { routes: Route[]; root: Route[] } = { routes: [], root: [] };
   const names = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
   for (const { name } of names) {
+    if (apart.includes(name)) continue;
     const module = (await import(join(folder, name, 'handler.ts'))) as Record<string, unknown>;
     const [create, ...others] = Object.entries(module).filter(([key]) => /^create\w+Routes$/.test(key));
     if (!create || others.length > 0) throw new Error(`functions/${name} does not have one function for its routes`);
