@@ -89,6 +89,8 @@ export interface Controller {
   stop(): Promise<void>;
   /** Brings every object's key: something changed that all of them depend on. */
   enqueueAll(): void;
+  /** Brings one object's key, if there is such an object: something changed that no watch tells of. */
+  enqueue(key: Key): void;
 }
 
 export interface ControllerOptions {
@@ -221,6 +223,7 @@ export function createController(options: ControllerOptions): Controller {
       await obstacles.stop();
     },
     enqueueAll,
+    enqueue: (key) => enqueueKnown([key]),
   };
 }
 

@@ -108,13 +108,3 @@ export async function countEvents(database: Database, workloadId: Id): Promise<E
   );
   return rows[0] ?? { waiting: 0, delivering: 0, marking: 0, dead: 0 };
 }
-
-/** Events of each function that a pod is to deliver now or within a moment, by the function's id. */
-export async function countBacklogs(database: Database, soonSeconds: number): Promise<ReadonlyMap<Id, number>> {
-  const { rows } = await database.query<{ workloadId: Id; backlog: number }>(
-    `SELECT workload_id AS "workloadId", count(*)::integer AS backlog FROM function_events
-     WHERE state = 'pending' AND (leased OR due_at <= now() + $1 * interval '1 second') GROUP BY workload_id`,
-    [soonSeconds],
-  );
-  return new Map(rows.map(({ workloadId, backlog }) => [workloadId, backlog]));
-}

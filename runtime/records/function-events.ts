@@ -71,6 +71,7 @@ export async function projectEventSource(
     if (settings === undefined) {
       await client.query(`DELETE FROM event_sources WHERE workload_id = $1`, [workloadId]);
       await client.query(`DELETE FROM function_events WHERE workload_id = $1`, [workloadId]);
+      await client.query(`DELETE FROM event_objects WHERE workload_id = $1`, [workloadId]);
       await finishWork(client, 'events', [workloadId]);
       return;
     }

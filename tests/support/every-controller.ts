@@ -43,6 +43,7 @@ export function everyController(options: { start?: Date } = {}): {
     deployFirst: nothing,
     projectGit: nothing,
     projectBindings: nothing,
+    projectEvents: nothing,
     forgetDatabases: nothing,
     deployEdited: async () => false,
     keptEnvironments: async () => [],

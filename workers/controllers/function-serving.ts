@@ -5,7 +5,8 @@ import { functionLimits, type FunctionResource } from '../../runtime/contracts/r
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import { idLabel, kindLabel, managedLabels, roleLabel } from '../../runtime/domain/labels.ts';
-import { deleteChild, ensureChild } from '../../runtime/kube/children.ts';
+import { deleteChild, ensureChild, NotYetError } from '../../runtime/kube/children.ts';
+import { releaseOtherHosts } from '../../runtime/kube/claims.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
 import { exclusiveVolume, oneReplicaOnly } from '../../runtime/kube/volume-users.ts';
 import { noneSeen, refIn } from './function-child.ts';
@@ -17,7 +18,7 @@ import { servingStatus } from './function-status.ts';
 import type { GateStep } from './gate-step.ts';
 import type { WorkloadIdentity } from './workload.ts';
 
-/** What a function has that is called by requests: a Deployment, whose count others decide, and a route. */
+/** What a function has that is called by requests or for events: a Deployment, whose count others decide, and a route for requests. */
 export function createServing(options: RoutingOptions) {
   const { kube, clock } = options;
   const routing = createRouting(options);
@@ -40,14 +41,17 @@ export function createServing(options: RoutingOptions) {
       resource: Stored<FunctionResource>,
       identity: WorkloadIdentity,
       route: {
-        host: string;
+        /** Undefined for a function that is called for events only: nothing leads to it. */
+        host: string | undefined;
         config: PlatformConfigSpec;
         envSecret: string | undefined;
         gate: GateStep;
+        /** What is wrong with its data source. */
+        problem: string | undefined;
         signal: AbortSignal;
       },
     ): Promise<number | undefined> {
-      const { host, config, envSecret } = route;
+      const { host, config, envSecret, problem } = route;
       const { spec } = resource;
       const runWith = { ...runWithOf(config, resource), envSecret };
       const volume = await exclusiveVolume(kube, identity.namespace, spec.volumes);
@@ -55,13 +59,19 @@ export function createServing(options: RoutingOptions) {
       const wanted = functionDeployment(identity, spec, { ...runWith, exclusive: volume !== undefined });
       const written = await ensureChild(kube, resource, wanted, { keep: keptDeployment, cached: true });
       const { deployment, pods } = await observe(identity, written === 'unchanged');
+      if (host === undefined && resource.status?.host !== undefined && !(await routing.remove(resource, identity))) {
+        throw new NotYetError("the function's former route is still being deleted");
+      }
       // Before the route: the interceptors know the host by the status, and so before the first request comes.
       const reported = await writeStatus<FunctionResource>(
         kube,
         resource,
-        servingStatus({ resource, host, config, deployment, pods, now: clock.now() }),
+        servingStatus({ resource, host, config, deployment, pods, problem, now: clock.now() }),
       );
-      const lookInMs = await routing.ensure(reported, identity, route);
+      const lookInMs =
+        host === undefined
+          ? await releaseOtherHosts(kube, identity.id, [], clock.now())
+          : await routing.ensure(reported, identity, { ...route, host });
       if (!deployment || !hasMoved(deployment)) return lookInMs;
       await collectCode(kube, resource, identity, runWith);
       await collectEnvironments(kube, reported, envSecret, [deployment]);

@@ -26,37 +26,40 @@ const messageMax = 500;
 
 export interface ServingObservation {
   resource: Stored<FunctionResource>;
-  host: string;
+  /** Of its route; undefined for a function that is called for events only. */
+  host: string | undefined;
   config: PlatformConfigSpec;
   deployment: Stored<FunctionDeployment> | undefined;
   /** All pods of the function, going ones too. */
   pods: readonly Stored<Pod>[];
+  /** What is wrong with its data source; undefined without one. */
+  problem: string | undefined;
   now: Date;
 }
 
 /**
- * The status of a function with a host after a pass that reached its end. A function whose pods crash is `failed` and stays so at zero replicas,
- * until a pod comes up or the function is changed: zero replicas repair nothing. Pure.
+ * The status of a function with a Deployment after a pass that reached its end. A function whose pods crash is `failed` and
+ * stays so at zero replicas, until a pod comes up or the function is changed: zero replicas repair nothing. Pure.
  */
 export function servingStatus(observation: ServingObservation): FunctionStatus {
-  const { resource, host, config, deployment, pods, now } = observation;
+  const { resource, host, config, deployment, pods, problem, now } = observation;
   const { generation } = resource.metadata;
   const previous = resource.status;
   const replicas = deployment?.status?.replicas ?? 0;
   const readyReplicas = deployment?.status?.readyReplicas ?? 0;
   const failure = failureOf(pods) ?? (pods.some(isPodReady) ? undefined : lastingFailure(previous, generation));
+  const message = failure ?? problem;
   const observed = generation !== undefined && { observedGeneration: generation };
-  const adopted = mergeConditions(previous?.conditions, [childrenAdoptedState(generation)], now);
+  const kept = previous?.conditions?.filter(({ type }) => host !== undefined || type !== gatedCondition);
+  const adopted = mergeConditions(kept, [childrenAdoptedState(generation)], now);
   const up = startingState(failure, pods.some(isPodReady));
   return {
     ...observed,
     phase: phaseOf(failure !== undefined, deployment, readyReplicas),
-    ...(failure !== undefined && { message: failure }),
-    host,
-    url: publicUrl(config, host),
+    ...(message !== undefined && { message }),
+    ...(host !== undefined && { host, url: publicUrl(config, host), ...keptGate(previous) }),
     replicas,
     readyReplicas,
-    ...keptGate(previous),
     ...keptBindings(resource),
     ...runningSettings(deployment, previous),
     conditions: up ? setCondition(adopted, { ...up, ...observed }, now) : adopted,

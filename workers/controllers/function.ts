@@ -18,6 +18,7 @@ import type { WorkloadProjection } from '../../runtime/records/workloads.ts';
 import { handOverBindings, type BindingRecords } from './function-bindings.ts';
 import { ensureCode, runWithOf } from './function-code.ts';
 import { ensureEnvironment } from './function-environment.ts';
+import { sourceProblem, type EventRecords } from './function-events.ts';
 import { ensureNetwork } from './function-network.ts';
 import { createSchedule } from './function-schedule.ts';
 import { createServing } from './function-serving.ts';
@@ -37,7 +38,8 @@ export interface FunctionControllerOptions {
   records: {
     project(workload: WorkloadProjection): Promise<void>;
     markDeleted(id: Id): Promise<void>;
-  } & BindingRecords;
+  } & BindingRecords &
+    EventRecords;
   events: Pick<EventRecorder, 'record'>;
   /** Asks the ingress whether a route demands a key. */
   probeGate: ProbeGate;
@@ -46,8 +48,8 @@ export interface FunctionControllerOptions {
 
 /**
  * Makes a Function real (design.md §5, §7): holds its name and host, projects it into the records, keeps its code and what
- * runs it as they should be, and reports its state. By its trigger that is a Deployment with a route, whose replica count
- * it only ever reads, or a CronJob. What another trigger had goes first.
+ * runs it as they should be, and reports its state. By its trigger that is a CronJob, or a Deployment whose replica count
+ * it only ever reads, with a route for the trigger `http`. What another trigger had goes first.
  */
 export function functionController(options: FunctionControllerOptions): ControllerDefinition<FunctionResource> {
   const { kube, platformConfig, records, clock } = options;
@@ -64,21 +66,23 @@ export function functionController(options: FunctionControllerOptions): Controll
     // The checkers know of the gate before any route asks them (spec.md §3.2).
     await records.project({ ...identity, kind: 'Function', gated: host !== undefined && gate.known });
     await handOverBindings(kube, records, known, identity);
+    const problem = await sourceProblem(records, spec, identity);
     await ensureNetwork(kube, known, identity);
     await ensureCode(kube, known, identity, runWithOf(config, known));
     const { resource, envSecret } = await ensureEnvironment(kube, known);
-    const other = host === undefined ? serving : schedule;
+    const scheduled = spec.trigger === 'cron';
+    const other = scheduled ? serving : schedule;
     if (other.mayExist(resource, identity) && !(await other.remove(resource, identity))) {
       throw new NotYetError('what the function had for its former trigger is still being deleted');
     }
-    if (host === undefined) {
+    if (scheduled) {
       const lookInMs = await schedule.ensure(resource, identity, { config, envSecret });
       return lookInMs === undefined ? undefined : { requeueAfterMs: lookInMs };
     }
     const { runRequests, ...rest } = spec;
     // Nobody can run it once any more; the change brings the next pass.
     if (runRequests) return void (await kube.replace({ ...resource, spec: rest }));
-    const lookInMs = await serving.ensure(resource, identity, { host, config, envSecret, gate, signal });
+    const lookInMs = await serving.ensure(resource, identity, { host, config, envSecret, gate, problem, signal });
     return lookInMs === undefined ? undefined : { requeueAfterMs: lookInMs };
   };
 
@@ -92,6 +96,7 @@ export function functionController(options: FunctionControllerOptions): Controll
       await releaseHosts(kube, identity.id);
       // The users that they have go from the services; the databases stay.
       if (resource.spec.bindings || resource.status?.bindings) await records.projectBindings(identity.id, []);
+      await records.projectEvents(identity.id, undefined);
       await records.markDeleted(identity.id);
       await releaseName(kube, resource);
     }

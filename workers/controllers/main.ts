@@ -1,5 +1,5 @@
 import type { Pod } from '../../runtime/contracts/pod.ts';
-import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
+import type { FunctionEvents, FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { waitForSchema } from '../../runtime/db/migrate.ts';
 import { createPool, transaction } from '../../runtime/db/pool.ts';
@@ -20,6 +20,8 @@ import { keptEnvironments } from '../../runtime/records/deployment-returns.ts';
 import { acceptDeployment } from '../../runtime/records/deployments.ts';
 import { closeEnvironmentRecords, deleteEnvironmentRecords } from '../../runtime/records/environments.ts';
 import { forgetServiceDatabases, projectBindings, type BindingWish } from '../../runtime/records/function-bindings.ts';
+import { listEventLoads } from '../../runtime/records/event-loads.ts';
+import { findEventSource, projectEventSource } from '../../runtime/records/function-events.ts';
 import { projectGitSource } from '../../runtime/records/git-sources.ts';
 import { deleteProjectMembers } from '../../runtime/records/members.ts';
 import { deleteProjectNotifications } from '../../runtime/records/notifications.ts';
@@ -73,6 +75,10 @@ await runProcess({
     const functionRecords = {
       ...workloadRecords,
       projectBindings: (id: string, bindings: readonly BindingWish[]) => projectBindings(pool, id, bindings),
+      async projectEvents(id: string, settings: FunctionEvents | undefined) {
+        await projectEventSource(pool, id, settings);
+        return settings && ((await findEventSource(pool, id))?.error ?? undefined);
+      },
     };
 
     const dependent: Controller[] = [];
@@ -109,10 +115,10 @@ await runProcess({
         await transaction(pool, (client) => acceptDeployment(client, first));
       },
     };
-    dependent.push(
-      manager.add(appController({ kube, platformConfig, records, events, probeGate, clock })),
-      manager.add(functionController({ kube, platformConfig, records: functionRecords, events, probeGate, clock })),
+    const functions = manager.add(
+      functionController({ kube, platformConfig, records: functionRecords, events, probeGate, clock }),
     );
+    dependent.push(manager.add(appController({ kube, platformConfig, records, events, probeGate, clock })), functions);
 
     manager.add(jobController({ kube, records: workloadRecords, events, clock }));
     manager.add(volumeController({ kube, events, clock }));
@@ -130,6 +136,8 @@ await runProcess({
         labelSelector: `${appLabel}=svc-interceptor`,
       }),
       fetchReport,
+      eventLoads: () => listEventLoads(pool),
+      onSourceChange: ({ metadata }) => functions.enqueue(metadata),
       clock,
       log,
       registry,

@@ -25,7 +25,7 @@ import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
 import { createScaler, type ScaledDeployment } from '../../../workers/scaler/scaler.ts';
 import { noCluster, testCluster } from '../../support/kubernetes.ts';
 import { silentLog } from '../../support/log.ts';
-import { functionId, helloFunction, helloPod, host, testSource } from './world.ts';
+import { functionId, helloFunction, helloPod, host, testSource, noEvents } from './world.ts';
 
 const log = silentLog;
 const clock = systemClock;
@@ -114,6 +114,7 @@ t.test('a real function: from zero, back to zero, and no request lost on the way
 
   const going = podChange(({ object }) => object.metadata.deletionTimestamp !== undefined);
   const scaler = createScaler({
+    ...noEvents,
     ...{ kube: counting, functions, deployments, clock, log, registry: new Registry() },
     interceptors: {
       list: () => interceptors.map((_, n) => helloPod(`interceptor-${n}`, 1, { podIP: '127.0.0.1', phase: 'Running' })),

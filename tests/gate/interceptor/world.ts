@@ -89,6 +89,9 @@ export function testScale(replicas = 0) {
 export const functionId = '0190a0a0-0000-7000-8000-000000000001';
 export const host = 'fn-hello--test.apps.test';
 
+/** What the scaler is told where no function has a data source. */
+export const noEvents = { eventLoads: () => Promise.resolve(new Map()), onSourceChange: () => undefined };
+
 export function helloFunction(): Stored<FunctionResource> {
   return {
     apiVersion: 'platform.svc/v1',

@@ -42,6 +42,7 @@ function createWorld(spec: object = cron) {
     records: {
       project: () => Promise.resolve(),
       projectBindings: () => Promise.resolve(),
+      projectEvents: () => Promise.resolve(undefined),
       markDeleted: (row) => Promise.resolve(void deleted.push(row)),
     },
     events: { record: (_, { message }) => Promise.resolve(void warnings.push(message)) },

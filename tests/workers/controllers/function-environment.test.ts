@@ -31,6 +31,7 @@ async function world(spec: Partial<FunctionSpec> = {}) {
     records: {
       project: () => Promise.resolve(),
       projectBindings: () => Promise.resolve(),
+      projectEvents: () => Promise.resolve(undefined),
       markDeleted: () => Promise.resolve(),
     },
     events: { record: () => Promise.resolve() },

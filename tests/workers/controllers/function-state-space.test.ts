@@ -40,7 +40,11 @@ const scenario: Scenario<Records> = {
     const { kube, clock, events } = life;
     const platformConfig = () => settings;
     const probeGate = async () => ({ kind: 'refused' }) as const;
-    const records = { ...workloadRecords(life, workloads), projectBindings: () => Promise.resolve() };
+    const records = {
+      ...workloadRecords(life, workloads),
+      projectBindings: () => Promise.resolve(),
+      projectEvents: () => Promise.resolve(undefined),
+    };
     return [functionController({ kube, clock, events, platformConfig, probeGate, records })];
   },
   steps: [
@@ -52,7 +56,8 @@ const scenario: Scenario<Records> = {
       records.replicas = 2;
     },
     change({ env: [{ name: 'A', value: '2' }] }),
-    change({ restartedAt: '2026-01-01T00:00:00Z' }),
+    change({ trigger: 'redis', events: { type: 'redis', source: 'cache', list: 'jobs' } }),
+    change({ trigger: 'http', restartedAt: '2026-01-01T00:00:00Z' }),
     (kube, records) => {
       records.replicas = 0;
       return kube.delete(place);

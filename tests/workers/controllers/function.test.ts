@@ -39,6 +39,8 @@ function createWorld() {
   const projected: unknown[] = [];
   const deleted: string[] = [];
   const wishes: (readonly object[])[] = [];
+  const sources: unknown[] = [];
+  let problem: string | undefined;
   const warnings: string[] = [];
   const asked: string[] = [];
   const clock = fakeClock();
@@ -50,6 +52,7 @@ function createWorld() {
       project: (workload) => Promise.resolve(void projected.push(workload)),
       markDeleted: (id) => Promise.resolve(void deleted.push(id)),
       projectBindings: (_, bindings) => Promise.resolve(void wishes.push(bindings)),
+      projectEvents: (_, settings) => Promise.resolve(sources.push(settings) > 0 ? problem : undefined),
     },
     events: { record: (_, { message }) => Promise.resolve(void warnings.push(message)) },
     // As Traefik with the route that is there.
@@ -112,7 +115,8 @@ function createWorld() {
   };
   return {
     ...{ kube, one, resource, reconcile, create, seedPod, settleDeployment, projected, deleted, warnings, wishes },
-    ...{ asked, clock },
+    ...{ asked, clock, sources },
+    failSource: (message: string | undefined) => (problem = message),
     configure: (next: PlatformConfigSpec | undefined) => (current = next),
   };
 }
@@ -489,4 +493,52 @@ t.test('bindings go to their queue, and the credentials of one that is no more a
   await world.reconcile();
   await world.reconcile();
   t.same(world.wishes.at(-1), [], 'a deleted function has none any more');
+});
+
+t.test('a function for events only has pods with the sidecar, and nothing leads to it', async (t) => {
+  const world = createWorld();
+  const id = world.create();
+  const ref = { apiVersion: 'platform.svc/v1', kind: 'Function', namespace, name: 'hello' };
+  const events = { type: 'postgres', source: 'db', query: 'SELECT * FROM orders' } as const;
+  const containers = () => {
+    const { template } = world.one<FunctionDeployment>(kinds.Deployment).spec;
+    return (template.spec as { containers: { name: string }[] }).containers.map(({ name }) => name);
+  };
+  await world.kube.mergePatch(ref, { spec: { events } });
+  await world.reconcile();
+  t.same(containers(), ['function', 'svc-poll']);
+  t.match(world.resource().status, { host }, 'with the trigger http it has a route, too');
+  t.equal(world.kube.all(kinds.IngressRoute).length, 1);
+
+  await world.kube.mergePatch(ref, { spec: { trigger: 'postgres', gate: { requireApiKey: true } } });
+  await world.reconcile();
+  t.same(containers(), ['function', 'svc-poll']);
+  for (const kind of [kinds.IngressRoute, kinds.Middleware, kinds.HostName])
+    t.same(world.kube.all(kind), [], kind.kind);
+  t.match(world.projected.at(-1), { id, gated: false });
+  const { status } = world.resource();
+  t.match(status, { phase: 'idle', replicas: 0, readyReplicas: 0 });
+  for (const field of ['host', 'url', 'gate', 'message']) t.notHas(status, field);
+  t.notMatch(status?.conditions, [{ type: 'Gated' }]);
+
+  world.failSource('The service does not answer (ECONNREFUSED).');
+  await world.reconcile();
+  t.match(world.resource().status, {
+    ...{ phase: 'idle', message: 'Data source "db": The service does not answer (ECONNREFUSED).' },
+  });
+  world.failSource(undefined);
+  await world.settleDeployment(1, 1);
+  await world.reconcile();
+  t.match(world.resource().status, { phase: 'running', replicas: 1 });
+  t.notHas(world.resource().status, 'message');
+
+  await world.kube.mergePatch(ref, { spec: { trigger: 'http', events: null } });
+  await world.reconcile();
+  t.same(containers(), ['function']);
+  t.match(world.resource().status, { host });
+  t.match(world.sources.slice(-2), [events, undefined]);
+  await world.kube.delete(ref);
+  await world.reconcile();
+  await world.reconcile();
+  t.same([world.sources.at(-1), world.deleted], [undefined, [id]]);
 });

@@ -6,9 +6,10 @@ import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../../runtime/contracts/pod.ts';
 import type { FunctionTraffic } from '../../../runtime/contracts/traffic-report.ts';
 import { KubeError } from '../../../runtime/kube/kube-client.ts';
+import type { EventLoad } from '../../../runtime/records/event-loads.ts';
 import { createReports, fetchReport } from '../../../workers/scaler/reports.ts';
 import { createScaler, type ScaledDeployment } from '../../../workers/scaler/scaler.ts';
-import { functionId, helloFunction, helloPod } from '../../gate/interceptor/world.ts';
+import { functionId, helloFunction, helloPod, noEvents } from '../../gate/interceptor/world.ts';
 import { fakeClock } from '../../support/clock.ts';
 import { recordingLog, silentLog } from '../../support/log.ts';
 
@@ -72,6 +73,7 @@ t.test('a write carries the version that was looked at, and a lost race is no fa
     metadata: { ...hello.metadata, resourceVersion: '41' },
   };
   const scaler = createScaler({
+    ...noEvents,
     kube: {
       replaceScale: (scale, replicas) => {
         versions.push(`${scale.resourceVersion}:${replicas}`);
@@ -99,6 +101,7 @@ t.test('a Deployment of an earlier function of that name is not touched', async 
   const hello = helloFunction();
   let writes = 0;
   const scaler = createScaler({
+    ...noEvents,
     kube: { replaceScale: () => Promise.resolve(void writes++) },
     functions: { list: () => [hello] },
     deployments: {
@@ -115,6 +118,94 @@ t.test('a Deployment of an earlier function of that name is not touched', async 
   });
   await scaler.tick();
   t.equal(writes, 0);
+});
+
+/** A function with a data source, and its scaler over a Deployment that takes what is written. */
+function eventWorld(trigger: 'http' | 'postgres', idleTimeoutSeconds = 300) {
+  const clock = fakeClock();
+  const hello = helloFunction();
+  hello.spec = { ...hello.spec, trigger, idleTimeoutSeconds, events: { type: 'postgres', source: 'db' } };
+  const changed: string[] = [];
+  const world = {
+    replicas: 0,
+    load: { backlog: 0, problem: null } as EventLoad | undefined,
+    traffic: [traffic(0, 300_000)],
+    changed,
+    /** One look, 2 s after the one before. @returns the replicas after it */
+    async look(backlog?: number) {
+      if (world.load && backlog !== undefined) world.load = { ...world.load, backlog };
+      await clock.advance(2_000);
+      await scaler.tick();
+      return world.replicas;
+    },
+  };
+  const scaler = createScaler({
+    kube: { replaceScale: (_, replicas) => Promise.resolve(void (world.replicas = replicas)) },
+    functions: { list: () => [hello] },
+    deployments: {
+      list: () => [
+        { apiVersion: 'apps/v1', kind: 'Deployment', metadata: hello.metadata, spec: { replicas: world.replicas } },
+      ],
+    },
+    interceptors: { list: () => [interceptor('one')] },
+    fetchReport: () => Promise.resolve(report(world.traffic)),
+    eventLoads: () =>
+      world.load ? Promise.resolve(new Map([[functionId, world.load]])) : Promise.reject(new Error('no database')),
+    onSourceChange: ({ metadata }) => changed.push(metadata.name),
+    ...{ clock, log: silentLog, registry: new Registry() },
+  });
+  return world;
+}
+
+const seconds = (count: number) => Array.from({ length: count / 2 });
+
+t.test('events raise from zero, as many pods as there is work for, and none stays without them', async (t) => {
+  const world = eventWorld('postgres');
+  // Interceptors do not know it.
+  world.traffic = [];
+  t.equal(await world.look(), 0);
+  t.equal(await world.look(1), 1);
+  t.equal(await world.look(250), 3);
+  t.equal(await world.look(100_000), 10);
+  t.equal(await world.look(40), 10, 'a dip takes no pod away');
+  for (const _ of seconds(60)) await world.look();
+  t.equal(world.replicas, 1, 'after a minute it does');
+  world.load = undefined;
+  for (const _ of seconds(60)) await world.look();
+  t.equal(world.replicas, 1, 'what is unknown takes none');
+  world.load = { backlog: 0, problem: null };
+  for (const _ of seconds(28)) await world.look();
+  t.equal(world.replicas, 1);
+  t.equal(await world.look(), 0);
+  world.load = undefined;
+  t.equal(await world.look(), 0);
+});
+
+t.test('a function with both goes to zero when there are neither events nor requests', async (t) => {
+  const world = eventWorld('http', 10);
+  world.replicas = 1;
+  world.traffic = [traffic(0, 9_000)];
+  for (const _ of seconds(20)) await world.look(0);
+  t.equal(world.replicas, 1, 'requests came a moment ago');
+  world.traffic = [traffic(0, 60_000)];
+  t.equal(await world.look(1), 1, 'an event is under way');
+  for (const _ of seconds(8)) t.equal(await world.look(0), 1);
+  t.equal(await world.look(), 0, 'its own time-out is less than what events wait for');
+  t.equal(await world.look(5), 1);
+});
+
+t.test('a source that begins to fail, or is well again, is told of once', async (t) => {
+  const world = eventWorld('postgres');
+  await world.look();
+  world.load = { backlog: 0, problem: 'The service does not answer.' };
+  await world.look();
+  await world.look();
+  t.same(world.changed, ['hello']);
+  world.load = undefined;
+  await world.look();
+  world.load = { backlog: 0, problem: null };
+  await world.look();
+  t.same(world.changed, ['hello', 'hello']);
 });
 
 t.test('the report comes from the admin port of the pod', async (t) => {

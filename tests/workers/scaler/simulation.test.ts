@@ -11,7 +11,7 @@ import { replicasFor } from '../../../workers/scaler/bands.ts';
 import { createScaler, type ScaledDeployment } from '../../../workers/scaler/scaler.ts';
 import { fakeClock, settle } from '../../support/clock.ts';
 import { silentLog } from '../../support/log.ts';
-import { functionId, helloFunction, helloPod, host, testSource } from '../../gate/interceptor/world.ts';
+import { functionId, helloFunction, helloPod, host, testSource, noEvents } from '../../gate/interceptor/world.ts';
 
 const target = {
   ...{ id: functionId, namespace: 'shop-prod', name: 'hello', host },
@@ -174,6 +174,7 @@ function createSimulation(seed: number) {
   });
   let seen = deployment();
   const scaler = createScaler({
+    ...noEvents,
     kube: {
       replaceScale: async (scale, wanted) => {
         check(scale.replicas > 0, 'the scaler never raises from zero');

@@ -1,0 +1,60 @@
+import t from 'tap';
+import type { FunctionEvents } from '../../../runtime/contracts/resources/function.ts';
+import { newId } from '../../../runtime/domain/ids.ts';
+import { leaseEvents, recordDelivered, recordFailed } from '../../../runtime/records/event-deliveries.ts';
+import { listEventLoads, listEventTotals } from '../../../runtime/records/event-loads.ts';
+import {
+  beginPoll,
+  findEventSource,
+  projectEventSource,
+  recordTurn,
+  takeEvents,
+} from '../../../runtime/records/function-events.ts';
+import { projectWorkload } from '../../../runtime/records/workloads.ts';
+import { testDatabase } from '../../support/postgres.ts';
+
+const settings: FunctionEvents = { type: 'postgres', source: 'db', query: 'SELECT 1 AS id', markDone: 'SELECT {{id}}' };
+
+t.test('what a pod has or is to deliver soon is its load; the rest is told by the totals', async (t) => {
+  const { pool } = await testDatabase(t);
+  const [id, other] = [newId(), newId()];
+  for (const [each, name] of [
+    [id, 'intake'],
+    [other, 'quiet'],
+  ] as const) {
+    const place = { namespace: 'shop-prod', project: 'shop', environment: 'prod', environmentId: newId() };
+    await projectWorkload(pool, { id: each, name, kind: 'Function', gated: false, ...place });
+    await projectEventSource(pool, each, settings);
+  }
+  const state = await findEventSource(pool, id);
+  const poll = state && (await beginPoll(pool, state));
+  if (!poll) throw new Error('a poll');
+  const found = ['1', '2', '3', '4'].map((number) => ({ id: number, payload: number }));
+  await takeEvents(pool, poll, found, 10);
+  const load = async () => (await listEventLoads(pool)).get(id);
+  const totals = async () => (await listEventTotals(pool)).find(({ name }) => name === 'intake');
+  t.same(await load(), { backlog: 4, problem: null });
+  t.same((await listEventLoads(pool)).get(other), { backlog: 0, problem: null });
+
+  const [delivered, refused, failed, held] = await leaseEvents(pool, id, { max: 10, leaseMs: 60_000 });
+  if (!delivered || !refused || !failed || !held) throw new Error('four leases');
+  t.equal((await load())?.backlog, 4, 'what a pod has is work');
+  await recordDelivered(pool, id, [delivered]);
+  await recordFailed(pool, id, [
+    { ...refused, status: 400, message: '' },
+    { ...failed, message: 'refused' },
+  ]);
+  t.equal((await load())?.backlog, 2, 'a second later it is tried again');
+  await pool.query(`UPDATE function_events SET due_at = now() + interval '1 min' WHERE id = $1`, [failed.id]);
+  t.equal((await load())?.backlog, 1, 'no pod stays for what is tried in a minute');
+  await recordDelivered(pool, id, [held]);
+  await recordTurn(pool, id, 'The service does not answer.');
+  t.same(await load(), { backlog: 0, problem: 'The service does not answer.' });
+  const { oldestSeconds = 0, ...counts } = (await totals()) ?? {};
+  t.same(counts, { namespace: 'shop-prod', name: 'intake', backlog: 1, unmarked: 2, dead: 1 });
+  t.ok(oldestSeconds > 0 && oldestSeconds < 60, `found ${oldestSeconds} s ago`);
+
+  await projectEventSource(pool, id, undefined);
+  t.equal(await load(), undefined);
+  t.equal(await totals(), undefined);
+});
