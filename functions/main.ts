@@ -27,6 +27,7 @@ import { findWorkload } from '../runtime/records/workloads.ts';
 import { createAppRoutes } from './apps/handler.ts';
 import { createDeploymentRoutes } from './deployments/handler.ts';
 import { createEventDelivery } from './event-delivery/handler.ts';
+import { createDeliveryMetrics } from './event-delivery/metrics.ts';
 import { createFunctionRoutes } from './functions/handler.ts';
 import { createGitRoutes } from './git/handler.ts';
 import { createGateRoutes } from './gate/handler.ts';
@@ -189,7 +190,7 @@ await runProcess({
     lifecycle.add({ name: 'listener for events', stop: () => eventsListener.stop() });
     const events = createHttpServer({
       port: config.events.port,
-      listener: createEventDelivery({ pool, kube, clock, waits, log }),
+      listener: createEventDelivery({ pool, kube, clock, waits, log, metrics: createDeliveryMetrics(registry) }),
     });
     await events.start();
     lifecycle.add({ name: 'server of events', stop: () => events.stop() });

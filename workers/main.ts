@@ -29,6 +29,7 @@ import { createKeepLog } from './builds/log.ts';
 import { isBuildEnd } from './builds/end.ts';
 import { createBuildProcessor } from './builds/process.ts';
 import { credentialsOf } from './events/credentials.ts';
+import { watchEvents } from './events/metrics.ts';
 import { createMinioSource } from './events/minio.ts';
 import { createMysqlSource } from './events/mysql.ts';
 import { createPostgresSource } from './events/postgres.ts';
@@ -90,6 +91,7 @@ await runProcess({
     const metrics = createBusMetrics(registry);
     const queues = names.map((each) => createJobQueue({ name: each, redis: config.redis, log }));
     metrics.watch(pool, queues);
+    watchEvents(registry, pool);
     const dispatcher = createDispatcher({ pool, queues, clock, log, metrics });
 
     for (const each of names) {

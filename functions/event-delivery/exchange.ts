@@ -1,7 +1,6 @@
 import type { Pool } from 'pg';
 import type { Logger } from 'pino';
 import type { EventExchange, EventGrant } from '../../runtime/contracts/event-exchange.ts';
-import type { Id } from '../../runtime/domain/ids.ts';
 import type { ToldWaits } from '../../runtime/host/told-waits.ts';
 import {
   extendLeases,
@@ -11,6 +10,8 @@ import {
   releaseEvents,
 } from '../../runtime/records/event-deliveries.ts';
 import { hastenEvents } from '../../runtime/records/function-events.ts';
+import type { Sidecar } from './identify.ts';
+import type { DeliveryMetrics } from './metrics.ts';
 
 /** A sidecar renews its leases several times before they run out. */
 const defaultLeaseMs = 60_000;
@@ -22,17 +23,23 @@ export interface ExchangeDependencies {
   /** Told by a listener on `eventsChannel`. */
   waits: ToldWaits;
   log: Logger;
+  metrics: DeliveryMetrics;
   /** How long a lease counts; default 1 min. */
   leaseMs?: number;
 }
 
 /** Takes what a sidecar tells of its events, then leases it others. What it tells twice counts once. */
-export function createExchange({ pool, waits, log, leaseMs = defaultLeaseMs }: ExchangeDependencies) {
-  return async (workloadId: Id, request: EventExchange, signal: AbortSignal): Promise<EventGrant> => {
+export function createExchange({ pool, waits, log, metrics, leaseMs = defaultLeaseMs }: ExchangeDependencies) {
+  return async (sidecar: Sidecar, request: EventExchange, signal: AbortSignal): Promise<EventGrant> => {
+    const workloadId = sidecar.id;
     const { delivered, failed, released, held, max, waitMs } = request;
-    const busy = await recordDelivered(pool, workloadId, delivered);
-    if (busy) await hastenEvents(pool, workloadId);
-    for (const event of await recordFailed(pool, workloadId, failed)) {
+    const taken = await recordDelivered(pool, workloadId, delivered);
+    metrics.delivered(sidecar, 'taken', taken.counted);
+    if (taken.busy) await hastenEvents(pool, workloadId);
+    const { counted, dead } = await recordFailed(pool, workloadId, failed);
+    metrics.delivered(sidecar, 'failed', counted - dead.length);
+    metrics.delivered(sidecar, 'given_up', dead.length);
+    for (const event of dead) {
       log.warn({ workloadId, event }, 'event given up, it is a dead letter now');
     }
     await releaseEvents(pool, workloadId, released);

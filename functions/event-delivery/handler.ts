@@ -18,9 +18,9 @@ export function createEventDelivery(dependencies: EventDeliveryDependencies) {
   const answer = async (request: IncomingMessage, signal: AbortSignal) => {
     if (request.url !== '/exchange') throw new Problem('not_found', 'There is nothing at this path.');
     if (request.method !== 'POST') throw new Problem('method_not_allowed', 'Events are exchanged by POST.');
-    const id = await identify(request.headers.authorization);
+    const sidecar = await identify(request.headers.authorization);
     const body = parseJson(eventExchange, await readBody(request), request.headers['content-type']);
-    return exchange(id, body, signal);
+    return exchange(sidecar, body, signal);
   };
 
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {

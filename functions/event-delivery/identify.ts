@@ -5,7 +5,7 @@ import type { Pod } from '../../runtime/contracts/pod.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
-import { idLabel, kindLabel, roleLabel } from '../../runtime/domain/labels.ts';
+import { appLabel, idLabel, kindLabel, roleLabel } from '../../runtime/domain/labels.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 
@@ -26,6 +26,13 @@ const trustedMax = 10_000;
 const podName = 'authentication.kubernetes.io/pod-name';
 const podUid = 'authentication.kubernetes.io/pod-uid';
 
+/** The function that a sidecar speaks for. */
+export interface Sidecar {
+  id: Id;
+  namespace: string;
+  name: string;
+}
+
 export interface IdentifyDependencies {
   kube: Pick<KubeClient, 'create' | 'get'>;
   clock: Clock;
@@ -34,24 +41,26 @@ export interface IdentifyDependencies {
 /**
  * Tells which function a sidecar speaks for: its token has to be one of this audience, made for a pod that is there, and
  * that pod's labels, which only the platform writes, name the function.
- * @returns a check of the header `Authorization` that answers the function's id @throws Problem `unauthenticated`
+ * @returns a check of the header `Authorization` that answers the function @throws Problem `unauthenticated`
  */
-export function createIdentify({ kube, clock }: IdentifyDependencies): (authorization?: string) => Promise<Id> {
-  const trusted = new Map<string, { id: Id; until: number }>();
+export function createIdentify({ kube, clock }: IdentifyDependencies): (authorization?: string) => Promise<Sidecar> {
+  const trusted = new Map<string, { sidecar: Sidecar; until: number }>();
 
-  const review = async (token: string): Promise<Id | undefined> => {
+  const review = async (token: string): Promise<Sidecar | undefined> => {
     const { apiVersion, kind } = kinds.TokenReview;
     const spec = { token, audiences: [eventsAudience] };
     const { status } = await kube.create<TokenReview>({ apiVersion, kind, metadata: { name: '' }, spec });
     if (status?.authenticated !== true || status.audiences?.includes(eventsAudience) !== true) return undefined;
     const { username = '', extra = {} } = status.user ?? {};
     const namespace = /^system:serviceaccount:([^:]+):/.exec(username)?.[1];
-    const name = extra[podName]?.[0];
-    if (namespace === undefined || name === undefined) return undefined;
-    const pod = await kube.get<Pod>(kinds.Pod, name, namespace);
+    const podNamed = extra[podName]?.[0];
+    if (namespace === undefined || podNamed === undefined) return undefined;
+    const pod = await kube.get<Pod>(kinds.Pod, podNamed, namespace);
     const labels = pod?.metadata.labels ?? {};
     const serves = labels[kindLabel] === 'Function' && labels[roleLabel] === 'serve';
-    return pod && pod.metadata.uid === extra[podUid]?.[0] && serves ? labels[idLabel] : undefined;
+    if (!pod || pod.metadata.uid !== extra[podUid]?.[0] || !serves) return undefined;
+    const { [idLabel]: id, [appLabel]: name } = labels;
+    return id === undefined || name === undefined ? undefined : { id, namespace, name };
   };
 
   return async (authorization) => {
@@ -60,13 +69,13 @@ export function createIdentify({ kube, clock }: IdentifyDependencies): (authoriz
     const key = createHash('sha256').update(token).digest('base64');
     const now = clock.monotonic();
     const known = trusted.get(key);
-    if (known && known.until > now) return known.id;
+    if (known && known.until > now) return known.sidecar;
     trusted.delete(key);
-    const id = await review(token);
-    if (id === undefined) throw unauthenticated();
+    const sidecar = await review(token);
+    if (!sidecar) throw unauthenticated();
     if (trusted.size >= trustedMax) trusted.clear();
-    trusted.set(key, { id, until: now + trustedMs });
-    return id;
+    trusted.set(key, { sidecar, until: now + trustedMs });
+    return sidecar;
   };
 }
 

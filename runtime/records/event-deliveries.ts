@@ -81,11 +81,16 @@ export async function releaseEvents(database: Database, workloadId: Id, leases: 
 /**
  * Records that the function has taken events: they are to be marked as done in the source, where it has a statement for
  * that, and are only known otherwise.
- * @returns whether the source's turn has something to do: marking, or what there was no room for
+ * @returns how many of the leases counted still, and whether the source's turn has something to do: marking, or what there
+ * was no room for
  */
-export async function recordDelivered(database: Database, workloadId: Id, leases: readonly Lease[]): Promise<boolean> {
-  if (leases.length === 0) return false;
-  const { rows } = await database.query<{ busy: boolean | null }>({
+export async function recordDelivered(
+  database: Database,
+  workloadId: Id,
+  leases: readonly Lease[],
+): Promise<{ counted: number; busy: boolean }> {
+  if (leases.length === 0) return { counted: 0, busy: false };
+  const { rows } = await database.query<{ counted: number; busy: boolean | null }>({
     name: 'record-delivered-events',
     text: `WITH updated AS (
         UPDATE function_events e SET leased = false, payload = '', failures = 0, last_error = NULL, due_at = now(),
@@ -94,22 +99,22 @@ export async function recordDelivered(database: Database, workloadId: Id, leases
         FROM unnest($2::bigint[], $3::integer[]) AS l (id, epoch), event_sources s
         WHERE ${current} AND s.workload_id = $1
         RETURNING e.state = 'delivered' OR s.more AS busy)
-      SELECT bool_or(busy) AS busy FROM updated`,
+      SELECT count(*)::integer AS counted, bool_or(busy) AS busy FROM updated`,
     values: [workloadId, ...columns(leases)],
   });
-  return rows[0]?.busy === true;
+  return { counted: rows[0]?.counted ?? 0, busy: rows[0]?.busy === true };
 }
 
 /**
  * Records that events were not taken: each is due again later, or given up when the function refused it for good, it has
- * failed too often, or is too old. @returns the events that were given up
+ * failed too often, or is too old. @returns how many of the leases counted still, and the events that were given up
  */
 export async function recordFailed(
   database: Database,
   workloadId: Id,
   failed: readonly FailedDelivery[],
-): Promise<string[]> {
-  if (failed.length === 0) return [];
+): Promise<{ counted: number; dead: string[] }> {
+  if (failed.length === 0) return { counted: 0, dead: [] };
   const { rows } = await database.query<{ eventId: string; state: string }>(
     `UPDATE function_events e SET leased = false, failures = failures + 1, last_error = l.error,
        due_at = now() + LEAST($6, 2 ^ LEAST(failures, 20)) * (0.75 + random() / 4) * interval '1 second',
@@ -124,7 +129,7 @@ export async function recordFailed(
       ...[waitMaxSeconds, deliveriesMax, ageMaxSeconds],
     ],
   );
-  return rows.filter(({ state }) => state === 'dead').map(({ eventId }) => eventId);
+  return { counted: rows.length, dead: rows.filter(({ state }) => state === 'dead').map(({ eventId }) => eventId) };
 }
 
 /** Whether the same event would be refused again: a 4xx but 408 and 429. */

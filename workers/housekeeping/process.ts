@@ -7,6 +7,7 @@ import {
   closeSilentReplicas,
   findUnfolded,
   foldUsage,
+  purgeDeadLetters,
   purgeNotifications,
   purgeReplicas,
   purgeSessions,
@@ -32,6 +33,8 @@ const usageDays = 92;
 const deliveryMs = 30 * dayMs;
 /** Who was told what, and what became of it. */
 const notificationMs = 30 * dayMs;
+/** Events that were given up can be looked at and delivered again for so long. */
+const deadLetterMs = 30 * dayMs;
 /** Done work tells what happened lately, and nothing else. */
 const workMs = 7 * dayMs;
 /** What is left when this much of an attempt's time is over waits for the next one, which follows at once. */
@@ -39,9 +42,9 @@ const budgetMs = catalogue.housekeeping.timeoutMs / 2;
 
 /**
  * Keeps the tables small: folds the usage of ended checkers, and deletes usage older than 92 days, work that was done a
- * week ago, deliveries of webhooks older than 30 days, notifications that were sent or given up 30 days ago, sessions
- * that ended, and records of checkers that ended 92 days ago. Every step may be cut off, repeated, or
- * run twice at a time.
+ * week ago, deliveries of webhooks older than 30 days, notifications that were sent and notifications and events that were
+ * given up 30 days ago, sessions that ended, and records of checkers that ended 92 days ago. Every step may be cut off,
+ * repeated, or run twice at a time.
  */
 export function createHousekeepingProcessor({ pool, clock, batch = 5_000 }: HousekeepingDependencies): Processor {
   return async ({ log, signal }: Attempt) => {
@@ -80,9 +83,10 @@ export function createHousekeepingProcessor({ pool, clock, batch = 5_000 }: Hous
     const work = await drain(() => purgeWork(pool, ago(workMs), batch));
     const webhookDeliveries = await drain(() => purgeWebhookDeliveries(pool, ago(deliveryMs), batch));
     const notifications = await drain(() => purgeNotifications(pool, ago(notificationMs), batch));
+    const deadLetters = await drain(() => purgeDeadLetters(pool, ago(deadLetterMs), batch));
     const sessions = await purgeSessions(pool, now);
     const replicas = await purgeReplicas(pool, ago(usageDays * dayMs));
-    const purged = { usage, work, webhookDeliveries, notifications, sessions, replicas };
+    const purged = { usage, work, webhookDeliveries, notifications, deadLetters, sessions, replicas };
     log.info({ folded, purged }, 'housekeeping done');
     return { again: complete ? new Date(now.getTime() + hourMs) : now };
   };

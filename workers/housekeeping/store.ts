@@ -97,6 +97,19 @@ export async function purgeWebhookDeliveries(pool: Pool, before: Date, limit: nu
   return rowCount ?? 0;
 }
 
+/**
+ * Forgets up to `limit` dead letters that were given up before a moment, with their content. They stay known, so that what
+ * the source has still is not delivered anew; the next complete reading drops those that it has no more. @returns how many
+ */
+export async function purgeDeadLetters(pool: Pool, before: Date, limit: number): Promise<number> {
+  const { rowCount } = await pool.query(
+    `UPDATE function_events SET state = 'known', payload = '', due_at = 'infinity' WHERE id IN (
+       SELECT id FROM function_events WHERE state = 'dead' AND ended_at < $1 LIMIT $2)`,
+    [before, limit],
+  );
+  return rowCount ?? 0;
+}
+
 /** Deletes up to `limit` notifications that were sent or given up before a moment, with their attempts. @returns how many */
 export async function purgeNotifications(pool: Pool, before: Date, limit: number): Promise<number> {
   const { rowCount } = await pool.query(

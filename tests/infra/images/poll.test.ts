@@ -5,8 +5,10 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { Registry } from 'prom-client';
 import t, { type Test } from 'tap';
 import { createEventDelivery } from '../../../functions/event-delivery/handler.ts';
+import { createDeliveryMetrics } from '../../../functions/event-delivery/metrics.ts';
 import type { FunctionEvents } from '../../../runtime/contracts/resources/function.ts';
 import { createListener } from '../../../runtime/db/listener.ts';
 import { systemClock } from '../../../runtime/domain/clock.ts';
@@ -69,7 +71,9 @@ async function world(t: Test, { leaseMs = 60_000 }: { leaseMs?: number } = {}) {
     }),
     get: async () => ({ metadata: pod }),
   } as unknown as Parameters<typeof createEventDelivery>[0]['kube'];
-  const serve = createEventDelivery({ pool, waits, kube, clock: systemClock, log: silentLog, leaseMs });
+  const registry = new Registry();
+  const metrics = createDeliveryMetrics(registry);
+  const serve = createEventDelivery({ pool, waits, kube, clock: systemClock, log: silentLog, leaseMs, metrics });
   const platform = createServer((...exchange) => void serve(...exchange)).listen(0, '127.0.0.1');
   await once(platform, 'listening');
 
@@ -149,6 +153,13 @@ async function world(t: Test, { leaseMs = 60_000 }: { leaseMs?: number } = {}) {
       );
     },
     counts: () => countEvents(pool, id),
+    /** Deliveries as the metrics count them, by outcome. */
+    counted: async () => {
+      const { values = [] } = (await registry.getSingleMetric('function_event_deliveries_total')?.get()) ?? {};
+      return Object.fromEntries(
+        values.map(({ labels, value }) => [`${labels['namespace']}/${labels['function']} ${labels['outcome']}`, value]),
+      );
+    },
     answering: (next: typeof answer) => void (answer = next),
     reopen: async () => void (server = await listen(port)),
     renewToken: (token: string) => {
@@ -204,13 +215,15 @@ t.test('as many as the function wants are delivered at once', async (t) => {
 });
 
 t.test('what fails is tried again later and given up at last; what is refused is given up at once', async (t) => {
-  const { add, start, deliveries, until, counts, answering, hasten, pool, id } = await world(t);
+  const { add, start, deliveries, until, counts, counted, answering, hasten, pool, id } = await world(t);
   const statuses: Record<string, number> = { refused: 422, broken: 500, busy: 429, slow: 408, cut: 0 };
   answering(({ id: event }) => statuses[event] ?? 200);
   await add(...Object.keys(statuses), 'good');
   start();
   await until(async () => deliveries.length >= 6 && (await counts()).delivering === 0);
   t.match(await counts(), { waiting: 4, dead: 1 }, 'only the 422 is final');
+  const each = 'shop-prod/intake';
+  t.same(await counted(), { [`${each} taken`]: 1, [`${each} failed`]: 4, [`${each} given_up`]: 1 });
   t.match(await listDead(pool, id, { limit: 10 }), [
     { id: 'refused', failures: 1, lastError: 'The function answered 422.', payload: '{"each":"refused"}' },
   ]);

@@ -1,3 +1,4 @@
+import { Registry } from 'prom-client';
 import t from 'tap';
 import type { FunctionEvents } from '../../../runtime/contracts/resources/function.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
@@ -11,6 +12,7 @@ import {
   takeEvents,
 } from '../../../runtime/records/function-events.ts';
 import { projectWorkload } from '../../../runtime/records/workloads.ts';
+import { watchEvents } from '../../../workers/events/metrics.ts';
 import { testDatabase } from '../../support/postgres.ts';
 
 const settings: FunctionEvents = { type: 'postgres', source: 'db', query: 'SELECT 1 AS id', markDone: 'SELECT {{id}}' };
@@ -53,6 +55,18 @@ t.test('what a pod has or is to deliver soon is its load; the rest is told by th
   const { oldestSeconds = 0, ...counts } = (await totals()) ?? {};
   t.same(counts, { namespace: 'shop-prod', name: 'intake', backlog: 1, unmarked: 2, dead: 1 });
   t.ok(oldestSeconds > 0 && oldestSeconds < 60, `found ${oldestSeconds} s ago`);
+
+  const registry = new Registry();
+  watchEvents(registry, pool);
+  const scraped = await registry.metrics();
+  for (const [metric, value] of [
+    ['function_events_backlog', 1],
+    ['function_events_unmarked', 2],
+    ['function_dead_letters', 1],
+  ] as const) {
+    t.match(scraped, `${metric}{namespace="shop-prod",function="intake"} ${value}\n`);
+  }
+  t.match(scraped, 'function_dead_letters{namespace="shop-prod",function="quiet"} 0\n');
 
   await projectEventSource(pool, id, undefined);
   t.equal(await load(), undefined);

@@ -4,6 +4,7 @@ import type { Attempt } from '../../../runtime/bus/runner.ts';
 import { newId, type Id } from '../../../runtime/domain/ids.ts';
 import { housekeepingId } from '../../../runtime/queues/catalogue.ts';
 import { foldedIncarnation, registerReplica } from '../../../runtime/records/gate-replicas.ts';
+import { projectWorkload } from '../../../runtime/records/workloads.ts';
 import { createHousekeepingProcessor } from '../../../workers/housekeeping/process.ts';
 import { ensureHousekeeping, foldUsage } from '../../../workers/housekeeping/store.ts';
 import { fakeClock } from '../../support/clock.ts';
@@ -182,4 +183,27 @@ t.test('its one row of work is there after every start, and due', async (t) => {
   await pool.query(`UPDATE work SET state = 'done', done_at = now()`);
   await ensureHousekeeping(pool);
   t.same(await rows(), expected);
+});
+
+t.test('dead letters of last month are forgotten, and stay known to their source', async (t) => {
+  const { pool } = await testDatabase(t);
+  const id = newId();
+  const place = { namespace: 'shop-prod', project: 'shop', environment: 'prod', environmentId: newId() };
+  await projectWorkload(pool, { id, name: 'intake', kind: 'Function', gated: false, ...place });
+  await pool.query(
+    `INSERT INTO function_events (workload_id, origin, event_id, payload, state, ended_at) VALUES
+       ($1, 'o', 'old', '1', 'dead', '2026-03-01'), ($1, 'o', 'new', '2', 'dead', '2026-03-20'),
+       ($1, 'o', 'waiting', '3', 'pending', NULL)`,
+    [id],
+  );
+  const process = createHousekeepingProcessor({ pool, clock: fakeClock(new Date('2026-04-02T12:00:00Z')) });
+  await process(attempt());
+  const { rows } = await pool.query(
+    `SELECT event_id AS id, state, payload, due_at = 'infinity' AS kept FROM function_events ORDER BY event_id`,
+  );
+  t.same(rows, [
+    { id: 'new', state: 'dead', payload: '2', kept: false },
+    { id: 'old', state: 'known', payload: '', kept: true },
+    { id: 'waiting', state: 'pending', payload: '3', kept: false },
+  ]);
 });
