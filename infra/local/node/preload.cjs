@@ -1,5 +1,6 @@
 // Preloaded into the Node programs of pods (decision 0009): names of Services are found in the node's own file of hosts,
-// and who would listen on every address, as one does in a container, listens on the pod's.
+// who connects to one that has one pod connects to that, and who would listen on every address, as one does in a
+// container, listens on the pod's.
 'use strict';
 const { readFileSync, statSync } = process.getBuiltinModule('node:fs');
 const dns = process.getBuiltinModule('node:dns');
@@ -13,12 +14,8 @@ const askSystemForPromise = dns.promises.lookup;
 let readAt;
 let hosts = new Map();
 
-function addressOf(name) {
-  const plain = String(name).toLowerCase().replace(/\.$/, '');
-  if (plain === 'localhost' || plain.endsWith('.localhost')) return '127.0.0.1';
-  const short = plain.replace(/\.cluster\.local$/, '').replace(/\.svc$/, '');
-  const labels = short.split('.');
-  if (labels.length > 2 || labels[0] === '') return undefined;
+/** The hosts file as it is now, by what each line names. */
+function known() {
   try {
     const { mtimeMs } = statSync(file);
     if (mtimeMs !== readAt)
@@ -29,9 +26,26 @@ function addressOf(name) {
       );
     readAt = mtimeMs;
   } catch {
-    return undefined;
+    return new Map();
   }
-  return hosts.get(labels.length === 1 ? `${short}.${namespace}` : short);
+  return hosts;
+}
+
+const plainOf = (name) => String(name).toLowerCase().replace(/\.$/, '');
+
+/** `<service>.<namespace>` of what may be a Service's name. */
+function serviceOf(plain) {
+  const short = plain.replace(/\.cluster\.local$/, '').replace(/\.svc$/, '');
+  const labels = short.split('.');
+  if (labels.length > 2 || labels[0] === '') return undefined;
+  return labels.length === 1 ? `${short}.${namespace}` : short;
+}
+
+function addressOf(name) {
+  const plain = plainOf(name);
+  if (plain === 'localhost' || plain.endsWith('.localhost')) return '127.0.0.1';
+  const service = serviceOf(plain);
+  return service === undefined ? undefined : known().get(service);
 }
 
 function lookup(name, options, callback) {
@@ -48,6 +62,30 @@ dns.promises.lookup = async (name, options) => {
   const address = addressOf(name);
   if (address === undefined) return askSystemForPromise.call(dns.promises, name, options);
   return options?.all === true ? [{ address, family: 4 }] : { address, family: 4 };
+};
+
+/** With the only pod of a Service instead, which saves the way through the node. */
+function redirected(options) {
+  const { host, port, path } = options ?? {};
+  if (typeof host !== 'string' || path) return options;
+  const service = serviceOf(plainOf(host));
+  const direct = service === undefined ? undefined : known().get(`${service}:${port}`);
+  if (direct === undefined) return options;
+  const [address, number] = direct.split(':');
+  return { ...options, host: address, port: Number(number) };
+}
+
+const connect = Reflect.get(net.Socket.prototype, 'connect');
+net.Socket.prototype.connect = function connectToPod(...given) {
+  const [first, second, ...rest] = given;
+  // What `net.connect` hands on: its arguments in the one form, marked with a symbol.
+  if (Array.isArray(first)) first[0] = redirected(first[0]);
+  else if (typeof first === 'object') return connect.call(this, redirected(first), ...given.slice(1));
+  else if (typeof second === 'string') {
+    const { host, port } = redirected({ host: second, port: first });
+    return connect.call(this, port, host, ...rest);
+  }
+  return connect.apply(this, given);
 };
 
 const everywhere = new Set([undefined, null, '', '0.0.0.0', '::']);

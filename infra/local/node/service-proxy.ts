@@ -25,7 +25,8 @@ function isForwarded({ metadata }: Service): boolean {
 
 /**
  * Listens at every port of every Service and forwards connections to its ready endpoints, one after the other.
- * @param options.hostsFile gets a line `<address> <service>.<namespace>` for each Service
+ * @param options.hostsFile gets a line `<address> <service>.<namespace>` for each Service, and for each port for which
+ * one pod is ready `<pod's address>:<pod's port> <service>.<namespace>:<port>`
  */
 export function createServiceProxy(options: {
   informers: Informers;
@@ -40,6 +41,7 @@ export function createServiceProxy(options: {
   const listeners = new Map<string, Server>();
   const sockets = new Set<Socket>();
   let work: Promise<void> = Promise.resolve();
+  let written: string | undefined;
   let dirty = false;
   let stopped = false;
 
@@ -81,11 +83,26 @@ export function createServiceProxy(options: {
     }
   };
 
+  const linesOf = (service: Stored<Service>): string[] => {
+    const name = `${service.metadata.name}.${service.metadata.namespace}`;
+    const lines = [`${service.spec.clusterIP} ${name}`];
+    if (!isForwarded(service)) return lines;
+    const pods = slices.list();
+    for (const { port, name: portName } of service.spec.ports ?? []) {
+      const [only, other] = endpointsOf(service, portName, pods);
+      if (only && !other) lines.push(`${only.host}:${only.port} ${name}:${port}`);
+    }
+    return lines;
+  };
+
   const bring = async () => {
     const present = services.list().filter(({ spec }) => !['', 'None'].includes(spec.clusterIP ?? ''));
-    const lines = present.map(({ metadata, spec }) => `${spec.clusterIP} ${metadata.name}.${metadata.namespace}`);
-    await writeFile(`${hostsFile}.part`, lines.toSorted().join('\n'));
-    await rename(`${hostsFile}.part`, hostsFile);
+    const text = present.flatMap(linesOf).toSorted().join('\n');
+    if (text !== written) {
+      await writeFile(`${hostsFile}.part`, text);
+      await rename(`${hostsFile}.part`, hostsFile);
+      written = text;
+    }
     const wanted = new Map(
       present.filter(isForwarded).flatMap((service) =>
         (service.spec.ports ?? []).map((port) => {
@@ -117,6 +134,7 @@ export function createServiceProxy(options: {
   return {
     start() {
       services.onChange(wake);
+      slices.onChange(wake);
       wake();
     },
     async stop() {

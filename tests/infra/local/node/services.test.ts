@@ -13,11 +13,11 @@ async function backend(t: Test, name: string): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-const slice = (name: string, port: number, ready = true): KubeObject =>
+const slice = (name: string, port: number, ready = true, service = 'api'): KubeObject =>
   ({
     apiVersion: 'discovery.k8s.io/v1',
     kind: 'EndpointSlice',
-    metadata: { name, namespace: 'default', labels: { 'kubernetes.io/service-name': 'api' } },
+    metadata: { name, namespace: 'default', labels: { 'kubernetes.io/service-name': service } },
     addressType: 'IPv4',
     endpoints: [{ addresses: ['127.0.0.1'], conditions: { ready, serving: ready, terminating: false } }],
     ports: [{ name: 'http', port, protocol: 'TCP' }],
@@ -87,3 +87,50 @@ t.test('pods reach a Service by its names, and its ready endpoints in turn', asy
   const later = (await run('later')).trim().split(' ');
   t.same(new Set(later.slice(0, 4)), new Set(['ENOTFOUND']), 'the names go with the Service');
 });
+
+/** Prints where its connections lead; by port and host, by options, and as those do who take Node's client of HTTP. */
+const dialler = `
+import { once } from 'node:events';
+import { get } from 'node:http';
+import { connect, Socket } from 'node:net';
+const port = Number(process.argv[2]);
+const ported = async (socket) => {
+  await once(socket, 'connect');
+  const { remotePort } = socket;
+  socket.destroy();
+  return remotePort;
+};
+const answer = (await once(get({ host: 'api.default.svc', port }), 'response'))[0];
+console.log(
+  await ported(new Socket().connect(port, 'api')),
+  await ported(connect({ host: 'api.default', port })),
+  answer.socket.remotePort,
+  await ported(connect(port, 'several')),
+);
+process.exit();
+`;
+
+t.test(
+  'a Node program connects to the only pod of a Service itself, and through the node where there are more',
+  async (t) => {
+    const { image, pod, until, log, kube } = await startNode(t);
+    const port = await freePort();
+    const only = await backend(t, 'one');
+    const service = (name: string, clusterIP: string) => ({
+      ...{ apiVersion: 'v1', kind: 'Service', metadata: { name, namespace: 'default' } },
+      spec: { clusterIP, ports: [{ name: 'http', port, targetPort: 'http' }] },
+    });
+    kube.seed(
+      slice('api-1', only),
+      slice('several-1', only, true, 'several'),
+      slice('several-2', only, true, 'several'),
+      service('api', `127.97.${process.pid % 250}.${1 + (port % 250)}`),
+      service('several', `127.98.${process.pid % 250}.${1 + (port % 250)}`),
+    );
+    await image('dialler:1', dialler);
+    const main = { name: 'main', image: 'dialler:1', command: ['node', 'main.mjs'], args: [String(port)] };
+    await pod('dialler', { restartPolicy: 'Never', containers: [main] });
+    const said = await log(await until('dialler', ({ status }) => status?.phase === 'Succeeded'), 'main');
+    t.same(said.trim().split(' ').map(Number), [only, only, only, port]);
+  },
+);
