@@ -44,7 +44,9 @@ export function deploymentController(kube: KubeClient, clock: Clock): Controller
     if (strategy?.type === 'Recreate') {
       for (const set of old) await scale(set, 0);
       // Pods that are still going count: their volumes and ports are not free before they are gone.
-      const pods = (await Promise.all(old.map((set) => controlled(kube, kinds.Pod, set)))).flat();
+      const pods = (
+        await Promise.all(old.map((set) => controlled(kube, kinds.Pod, set, set.spec.selector.matchLabels)))
+      ).flat();
       if (pods.length === 0) await scale(current, wanted);
       return;
     }
@@ -60,7 +62,7 @@ export function deploymentController(kube: KubeClient, clock: Clock): Controller
     watches: [childrenOf(kinds.ReplicaSet, kinds.Deployment), podsThatGo],
     async reconcile({ object }) {
       if (!object || object.metadata.deletionTimestamp !== undefined) return {};
-      const sets = await controlled<ReplicaSet>(kube, kinds.ReplicaSet, object);
+      const sets = await controlled<ReplicaSet>(kube, kinds.ReplicaSet, object, object.spec.selector.matchLabels);
       const current = await currentSet(object, sets);
       const old = sets
         .filter(({ metadata }) => metadata.uid !== current.metadata.uid)

@@ -5,7 +5,7 @@ import type { ControllerDefinition } from '../../../runtime/kube/controller.ts';
 import { covers } from '../../../runtime/kube/covers.ts';
 import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
 import { containerPortsAnnotation, serviceNameLabel, type EndpointSlice, type Service } from './objects.ts';
-import { beside, contentHash, controlledBy, controlled, createOnce, remove } from './pods.ts';
+import { beside, contentHash, controlledBy, controlled, createOnce, remove, selecting } from './pods.ts';
 
 /**
  * Keeps a Service's EndpointSlices: one for each of its pods, since a slice's ports hold for all its endpoints and every
@@ -34,9 +34,12 @@ export function endpointSliceController(kube: KubeClient): ControllerDefinition<
     async reconcile({ object }) {
       // What belonged to a Service that is gone is collected.
       if (!object || object.metadata.deletionTimestamp !== undefined) return;
-      const { items: pods } = await kube.list<Pod>(kinds.Pod, beside(object));
-      const wanted = pods.filter((pod) => selects(object, pod)).flatMap((pod) => sliceOf(object, pod) ?? []);
-      const present = await controlled<EndpointSlice>(kube, kinds.EndpointSlice, object);
+      const labelSelector = selecting(object.spec.selector ?? {});
+      const pods =
+        labelSelector === '' ? [] : (await kube.list<Pod>(kinds.Pod, { ...beside(object), labelSelector })).items;
+      const wanted = pods.flatMap((pod) => sliceOf(object, pod) ?? []);
+      const own = { [serviceNameLabel]: object.metadata.name };
+      const present = await controlled<EndpointSlice>(kube, kinds.EndpointSlice, object, own);
       const names = new Set(wanted.map(({ metadata }) => metadata.name));
       for (const slice of present) if (!names.has(slice.metadata.name)) await remove(kube, slice);
       for (const slice of wanted) {

@@ -44,14 +44,23 @@ export function podOf(owner: Stored<KubeObject>, template: PodTemplate, name: st
 /**
  * What an owner controls of one kind, read and not remembered: a pass that acted on an older picture would make a pod
  * twice. An object that merely carries the labels is nobody's child and is left alone.
+ * @param labels what every child carries: without them everything of the namespace is read
  */
 export async function controlled<T extends KubeObject>(
   kube: Pick<KubeClient, 'list'>,
   kind: ResourceKind,
   owner: Stored<KubeObject>,
+  labels: Readonly<Record<string, string>> = {},
 ): Promise<Stored<T>[]> {
-  const { items } = await kube.list<T>(kind, beside(owner));
+  const { items } = await kube.list<T>(kind, { ...beside(owner), labelSelector: selecting(labels) });
   return items.filter((item) => controllerOf(item)?.uid === owner.metadata.uid);
+}
+
+/** The selector of what carries all of these labels. Pure. */
+export function selecting(labels: Readonly<Record<string, string>>): string {
+  return Object.entries(labels)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(',');
 }
 
 /** Brings the controller of a changed object of this kind, if that is of the controller's own kind. */

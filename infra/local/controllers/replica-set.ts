@@ -18,7 +18,7 @@ export function replicaSetController(kube: KubeClient, clock: Clock): Controller
     async reconcile({ object }) {
       if (!object || object.metadata.deletionTimestamp !== undefined) return;
       const { replicas = 1 } = object.spec;
-      const pods = (await controlled<Pod>(kube, kinds.Pod, object)).filter(isPodLive);
+      const pods = (await controlled<Pod>(kube, kinds.Pod, object, object.spec.selector.matchLabels)).filter(isPodLive);
       for (const pod of pods.toSorted(byUsefulness).slice(0, Math.max(0, pods.length - replicas))) {
         await remove(kube, pod);
       }

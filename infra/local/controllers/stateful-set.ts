@@ -51,8 +51,9 @@ export function statefulSetController(kube: KubeClient): ControllerDefinition<St
     async reconcile({ object }) {
       if (!object || object.metadata.deletionTimestamp !== undefined) return;
       const revision = `${object.metadata.name}-${contentHash(object.spec.template)}`;
-      await step(object, await controlled<Pod>(kube, kinds.Pod, object), revision);
-      const live = (await controlled<Pod>(kube, kinds.Pod, object)).filter((pod) => !going(pod));
+      const podsNow = () => controlled<Pod>(kube, kinds.Pod, object, object.spec.selector.matchLabels);
+      await step(object, await podsNow(), revision);
+      const live = (await podsNow()).filter((pod) => !going(pod));
       const updated = live.filter(({ metadata }) => metadata.labels?.[revisionLabel] === revision).length;
       const ready = live.filter(isPodReady).length;
       const done = updated === live.length && live.length === (object.spec.replicas ?? 1);
