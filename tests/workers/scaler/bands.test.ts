@@ -30,6 +30,9 @@ t.test('the bands: low 1, moderate 2 to 5, high up to 10', (t) => {
 t.test('what is wanted', (t) => {
   const quiet = { replicas: 1, inflight: 0, peak: 0, idleMs: 1_000, idleTimeoutMs: 300_000, limits };
   const kept = { ...limits, minReplicas: 2 };
+  const events = { backlog: 0, peak: 0, quietMs: 60_000 };
+  const busy = { ...events, backlog: 150, peak: 150, quietMs: 0 };
+  const only = { idleMs: Infinity, events };
   const single = { ...limits, concurrency: 1 };
   const table: [title: string, load: Partial<typeof quiet> | Record<string, unknown>, wanted: number][] = [
     ['zero is never raised, whatever waits', { replicas: 0, inflight: 50, peak: 50, idleMs: 0 }, 0],
@@ -55,6 +58,19 @@ t.test('what is wanted', (t) => {
     ['a pod each where a pod may have one', { inflight: 3, peak: 3, idleMs: 0, limits: single }, 3],
     ['within its own most', { inflight: 90, peak: 90, idleMs: 0, limits: { ...limits, maxReplicas: 3 } }, 3],
     ['which lowers at once', { replicas: 8, peak: undefined, idleMs: 0, limits: { ...limits, maxReplicas: 3 } }, 3],
+    ['events raise from zero', { ...only, replicas: 0, events: busy }, 2],
+    ['within its own most, too', { ...only, replicas: 0, events: busy, limits: { ...limits, maxReplicas: 1 } }, 1],
+    ['without events zero stays', { ...only, replicas: 0 }, 0],
+    ['what cannot be told raises nothing', { ...only, replicas: 0, events: { ...events, backlog: undefined } }, 0],
+    ['and takes nothing away', { ...only, replicas: 3, events: { ...events, backlog: undefined } }, 3],
+    ['no pod stays without events', { ...only, replicas: 3 }, 0],
+    ['one does for half a minute', { ...only, replicas: 1, events: { ...events, quietMs: 29_999 } }, 1],
+    ['or the time-out', { ...only, idleTimeoutMs: 9_000, events: { ...events, quietMs: 9_000 } }, 0],
+    ['lowered to what the peak of events needs', { ...only, replicas: 9, events: { ...busy, peak: 420 } }, 5],
+    ['not before a whole minute', { ...only, replicas: 9, events: { ...busy, peak: undefined } }, 9],
+    ['the more of requests and events', { inflight: 35, peak: 35, idleMs: 0, events: busy }, 4],
+    ['requests keep what events let go', { idleMs: 1_000, events }, 1],
+    ['events keep what requests let go', { idleMs: 300_000, events: { ...busy, backlog: 1, quietMs: 60_000 } }, 1],
   ];
   for (const [title, load, wanted] of table) t.equal(wantedReplicas({ ...quiet, ...load }), wanted, title);
   t.end();
