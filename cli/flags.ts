@@ -67,6 +67,16 @@ export function texts(placeholder: string, description: string): Flag<readonly s
   };
 }
 
+/** A flag that may be given several times, each time with one of some words. */
+export function choices<const Word extends string>(words: readonly Word[], description: string): Flag<readonly Word[]> {
+  const one = choice(words, '');
+  const flag = texts(`<${words.join('|')}>`, description);
+  return {
+    ...flag,
+    read: (given, name) => flag.read(given, name).flatMap((value) => one.read([value], name) ?? []),
+  };
+}
+
 /** A flag with one of some words. */
 export function choice<const Word extends string>(
   words: readonly Word[],

@@ -3,12 +3,14 @@ import { page } from '../../runtime/contracts/api/common.ts';
 import { segment } from '../client.ts';
 import { command } from '../command.ts';
 import { scopeFlags, yesFlag } from '../common-flags.ts';
-import { Failure } from '../failure.ts';
+import { Failure, usageFailure } from '../failure.ts';
 import { text, toggle } from '../flags.ts';
 import { fields, table, type Shown } from '../output.ts';
 import { placeOf, type Place } from '../place.ts';
 import { confirm } from '../prompt.ts';
 import { waitFlags, waitFor, waitForRemoval } from '../wait.ts';
+import { restartableFunction } from './function-restart.ts';
+import { restartFlags } from './workload-restart.ts';
 
 const pathOf = (place: Place, name: string, service: string) =>
   place.path('functions', name, `bindings/${segment(service)}`);
@@ -39,15 +41,19 @@ export const bindCommand = command({
   flags: {
     prefix: text('<prefix>', 'what its variables begin with (default DB_, REDIS_ or S3_, by the type of the service)'),
     database: text('<name>', 'database, or bucket (default <service>_<function>_<environment>; bucket: <function>)'),
-    ...waitFlags,
+    ...restartFlags,
     ...scopeFlags,
   },
   examples: [
     'svc function bind price orders',
     'svc function bind price stock --prefix STOCK_',
     'svc function bind import orders --database shop',
+    'svc function bind price orders --restart',
   ],
   async run({ context, args, flags }) {
+    if (flags.restart && !flags.wait) {
+      throw usageFailure('--restart waits until the binding is ready, and does not go with --no-wait.');
+    }
     const place = placeOf(context, flags);
     const { function: name, service } = args;
     const body = {
@@ -73,8 +79,11 @@ export const bindCommand = command({
           `it goes on: svc function bindings ${name} ${place.flags}`,
         )
       : first;
-    context.print(shown(binding), flags.output);
-    context.say(`${name} has these variables from its next start on`);
+    if (!flags.restart) {
+      context.print(shown(binding), flags.output);
+      context.say('a password of an earlier binding, with which pods may run, counts no more');
+    }
+    await restartableFunction.applyChange(context, flags, place, name);
   },
 });
 

@@ -1,11 +1,10 @@
 import { functionView, type FunctionView } from '../../runtime/contracts/api/functions.ts';
-import { functionMemory, functionReplicasMax, sourcelessTriggers } from '../../runtime/contracts/resources/function.ts';
-import { runOverlaps } from '../../runtime/contracts/resources/run.ts';
+import { functionMemory, functionReplicasMax } from '../../runtime/contracts/resources/function.ts';
 import { command, type Group } from '../command.ts';
 import { scopeFlags, yesFlag } from '../common-flags.ts';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../failure.ts';
-import { amount, choice, duration, flagName, text, type FlagValues } from '../flags.ts';
+import { amount, duration, text, type FlagValues } from '../flags.ts';
 import { ago, fields, table, type Column, type Field, type Shown } from '../output.ts';
 import { placeOf, type Place } from '../place.ts';
 import { podFlags, podRemovalFlags, podSettingsOf, variableFlag } from '../pod-settings.ts';
@@ -13,11 +12,20 @@ import { removeAll } from '../removal.ts';
 import { waitFlags, waitFor, type WaitFlags } from '../wait.ts';
 import { messageColumn } from '../workload-message.ts';
 import { bindCommand, bindingsCommand, unbindCommand } from './function-bind.ts';
+import { deadLettersGroup, eventsCommand } from './function-events.ts';
 import { invokeCommand } from './function-invoke.ts';
 import { runCommand } from './function-local.ts';
 import { restartableFunction, restartCommand } from './function-restart.ts';
 import { logsCommand, runsCommand, scheduleCommand, testCommand } from './function-run.ts';
 import { newSourceOf, sourceFlags, sourceOf } from './function-source.ts';
+import {
+  checkNewTrigger,
+  eventFields,
+  triggerFlags,
+  triggerOf,
+  triggerRemovalFlags,
+  triggerText,
+} from './function-trigger.ts';
 import { envGroup } from './workload-env.ts';
 import { gateGroup } from './workload-gate.ts';
 import { secretGroup } from './workload-secret.ts';
@@ -52,7 +60,8 @@ function shown(found: FunctionView): Shown {
       ['Gate', found.gate],
       ['Security', found.security && securityText(found.security)],
       ['Dependencies', found.dependencies?.join(', ')],
-      ['Trigger', found.trigger],
+      ['Trigger', triggerText(found)],
+      ...eventFields(found),
       ['Bindings', found.bindings?.map(({ service, status }) => `${service} (${status})`).join(', ')],
       ...(found.trigger === 'cron' ? scheduleFields(found) : servingFields(found)),
       ['Memory', found.memory],
@@ -86,27 +95,14 @@ function untilUsable(context: Context, flags: WaitFlags, place: Place, name: str
   );
 }
 
-const servingFlags = 'port hostname idleTimeout concurrency requestTimeout minReplicas maxReplicas'.split(' ');
-
-/** @throws Failure (usage) for a flag that the trigger has no use for, or a cron function without a schedule */
-function checkTrigger(flags: Readonly<Record<string, unknown>>): void {
-  const { trigger = 'http' } = flags;
-  if (trigger === 'cron' && flags['schedule'] === undefined) {
-    throw usageFailure('--trigger cron needs --schedule <cron>, such as --schedule "*/5 * * * *".');
-  }
-  const [other, keys] = trigger === 'cron' ? ['http', servingFlags] : ['cron', ['schedule', 'timeZone', 'overlap']];
-  const stray = keys.find((key) => flags[key] !== undefined);
-  if (stray) throw usageFailure(`${flagName(stray)} goes with --trigger ${other}.`);
-}
-
 const settingFlags = {
-  trigger: choice(sourcelessTriggers, 'what calls it (default http)'),
-  schedule: text('<cron>', 'with --trigger cron: expression of five fields, such as "*/5 * * * *"'),
-  timeZone: text('<zone>', 'with --trigger cron: time zone of the schedule (default Etc/UTC)'),
-  overlap: choice(runOverlaps, 'with --trigger cron: runs while the one before goes on (default Forbid)'),
+  ...triggerFlags,
   port: amount('<port>', 'port on which it listens (default 8080)', { min: 1, max: 65_535 }),
   hostname: text('<host>', 'public host (default fn-<function>--<cluster>.<apps domain>)'),
-  idleTimeout: duration('<duration>', 'time without requests after which it goes to zero (default 5m)'),
+  idleTimeout: duration(
+    '<duration>',
+    'time without requests after which it goes to zero (default 5m; without events 30s at most)',
+  ),
   concurrency: amount('<n>', 'requests that one pod gets at once; the others wait (default 100)', {
     min: 1,
     max: 1_000,
@@ -119,11 +115,12 @@ const settingFlags = {
 
 /** What the flags say, as the API takes it. */
 function settingsOf(
-  flags: FlagValues<typeof settingFlags> & Partial<FlagValues<typeof podRemovalFlags & typeof variableFlag>>,
+  flags: FlagValues<typeof settingFlags> &
+    Partial<FlagValues<typeof podRemovalFlags & typeof triggerRemovalFlags & typeof variableFlag>>,
 ) {
   return {
     ...podSettingsOf(flags),
-    ...(flags.trigger !== undefined && { trigger: flags.trigger }),
+    ...triggerOf(flags),
     ...(flags.port !== undefined && { port: flags.port }),
     ...(flags.hostname !== undefined && { hostname: flags.hostname }),
     ...(flags.idleTimeout !== undefined && { idleTimeoutSeconds: flags.idleTimeout }),
@@ -131,9 +128,6 @@ function settingsOf(
     ...(flags.requestTimeout !== undefined && { requestTimeoutSeconds: flags.requestTimeout }),
     ...(flags.minReplicas !== undefined && { minReplicas: flags.minReplicas }),
     ...(flags.maxReplicas !== undefined && { maxReplicas: flags.maxReplicas }),
-    ...(flags.schedule !== undefined && { schedule: flags.schedule }),
-    ...(flags.timeZone !== undefined && { timeZone: flags.timeZone }),
-    ...(flags.overlap !== undefined && { overlap: flags.overlap }),
   };
 }
 
@@ -158,9 +152,11 @@ const create = command({
     'svc function create resize --image registry.example.com/shop/resize:3 --port 9000',
     'svc function create thumbs --code-file thumbs.js --env SIZE=320 --volume pictures:/data --memory 512Mi --cpu 500m',
     'svc function create nightly --code-file nightly.js --trigger cron --schedule "0 2 * * *" --time-zone Europe/Berlin',
+    'svc function create import --code-file import.js --trigger postgres --source orders --database shop --query "SELECT * FROM orders WHERE NOT done ORDER BY id" --mark-done "UPDATE orders SET done = true WHERE id = {{id}}"',
+    'svc function create work --code-file work.py --trigger http --trigger redis --source cache --list jobs',
   ],
   async run({ context, args, flags }) {
-    checkTrigger(flags);
+    checkNewTrigger(flags);
     const body = {
       name: args.function,
       ...newSourceOf(flags),
@@ -182,6 +178,7 @@ const update = command({
     ...sourceFlags,
     ...settingFlags,
     ...podRemovalFlags,
+    ...triggerRemovalFlags,
     ...scopeFlags,
   },
   examples: [
@@ -190,6 +187,7 @@ const update = command({
     'svc function update thumbs --memory 1Gi --no-volumes',
     'svc function update resize --image registry.example.com/shop/resize:4',
     'svc function update nightly --schedule "0 3 * * *"',
+    'svc function update import --trigger http --trigger postgres --event-concurrency 4',
   ],
   async run({ context, args, flags }) {
     const body = { ...sourceOf(flags), ...settingsOf(flags) };
@@ -207,8 +205,16 @@ function calledBy(items: readonly FunctionView[], now: Date): Column<FunctionVie
     { title: 'SCHEDULE', value: ({ schedule }) => schedule },
     { title: 'LAST RUN', value: ({ lastRun }) => lastRun && `${lastRun.status}, ${ago(lastRun.createdAt, now)}` },
   ];
+  const source: Column<FunctionView> = {
+    title: 'EVENTS',
+    value: ({ events }) => events && `${events.type} ${events.source}`,
+  };
   const scheduled = items.some(({ trigger }) => trigger === 'cron');
-  return [...(scheduled ? schedule : []), { title: 'URL', value: ({ url }) => url }];
+  return [
+    ...(scheduled ? schedule : []),
+    ...(items.some(({ events }) => events) ? [source] : []),
+    { title: 'URL', value: ({ url }) => url },
+  ];
 }
 
 const list = command({
@@ -277,14 +283,14 @@ const remove = command({
 
 export const functionGroup: Group = {
   name: 'function',
-  description: 'Functions: code that runs on requests or on a schedule, and costs nothing between them.',
+  description: 'Functions: code that runs on requests, on a schedule or for events, and costs nothing between them.',
   commands: [
     ...[create, update, restartCommand, list, show],
     ...[bindCommand, unbindCommand, bindingsCommand, invokeCommand, runCommand],
-    ...[testCommand, runsCommand, logsCommand, scheduleCommand, remove],
+    ...[testCommand, runsCommand, logsCommand, scheduleCommand, eventsCommand, remove],
   ],
   groups: [
-    ...[envGroup(restartableFunction), secretGroup(restartableFunction)],
+    ...[envGroup(restartableFunction), secretGroup(restartableFunction), deadLettersGroup],
     gateGroup({ what: 'function', article: 'a function', example: 'hello' }),
     securityGroup({ what: 'function', article: 'a function', example: 'hello' }),
   ],

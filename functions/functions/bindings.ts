@@ -13,6 +13,7 @@ import {
 } from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { ServiceResource, ServiceType } from '../../runtime/contracts/resources/service.ts';
+import type { Id } from '../../runtime/domain/ids.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { bindingNames, checkBindingNames, defaultPrefixes } from '../../runtime/host/function-bindings.ts';
 import { route, sessionOf, type Route } from '../../runtime/host/route.ts';
@@ -40,10 +41,6 @@ export function bindingRoutes({
   clock,
   baseUrl,
 }: Pick<FunctionDependencies, 'kube' | 'pool' | 'clock' | 'baseUrl'>): Route[] {
-  const typesIn = async ({ namespace }: Environment): Promise<Types> => {
-    const { items } = await kube.list<ServiceResource>(kinds.ServiceResource, { namespace });
-    return new Map(items.map(({ metadata, spec }) => [metadata.name, spec.type]));
-  };
   const living = (environment: Environment, name: string) => () =>
     getLivingWorkload<FunctionResource>(kube, 'Function', environment, name);
   const accepted = (environment: Environment, object: Stored<FunctionResource>, types: Types, service: string) => {
@@ -65,7 +62,7 @@ export function bindingRoutes({
       async handle({ params, query }) {
         const environment = await resolveEnvironment(kube, params.project, query.environment);
         const object = await getWorkload<FunctionResource>(kube, 'Function', environment, params.function);
-        const types = await typesIn(environment);
+        const types = await typesIn(kube, environment);
         const items = (object.spec.bindings ?? []).map((binding) => viewOf(object, types, binding));
         return { status: 200, body: { items } };
       },
@@ -80,7 +77,10 @@ export function bindingRoutes({
       async handle({ params, query }) {
         const environment = await resolveEnvironment(kube, params.project, query.environment);
         const object = await getWorkload<FunctionResource>(kube, 'Function', environment, params.function);
-        return { status: 200, body: viewOf(object, await typesIn(environment), bindingOf(object, params.service)) };
+        return {
+          status: 200,
+          body: viewOf(object, await typesIn(kube, environment), bindingOf(object, params.service)),
+        };
       },
     }),
     route({
@@ -94,13 +94,17 @@ export function bindingRoutes({
         const { params, query, body, log } = request;
         const environment = await resolveEnvironment(kube, params.project, query.environment);
         const service = await getLivingWorkload<ServiceResource>(kube, 'Service', environment, params.service);
-        const types = await typesIn(environment);
+        const types = await typesIn(kube, environment);
         if (body.database !== undefined) {
           checkDatabase(service.spec.type, body.database);
-          await checkDatabaseFree(pool, service, body.database, await living(environment, params.function)());
+          await checkDatabaseFree(
+            ...([pool, service, body.database] as const),
+            workloadIdOf(await living(environment, params.function)()),
+          );
         }
         const changed = await changeFunction(kube, living(environment, params.function), (found) => {
-          const spec = boundSpec(found, params.service, body, clock.now());
+          const own = { name: params.function, spec: found.spec };
+          const spec = boundSpec(own, params.service, body, clock.now());
           checkNames(spec, types);
           return Promise.resolve(spec);
         });
@@ -140,15 +144,21 @@ export function bindingRoutes({
           'function unbound',
         );
         if (!dropDatabase) return { status: 204 };
-        return accepted(environment, changed, await typesIn(environment), params.service);
+        return accepted(environment, changed, await typesIn(kube, environment), params.service);
       },
     }),
   ];
 }
 
+/** The types of the services of an environment, by name. */
+export async function typesIn(kube: Pick<KubeClient, 'list'>, { namespace }: Environment): Promise<Types> {
+  const { items } = await kube.list<ServiceResource>(kinds.ServiceResource, { namespace });
+  return new Map(items.map(({ metadata, spec }) => [metadata.name, spec.type]));
+}
+
 /** The function's spec with a binding, new or once more. @throws Problem `not_ready`, `invalid_value` */
-function boundSpec(
-  { metadata, spec }: Stored<FunctionResource>,
+export function boundSpec(
+  { name, spec }: { name: string; spec: FunctionSpec },
   service: string,
   { prefix, database }: z.output<typeof bindingUpdate>,
   now: Date,
@@ -158,7 +168,7 @@ function boundSpec(
   if (before?.dropDatabase === true) {
     throw new Problem(
       'not_ready',
-      `The binding of "${metadata.name}" to "${service}" is still being taken away; try again in a moment.`,
+      `The binding of "${name}" to "${service}" is still being taken away; try again in a moment.`,
     );
   }
   const binding: FunctionBinding = {
@@ -196,7 +206,7 @@ function bindingOf({ metadata, spec }: Stored<FunctionResource>, service: string
 }
 
 /** @throws Problem `invalid_value` for names that another binding sets, or that cannot be */
-function checkNames(spec: FunctionSpec, types: Types): void {
+export function checkNames(spec: FunctionSpec, types: Types): void {
   checkBindingNames(
     boundServices(spec).flatMap((binding) => {
       const type = types.get(binding.service);
@@ -205,15 +215,15 @@ function checkNames(spec: FunctionSpec, types: Types): void {
   );
 }
 
-/** @throws Problem `in_use` for a database that another function's binding made */
-async function checkDatabaseFree(
+/** @param owner undefined for a new function @throws Problem `in_use` for a database that another function's binding made */
+export async function checkDatabaseFree(
   pool: Pool,
   service: Stored<ServiceResource>,
   database: string,
-  owner: Stored<FunctionResource>,
+  owner: Id | undefined,
 ): Promise<void> {
   const holder = await findDatabase(pool, workloadIdOf(service), database);
-  if (!holder || holder.name === null || holder.workloadId === workloadIdOf(owner)) return;
+  if (!holder || holder.name === null || holder.workloadId === owner) return;
   throw new Problem(
     'in_use',
     `The database "${database}" was made for the function "${holder.name}"; choose another one.`,

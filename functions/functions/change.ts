@@ -8,7 +8,8 @@ import { changedSecurity } from '../../runtime/host/security-settings.ts';
 import { hostTaken } from '../../runtime/host/workload-create.ts';
 import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
-import { codeFields, otherFields, specOf, type NewFunction } from './check.ts';
+import { calledBy } from './called-by.ts';
+import { codeFields, specOf, strayFields, type NewFunction } from './check.ts';
 
 /** Writers of one function that come between read and write. */
 const maxRounds = 10;
@@ -18,16 +19,17 @@ export type FunctionChange = Omit<FunctionUpdate, 'env'> & { env?: FunctionSpec[
 
 /** The spec with a change; what only the former trigger had goes with it. @throws Problem for what a new one may not be */
 export function changedSpec(before: FunctionSpec, change: FunctionChange): FunctionSpec {
-  const { security, ...settings } = change;
+  const { security, trigger: _, events: __, ...settings } = change;
+  const called = calledBy(change, before);
   const changes = Object.entries(settings).filter(([, value]) => value !== undefined);
-  const stale = new Set<string>([...otherFields(change.trigger ?? before.trigger), 'runRequests']);
+  const stale = new Set<string>([...strayFields(called.trigger), 'events', 'runRequests']);
   if (change.image !== undefined) for (const field of codeFields) stale.add(field);
   else if (change.code !== undefined) stale.add('image');
   for (const [field] of changes) stale.add(field);
   const kept = Object.fromEntries(Object.entries(before).filter(([field]) => !stale.has(field))) as typeof before;
   const given = Object.fromEntries(changes.filter(([, value]) => value !== null)) as Partial<NewFunction>;
   const protection = security ? changedSecurity(before.security, security) : before.security;
-  return specOf({ ...kept, ...given, ...(protection && { security: protection }) });
+  return specOf({ ...kept, ...given, ...called, ...(protection && { security: protection }) });
 }
 
 /**

@@ -12,18 +12,14 @@ import { checkHost } from '../../runtime/domain/names.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { checkTimeZone, defaultTimeZone, parseSchedule } from '../../runtime/domain/schedule.ts';
 
-/** What belongs to one trigger only. */
-const fieldsOf = {
-  http: [
-    ...(['port', 'hostname', 'idleTimeoutSeconds', 'concurrency', 'requestTimeoutSeconds'] as const),
-    ...(['minReplicas', 'maxReplicas'] as const),
-  ],
-  cron: ['schedule', 'timeZone', 'overlap'],
-} as const;
+const ofRequests = ['hostname', 'concurrency'] as const;
+const ofServing = ['port', 'idleTimeoutSeconds', 'requestTimeoutSeconds', 'minReplicas', 'maxReplicas'] as const;
+const ofSchedules = ['schedule', 'timeZone', 'overlap'] as const;
 
-/** What only the other trigger has. */
-export function otherFields(trigger: FunctionSpec['trigger']) {
-  return fieldsOf[trigger === 'cron' ? 'http' : 'cron'];
+/** What a function with this trigger has no use for. Pure. */
+export function strayFields(trigger: FunctionSpec['trigger']) {
+  if (trigger === 'cron') return [...ofRequests, ...ofServing];
+  return trigger === 'http' ? ofSchedules : [...ofRequests, ...ofSchedules];
 }
 
 /** @throws Problem `invalid_value` for a function that has no public route */
@@ -36,15 +32,17 @@ export function checkRoute({
 }
 
 /** A function as it is asked for, with its variables and its security settings as the spec has them. */
-export type NewFunction = Omit<FunctionCreate, 'name' | 'env' | 'security' | 'trigger'> &
+export type NewFunction = Omit<FunctionCreate, 'name' | 'env' | 'security' | 'trigger' | 'events'> &
   Pick<FunctionSpec, 'env' | 'security' | 'trigger' | 'events'>;
 
 /** The spec of a new function with its defaults. @throws Problem `invalid_value` for what its trigger has no use for */
 export function specOf(given: NewFunction): FunctionSpec {
   const { trigger, schedule, timeZone = defaultTimeZone, overlap = 'Forbid' } = given;
-  const other = trigger === 'cron' ? 'http' : 'cron';
-  const stray = otherFields(trigger).find((field) => given[field] !== undefined);
-  if (stray) throw refusal(stray, `"${stray}" goes with the trigger ${other}; this function has ${trigger}.`);
+  const stray = strayFields(trigger).find((field) => given[field] !== undefined);
+  if (stray) {
+    const other = ofSchedules.some((field) => field === stray) ? 'cron' : 'http';
+    throw refusal(stray, `"${stray}" goes with the trigger ${other}; this function has ${trigger}.`);
+  }
   if (given.hostname !== undefined) checkHost(given.hostname);
   const { minReplicas, maxReplicas } = functionLimits(given);
   if (minReplicas > maxReplicas) {

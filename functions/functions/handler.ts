@@ -14,12 +14,15 @@ import { route, sessionOf, type Route, type Session } from '../../runtime/host/r
 import { newSecurity } from '../../runtime/host/security-settings.ts';
 import { createWorkload, newWorkloadMetadata } from '../../runtime/host/workload-create.ts';
 import { newVariables, replacedVariables } from '../../runtime/host/workload-variables.ts';
-import { deleteWorkload, getLivingWorkload, getWorkload } from '../../runtime/host/workload-objects.ts';
+import { deleteWorkload, getLivingWorkload, getWorkload, workloadIdOf } from '../../runtime/host/workload-objects.ts';
 import { environmentsOf, resolveEnvironment, type Environment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { bindingRoutes } from './bindings.ts';
+import { calledBy } from './called-by.ts';
 import { changedSpec, changeFunction, checkHostHolder } from './change.ts';
 import { checkRoute, specOf } from './check.ts';
+import { readEventsState, withSourceBound } from './event-source.ts';
+import { eventRoutes } from './events.ts';
 import { logRoutes } from './logs.ts';
 import { runRoutes } from './runs.ts';
 import {
@@ -48,9 +51,15 @@ const path = '/projects/:project/functions/:function';
 
 /** `/projects/{p}/functions` and `/functions`: Function objects, whose controller does the rest. */
 export function createFunctionRoutes(dependencies: FunctionDependencies): Route[] {
-  const { kube, clock, visibleProjects } = dependencies;
-  const view = (object: Stored<FunctionResource>, known: { url?: string; pendingRestart?: boolean } = {}) =>
+  const { kube, pool, clock, visibleProjects } = dependencies;
+  const view = (object: Stored<FunctionResource>, known: { url?: string } = {}) =>
     functionToView(object, { ...known, now: clock.now() });
+  const fullView = async (object: Stored<FunctionResource>) =>
+    functionToView(object, {
+      now: clock.now(),
+      pendingRestart: await isRestartPending(kube, object),
+      events: await readEventsState(pool, object),
+    });
   const find = (environment: Environment, name: string) =>
     getWorkload<FunctionResource>(kube, 'Function', environment, name);
   const list = async (namespace: string | undefined): Promise<Stored<FunctionResource>[]> =>
@@ -67,13 +76,14 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
         'Creates a function of code or of an image; it has no pods until its first request, or the first time of its schedule.',
       async handle(request) {
         const { params, query, body, log } = request;
-        const { name, env, security, ...given } = body;
+        const { name, env, security, trigger, events, ...given } = body;
         checkWorkloadName(name);
         const variables = newVariables('Function', env ?? {});
         const settings = { security: newSecurity(security), ...(variables.length > 0 && { env: variables }) };
-        const asked = specOf({ ...given, ...settings });
+        const asked = specOf({ ...given, ...calledBy({ trigger, events }), ...settings });
         const environment = await resolveEnvironment(kube, params.project, query.environment);
-        const spec = await withPodsChecked(kube, environment.namespace, asked);
+        const bound = await withSourceBound(dependencies, environment, { name, spec: asked }, events?.database);
+        const spec = await withPodsChecked(kube, environment.namespace, bound);
         const config = await readPlatformConfig(kube);
         functionImage(config, spec);
         const host =
@@ -133,8 +143,7 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
       async handle({ params, query }) {
         const environment = await resolveEnvironment(kube, params.project, query.environment);
         const found = await find(environment, params.function);
-        const pendingRestart = await isRestartPending(kube, found);
-        return { status: 200, body: view(found, { pendingRestart }) };
+        return { status: 200, body: await fullView(found) };
       },
     }),
     route({
@@ -156,7 +165,16 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
           const { env, ...given } = body;
           const variables = env && (await replacedVariables(kube, found, env));
           const asked = changedSpec(found.spec, { ...given, ...(variables && { env: variables }) });
-          const spec = await withPodsChecked(kube, environment.namespace, asked);
+          const bound =
+            given.events || given.trigger
+              ? await withSourceBound(
+                  dependencies,
+                  environment,
+                  { name: params.function, id: workloadIdOf(found), spec: asked },
+                  given.events?.database,
+                )
+              : asked;
+          const spec = await withPodsChecked(kube, environment.namespace, bound);
           functionImage(config, spec);
           if (spec.trigger !== 'http') return spec;
           const host = spec.hostname ?? functionHost(params.function, config.cluster, config.appsDomain);
@@ -168,8 +186,7 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
           { function: params.function, namespace: environment.namespace, settings, actor: sessionOf(request).email },
           'function changed',
         );
-        const pendingRestart = await isRestartPending(kube, changed);
-        return { status: 200, body: view(changed, { pendingRestart }) };
+        return { status: 200, body: await fullView(changed) };
       },
     }),
     route({
@@ -191,6 +208,7 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
       },
     }),
     ...bindingRoutes(dependencies),
+    ...eventRoutes(dependencies),
     ...settingsRoutes(dependencies),
     ...runRoutes(dependencies),
     ...gateRoutes<FunctionResource>(dependencies, { kind: 'Function', checkRoute }),

@@ -2,7 +2,12 @@ import { z } from 'zod';
 import { bindingAccepted, bindingUpdate, bindingView, unbindQuery } from '../../runtime/contracts/api/bindings.ts';
 import { environmentQuery, page, pageQuery } from '../../runtime/contracts/api/common.ts';
 import {
+  deadLetterChoice,
+  deadLettersChanged,
+  deadLetterView,
+  eventNumber,
   functionCreate,
+  functionEventView,
   functionRunView,
   functionUpdate,
   functionView,
@@ -58,6 +63,21 @@ export const functionLogsSchema = {
   params: one,
   query: environmentQuery.extend(logLinesQuery.shape),
   replies: { 200: logLines },
+} as const;
+
+const eventsQuery = environmentQuery.extend({ ...pageQuery.shape, cursor: eventNumber.optional() });
+
+export const listEventsSchema = { params: one, query: eventsQuery, replies: { 200: page(functionEventView) } } as const;
+export const listDeadLettersSchema = {
+  params: one,
+  query: eventsQuery,
+  replies: { 200: page(deadLetterView) },
+} as const;
+export const changeDeadLettersSchema = {
+  params: one,
+  query: environmentQuery,
+  body: deadLetterChoice,
+  replies: { 200: deadLettersChanged },
 } as const;
 
 const binding = one.extend({ service: z.string().max(100) });

@@ -5,6 +5,7 @@ import {
   functionLimits,
   type FunctionBinding,
   type FunctionBindingStatus,
+  type FunctionEvents,
   type FunctionResource,
   type FunctionRun,
 } from '../../runtime/contracts/resources/function.ts';
@@ -13,9 +14,17 @@ import { environmentLabel, projectLabel } from '../../runtime/domain/labels.ts';
 import { testRunName } from '../../runtime/domain/names.ts';
 import { defaultTimeZone, shownTimes, upcomingTimes } from '../../runtime/domain/schedule.ts';
 import { gateOf } from '../../runtime/host/gate-routes.ts';
+import type { EventCounts } from '../../runtime/records/dead-letters.ts';
+import type { EventSourceState } from '../../runtime/records/function-events.ts';
 import { runViews, type ShownRun } from '../../runtime/host/run-views.ts';
 import { securityToView } from '../../runtime/host/security-settings.ts';
 import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
+
+/** How far the events of a function are; without a source, its controller has not seen it yet. */
+export interface EventsState {
+  counts: EventCounts;
+  source: Pick<EventSourceState, 'polledAt' | 'more' | 'error'> | undefined;
+}
 
 /**
  * A function as the API shows it; never its code.
@@ -23,7 +32,7 @@ import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
  */
 export function functionToView(
   object: Stored<FunctionResource>,
-  options: { now: Date; url?: string; pendingRestart?: boolean },
+  options: { now: Date; url?: string; pendingRestart?: boolean; events?: EventsState | undefined },
 ): FunctionView {
   const { metadata, spec, status } = object;
   const url = status?.url ?? options.url;
@@ -38,6 +47,7 @@ export function functionToView(
     ...(spec.image !== undefined && { image: spec.image }),
     ...(spec.dependencies !== undefined && { dependencies: spec.dependencies }),
     trigger: spec.trigger,
+    ...(spec.events && { events: eventsToView(spec.events, options.events) }),
     status: deleting ? 'deleting' : (status?.phase ?? 'pending'),
     ...(status?.message !== undefined && { message: status.message }),
     ...(killed && { outOfMemory: killed }),
@@ -55,6 +65,20 @@ export function functionToView(
     ...(spec.cpu !== undefined && { cpu: spec.cpu }),
     ...(options.pendingRestart !== undefined && { pendingRestart: options.pendingRestart }),
     createdAt: metadata.creationTimestamp ?? new Date(0).toISOString(),
+  };
+}
+
+function eventsToView(
+  { concurrency = 1, ...settings }: FunctionEvents,
+  state: EventsState | undefined,
+): FunctionView['events'] {
+  const { polledAt = null, more = false, error = null } = state?.source ?? {};
+  return {
+    ...settings,
+    concurrency,
+    ...(state && { counts: state.counts, more }),
+    ...(polledAt && { readAt: polledAt.toISOString() }),
+    ...(error !== null && { error }),
   };
 }
 

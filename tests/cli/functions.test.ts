@@ -47,7 +47,7 @@ Last run:     nightly-test-00c0ffee00 succeeded
     [['--schedule', '* * * * *'], /--schedule goes with --trigger cron/],
     [['--time-zone', 'UTC'], /--time-zone goes with --trigger cron/],
     [['--trigger', 'cron', '--schedule', '* * * * *', '--hostname', 'a.test'], /--hostname goes with --trigger http/],
-    [['--trigger', 'postgres'], /--trigger takes one of http, cron/],
+    [['--trigger', 'kafka'], /--trigger takes one of http, cron/],
   ] as const) {
     t.match(await svc([...create, ...args]), { code: 2, stderr: said }, args.join(' '));
   }

@@ -13,11 +13,8 @@ export type FunctionRuntime = (typeof functionRuntimes)[number];
 /** Data sources whose rows, items or objects call a function, by the type of the service that holds them. */
 export const eventTypes = ['postgres', 'mysql', 'redis', 'minio'] as const;
 
-/** What calls a function without a data source. */
-export const sourcelessTriggers = ['http', 'cron'] as const;
-
 /** What calls a function (spec.md §2.5). One with the trigger `http` may have a data source beside it. */
-export const functionTriggers = [...sourcelessTriggers, ...eventTypes] as const;
+export const functionTriggers = ['http', 'cron', ...eventTypes] as const;
 
 export type EventType = (typeof eventTypes)[number];
 

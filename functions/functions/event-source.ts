@@ -1,0 +1,65 @@
+import type { Pool } from 'pg';
+import type { Stored } from '../../runtime/contracts/kubernetes.ts';
+import { checkDatabase } from '../../runtime/contracts/resources/bound-database.ts';
+import { boundServices, type FunctionResource, type FunctionSpec } from '../../runtime/contracts/resources/function.ts';
+import type { ServiceResource } from '../../runtime/contracts/resources/service.ts';
+import type { Clock } from '../../runtime/domain/clock.ts';
+import type { Id } from '../../runtime/domain/ids.ts';
+import { Problem } from '../../runtime/domain/problem.ts';
+import { getLivingWorkload, workloadIdOf } from '../../runtime/host/workload-objects.ts';
+import type { Environment } from '../../runtime/kube/environments.ts';
+import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { countEvents } from '../../runtime/records/dead-letters.ts';
+import { findEventSource } from '../../runtime/records/function-events.ts';
+import { boundSpec, checkDatabaseFree, checkNames, typesIn } from './bindings.ts';
+import type { EventsState } from './view.ts';
+
+/**
+ * The spec with a binding to its data source, where it has none yet.
+ * @param owner the function; without an id it is new @param database of that binding, default one of the function's own
+ * @throws Problem `not_found` for no such service, `invalid_value` for one of another type, `in_use`
+ */
+export async function withSourceBound(
+  { kube, pool, clock }: { kube: KubeClient; pool: Pool; clock: Clock },
+  environment: Environment,
+  { name, id, spec }: { name: string; id?: Id; spec: FunctionSpec },
+  database: string | undefined,
+): Promise<FunctionSpec> {
+  const { events } = spec;
+  if (!events) return spec;
+  const { source, type } = events;
+  const service = await getLivingWorkload<ServiceResource>(kube, 'Service', environment, source);
+  if (service.spec.type !== type) {
+    throw refusal(
+      'events.source',
+      `The service "${source}" is of type ${service.spec.type}; --trigger ${type} needs a --source of type ${type}.`,
+    );
+  }
+  const bound = boundServices(spec).find((binding) => binding.service === source);
+  if (bound) {
+    if (database === undefined || database === bound.database) return spec;
+    throw refusal(
+      'events.database',
+      `"${name}" is bound to "${source}" already; choose another database with \`svc function bind ${name} ${source} --database ${database}\`.`,
+    );
+  }
+  if (database !== undefined) {
+    checkDatabase(type, database);
+    await checkDatabaseFree(pool, service, database, id);
+  }
+  const next = boundSpec({ name, spec }, source, { database }, clock.now());
+  checkNames(next, await typesIn(kube, environment));
+  return next;
+}
+
+/** How far a function's events are; undefined for one without. */
+export async function readEventsState(pool: Pool, found: Stored<FunctionResource>): Promise<EventsState | undefined> {
+  if (!found.spec.events) return undefined;
+  const id = workloadIdOf(found);
+  const [counts, source] = await Promise.all([countEvents(pool, id), findEventSource(pool, id)]);
+  return { counts, source };
+}
+
+function refusal(field: string, message: string): Problem {
+  return new Problem('invalid_value', message, { details: { field } });
+}

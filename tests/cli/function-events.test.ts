@@ -1,0 +1,154 @@
+import { join } from 'node:path';
+import t from 'tap';
+import { functionLimits } from '../../runtime/contracts/resources/function.ts';
+import { createdAt, id, now, sequence, world } from './world.ts';
+
+const functions = '/api/v1/projects/shop/functions';
+const path = `${functions}/intake`;
+const query = 'SELECT * FROM orders WHERE NOT done ORDER BY id';
+const markDone = 'UPDATE orders SET done = true WHERE id = {{id}}';
+const intake = {
+  ...{ id, name: 'intake', project: 'shop', environment: 'prod', runtime: 'node', trigger: 'postgres', status: 'idle' },
+  ...{ replicas: 0, readyReplicas: 0, idleTimeoutSeconds: 300, ...functionLimits({}), env: {}, volumes: [], createdAt },
+  events: { type: 'postgres', source: 'orders', query, markDone, concurrency: 1 },
+  bindings: [{ service: 'orders', status: 'ready' }],
+};
+
+t.test('create sends the data source; triggers that no function has are refused with what to give', async (t) => {
+  const { run, seen } = await world(t, { [`POST ${functions}`]: { status: 201, body: intake } });
+  const file = join(t.testdir({ 'intake.js': 'code' }), 'intake.js');
+  const create = ['function', 'create', 'intake', '--no-wait', '--code-file', file];
+  const common = { name: 'intake', runtime: 'node', code: 'code' };
+  for (const [flags, sent] of [
+    [
+      ['--trigger', 'postgres', '--source', 'orders', '--query', query, '--mark-done', markDone, '--database', 'shop'],
+      { trigger: 'postgres', events: { type: 'postgres', source: 'orders', database: 'shop', query, markDone } },
+    ],
+    [
+      ['--trigger', 'redis', '--trigger', 'http', '--source', 'cache', '--list', 'jobs', '--hostname', 'a.test'],
+      { trigger: 'http', hostname: 'a.test', events: { type: 'redis', source: 'cache', list: 'jobs' } },
+    ],
+    [
+      ['--trigger', 'minio', '--source', 'files', '--bucket', 'up', '--event-concurrency', '4', '--port', '9000'],
+      { trigger: 'minio', port: 9000, events: { type: 'minio', source: 'files', bucket: 'up', concurrency: 4 } },
+    ],
+  ] as const) {
+    const ran = await run([...create, ...flags]);
+    t.equal(ran.code, 0, ran.stderr);
+    t.same(seen.at(-1)?.body, { ...common, ...sent });
+  }
+  const sent = seen.length;
+  const postgres = ['--trigger', 'postgres', '--source', 'orders'];
+  for (const [flags, said] of [
+    [['--trigger', 'postgres', '--trigger', 'redis'], /one data source: --trigger postgres or --trigger redis/],
+    [['--trigger', 'cron', '--trigger', 'redis', '--schedule', '* * * * *'], /--trigger cron goes alone/],
+    [['--trigger', 'cron', '--trigger', 'http', '--schedule', '* * * * *'], /--trigger cron goes alone/],
+    [['--trigger', 'postgres', '--query', query], /needs --source <service>/],
+    [postgres, /--trigger postgres needs --query/],
+    [['--trigger', 'redis', '--source', 'cache'], /--trigger redis needs --list/],
+    [['--trigger', 'minio', '--source', 'files'], /--trigger minio needs --bucket/],
+    [[...postgres, '--query', query, '--mark-done', 'DELETE FROM orders'], /--mark-done has no \{\{id\}\}/],
+    [[...postgres, '--query', query, '--list', 'a'], /--list goes with --trigger redis/],
+    [[...postgres, '--query', query, '--concurrency', '2'], /--concurrency goes with --trigger http/],
+    [['--query', query], /--query goes with --trigger postgres or mysql/],
+    [['--source', 'orders'], /--source goes with --trigger postgres or mysql or redis or minio/],
+    [['--trigger', 'kafka'], /--trigger takes one of http, cron, postgres, mysql, redis, minio/],
+  ] as const) {
+    t.match(await run([...create, ...flags]), { code: 2, stderr: said }, flags.join(' '));
+  }
+  t.equal(seen.length, sent, 'nothing is sent');
+});
+
+t.test('update sends what is given alone', async (t) => {
+  const { run, seen } = await world(t, { [`PATCH ${path}`]: { body: intake } });
+  for (const [flags, sent] of [
+    [['--query', 'SELECT 1 AS id'], { events: { query: 'SELECT 1 AS id' } }],
+    [['--without-mark-done'], { events: { markDone: null } }],
+    [['--trigger', 'http'], { trigger: 'http' }],
+    [['--trigger', 'http', '--trigger', 'postgres'], { trigger: 'http', events: { type: 'postgres' } }],
+  ] as const) {
+    const ran = await run(['function', 'update', 'intake', ...flags]);
+    t.equal(ran.code, 0, ran.stderr);
+    t.same(seen.at(-1)?.body, sent);
+  }
+  const both = ['--mark-done', markDone, '--without-mark-done'];
+  t.match(await run(['function', 'update', 'intake', ...both]), { code: 2, stderr: /not both/ });
+});
+
+t.test('show and list tell where events come from, and how far they are', async (t) => {
+  const counts = { waiting: 1000, delivering: 2, marking: 3, dead: 4 };
+  const error = 'relation "orders" does not exist';
+  const events = { ...intake.events, counts, more: true, readAt: createdAt, error };
+  const { run } = await world(t, {
+    [`GET ${path}`]: { body: { ...intake, trigger: 'http', events } },
+    [`GET ${functions}`]: { body: { items: [intake] } },
+  });
+  t.match(
+    (await run(['function', 'show', 'intake'])).stdout,
+    new RegExp(
+      [
+        'Trigger: +http, postgres\nSource: +orders\nQuery: +SELECT .* id\nMark done: +UPDATE .*\n',
+        'Events: +1000 and more in the source waiting, 2 being delivered, 3 to be marked as done\n',
+        'Dead letters: +4; see svc function dead-letters list intake\nLast read: +.*\nSource error: +relation',
+      ].join(''),
+    ),
+  );
+  t.match((await run(['function', 'list'])).stdout, /EVENTS.*\n.*postgres orders/);
+});
+
+const later = new Date(now.getTime() + 90_000).toISOString();
+const event = { id: '17', event: 'order-1', state: 'waiting', foundAt: createdAt, dueAt: later, failures: 2 };
+
+t.test('events: those that are not done, a page at a time', async (t) => {
+  const items = [
+    { ...event, lastError: 'The function answered 500.' },
+    { ...event, id: '18', state: 'delivering' },
+  ];
+  const { run, seen } = await world(t, { [`GET ${path}/events`]: { body: { items, nextCursor: '18' } } });
+  const ran = await run(['function', 'events', 'intake', '--limit', '2', '--cursor', '16']);
+  t.match(seen[0], { query: { limit: '2', cursor: '16' } });
+  t.match(ran.stdout, /17 +order-1 +waiting +1 hour ago +2 +in 1 minute +The function answered 500\.\n18 .* - +-\n/);
+  t.match(ran.stderr, '--cursor 18');
+});
+
+t.test('dead letters: listed, delivered again, forgotten after a question', async (t) => {
+  const { state: _, dueAt: __, ...rest } = event;
+  const letter = { ...rest, deadAt: createdAt, lastError: 'The function answered 422.', payload: '{"id":1}' };
+  const { run, seen } = await world(t, {
+    [`GET ${path}/dead-letters`]: { body: { items: [letter] } },
+    [`POST ${path}/dead-letters/redrive`]: { body: { count: 1 } },
+    [`POST ${path}/dead-letters/purge`]: { body: { count: 3 } },
+  });
+  t.match((await run(['function', 'dead-letters', 'list', 'intake'])).stdout, /17 +order-1 +1 hour ago +2 +The fun/);
+  const redrive = ['function', 'dead-letters', 'redrive', 'intake'];
+  t.match(await run([...redrive, '--id', '17', '--id', '18']), {
+    ...{ code: 0, stderr: /1 dead letter to be delivered again; 1 of those named/ },
+  });
+  t.same(seen.at(-1)?.body, { ids: ['17', '18'] });
+  const sent = seen.length;
+  for (const flags of [[], ['--all', '--id', '17'], ['--id', 'order-1']]) {
+    t.match(await run([...redrive, ...flags]), { code: 2, stderr: /--id/ });
+  }
+  const purge = ['function', 'dead-letters', 'purge', 'intake', '--all'];
+  t.match(await run(purge, { typed: ['n\n'] }), { code: 1, stderr: /Forget all dead letters of intake\?/ });
+  t.equal(seen.length, sent);
+  t.match(await run([...purge, '--yes']), { code: 0, stderr: '3 dead letters forgotten\n' });
+  t.same(seen.at(-1)?.body, { all: true });
+});
+
+t.test('bind says what a new password does to pods that run, and restarts them when told to', async (t) => {
+  const binding = { service: 'orders', status: 'pending', variables: ['DB_HOST'] };
+  const { events: _, ...hello } = intake;
+  const { run, seen } = await world(t, {
+    [`PUT ${path}/bindings/orders`]: { status: 202, body: { ...binding, statusUrl: 'http://x/y' } },
+    [`GET ${path}/bindings/orders`]: sequence({ body: binding }, { body: { ...binding, status: 'ready' } }),
+    [`POST ${path}/restart`]: { body: { ...hello, pendingRestart: true } },
+    [`GET ${path}`]: { body: { ...hello, pendingRestart: false } },
+  });
+  const bind = ['function', 'bind', 'intake', 'orders'];
+  t.match(await run(bind), { code: 0, stderr: /password .* counts no more\n.*svc function restart intake/ });
+  t.notMatch(seen.at(-1), { method: 'POST' });
+  t.match(await run([...bind, '--restart']), { code: 0, stdout: /^Function: +intake/ });
+  t.ok(seen.some(({ method, path: at }) => method === 'POST' && at === `${path}/restart`));
+  t.match(await run([...bind, '--restart', '--no-wait']), { code: 2, stderr: /--no-wait/ });
+});
