@@ -41,7 +41,7 @@ export const invokeCommand = command({
     if (found.url === undefined) {
       throw new Failure(`Function "${args.function}" has the trigger ${found.trigger}, and no URL.`, {
         code: 'invalid_value',
-        hint: `svc function test ${args.function} ${place.flags}`,
+        hint: `svc function ${found.events ? 'events' : 'test'} ${args.function} ${place.flags}`,
       });
     }
     const url = new URL(flags.path ?? '/', found.url);

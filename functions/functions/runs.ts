@@ -98,9 +98,11 @@ export function runRoutes({ kube, clock, baseUrl }: Omit<FunctionDependencies, '
 function runnable(found: Stored<FunctionResource>): Stored<FunctionResource> {
   if (found.spec.trigger === 'cron') return found;
   const { name } = found.metadata;
+  const { trigger } = found.spec;
+  const instead = trigger === 'http' ? 'call it at its URL' : `its events: svc function events ${name}`;
   throw new Problem(
     'invalid_value',
-    `The function "${name}" has the trigger ${found.spec.trigger}, and only cron functions have runs; call it at its URL.`,
+    `The function "${name}" has the trigger ${trigger}, and only cron functions have runs; ${instead}.`,
     { details: { field: 'trigger' } },
   );
 }

@@ -38,6 +38,9 @@ t.test(
       ...{ code: 1, stdout: 'broken', stderr: /The answer is 500\. \(http_500\)\nhint: svc function logs hello/ },
     });
     t.match(await run(['function', 'invoke', 'nightly']), { code: 1, stderr: /no URL.*\nhint: svc function test/s });
+    const events = { type: 'redis', source: 'cache', list: 'jobs', concurrency: 1 };
+    routes[`GET ${functions}/work`] = { body: { ...hello, name: 'work', trigger: 'redis', events } };
+    t.match(await run(['function', 'invoke', 'work']), { code: 1, stderr: /no URL.*\nhint: svc function events/s });
     const sent = seen.length;
     t.match(await run(['function', 'invoke', 'hello', '--header', 'nonsense']), { code: 2 });
     t.match(await run(['function', 'invoke', 'hello', '--method', 'a b']), { code: 2 });

@@ -61,7 +61,7 @@ async function world(t: Test) {
 }
 
 t.test('each kind of data source: the function has it, is bound to it, and has no public URL', async (t) => {
-  const { kube, object, create } = await world(t);
+  const { kube, api, object, create } = await world(t);
   for (const [trigger, events] of [
     ['postgres', { source: 'orders', query, markDone }],
     ['mysql', { source: 'stock', query, concurrency: 4 }],
@@ -75,6 +75,9 @@ t.test('each kind of data source: the function has it, is bound to it, and has n
     t.match(answer, { status: 201, body: { trigger, events: { type: trigger, concurrency: Number, ...events } } });
     t.notHas(answer.body, 'url');
     const { spec } = await object(`on-${trigger}`);
+    t.match(await api.call('POST', `${functions}/on-${trigger}/test-runs`), {
+      ...{ status: 422, body: { message: new RegExp(`svc function events on-${trigger}`) } },
+    });
     t.match(spec, { trigger, port: 9000, maxReplicas: 2, bindings: [{ service: events.source, version: Number }] });
     t.same(spec.events, { type: trigger, ...events });
   }
