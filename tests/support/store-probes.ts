@@ -1,6 +1,7 @@
 /**
  * Code for `node -e`, without any package, that signs in to a server with DB_HOST, DB_PORT, DB_USERNAME, DB_PASSWORD and
- * DB_DATABASE (or DB_ACCESSKEY, DB_SECRETKEY and DB_REGION), lets it store or compute 42, and prints that.
+ * DB_DATABASE (or DB_ACCESSKEY, DB_SECRETKEY and DB_REGION), lets it store or compute 42, and prints that; the one for
+ * PostgreSQL runs DB_STATEMENTS instead where there are some, and prints the first column of what they answer.
  */
 
 /** https://redis.io/docs/latest/develop/reference/protocol-spec */
@@ -20,7 +21,7 @@ socket.on('data', (data) => {
 /** https://www.postgresql.org/docs/current/protocol-flow.html and RFC 5802 with SHA-256 (RFC 7677) */
 export const postgresProbe = `
 const { createHash, createHmac, pbkdf2Sync, randomBytes } = require('node:crypto');
-const { DB_HOST, DB_PORT, DB_USERNAME, DB_PASSWORD, DB_DATABASE } = process.env;
+const { DB_HOST, DB_PORT, DB_USERNAME, DB_PASSWORD, DB_DATABASE, DB_STATEMENTS = 'SELECT 40 + 2' } = process.env;
 const socket = require('node:net').connect(Number(DB_PORT), DB_HOST);
 const number = (value) => { const bytes = Buffer.alloc(4); bytes.writeInt32BE(value); return bytes; };
 const text = (value) => Buffer.concat([Buffer.from(value), Buffer.alloc(1)]);
@@ -53,7 +54,7 @@ const handle = (type, body) => {
   if (type === 'E' || (type === 'Z' && asked)) return socket.end();
   if (type !== 'Z') return;
   asked = true;
-  message('Q', text('SELECT 40 + 2'));
+  message('Q', text(DB_STATEMENTS));
 };
 message('', number(196608), text('user'), text(DB_USERNAME), text('database'), text(DB_DATABASE), text(''));
 let rest = Buffer.alloc(0);
