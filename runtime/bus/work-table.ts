@@ -17,11 +17,12 @@ export interface BegunWork {
 
 /** Of these kinds, those of which something is due: one look at all of them, which finds nothing most of the time. */
 export async function dueKinds(database: Database, kinds: readonly QueueName[]): Promise<ReadonlySet<QueueName>> {
-  const { rows } = await database.query<{ kind: QueueName }>(
-    `SELECT kind FROM unnest($1::text[]) AS asked (kind) WHERE EXISTS (
+  const { rows } = await database.query<{ kind: QueueName }>({
+    name: 'due-kinds',
+    text: `SELECT kind FROM unnest($1::text[]) AS asked (kind) WHERE EXISTS (
        SELECT 1 FROM work WHERE work.kind = asked.kind AND state = 'pending' AND COALESCE(leased_until, due_at) <= now())`,
-    [kinds],
-  );
+    values: [kinds],
+  });
   return new Set(rows.map(({ kind }) => kind));
 }
 
@@ -34,8 +35,9 @@ export async function claimDue(
   kind: QueueName,
   { limit, leaseMs }: { limit: number; leaseMs: number },
 ): Promise<Claim[]> {
-  const { rows } = await database.query<Claim>(
-    `WITH due AS (
+  const { rows } = await database.query<Claim>({
+    name: 'claim-due',
+    text: `WITH due AS (
        SELECT id, begun FROM work
        WHERE kind = $1 AND state = 'pending' AND COALESCE(leased_until, due_at) <= now()
        ORDER BY COALESCE(leased_until, due_at) LIMIT $2 FOR UPDATE SKIP LOCKED)
@@ -44,8 +46,8 @@ export async function claimDue(
        last_error = CASE WHEN work.begun THEN 'the attempt never answered' ELSE last_error END
      FROM due WHERE work.id = due.id
      RETURNING work.id AS "workId", record_id AS "recordId", attempt, due.begun AS lost`,
-    [kind, limit, leaseMs],
-  );
+    values: [kind, limit, leaseMs],
+  });
   return rows;
 }
 
@@ -68,12 +70,13 @@ export async function beginAttempt(
   { workId, attempt }: Pick<WorkPayload, 'workId' | 'attempt'>,
   leaseMs: number,
 ): Promise<BegunWork | undefined> {
-  const { rows } = await database.query<BegunWork>(
-    `UPDATE work SET begun = true, leased_until = now() + $3 * interval '1 ms'
+  const { rows } = await database.query<BegunWork>({
+    name: 'begin-attempt',
+    text: `UPDATE work SET begun = true, leased_until = now() + $3 * interval '1 ms'
      WHERE id = $1 AND attempt = $2 AND state = 'pending' AND NOT begun
      RETURNING record_id AS "recordId", failures`,
-    [workId, attempt, leaseMs],
-  );
+    values: [workId, attempt, leaseMs],
+  });
   return rows[0];
 }
 
@@ -83,20 +86,22 @@ const mine = `id = $1 AND attempt = $2 AND state = 'pending' AND begun`;
 
 /** The attempt finished the work. False when its answer comes too late: another attempt counts by now. */
 export async function recordDone(database: Database, { workId, attempt }: AttemptKey): Promise<boolean> {
-  const { rowCount } = await database.query(
-    `UPDATE work SET state = 'done', done_at = now(), leased_until = NULL, last_error = NULL WHERE ${mine}`,
-    [workId, attempt],
-  );
+  const { rowCount } = await database.query({
+    name: 'record-done',
+    text: `UPDATE work SET state = 'done', done_at = now(), leased_until = NULL, last_error = NULL WHERE ${mine}`,
+    values: [workId, attempt],
+  });
   return rowCount === 1;
 }
 
 /** The attempt got further; the next one is due at `again`, or at once if something asked for it meanwhile. */
 export async function recordAgain(database: Database, { workId, attempt }: AttemptKey, again: Date): Promise<boolean> {
-  const { rowCount } = await database.query(
-    `UPDATE work SET leased_until = NULL, begun = false, failures = 0, last_error = NULL, due_at = LEAST(due_at, $3)
+  const { rowCount } = await database.query({
+    name: 'record-again',
+    text: `UPDATE work SET leased_until = NULL, begun = false, failures = 0, last_error = NULL, due_at = LEAST(due_at, $3)
      WHERE ${mine}`,
-    [workId, attempt, again],
-  );
+    values: [workId, attempt, again],
+  });
   return rowCount === 1;
 }
 

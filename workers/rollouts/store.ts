@@ -32,8 +32,9 @@ export interface Rollout {
 const graceMs = 60_000;
 
 export async function findRollout(pool: Pool, id: Id): Promise<Rollout | undefined> {
-  const { rows } = await pool.query<Rollout>(
-    `SELECT d.id, d.workload_id AS "workloadId", w.namespace, w.name, d.revision, d.state, d.image, d.digest,
+  const { rows } = await pool.query<Rollout>({
+    name: 'find-rollout',
+    text: `SELECT d.id, d.workload_id AS "workloadId", w.namespace, w.name, d.revision, d.state, d.image, d.digest,
        d.restores, d.rollback_of AS "rollbackOf", kept.settings AS "keptSettings", kept.env_secret AS "keptEnvSecret",
        COALESCE(d.built_at, d.accepted_at) + $2 * interval '1 ms' AS deadline,
        COALESCE(d.built_at, d.accepted_at) + $2 * interval '1 ms' <= now() AS overdue,
@@ -41,7 +42,7 @@ export async function findRollout(pool: Pool, id: Id): Promise<Rollout | undefin
      FROM deployments d JOIN workloads w ON w.id = d.workload_id
        LEFT JOIN deployments kept ON kept.workload_id = d.workload_id AND kept.revision = d.rollback_of
      WHERE d.id = $1 AND d.revision IS NOT NULL`,
-    [id, rolloutDeadlineMs, graceMs],
-  );
+    values: [id, rolloutDeadlineMs, graceMs],
+  });
   return rows[0];
 }
