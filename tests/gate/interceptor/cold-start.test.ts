@@ -9,7 +9,10 @@ t.test('ten at once from zero, at two interceptors: one scale write, and all are
   const world = createWorld(t);
   const [one, two] = await Promise.all([world.startInterceptor(), world.startInterceptor()]);
   world.scale.onWrite = () => {
-    void world.startPod((request, response) => response.end(request.url));
+    // Whoever comes later meets a pod that is warm.
+    void until(() => one.activator.waiting() + two.activator.waiting() === 10).then(() =>
+      world.startPod((request, response) => response.end(request.url)),
+    );
   };
   const answers = await Promise.all(
     Array.from({ length: 10 }, (_, n) => world.ask((n % 2 ? one : two).port, { path: `/${n}` })),
