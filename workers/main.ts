@@ -28,7 +28,6 @@ import { createBindingProcessor } from './bindings/process.ts';
 import { createKeepLog } from './builds/log.ts';
 import { isBuildEnd } from './builds/end.ts';
 import { createBuildProcessor } from './builds/process.ts';
-import { credentialsOf } from './events/credentials.ts';
 import { watchEvents } from './events/metrics.ts';
 import { createMinioSource } from './events/minio.ts';
 import { createMysqlSource } from './events/mysql.ts';
@@ -77,7 +76,6 @@ await runProcess({
       bindings: createBindingProcessor({ pool, kube, clock }),
       events: createEventsProcessor({
         ...{ pool, kube, clock, failpoint },
-        credentialsOf: (resource, service) => credentialsOf(kube, resource, service),
         sources: {
           postgres: createPostgresSource(),
           mysql: createMysqlSource(),

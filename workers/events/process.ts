@@ -7,7 +7,8 @@ import type { Clock } from '../../runtime/domain/clock.ts';
 import { idLabel } from '../../runtime/domain/labels.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { findEventSource, recordTurn, type EventSourceState } from '../../runtime/records/function-events.ts';
-import { SourceError, type OpenSource, type SourceCredentials } from './source.ts';
+import { credentialsOf } from './credentials.ts';
+import { SourceError, type OpenSource } from './source.ts';
 import { takeTurn } from './turn.ts';
 
 export interface EventsDependencies {
@@ -15,8 +16,6 @@ export interface EventsDependencies {
   kube: Pick<KubeClient, 'get'>;
   /** How a source of each type is opened. */
   sources: Readonly<Partial<Record<EventType, OpenSource>>>;
-  /** The way into a service, as the function's own user. @throws SourceError while there is none */
-  credentialsOf: (resource: Stored<FunctionResource>, service: string) => Promise<SourceCredentials>;
   clock: Clock;
   /** Called by name at each step, where a test may kill the process. */
   failpoint: (name: string) => void;
@@ -38,14 +37,14 @@ const soonMs = 1_000;
  * it. A source that fails is no failure of the work: it is told where the function is shown, and asked less often.
  */
 export function createEventsProcessor(dependencies: EventsDependencies): Processor {
-  const { pool, kube, sources, credentialsOf, clock, random = Math.random } = dependencies;
+  const { pool, kube, sources, clock, random = Math.random } = dependencies;
   const { intervalMs = defaultIntervalMs } = dependencies;
 
   const visit = async (resource: Stored<FunctionResource>, state: EventSourceState, signal: AbortSignal) => {
     const { workloadId, settings } = state;
     const open = sources[settings.type];
     if (!open) throw new SourceError(`Sources of the type ${settings.type} are not read by this installation.`);
-    const credentials = await credentialsOf(resource, settings.source);
+    const credentials = await credentialsOf(kube, resource, settings.source);
     const source = await open({ workloadId, settings, credentials });
     try {
       return await takeTurn({ ...dependencies, intervalMs }, source, state, signal);

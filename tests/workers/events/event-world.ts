@@ -12,7 +12,6 @@ import { countEvents } from '../../../runtime/records/dead-letters.ts';
 import { leaseEvents, recordDelivered } from '../../../runtime/records/event-deliveries.ts';
 import { findEventSource, projectEventSource } from '../../../runtime/records/function-events.ts';
 import { projectWorkload } from '../../../runtime/records/workloads.ts';
-import { credentialsOf } from '../../../workers/events/credentials.ts';
 import { createEventsProcessor, type EventsDependencies } from '../../../workers/events/process.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
 import { silentLog } from '../../support/log.ts';
@@ -50,7 +49,6 @@ export async function eventWorld(t: Test, { settings, credentials, ...dependenci
       random: () => 0.5,
       intervalMs: 1,
       ...dependencies,
-      credentialsOf: (owner, service) => credentialsOf(kube, owner, service),
     },
   });
   return {
@@ -63,6 +61,14 @@ export async function eventWorld(t: Test, { settings, credentials, ...dependenci
       return outcome === 'done' ? undefined : outcome.again.getTime() - before;
     },
     counts: () => countEvents(pool, id),
+    /** How many events are in a state. */
+    count: async (state: 'pending' | 'delivered' | 'dead') => {
+      const { rowCount } = await pool.query('SELECT 1 FROM function_events WHERE workload_id = $1 AND state = $2', [
+        id,
+        state,
+      ]);
+      return rowCount ?? 0;
+    },
     state: () => findEventSource(pool, id),
     /** Leases what is due, up to `max`. */
     lease: (max = 1_000, leaseMs = 60_000) => leaseEvents(pool, id, { max, leaseMs }),

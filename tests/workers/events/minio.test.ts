@@ -2,23 +2,23 @@ import t, { type Test } from 'tap';
 import { askStore, listObjects, type Bucket } from '../../../runtime/host/object-store.ts';
 import { createMinioSource } from '../../../workers/events/minio.ts';
 import { storeServer } from '../../support/store-server.ts';
-import { sourceWorld, type SourceWorldOptions } from './source-world.ts';
+import { eventWorld, type EventWorldOptions } from './event-world.ts';
 
 const server = await storeServer(t, 'minio');
 const store = { host: server.host, port: server.port, tls: false, accessKey: 'svc', secretKey: server.password };
 
 let buckets = 0;
 
-async function world(t: Test, options: Partial<SourceWorldOptions> = {}) {
+async function world(t: Test, options: Partial<EventWorldOptions> = {}) {
   const bucket: Bucket = { ...store, bucket: `uploads-${++buckets}` };
   await askStore(bucket, { method: 'PUT' });
   const settings = { type: 'minio' as const, source: 'files', bucket: bucket.bucket };
   const credentials = { type: 'minio' as const, ...store };
   // A page of the listing holds few, so that there are several.
-  const sources: SourceWorldOptions['sources'] = {
+  const sources: EventWorldOptions['sources'] = {
     minio: (request) => createMinioSource({ pool: made.pool, pageKeys: 3 })(request),
   };
-  const made = await sourceWorld(t, { sources, settings, credentials, ...options });
+  const made = await eventWorld(t, { sources, settings, credentials, ...options });
   const put = (key: string, body = key) => askStore(bucket, { method: 'PUT', key, body });
   const remove = (key: string) => askStore(bucket, { method: 'DELETE', key });
   const look = async () => {

@@ -4,7 +4,7 @@ import type { FunctionEvents } from '../../../runtime/contracts/resources/functi
 import { projectEventSource } from '../../../runtime/records/function-events.ts';
 import { createMysqlSource, type MysqlTimes } from '../../../workers/events/mysql.ts';
 import { storeServer } from '../../support/store-server.ts';
-import { sourceWorld, type SourceWorldOptions } from './source-world.ts';
+import { eventWorld, type EventWorldOptions } from './event-world.ts';
 
 const server = await storeServer(t, 'mysql');
 const reach = { host: server.host, port: server.port };
@@ -21,7 +21,7 @@ let databases = 0;
 async function world(
   t: Test,
   settings: FunctionEvents = orders,
-  { times, ...options }: Partial<SourceWorldOptions> & { times?: MysqlTimes } = {},
+  { times, ...options }: Partial<EventWorldOptions> & { times?: MysqlTimes } = {},
 ) {
   const database = `orders_${++databases}`;
   const admin = await createConnection({ ...reach, user: 'svc', password: server.password });
@@ -37,7 +37,7 @@ async function world(
   await admin.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON ${database}.orders TO ${database}`);
   const credentials = { type: 'mysql' as const, ...reach, tls: false, username: database, password, database };
   const sources = { mysql: createMysqlSource(times) };
-  const made = await sourceWorld(t, { sources, settings, credentials, ...options });
+  const made = await eventWorld(t, { sources, settings, credentials, ...options });
   const insert = (from: number, to = from) =>
     admin.query(
       `INSERT INTO orders (id, what, rank) SELECT seq, CONCAT('order ', seq), -seq FROM seq_${from}_to_${to}`,

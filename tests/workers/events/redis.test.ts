@@ -6,18 +6,18 @@ import t, { type Test } from 'tap';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { createRedisSource, listsOf } from '../../../workers/events/redis.ts';
 import { killServer, startRedis, testServers } from '../../support/servers.ts';
-import { sourceWorld, type SourceWorldOptions } from './source-world.ts';
+import { eventWorld, type EventWorldOptions } from './event-world.ts';
 
 async function world(
   t: Test,
-  { port = testServers().redis.port, ...options }: Partial<SourceWorldOptions> & { port?: number } = {},
+  { port = testServers().redis.port, ...options }: Partial<EventWorldOptions> & { port?: number } = {},
 ) {
   const list = `jobs:${newId()}`;
   const redis = new Redis(port);
   t.teardown(() => redis.disconnect());
   const settings = { type: 'redis' as const, source: 'cache', list };
   const credentials = { type: 'redis' as const, host: '127.0.0.1', port, tls: false };
-  const made = await sourceWorld(t, { sources: { redis: createRedisSource() }, settings, credentials, ...options });
+  const made = await eventWorld(t, { sources: { redis: createRedisSource() }, settings, credentials, ...options });
   const lists = listsOf(list, made.id);
   const lengths = async () => ({ list: await redis.llen(list), processing: await redis.llen(lists.processing) });
   return { ...made, redis, list, lists, lengths, credentials };
