@@ -84,7 +84,7 @@ export async function endToEnd(
     const what = jobs === 1 ? 'end-to-end tests that disturb the platform' : 'end-to-end tests';
     // Excluded from the ordinary run. They wait for the platform, and how long that takes is the machine's matter: the
     // limit, for a file, only ends what will never come.
-    const parameters = [`--jobs=${jobs}`, '--exclude=', ...chosen.map((file) => `--include=${file}`), '--timeout=1800'];
+    const parameters = [`--jobs=${jobs}`, '--exclude=', ...chosen.map((file) => `--include=${file}`), '--timeout=900'];
     await suite.tests(`${what}, target ${target}`, parameters, env, target);
   }
 }
