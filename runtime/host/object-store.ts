@@ -1,5 +1,5 @@
 import { createHash, createHmac } from 'node:crypto';
-import { request } from 'undici';
+import { request, type Dispatcher } from 'undici';
 
 /** A bucket of an object store that speaks S3, and the way in. */
 export interface Bucket {
@@ -11,6 +11,8 @@ export interface Bucket {
   /** Default `us-east-1`, which stores that have no regions go by. */
   region?: string;
   bucket: string;
+  /** The connections that requests go by; default all of the process. */
+  via?: Dispatcher;
 }
 
 /** An object as a listing shows it. */
@@ -50,7 +52,7 @@ export interface StoreRequest {
 
 /** One request about a bucket or an object in it. @throws ObjectStoreError, and what the connection throws */
 export async function askStore(bucket: Bucket, { method = 'GET', key, query = {}, body, signal }: StoreRequest) {
-  const { host, port, tls } = bucket;
+  const { host, port, tls, via } = bucket;
   const authority = `${host.includes(':') ? `[${host}]` : host}:${port}`;
   const path = ['', bucket.bucket, ...(key?.split('/') ?? [])].map(encode).join('/');
   const search = Object.entries(query)
@@ -62,6 +64,7 @@ export async function askStore(bucket: Bucket, { method = 'GET', key, query = {}
     ...{ method: method as 'GET', headers, headersTimeout: answerMs, bodyTimeout: answerMs },
     ...(body !== undefined && { body }),
     ...(signal && { signal }),
+    ...(via && { dispatcher: via }),
   });
   const text = await answer.body.text();
   if (answer.statusCode < 300) return text;

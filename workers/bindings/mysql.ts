@@ -1,11 +1,13 @@
 import { createConnection, escape, escapeId, type Connection } from 'mysql2/promise';
+import { mysqlStream } from '../../runtime/host/service-address.ts';
 import { adminOf, BindingError, moreRights, serverLimits, type BoundServer, type ServerTarget } from './server.ts';
 
 /** A MySQL or MariaDB server for bindings. @throws BindingError */
 export async function openMysql(target: ServerTarget): Promise<BoundServer> {
   const admin: Connection = await createConnection({
-    ...{ host: target.address, port: target.port, ...adminOf(target.credentials) },
-    ...(target.tls && { ssl: { servername: target.host } as object }),
+    ...{ host: target.host, port: target.port, ...adminOf(target.credentials) },
+    stream: mysqlStream(target.address, target.port),
+    ...(target.tls && { ssl: { verifyIdentity: true } }),
     connectTimeout: serverLimits.connectMs,
     multipleStatements: false,
   }).catch((error: unknown) => {

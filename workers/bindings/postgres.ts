@@ -1,6 +1,7 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { shortened } from '../../runtime/contracts/resources/bound-database.ts';
+import { tlsName } from '../../runtime/host/service-address.ts';
 import { adminOf, BindingError, moreRights, serverLimits, type BoundServer, type ServerTarget } from './server.ts';
 
 const { escapeIdentifier: identifier, escapeLiteral: literal } = pg;
@@ -19,7 +20,7 @@ export async function openPostgres(target: ServerTarget): Promise<BoundServer> {
   const open = async (database: string) => {
     const client = new pg.Client({
       ...{ host: target.address, port: target.port, database, ...adminOf(target.credentials) },
-      ssl: target.tls ? { servername: target.host } : false,
+      ssl: target.tls && tlsName(target.host),
       application_name: 'svc-workers',
       connectionTimeoutMillis: serverLimits.connectMs,
       statement_timeout: serverLimits.statementMs,

@@ -19,6 +19,7 @@ import {
   type BoundCredentials,
 } from '../../runtime/host/function-bindings.ts';
 import { changeOwnedSecret } from '../../runtime/host/owned-secret.ts';
+import { serviceEndpoint } from '../../runtime/host/service-address.ts';
 import { isLiving } from '../../runtime/host/workload-objects.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import {
@@ -29,7 +30,7 @@ import {
 } from '../../runtime/records/function-bindings.ts';
 import { removeDropped, reportBinding } from './report.ts';
 import { BindingError } from './server.ts';
-import { addressOf, createWayIn } from './way-in.ts';
+import { createWayIn } from './way-in.ts';
 
 export interface BindingsDependencies {
   pool: Pool;
@@ -102,7 +103,7 @@ export function createBindingProcessor(dependencies: BindingsDependencies): Proc
       if (before === undefined) await report({ phase: 'pending', message: 'The way into the service is being made.' });
       const { type, external } = service.spec;
       const { username, database } = plan;
-      const place = { type, ...addressOf(service), tls: external?.tls ?? false };
+      const place = { type, ...serviceEndpoint(service), tls: external?.tls ?? false };
       const { password = '' } = await keep(resource, binding, (made) =>
         username === undefined
           ? { ...plan.shared, ...place }

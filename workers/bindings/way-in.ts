@@ -4,9 +4,9 @@ import type { ServiceCredentials } from '../../runtime/contracts/api/services.ts
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import { defaultDatabase } from '../../runtime/contracts/resources/bound-database.ts';
 import type { FunctionBinding } from '../../runtime/contracts/resources/function.ts';
-import { defaultPorts, type ServiceResource, type ServiceType } from '../../runtime/contracts/resources/service.ts';
+import type { ServiceResource, ServiceType } from '../../runtime/contracts/resources/service.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
-import { readPlatformConfig } from '../../runtime/host/platform-config.ts';
+import { ClosedHostError, serviceAddress, serviceEndpoint } from '../../runtime/host/service-address.ts';
 import { readCredentials } from '../../runtime/host/service-credentials.ts';
 import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
@@ -17,7 +17,6 @@ import {
   recordMade,
   type BindingRecord,
 } from '../../runtime/records/function-bindings.ts';
-import { externalAddress } from './address.ts';
 import { openMysql } from './mysql.ts';
 import { openPostgres } from './postgres.ts';
 import { BindingError, type BoundServer, type ServerTarget } from './server.ts';
@@ -47,9 +46,10 @@ export function createWayIn({ pool, kube }: { pool: Pool; kube: Pick<KubeClient,
     const { type, external } = service.spec;
     const open = openers[type];
     if (!open) return undefined;
-    const { host, port } = addressOf(service);
-    const { allowPrivateNetworks = [] } = external ? await readPlatformConfig(kube) : {};
-    const address = external ? await externalAddress(host, allowPrivateNetworks) : host;
+    const { host, port } = serviceEndpoint(service);
+    const address = await serviceAddress(kube, service).catch((error: unknown) => {
+      throw error instanceof ClosedHostError ? new BindingError(error.message) : error;
+    });
     const server = await open({ host, address, port, tls: external?.tls ?? false, own: !external, credentials });
     try {
       return await work(server);
@@ -140,14 +140,6 @@ export function createWayIn({ pool, kube }: { pool: Pool; kube: Pick<KubeClient,
         await forgetDatabase(pool, serviceId, database);
       });
     },
-  };
-}
-
-/** Where workloads reach a service. */
-export function addressOf({ metadata, spec, status }: Stored<ServiceResource>): { host: string; port: number } {
-  return {
-    host: status?.host ?? spec.external?.host ?? `${metadata.name}.${metadata.namespace}.svc`,
-    port: status?.port ?? spec.external?.port ?? defaultPorts[spec.type],
   };
 }
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Pool } from 'pg';
 import { listObjects, ObjectStoreError, type Bucket, type ListedObject } from '../../runtime/host/object-store.ts';
+import { httpAgent } from '../../runtime/host/service-address.ts';
 import { originOf, type FoundEvent } from '../../runtime/records/function-events.ts';
 import { forgetObjects, knownObjects, recordObjects, type ObjectChange } from './inventory.ts';
 import { SourceError, type OpenSource, type SourceRequest } from './source.ts';
@@ -19,6 +20,7 @@ export function createMinioSource({ pool, pageKeys }: { pool: Pool; pageKeys?: n
     const { workloadId } = request;
     const origin = originOf(request.settings);
     const bucket = bucketOf(request);
+    const via = httpAgent(request.address);
     const pending = new Map<string, ObjectChange>();
     await forgetObjects(pool, workloadId, origin);
 
@@ -26,7 +28,7 @@ export function createMinioSource({ pool, pageKeys }: { pool: Pool; pageKeys?: n
       async *read(signal) {
         let page: FoundEvent[] = [];
         pending.clear();
-        const listed = objectsIn(bucket, { signal, ...(pageKeys !== undefined && { pageKeys }) });
+        const listed = objectsIn({ ...bucket, via }, { signal, ...(pageKeys !== undefined && { pageKeys }) });
         for await (const change of changes(listed, knownObjects(pool, workloadId, origin))) {
           const event = eventOf(bucket.bucket, change);
           pending.set(event.id, change);
@@ -43,7 +45,7 @@ export function createMinioSource({ pool, pageKeys }: { pool: Pool; pageKeys?: n
         for (const { id } of events) pending.delete(id);
       },
       markDone: () => Promise.resolve(new Map()),
-      close: () => Promise.resolve(),
+      close: () => via.destroy(),
     };
   };
 }

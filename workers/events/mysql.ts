@@ -1,20 +1,10 @@
 import { createConnection, type Connection, type FieldPacket, type RowDataPacket } from 'mysql2';
+import { mysqlStream } from '../../runtime/host/service-address.ts';
 import { parameterizeId, withoutEnd } from '../../runtime/domain/mark-done.ts';
 import type { FoundEvent } from '../../runtime/records/function-events.ts';
 import { markAll } from './mark-all.ts';
-import { SourceError, type OpenSource, type SourceCredentials } from './source.ts';
-
-export interface MysqlTimes {
-  /** What takes longer is cut off. */
-  statementMs: number;
-  connectMs: number;
-}
-
-const defaultTimes: MysqlTimes = { statementMs: 10_000, connectMs: 10_000 };
-/** The server cuts a statement off; after so much longer this side gives the connection up. */
-const graceMs = 2_000;
-/** Rows of a page; each may have a megabyte. */
-const pageRows = 250;
+import { SourceError, type OpenSource, type SourceRequest } from './source.ts';
+import { defaultTimes, graceMs, pageRows, type SqlTimes } from './sql-limits.ts';
 
 /**
  * Rows of a query on a MySQL or MariaDB database, each known by its column `id`, or else its first one. Neither server
@@ -22,10 +12,11 @@ const pageRows = 250;
  * a reader that has enough ends the connection, and with it the query. Every statement is a prepared one, of which there
  * is one at a time, under a time-out, and the query in a transaction that cannot write.
  */
-export function createMysqlSource(times: MysqlTimes = defaultTimes): OpenSource {
-  return async ({ settings, credentials }) => {
-    let session: Session | undefined = await openSession(credentials, times);
-    const live = async () => (session ??= await openSession(credentials, times));
+export function createMysqlSource(times: SqlTimes = defaultTimes): OpenSource {
+  return async (request) => {
+    const { settings } = request;
+    let session: Session | undefined = await openSession(request, times);
+    const live = async () => (session ??= await openSession(request, times));
     const end = () => {
       session?.end();
       session = undefined;
@@ -90,11 +81,12 @@ interface Session {
   end: () => void;
 }
 
-async function openSession(credentials: SourceCredentials, times: MysqlTimes): Promise<Session> {
+async function openSession({ credentials, address }: SourceRequest, times: SqlTimes): Promise<Session> {
   const { host, port, tls, username, password, database } = credentials;
   const { statementMs, connectMs } = times;
   const connection = createConnection({
     ...{ host, port, connectTimeout: connectMs, multipleStatements: false },
+    stream: mysqlStream(address, port),
     ...(username !== undefined && { user: username }),
     ...(password !== undefined && { password }),
     ...(database !== undefined && { database }),

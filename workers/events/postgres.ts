@@ -1,20 +1,11 @@
 import pg from 'pg';
+import { tlsName } from '../../runtime/host/service-address.ts';
 import { parameterizeId, withoutEnd } from '../../runtime/domain/mark-done.ts';
 import type { FoundEvent } from '../../runtime/records/function-events.ts';
 import { markAll } from './mark-all.ts';
-import { SourceError, type OpenSource, type SourceCredentials } from './source.ts';
+import { SourceError, type OpenSource, type SourceRequest } from './source.ts';
+import { defaultTimes, graceMs, pageRows, type SqlTimes } from './sql-limits.ts';
 
-export interface PostgresTimes {
-  /** What takes longer is cut off. */
-  statementMs: number;
-  connectMs: number;
-}
-
-const defaultTimes: PostgresTimes = { statementMs: 10_000, connectMs: 10_000 };
-/** The server cuts a statement off; after so much longer this side gives the connection up. */
-const graceMs = 2_000;
-/** Rows of a page; each may have a megabyte. */
-const pageRows = 250;
 /** Planned for the first rows, since the reader stops when it has no more room. */
 const tupleFraction = '0.001';
 
@@ -26,11 +17,12 @@ type Run = (text: string, values?: unknown[]) => Promise<pg.QueryResult<Record<s
  * statement goes by the extended protocol, which takes one at a time, and under a time-out that is set again before each
  * page, since a query may set its own.
  */
-export function createPostgresSource(times: PostgresTimes = defaultTimes): OpenSource {
+export function createPostgresSource(times: SqlTimes = defaultTimes): OpenSource {
   const { statementMs } = times;
 
-  return async ({ settings, credentials }) => {
-    const client = await connect(credentials, times);
+  return async (request) => {
+    const { settings } = request;
+    const client = await connect(request, times);
     const run: Run = async (text, values = []) => {
       try {
         return await client.query({ text, values, queryMode: 'extended' } as pg.QueryConfig);
@@ -87,10 +79,13 @@ export function createPostgresSource(times: PostgresTimes = defaultTimes): OpenS
 /** A statement that the server refused; the connection is as good as before. */
 class StatementError extends SourceError {}
 
-async function connect(credentials: SourceCredentials, { statementMs, connectMs }: PostgresTimes): Promise<pg.Client> {
+async function connect(
+  { credentials, address }: SourceRequest,
+  { statementMs, connectMs }: SqlTimes,
+): Promise<pg.Client> {
   const { host, port, tls, username, password, database } = credentials;
   const client = new pg.Client({
-    ...{ host, port, user: username, password, database, ssl: tls },
+    ...{ host: address, port, user: username, password, database, ssl: tls && tlsName(host) },
     application_name: 'svc-events',
     connectionTimeoutMillis: connectMs,
     statement_timeout: statementMs,

@@ -5,9 +5,10 @@ import type { EventType, FunctionResource } from '../../runtime/contracts/resour
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { idLabel } from '../../runtime/domain/labels.ts';
+import type { LookupAll } from '../../runtime/host/service-address.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { findEventSource, recordTurn, type EventSourceState } from '../../runtime/records/function-events.ts';
-import { credentialsOf } from './credentials.ts';
+import { wayInto } from './way-in.ts';
 import { SourceError, type OpenSource } from './source.ts';
 import { takeTurn } from './turn.ts';
 
@@ -23,6 +24,8 @@ export interface EventsDependencies {
   intervalMs?: number;
   /** Between 0 and 1; default `Math.random`. */
   random?: () => number;
+  /** Default: the system's resolver. */
+  lookup?: LookupAll;
 }
 
 const defaultIntervalMs = 5_000;
@@ -38,14 +41,13 @@ const soonMs = 1_000;
  */
 export function createEventsProcessor(dependencies: EventsDependencies): Processor {
   const { pool, kube, sources, clock, random = Math.random } = dependencies;
-  const { intervalMs = defaultIntervalMs } = dependencies;
+  const { intervalMs = defaultIntervalMs, lookup } = dependencies;
 
   const visit = async (resource: Stored<FunctionResource>, state: EventSourceState, signal: AbortSignal) => {
     const { workloadId, settings } = state;
     const open = sources[settings.type];
     if (!open) throw new SourceError(`Sources of the type ${settings.type} are not read by this installation.`);
-    const credentials = await credentialsOf(kube, resource, settings.source);
-    const source = await open({ workloadId, settings, credentials });
+    const source = await open({ workloadId, settings, ...(await wayInto(kube, resource, settings.source, lookup)) });
     try {
       return await takeTurn({ ...dependencies, intervalMs }, source, state, signal);
     } finally {

@@ -1,8 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { isUtf8 } from 'node:buffer';
 import { Redis } from 'ioredis';
+import { tlsName } from '../../runtime/host/service-address.ts';
 import { eventBytesMax, type FoundEvent } from '../../runtime/records/function-events.ts';
-import { SourceError, type OpenSource, type SourceCredentials } from './source.ts';
+import { SourceError, type OpenSource, type SourceRequest } from './source.ts';
 
 /** What takes longer is given up. */
 const commandMs = 10_000;
@@ -16,10 +17,11 @@ const pageItems = 100;
  * digest of the item, since a server that lost its last second counts over again.
  */
 export function createRedisSource(): OpenSource {
-  return async ({ workloadId, settings, credentials }) => {
+  return async (request) => {
+    const { workloadId, settings } = request;
     const list = settings.list ?? '';
     const { processing, place, tooLarge } = listsOf(list, workloadId);
-    const redis = await connect(credentials);
+    const redis = await connect(request);
     const refuse = (error: unknown) => {
       throw sourceError(error);
     };
@@ -115,12 +117,13 @@ async function removeFront(
   for (const [error] of answers ?? []) if (error) throw error;
 }
 
-async function connect({ host, port, tls, username, password }: SourceCredentials): Promise<Redis> {
+async function connect({ credentials, address }: SourceRequest): Promise<Redis> {
+  const { host, port, tls, username, password } = credentials;
   const redis = new Redis({
-    ...{ host, port, lazyConnect: true, connectTimeout: commandMs, commandTimeout: commandMs },
+    ...{ host: address, port, lazyConnect: true, connectTimeout: commandMs, commandTimeout: commandMs },
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
-    ...(tls && { tls: { servername: host } }),
+    ...(tls && { tls: tlsName(host) }),
     // The source is opened anew instead.
     retryStrategy: () => null,
     maxRetriesPerRequest: 0,

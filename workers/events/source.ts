@@ -1,6 +1,6 @@
-import type { ServiceCredentials } from '../../runtime/contracts/api/services.ts';
 import type { FunctionEvents } from '../../runtime/contracts/resources/function.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
+import type { BoundCredentials } from '../../runtime/host/function-bindings.ts';
 import type { FoundEvent } from '../../runtime/records/function-events.ts';
 
 /**
@@ -37,16 +37,11 @@ export interface SourceRequest {
   /** The function's id. */
   workloadId: Id;
   settings: FunctionEvents;
-  credentials: SourceCredentials;
+  /** The way into the service, as the function's own user. */
+  credentials: BoundCredentials;
+  /** Where to connect: the host, or an address that it was found to have. */
+  address: string;
 }
 
 /** Opens a source; rejects with a {@link SourceError} when it cannot be reached or does not let the function in. */
 export type OpenSource = (request: SourceRequest) => Promise<EventSource>;
-
-/** The way into the service, as the function's own user. */
-export type SourceCredentials = ServiceCredentials & {
-  host: string;
-  port: number;
-  /** Whether connections are encrypted. */
-  tls: boolean;
-};

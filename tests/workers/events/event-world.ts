@@ -3,6 +3,8 @@ import type { Outcome } from '../../../runtime/bus/runner.ts';
 import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
 import type { FunctionEvents, FunctionResource } from '../../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import type { PlatformConfig, PlatformConfigSpec } from '../../../runtime/contracts/resources/platform-config.ts';
+import type { ServiceResource } from '../../../runtime/contracts/resources/service.ts';
 import { systemClock } from '../../../runtime/domain/clock.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { workloadLabels } from '../../../runtime/domain/labels.ts';
@@ -19,8 +21,15 @@ import { testDatabase } from '../../support/postgres.ts';
 
 const place = { namespace: 'shop-prod', name: 'intake' };
 
-/** A function with a data source, its records, and its turns. */
+/** Where the data source is registered to be: a name that only the world's own resolver knows. */
+const host = 'source.test';
+
+/**
+ * A function with a data source, its records, and its turns. The source is an external service, whose host leads to the
+ * address that the credentials name, in a network that the platform's admin opened.
+ */
 export async function eventWorld(t: Test, { settings, credentials, ...dependencies }: EventWorldOptions) {
+  const { host: address } = credentials;
   const { pool } = await testDatabase(t);
   const kube = fakeKube();
   const id = newId();
@@ -33,8 +42,30 @@ export async function eventWorld(t: Test, { settings, credentials, ...dependenci
   const resource = await kube.get<FunctionResource>(kinds.Function, place.name, place.namespace);
   if (!resource) throw new Error('a function');
   const bind = (known: BoundCredentials) => {
-    kube.seed(ownedSecret(resource, bindingSecretName(place.name, settings.source), bindingData(known, 1)));
+    const data = bindingData({ ...known, host }, 1);
+    kube.seed(ownedSecret(resource, bindingSecretName(place.name, settings.source), data));
   };
+  const open = (allowPrivateNetworks: string[]) => {
+    const spec: PlatformConfigSpec = {
+      ...{ appsDomain: 'apps.test', cluster: 'local', scheme: 'http', entryPoints: ['web'] },
+      ...{ runtimeImages: { node: 'r/node:1' }, allowPrivateNetworks },
+    };
+    const config: PlatformConfig = {
+      ...{ apiVersion: 'platform.svc/v1', kind: 'PlatformConfig', metadata: { name: 'platform' } },
+      ...{ spec, status: { accepted: { generation: 1, spec } } },
+    };
+    kube.seed(config);
+  };
+  open(['127.0.0.0/8']);
+  const service: ServiceResource = {
+    ...{ apiVersion: 'platform.svc/v1', kind: 'Service' },
+    metadata: {
+      ...{ namespace: place.namespace, name: settings.source },
+      labels: workloadLabels({ kind: 'Service', name: settings.source, id: newId() }),
+    },
+    spec: { type: settings.type, external: { host, tls: false } },
+  };
+  kube.seed(service);
   bind(credentials);
   await projectWorkload(pool, {
     ...{ id, kind: 'Function', environmentId: newId(), project: 'shop', environment: 'prod', gated: false, ...place },
@@ -48,11 +79,14 @@ export async function eventWorld(t: Test, { settings, credentials, ...dependenci
       failpoint: () => undefined,
       random: () => 0.5,
       intervalMs: 1,
+      lookup: (name) => (name === host ? Promise.resolve([{ address }]) : Promise.reject(new Error(name))),
       ...dependencies,
     },
   });
   return {
     ...{ pool, kube, id, resource, bind },
+    /** Sets the private networks that workloads, and so data sources, may be in. */
+    open,
     /** One turn with the source. @returns in how many ms the next one is wanted; undefined when there is none */
     turn: async (): Promise<number | undefined> => {
       const { signal } = new AbortController();

@@ -2,7 +2,8 @@ import { createConnection } from 'mysql2/promise';
 import t, { type Test } from 'tap';
 import type { FunctionEvents } from '../../../runtime/contracts/resources/function.ts';
 import { projectEventSource } from '../../../runtime/records/function-events.ts';
-import { createMysqlSource, type MysqlTimes } from '../../../workers/events/mysql.ts';
+import { createMysqlSource } from '../../../workers/events/mysql.ts';
+import type { SqlTimes } from '../../../workers/events/sql-limits.ts';
 import { storeServer } from '../../support/store-server.ts';
 import { eventWorld, type EventWorldOptions } from './event-world.ts';
 
@@ -21,7 +22,7 @@ let databases = 0;
 async function world(
   t: Test,
   settings: FunctionEvents = orders,
-  { times, ...options }: Partial<EventWorldOptions> & { times?: MysqlTimes } = {},
+  { times, ...options }: Partial<EventWorldOptions> & { times?: SqlTimes } = {},
 ) {
   const database = `orders_${++databases}`;
   const admin = await createConnection({ ...reach, user: 'svc', password: server.password });

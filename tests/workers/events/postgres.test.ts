@@ -3,7 +3,8 @@ import t, { type Test } from 'tap';
 import type { FunctionEvents } from '../../../runtime/contracts/resources/function.ts';
 import type { BoundCredentials } from '../../../runtime/host/function-bindings.ts';
 import { projectEventSource } from '../../../runtime/records/function-events.ts';
-import { createPostgresSource, type PostgresTimes } from '../../../workers/events/postgres.ts';
+import { createPostgresSource } from '../../../workers/events/postgres.ts';
+import type { SqlTimes } from '../../../workers/events/sql-limits.ts';
 import { testDatabase, query as runOn } from '../../support/postgres.ts';
 import { testServers } from '../../support/servers.ts';
 import { eventWorld, type EventWorldOptions } from './event-world.ts';
@@ -17,7 +18,7 @@ const orders: FunctionEvents = {
 async function world(
   t: Test,
   settings: FunctionEvents = orders,
-  { times, ...options }: Partial<EventWorldOptions> & { times?: PostgresTimes } = {},
+  { times, ...options }: Partial<EventWorldOptions> & { times?: SqlTimes } = {},
 ) {
   const { pool: source, name: database, url } = await testDatabase(t);
   const [username, password] = [`fn_${randomBytes(4).toString('hex')}`, randomBytes(12).toString('hex')];

@@ -98,6 +98,21 @@ t.test('an item too large for an event is kept in a list beside', async (t) => {
   t.ok((await redis.lrange(lists.tooLarge, 0, -1)).join() === large);
 });
 
+t.test('an external source is read only where workloads may reach it', async (t) => {
+  const { redis, list, turn, deliver, state, open } = await world(t);
+  await redis.rpush(list, 'one');
+  open([]);
+  await turn();
+  t.match(await state(), {
+    failures: 1,
+    error: /^source\.test is in no network that workloads may reach; .*config set/,
+  });
+  t.equal(await redis.llen(list), 1);
+  open(['127.0.0.1/32']);
+  await turn();
+  t.same(await deliver(), ['one']);
+});
+
 t.test('what Redis refuses is said, without the password', async (t) => {
   const { redis, list, turn, state, bind, credentials } = await world(t);
   await redis.set(list, 'no list');
