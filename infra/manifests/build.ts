@@ -3,6 +3,7 @@ import type { BuildSettings } from '../../runtime/contracts/resources/platform-c
 import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
 import { appLabel, buildNamespace, idLabel, roleLabel } from '../../runtime/domain/labels.ts';
 import type { BatchJob } from './batch.ts';
+import { registryVariables, type PackageRegistries } from './package-registries.ts';
 
 /** The containers of a build's pod, in their order. */
 export const buildSteps = { clone: 'clone', build: 'build' } as const;
@@ -44,7 +45,7 @@ export function imageNames(
  * `<name>` is a Secret; the second one builds what was fetched. No container gets the cluster's credentials. buildah works
  * in a user namespace of its own, which needs more than the runtime's usual profile allows, and no right on the node. Pure.
  */
-export function buildJob(build: Build, settings: BuildSettings): BatchJob {
+export function buildJob(build: Build, settings: BuildSettings, registries?: PackageRegistries): BatchJob {
   const { name } = build.metadata;
   const { app, source } = build.spec;
   const { image, target, plainHttp } = imageNames(build, settings);
@@ -114,7 +115,13 @@ export function buildJob(build: Build, settings: BuildSettings): BatchJob {
               ...common,
               name: buildSteps.build,
               args: [buildSteps.build],
-              env: [...env, { name: 'REGISTRY_AUTH_FILE', value: `${registryFolder}/.dockerconfigjson` }],
+              env: [
+                ...env,
+                { name: 'REGISTRY_AUTH_FILE', value: `${registryFolder}/.dockerconfigjson` },
+                // Their names are those of the build arguments, too: `infra/images/builder/make-container.ts`.
+                ...registryVariables(registries, 'npm'),
+                ...registryVariables(registries, 'pypi'),
+              ],
               securityContext: {
                 // newuidmap gives the user namespace its users; it is what may set them.
                 allowPrivilegeEscalation: true,

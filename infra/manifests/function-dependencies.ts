@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { FunctionRuntime, InlineCode } from '../../runtime/contracts/resources/function.ts';
-import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import { parseDependencies } from '../../runtime/domain/dependencies.ts';
 import { hostnameLabel, idLabel, workloadLabels } from '../../runtime/domain/labels.ts';
 import { containerSecurity } from './platform/pod.ts';
 import { partLabel, workloadOf, type FunctionIdentity } from './function-identity.ts';
+import { registryVariables, type PackageRegistries } from './package-registries.ts';
 import type { VolumeClaim } from './volume.ts';
 
 /** The name of the init container that installs. */
@@ -20,13 +20,10 @@ export interface Dependent extends Omit<InlineCode, 'code'> {
   image: string;
 }
 
-export type PackageRegistries = NonNullable<PlatformConfigSpec['packageRegistries']>;
-
 interface Installer {
   manifest: string;
   command: string[];
-  /** The variable by which the installer's own configuration names the registry. */
-  registry: { variable: string; of: keyof PackageRegistries };
+  registry: keyof PackageRegistries;
   /** Of the code, beside the folder itself. */
   variables: Record<string, string>;
 }
@@ -35,14 +32,14 @@ const installers: Readonly<Record<FunctionRuntime, Installer>> = {
   node: {
     manifest: 'dependencies.json',
     command: ['tini', '--', 'node', '/runtime/install.mjs'],
-    registry: { variable: 'npm_config_registry', of: 'npm' },
+    registry: 'npm',
     // Where `require` looks; the runtime sees to `import`.
     variables: { NODE_PATH: `${installedDirectory}/node_modules` },
   },
   python: {
     manifest: 'requirements.txt',
     command: ['tini', '--', 'python3', '/runtime/install.py'],
-    registry: { variable: 'PIP_INDEX_URL', of: 'pypi' },
+    registry: 'pypi',
     variables: {},
   },
 };
@@ -97,11 +94,10 @@ export interface DependencyParts {
 export function dependencyParts(
   { id, name }: FunctionIdentity,
   dependent: Dependent,
-  { codeDirectory, registries = {} }: { codeDirectory: string; registries?: PackageRegistries | undefined },
+  { codeDirectory, registries }: { codeDirectory: string; registries?: PackageRegistries | undefined },
 ): DependencyParts {
   if (!hasDependencies(dependent)) return { pod: {}, env: [], volumeMounts: [], volumes: [] };
   const { manifest, command, registry, variables } = installers[dependent.runtime];
-  const address = registries[registry.of];
   const found = { name: 'SVC_DEPENDENCIES', value: installedDirectory };
   const cache = { name: 'dependencies', mountPath: cacheDirectory };
   return {
@@ -121,7 +117,7 @@ export function dependencyParts(
           env: [
             found,
             { name: 'SVC_MANIFEST', value: `${codeDirectory}/${manifest}` },
-            ...(address === undefined ? [] : [{ name: registry.variable, value: address }]),
+            ...registryVariables(registries, registry),
           ],
           terminationMessagePolicy: 'FallbackToLogsOnError',
           resources: { requests: { cpu: '20m', memory: '48Mi' }, limits: { memory: '512Mi' } },

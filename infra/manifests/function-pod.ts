@@ -9,13 +9,8 @@ import {
   type InlineCode,
 } from '../../runtime/contracts/resources/function.ts';
 import { workloadLabels } from '../../runtime/domain/labels.ts';
-import {
-  dependencyManifest,
-  dependencyParts,
-  hasDependencies,
-  type DependencyParts,
-  type PackageRegistries,
-} from './function-dependencies.ts';
+import { dependencyManifest, dependencyParts, hasDependencies, type DependencyParts } from './function-dependencies.ts';
+import type { PackageRegistries } from './package-registries.ts';
 import type { EventSidecar } from './event-sidecar.ts';
 import { containerSecurity } from './platform/pod.ts';
 import { partLabel, workloadOf, type FunctionIdentity } from './function-identity.ts';

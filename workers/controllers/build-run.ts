@@ -18,7 +18,9 @@ import { tellingLine } from './last-line.ts';
 
 /** Of a failed step's log, this much is told: the rest is in the log. */
 const reasonMaxLines = 8;
-const reasonMax = 1_000;
+const lineMax = 200;
+/** What buildah adds to every failed step, twice. */
+const noise = /^subprocess exited with status \d+$/;
 
 /** What a build's second step ends with; `infra/images/builder/settings.ts` writes it. */
 const result = z.object({
@@ -37,7 +39,7 @@ const result = z.object({
 export async function beginBuild(
   kube: KubeClient,
   build: Stored<Build>,
-  config: Pick<PlatformConfigSpec, 'builds' | 'allowPrivateNetworks'> | undefined,
+  config: Pick<PlatformConfigSpec, 'builds' | 'allowPrivateNetworks' | 'packageRegistries'> | undefined,
 ): Promise<void> {
   const { name } = build.metadata;
   if (await kube.get<BatchJob>(kinds.BatchJob, name, buildNamespace)) return;
@@ -59,7 +61,7 @@ export async function beginBuild(
   const found = await kube.get<App>(kinds.App, app, namespace);
   const credentials = found && (await readGitSecret(kube, found));
   if (credentials) await ensureChild(kube, build, buildCredentials(build, credentials));
-  await ensureChild(kube, build, buildJob(build, config.builds));
+  await ensureChild(kube, build, buildJob(build, config.builds, config.packageRegistries));
 }
 
 /** Takes the credentials away once the step that needed them has ended. */
@@ -94,11 +96,16 @@ export function failureOf(pods: readonly Stored<Pod>[]): string | undefined {
       const ended = stepOf(pod, name)?.state?.terminated;
       if (!ended || ended.exitCode === 0) continue;
       if (ended.reason === 'OOMKilled') return `The step "${name}" used more memory than its limit.`;
-      const lines = (ended.message ?? '').trim().split('\n').slice(-reasonMaxLines);
+      const lines = (ended.message ?? '')
+        .trim()
+        .split('\n')
+        .filter((line) => line !== '' && !noise.test(line));
       const what = name === buildSteps.clone ? 'The source could not be fetched' : 'The image could not be built';
       const why = tellingLine(lines.join('\n')) || `the step ended with ${ended.exitCode}`;
-      const log = lines.length > 1 ? `\nThe last lines of its log:\n${lines.join('\n')}` : '';
-      return `${what}: ${why}${log}`.slice(0, reasonMax);
+      // Said already.
+      if (lines.at(-1) === why) lines.pop();
+      const log = lines.slice(-reasonMaxLines).map((line) => line.slice(0, lineMax));
+      return [`${what}: ${why}`, ...(log.length > 0 ? ['The last lines of its log:', ...log] : [])].join('\n');
     }
   }
   return undefined;

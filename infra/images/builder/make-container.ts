@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createBuildahOutput } from './buildah-output.ts';
 import { BuildFailure } from './failure.ts';
 import { entrypointOf, planOf, type Plan } from './plan.ts';
 import { run } from './run.ts';
@@ -32,11 +33,12 @@ export async function makeContainerImage(settings: BuildSettings, context: strin
   mkdirSync(env.XDG_RUNTIME_DIR, { recursive: true, mode: 0o700 });
   const tls = `--tls-verify=${!plainHttp}`;
   // A relative link target within the context is fine; buildah itself keeps COPY inside.
-  await run('buildah', ['bud', '--format', 'oci', '--pull', tls, '--file', file, '--tag', target, '--', context], {
-    env,
-  });
+  const bud = ['bud', '--format', 'oci', '--pull', tls, ...registryArguments(file, process.env), '--file', file];
+  await run('buildah', [...bud, '--tag', target, '--', context], { env, listener: createBuildahOutput() });
   process.stdout.write(`pushing ${image}\n`);
-  await run('buildah', ['push', '--quiet', tls, '--digestfile', digestFile, target, `docker://${target}`], { env });
+  await run('buildah', ['push', '--quiet', tls, '--digestfile', digestFile, target, `docker://${target}`], {
+    ...{ env, listener: createBuildahOutput() },
+  });
   return readFileSync(digestFile, 'utf8').trim();
 }
 
@@ -59,6 +61,22 @@ function generated({ workspace, baseImages }: BuildSettings, context: string): s
   process.stdout.write(`there is no Dockerfile; this one is built:\n${text}\n`);
   writeFileSync(file, text);
   return file;
+}
+
+/** By which the pod of a build is told of the installation's package registries. */
+const registryVariables = ['npm_config_registry', 'PIP_INDEX_URL', 'PIP_TRUSTED_HOST'];
+
+/**
+ * The package registries for a Dockerfile that wants them, as those of its build arguments that it declares: its RUN steps
+ * know them, and what runs the image does not.
+ */
+export function registryArguments(file: string, env: Readonly<Record<string, string | undefined>>): string[] {
+  const text = readFileSync(file, 'utf8');
+  return registryVariables.flatMap((name) => {
+    const value = env[name];
+    const declared = new RegExp(`^\\s*ARG\\s(?:.*\\s)?${name}(?:[\\s=]|$)`, 'im').test(text);
+    return value !== undefined && declared ? ['--build-arg', `${name}=${value}`] : [];
+  });
 }
 
 /** The Dockerfile of a program that has none. Pure. */
@@ -87,6 +105,7 @@ export function generatedDockerfile(
 function nodeSteps(has: (file: string) => boolean): string[] {
   const locked = has('package-lock.json');
   return [
+    'ARG npm_config_registry',
     `COPY ${locked ? 'package.json package-lock.json' : 'package.json'} ./`,
     `RUN npm ${locked ? 'ci' : 'install'} --include=dev --no-audit --no-fund`,
     'COPY . .',
@@ -99,6 +118,8 @@ function pythonSteps(has: (file: string) => boolean): string[] {
   return [
     'ENV PYTHONUNBUFFERED=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PATH=/opt/venv/bin:/usr/local/bin:/usr/bin:/bin',
     'RUN python3 -m venv /opt/venv',
+    'ARG PIP_INDEX_URL',
+    'ARG PIP_TRUSTED_HOST',
     ...(has('requirements.txt') ? ['COPY requirements.txt ./', 'RUN pip install -r requirements.txt'] : []),
     'COPY . .',
   ];

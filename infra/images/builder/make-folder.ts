@@ -30,7 +30,9 @@ export async function makeFolderImage({ image, target }: BuildSettings, context:
     env['PYTHONUNBUFFERED'] = '1';
     if (has('requirements.txt')) {
       const pip = ['-m', 'pip', 'install', '--disable-pip-version-check', '--no-cache-dir'];
-      await run('python3', [...pip, '--target', '.packages', '-r', 'requirements.txt'], { cwd: context });
+      await run('python3', [...pip, '--target', '.packages', '-r', 'requirements.txt'], {
+        ...{ cwd: context, name: 'pip install' },
+      });
       env['PYTHONPATH'] = '/app/.packages';
     }
   }

@@ -259,11 +259,18 @@ t.test('a step that fails is told of in one line, and then by the end of its log
   };
   t.equal(
     failed('clone', { exitCode: 1, message: 'fetching 1234567 of http://git.test/api.git\nno such commit\n' }),
-    'The source could not be fetched: no such commit\nThe last lines of its log:\nfetching 1234567 of http://git.test/api.git\nno such commit',
+    'The source could not be fetched: no such commit\nThe last lines of its log:\nfetching 1234567 of http://git.test/api.git',
   );
   t.equal(
     failed('build', { exitCode: 2, message: 'no script "start"\n' }),
     'The image could not be built: no script "start"',
+  );
+  const ended = 'step 2/2 (RUN npm ci) ended with 1: 404 Not Found';
+  const log = ['STEP 2/2: RUN npm ci', 'x'.repeat(900), 'subprocess exited with status 1', ended];
+  t.equal(
+    failed('build', { exitCode: 1, message: log.join('\n') }),
+    `The image could not be built: ${ended}\nThe last lines of its log:\nSTEP 2/2: RUN npm ci\n${'x'.repeat(200)}`,
+    'long lines and what buildah adds leave room for the others',
   );
   t.equal(failed('build', { exitCode: 137 }), 'The image could not be built: the step ended with 137');
   t.equal(failed('build', { exitCode: 137, reason: 'OOMKilled' }), 'The step "build" used more memory than its limit.');

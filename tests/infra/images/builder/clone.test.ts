@@ -144,7 +144,7 @@ t.test('files say how a program is built and started', (t) => {
     text('node', ['package-lock.json']),
     /FROM r\/n:1\n(.*\n)*RUN npm ci .*\n(.*\n)*USER 10001:10001\nENTRYPOINT/,
   );
-  t.match(text('node', []), /RUN npm install/);
+  t.match(text('node', []), /ARG npm_config_registry\n(.*\n)*RUN npm install/);
   t.throws(() => text('python', []), { message: /no base image for python/ });
   t.end();
 });

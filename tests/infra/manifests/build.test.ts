@@ -1,0 +1,45 @@
+import t from 'tap';
+import { buildJob } from '../../../infra/manifests/build.ts';
+import type { Build } from '../../../runtime/contracts/resources/build.ts';
+
+const build: Build = {
+  apiVersion: 'platform.svc/v1',
+  kind: 'Build',
+  metadata: { name: 'build-1', namespace: 'svc-builds' },
+  spec: { app: 'api', namespace: 'shop-prod', source: { url: 'https://git.test/api.git' } },
+};
+interface Container {
+  env: { name: string; value: string }[];
+}
+
+interface BuildPod {
+  initContainers: Container[];
+  containers: Container[];
+}
+
+const settings = { image: 'r.test/builder:1', registry: 'r.test/builds', baseImages: {} };
+
+t.test('what builds knows the package registries of the installation, and what fetches does not', (t) => {
+  const variables = (registries?: Parameters<typeof buildJob>[2]) => {
+    const pod = (buildJob(build, settings, registries).spec as unknown as { template: { spec: BuildPod } }).template
+      .spec;
+    const ofStep = (containers: Container[]) =>
+      containers.flatMap(({ env }) => env).filter(({ name }) => /^(npm|PIP)_/.test(name));
+    t.same(ofStep(pod.initContainers), []);
+    return ofStep(pod.containers);
+  };
+  t.same(variables(), []);
+  t.same(variables({ npm: 'https://npm.test/', pypi: 'https://pypi.test/simple' }), [
+    { name: 'npm_config_registry', value: 'https://npm.test/' },
+    { name: 'PIP_INDEX_URL', value: 'https://pypi.test/simple' },
+  ]);
+  t.same(
+    variables({ pypi: 'http://10.1.2.3:8080/simple' }),
+    [
+      { name: 'PIP_INDEX_URL', value: 'http://10.1.2.3:8080/simple' },
+      { name: 'PIP_TRUSTED_HOST', value: '10.1.2.3:8080' },
+    ],
+    'pip asks no server without TLS that it is not told to trust',
+  );
+  t.end();
+});
