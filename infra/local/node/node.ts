@@ -76,7 +76,7 @@ export function createLocalNode(options: LocalNodeOptions): LocalNode {
   let stopping = false;
 
   const runtime: PodRuntime = {
-    ...{ kube, clock, log, events, memory, programs, images, issueToken, apiServer },
+    ...{ kube, clock, log, events, memory, programs, images, issueToken, apiServer, hostsFile },
     nodeName: 'local',
     pods: podsFolder,
     claims: join(folder, 'claims'),
@@ -86,6 +86,7 @@ export function createLocalNode(options: LocalNodeOptions): LocalNode {
       SVC_HOSTS_FILE: hostsFile,
       // Left to themselves, Node and the C library size their room for what is short-lived by the machine.
       NODE_OPTIONS: `--require=${JSON.stringify(join(programs, 'preload.cjs'))} --max-semi-space-size=4`,
+      PYTHONPATH: join(programs, 'python'),
       MALLOC_ARENA_MAX: '1',
       NODE_COMPILE_CACHE: join(folder, 'compile-cache'),
     },
@@ -130,6 +131,8 @@ export function createLocalNode(options: LocalNodeOptions): LocalNode {
     await mkdir(podsFolder, { recursive: true, mode: 0o700 });
     await mkdir(programs, { recursive: true });
     await copyFile(join(import.meta.dirname, 'preload.cjs'), join(programs, 'preload.cjs'));
+    await mkdir(join(programs, 'python'), { recursive: true });
+    await copyFile(join(import.meta.dirname, 'sitecustomize.py'), join(programs, 'python', 'sitecustomize.py'));
     await writeFile(join(programs, 'tini'), tini);
     await chmod(join(programs, 'tini'), 0o755);
     await rm(join(programs, 'node'), { force: true });

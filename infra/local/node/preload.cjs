@@ -68,7 +68,7 @@ dns.promises.lookup = async (name, options) => {
 function redirected(options) {
   const { host, port, path } = options ?? {};
   if (typeof host !== 'string' || path) return options;
-  const service = serviceOf(plainOf(host));
+  const service = net.isIP(host) === 0 ? serviceOf(plainOf(host)) : host;
   const direct = service === undefined ? undefined : known().get(`${service}:${port}`);
   if (direct === undefined) return options;
   const [address, number] = direct.split(':');

@@ -1,11 +1,12 @@
 import { mkdir, readdir, rm, symlink } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
 import type { Clock } from '../../../runtime/domain/clock.ts';
 import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
 import { environmentOf, expand } from './environment.ts';
 import type { Image, ImageStore } from './images.ts';
 import type { MemoryWatch } from './memory.ts';
+import { readHosts, translateName } from './names.ts';
 import { translatePaths, type Mount } from './paths.ts';
 import type { Container, NodePod } from './pod-spec.ts';
 import type { Program } from './process-group.ts';
@@ -34,6 +35,8 @@ export interface ContainerRuntime {
   programs: string;
   /** Variables of every container, which its own may override. */
   variables: Readonly<Record<string, string>>;
+  /** Of the addresses of Services. */
+  hostsFile: string;
 }
 
 /** One container's place in its pod. */
@@ -57,7 +60,7 @@ export interface ContainerProgram extends Program {
 
 /** The program of a container with everything that it is told, in the machine's own paths. @throws ConfigError */
 export async function programOf(
-  { kube, programs, apiServer, variables: { NODE_OPTIONS, ...common } }: ContainerRuntime,
+  { kube, programs, apiServer, hostsFile, variables: { NODE_OPTIONS, PYTHONPATH, ...common } }: ContainerRuntime,
   place: ContainerPlace,
   image: Image,
 ): Promise<ContainerProgram> {
@@ -77,15 +80,18 @@ export async function programOf(
   );
 
   const variables = { ...image.env, ...(await environmentOf(kube, pod, container, podAddress)) };
+  const started = [...(container.command ?? image.entrypoint ?? []), ...(container.args ?? [])];
+  const hosts = isNode(started) ? new Map<string, string>() : await readHosts(hostsFile);
   const given: Record<string, string> = {};
-  for (const [name, value] of Object.entries(variables)) given[name] = translatePaths(value, mounts);
+  for (const [name, value] of Object.entries(variables))
+    given[name] = translatePaths(translateName(value, hosts), mounts);
   const translate = (command: readonly string[]) =>
     command.map((part) => translatePaths(expand(part, variables), mounts));
   const name = `${pod.metadata.uid}/${container.name}`;
   return {
     container: name,
     translate,
-    command: translate([...(container.command ?? image.entrypoint ?? []), ...(container.args ?? [])]),
+    command: translate(started),
     cwd: work,
     env: {
       HOME: work,
@@ -95,11 +101,18 @@ export async function programOf(
       ...(account !== undefined && accountVariables(account, apiServer.url)),
       ...given,
       NODE_OPTIONS: [NODE_OPTIONS, given['NODE_OPTIONS']].filter(Boolean).join(' '),
+      PYTHONPATH: [PYTHONPATH, given['PYTHONPATH']].filter(Boolean).join(':'),
       PATH: [programs, given['PATH'] ?? common['PATH']].join(':'),
       SVC_NAMESPACE: pod.metadata.namespace ?? 'default',
       [containerVariable]: name,
     },
   };
+}
+
+/** Programs of Node find names of Services themselves, and so the way to a Service's only pod. */
+function isNode(command: readonly string[]): boolean {
+  const [program = ''] = command[0] === 'tini' ? command.filter((part) => part !== 'tini' && part !== '--') : command;
+  return basename(program) === 'node';
 }
 
 /** Where a pod's program finds the API server and what it signs in with, which lies at another place than in a container. */

@@ -26,7 +26,7 @@ function isForwarded({ metadata }: Service): boolean {
 /**
  * Listens at every port of every Service and forwards connections to its ready endpoints, one after the other.
  * @param options.hostsFile gets a line `<address> <service>.<namespace>` for each Service, and for each port for which
- * one pod is ready `<pod's address>:<pod's port> <service>.<namespace>:<port>`
+ * one pod is ready `<pod's address>:<pod's port> <service>.<namespace>:<port>`, and the same with the Service's address
  */
 export function createServiceProxy(options: {
   informers: Informers;
@@ -90,7 +90,8 @@ export function createServiceProxy(options: {
     const pods = slices.list();
     for (const { port, name: portName } of service.spec.ports ?? []) {
       const [only, other] = endpointsOf(service, portName, pods);
-      if (only && !other) lines.push(`${only.host}:${only.port} ${name}:${port}`);
+      if (!only || other) continue;
+      for (const known of [name, service.spec.clusterIP]) lines.push(`${only.host}:${only.port} ${known}:${port}`);
     }
     return lines;
   };
