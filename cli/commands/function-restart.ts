@@ -41,7 +41,7 @@ function untilRestarted(context: Context, flags: WaitFlags, place: Place, name: 
       const path = place.path('functions', name);
       const found = await place.api.call('GET', path, functionView, { query: place.query });
       if (!found.pendingRestart) return { done: found };
-      if (found.status === 'failed') {
+      if (found.status === 'failed' && found.updating !== true) {
         const { message = 'see its status' } = found;
         throw new Failure(`Function "${name}" failed: ${message}`, { code: 'failed' });
       }

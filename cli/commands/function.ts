@@ -2,14 +2,13 @@ import { functionView, type FunctionView } from '../../runtime/contracts/api/fun
 import { functionMemory, functionReplicasMax } from '../../runtime/contracts/resources/function.ts';
 import { command, type Group } from '../command.ts';
 import { scopeFlags, yesFlag } from '../common-flags.ts';
-import type { Context } from '../context.ts';
-import { Failure, usageFailure } from '../failure.ts';
+import { usageFailure } from '../failure.ts';
 import { amount, duration, text, type FlagValues } from '../flags.ts';
 import { ago, fields, table, type Column, type Field, type Shown } from '../output.ts';
-import { placeOf, type Place } from '../place.ts';
+import { placeOf } from '../place.ts';
 import { podFlags, podRemovalFlags, podSettingsOf, variableFlag } from '../pod-settings.ts';
 import { removeAll } from '../removal.ts';
-import { waitFlags, waitFor, type WaitFlags } from '../wait.ts';
+import { waitFlags } from '../wait.ts';
 import { messageColumn } from '../workload-message.ts';
 import { bindCommand, bindingsCommand, unbindCommand } from './function-bind.ts';
 import { deadLettersGroup, eventsCommand } from './function-events.ts';
@@ -26,6 +25,7 @@ import {
   triggerRemovalFlags,
   triggerText,
 } from './function-trigger.ts';
+import { readFunction, untilUpdated } from './function-wait.ts';
 import { envGroup } from './workload-env.ts';
 import { gateGroup } from './workload-gate.ts';
 import { secretGroup } from './workload-secret.ts';
@@ -72,27 +72,6 @@ function shown(found: FunctionView): Shown {
     ]),
     names: [found.name],
   };
-}
-
-const readFunction = (place: Place, name: string) =>
-  place.api.call('GET', place.path('functions', name), functionView, { query: place.query });
-
-const usable = new Set<FunctionView['status']>(['idle', 'scheduled', 'running']);
-
-function untilUsable(context: Context, flags: WaitFlags, place: Place, name: string): Promise<FunctionView> {
-  return waitFor(
-    context,
-    flags,
-    async () => {
-      const found = await readFunction(place, name);
-      if (found.status === 'failed') {
-        throw new Failure(`Function "${name}" failed: ${found.message ?? 'see its status'}`, { code: 'failed' });
-      }
-      if (usable.has(found.status)) return { done: found };
-      return { progress: `${name}: ${found.status}` };
-    },
-    `it goes on: svc function show ${name} ${place.flags}`,
-  );
 }
 
 const settingFlags = {
@@ -165,7 +144,7 @@ const create = command({
     };
     const place = placeOf(context, flags);
     const created = await place.api.call('POST', place.path('functions'), functionView, { query: place.query, body });
-    const found = flags.wait ? await untilUsable(context, flags, place, args.function) : created;
+    const found = flags.wait ? await untilUpdated(context, flags, place, args.function) : created;
     context.print(shown(found), flags.output);
   },
 });
@@ -173,12 +152,14 @@ const create = command({
 const update = command({
   name: 'update',
   args: ['function'],
-  description: 'Change a function; its pods are replaced without losing a request, and what is not named stays.',
+  description:
+    'Change a function and follow it to its end; pods are replaced without losing a request, and what is not named stays.',
   flags: {
     ...sourceFlags,
     ...settingFlags,
     ...podRemovalFlags,
     ...triggerRemovalFlags,
+    ...waitFlags,
     ...scopeFlags,
   },
   examples: [
@@ -186,7 +167,7 @@ const update = command({
     'svc function update hello --idle-timeout 1h --max-replicas 3',
     'svc function update thumbs --memory 1Gi --no-volumes',
     'svc function update resize --image registry.example.com/shop/resize:4',
-    'svc function update nightly --schedule "0 3 * * *"',
+    'svc function update nightly --schedule "0 3 * * *" --no-wait',
     'svc function update import --trigger http --trigger postgres --event-concurrency 4',
   ],
   async run({ context, args, flags }) {
@@ -195,7 +176,8 @@ const update = command({
     const place = placeOf(context, flags);
     const path = place.path('functions', args.function);
     const changed = await place.api.call('PATCH', path, functionView, { query: place.query, body });
-    context.print(shown(changed), flags.output);
+    const found = flags.wait ? await untilUpdated(context, flags, place, args.function) : changed;
+    context.print(shown(found), flags.output);
   },
 });
 

@@ -64,6 +64,7 @@ export function functionToView(
     ...(spec.memory !== undefined && { memory: spec.memory }),
     ...(spec.cpu !== undefined && { cpu: spec.cpu }),
     ...(options.pendingRestart !== undefined && { pendingRestart: options.pendingRestart }),
+    updating: status?.updating === true || status?.observedGeneration !== metadata.generation,
     createdAt: metadata.creationTimestamp ?? new Date(0).toISOString(),
   };
 }

@@ -86,6 +86,7 @@ export const functionStatus = shapeOf<FunctionStatus>()({
   url: text,
   replicas: count,
   readyReplicas: count,
+  updating: z.boolean().exactOptional(),
   running: shapeOf<StartSettings>()({ envSecret: text, cpu: text, memory: text, restartedAt: text }).exactOptional(),
   active: count,
   runs: z.array(run(functionRunTriggers)).exactOptional(),

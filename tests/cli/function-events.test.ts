@@ -67,7 +67,7 @@ t.test('update sends what is given alone', async (t) => {
     [['--trigger', 'http'], { trigger: 'http' }],
     [['--trigger', 'http', '--trigger', 'postgres'], { trigger: 'http', events: { type: 'postgres' } }],
   ] as const) {
-    const ran = await run(['function', 'update', 'intake', ...flags]);
+    const ran = await run(['function', 'update', 'intake', '--no-wait', ...flags]);
     t.equal(ran.code, 0, ran.stderr);
     t.same(seen.at(-1)?.body, sent);
   }

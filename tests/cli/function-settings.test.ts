@@ -40,7 +40,7 @@ t.test('create and update send the settings of the pods that are given, and noth
     [['--default-memory', '--default-cpu'], { memory: null, cpu: null }],
   ];
   for (const [flags, sent] of updates) {
-    t.equal((await run(['function', 'update', 'hello', ...flags])).code, 0);
+    t.equal((await run(['function', 'update', 'hello', ...flags, '--no-wait'])).code, 0);
     t.same(seen.at(-1)?.body, sent);
   }
   t.equal((await run(['function', 'update', 'hello', '--cpu', '1', '--default-cpu'])).code, 2);
@@ -97,3 +97,40 @@ t.test('restart waits until every pod has started anew, unless told not to', asy
   t.equal((await run(['function', 'restart', 'hello', '--no-wait'])).code, 0);
   t.equal(seen.at(-1)?.method, 'POST');
 });
+
+t.test(
+  'update follows a change to its end: 0 when it is there, 1 with the reason, 3 when the time is over',
+  async (t) => {
+    const broken = 'The code does not start (exit code 1): no such module; what ran before keeps serving.';
+    const cron = { trigger: 'cron', schedule: '0 2 * * *', replicas: 0, readyReplicas: 0 };
+    const failedRun = { name: 'hello-1', trigger: 'cron', status: 'failed', createdAt };
+    const update = ['function', 'update', 'hello', '--idle-timeout', '1h'];
+    const cases: [string, object[], Partial<{ code: number; stdout: RegExp; stderr: string | RegExp }>][] = [
+      [
+        'a moment later',
+        [{ updating: true, status: 'failed', message: 'of before' }, { updating: true }, { updating: false }],
+        { code: 0, stdout: /Status: +running/, stderr: 'hello: updating (1 of 1 pods ready)\n' },
+      ],
+      ['at zero', [{ status: 'idle', replicas: 0, readyReplicas: 0 }], { code: 0, stderr: '' }],
+      [
+        'broken',
+        [{ updating: true }, { status: 'failed', message: broken }],
+        { code: 1, stderr: /failed: The code.*keeps/ },
+      ],
+      ['a schedule whose last run failed', [{ ...cron, status: 'failed', lastRun: failedRun }], { code: 0 }],
+      ['a schedule that cannot be', [{ ...cron, status: 'failed', message: 'in the way' }], { code: 1 }],
+      ['for too long', [{ updating: true }], { code: 3, stderr: /did not end within 300 seconds/ }],
+    ];
+    for (const [name, answers, expected] of cases) {
+      const bodies = answers.map((answer) => ({ body: { ...hello, ...answer } }));
+      const { run } = await world(t, {
+        [`PATCH ${path}`]: { body: { ...hello, updating: true } },
+        [`GET ${path}`]: sequence(...bodies),
+      });
+      t.match(await run(update), expected, name);
+    }
+    const { run, seen } = await world(t, { [`PATCH ${path}`]: { body: { ...hello, updating: true } } });
+    t.equal((await run([...update, '--no-wait'])).code, 0);
+    t.equal(seen.length, 1);
+  },
+);

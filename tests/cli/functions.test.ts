@@ -82,7 +82,7 @@ t.test('an image goes in place of a file', async (t) => {
   const create = ['function', 'create', 'hello', '--no-wait'];
   t.match(await svc([...create, '--image', image, '--port', '9000']), { code: 0, stdout: /Image: +registry/ });
   t.same(seen[0]?.body, { name: 'hello', image, port: 9000 });
-  t.match(await svc(['function', 'update', 'hello', '--image', image]), { code: 0 });
+  t.match(await svc(['function', 'update', 'hello', '--image', image, '--no-wait']), { code: 0 });
   t.same(seen[1]?.body, { image });
   t.match((await svc(['function', 'list'])).stdout, /hello +idle +0 +image/);
   const sent = seen.length;
@@ -122,7 +122,7 @@ t.test('the gate and the security headers of a function have the commands that a
 t.test('function update sends what is named, and nothing when nothing is', async (t) => {
   const { run: svc, seen } = await world(t, { [`PATCH ${functions}/hello`]: { body: hello } });
   const file = join(t.testdir({ 'hello.js': 'new' }), 'hello.js');
-  const update = ['function', 'update', 'hello'];
+  const update = ['function', 'update', 'hello', '--no-wait'];
   t.match(await svc([...update, '--code-file', file, '--idle-timeout', '1h', '--dependency', 'a@1.0.0']), { code: 0 });
   t.same(seen[0]?.body, { code: 'new', idleTimeoutSeconds: 3600, dependencies: ['a@1.0.0'] });
   t.match(await svc(update), { code: 2, stderr: /what to change/ });

@@ -143,6 +143,11 @@ t.test('an image is a function too, on requests and on a schedule, and may becom
   const file = codeFile(t, 'code.js', 'export const handler = () => "code now";');
   await platform.ok(['function', 'update', name, '--runtime', 'node', '--code-file', file, ...flags]);
   t.equal((await ask((body) => !body.includes('"app"'))).body, 'code now');
+  const broken = codeFile(t, 'broken.js', 'export const handler = nothing.here;');
+  const refused = await platform.svc(['function', 'update', name, '--code-file', broken, ...flags]);
+  t.equal(refused.code, 1);
+  t.match(refused.stderr, /does not start \(exit code 1\):.*nothing is not defined.*; what ran before keeps serving/);
+  t.equal((await platform.request(url)).body, 'code now');
 
   const schedule = ['--trigger', 'cron', '--schedule', '0 0 1 1 *'];
   await platform.ok(['function', 'update', name, '--image', image, ...schedule, ...flags]);

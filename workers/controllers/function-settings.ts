@@ -1,6 +1,7 @@
 import { functionContainer } from '../../infra/manifests/function-pod.ts';
 import { restartAnnotation, type FunctionDeployment, type FunctionTemplate } from '../../infra/manifests/function.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
+import { isPodLive, type Pod } from '../../runtime/contracts/pod.ts';
 import type { StartSettings } from '../../runtime/contracts/resources/function.ts';
 import { covers } from '../../runtime/kube/covers.ts';
 
@@ -27,6 +28,26 @@ export function hasMoved({ metadata, status = {} }: Stored<FunctionDeployment>):
   const { observedGeneration, replicas = 0, updatedReplicas = 0 } = status;
   return observedGeneration === metadata.generation && replicas === updatedReplicas;
 }
+
+/**
+ * The pods of the template that a Deployment is moving to: those like the youngest one. None while the cluster has not said
+ * that there are some, or not all that it counts have been seen. Pure.
+ */
+export function newestPods(
+  { metadata, status = {} }: Stored<FunctionDeployment>,
+  pods: readonly Stored<Pod>[],
+): Stored<Pod>[] {
+  const { observedGeneration, replicas = 0, updatedReplicas = 0 } = status;
+  const live = pods.filter(isPodLive);
+  if (observedGeneration !== metadata.generation || updatedReplicas === 0 || live.length < replicas) return [];
+  const born = (pod: Stored<Pod>) => Date.parse(pod.metadata.creationTimestamp ?? '') || 0;
+  const last = Math.max(...live.map(born));
+  const hashes = new Set(live.filter((pod) => born(pod) === last).map(templateOf));
+  return hashes.size === 1 ? live.filter((pod) => hashes.has(templateOf(pod))) : [];
+}
+
+/** What Kubernetes calls the template that a pod was made by. */
+const templateOf = ({ metadata: { labels } }: Stored<Pod>) => labels?.['pod-template-hash'];
 
 /** What the pods of a template are started with. Pure. */
 export function startSettings(template: FunctionTemplate): StartSettings {

@@ -17,7 +17,7 @@ import {
 import { countActive, reportRuns } from './batch-run.ts';
 import { dependencyFailure } from './dependency-failure.ts';
 import { keptBindings } from './function-bindings.ts';
-import { hasMoved, startSettings } from './function-settings.ts';
+import { hasMoved, newestPods, startSettings } from './function-settings.ts';
 import { lastLine } from './last-line.ts';
 
 /** Whether the function's pods come up: False while they crash or cannot be made, with why. */
@@ -39,7 +39,8 @@ export interface ServingObservation {
 
 /**
  * The status of a function with a Deployment after a pass that reached its end. A function whose pods crash is `failed` and
- * stays so at zero replicas, until a pod comes up or the function is changed: zero replicas repair nothing. Pure.
+ * stays so at zero replicas, until a pod comes up or the function is changed: zero replicas repair nothing. So is one whose
+ * change does not come up, while what ran before serves. Pure.
  */
 export function servingStatus(observation: ServingObservation): FunctionStatus {
   const { resource, host, config, deployment, pods, problem, now } = observation;
@@ -47,8 +48,12 @@ export function servingStatus(observation: ServingObservation): FunctionStatus {
   const previous = resource.status;
   const replicas = deployment?.status?.replicas ?? 0;
   const readyReplicas = deployment?.status?.readyReplicas ?? 0;
-  const failure = failureOf(pods) ?? (pods.some(isPodReady) ? undefined : lastingFailure(previous, generation));
-  const message = failure ?? problem;
+  const moved = !deployment || hasMoved(deployment);
+  const failure =
+    failureOf(moved ? pods : newestPods(deployment, pods)) ??
+    (pods.some(isPodReady) ? undefined : lastingFailure(previous, generation));
+  const served = failure !== undefined && pods.some(isPodReady);
+  const message = served ? `${failure.replace(/[.\s]*$/, '')}; what ran before keeps serving.` : (failure ?? problem);
   const observed = generation !== undefined && { observedGeneration: generation };
   const kept = previous?.conditions?.filter(({ type }) => host !== undefined || type !== gatedCondition);
   const adopted = mergeConditions(kept, [childrenAdoptedState(generation)], now);
@@ -60,6 +65,7 @@ export function servingStatus(observation: ServingObservation): FunctionStatus {
     ...(host !== undefined && { host, url: publicUrl(config, host), ...keptGate(previous) }),
     replicas,
     readyReplicas,
+    ...(!moved && failure === undefined && { updating: true }),
     ...keptBindings(resource),
     ...runningSettings(deployment, previous),
     conditions: up ? setCondition(adopted, { ...up, ...observed }, now) : adopted,

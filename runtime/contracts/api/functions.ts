@@ -213,6 +213,8 @@ export const functionView = z.object({
   cpu: z.string().optional(),
   /** Whether pods run that were started with other variables, secrets or limits than there are now; not told in lists. */
   pendingRestart: z.boolean().optional(),
+  /** Whether its last change is still being applied; with the status `failed` and without this, it could not be. */
+  updating: z.boolean().optional(),
   createdAt: timestamp,
 });
 

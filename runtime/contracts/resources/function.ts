@@ -205,6 +205,8 @@ export interface FunctionStatus extends GateStatus {
   url?: string;
   replicas?: number;
   readyReplicas?: number;
+  /** Whether pods of an older template are still being replaced; absent once that has ended, were it in vain. */
+  updating?: boolean;
   /** What every pod that serves was started with; absent without one. */
   running?: StartSettings;
   /** Of a cron function: runs that have not ended. */

@@ -89,11 +89,20 @@ function createWorld() {
     });
     return id;
   };
-  const seedPod = (id: string, name: string, status: Pod['status'], code?: string) => {
+  const seedPod = (
+    id: string,
+    name: string,
+    status: Pod['status'],
+    { code, template = '1', createdAt }: { code?: string; template?: string; createdAt?: string } = {},
+  ) => {
+    const own = podLabels({ kind: 'Function', name: 'hello', id }, 'serve');
     const pod: Pod = {
       apiVersion: 'v1',
       kind: 'Pod',
-      metadata: { name, namespace, labels: podLabels({ kind: 'Function', name: 'hello', id }, 'serve') },
+      metadata: {
+        ...{ name, namespace, labels: { ...own, 'pod-template-hash': template } },
+        ...(createdAt !== undefined && { creationTimestamp: createdAt }),
+      },
       spec: {
         containers: [{ name: 'function' }],
         ...(code !== undefined && { volumes: [{ name: 'code', configMap: { name: code } }] }),
@@ -103,13 +112,13 @@ function createWorld() {
     kube.seed(pod);
   };
   /** What the Deployment controller would report. */
-  const settleDeployment = async (replicas: number, ready: number) => {
+  const settleDeployment = async (replicas: number, ready: number, updated = replicas) => {
     const deployment = one<FunctionDeployment>(kinds.Deployment);
     await kube.replaceStatus({
       ...deployment,
       status: {
         observedGeneration: deployment.metadata.generation ?? 1,
-        ...{ replicas, updatedReplicas: replicas, readyReplicas: ready },
+        ...{ replicas, updatedReplicas: updated, readyReplicas: ready },
       },
     });
   };
@@ -183,7 +192,7 @@ t.test('old code goes once the Deployment has moved on and no pod has it mounted
   const id = world.create();
   await world.reconcile();
   const old = world.one(kinds.ConfigMap).metadata.name;
-  world.seedPod(id, 'hello-old', { phase: 'Running' }, old);
+  world.seedPod(id, 'hello-old', { phase: 'Running' }, { code: old });
   const resource = world.resource();
   await world.kube.replace({ ...resource, spec: { ...resource.spec, code: 'second' } });
   const codes = () => world.kube.all(kinds.ConfigMap).map(({ metadata }) => metadata.name);
@@ -238,6 +247,7 @@ t.test('code that does not start is a failed function, with what the runtime sai
       },
     ],
   });
+  await world.settleDeployment(1, 0);
   await world.reconcile();
   const message = 'The code does not start (exit code 1): the code could not be loaded: nothing is not defined';
   t.match(world.resource().status, { phase: 'failed', message });
@@ -249,6 +259,61 @@ t.test('code that does not start is a failed function, with what the runtime sai
   await world.reconcile();
   t.match(world.resource().status, { phase: 'idle' });
   t.notOk(world.resource().status?.message);
+});
+
+t.test('a change that does not come up is a failure, and what the pods of before do is none of it', async (t) => {
+  const world = createWorld();
+  const id = world.create();
+  await world.reconcile();
+  const ready: Pod['status'] = { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] };
+  const crashing = (message: string): Pod['status'] => ({
+    phase: 'Running',
+    containerStatuses: [
+      {
+        ...{ name: 'function', ready: false, restartCount: 1 },
+        state: { waiting: { reason: 'CrashLoopBackOff' } },
+        lastState: { terminated: { exitCode: 1, message } },
+      },
+    ],
+  });
+  const change = async (code: string) => {
+    const resource = world.resource();
+    await world.kube.replace({ ...resource, spec: { ...resource.spec, code } });
+    await world.reconcile();
+  };
+  const status = async () => {
+    await world.reconcile();
+    const { phase, message, updating } = world.resource().status ?? {};
+    return { phase, message, updating };
+  };
+  const remove = (name: string) => world.kube.delete({ apiVersion: 'v1', kind: 'Pod', namespace, name });
+  const calm = { message: undefined, updating: undefined };
+
+  world.seedPod(id, 'one', ready, { template: '1', createdAt: '2026-11-22T10:00:00Z' });
+  await world.settleDeployment(1, 1);
+  t.same(await status(), { phase: 'running', ...calm });
+  await change('second');
+  t.match(await status(), { phase: 'running', updating: true }, 'the cluster has not seen the change');
+  await world.settleDeployment(2, 1, 1);
+  t.match(await status(), { phase: 'running', updating: true, message: undefined }, 'a pod is not seen yet');
+  world.seedPod(id, 'two', crashing('no such module'), { template: '2', createdAt: '2026-11-22T10:01:00Z' });
+  t.same(await status(), {
+    phase: 'failed',
+    message: 'The code does not start (exit code 1): no such module; what ran before keeps serving.',
+    updating: undefined,
+  });
+
+  await remove('one');
+  await change('third');
+  t.match(await status(), { updating: true, message: undefined }, 'it crashed before the change');
+  await world.settleDeployment(2, 0, 1);
+  world.seedPod(id, 'three', { phase: 'Running' }, { template: '3', createdAt: '2026-11-22T10:02:00Z' });
+  t.match(await status(), { updating: true, message: undefined });
+  await remove('three');
+  world.seedPod(id, 'three', ready, { template: '3', createdAt: '2026-11-22T10:02:00Z' });
+  await remove('two');
+  await world.settleDeployment(1, 1);
+  t.same(await status(), { phase: 'running', ...calm });
 });
 
 t.test(
@@ -288,6 +353,7 @@ t.test(
         { name: 'function', ready: false, restartCount: 0, state: { waiting: { reason: 'PodInitializing' } } },
       ],
     });
+    await world.settleDeployment(1, 0);
     await world.reconcile();
     t.match(world.resource().status, {
       phase: 'failed',

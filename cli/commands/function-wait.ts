@@ -1,0 +1,36 @@
+import { functionView, type FunctionView } from '../../runtime/contracts/api/functions.ts';
+import type { Context } from '../context.ts';
+import { Failure } from '../failure.ts';
+import type { Place } from '../place.ts';
+import { waitFor, type WaitFlags } from '../wait.ts';
+
+const usable = new Set<FunctionView['status']>(['idle', 'scheduled', 'running']);
+
+export const readFunction = (place: Place, name: string) =>
+  place.api.call('GET', place.path('functions', name), functionView, { query: place.query });
+
+/**
+ * Waits until a function is as it was last changed: no pod of before is left, or there is none.
+ * @throws Failure `failed` with the reason when its pods do not come up
+ */
+export function untilUpdated(context: Context, flags: WaitFlags, place: Place, name: string): Promise<FunctionView> {
+  return waitFor(
+    context,
+    flags,
+    async () => {
+      const found = await readFunction(place, name);
+      const { status, updating = false, readyReplicas, replicas } = found;
+      if (!updating) checkUp(found);
+      if (!updating && (usable.has(status) || status === 'failed')) return { done: found };
+      const moving = updating && status !== 'pending';
+      return { progress: `${name}: ${moving ? `updating (${readyReplicas} of ${replicas} pods ready)` : status}` };
+    },
+    `it goes on: svc function show ${name} ${place.flags}`,
+  );
+}
+
+/** The last run of a schedule may have failed: that is no fault of how the function was made. @throws Failure */
+function checkUp({ name, status, trigger, lastRun, message }: FunctionView): void {
+  if (status !== 'failed' || (trigger === 'cron' && lastRun?.status === 'failed')) return;
+  throw new Failure(`Function "${name}" failed: ${message ?? 'see its status'}`, { code: 'failed' });
+}
