@@ -32,7 +32,7 @@ export async function installHere(options: InstallHereOptions): Promise<RunInfo>
   const adminPasswordFile = join(folder, 'admin-password');
   const image = (name: string) => [`--image-${name}`, references[name] ?? ''];
   const python = references['build-python'];
-  const { mariadb, minio } = references;
+  const { mariadb, minio, ferretdb } = references;
   await runSvc(
     [
       ...['install', '--kubeconfig', kubeconfig, ...flags],
@@ -42,6 +42,7 @@ export async function installHere(options: InstallHereOptions): Promise<RunInfo>
       ...image('builder'),
       ...(mariadb === undefined ? [] : ['--image-mysql', mariadb]),
       ...(minio === undefined ? [] : ['--image-minio', minio]),
+      ...(ferretdb === undefined ? [] : ['--image-mongodb', ferretdb]),
       ...(python === undefined ? [] : ['--image-build-python', python]),
       // Git servers of tests and demos are on this machine.
       ...['127.0.0.0/8', '10.0.0.0/8'].flatMap((network) => ['--git-network', network]),

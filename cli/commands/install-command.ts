@@ -31,6 +31,7 @@ const flags = {
   imageRedis: text('<image>', 'image of Redis'),
   imageMysql: text('<image>', 'image of MySQL services (default <registry>/svc/mariadb:<version>)'),
   imageMinio: text('<image>', 'image of MinIO services (default <registry>/svc/minio:<version>)'),
+  imageMongodb: text('<image>', 'image of MongoDB services (default <registry>/svc/ferretdb:<version>)'),
   imageBuilder: text('<image>', 'image of builds from git (default <registry>/svc/builder:<version>)'),
   imageBuildNode: text('<image>', 'base of built Node programs (default: the Node runtime of functions)'),
   imageBuildPython: text('<image>', 'base of built Python programs (default <registry>/svc/build-python:<version>)'),

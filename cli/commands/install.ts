@@ -190,6 +190,7 @@ function imagesOf(flags: InstallFlags, version: string, installed: Partial<Neede
   const python = flags.imageFunctionPython ?? (flags.registry && `${flags.registry}/svc/function-python:${version}`);
   const mysql = flags.imageMysql ?? (flags.registry && `${flags.registry}/svc/mariadb:${version}`);
   const minio = flags.imageMinio ?? (flags.registry && `${flags.registry}/svc/minio:${version}`);
+  const mongodb = flags.imageMongodb ?? (flags.registry && `${flags.registry}/svc/ferretdb:${version}`);
   return {
     platform: image('platform', flags.imagePlatform, installed.platform),
     functionNode: image('function-node', flags.imageFunctionNode, installed.functionNode),
@@ -198,6 +199,7 @@ function imagesOf(flags: InstallFlags, version: string, installed: Partial<Neede
     redis: image('redis', flags.imageRedis, installed.redis),
     ...(mysql !== undefined && { mysql: checkImage(mysql, 'image-mysql') }),
     ...(minio !== undefined && { minio: checkImage(minio, 'image-minio') }),
+    ...(mongodb !== undefined && { mongodb: checkImage(mongodb, 'image-mongodb') }),
   };
 }
 

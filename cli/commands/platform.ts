@@ -65,6 +65,7 @@ const imageFlags = {
   imageMysql: text('<image>', 'image of those of the type mysql'),
   imageRedis: text('<image>', 'image of those of the type redis'),
   imageMinio: text('<image>', 'image of those of the type minio'),
+  imageMongodb: text('<image>', "image of those of the type mongodb, such as MongoDB's own"),
 };
 
 const settingFlags = {
@@ -102,6 +103,7 @@ function changeOf(flags: FlagValues<typeof settingFlags>): Record<string, unknow
     return given.length > 0 && { [name]: Object.fromEntries(given) };
   };
   const { imagePostgres: postgres, imageMysql: mysql, imageRedis: redis, imageMinio: minio } = flags;
+  const { imageMongodb: mongodb } = flags;
   const builds = {
     ...(flags.buildsAtOnce !== undefined && { atOnce: number('--builds-at-once', flags.buildsAtOnce) }),
     ...list('gitNetworks', flags.gitNetwork, !flags.gitNetworks),
@@ -116,7 +118,7 @@ function changeOf(flags: FlagValues<typeof settingFlags>): Record<string, unknow
     ...list('trustedProxies', flags.trustedProxy, !flags.trustedProxies),
     ...list('allowPrivateNetworks', flags.allowPrivateNetwork, !flags.privateNetworks),
     ...list('notificationNetworks', flags.notificationNetwork, !flags.notificationNetworks),
-    ...part('serviceImages', { postgres, mysql, redis, minio }),
+    ...part('serviceImages', { postgres, mysql, redis, minio, mongodb }),
     ...part('packageRegistries', { npm: flags.npmRegistry, pypi: flags.pypiIndex }),
     ...(Object.keys(builds).length > 0 && { builds }),
     ...(limits.length > 0 && { defaultLimits: Object.fromEntries(limits) }),

@@ -67,6 +67,7 @@ const create = command({
   examples: [
     'svc service create orders --type postgres --size 10Gi',
     'svc service create cache --type redis',
+    'svc service create notes --type mongodb',
     'svc service create legacy --type mysql --external db.example.com:3307 --tls --username shop --database shop',
     'svc service create files --type minio --external s3.example.com:443 --tls --access-key AKIAEXAMPLE --bucket uploads --password-stdin < secret',
   ],

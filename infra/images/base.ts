@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { minio, obtainBinary, type Tool } from '../testcluster/binaries.ts';
+import { ferretdb, minio, obtainBinary, type Binary, type Tool } from '../testcluster/binaries.ts';
 import { lineProgress } from '../testcluster/progress.ts';
 import { defaultHome, layoutOf } from '../testcluster/settings.ts';
 import { run, type Buildah } from './buildah.ts';
@@ -25,6 +25,7 @@ export const bases = {
   redis: { packages: ['redis-server'] },
   mariadb: { packages: ['mariadb-server'] },
   minio: { packages: [], program: minio },
+  ferretdb: { packages: [], program: ferretdb },
 } as const satisfies Record<string, Base>;
 
 /** A base of {@link bases}. */
@@ -58,6 +59,8 @@ const architecture = process.arch === 'arm64' ? 'arm64' : 'x64';
  * from its npm package, or a server from Debian's packages or Go modules. Each is made once for its recipe.
  */
 export function createBases(options: { buildah: Buildah; folder: string; log: (line: string) => void }): {
+  /** Begins to build the programs of bases that are wanted later: Go uses the processor, and Debian's packages the disk. */
+  begin(names: readonly BaseName[]): void;
   /** The local name of a base, made when it is not there. */
   ensure(name: BaseName): Promise<string>;
 } {
@@ -137,13 +140,22 @@ export function createBases(options: { buildah: Buildah; folder: string; log: (l
       });
     });
 
+  const programs = new Map<Tool, Promise<Binary>>();
+  const progress = lineProgress((line) => log(`images: ${line}`));
+
+  /** Of several, one after the other: each build uses all cores. */
+  const builtProgram = (tool: Tool): Promise<Binary> => {
+    const known = programs.get(tool);
+    if (known) return known;
+    const before = Promise.allSettled(programs.values());
+    const building = before.then(() => obtainBinary(tool, layoutOf(defaultHome()).cache, progress));
+    programs.set(tool, building);
+    return building;
+  };
+
   const withProgram = async (tool: Tool) => {
     const from = await debian();
-    const { folder: built, path } = await obtainBinary(
-      tool,
-      layoutOf(defaultHome()).cache,
-      lineProgress((line) => log(`images: ${line}`)),
-    );
+    const { folder: built, path } = await builtProgram(tool);
     return once(basename(built), (name) =>
       commit(name, from, (container) => buildah(['copy', '--quiet', container, path, `/usr/local/bin/${tool.name}`])),
     );
@@ -168,6 +180,14 @@ export function createBases(options: { buildah: Buildah; folder: string; log: (l
     });
 
   return {
+    begin(names) {
+      for (const name of names) {
+        const { program }: Base = bases[name];
+        // Whoever needs it is told why there is none.
+        if (program) builtProgram(program).catch(() => undefined);
+      }
+    },
+
     ensure(name) {
       const { node, packages, program }: Base = bases[name];
       if (program) return withProgram(program);

@@ -33,6 +33,7 @@ export async function buildImages(options: BuildOptions): Promise<Record<string,
   const buildah = createBuildah(folder);
   const bases = createBases({ buildah, folder, log: options.log });
   const references: Record<string, string> = {};
+  bases.begin(chosen.map(({ base }) => base));
   for (const image of chosen) {
     const base = await bases.ensure(image.base);
     for (const { key, tag, args } of variantsOf(image, packageVersion())) {

@@ -50,6 +50,7 @@ export const images: readonly ImageDefinition[] = [
   small('redis', 'redis', { version: {} }),
   small('mariadb', 'mariadb', { version: {} }),
   small('minio', 'minio', { version: {} }),
+  small('ferretdb', 'ferretdb', { version: {} }),
   {
     name: 'builder',
     base: 'builder',

@@ -40,7 +40,7 @@ export function withKept(asked: PlatformSettings, live: KubeObject | undefined):
   if (!stored) return asked;
   const { images, others } = asked;
   const { python } = stored.runtimeImages;
-  const { mysql, minio } = stored.serviceImages ?? {};
+  const { mysql, minio, mongodb } = stored.serviceImages ?? {};
   const kept = Object.entries(stored).filter(([name]) => otherSettings.some((other) => other === name));
   const packageRegistries = { ...stored.packageRegistries, ...others.packageRegistries };
   return {
@@ -49,6 +49,7 @@ export function withKept(asked: PlatformSettings, live: KubeObject | undefined):
       ...(python !== undefined && { functionPython: python }),
       ...(mysql !== undefined && { mysql }),
       ...(minio !== undefined && { minio }),
+      ...(mongodb !== undefined && { mongodb }),
       ...images,
     },
     others: {

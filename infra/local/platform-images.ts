@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ignoreFile, images, type ImageDefinition } from '../images/catalogue.ts';
 import type { ImageConfiguration, ImageStore } from './node/images.ts';
-import { findMinio, hasMariadb } from './programs.ts';
+import { findProgram, hasMariadb } from './programs.ts';
 
 const root = join(import.meta.dirname, '../..');
 
@@ -51,6 +51,10 @@ const configurations: Readonly<Record<string, ImageConfiguration>> = {
     entrypoint: ['tini', '--', 'sh', '/app/start.sh'],
     env: { MINIO_DATA: '/var/lib/svc/minio/data', MINIO_PROGRAM: '/app/minio', ...storeVariables },
   },
+  ferretdb: {
+    entrypoint: ['tini', '--', 'sh', '/app/start.sh'],
+    env: { FERRETDB_DATA: '/data/db', FERRETDB_PROGRAM: '/app/ferretdb', ...storeVariables },
+  },
 };
 
 /**
@@ -69,13 +73,14 @@ export async function addPlatformImages(
     if (image.name === 'build-python') continue;
     // Unlike the platform's own stores these may be missing.
     if (image.name === 'mariadb' && !hasMariadb(path)) continue;
-    const minio = image.name === 'minio' ? findMinio(path) : undefined;
-    if (image.name === 'minio' && minio === undefined) continue;
+    const { name: program } = image;
+    const found = program === 'minio' || program === 'ferretdb' ? findProgram(program, path) : undefined;
+    if ((program === 'minio' || program === 'ferretdb') && found === undefined) continue;
     const folder = mkdtempSync(join(tmpdir(), 'svc-image-'));
     try {
       copyInputs(image, folder);
       // Pods do not have the search path of who brought the platform up.
-      if (minio !== undefined) symlinkSync(minio, join(folder, 'minio'));
+      if (found !== undefined) symlinkSync(found, join(folder, program));
       for (const [variant, env] of Object.entries(image.variants)) {
         const tag = variant === 'version' ? version : variant;
         const configuration = configurations[image.name] ?? {};

@@ -14,11 +14,11 @@ export function missingPackages(path: string): string[] {
     .map(([name]) => name);
 }
 
-/** The server of services of the type minio, on this machine; undefined where there is none. */
-export function findMinio(path: string): string | undefined {
+/** A server that no package of Debian has, on this machine; undefined where there is none. */
+export function findProgram(name: 'minio' | 'ferretdb', path: string): string | undefined {
   return path
     .split(':')
-    .map((folder) => join(folder, 'minio'))
+    .map((folder) => join(folder, name))
     .find((program) => existsSync(program));
 }
 

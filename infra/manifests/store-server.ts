@@ -10,11 +10,13 @@ export interface StoreServer {
   dataPath: string;
   /** Paths beside the data that the program writes. */
   scratch: readonly string[];
+  /** What the image is told beside that. */
+  env?: Readonly<Record<string, string>>;
   /**
    * Tells that the server answers queries, which is later than when it accepts connections: a shell's command that
-   * succeeds, or a path that answers 200.
+   * succeeds, a path that answers 200, or listening alone where it accepts none before it answers.
    */
-  answers: string | { path: string };
+  answers: string | { path: string } | { listening: true };
   memory: { request: string; limit: string };
 }
 
@@ -55,6 +57,18 @@ export const storeServers = {
     answers: { path: '/minio/health/cluster' },
     memory: { request: '256Mi', limit: '1Gi' },
   },
+  // Told what MongoDB's own image is told, which can so be given in place of FerretDB's. Both listen to others only once
+  // their user is made, and FerretDB has no client to ask with.
+  mongodb: {
+    port: 27_017,
+    passwordFile: 'MONGO_INITDB_ROOT_PASSWORD_FILE',
+    // The client in MongoDB's image writes into its home.
+    env: { MONGO_INITDB_ROOT_USERNAME: 'svc', HOME: '/tmp' },
+    dataPath: '/data/db',
+    scratch: ['/tmp'],
+    answers: { listening: true },
+    memory: { request: '128Mi', limit: '1Gi' },
+  },
 } as const satisfies Record<ServerType, StoreServer>;
 
 export interface StorePodInput {
@@ -87,15 +101,16 @@ export function storePod(input: StorePodInput): Record<string, unknown> {
       {
         name,
         image,
-        env: [{ name: server.passwordFile, value: passwordFile }],
+        env: [
+          ...Object.entries(server.env ?? {}).map(([variable, value]) => ({ name: variable, value })),
+          { name: server.passwordFile, value: passwordFile },
+        ],
         ports: [{ name: 'store', containerPort: server.port, protocol: 'TCP' }],
         // The first start makes the database cluster, which takes its time on a slow disk.
         startupProbe: { tcpSocket: { port: 'store' }, periodSeconds: 1, failureThreshold: 120 },
         livenessProbe: { tcpSocket: { port: 'store' }, periodSeconds: 20, timeoutSeconds: 5, failureThreshold: 3 },
         readinessProbe: {
-          ...(typeof server.answers === 'string'
-            ? { exec: { command: ['sh', '-c', server.answers] } }
-            : { httpGet: { path: server.answers.path, port: 'store' } }),
+          ...readiness(server.answers),
           periodSeconds: readySeconds,
           timeoutSeconds: 3,
         },
@@ -106,4 +121,10 @@ export function storePod(input: StorePodInput): Record<string, unknown> {
     ],
     volumes: [...scratch.map(({ name: volume }) => ({ name: volume, emptyDir: {} })), ...volumes],
   };
+}
+
+function readiness(answers: StoreServer['answers']): object {
+  if (typeof answers === 'string') return { exec: { command: ['sh', '-c', answers] } };
+  if ('path' in answers) return { httpGet: { path: answers.path, port: 'store' } };
+  return { tcpSocket: { port: 'store' } };
 }

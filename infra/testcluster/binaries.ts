@@ -9,6 +9,7 @@ import {
   rmSync,
   statSync,
   utimesSync,
+  writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { attempt, run } from './command.ts';
@@ -18,13 +19,15 @@ import type { Progress } from './progress.ts';
 
 /** One thing that is built: a Go module under `build/` and the package in it. */
 export interface Tool {
-  readonly name: 'kubernetes' | 'coredns' | 'traefik' | 'pause' | 'minio';
+  readonly name: 'kubernetes' | 'coredns' | 'traefik' | 'pause' | 'minio' | 'ferretdb';
   /** Go package to build, as seen from the module. */
   readonly package: string;
   /** Values set at link time, by full variable name. */
   readonly variables: Readonly<Record<string, string>>;
   /** Files kept beside the binary: path inside a module that the build depends on. */
   readonly files: readonly { readonly module: string; readonly path: string; readonly name: string }[];
+  /** The module that is built by itself, since it wants a file with its version that is not in it as it is published. */
+  readonly alone?: { readonly module: string; readonly versionFile: string };
 }
 
 /** A built tool. */
@@ -64,6 +67,12 @@ export const tools: readonly Tool[] = [
 /** The object store of services; its image holds it, and the cluster does without. */
 export const minio: Tool = { name: 'minio', package: 'github.com/minio/minio', variables: {}, files: [] };
 
+/** What services of the type mongodb run; kept as MinIO is. */
+export const ferretdb: Tool = {
+  ...{ name: 'ferretdb', package: './cmd/ferretdb', variables: {}, files: [] },
+  alone: { module: 'github.com/FerretDB/FerretDB', versionFile: 'build/version/version.txt' },
+};
+
 /** How long binaries that are not used are kept: a checkout of another version comes back to its own. */
 const keptDays = 14;
 
@@ -82,7 +91,8 @@ export function buildParameters(tool: Tool, output: string): string[] {
  * @param sources folder of the module
  */
 export function buildDigest(tool: Tool, sources: string, architecture: string): string {
-  const hash = createHash('sha256').update(JSON.stringify([architecture, buildParameters(tool, ''), tool.files]));
+  const recipe = [architecture, buildParameters(tool, ''), tool.files, ...(tool.alone ? [tool.alone] : [])];
+  const hash = createHash('sha256').update(JSON.stringify(recipe));
   for (const name of readdirSync(sources).sort()) {
     hash.update(`\0${name}\0`).update(readFileSync(join(sources, name)));
   }
@@ -143,7 +153,9 @@ async function build(tool: Tool, sources: string, folder: string): Promise<void>
   mkdirSync(unfinished, { recursive: true });
   try {
     const environment = { ...process.env, CGO_ENABLED: '0', GOWORK: 'off' };
-    await run('go', buildParameters(tool, join(unfinished, tool.name)), { cwd: sources, environment });
+    const source = tool.alone ? await copyOf(tool.alone, sources, join(unfinished, 'source'), environment) : sources;
+    await run('go', buildParameters(tool, join(unfinished, tool.name)), { cwd: source, environment });
+    if (source !== sources) rmSync(source, { recursive: true });
     for (const file of tool.files) {
       const listed = await run('go', ['list', '-m', '-f', '{{.Dir}}', file.module], { cwd: sources, environment });
       copyFileSync(join(listed.trim(), file.path), join(unfinished, file.name));
@@ -152,6 +164,21 @@ async function build(tool: Tool, sources: string, folder: string): Promise<void>
   } finally {
     rmSync(unfinished, { recursive: true, force: true });
   }
+}
+
+/** The module as `sources` pins it, with the file that it lacks; what it needs, its own go.sum pins. @returns the folder */
+async function copyOf(
+  { module, versionFile }: NonNullable<Tool['alone']>,
+  sources: string,
+  folder: string,
+  environment: NodeJS.ProcessEnv,
+): Promise<string> {
+  const answer = await run('go', ['mod', 'download', '-json', module], { cwd: sources, environment });
+  const { Dir: published, Version: version } = JSON.parse(answer) as { Dir: string; Version: string };
+  // Go's folder cannot be written, and nor could the copy.
+  await run('cp', ['-R', '--no-preserve=mode', published, folder]);
+  writeFileSync(join(folder, versionFile), `${version}\n`);
+  return folder;
 }
 
 async function requireGo(): Promise<void> {

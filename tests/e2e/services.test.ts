@@ -1,6 +1,7 @@
 import t from 'tap';
+import { codeFile } from '../support/code-file.ts';
 import { eventually, runningPlatform, testProject, type Platform } from '../support/platform.ts';
-import { mysqlProbe, postgresProbe, redisProbe, s3Probe } from '../support/store-probes.ts';
+import { mongoProbe, mysqlProbe, postgresProbe, redisProbe, s3Probe } from '../support/store-probes.ts';
 
 const platform = await runningPlatform();
 const hello = 'localhost:5000/svc/hello:v1';
@@ -11,20 +12,21 @@ interface Service {
   port: number;
 }
 
-/** Runs Node code in a pod of the environment that has the service's credentials, and resolves to what it printed. */
+/** Runs Node code in a pod of the environment that has the service's credentials, or a binding's, and resolves to what it printed. */
 async function runBeside(
   at: Platform,
   {
     namespace,
     name,
     service,
+    secret = `service-${name}-credentials`,
     fields,
     code,
-  }: { namespace: string; name: string; service: Service; fields: readonly string[]; code: string },
+  }: { namespace: string; name: string; service: Service; secret?: string; fields: readonly string[]; code: string },
 ): Promise<string> {
   const fromSecret = (field: string) => ({
     name: `DB_${field.toUpperCase()}`,
-    valueFrom: { secretKeyRef: { name: `service-${name}-credentials`, key: field } },
+    valueFrom: { secretKeyRef: { name: secret, key: field } },
   });
   const env = [
     { name: 'DB_HOST', value: service.host },
@@ -101,6 +103,29 @@ t.test('MinIO keeps objects for who has its keys; where it is not installed, wha
   t.equal(await runBeside(platform, { namespace, name, service, fields, code: s3Probe }), '42');
   await platform.ok(['service', 'delete', name, '--yes', ...flags]);
 });
+
+t.test(
+  'FerretDB has a user for a function that is bound; where it is not installed, what installs it is said',
+  async (t) => {
+    const { namespace, flags } = await testProject(t, platform);
+    const name = 'docs';
+    const created = await platform.svc(['service', 'create', name, '--type', 'mongodb', '--size', '128Mi', ...flags]);
+    if (created.code !== 0) {
+      t.equal(platform.info.target, 'local', created.stderr);
+      t.match(created.stderr, /npm run program -- ferretdb .*service_not_installed/);
+      return;
+    }
+    const service = await platform.json<Service>(['service', 'show', name, ...flags]);
+    t.match(service, { status: 'ready', host: `${name}.${namespace}.svc`, port: 27_017 });
+    const file = codeFile(t, 'notes.mjs', 'export const handler = () => ({ body: "ok" });');
+    await platform.ok(['function', 'create', 'notes', '--code-file', file, ...flags]);
+    await platform.ok(['function', 'bind', 'notes', name, ...flags]);
+    const [secret, fields] = ['function-notes-binding-docs', ['username', 'password', 'database']];
+    t.equal(await runBeside(platform, { namespace, name, service, secret, fields, code: mongoProbe }), '42');
+    await platform.ok(['function', 'unbind', 'notes', name, '--drop-database', '--yes', ...flags]);
+    await platform.ok(['service', 'delete', name, '--yes', ...flags]);
+  },
+);
 
 t.test('an external service holds its name until it is deleted, and its password is kept apart', async (t) => {
   const { namespace, flags } = await testProject(t, platform);

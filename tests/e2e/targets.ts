@@ -5,7 +5,7 @@ import { homeAt } from '../../infra/local/home.ts';
 import { endOrphans } from '../../infra/local/node/orphans.ts';
 import { stopSupervisor } from '../../infra/local/supervisor.ts';
 import { upLocal } from '../../infra/local/up.ts';
-import { findBinary, minio } from '../../infra/testcluster/binaries.ts';
+import { ferretdb, findBinary, minio } from '../../infra/testcluster/binaries.ts';
 import { down, paths } from '../../infra/testcluster/cluster.ts';
 import { upCluster } from '../../infra/testcluster/platform.ts';
 import { lineProgress } from '../../infra/testcluster/progress.ts';
@@ -43,9 +43,10 @@ export async function bringUp(
     if (folder === undefined) rmSync(home, { recursive: true, force: true });
   };
   if (target === 'local') {
-    // No package has MinIO; where the cluster's image was built, there is one to run here, too.
-    const minioProgram = findBinary(minio, layoutOf(defaultHome()).cache);
-    const path = [...(minioProgram === undefined ? [] : [dirname(minioProgram)]), process.env['PATH'] ?? ''].join(':');
+    // No package has MinIO or FerretDB; where the cluster's images were built, there are some to run here, too.
+    const built = [minio, ferretdb].map((tool) => findBinary(tool, layoutOf(defaultHome()).cache));
+    const folders = built.flatMap((program) => (program === undefined ? [] : [dirname(program)]));
+    const path = [...folders, process.env['PATH'] ?? ''].join(':');
     // One of our own ends with us, however we end.
     await upLocal({ folder: home, attached: folder === undefined && !keep, path, failpoints: true, log });
     const remove = async () => {

@@ -140,3 +140,86 @@ const ask = (method, path, body = '') => {
   console.log(await (await ask('GET', '/answers/everything')).text());
 })();
 `;
+
+/** https://www.mongodb.com/docs/manual/reference/mongodb-wire-protocol, https://bsonspec.org/spec.html and RFC 7677 */
+export const mongoProbe = `
+const { createHash, createHmac, pbkdf2Sync, randomBytes } = require('node:crypto');
+const { DB_HOST, DB_PORT, DB_USERNAME, DB_PASSWORD, DB_DATABASE } = process.env;
+const socket = require('node:net').connect(Number(DB_PORT), DB_HOST);
+const int = (value) => { const bytes = Buffer.alloc(4); bytes.writeInt32LE(value); return bytes; };
+const text = (value) => Buffer.concat([Buffer.from(value), Buffer.alloc(1)]);
+const encoded = (value) => {
+  if (typeof value === 'number') return [16, int(value)];
+  if (typeof value === 'string') return [2, int(Buffer.byteLength(value) + 1), text(value)];
+  if (Buffer.isBuffer(value)) return [5, int(value.length), Buffer.alloc(1), value];
+  return [Array.isArray(value) ? 4 : 3, encode(value)];
+};
+const encode = (value) => {
+  const fields = Object.entries(value).map(([name, each]) => {
+    const [type, ...bytes] = encoded(each);
+    return Buffer.concat([Buffer.from([type]), text(name), ...bytes]);
+  });
+  const body = Buffer.concat(fields);
+  return Buffer.concat([int(body.length + 5), body, Buffer.alloc(1)]);
+};
+const sizes = { 1: 8, 7: 12, 8: 1, 9: 8, 10: 0, 16: 4, 17: 8, 18: 8 };
+const read = {
+  1: (part) => part.readDoubleLE(),
+  2: (part) => part.toString('utf8', 4, part.length - 1),
+  3: (part) => decode(part),
+  4: (part) => decode(part),
+  5: (part) => part.subarray(5),
+  16: (part) => part.readInt32LE(),
+};
+const decode = (bytes) => {
+  const value = {};
+  for (let at = 4; bytes[at] !== 0; ) {
+    const type = bytes[at];
+    const start = bytes.indexOf(0, at) + 1;
+    const size = sizes[type] ?? bytes.readInt32LE(start) + { 2: 4, 3: 0, 4: 0, 5: 5 }[type];
+    value[bytes.toString('utf8', at + 1, start - 1)] = read[type]?.(bytes.subarray(start, start + size));
+    at = start + size;
+  }
+  return value;
+};
+let answered;
+const ask = (command) => new Promise((resolve, reject) => {
+  answered = (answer) => (answer.ok === 1 ? resolve(answer) : reject(new Error(answer.errmsg)));
+  const body = encode({ ...command, $db: DB_DATABASE });
+  socket.write(Buffer.concat([int(body.length + 21), int(1), int(0), int(2013), int(0), Buffer.alloc(1), body]));
+});
+let rest = Buffer.alloc(0);
+socket.on('data', (data) => {
+  rest = Buffer.concat([rest, data]);
+  if (rest.length < 4 || rest.length < rest.readInt32LE()) return;
+  const answer = decode(rest.subarray(21));
+  rest = Buffer.alloc(0);
+  answered(answer);
+});
+const hmac = (key, value) => createHmac('sha256', key).update(value).digest();
+const signIn = async () => {
+  const first = 'n=' + DB_USERNAME + ',r=' + randomBytes(18).toString('base64');
+  const mechanism = 'SCRAM-SHA-256';
+  const options = { skipEmptyExchange: 1 };
+  const started = await ask({ saslStart: 1, mechanism, payload: Buffer.from('n,,' + first), options });
+  const challenge = started.payload.toString();
+  const part = (name) => challenge.split(',').find((each) => each.startsWith(name + '=')).slice(2);
+  const salted = pbkdf2Sync(DB_PASSWORD, Buffer.from(part('s'), 'base64'), Number(part('i')), 32, 'sha256');
+  const key = hmac(salted, 'Client Key');
+  const last = 'c=biws,r=' + part('r');
+  const signature = hmac(createHash('sha256').update(key).digest(), [first, challenge, last].join(','));
+  const proof = Buffer.from(key.map((byte, i) => byte ^ signature[i])).toString('base64');
+  await ask({ saslContinue: 1, conversationId: started.conversationId, payload: Buffer.from(last + ',p=' + proof) });
+};
+(async () => {
+  try {
+    await signIn();
+    await ask({ insert: 'answers', documents: [{ everything: 42 }] });
+    const { cursor } = await ask({ find: 'answers' });
+    console.log(cursor.firstBatch[0].everything);
+  } catch (error) {
+    console.log(error.message);
+  }
+  socket.end();
+})();
+`;

@@ -2,9 +2,9 @@ import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findMinio } from '../../infra/local/programs.ts';
-import { storeServers } from '../../infra/manifests/store-server.ts';
-import { minio, obtainBinary } from '../../infra/testcluster/binaries.ts';
+import { findProgram } from '../../infra/local/programs.ts';
+import { storeServers, type StoreServer as Server } from '../../infra/manifests/store-server.ts';
+import { ferretdb, minio, obtainBinary } from '../../infra/testcluster/binaries.ts';
 import { silentProgress } from '../../infra/testcluster/progress.ts';
 import { defaultHome, layoutOf } from '../../infra/testcluster/settings.ts';
 import { freePort, killServer, untilListening } from './servers.ts';
@@ -17,6 +17,8 @@ export interface StoreServer {
   host: '127.0.0.1';
   port: number;
   password: string;
+  /** The folder with its data. */
+  data: string;
   /** Ends the server at once; its data stays. */
   stop(): Promise<void>;
   /** Starts it again, at the same port. */
@@ -29,23 +31,27 @@ const images = {
   mysql: { folder: 'mariadb', data: 'MARIADB_DATA' },
   redis: { folder: 'redis', data: 'REDIS_DATA' },
   minio: { folder: 'minio', data: 'MINIO_DATA' },
+  mongodb: { folder: 'ferretdb', data: 'FERRETDB_DATA' },
 } as const;
 
 /** A server as services of this type run it: started by its image's script, with a password and an empty folder. */
 export async function storeServer(t: Teardown, type: keyof typeof images): Promise<StoreServer> {
   const { folder, data } = images[type];
-  const { passwordFile, answers } = storeServers[type];
+  const { passwordFile, answers, env: told = {} }: Server = storeServers[type];
   const place = mkdtempSync(join(tmpdir(), `svc-${folder}-`));
   // The server's own user has to get through to its folder.
   chmodSync(place, 0o755);
   const password = 'correct-horse';
   writeFileSync(join(place, 'password'), password, { mode: 0o644 });
   const port = await freePort();
+  const store = join(place, 'store', 'data');
   const env = {
     ...process.env,
-    ...{ [data]: join(place, 'store', 'data'), [passwordFile]: join(place, 'password'), PORT: String(port) },
+    ...told,
+    ...{ [data]: store, [passwordFile]: join(place, 'password'), PORT: String(port) },
     ...{ LISTEN_ADDRESS: '127.0.0.1', SOCKET_FOLDER: '', TMPDIR: place },
-    ...(type === 'minio' && { MINIO_PROGRAM: await minioProgram() }),
+    ...(type === 'minio' && { MINIO_PROGRAM: await builtProgram('minio') }),
+    ...(type === 'mongodb' && { FERRETDB_PROGRAM: await builtProgram('ferretdb') }),
   };
   spawnSync('mkdir', ['-p', join(place, 'store')]);
   const script = join(import.meta.dirname, '../../infra/images', folder, 'start.sh');
@@ -58,10 +64,10 @@ export async function storeServer(t: Teardown, type: keyof typeof images): Promi
     await untilListening(port, child).catch((error: unknown) => {
       throw new Error(`${String(error)}: ${said}`);
     });
-    const isAnswering = async () =>
-      typeof answers === 'string'
-        ? spawnSync('sh', ['-c', answers], { env }).status === 0
-        : (await fetch(`http://127.0.0.1:${port}${answers.path}`)).ok;
+    const isAnswering = async () => {
+      if (typeof answers === 'string') return spawnSync('sh', ['-c', answers], { env }).status === 0;
+      return 'listening' in answers || (await fetch(`http://127.0.0.1:${port}${answers.path}`)).ok;
+    };
     while (!(await isAnswering())) {
       if (child.exitCode !== null) throw new Error(`the server ended: ${said}`);
     }
@@ -77,12 +83,12 @@ export async function storeServer(t: Teardown, type: keyof typeof images): Promi
     if (existsSync(place)) rmSync(place, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
   });
   await start();
-  return { host: '127.0.0.1', port, password, stop, start };
+  return { host: '127.0.0.1', port, password, data: store, stop, start };
 }
 
-/** MinIO's server: this machine's, or the one that its image holds, built where it has not been yet. */
-async function minioProgram(): Promise<string> {
-  const found = findMinio(process.env['PATH'] ?? '');
+/** A server that no package has: this machine's, or the one that its image holds, built where it has not been yet. */
+async function builtProgram(name: 'minio' | 'ferretdb'): Promise<string> {
+  const found = findProgram(name, process.env['PATH'] ?? '');
   if (found !== undefined) return found;
-  return (await obtainBinary(minio, layoutOf(defaultHome()).cache, silentProgress)).path;
+  return (await obtainBinary({ minio, ferretdb }[name], layoutOf(defaultHome()).cache, silentProgress)).path;
 }

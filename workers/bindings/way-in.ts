@@ -17,6 +17,7 @@ import {
   recordMade,
   type BindingRecord,
 } from '../../runtime/records/function-bindings.ts';
+import { openMongodb } from './mongodb.ts';
 import { openMysql } from './mysql.ts';
 import { openPostgres } from './postgres.ts';
 import { BindingError, type BoundServer, type ServerTarget } from './server.ts';
@@ -25,6 +26,7 @@ import { BindingError, type BoundServer, type ServerTarget } from './server.ts';
 const openers: Readonly<Partial<Record<ServiceType, (target: ServerTarget) => Promise<BoundServer>>>> = {
   postgres: openPostgres,
   mysql: openMysql,
+  mongodb: openMongodb,
 };
 
 /** What a binding gets of its service beside the address. */

@@ -28,6 +28,8 @@ const entries: Readonly<Record<ServerType, ServiceCredentials>> = {
   mysql: { username: 'svc', database: 'svc' },
   redis: {},
   minio: { accessKey: 'svc', region: 'us-east-1' },
+  // Users of MongoDB belong to a database: the one that they sign in at.
+  mongodb: { username: 'svc', database: 'admin' },
 };
 
 /** Long enough that nobody guesses it, and without a character that a URL or a shell would change. */

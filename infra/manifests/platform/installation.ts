@@ -77,6 +77,7 @@ export function platformConfigOf(settings: PlatformSettings): PlatformConfigSpec
       redis: images.redis,
       ...(images.mysql !== undefined && { mysql: images.mysql }),
       ...(images.minio !== undefined && { minio: images.minio }),
+      ...(images.mongodb !== undefined && { mongodb: images.mongodb }),
     },
     ...others,
   };

@@ -52,6 +52,8 @@ export interface PlatformImages {
   mysql?: string;
   /** Of services of the type minio; without it there are none. */
   minio?: string;
+  /** Of services of the type mongodb; without it there are none. */
+  mongodb?: string;
 }
 
 /** The public host of the management API. */

@@ -35,7 +35,13 @@ export const platformConfigView = z.object({
   /** The image of each runtime of functions, and of each type of service that the installation can run. */
   runtimeImages: z.object({ node: z.string(), python: z.string().optional() }).optional(),
   serviceImages: z
-    .object({ postgres: z.string(), mysql: z.string(), redis: z.string(), minio: z.string() })
+    .object({
+      postgres: z.string(),
+      mysql: z.string(),
+      redis: z.string(),
+      minio: z.string(),
+      mongodb: z.string(),
+    })
     .partial()
     .optional(),
   /** Where dependencies of functions come from; absent: the public registry. */
@@ -81,7 +87,9 @@ export const platformConfigUpdate = z
       .partial()
       .nullable(),
     /** The image of each type of service; null: services of that type are refused. */
-    serviceImages: z.strictObject({ postgres: image, mysql: image, redis: image, minio: image }).partial(),
+    serviceImages: z
+      .strictObject({ postgres: image, mysql: image, redis: image, minio: image, mongodb: image })
+      .partial(),
     packageRegistries: z
       .strictObject({ npm: z.string().max(1000).nullable(), pypi: z.string().max(1000).nullable() })
       .partial(),

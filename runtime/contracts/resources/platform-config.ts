@@ -73,7 +73,13 @@ export const platformConfigSpec = z.object({
   runtimeImages: z.object({ node: z.string(), python: z.string().exactOptional() }),
   /** The image of each type of service that the platform can run; a type without one is refused. */
   serviceImages: z
-    .object({ postgres: imageReference, mysql: imageReference, redis: imageReference, minio: imageReference })
+    .object({
+      postgres: imageReference,
+      mysql: imageReference,
+      redis: imageReference,
+      minio: imageReference,
+      mongodb: imageReference,
+    })
     .partial()
     .exactOptional(),
   /** Where dependencies of functions come from; default the public registries. Everybody may read it: no credentials. */

@@ -93,7 +93,12 @@ t.test('refusals say what to do, and leave nothing behind', async (t) => {
       'service_not_installed',
       /go install github.com\/minio\/minio@v.*svc install.*--image-minio/,
     ],
-    [{ type: 'mongodb' }, 409, 'service_not_installed', /no server for it yet.*--type mongodb --external/],
+    [
+      { type: 'mongodb' },
+      409,
+      'service_not_installed',
+      /npm run program -- ferretdb \/.*--image-mongodb.*--type mongodb --external/,
+    ],
     [{ size: '1Mi' }, 422, 'invalid_value', /give 64Mi or more/],
     [{ storageClass: 'fast' }, 422, 'invalid_value', /no storage class "fast"; it has local/],
     [{ credentials }, 422, 'invalid_value', /makes the credentials/],

@@ -6,7 +6,7 @@ const orders = { id, name: 'orders', namespace: 'shop-prod', storage: undefined,
 const selector = { app: 'orders', 'platform.svc/kind': 'Service', 'platform.svc/role': 'serve' };
 
 t.test('each server runs without rights, with its password in a file and its data on a claim', (t) => {
-  for (const [type, port, variable, key, ready] of [
+  for (const [type, port, variable, key, ready, told = []] of [
     ['postgres', 5432, 'POSTGRES_PASSWORD_FILE', 'password', { exec: {} }],
     ['mysql', 3306, 'MARIADB_PASSWORD_FILE', 'password', { exec: {} }],
     ['redis', 6379, 'REDIS_PASSWORD_FILE', 'password', { exec: {} }],
@@ -16,6 +16,18 @@ t.test('each server runs without rights, with its password in a file and its dat
       'MINIO_ROOT_PASSWORD_FILE',
       'secretKey',
       { httpGet: { path: '/minio/health/cluster', port: 'store' } },
+    ],
+    [
+      'mongodb',
+      27_017,
+      'MONGO_INITDB_ROOT_PASSWORD_FILE',
+      'password',
+      { tcpSocket: { port: 'store' } },
+      // Without both of them MongoDB's own image lets everybody in.
+      [
+        { name: 'MONGO_INITDB_ROOT_USERNAME', value: 'svc' },
+        { name: 'HOME', value: '/tmp' },
+      ],
     ],
   ] as const) {
     const set = serviceStatefulSet({ ...orders, type, image: 'registry.test/server:1' });
@@ -32,7 +44,7 @@ t.test('each server runs without rights, with its password in a file and its dat
             containers: [
               {
                 image: 'registry.test/server:1',
-                env: [{ name: variable, value: `/etc/svc/credentials/${key}` }],
+                env: [...told, { name: variable, value: `/etc/svc/credentials/${key}` }],
                 ports: [{ containerPort: port }],
                 readinessProbe: { periodSeconds: 5, ...ready },
                 securityContext: { readOnlyRootFilesystem: true, allowPrivilegeEscalation: false },

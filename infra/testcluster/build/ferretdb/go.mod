@@ -1,0 +1,5 @@
+module testcluster/ferretdb
+
+go 1.25.0
+
+require github.com/FerretDB/FerretDB v1.24.2

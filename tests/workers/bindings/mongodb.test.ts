@@ -1,0 +1,210 @@
+import { once } from 'node:events';
+import { existsSync, renameSync, rmSync } from 'node:fs';
+import { connect, createServer, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { BSON, MongoClient, type Db, type Document } from 'mongodb';
+import t, { type Test } from 'tap';
+import { bindingVariables, type BoundCredentials } from '../../../runtime/host/function-bindings.ts';
+import { storeServer } from '../../support/store-server.ts';
+import { bindingWorld, runningAt } from './binding-world.ts';
+
+type Way = Pick<BoundCredentials, 'username' | 'password' | 'database'>;
+
+const server = await storeServer(t, 'mongodb');
+const entry = { username: 'svc', password: server.password, database: 'admin' };
+const orders = { service: 'orders', version: 1 };
+const refused = { message: 'Authentication failed.' };
+
+/** Works in the database that these credentials name, as a client that is told nothing else. */
+async function as<T>(
+  { username = '', password = '', database = '' }: Way,
+  work: (database: Db, client: MongoClient) => Promise<T>,
+  { host, port } = server,
+): Promise<T> {
+  const client = new MongoClient(`mongodb://${username}:${password}@${host}:${port}/${database}`);
+  try {
+    return await work(client.db(), client);
+  } finally {
+    await client.close();
+  }
+}
+
+const write = (value: number) => (database: Db) => database.collection('t').insertOne({ value });
+const read = (database: Db) => database.collection('t').findOne({}, { projection: { _id: 0 } });
+const databases = async () => {
+  const found = await as(entry, (database) => database.admin().listDatabases());
+  return found.databases.map(({ name }) => name);
+};
+
+t.test('a binding makes a user of a database of its own, for as long as it is bound', async (t) => {
+  const { addFunction, addService, work } = await bindingWorld(t);
+  await addService('orders', { type: 'mongodb' }, { status: runningAt(server), credentials: entry });
+  const [api, other] = [await addFunction('api'), await addFunction('other')];
+  await api.bind(orders);
+  await other.bind(orders);
+  await work();
+  t.same(await api.status('orders'), { ...orders, phase: 'ready', database: 'orders_api_prod' });
+  const [mine, theirs] = [await api.credentials('orders'), await other.credentials('orders')];
+  const names = bindingVariables({}, mine).map(({ name }) => name);
+  t.same(names, ['DB_HOST', 'DB_PORT', 'DB_USERNAME', 'DB_PASSWORD', 'DB_NAME']);
+  await as(mine, write(7));
+  await as(theirs, write(8));
+  t.same(await as(mine, read), { value: 7 });
+  t.not(mine.username, theirs.username);
+  await t.rejects(as({ ...theirs, password: mine.password ?? '' }, read), refused);
+
+  await api.bind({ ...orders, version: 2 });
+  await work();
+  const second = await api.credentials('orders');
+  await t.rejects(as(mine, read), refused, 'a new password ends the former one');
+  t.same(await as(second, read), { value: 7 });
+
+  await api.bind();
+  await work();
+  await t.rejects(as(second, read), refused);
+  t.ok((await databases()).includes('orders_api_prod'), 'the data stays');
+  await api.bind({ ...orders, version: 3, dropDatabase: true });
+  await work();
+  const left = (await databases()).filter((name) => name.startsWith('orders_'));
+  t.same(left, ['orders_other_prod']);
+  t.equal((await api.object()).spec.bindings, undefined);
+});
+
+t.test('a database that was made by hand is refused until it is named, and never dropped', async (t) => {
+  const { addFunction, addService, work, workLater } = await bindingWorld(t);
+  await addService('orders', { type: 'mongodb' }, { status: runningAt(server), credentials: entry });
+  const cart = await addFunction('cart');
+  await as(entry, async (_, client) => {
+    for (const name of ['orders_cart_prod', 'shop']) await write(1)(client.db(name));
+  });
+  await cart.bind(orders);
+  await work();
+  t.match(await cart.status('orders'), { phase: 'failed', message: /that no binding made; bind with --database/ });
+  await cart.bind({ ...orders, version: 2, database: 'shop' });
+  await workLater();
+  t.same(await as(await cart.credentials('orders'), read), { value: 1 });
+  await cart.bind({ ...orders, version: 2, database: 'shop', dropDatabase: true });
+  await workLater();
+  t.equal((await cart.object()).spec.bindings, undefined);
+  t.ok((await databases()).includes('shop'));
+});
+
+/** A way to the server that hears all commands, and answers some itself. */
+async function between(t: Test, answer: (command: Document) => Document | undefined) {
+  const heard: Document[] = [];
+  const way = createServer((client) => {
+    const upstream = connect(server.port, server.host);
+    client.on('error', () => upstream.destroy());
+    upstream.on('error', () => client.destroy());
+    upstream.pipe(client);
+    let rest = Buffer.alloc(0);
+    client.on('close', () => upstream.destroy());
+    client.on('data', (data) => {
+      rest = Buffer.concat([rest, data]);
+      while (rest.length >= 4 && rest.length >= rest.readInt32LE()) {
+        const message = rest.subarray(0, rest.readInt32LE());
+        rest = rest.subarray(message.length);
+        // https://www.mongodb.com/docs/manual/reference/mongodb-wire-protocol: what is older is the greeting.
+        const command = message.readInt32LE(12) === 2013 ? BSON.deserialize(message.subarray(21)) : {};
+        const own = answer(command);
+        heard.push(command);
+        if (own === undefined) {
+          upstream.write(message);
+          continue;
+        }
+        const head = Buffer.alloc(21);
+        const body = BSON.serialize(own);
+        for (const [at, value] of [head.length + body.length, 1, message.readInt32LE(4), 2013].entries()) {
+          head.writeInt32LE(value, at * 4);
+        }
+        client.write(Buffer.concat([head, body]));
+      }
+    });
+  });
+  way.listen(0, '127.0.0.1');
+  await once(way, 'listening');
+  t.teardown(() => way.close());
+  return { heard, host: '127.0.0.1', port: (way.address() as AddressInfo).port };
+}
+
+t.test('where the server has roles, the user may read and write its database and do nothing else', async (t) => {
+  const { addFunction, addService, work } = await bindingWorld(t);
+  const way = await between(t, ({ createUser }) => (createUser === undefined ? undefined : { ok: 1 }));
+  await addService('orders', { type: 'mongodb' }, { status: runningAt(way), credentials: entry });
+  const roles = await addFunction('roles');
+  await roles.bind(orders);
+  await work();
+  t.match(await roles.status('orders'), { phase: 'ready' });
+  const made = way.heard.filter(({ createUser }) => createUser !== undefined);
+  const database = 'orders_roles_prod';
+  t.match(made, [{ $db: database, roles: [{ role: 'readWrite', db: database }] }]);
+  t.same(
+    way.heard.filter(({ updateUser }) => updateUser !== undefined),
+    [],
+  );
+});
+
+t.test('an external server is entered where its user is, and what it refuses is said without secrets', async (t) => {
+  const { addFunction, addService, work } = await bindingWorld(t);
+  const way = await between(t, ({ createUser }) =>
+    createUser === undefined
+      ? undefined
+      : { ok: 0, code: 13, codeName: 'Unauthorized', errmsg: 'not authorized on x to execute command' },
+  );
+  const guest = { username: 'guest', password: 'guests-secret', database: 'guests' };
+  await as(entry, async (_, client) => {
+    await client.db('guests').command({ createUser: guest.username, pwd: guest.password, roles: [] });
+  });
+  const external = { type: 'mongodb' as const, external: { host: way.host, port: way.port, tls: false } };
+  const add = (name: string, credentials: Way, host = way.host) =>
+    addService(
+      name,
+      { ...external, external: { ...external.external, host } },
+      { status: runningAt({ ...way, host }), credentials },
+    );
+  await add('theirs', guest);
+  // Whose user belongs to `admin`, whatever database it was registered with.
+  await add('elsewhere', { ...entry, database: 'shop' });
+  await add('wrong', { ...entry, password: 'not-this' });
+  await add('nobody', {});
+  await add('inside', entry, '10.1.2.3');
+  const guests = await addFunction('guests');
+  const bound = ['theirs', 'elsewhere', 'wrong', 'nobody', 'inside'].map((service) => ({ service, version: 1 }));
+  await guests.bind(...bound);
+  await work();
+  for (const [service, message] of [
+    ['theirs', /not authorized on x.*--database/],
+    ['elsewhere', /not authorized on x.*--database/],
+    ['wrong', /refuses, or cannot be reached: Authentication failed/],
+    ['nobody', /has no user: register it with one/],
+    ['inside', /in no network that workloads may reach/],
+  ] as const) {
+    t.match(await guests.status(service), { phase: 'failed', message }, service);
+  }
+  t.notMatch(JSON.stringify(await guests.object()), /guests-secret|not-this/);
+
+  const registered = await addFunction('registered');
+  await registered.bind({ service: 'theirs', version: 1, database: 'guests' });
+  await work();
+  t.match(await registered.credentials('theirs'), guest);
+});
+
+t.test(
+  'data outlives the server, and a first start that was cut off before it made its user is done again',
+  async (t) => {
+    const own = await storeServer(t, 'mongodb');
+    await as(entry, (_, client) => write(7)(client.db('shop')), own);
+    await own.stop();
+    await own.start();
+    t.same(await as(entry, (_, client) => read(client.db('shop')), own), { value: 7 });
+    await own.stop();
+    for (const suffix of ['', '-wal', '-shm']) {
+      rmSync(join(own.data, `admin.sqlite${suffix}`), { force: true });
+      if (existsSync(join(own.data, `shop.sqlite${suffix}`))) {
+        renameSync(join(own.data, `shop.sqlite${suffix}`), join(own.data, `admin.sqlite${suffix}`));
+      }
+    }
+    await own.start();
+    t.match(await as(entry, (database) => database.command({ ping: 1 }), own), { ok: 1 });
+  },
+);
