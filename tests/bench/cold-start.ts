@@ -14,7 +14,6 @@ import {
 } from './cold-start/subject.ts';
 import { median, printFigure } from './figure.ts';
 
-const port = 8080;
 /** The floor's client tries this often, as the interceptor does. */
 const tryEveryMs = 20;
 /**
@@ -75,20 +74,22 @@ function report({ platform, floor }: { platform: Steps[]; floor: Steps[] }): voi
 /** The scale written as kubectl would, then the pod's own address asked as soon as there is one. */
 async function floor(subject: Subject): Promise<Steps> {
   const { pods } = subject;
-  const found = new Promise<string>((resolve) => {
-    const unsubscribe = pods.onChange(({ object }) => {
-      if (object.status?.podIP === undefined) return;
+  const found = new Promise<{ host: string; port: number }>((resolve) => {
+    const unsubscribe = pods.onChange(({ object: { spec, status } }) => {
+      // The embedded cluster gives each pod a port of its own instead of an address.
+      const port = spec.containers[0]?.ports?.[0]?.containerPort;
+      if (status?.podIP === undefined || port === undefined) return;
       unsubscribe();
-      resolve(object.status.podIP);
+      resolve({ host: status.podIP, port });
     });
   });
   const begun = performance.now();
   await setScale(subject, 1);
-  const address = await found;
+  const { host, port } = await found;
   const steps: Steps = { address: performance.now() - begun, connect: Number.NaN, firstByte: Number.NaN };
   for (;;) {
     const attemptedAt = performance.now();
-    const answer = await ask(address, port, 'floor.test', () => (steps.connect = performance.now() - begun)).catch(
+    const answer = await ask(host, port, 'floor.test', () => (steps.connect = performance.now() - begun)).catch(
       () => undefined,
     );
     if (answer?.status === 200) return { ...steps, firstByte: performance.now() - begun };

@@ -3,6 +3,7 @@ const benches: Readonly<Record<string, () => Promise<{ run(args: string[]): Prom
   'cold-start': () => import('./cold-start.ts'),
   controllers: () => import('./controllers.ts'),
   deploys: () => import('./deploys.ts'),
+  events: () => import('./events.ts'),
   functions: () => import('./functions.ts'),
   gate: () => import('./gate.ts'),
   local: () => import('./local.ts'),

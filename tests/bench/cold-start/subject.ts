@@ -9,7 +9,7 @@ import { appLabel, kindLabel } from '../../../runtime/domain/labels.ts';
 import { createInformer, type Informer } from '../../../runtime/kube/informer.ts';
 import { isKubeError, type KubeClient } from '../../../runtime/kube/kube-client.ts';
 import { silentLog } from '../../support/log.ts';
-import type { Platform } from '../../support/platform.ts';
+import { uniqueName, type Platform } from '../../support/platform.ts';
 
 const code = 'export const handler = () => ({ statusCode: 200, body: "ok" });\n';
 /** After the last pod has gone the machine gets this long to come to rest. */
@@ -31,7 +31,7 @@ export interface Subject {
 
 /** Creates a function whose code does nothing; its first request has been answered. Stop its informer at the end. */
 export async function createSubject(platform: Platform, kube: KubeClient, project: string): Promise<Subject> {
-  const name = 'cold';
+  const name = uniqueName('cold');
   const namespace = `${project}-prod`;
   const folder = mkdtempSync(join(tmpdir(), 'svc-bench-'));
   const file = join(folder, 'cold.js');

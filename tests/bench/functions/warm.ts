@@ -1,0 +1,61 @@
+import { join } from 'node:path';
+import { host } from '../../gate/interceptor/world.ts';
+import { median, printFigure } from '../figure.ts';
+import { leaveServerCore, othersShare, serverCore } from '../gate/cores.ts';
+import { startLoad } from '../gate/load-client.ts';
+import { rounds, throughput } from '../gate/rounds.ts';
+import { startBareServer, startListening, type MeasuredServer } from '../gate/servers.ts';
+
+const interceptorProgram = join(import.meta.dirname, 'interceptor-process.ts');
+const proxyProgram = join(import.meta.dirname, 'plain-proxy.ts');
+const connections = 32;
+
+/**
+ * The warm path: a pod (a bare `node:http` server) that is alone on the first core and asked directly, beside the
+ * interceptor alone on that core with its pod and the load on the second; and a plain proxy in the interceptor's place, as
+ * a yardstick for the machine. In rounds by turns, judged by the median of the rounds' ratios.
+ */
+export async function measureWarm(options: { rounds: number; seconds: number }): Promise<void> {
+  leaveServerCore();
+  printFigure({ name: 'functions.machine-used-by-others', value: await othersShare(), unit: 'ratio' });
+  const servers: MeasuredServer[] = [];
+  const started = async (server: Promise<MeasuredServer>) => {
+    const running = await server;
+    servers.push(running);
+    return running;
+  };
+  const load = startLoad();
+  try {
+    const pod = await started(startBareServer());
+    const behind = await started(startBareServer(undefined));
+    const env = { POD_PORT: String(behind.port) };
+    const interceptor = await started(startListening(interceptorProgram, env, serverCore));
+    const proxy = await started(startListening(proxyProgram, env, serverCore));
+    const measured = { pod, interceptor, proxy };
+    for (const [name, server] of Object.entries(measured)) {
+      const prepared = { host: server.host, port: server.port, name: host, path: '/orders?limit=20', keys: ['none'] };
+      await load.prepare(name, prepared);
+    }
+    const settings = {
+      ...{ name: 'functions', connections, ...options },
+      pids: { pod: pod.pid, interceptor: interceptor.pid, proxy: proxy.pid },
+    };
+    const { rate, compare } = await throughput(load, Object.keys(measured), settings);
+    compare('proxy', 'pod', 'plain-proxy-to-direct');
+    compare('interceptor', 'pod', 'warm-to-direct', { operator: '>=', value: 0.4 });
+
+    const offered = Math.round(rate('interceptor') / 2);
+    const paced = await rounds(load, ['pod', 'interceptor'], { ...settings, rate: offered });
+    const p50 = (target: string) => median((paced.get(target) ?? []).map((round) => round.p50));
+    printFigure({ name: 'functions.offered', value: offered, unit: 'req/s' });
+    printFigure({ name: 'functions.p50.pod', value: p50('pod'), unit: 'ms' });
+    printFigure({ name: 'functions.p50.interceptor', value: p50('interceptor'), unit: 'ms' });
+    printFigure({
+      ...{ name: 'functions.p50-added', value: p50('interceptor') - p50('pod'), unit: 'ms' },
+      target: { operator: '<', value: 1 },
+    });
+  } finally {
+    load.stop();
+    for (const server of servers) await server.stop();
+  }
+}
