@@ -51,7 +51,10 @@ export async function leaseEvents(
     .sort((a, b) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1));
 }
 
-/** Begins leases anew. @returns the events of those that do not count any more */
+/** A lease with more than this of its time left is not written anew. */
+const freshShare = 2 / 3;
+
+/** Begins leases anew, but for those that have just begun. @returns the events of those that do not count any more */
 export async function extendLeases(
   database: Database,
   workloadId: Id,
@@ -59,11 +62,18 @@ export async function extendLeases(
   leaseMs: number,
 ): Promise<string[]> {
   if (leases.length === 0) return [];
-  const { rows } = await database.query<{ id: string }>(
-    `UPDATE function_events e SET due_at = now() + $4 * interval '1 ms'
-     FROM unnest($2::bigint[], $3::integer[]) AS l (id, epoch) WHERE ${current} RETURNING e.id`,
-    [workloadId, ...columns(leases), leaseMs],
-  );
+  const { rows } = await database.query<{ id: string }>({
+    name: 'extend-leases',
+    text: `WITH fresh AS (
+         SELECT e.id FROM function_events e, unnest($2::bigint[], $3::integer[]) AS l (id, epoch)
+         WHERE ${current} AND e.due_at > now() + $5 * interval '1 ms'),
+       renewed AS (
+         UPDATE function_events e SET due_at = now() + $4 * interval '1 ms'
+         FROM unnest($2::bigint[], $3::integer[]) AS l (id, epoch)
+         WHERE ${current} AND e.due_at <= now() + $5 * interval '1 ms' RETURNING e.id)
+       SELECT id FROM fresh UNION ALL SELECT id FROM renewed`,
+    values: [workloadId, ...columns(leases), leaseMs, leaseMs * freshShare],
+  });
   const kept = new Set(rows.map(({ id }) => id));
   return leases.map(({ id }) => id).filter((id) => !kept.has(id));
 }

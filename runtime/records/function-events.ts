@@ -229,7 +229,7 @@ export interface DeliveredEvent {
 }
 
 /**
- * Up to `limit` delivered events whose marking is due, the longest delivered first. Only one worker has a function's turn
+ * Up to `limit` delivered events whose marking is due, the longest found first. Only one worker has a function's turn
  * at a time, and marking twice is harmless, so nothing is leased.
  */
 export async function listDelivered(
@@ -240,7 +240,7 @@ export async function listDelivered(
   const { rows } = await database.query<DeliveredEvent>({
     name: 'list-delivered-events',
     text: `SELECT id, event_id AS "eventId" FROM function_events
-      WHERE workload_id = $1 AND origin = $2 AND state = 'delivered' AND due_at <= now() ORDER BY due_at LIMIT $3`,
+      WHERE workload_id = $1 AND origin = $2 AND state = 'delivered' AND due_at <= now() ORDER BY id LIMIT $3`,
     values: [workloadId, origin, limit],
   });
   return rows;

@@ -41,11 +41,14 @@ export async function finishWork(database: Database, kind: QueueName, recordIds:
   });
 }
 
-/** Makes the unfinished work on records due now; while an attempt is under way another one follows it. */
+/**
+ * Makes the unfinished work on records due now; while an attempt is under way another one follows it. What is due already
+ * is not written, and nobody told of it again.
+ */
 export async function hastenWork(database: Database, kind: QueueName, recordIds: readonly Id[]): Promise<void> {
   if (recordIds.length === 0) return;
   const { rowCount } = await database.query(
-    `UPDATE work SET due_at = LEAST(due_at, now()) WHERE kind = $1 AND record_id = ANY($2) AND state = 'pending'`,
+    `UPDATE work SET due_at = now() WHERE kind = $1 AND record_id = ANY($2) AND state = 'pending' AND due_at > now()`,
     [kind, recordIds],
   );
   if (rowCount) await wakeDispatcher(database);

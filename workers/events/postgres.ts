@@ -6,10 +6,13 @@ import { markAll } from './mark-all.ts';
 import { SourceError, type OpenSource, type SourceRequest } from './source.ts';
 import { defaultTimes, graceMs, pageRows, type SqlTimes } from './sql-limits.ts';
 
+/** Marks that are sent before the answer to the first one has come. */
+const marksTogether = 50;
 /** Planned for the first rows, since the reader stops when it has no more room. */
 const tupleFraction = '0.001';
 
-type Run = (text: string, values?: unknown[]) => Promise<pg.QueryResult<Record<string, string | null>>>;
+/** @param name of a statement that is kept parsed */
+type Run = (text: string, values?: unknown[], name?: string) => Promise<pg.QueryResult<Record<string, string | null>>>;
 
 /**
  * Rows of a query on a PostgreSQL database, each known by its column `id`, or else its first one. The query is read by a
@@ -23,9 +26,9 @@ export function createPostgresSource(times: SqlTimes = defaultTimes): OpenSource
   return async (request) => {
     const { settings } = request;
     const client = await connect(request, times);
-    const run: Run = async (text, values = []) => {
+    const run: Run = async (text, values = [], name) => {
       try {
-        return await client.query({ text, values, queryMode: 'extended' } as pg.QueryConfig);
+        return await client.query({ text, values, queryMode: 'extended', ...(name && { name }) } as pg.QueryConfig);
       } catch (error) {
         throw sourceError(error, statementMs);
       }
@@ -65,7 +68,9 @@ export function createPostgresSource(times: SqlTimes = defaultTimes): OpenSource
             run(
               text,
               Array.from({ length: parameters }, () => id),
+              'mark',
             ),
+          together: marksTogether,
           commit: () => run('COMMIT'),
           rollback: end,
           refusal: (error) => (error instanceof StatementError ? error.message : undefined),
@@ -87,6 +92,8 @@ async function connect(
   const client = new pg.Client({
     ...{ host: address, port, user: username, password, database, ssl: tls && tlsName(host) },
     application_name: 'svc-events',
+    // A statement is sent while the one before it is under way.
+    pipeline: true,
     connectionTimeoutMillis: connectMs,
     statement_timeout: statementMs,
     query_timeout: statementMs + graceMs,

@@ -121,7 +121,7 @@ async function readOnce(
   const poll = await beginPoll(pool, state);
   if (!poll) return overtaken;
   // What is kept is read again each time, so that reading for a few would cost too much.
-  if (poll.room < undoneMax / 4) return undefined;
+  if (poll.room < undoneMax / 2) return undefined;
   const seen = new Set<string>();
   const limit = AbortSignal.any([signal, AbortSignal.timeout(readLimitMs)]);
   let { room } = poll;

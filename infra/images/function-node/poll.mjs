@@ -11,8 +11,9 @@ const aheadMs = 250;
 const heldBytesMax = 8 * 1024 * 1024;
 /** For so long the platform may keep a question for events. */
 const waitMs = 20_000;
-/** What ends meanwhile is told together. */
+/** What ends meanwhile is told together: for so long, and up to the longer time while plenty waits to be delivered. */
 const gatherMs = 10;
+const gatherMaxMs = 100;
 /** Below the pod's grace period of 30 s. */
 const drainMaxMs = 24_000;
 const retryMinMs = 250;
@@ -40,6 +41,8 @@ let changed = () => undefined;
 
 const told = () => results.delivered.length + results.failed.length + results.released.length;
 const leaseOf = ({ id, epoch }) => ({ id, epoch });
+const window = () =>
+  Math.max(concurrency, Math.min(windowMax, Math.ceil((concurrency * aheadMs) / Math.max(1, usualMs))));
 const bytesHeld = () => [...held.values()].reduce((sum, { payload }) => sum + payload.length, 0);
 
 async function deliver(event) {
@@ -77,8 +80,7 @@ async function turn() {
   const telling = results;
   results = { delivered: [], failed: [], released: [] };
   const closed = life.draining || !delivery.reachable() || bytesHeld() > heldBytesMax;
-  const window = Math.min(windowMax, Math.ceil((concurrency * aheadMs) / Math.max(1, usualMs)));
-  const room = closed ? 0 : Math.max(0, Math.max(concurrency, window) - held.size);
+  const room = closed ? 0 : Math.max(0, window() - held.size);
   const quiet = held.size === 0 && telling.delivered.length + telling.failed.length + telling.released.length === 0;
   asking = new AbortController();
   try {
@@ -125,6 +127,13 @@ function somethingNew(ms) {
 
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
+async function gather() {
+  for (let ms = 0; ms < gatherMaxMs && waiting.length > 0 && !life.draining; ms += gatherMs) {
+    await sleep(gatherMs);
+    if (waiting.length < window() / 2) return;
+  }
+}
+
 async function run() {
   let failures = 0;
   while (!(life.draining && held.size === 0 && told() === 0)) {
@@ -136,7 +145,7 @@ async function run() {
       failures = 0;
       take(grant);
       await somethingNew(delivery.reachable() ? grant.leaseMs / 3 : retryMinMs);
-      if (waiting.length > 0 && !life.draining) await sleep(gatherMs);
+      await gather();
     } catch (error) {
       if (life.draining && failures > 3) return;
       if (asking.signal.aborted) continue;

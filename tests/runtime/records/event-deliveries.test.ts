@@ -1,0 +1,93 @@
+import t, { type Test } from 'tap';
+import type { FunctionEvents } from '../../../runtime/contracts/resources/function.ts';
+import { newId } from '../../../runtime/domain/ids.ts';
+import { extendLeases, leaseEvents } from '../../../runtime/records/event-deliveries.ts';
+import {
+  beginPoll,
+  findEventSource,
+  hastenEvents,
+  projectEventSource,
+  takeEvents,
+} from '../../../runtime/records/function-events.ts';
+import { projectWorkload } from '../../../runtime/records/workloads.ts';
+import { testDatabase } from '../../support/postgres.ts';
+
+const settings: FunctionEvents = { type: 'postgres', source: 'db', query: 'SELECT 1 AS id' };
+const leaseMs = 60_000;
+
+async function world(t: Test, ids: string[]) {
+  const { pool } = await testDatabase(t);
+  const id = newId();
+  await projectWorkload(pool, {
+    ...{ id, kind: 'Function', environmentId: newId(), project: 'shop', environment: 'prod' },
+    ...{ namespace: 'shop-prod', name: 'intake', gated: false },
+  });
+  await projectEventSource(pool, id, settings);
+  const state = await findEventSource(pool, id);
+  const poll = state && (await beginPoll(pool, state));
+  if (!poll) throw new Error('a poll');
+  await takeEvents(
+    pool,
+    poll,
+    ids.map((each) => ({ id: each, payload: '{}' })),
+    ids.length,
+  );
+  /** Which version of its row each event has: another one after every write. */
+  const versions = async () => {
+    const { rows } = await pool.query<{ version: string }>(
+      'SELECT ctid::text AS version FROM function_events WHERE workload_id = $1 ORDER BY id',
+      [id],
+    );
+    return rows.map(({ version }) => version);
+  };
+  return { pool, id, versions };
+}
+
+t.test('a lease is written anew only when some of its time is over', async (t) => {
+  const { pool, id, versions } = await world(t, ['a', 'b', 'c']);
+  const [fresh, old, lost] = await leaseEvents(pool, id, { max: 3, leaseMs });
+  if (!fresh || !old || !lost) throw new Error('three leases');
+  await pool.query(`UPDATE function_events SET due_at = now() + interval '30 s' WHERE id = $1`, [old.id]);
+  await pool.query(`UPDATE function_events SET epoch = epoch + 1 WHERE id = $1`, [lost.id]);
+  const before = await versions();
+  t.same(await extendLeases(pool, id, [fresh, old, lost], leaseMs), [lost.id]);
+  const after = await versions();
+  t.same(
+    after.map((version, at) => version !== before[at]),
+    [false, true, false],
+  );
+  const { rows } = await pool.query<{ left: number }>(
+    `SELECT extract(epoch FROM due_at - now())::float8 AS left FROM function_events WHERE id = $1`,
+    [old.id],
+  );
+  t.ok((rows[0]?.left ?? 0) > 45, 'a whole lease again');
+});
+
+t.test('no index has what every lease changes', async (t) => {
+  const { pool } = await testDatabase(t);
+  const { rows } = await pool.query<{ definition: string }>(
+    `SELECT indexdef AS definition FROM pg_indexes WHERE tablename = 'function_events'`,
+  );
+  t.ok(rows.length > 0);
+  for (const { definition } of rows) t.notMatch(definition, /due_at|epoch|leased|failures/);
+});
+
+t.test('a turn that is due already is not written and not told of again', async (t) => {
+  const { pool, id } = await world(t, ['a']);
+  const client = await pool.connect();
+  const told: string[] = [];
+  client.on('notification', ({ channel }) => told.push(channel));
+  await client.query('LISTEN work');
+  await pool.query(`UPDATE work SET due_at = 'infinity' WHERE record_id = $1`, [id]);
+  const version = async () =>
+    (await client.query<{ version: string }>('SELECT ctid::text AS version FROM work WHERE record_id = $1', [id]))
+      .rows[0]?.version;
+  const idle = await version();
+  await hastenEvents(client, id);
+  const due = await version();
+  t.not(due, idle);
+  await hastenEvents(client, id);
+  t.equal(await version(), due);
+  t.same(told, ['work']);
+  client.release(true);
+});
