@@ -37,71 +37,68 @@ export function isRepeatable(request: IncomingMessage): boolean {
 
 /**
  * Sends the request to the pod and streams the answer back. Nothing is buffered beyond the streams' own marks, both ways
- * wait for the slower side, and a client that leaves aborts the pod's work. Resolves once the attempt is over; an answer
- * has then been written unless the outcome says otherwise.
+ * wait for the slower side, and a client that leaves aborts the pod's work.
+ * @param settled called once the attempt is over; an answer has then been written unless the outcome says otherwise
  */
-export function forward(pool: PodPool, { request, response, endpoint, ...rest }: Exchange): Promise<Outcome> {
-  const { requestId, timeoutMs, mark, closing } = rest;
-  return new Promise((resolve) => {
-    const connection = pool.take(endpoint);
-    let body: RequestBody | undefined;
-    let answering = false;
-    let answered = false;
+export function forward(pool: PodPool, taken: Exchange, settled: (outcome: Outcome) => void): void {
+  const { request, response, endpoint, requestId, timeoutMs, mark, closing } = taken;
+  const connection = pool.take(endpoint);
+  let body: RequestBody | undefined;
+  let answering = false;
+  let answered = false;
 
-    const settle = (outcome: Outcome) => {
-      response.off('close', onClose);
-      resolve(outcome);
-    };
-    const abort = () => connection.abort(exchange);
-    const onClose = () => {
-      if (!response.writableFinished) abort();
-      // The answer is out and the body still comes; node:http no longer tells when the client leaves now.
-      else if (!request.complete) request.socket.once('close', abort);
-      settle(answering ? 'answered' : 'gone');
-    };
-    response.once('close', onClose);
+  const abort = () => connection.abort(exchange);
+  const onClose = () => {
+    if (!response.writableFinished) abort();
+    // The answer is out and the body still comes; node:http no longer tells when the client leaves now.
+    else if (!request.complete) request.socket.once('close', abort);
+    settled(answering ? 'answered' : 'gone');
+  };
+  response.on('close', onClose);
 
-    const exchange: PodExchange = {
-      method: request.method,
-      head: `${request.method} ${request.url} HTTP/1.1\r\n${headerLines(forwardHeaders(request, requestId))}\r\n`,
-      hasBody: hasBody(request),
-      timeoutMs,
-      begun(head) {
-        writeHead(response, head, mark(), closing());
-        answering = true;
-        // Of a stream the client wants the head now; of an answer with a length, head and body fit one packet.
-        // As `flushHeaders` does, which would write the head's Latin-1 as UTF-8.
-        if (head.length === undefined && request.method !== 'HEAD') response.write('', 'latin1');
-      },
-      received(bytes, last) {
-        if (last && bytes.length <= smallBody) {
-          answered = true;
-          // A string, which node:http joins with the head into one write; Latin-1 keeps every byte.
-          response.end(bytes.toString('latin1'), 'latin1');
-          return true;
-        }
-        if (response.write(Buffer.from(bytes))) return true;
-        response.once('drain', () => connection.resume());
-        return false;
-      },
-      answered() {
-        if (!answered) response.end();
+  const exchange: PodExchange = {
+    method: request.method,
+    head: `${request.method} ${request.url} HTTP/1.1\r\n${headerLines(forwardHeaders(request, requestId))}\r\n`,
+    hasBody: hasBody(request),
+    timeoutMs,
+    begun(head) {
+      writeHead(response, head, mark(), closing());
+      answering = true;
+      // Of a stream the client wants the head now; of an answer with a length, head and body fit one packet.
+      // As `flushHeaders` does, which would write the head's Latin-1 as UTF-8.
+      if (head.length === undefined && request.method !== 'HEAD') response.write('', 'latin1');
+    },
+    received(bytes, last) {
+      if (last && bytes.length <= smallBody) {
         answered = true;
-      },
-      drained: () => body?.resume(),
-      lost(failure) {
-        body?.drop();
-        if (failure !== undefined) settle(failure);
-        // The answer has begun and cannot be taken back: cutting it off is how the client learns.
-        else if (!answered) response.destroy();
-      },
-    };
-    connection.carry(exchange);
-    if (!exchange.hasBody) return;
-    // The body is touched only once a connection stands, so that a refused attempt can be repeated with it.
-    connection.whenOpen(() => {
-      body = sendBody(request, connection, () => request.socket.off('close', abort));
-    });
+        // A string, which node:http joins with the head into one write; Latin-1 keeps every byte.
+        response.end(bytes.toString('latin1'), 'latin1');
+        return true;
+      }
+      if (response.write(Buffer.from(bytes))) return true;
+      response.once('drain', () => connection.resume());
+      return false;
+    },
+    answered() {
+      if (!answered) response.end();
+      answered = true;
+    },
+    drained: () => body?.resume(),
+    lost(failure) {
+      body?.drop();
+      if (failure !== undefined) {
+        response.off('close', onClose);
+        settled(failure);
+      }
+      // The answer has begun and cannot be taken back: cutting it off is how the client learns.
+      else if (!answered) response.destroy();
+    },
+  };
+  connection.carry(exchange);
+  if (!exchange.hasBody) return;
+  // The body is touched only once a connection stands, so that a refused attempt can be repeated with it.
+  connection.whenOpen(() => {
+    body = sendBody(request, connection, () => request.socket.off('close', abort));
   });
 }
 

@@ -18,6 +18,9 @@ const notForwarded = new Set([
   'x-svc-event-attempt',
 ]);
 
+/** Nearly all other names differ from these in their length already. */
+const lengthsNotForwarded = new Set([...notForwarded].map((name) => name.length));
+
 const requestIdShape = /^[\w.:-]{1,128}$/;
 
 /** The request's own id when it is a safe one, else a new one. */
@@ -49,8 +52,10 @@ export function endToEnd(raw: readonly string[], connection: string | undefined,
   const kept: string[] = [];
   for (let index = 0; index + 1 < raw.length; index += 2) {
     const name = raw[index] ?? '';
-    const lower = name.toLowerCase();
-    if (lower === replaced || notForwarded.has(lower) || named?.includes(lower)) continue;
+    if (named || name.length === replaced.length || lengthsNotForwarded.has(name.length)) {
+      const lower = name.toLowerCase();
+      if (lower === replaced || notForwarded.has(lower) || named?.includes(lower)) continue;
+    }
     kept.push(name, raw[index + 1] ?? '');
   }
   return kept;

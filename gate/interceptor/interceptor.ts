@@ -25,6 +25,13 @@ import type { Routes, Target } from './routes.ts';
 import type { Turns } from './turns.ts';
 import { forwardUpgrade, writeRawHead } from './upgrade.ts';
 
+const internal: Failure = {
+  status: 500,
+  code: 'internal',
+  message: 'The platform failed at this request.',
+  fault: 'platform',
+};
+
 /** For a client that left before its answer; nobody gets it (nginx's number). */
 const clientGone = 499;
 
@@ -62,6 +69,8 @@ interface Journey {
   arrivedAt: number;
   cold: boolean;
   raisedAt?: number | undefined;
+  /** Attempts at which a pod broke off. */
+  broken: number;
 }
 
 /** What carries a request that is on its way: an HTTP answer or a bare connection. */
@@ -69,7 +78,8 @@ interface Carrier {
   /** Whether the client has left. */
   gone(): boolean;
   onGone(listener: () => void): void;
-  send(endpoint: Endpoint, mark: () => Mark, timeoutMs: number): Promise<Outcome>;
+  /** @param settle is called once, when the attempt is over */
+  send(endpoint: Endpoint, mark: () => Mark, timeoutMs: number, settle: (outcome: Outcome) => void): void;
   repeatable: boolean;
   fail(failure: Failure): void;
   /** What the client got. */
@@ -80,6 +90,7 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
   const { replica, routes, endpoints, activator, turns, activity, metrics, clock, log, holdMs } = options;
   const pool = createPodPool();
   let draining = false;
+  const closing = () => draining;
 
   const mark = (journey: Journey, endpoint: Endpoint): Mark => {
     const { requestId, cold } = journey;
@@ -100,58 +111,83 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
     journey.raisedAt ??= raisedAt;
   };
 
-  /** Finds a pod that takes the request; a refused one costs nothing, since nothing was sent. */
-  const deliver = async (journey: Journey, carrier: Carrier): Promise<string> => {
+  /**
+   * Finds a pod that takes the request; a refused one costs nothing, since nothing was sent. Without promises: most requests
+   * find one at once, and each step through the queue of microtasks costs what a header does.
+   */
+  const seek = (journey: Journey, carrier: Carrier): void => {
     const { target } = journey;
-    for (let broken = 0; ;) {
-      if (carrier.gone()) return 'client_gone';
-      const endpoint = endpoints.pick(target.id);
-      if (!endpoint) {
-        await hold(journey, carrier);
-        continue;
+    if (carrier.gone()) {
+      end(journey, carrier, 'client_gone');
+      return;
+    }
+    const endpoint = endpoints.pick(target.id);
+    // The pod with the fewest is full, and so all are.
+    if (!endpoint || endpoint.inflight >= target.limits.concurrency) {
+      const free = endpoint ? turns.wait(target, journey.arrivedAt, goneSignal(carrier)) : hold(journey, carrier);
+      free.then(() => seek(journey, carrier)).catch((error: unknown) => fail(journey, carrier, error));
+      return;
+    }
+    endpoint.inflight++;
+    let over = false;
+    const leave = () => {
+      if (!over) endpoint.inflight--;
+      over = true;
+    };
+    const settle = (outcome: Outcome) => {
+      if (over) return;
+      leave();
+      try {
+        judge(journey, carrier, endpoint, outcome);
+      } catch (error) {
+        fail(journey, carrier, error);
       }
-      // The pod with the fewest is full, and so all are.
-      if (endpoint.inflight >= target.limits.concurrency) {
-        await turns.wait(target, journey.arrivedAt, goneSignal(carrier));
-        continue;
-      }
-      endpoint.inflight++;
-      const outcome = await carrier
-        .send(endpoint, () => mark(journey, endpoint), target.limits.timeoutMs)
-        .finally(() => endpoint.inflight--);
-      if (outcome === 'answered') return 'answered';
-      if (outcome === 'gone') return 'client_gone';
-      if (outcome === 'late') throw new RequestFailure(functionTimeout(target.limits.timeoutMs));
-      if (outcome === 'refused' || outcome === 'broken') endpoints.suspect(endpoint);
-      if (outcome === 'refused' && clock.monotonic() - journey.arrivedAt >= holdMs) {
-        throw new RequestFailure(functionUnreachable);
-      }
-      if (outcome === 'stale' && !carrier.repeatable) throw new RequestFailure(functionBroke);
-      if (outcome === 'broken' && (!carrier.repeatable || broken++ > 0)) throw new RequestFailure(functionBroke);
+    };
+    try {
+      carrier.send(endpoint, () => mark(journey, endpoint), target.limits.timeoutMs, settle);
+    } catch (error) {
+      leave();
+      throw error;
     }
   };
 
-  const run = async (target: Target, requestId: string, carrier: Carrier): Promise<void> => {
-    activity.begin(target);
-    const figures = metrics.of(target);
-    const arrivedAt = clock.monotonic();
-    let result: string;
-    try {
-      result = await deliver({ target, figures, requestId, arrivedAt, cold: false }, carrier);
-    } catch (error) {
-      if (carrier.gone()) result = 'client_gone';
-      else if (error instanceof RequestFailure) {
-        result = error.failure.code;
-        const { namespace, name } = target;
-        log.warn({ namespace, function: name, requestId, code: result, err: error.cause }, 'request failed');
-        carrier.fail(error.failure);
-      } else throw error;
-    } finally {
-      activity.end(target);
-      turns.next(target.id);
+  /** @throws RequestFailure where there is nothing more to try */
+  const judge = (journey: Journey, carrier: Carrier, endpoint: Endpoint, outcome: Outcome): void => {
+    if (outcome === 'answered' || outcome === 'gone') {
+      end(journey, carrier, outcome === 'gone' ? 'client_gone' : 'answered');
+      return;
     }
+    if (outcome === 'late') throw new RequestFailure(functionTimeout(journey.target.limits.timeoutMs));
+    if (outcome === 'refused' || outcome === 'broken') endpoints.suspect(endpoint);
+    if (outcome === 'refused' && clock.monotonic() - journey.arrivedAt >= holdMs) {
+      throw new RequestFailure(functionUnreachable);
+    }
+    if (outcome === 'stale' && !carrier.repeatable) throw new RequestFailure(functionBroke);
+    if (outcome === 'broken' && (!carrier.repeatable || journey.broken++ > 0)) throw new RequestFailure(functionBroke);
+    seek(journey, carrier);
+  };
+
+  const end = ({ target, figures, arrivedAt }: Journey, carrier: Carrier, result: string): void => {
+    activity.end(target);
+    turns.next(target.id);
     const status = result === 'client_gone' ? clientGone : carrier.status();
-    figures.ended({ result, status, seconds: (clock.monotonic() - arrivedAt) / 1000 });
+    figures.ended(result, status, (clock.monotonic() - arrivedAt) / 1000);
+  };
+
+  const fail = (journey: Journey, carrier: Carrier, error: unknown): void => {
+    const { requestId, target } = journey;
+    if (carrier.gone()) {
+      end(journey, carrier, 'client_gone');
+      return;
+    }
+    const known = error instanceof RequestFailure;
+    const failure = known ? error.failure : internal;
+    const { namespace, name } = target;
+    if (known) {
+      log.warn({ namespace, function: name, requestId, code: failure.code, err: error.cause }, 'request failed');
+    } else log.error({ err: error, requestId }, 'request broke the interceptor');
+    carrier.fail(failure);
+    end(journey, carrier, failure.code);
   };
 
   const start = (request: IncomingMessage, carrierOf: (requestId: string) => Carrier) => {
@@ -167,15 +203,14 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
       carrier.fail(gateProbe);
       return;
     }
-    run(target, requestId, carrier).catch((error: unknown) => {
-      log.error({ err: error, requestId }, 'request broke the interceptor');
-      carrier.fail({
-        status: 500,
-        code: 'internal',
-        message: 'The platform failed at this request.',
-        fault: 'platform',
-      });
-    });
+    activity.begin(target);
+    const figures = metrics.of(target);
+    const journey = { target, figures, requestId, arrivedAt: clock.monotonic(), cold: false, broken: 0 };
+    try {
+      seek(journey, carrier);
+    } catch (error) {
+      fail(journey, carrier, error);
+    }
   };
 
   return {
@@ -183,8 +218,8 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
       start(request, (requestId) => ({
         gone: () => response.destroyed || response.closed,
         onGone: (listener) => response.once('close', listener),
-        send: (endpoint, marked, timeoutMs) =>
-          forward(pool, { request, response, endpoint, requestId, timeoutMs, mark: marked, closing: () => draining }),
+        send: (endpoint, marked, timeoutMs, settle) =>
+          forward(pool, { request, response, endpoint, requestId, timeoutMs, mark: marked, closing }, settle),
         repeatable: isRepeatable(request),
         status: () => response.statusCode,
         fail(failure) {
@@ -204,8 +239,8 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
       start(request, (requestId) => ({
         gone: () => socket.destroyed,
         onGone: (listener) => socket.once('close', listener),
-        send: (endpoint, marked, timeoutMs) =>
-          forwardUpgrade({ request, socket, head, endpoint, requestId, timeoutMs, mark: marked }),
+        send: (endpoint, marked, timeoutMs, settle) =>
+          forwardUpgrade({ request, socket, head, endpoint, requestId, timeoutMs, mark: marked }, settle),
         repeatable: false,
         status: () => status,
         fail(failure) {

@@ -4,20 +4,15 @@ import type { Target } from './routes.ts';
 /** What has a name among the functions. */
 type Named = Pick<Target, 'namespace' | 'name'>;
 
-/** How a request of a function ended. */
-export interface Ending {
-  /** `answered`, `client_gone`, or the code of the failure. */
-  result: string;
-  /** The status that the client got; 499 for one that left before. */
-  status: number;
-  /** From its arrival to the end of its answer. */
-  seconds: number;
-}
-
 /** Where the requests of one function are counted. */
 export interface FunctionFigures {
-  /** A request is over. */
-  ended(ending: Ending): void;
+  /**
+   * A request is over.
+   * @param result `answered`, `client_gone`, or the code of the failure
+   * @param status that the client got; 499 for one that left before
+   * @param seconds from its arrival to the end of its answer
+   */
+  ended(result: string, status: number, seconds: number): void;
   /** Seconds from a held request's arrival to the pod's first byte. */
   coldStart(seconds: number): void;
 }
@@ -83,25 +78,33 @@ export function createInterceptorMetrics(
     registers,
   });
 
+  const results = new Map<string, { inc(): void }>();
+  const count = (result: string) => {
+    let counter = results.get(result);
+    if (!counter) results.set(result, (counter = all.labels({ result })));
+    counter.inc();
+  };
   const known = new Map<string, Series>();
   const keyOf = ({ namespace, name }: Named) => `${namespace}/${name}`;
   const seriesOf = (target: Named): Series => {
     const labels = { namespace: target.namespace, function: target.name };
-    const counters = new Map<string, { inc(): void }>();
+    /** By status, since nearly all of one status end alike. */
+    const counters = new Map<number, { result: string; counter: { inc(): void } }>();
+    const kinds = new Set<string>();
     const durations = duration.labels(labels);
     let forgotten = false;
     return {
-      ended({ result, status, seconds }) {
-        all.inc({ result });
+      ended(result, status, seconds) {
+        count(result);
         if (forgotten) return;
-        const statusClass = status === 499 ? '499' : `${Math.floor(status / 100)}xx`;
-        const kind = `${result} ${statusClass}`;
-        let counter = counters.get(kind);
-        if (!counter) {
-          counter = requests.labels({ ...labels, result, status: statusClass });
-          counters.set(kind, counter);
+        let known = counters.get(status);
+        if (known?.result !== result) {
+          const statusClass = status === 499 ? '499' : `${Math.floor(status / 100)}xx`;
+          known = { result, counter: requests.labels({ ...labels, result, status: statusClass }) };
+          counters.set(status, known);
+          kinds.add(`${result} ${statusClass}`);
         }
-        counter.inc();
+        known.counter.inc();
         durations.observe(seconds);
       },
       coldStart(seconds) {
@@ -111,7 +114,7 @@ export function createInterceptorMetrics(
         forgotten = true;
         duration.remove(labels);
         coldStart.remove(labels);
-        for (const kind of counters.keys()) {
+        for (const kind of kinds) {
           const [result = '', status = ''] = kind.split(' ');
           requests.remove({ ...labels, result, status });
         }
@@ -128,7 +131,7 @@ export function createInterceptorMetrics(
       known.set(key, made);
       return made;
     },
-    unrouted: (result) => all.inc({ result }),
+    unrouted: count,
     forget(target) {
       known.get(keyOf(target))?.forget();
       known.delete(keyOf(target));

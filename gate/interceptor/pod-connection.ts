@@ -56,6 +56,7 @@ export interface PodConnection {
   /** Ends the connection, if it still carries this exchange; `lost` is not called. */
   abort(exchange: PodExchange): void;
   destroy(): void;
+  /** Whether it can carry an exchange: it stands, and has not rested for so long that the pod may be closing it. */
   usable(): boolean;
 }
 
@@ -66,7 +67,7 @@ export interface PodConnectionOwner {
   closed(connection: PodConnection): void;
 }
 
-/** Connects at once. A connection that rests closes itself in time before the pod does. */
+/** Connects at once. Its owner has to end one that has rested until it is no longer usable, before the pod does. */
 export function openPodConnection({ host, port }: Endpoint, owner: PodConnectionOwner): PodConnection {
   const reader = createAnswerReader();
   let exchange: PodExchange | undefined;
@@ -78,6 +79,8 @@ export function openPodConnection({ host, port }: Endpoint, owner: PodConnection
   let reusable = false;
   let paused = false;
   let idleMs = idleMaxMs;
+  let restsUntil = Infinity;
+  let timeoutMs = 0;
   let refused = false;
 
   const lose = (failure: Failure) => {
@@ -95,7 +98,7 @@ export function openPodConnection({ host, port }: Endpoint, owner: PodConnection
       socket.destroy();
       return;
     }
-    socket.setTimeout(idleMs);
+    restsUntil = performance.now() + idleMs;
     owner.idle(connection);
   };
 
@@ -132,9 +135,16 @@ export function openPodConnection({ host, port }: Endpoint, owner: PodConnection
     if (exchange && !answered) lose(refused ? 'refused' : reused && !heard ? 'stale' : 'broken');
   };
 
+  /** Kept from one exchange to the next: a timer is only set anew where its time is another one. */
+  const limit = (ms: number) => {
+    if (ms === timeoutMs) return;
+    timeoutMs = ms;
+    socket.setTimeout(ms);
+  };
+
   const socket = connectToPod({ host, port, noDelay: true, onread: { buffer: readBuffer, callback: read } });
   socket.once('connect', () => {
-    if (exchange) socket.setTimeout(exchange.timeoutMs);
+    if (exchange) limit(exchange.timeoutMs);
   });
   socket.on('timeout', () => {
     if (!exchange) socket.destroy();
@@ -160,7 +170,8 @@ export function openPodConnection({ host, port }: Endpoint, owner: PodConnection
       heard = answering = answered = paused = false;
       sent = !next.hasBody;
       reader.expect(next.method, events);
-      if (!socket.connecting) socket.setTimeout(next.timeoutMs);
+      restsUntil = Infinity;
+      if (!socket.connecting) limit(next.timeoutMs);
       socket.write(next.head, 'latin1');
     },
     whenOpen(ready) {
@@ -189,7 +200,7 @@ export function openPodConnection({ host, port }: Endpoint, owner: PodConnection
       socket.destroy();
     },
     destroy: () => void socket.destroy(),
-    usable: () => !socket.destroyed && socket.readable,
+    usable: () => !socket.destroyed && socket.readable && performance.now() < restsUntil,
   };
   return connection;
 }

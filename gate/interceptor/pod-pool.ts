@@ -3,6 +3,8 @@ import { openPodConnection, type PodConnection } from './pod-connection.ts';
 
 /** More than these do not rest, for each pod. */
 const idleMax = 256;
+/** What has rested too long is ended this often: one timer for all, since one for each would be set at every request. */
+const sweepMs = 500;
 
 /** Connections to pods that are kept, without a bound: how many requests a pod gets is decided before. */
 export interface PodPool {
@@ -16,6 +18,11 @@ export interface PodPool {
 export function createPodPool(): PodPool {
   const idle = new Map<Endpoint, PodConnection[]>();
   const open = new Set<PodConnection>();
+  const sweep = setInterval(() => {
+    for (const resting of idle.values())
+      for (const connection of resting) if (!connection.usable()) connection.destroy();
+  }, sweepMs);
+  sweep.unref();
 
   const rest = (endpoint: Endpoint, connection: PodConnection) => {
     const resting = idle.get(endpoint);
@@ -34,7 +41,10 @@ export function createPodPool(): PodPool {
   return {
     take(endpoint) {
       const resting = idle.get(endpoint);
-      for (let found = resting?.pop(); found; found = resting?.pop()) if (found.usable()) return found;
+      for (let found = resting?.pop(); found; found = resting?.pop()) {
+        if (found.usable()) return found;
+        found.destroy();
+      }
       const made = openPodConnection(endpoint, {
         idle: (connection) => rest(endpoint, connection),
         closed: (connection) => forget(endpoint, connection),
@@ -43,6 +53,7 @@ export function createPodPool(): PodPool {
       return made;
     },
     close() {
+      clearInterval(sweep);
       for (const connection of open) connection.destroy();
     },
   };

@@ -40,6 +40,8 @@ export function createProxyServer(options: ProxyServerOptions): ProxyServer {
     // An upload may take as long as it takes; only the head has a limit.
     requestTimeout: 0,
     headersTimeout: 60_000,
+    // A request without a body has no stream that anybody reads.
+    optimizeEmptyRequests: true,
     shouldUpgradeCallback: isUpgrade,
   });
   server.on('request', (request, response) => interceptor.handle(request, response));

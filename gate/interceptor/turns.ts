@@ -37,8 +37,8 @@ export function createTurns({ endpoints, clock, queueMax, holdMs }: TurnsOptions
   let unsubscribe: (() => void) | undefined;
 
   const call = (functionId: string, count: number) => {
-    const waiters = queues.get(functionId)?.waiters ?? [];
-    for (const waiter of [...waiters].slice(0, count)) waiter();
+    const queue = queues.get(functionId);
+    if (queue) for (const waiter of [...queue.waiters].slice(0, count)) waiter();
   };
 
   return {
