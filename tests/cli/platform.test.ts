@@ -62,8 +62,8 @@ t.test('config set sends what was named, and waits until it is in force', async 
   });
   t.same(await sent('--notification-network', '10.1.7.0/24'), { notificationNetworks: ['10.1.7.0/24'] });
   t.same(await sent('--no-notification-networks'), { notificationNetworks: [] });
-  t.same(await sent('--builds-at-once', '4', '--git-network', '10.1.8.0/24', '--image-mysql', 'r.example.com/m:2'), {
-    serviceImages: { mysql: 'r.example.com/m:2' },
+  t.same(await sent('--builds-at-once', '4', '--git-network', '10.1.8.0/24', '--image-mongodb', 'mongo:8'), {
+    serviceImages: { mongodb: 'mongo:8' },
     builds: { atOnce: 4, gitNetworks: ['10.1.8.0/24'] },
   });
   t.same(await sent('--builds-at-once', 'default', '--no-git-networks', '--npm-registry', 'default'), {

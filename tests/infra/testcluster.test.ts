@@ -178,6 +178,7 @@ t.test('a build is told what goes into the binary, and its digest changes with e
   t.equal(buildDigest(tool, sources, 'x64'), before);
   t.not(buildDigest(tool, sources, 'arm64'), before);
   t.not(buildDigest({ ...tool, variables: {} }, sources, 'x64'), before);
+  t.not(buildDigest({ ...tool, alone: { module: 'm', versionFile: 'v' } }, sources, 'x64'), before);
   writeFileSync(join(sources, 'go.mod'), 'module two');
   t.not(buildDigest(tool, sources, 'x64'), before);
 });

@@ -82,13 +82,24 @@ async function signedIn(target: ServerTarget, sources: readonly string[]): Promi
       socketTimeoutMS: serverLimits.statementMs,
     });
     try {
-      return await client.connect();
+      return await connected(client);
     } catch (error) {
       await client.close();
       if (codeOf(error) !== codes.authenticationFailed || index === sources.length - 1) throw refusal(error);
     }
   }
   throw new Error('there is no database to sign in at');
+}
+
+/** The driver would go on trying the one host until its time is up; the queue tries again anyway. */
+async function connected(client: MongoClient): Promise<MongoClient> {
+  const outcomes = [
+    client.connect(),
+    new Promise<never>((_, reject) => client.once('serverHeartbeatFailed', ({ failure }) => reject(failure))),
+  ];
+  // The one that comes second is nobody's.
+  for (const outcome of outcomes) outcome.catch(() => undefined);
+  return Promise.race(outcomes);
 }
 
 class Refusal extends BindingError {

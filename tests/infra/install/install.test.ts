@@ -346,7 +346,12 @@ t.test('what is not asked for again stays: optional images, registries and the p
     ...{ image: 'r.example.com/b:1', registry: 'r.example.com/builds', pushAddress: 'http://10.0.0.5:5000' },
     ...{ atOnce: 4, gitNetworks: ['10.20.0.0/16'], baseImages: { node: 'r.example.com/n:1' } },
   };
-  const images = { ...settings.images, functionPython: 'r.example.com/y:1', mysql: 'r.example.com/m:1' };
+  const images = {
+    ...settings.images,
+    functionPython: 'r.example.com/y:1',
+    mysql: 'r.example.com/m:1',
+    mongodb: 'mongo:8',
+  };
   const packageRegistries = { npm: 'https://npm.example.com', pypi: 'https://pypi.example.com/simple' };
   await install(kube, { images, others: { builds, packageRegistries } }).done;
   t.same(await installedImages(kube), settings.images);
@@ -360,7 +365,7 @@ t.test('what is not asked for again stays: optional images, registries and the p
   await install(kube, { images: { ...settings.images, mysql: 'r.example.com/m:2' }, others }).done;
   t.match(storedSettings(kube)?.spec, {
     runtimeImages: { node: 'r.example.com/f:1', python: 'r.example.com/y:1' },
-    serviceImages: { mysql: 'r.example.com/m:2' },
+    serviceImages: { mysql: 'r.example.com/m:2', mongodb: 'mongo:8' },
     packageRegistries: { npm, pypi: packageRegistries.pypi },
     builds: { ...builds, image, baseImages: { node: 'r.example.com/n:1', python: 'r.example.com/y:2' } },
   });

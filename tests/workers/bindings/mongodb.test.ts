@@ -1,10 +1,14 @@
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { createServer as createTlsServer, setDefaultCACertificates } from 'node:tls';
 import { BSON, MongoClient, type Db, type Document } from 'mongodb';
 import t, { type Test } from 'tap';
 import { bindingVariables, type BoundCredentials } from '../../../runtime/host/function-bindings.ts';
+import { openMongodb } from '../../../workers/bindings/mongodb.ts';
+import { freePort } from '../../support/servers.ts';
 import { storeServer } from '../../support/store-server.ts';
 import { bindingWorld, runningAt } from './binding-world.ts';
 
@@ -156,20 +160,24 @@ t.test('an external server is entered where its user is, and what it refuses is 
     await client.db('guests').command({ createUser: guest.username, pwd: guest.password, roles: [] });
   });
   const external = { type: 'mongodb' as const, external: { host: way.host, port: way.port, tls: false } };
-  const add = (name: string, credentials: Way, host = way.host) =>
+  const add = (name: string, credentials: Way, host = way.host, port = way.port) =>
     addService(
       name,
-      { ...external, external: { ...external.external, host } },
-      { status: runningAt({ ...way, host }), credentials },
+      { ...external, external: { ...external.external, host, port } },
+      { status: runningAt({ host, port }), credentials },
     );
   await add('theirs', guest);
   // Whose user belongs to `admin`, whatever database it was registered with.
   await add('elsewhere', { ...entry, database: 'shop' });
   await add('wrong', { ...entry, password: 'not-this' });
   await add('nobody', {});
+  await add('away', entry, way.host, await freePort());
   await add('inside', entry, '10.1.2.3');
   const guests = await addFunction('guests');
-  const bound = ['theirs', 'elsewhere', 'wrong', 'nobody', 'inside'].map((service) => ({ service, version: 1 }));
+  const bound = ['theirs', 'elsewhere', 'wrong', 'nobody', 'away', 'inside'].map((service) => ({
+    service,
+    version: 1,
+  }));
   await guests.bind(...bound);
   await work();
   for (const [service, message] of [
@@ -177,6 +185,7 @@ t.test('an external server is entered where its user is, and what it refuses is 
     ['elsewhere', /not authorized on x.*--database/],
     ['wrong', /refuses, or cannot be reached: Authentication failed/],
     ['nobody', /has no user: register it with one/],
+    ['away', /cannot be reached: connect ECONNREFUSED/],
     ['inside', /in no network that workloads may reach/],
   ] as const) {
     t.match(await guests.status(service), { phase: 'failed', message }, service);
@@ -187,6 +196,44 @@ t.test('an external server is entered where its user is, and what it refuses is 
   await registered.bind({ service: 'theirs', version: 1, database: 'guests' });
   await work();
   t.match(await registered.credentials('theirs'), guest);
+});
+
+t.test('over TLS the certificate has to be of the host, whatever address that was found to have', async (t) => {
+  const folder = t.testdir();
+  const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
+  execFileSync(
+    'openssl',
+    [
+      ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '1'],
+      ...['-subj', '/CN=docs.example.com', '-addext', 'subjectAltName=DNS:docs.example.com'],
+      ...['-keyout', key, '-out', cert],
+    ],
+    { stdio: 'ignore' },
+  );
+  const certificate = readFileSync(cert, 'utf8');
+  const way = createTlsServer({ key: readFileSync(key), cert: certificate }, (client) => {
+    const upstream = connect(server.port, server.host);
+    for (const [one, other] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      one.on('error', () => other.destroy());
+      one.on('close', () => other.destroy());
+      one.pipe(other);
+    }
+  });
+  way.listen(0, '127.0.0.1');
+  await once(way, 'listening');
+  t.teardown(() => way.close());
+  const { port } = way.address() as AddressInfo;
+  const target = { address: '127.0.0.1', port, tls: true, own: false, credentials: entry };
+  const open = (host: string) => openMongodb({ ...target, host });
+  await t.rejects(open('docs.example.com'), { name: 'BindingError', message: /self-signed certificate/ });
+  setDefaultCACertificates([certificate]);
+  const docs = await open('docs.example.com');
+  t.equal(await docs.has('admin'), true);
+  await docs.close();
+  await t.rejects(open('other.example.com'), { name: 'BindingError', message: /does not match certificate/ });
 });
 
 t.test(
