@@ -92,6 +92,23 @@ export async function forgetBinding(database: Database, id: Id): Promise<void> {
   await database.query(`DELETE FROM function_bindings WHERE id = $1 AND (wish IS NULL OR wish ? 'dropDatabase')`, [id]);
 }
 
+/** A service that has refused so often is not asked any more before its environment goes. */
+const refusalsMax = 3;
+
+/** Whether users that bindings made on these services of a namespace are still to be taken away, and may yet be. */
+export async function hasBoundUsers(
+  database: Database,
+  namespace: string,
+  services: readonly string[],
+): Promise<boolean> {
+  const { rowCount } = await database.query(
+    `SELECT FROM function_bindings b JOIN workloads w ON w.id = b.workload_id
+     WHERE w.namespace = $1 AND b.service = ANY($2) AND b.username IS NOT NULL AND b.failures < $3 LIMIT 1`,
+    [namespace, services, refusalsMax],
+  );
+  return rowCount === 1;
+}
+
 /** For whom a database of a service was made. */
 export interface DatabaseHolder {
   workloadId: Id;

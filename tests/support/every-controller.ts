@@ -55,7 +55,12 @@ export function everyController(options: { start?: Date } = {}): {
   });
   const platformConfig = (): PlatformConfigSpec | undefined => settings.current();
   manager.add(settings.definition);
-  const environmentRecords = { closeEnvironment: nothing, deleteEnvironment: nothing, deleteProject: nothing };
+  const environmentRecords = {
+    hasBoundUsers: () => Promise.resolve(false),
+    closeEnvironment: nothing,
+    deleteEnvironment: nothing,
+    deleteProject: nothing,
+  };
   dependent = [
     manager.add(projectController({ ...shared, platformConfig, records: environmentRecords })),
     manager.add(functionController({ ...shared, platformConfig, records, probeGate })),

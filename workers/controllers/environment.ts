@@ -16,6 +16,7 @@ import { Problem } from '../../runtime/domain/problem.ts';
 import { applyObject, ChildError, ensureChild, ForeignObjectError, NotYetError } from '../../runtime/kube/children.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
 import { obstacleOf, type Obstacle } from '../../runtime/kube/obstacle.ts';
+import { leaveExternalServices, type BindingLeftovers } from './environment-bindings.ts';
 
 type EnvironmentStatus = NonNullable<ProjectStatus['environments']>[number];
 
@@ -25,10 +26,15 @@ export interface EnvironmentOutcome {
   outcome: 'ready' | 'pending' | 'refused' | 'gone';
   /** What others have in its way. */
   obstacle?: Obstacle;
+  /** When to look again, where no watch tells. */
+  lookInMs?: number;
 }
 
+/** How long to wait for what functions leave behind. */
+export const leavingMs = 2_000;
+
 /** What the Project controller keeps of an environment in PostgreSQL; every call may be repeated. */
-export interface EnvironmentRecords {
+export interface EnvironmentRecords extends BindingLeftovers {
   /** Removes its plans and keys: nothing opens any more. */
   closeEnvironment(environmentId: Id): Promise<void>;
   /** Removes everything, history included. Only once its namespace is gone, and with it whoever would write anew. */
@@ -129,6 +135,10 @@ export function createEnvironments({ kube, records }: Pick<EnvironmentOptions, '
       if (live?.metadata.labels?.[environmentIdLabel] === id) {
         const { apiVersion, kind, metadata } = live;
         if (metadata.deletionTimestamp === undefined) {
+          if (await leaveExternalServices(kube, records, namespace)) {
+            const message = 'The functions of the environment leave the external services that they are bound to.';
+            return { ...result(project, environment, 'pending', message), lookInMs: leavingMs };
+          }
           await kube.delete({ apiVersion, kind, name: namespace }, { preconditions: { uid: metadata.uid } });
         }
         return result(project, environment, 'pending', 'The environment is being deleted.');

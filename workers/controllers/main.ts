@@ -19,7 +19,12 @@ import { writeControllerReport } from '../../runtime/records/controller-reports.
 import { keptEnvironments } from '../../runtime/records/deployment-returns.ts';
 import { acceptDeployment } from '../../runtime/records/deployments.ts';
 import { closeEnvironmentRecords, deleteEnvironmentRecords } from '../../runtime/records/environments.ts';
-import { forgetServiceDatabases, projectBindings, type BindingWish } from '../../runtime/records/function-bindings.ts';
+import {
+  forgetServiceDatabases,
+  hasBoundUsers,
+  projectBindings,
+  type BindingWish,
+} from '../../runtime/records/function-bindings.ts';
 import { listEventLoads } from '../../runtime/records/event-loads.ts';
 import { findEventSource, projectEventSource } from '../../runtime/records/function-events.ts';
 import { projectGitSource } from '../../runtime/records/git-sources.ts';
@@ -93,6 +98,7 @@ await runProcess({
     const platformConfig = () => settings.current();
     manager.add(settings.definition);
     const projectRecords = {
+      hasBoundUsers: (namespace: string, services: readonly string[]) => hasBoundUsers(pool, namespace, services),
       closeEnvironment: (id: string) => closeEnvironmentRecords(pool, id),
       deleteEnvironment: (id: string) => deleteEnvironmentRecords(pool, id),
       deleteProject: async (id: string) => {

@@ -16,8 +16,10 @@ import type { EventRecorder } from '../../runtime/kube/events.ts';
 import { ensureMarks, removeFinalizer } from '../../runtime/kube/finalizers.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
 import { apiServerAddresses, apiServerEndpoints } from './api-servers.ts';
+import { leaveExternalServices } from './environment-bindings.ts';
 import {
   createEnvironments,
+  leavingMs,
   type EnvironmentOptions,
   type EnvironmentOutcome,
   type EnvironmentSettings,
@@ -77,7 +79,8 @@ export function projectController(options: ProjectControllerOptions): Controller
       await events.record(project, { type: 'Warning', reason: reconcileFailed, message: refused });
     }
     const obstacles = outcomes.flatMap(({ obstacle }) => obstacle ?? []);
-    return settled ? {} : { requeueAfterMs: lookAgainMs, obstacles };
+    const lookInMs = Math.min(lookAgainMs, ...outcomes.map((each) => each.lookInMs ?? lookAgainMs));
+    return settled ? {} : { requeueAfterMs: lookInMs, obstacles };
   };
 
   /** The entry of an environment is what remembers its removal, so it goes last. */
@@ -105,13 +108,18 @@ export function projectController(options: ProjectControllerOptions): Controller
     for (const { metadata } of namespaces) ids.add(metadata.labels?.[environmentIdLabel] ?? '');
     // Before anything goes: from now on no key opens anything, however long the rest takes.
     for (const id of ids) await records.closeEnvironment(id);
+    let leaving = false;
     for (const { apiVersion, kind, metadata } of namespaces) {
       if (metadata.deletionTimestamp !== undefined) continue;
+      if (await leaveExternalServices(kube, records, metadata.name)) {
+        leaving = true;
+        continue;
+      }
       await kube.delete({ apiVersion, kind, name: metadata.name }, { preconditions: { uid: metadata.uid } });
     }
     if (namespaces.length > 0) {
       await writeStatus<Project>(kube, project, { ...project.status, phase: 'deleting' });
-      return { requeueAfterMs: lookAgainMs };
+      return { requeueAfterMs: leaving ? leavingMs : lookAgainMs };
     }
     for (const id of ids) await records.deleteEnvironment(id);
     const projectId = project.metadata.labels?.[idLabel];

@@ -90,6 +90,8 @@ export const clusterRules: Readonly<Record<ProcessName, readonly PolicyRule[]>> 
       ...[kinds.Build, kinds.ServiceResource],
     ].flatMap((kind) => [rule(kind, [...watch, 'update', 'patch']), rule(kind, change, 'status')]),
     rule(kinds.Project, ['update'], 'finalizers'),
+    // They leave external services before their environment goes.
+    rule(kinds.Function, ['delete']),
     ...ownReferences,
     rule(kinds.PlatformConfig, watch),
     rule(kinds.PlatformConfig, change, 'status'),

@@ -1,8 +1,10 @@
 import pg from 'pg';
 import t, { type Test } from 'tap';
-import { credentialsName } from '../../../runtime/contracts/resources/service.ts';
+import { credentialsName, type ServiceResource } from '../../../runtime/contracts/resources/service.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { BoundCredentials } from '../../../runtime/host/function-bindings.ts';
+import { hasBoundUsers } from '../../../runtime/records/function-bindings.ts';
+import { freePort } from '../../support/servers.ts';
 import { storeServer } from '../../support/store-server.ts';
 import { bindingWorld, runningAt } from './binding-world.ts';
 
@@ -242,6 +244,41 @@ t.test('an external service: an own database where its user may, and its own one
   await work();
   t.match(await api.status('inside'), { phase: 'failed', message: /no network that workloads may reach/ });
 });
+
+t.test(
+  'what a deleted function leaves in an external service is known until it is gone, or refused too often',
+  async (t) => {
+    const { kube, pool, api, work, workLater, addService, addFunction } = await boundWorld(t);
+    const external = { type: 'postgres', external: { host: server.host, port: server.port, tls: false } } as const;
+    const theirs = { status: runningAt(server), credentials: entry };
+    await addService('theirs', external, theirs);
+    await addService('lost', external, theirs);
+    await api.bind({ service: 'theirs', version: 1 });
+    const left = (...services: string[]) => hasBoundUsers(pool, 'shop-prod', services);
+    t.equal(await left('theirs'), false, 'nothing is made yet');
+    await work();
+    const { username = '' } = await api.credentials('theirs');
+    const users = () => admin(`SELECT 1 FROM pg_roles WHERE rolname = '${username}'`);
+    t.same([await left('theirs'), await left('lost'), (await users()).length], [true, false, 1]);
+    await api.remove();
+    t.equal(await left('theirs', 'lost'), true);
+    await work();
+    t.same([await left('theirs', 'lost'), (await users()).length], [false, 0]);
+
+    const other = await addFunction('other');
+    await other.bind({ service: 'lost', version: 1 });
+    await work();
+    const lost = await kube.get<ServiceResource>(kinds.ServiceResource, 'lost', 'shop-prod');
+    const away = { ...server, port: await freePort() };
+    if (lost) await kube.replaceStatus({ ...lost, status: runningAt(away) });
+    await other.remove();
+    for (let attempt = 0; attempt < 3; attempt++) {
+      t.equal(await left('lost'), true, `${attempt} refusals`);
+      await workLater();
+    }
+    t.equal(await left('lost'), false, 'what the server refuses does not hold the environment for ever');
+  },
+);
 
 t.test('no password is where others look: records, status, the server’s activity', async (t) => {
   const { api, pool, kube, work } = await boundWorld(t);

@@ -39,6 +39,7 @@ const scenario: Scenario<Records> = {
         ...{ kube, clock, events },
         platformConfig: () => settings,
         records: {
+          hasBoundUsers: () => Promise.resolve(false),
           closeEnvironment: write('close', (id: string) =>
             set(id, { open: false, kept: records.get(id)?.kept ?? true }),
           ),

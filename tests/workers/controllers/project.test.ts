@@ -22,13 +22,18 @@ function setUp() {
   const closed: string[] = [];
   const deleted: string[] = [];
   const forgotten: string[] = [];
-  const world = { ingressAddress: 'http://traefik.kube-system.svc:80' as string | undefined };
+  const asked: string[][] = [];
+  const world = { ingressAddress: 'http://traefik.kube-system.svc:80' as string | undefined, usersLeft: false };
   const controller = projectController({
     kube,
     clock,
     platformConfig: () => (world.ingressAddress === undefined ? {} : { ingressAddress: world.ingressAddress }),
     events: createEventRecorder({ kube, component: 'svc-controllers', clock, log: silentLog }),
     records: {
+      hasBoundUsers: async (namespace, services) => {
+        asked.push([namespace, ...services]);
+        return world.usersLeft;
+      },
       closeEnvironment: async (id) => void closed.push(id),
       deleteEnvironment: async (id) => void deleted.push(id),
       deleteProject: async (id) => void forgotten.push(id),
@@ -52,7 +57,7 @@ function setUp() {
       .all(kinds.Namespace)
       .map(({ metadata }) => metadata.name)
       .sort();
-  return { kube, world, closed, deleted, forgotten, pass, create, remove, namespaces, read };
+  return { kube, world, asked, closed, deleted, forgotten, pass, create, remove, namespaces, read };
 }
 
 t.test('every environment gets a namespace of its own', async (t) => {
@@ -239,6 +244,53 @@ t.test('an environment that is removed goes with everything in it, and its entry
   t.same(project?.spec.environments, [prod]);
   t.match(project?.status, { phase: 'ready', environments: [{ name: 'prod', ready: true }] });
 });
+
+t.test(
+  'functions leave the external services that they are bound to before their environment or project goes',
+  async (t) => {
+    for (const whole of [false, true]) {
+      const { create, remove, pass, read, kube, world, asked, namespaces } = setUp();
+      await create('prod');
+      await pass();
+      const labels = kube.all(kinds.Namespace)[0]?.metadata.labels ?? {};
+      const add = (kind: string, name: string, spec: object, finalizers?: string[]) =>
+        kube.seed({
+          ...{ apiVersion: 'platform.svc/v1', kind, spec },
+          metadata: { name, namespace: 'shop-prod', labels, ...(finalizers && { finalizers }) },
+        });
+      add('Service', 'own', { type: 'postgres' });
+      add('Service', 'legacy', { type: 'postgres', external: { host: 'db.example.com' } });
+      add('Function', 'bound', { bindings: [{ service: 'legacy', version: 1 }] }, [workloadFinalizer]);
+      add('Function', 'inside', { bindings: [{ service: 'own', version: 1 }] });
+      const going = () =>
+        kube
+          .all(kinds.Function)
+          .filter(({ metadata }) => metadata.deletionTimestamp !== undefined || metadata.name === 'inside');
+      if (whole) await remove();
+      else {
+        const project = await read();
+        if (!project) throw new Error('no project');
+        const environments = project.spec.environments.map((each) => ({ ...each, deleting: true }));
+        await kube.replace<Project>({ ...project, spec: { ...project.spec, environments } });
+      }
+      t.match(await pass(), { outcome: { requeueAfterMs: 2_000 } });
+      t.same(
+        going().map(({ metadata }) => metadata.name),
+        ['bound', 'inside'],
+        'one that leaves nothing behind stays meanwhile',
+      );
+      const [bound] = kube.all(kinds.Function);
+      if (bound) await kube.replace({ ...bound, metadata: { ...bound.metadata, finalizers: [] } });
+      world.usersLeft = true;
+      t.match(await pass(), { outcome: { requeueAfterMs: 2_000 } });
+      t.same(asked.at(-1), ['shop-prod', 'legacy']);
+      t.same(namespaces(), ['shop-prod'], 'what opens the service is there as long as its users are');
+      world.usersLeft = false;
+      await pass();
+      t.same(namespaces(), []);
+    }
+  },
+);
 
 t.test('an environment that is gone takes its plans, keys and history, and no others', async (t) => {
   const { pool } = await testDatabase(t);

@@ -1,0 +1,34 @@
+import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
+import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import type { ServiceResource } from '../../runtime/contracts/resources/service.ts';
+import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+
+export interface BindingLeftovers {
+  /** Whether users that bindings made on these services are still to be taken away, and not refused too often. */
+  hasBoundUsers(namespace: string, services: readonly string[]): Promise<boolean>;
+}
+
+/**
+ * Has the functions of an environment that is to go leave its external services, which outlive it: the users that bindings
+ * made there go while what opens the service is known. A server that refuses does not hold the environment for ever.
+ * @returns whether that goes on
+ */
+export async function leaveExternalServices(
+  kube: Pick<KubeClient, 'list' | 'delete'>,
+  records: BindingLeftovers,
+  namespace: string,
+): Promise<boolean> {
+  const services = await kube.list<ServiceResource>(kinds.ServiceResource, { namespace });
+  const external = new Set(services.items.filter(({ spec }) => spec.external).map(({ metadata }) => metadata.name));
+  if (external.size === 0) return false;
+  const { items } = await kube.list<FunctionResource>(kinds.Function, { namespace });
+  const bound = items.filter(({ spec, status }) =>
+    [...(spec.bindings ?? []), ...(status?.bindings ?? [])].some(({ service }) => external.has(service)),
+  );
+  for (const { apiVersion, kind, metadata } of bound) {
+    if (metadata.deletionTimestamp !== undefined) continue;
+    const { name, uid } = metadata;
+    await kube.delete({ apiVersion, kind, namespace, name }, { preconditions: { uid } });
+  }
+  return bound.length > 0 || records.hasBoundUsers(namespace, [...external]);
+}
