@@ -1,4 +1,5 @@
 import t from 'tap';
+import { codeFile } from '../support/code-file.ts';
 import { eventually, runningPlatform, testProject, uniqueName } from '../support/platform.ts';
 import { postgresProbe } from '../support/store-probes.ts';
 
@@ -11,6 +12,17 @@ export function handler(event, context) {
   return { body: 'ok' };
 }`;
 
+/** Asks its database for 42, as somebody who has but the variables of the binding. */
+const readerCode = `
+import { execFileSync } from 'node:child_process';
+const probe = ${JSON.stringify(postgresProbe)};
+export function handler() {
+  const { DB_HOST: host, DB_NAME: database } = process.env;
+  const env = { ...process.env, DB_DATABASE: database };
+  const said = execFileSync(process.execPath, ['-e', probe], { env, encoding: 'utf8' }).trim();
+  return { body: { host, database, said } };
+}`;
+
 interface Shown {
   spec: { events?: object };
   status?: { phase: string; message?: string; url?: string; replicas: number; bindings?: { phase: string }[] };
@@ -20,19 +32,12 @@ t.test('rows wake a function, are delivered and marked as done, and let it go to
   const { namespace, flags } = await testProject(t, platform);
   const name = uniqueName('intake');
   await platform.ok(['service', 'create', 'db', '--type', 'postgres', '--size', '128Mi', ...flags]);
-  const events = {
-    ...{ type: 'postgres', source: 'db', query: 'SELECT id, name FROM orders WHERE NOT done ORDER BY id' },
-    markDone: 'UPDATE orders SET done = true WHERE id = {{id}}::bigint',
-  };
-  const manifest = {
-    ...{ apiVersion: 'platform.svc/v1', kind: 'Function', metadata: { name, namespace } },
-    spec: {
-      ...{ runtime: 'node', code, trigger: 'postgres', events, idleTimeoutSeconds: 4 },
-      bindings: [{ service: 'db' }],
-    },
-  };
-  const created = await platform.kubectlInput(JSON.stringify(manifest), 'create', '-f', '-');
-  t.equal(created.code, 0, created.stderr);
+  const events = [
+    ...['--trigger', 'postgres', '--source', 'db', '--idle-timeout', '4s'],
+    ...['--query', 'SELECT id, name FROM orders WHERE NOT done ORDER BY id'],
+    ...['--mark-done', 'UPDATE orders SET done = true WHERE id = {{id}}::bigint'],
+  ];
+  await platform.ok(['function', 'create', name, '--code-file', codeFile(t, 'intake.mjs', code), ...events, ...flags]);
   const show = async () => {
     const { stdout } = await platform.kubectl('-n', namespace, 'get', 'sfn', name, '-o', 'json');
     return (JSON.parse(stdout) as Shown).status;
@@ -74,9 +79,47 @@ t.test('rows wake a function, are delivered and marked as done, and let it go to
   const settled = await eventually(show, (status) => status?.phase === 'idle' && status.replicas === 0);
   t.notHas(settled, 'message');
   t.equal(await sql(`SELECT string_agg(name, ' ' ORDER BY id) FROM orders WHERE done`), 'first later last');
+  const [dead] = await platform.json<{ id: string; payload: string }[]>([
+    'function',
+    'dead-letters',
+    'list',
+    name,
+    ...flags,
+  ]);
+  t.equal(dead?.payload, '{"id":2,"name":"refused"}');
+  await platform.ok(['function', 'dead-letters', 'purge', name, '--id', dead?.id ?? '', '--yes', ...flags]);
 
-  await platform.ok(['function', 'delete', name, '--yes', ...flags]);
+  // Another function of the same service: by the variables of its binding, and for as long as it is bound.
+  const reader = uniqueName('reader');
+  const file = codeFile(t, 'reader.mjs', readerCode);
+  await platform.ok(['function', 'create', reader, '--code-file', file, ...flags]);
+  const bound = await platform.json<{ database: string; variables: string[] }>([
+    'function',
+    'bind',
+    reader,
+    'db',
+    ...flags,
+  ]);
+  t.same(bound.variables, ['DB_HOST', 'DB_PORT', 'DB_USERNAME', 'DB_PASSWORD', 'DB_NAME']);
+  const { url } = await platform.json<{ url: string }>(['function', 'show', reader, ...flags]);
+  const read = () => platform.request(url);
+  const first = await eventually(read, ({ status: answer }) => answer !== 404);
+  t.same(first.json(), { host: `db.${namespace}.svc`, database: bound.database, said: '42' });
+  await platform.ok(['function', 'unbind', reader, 'db', ...flags]);
+  const later = await eventually(read, (answer) => answer.json()['said'] === '');
+  t.match(
+    later.json(),
+    { host: `db.${namespace}.svc` },
+    'a pod that runs has its variables, which open nothing any more',
+  );
+  t.match(
+    await platform.ok(['function', 'bindings', name, ...flags]),
+    /db +postgres +ready/,
+    'who else is bound stays so',
+  );
+
+  await platform.ok(['function', 'delete', name, reader, '--yes', ...flags]);
   // A pod that was told to end may take its time.
   const left = () => platform.kubectl('-n', namespace, 'get', 'deployments,pods', '-o', 'name');
-  await eventually(left, ({ code, stdout }) => code === 0 && !stdout.includes(name));
+  await eventually(left, ({ code, stdout }) => code === 0 && !stdout.includes(name) && !stdout.includes(reader));
 });
