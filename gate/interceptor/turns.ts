@@ -37,7 +37,7 @@ export function createTurns({ endpoints, clock, queueMax, holdMs }: TurnsOptions
   let unsubscribe: (() => void) | undefined;
 
   const call = (functionId: string, count: number) => {
-    const queue = queues.get(functionId);
+    const queue = queues.size === 0 ? undefined : queues.get(functionId);
     if (queue) for (const waiter of [...queue.waiters].slice(0, count)) waiter();
   };
 

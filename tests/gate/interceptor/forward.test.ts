@@ -61,6 +61,9 @@ t.test('headers pass both ways as they are, but for hop-by-hop ones', async (t) 
   const unsafe = await world.ask(port, { headers: { 'X-Request-Id': 'bad id "<script>' } });
   t.match(header('X-Request-Id')[0], /^[0-9a-f-]{36}$/);
   t.equal(unsafe.headers['x-request-id'], header('X-Request-Id')[0]);
+  const next = await world.ask(port);
+  t.match(next.headers['x-request-id'], /^[0-9a-f-]{36}$/);
+  t.not(next.headers['x-request-id'], unsafe.headers['x-request-id'], 'each request has an id of its own');
 });
 
 t.test('every framing of a body keeps its meaning', async (t) => {
@@ -471,4 +474,24 @@ t.test('what outlives the drain is cut', async (t) => {
   await until(() => activity.inflight() === 2);
   const closed = once(socket.on('error', () => undefined).resume(), 'close');
   await Promise.all([server.stop(), t.rejects(hanging, { code: 'ECONNRESET' }), closed]);
+});
+
+t.test('a connection that rests is ended before the pod would, by what the pod says', async (t) => {
+  const world = createWorld(t, { replicas: 1 });
+  const { port } = await world.startInterceptor();
+  const ended: Promise<'by us' | 'by the pod'>[] = [];
+  await world.startPod((request, response) => {
+    const { socket } = request;
+    // `end` only comes from the other side.
+    ended.push(
+      Promise.race([
+        once(socket, 'end').then(() => 'by us' as const),
+        once(socket, 'close').then(() => 'by the pod' as const),
+      ]),
+    );
+    response.writeHead(200, { Connection: 'keep-alive', 'Keep-Alive': 'timeout=2', 'Content-Length': 0 }).end();
+  });
+  t.equal((await world.ask(port)).status, 200);
+  t.equal(await ended[0], 'by us');
+  t.equal((await world.ask(port)).status, 200);
 });
