@@ -18,8 +18,15 @@ export interface AppManifestInput {
 
 /** Seconds without progress after which a rollout has failed. */
 export const progressDeadlineSeconds = 120;
-/** Seconds that a pod serves on after it is told to go: endpoints and the ingress hear of it meanwhile. */
-const lingerSeconds = 3;
+/**
+ * Seconds that a pod of a new release serves on after it is told to go: endpoints and the ingress hear of it and of its
+ * successor meanwhile. That takes 2 s mostly, and longer where there is no processor time (decision 0027).
+ */
+export const lingerSeconds = 10;
+/** Of releases that say nothing of it, and where the next pod comes only once this one is gone. */
+const shortLingerSeconds = 3;
+/** What a container has to end after that, in seconds. */
+const endingSeconds = 27;
 /** The ingress's names in the container and Service. */
 const portName = 'http';
 
@@ -32,6 +39,7 @@ export function appDeployment(input: AppManifestInput): KubeObject {
   const { id, name, spec, release, exclusive = false } = input;
   const workload = { kind: 'App' as const, name, id };
   const { volumes } = mountedVolumes(spec.volumes);
+  const linger = (exclusive ? undefined : release.lingerSeconds) ?? shortLingerSeconds;
   return {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
@@ -54,10 +62,10 @@ export function appDeployment(input: AppManifestInput): KubeObject {
           automountServiceAccountToken: false,
           // Variables of every Service in the namespace would change what a pod sees by who lives beside it.
           enableServiceLinks: false,
-          terminationGracePeriodSeconds: 30,
+          terminationGracePeriodSeconds: linger + endingSeconds,
           // Ordinary images run as root and change user themselves: an environment enforces `baseline`, not `restricted`.
           securityContext: { seccompProfile: { type: 'RuntimeDefault' } },
-          containers: [appContainer(input)],
+          containers: [appContainer(input, linger)],
           ...(volumes.length > 0 && { volumes }),
         },
       },
@@ -65,7 +73,7 @@ export function appDeployment(input: AppManifestInput): KubeObject {
   };
 }
 
-function appContainer({ spec, release }: AppManifestInput): object {
+function appContainer({ spec, release }: AppManifestInput, linger: number): object {
   const { volumeMounts } = mountedVolumes(spec.volumes);
   return {
     name: 'app',
@@ -83,7 +91,7 @@ function appContainer({ spec, release }: AppManifestInput): object {
       timeoutSeconds: 2,
       failureThreshold: 3,
     },
-    lifecycle: { preStop: { sleep: { seconds: lingerSeconds } } },
+    lifecycle: { preStop: { sleep: { seconds: linger } } },
     // With the crash's last lines in the pod's status, a failed rollout can say why.
     terminationMessagePolicy: 'FallbackToLogsOnError',
     securityContext: { allowPrivilegeEscalation: false },

@@ -11,7 +11,8 @@ const messageMax = 500;
 const neverReady = 'The new pods did not become ready.';
 /**
  * After a pod is told to go, the ingress may send it requests until it has heard of it (Traefik takes up its endpoints
- * every 2 s at most); the pod serves on meanwhile (`lingerSeconds` in infra/manifests/app.ts).
+ * every 2 s at most). Where that takes longer the pod still serves (`lingerSeconds` in infra/manifests/app.ts), and nobody
+ * else has to wait for it.
  */
 const departureMs = 3_000;
 

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
+import { lingerSeconds } from '../../infra/manifests/app.ts';
 import type { Attempt, Outcome, Processor } from '../../runtime/bus/runner.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { App, Release } from '../../runtime/contracts/resources/app.ts';
@@ -165,7 +166,7 @@ function isApplied(rollout: Rollout, { spec }: Stored<App>): boolean {
 }
 
 function releaseOf({ revision, id, image, digest }: Rollout): Release {
-  return { generation: revision, deploymentId: id, image, ...(digest !== null && { digest }) };
+  return { generation: revision, deploymentId: id, image, ...(digest !== null && { digest }), lingerSeconds };
 }
 
 /** What is nice to know must not keep a deployment from its end. */

@@ -13,6 +13,11 @@ export const release = z.object({
   digest: z.string().optional(),
   /** The immutable Secret with the environment that the containers get; none when there are no variables. */
   envSecret: z.string().optional(),
+  /**
+   * How long each pod serves on after it is told to go. A part of the release, since another one makes new pods: those of
+   * releases from before it was here keep what they have (decision 0027).
+   */
+  lingerSeconds: z.int().min(1).max(60).optional(),
 });
 
 export type Release = z.infer<typeof release>;

@@ -65,6 +65,19 @@ t.test('the Deployment', async (t) => {
   });
 });
 
+t.test("how long a pod serves on is its release's, and short where the next pod waits for it", async (t) => {
+  const template = (seconds: number) => ({
+    terminationGracePeriodSeconds: seconds + 27,
+    containers: [{ lifecycle: { preStop: { sleep: { seconds } } } }],
+  });
+  const lingering = { ...input, release: { ...input.release, lingerSeconds: 10 } };
+  t.match(appDeployment(lingering).spec, { template: { spec: template(10) } });
+  t.match(appDeployment({ ...lingering, exclusive: true }).spec, {
+    ...{ strategy: { type: 'Recreate' }, template: { spec: template(3) } },
+  });
+  t.match(appDeployment({ ...input, exclusive: true }).spec, { template: { spec: template(3) } });
+});
+
 t.test('what a release and a spec may add to the Deployment', async (t) => {
   const digest = `sha256:${'a'.repeat(64)}`;
   const built = appDeployment({

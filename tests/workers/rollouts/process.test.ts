@@ -36,7 +36,8 @@ t.test('a rollout applies its release, sleeps until the deadline, and succeeds w
   const { app, step, replaces } = await world(t);
   const id = await app.accept('r/api:1');
   const outcome = await step(id);
-  t.match((await app.object()).spec, { release: { generation: 1, deploymentId: id, image: 'r/api:1' } });
+  const release = { generation: 1, deploymentId: id, image: 'r/api:1', lingerSeconds: 10 };
+  t.match((await app.object()).spec, { release });
   const [entry] = await app.history();
   t.match(entry, { state: 'rolling_out' });
   t.type(entry?.startedAt, Date);
