@@ -3,6 +3,7 @@ import { invalidValue } from './causes.ts';
 import { age, nameColumn } from './builtin/columns.ts';
 import { objects, valueAt } from './json.ts';
 import { timestamp, type ApiObject, type Column, type Resource } from './resource.ts';
+import { patternFault } from './re2.ts';
 import { ruleOf, rulesIn } from './schema-rules.ts';
 import type { Schema } from './structural.ts';
 
@@ -81,7 +82,7 @@ function columnOf({ jsonPath: path, ...column }: PrinterColumn): Column {
   return { ...column, age: column.type === 'date', value: jsonPath(path) };
 }
 
-/** What is wrong with a definition: its name, or what the server does not understand, a rule or the path of a column. */
+/** What is wrong with a definition: its name, a pattern, or what the server does not understand, a rule or the path of a column. */
 export function checkDefinition(definition: ApiObject): Cause[] {
   const { group, names, versions } = definition.spec as DefinitionSpec;
   const { name } = definition.metadata;
@@ -91,10 +92,26 @@ export function checkDefinition(definition: ApiObject): Cause[] {
   try {
     customResources(definition);
     for (const { schema } of versions) for (const { rule } of rulesIn(schema?.openAPIV3Schema ?? {})) ruleOf(rule);
-    return [];
+    return versions.flatMap(({ schema }, index) => {
+      // Where there is one, the API server holds its schema for all versions.
+      const place = versions.length === 1 ? 'spec.validation' : `spec.versions[${index}].schema`;
+      return patternCauses(schema?.openAPIV3Schema ?? {}, `${place}.openAPIV3Schema`);
+    });
   } catch (error) {
     return [invalidValue('spec.versions', undefined, error instanceof Error ? error.message : String(error))];
   }
+}
+
+function patternCauses({ pattern, properties = {}, items, additionalProperties }: Schema, path: string): Cause[] {
+  const fault = pattern === undefined ? undefined : patternFault(pattern);
+  return [
+    ...(fault ? [invalidValue(`${path}.pattern`, pattern, fault.message)] : []),
+    ...Object.entries(properties).flatMap(([name, child]) => patternCauses(child, `${path}.properties[${name}]`)),
+    ...(items ? patternCauses(items, `${path}.items`) : []),
+    ...(typeof additionalProperties === 'object'
+      ? patternCauses(additionalProperties, `${path}.additionalProperties`)
+      : []),
+  ];
 }
 
 /** The status of a definition that the server has taken over; it is served from then on. Pure. */
