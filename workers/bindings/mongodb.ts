@@ -35,13 +35,19 @@ export async function openMongodb(target: ServerTarget): Promise<BoundServer> {
   };
 
   return {
-    async has(database) {
-      const { databases = [] } = await run(adminDatabase, { listDatabases: 1, nameOnly: true });
-      return (databases as { name: string }[]).some(({ name }) => name === database);
-    },
+    databases: {
+      async has(database) {
+        const { databases = [] } = await run(adminDatabase, { listDatabases: 1, nameOnly: true });
+        return (databases as { name: string }[]).some(({ name }) => name === database);
+      },
 
-    // The first write makes it.
-    make: () => Promise.resolve(),
+      // The first write makes it.
+      make: () => Promise.resolve(),
+
+      async drop(database) {
+        await run(database, { dropDatabase: 1 });
+      },
+    },
 
     async admit({ username, password, database }) {
       try {
@@ -56,10 +62,6 @@ export async function openMongodb(target: ServerTarget): Promise<BoundServer> {
       await run(database, { dropUser: username }).catch((error: unknown) => {
         if (codeOf(error) !== codes.userNotFound) throw error;
       });
-    },
-
-    async drop(database) {
-      await run(database, { dropDatabase: 1 });
     },
 
     close: () => client.close(),

@@ -27,13 +27,19 @@ export async function openMysql(target: ServerTarget): Promise<BoundServer> {
   const account = (username: string) => `${escape(username)}@'%'`;
 
   return {
-    async has(database) {
-      const rows = await run('SELECT 1 FROM information_schema.schemata WHERE schema_name = ?', [database]);
-      return rows.length > 0;
-    },
+    databases: {
+      async has(database) {
+        const rows = await run('SELECT 1 FROM information_schema.schemata WHERE schema_name = ?', [database]);
+        return rows.length > 0;
+      },
 
-    async make(database) {
-      await run(`CREATE DATABASE IF NOT EXISTS ${escapeId(database, true)} CHARACTER SET utf8mb4`);
+      async make(database) {
+        await run(`CREATE DATABASE IF NOT EXISTS ${escapeId(database, true)} CHARACTER SET utf8mb4`);
+      },
+
+      async drop(database) {
+        await run(`DROP DATABASE IF EXISTS ${escapeId(database, true)}`);
+      },
     },
 
     async admit({ username, password, database, owner }) {
@@ -48,10 +54,6 @@ export async function openMysql(target: ServerTarget): Promise<BoundServer> {
       await run(`DROP USER IF EXISTS ${account(username)}`);
       const rows = await run('SELECT id FROM information_schema.processlist WHERE user = ?', [username]);
       for (const { id } of rows) await run('KILL ?', [Number(id)]).catch(() => undefined);
-    },
-
-    async drop(database) {
-      await run(`DROP DATABASE IF EXISTS ${escapeId(database, true)}`);
     },
 
     close: () => admin.end().catch(() => admin.destroy()),

@@ -73,22 +73,29 @@ export async function openPostgres(target: ServerTarget): Promise<BoundServer> {
   };
 
   return {
-    has: async (database) => (await ownerOf(database)) !== undefined,
+    databases: {
+      has: async (database) => (await ownerOf(database)) !== undefined,
 
-    async make(database) {
-      const owner = ownerRole(database);
-      const role = await roleOf(owner);
-      if (role?.['login'] === true) {
-        throw new BindingError(`The server has a user "${owner}" already; bind with another --database.`);
-      }
-      if (!role) await run(`CREATE ROLE ${identifier(owner)} NOLOGIN`);
-      await join(owner);
-      if ((await ownerOf(database)) === undefined) {
-        await run(`CREATE DATABASE ${identifier(database)} OWNER ${identifier(owner)}`);
-      }
-      await run(`REVOKE ALL ON DATABASE ${identifier(database)} FROM PUBLIC`);
-      if (!target.own) return;
-      for (const each of ownDatabases) await run(`REVOKE ALL ON DATABASE ${identifier(each)} FROM PUBLIC`);
+      async make(database) {
+        const owner = ownerRole(database);
+        const role = await roleOf(owner);
+        if (role?.['login'] === true) {
+          throw new BindingError(`The server has a user "${owner}" already; bind with another --database.`);
+        }
+        if (!role) await run(`CREATE ROLE ${identifier(owner)} NOLOGIN`);
+        await join(owner);
+        if ((await ownerOf(database)) === undefined) {
+          await run(`CREATE DATABASE ${identifier(database)} OWNER ${identifier(owner)}`);
+        }
+        await run(`REVOKE ALL ON DATABASE ${identifier(database)} FROM PUBLIC`);
+        if (!target.own) return;
+        for (const each of ownDatabases) await run(`REVOKE ALL ON DATABASE ${identifier(each)} FROM PUBLIC`);
+      },
+
+      async drop(database) {
+        await run(`DROP DATABASE IF EXISTS ${identifier(database)} WITH (FORCE)`);
+        await run(`DROP ROLE IF EXISTS ${identifier(ownerRole(database))}`);
+      },
     },
 
     async admit({ username, password, database, owner }) {
@@ -116,11 +123,6 @@ export async function openPostgres(target: ServerTarget): Promise<BoundServer> {
         await inside(database, [`REASSIGN OWNED BY ${user} TO ${identifier(holder)}`, `DROP OWNED BY ${user}`]);
       }
       await run(`DROP ROLE ${user}`);
-    },
-
-    async drop(database) {
-      await run(`DROP DATABASE IF EXISTS ${identifier(database)} WITH (FORCE)`);
-      await run(`DROP ROLE IF EXISTS ${identifier(ownerRole(database))}`);
     },
 
     close: () => admin.end(),

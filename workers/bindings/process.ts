@@ -9,7 +9,7 @@ import {
   type FunctionResource,
 } from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
-import type { ServiceResource } from '../../runtime/contracts/resources/service.ts';
+import { passwordField, usernameField, type ServiceResource } from '../../runtime/contracts/resources/service.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import {
@@ -30,7 +30,7 @@ import {
 } from '../../runtime/records/function-bindings.ts';
 import { removeDropped, reportBinding } from './report.ts';
 import { BindingError } from './server.ts';
-import { createWayIn } from './way-in.ts';
+import { createWayIn, type Plan } from './way-in.ts';
 
 export interface BindingsDependencies {
   pool: Pool;
@@ -65,22 +65,22 @@ export function createBindingProcessor(dependencies: BindingsDependencies): Proc
   const findService = ({ service, namespace }: BindingRecord) =>
     kube.get<ServiceResource>(kinds.ServiceResource, service, namespace);
 
-  /** The credentials of this version of the binding: made once, and kept with the function. */
+  /** Keeps the credentials of this version of the binding with the function. @returns the password, made once */
   const keep = async (
     resource: Stored<FunctionResource>,
     { service, version }: FunctionBinding,
-    credentialsWith: (password: string) => BoundCredentials,
-  ): Promise<BoundCredentials> => {
-    let kept: BoundCredentials | undefined;
+    place: Pick<BoundCredentials, 'type' | 'host' | 'port' | 'tls'>,
+    plan: Plan,
+  ): Promise<string> => {
+    let password = '';
     await changeOwnedSecret(kube, resource, bindingSecretName(resource.metadata.name, service), (data) => {
       const before = boundCredentials(data);
-      const password = before?.version === version ? before.password : undefined;
-      kept = credentialsWith(password ?? makePassword());
-      const next = bindingData(kept, version);
+      const same = before?.version === version && before[usernameField(before.type)] === plan.username;
+      password = (same && before[passwordField(before.type)]) || makePassword();
+      const next = bindingData({ ...plan.credentials(password), ...place }, version);
       return sameData(data, next) ? data : next;
     });
-    if (!kept) throw new Error('the credentials were not kept');
-    return kept;
+    return password;
   };
 
   const bind = async (record: BindingRecord, resource: Stored<FunctionResource>, binding: FunctionBinding) => {
@@ -102,14 +102,9 @@ export function createBindingProcessor(dependencies: BindingsDependencies): Proc
     try {
       if (before === undefined) await report({ phase: 'pending', message: 'The way into the service is being made.' });
       const { type, external } = service.spec;
-      const { username, database } = plan;
       const place = { type, ...serviceEndpoint(service), tls: external?.tls ?? false };
-      const { password = '' } = await keep(resource, binding, (made) =>
-        username === undefined
-          ? { ...plan.shared, ...place }
-          : { ...place, username, password: made, ...(database !== undefined && { database }) },
-      );
-      await wayIn.make(record, binding, service, plan, password);
+      const password = await keep(resource, binding, place, plan);
+      await wayIn.make(record, service, plan, password);
       await report({ phase: 'ready', ...shown });
       if (record.failures > 0) await countFailures(pool, record.id, 0);
       return again(recheckMs);

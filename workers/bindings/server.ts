@@ -17,6 +17,7 @@ export interface ServerTarget {
 export interface Account {
   username: string;
   password: string;
+  /** Empty on a server without databases. */
   database: string;
   /** Whether the database was made for this binding: then all of it is the user's, otherwise its rows. */
   owner: boolean;
@@ -27,16 +28,22 @@ export interface Account {
  * All of them throw {@link BindingError} for what the server refuses.
  */
 export interface BoundServer {
-  has(database: string): Promise<boolean>;
-  /** Makes a database that only the server's admin may enter. */
-  make(database: string): Promise<void>;
+  /** Undefined on a server without any. */
+  databases?: Databases;
   /** Makes the user with this password, or gives it this one, and rights on the database and no other. */
   admit(account: Account): Promise<void>;
   /** Takes the user away and ends its connections; what it made in the database stays. */
   expel(username: string, database: string): Promise<void>;
-  /** Deletes a database that {@link BoundServer.make} made, with all its data. */
-  drop(database: string): Promise<void>;
   close(): Promise<void>;
+}
+
+/** The databases of a server, or its buckets. */
+export interface Databases {
+  has(database: string): Promise<boolean>;
+  /** Makes a database that only the server's admin may enter. */
+  make(database: string): Promise<void>;
+  /** Deletes a database that {@link Databases.make} made, with all its data. */
+  drop(database: string): Promise<void>;
 }
 
 /** Why a binding cannot be made as things stand; the message is for people and carries no secret. */

@@ -4,7 +4,12 @@ import type { ServiceCredentials } from '../../runtime/contracts/api/services.ts
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import { defaultDatabase } from '../../runtime/contracts/resources/bound-database.ts';
 import type { FunctionBinding } from '../../runtime/contracts/resources/function.ts';
-import type { ServiceResource, ServiceType } from '../../runtime/contracts/resources/service.ts';
+import {
+  passwordField,
+  usernameField,
+  type ServiceResource,
+  type ServiceType,
+} from '../../runtime/contracts/resources/service.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { ClosedHostError, serviceAddress, serviceEndpoint } from '../../runtime/host/service-address.ts';
 import { readCredentials } from '../../runtime/host/service-credentials.ts';
@@ -20,22 +25,28 @@ import {
 import { openMongodb } from './mongodb.ts';
 import { openMysql } from './mysql.ts';
 import { openPostgres } from './postgres.ts';
-import { BindingError, type BoundServer, type ServerTarget } from './server.ts';
+import { openRedis } from './redis.ts';
+import { BindingError, type BoundServer, type Databases, type ServerTarget } from './server.ts';
 
-/** The types whose servers make users and databases; what others have, all that may enter share. */
-const openers: Readonly<Partial<Record<ServiceType, (target: ServerTarget) => Promise<BoundServer>>>> = {
-  postgres: openPostgres,
-  mysql: openMysql,
-  mongodb: openMongodb,
+type Open = (target: ServerTarget) => Promise<BoundServer>;
+
+/** Where bindings make something of their own; what other services have, all that may enter share. */
+const openers: Readonly<Partial<Record<ServiceType, { own: Open; external?: Open }>>> = {
+  postgres: { own: openPostgres, external: openPostgres },
+  mysql: { own: openMysql, external: openMysql },
+  mongodb: { own: openMongodb, external: openMongodb },
+  redis: { own: openRedis },
 };
 
 /** What a binding gets of its service beside the address. */
-interface Plan {
+export interface Plan {
   database: string | undefined;
+  /** Whether somebody chose the database, which then may be there already. */
+  chosen: boolean;
   /** A user that is made for it; undefined where it enters as the service was registered. */
   username: string | undefined;
-  /** What all that may enter share. */
-  shared: ServiceCredentials;
+  /** What the function finds. Pure. @param password of that user */
+  credentials: (password: string) => ServiceCredentials;
 }
 
 /** What of a service a binding is to have, and the ways to make it so and to undo it. */
@@ -46,7 +57,7 @@ export function createWayIn({ pool, kube }: { pool: Pool; kube: Pick<KubeClient,
     work: (server: BoundServer) => Promise<T>,
   ): Promise<T | undefined> => {
     const { type, external } = service.spec;
-    const open = openers[type];
+    const open = openers[type]?.[external ? 'external' : 'own'];
     if (!open) return undefined;
     const { host, port } = serviceEndpoint(service);
     const address = await serviceAddress(kube, service).catch((error: unknown) => {
@@ -61,9 +72,14 @@ export function createWayIn({ pool, kube }: { pool: Pool; kube: Pick<KubeClient,
   };
 
   /** @returns whether the database is the binding's own @throws BindingError for one that is somebody else's */
-  const hold = async (record: BindingRecord, serviceId: Id, database: string, chosen: boolean, server: BoundServer) => {
+  const hold = async (
+    record: BindingRecord,
+    serviceId: Id,
+    { database, chosen }: { database: string; chosen: boolean },
+    databases: Databases,
+  ) => {
     const holder = await findDatabase(pool, serviceId, database);
-    if (!holder && (await server.has(database))) {
+    if (!holder && (await databases.has(database))) {
       if (chosen) return false;
       throw new BindingError(
         `The service has a database "${database}" that no binding made; bind with --database ${database} to use it, or with another one.`,
@@ -92,34 +108,40 @@ export function createWayIn({ pool, kube }: { pool: Pool; kube: Pick<KubeClient,
       const database = binding.database ?? registered ?? defaultDatabase(type, record);
       const asRegistered =
         external !== undefined && given.database !== undefined && binding.database === given.database;
-      if (openers[type] && !asRegistered) {
-        return { database, username: usernameOf(record, workloadIdOf(service)), shared: {} };
-      }
-      const own = database === undefined ? {} : type === 'minio' ? { bucket: database } : { database };
-      return { database, username: undefined, shared: { ...given, ...own } };
+      const makesUser = openers[type]?.[external ? 'external' : 'own'] !== undefined && !asRegistered;
+      const username = makesUser ? usernameOf(record, workloadIdOf(service)) : undefined;
+      const place = database === undefined ? {} : type === 'minio' ? { bucket: database } : { database };
+      const chosen = binding.database !== undefined;
+      const credentials = (password: string) => ({
+        ...given,
+        ...place,
+        ...(username !== undefined && { [usernameField(type)]: username, [passwordField(type)]: password }),
+      });
+      return { database, chosen, username, credentials };
     },
 
     /** Makes what the plan says, with this password. @throws BindingError */
     async make(
       record: BindingRecord,
-      binding: FunctionBinding,
       service: Stored<ServiceResource>,
-      { database, username }: Plan,
+      { database, chosen, username }: Plan,
       password: string,
     ): Promise<void> {
       const serviceId = workloadIdOf(service);
       await within(service, (await readCredentials(kube, service)) ?? {}, async (server) => {
         const here = record.serviceId === serviceId;
-        if (here && (record.username !== (username ?? null) || record.database !== database))
+        const { databases } = server;
+        if (here && (record.username !== (username ?? null) || record.database !== (database ?? null)))
           await expel(record, server);
-        if (username === undefined || database === undefined) {
-          await recordMade(pool, record.id, { serviceId, username: undefined, database: undefined });
+        if (username === undefined) {
+          await recordMade(pool, record.id, { serviceId, username, database: undefined });
           return;
         }
-        const owner = await hold(record, serviceId, database, binding.database !== undefined, server);
+        const place = databases && database !== undefined ? { database, databases } : undefined;
+        const owner = place !== undefined && (await hold(record, serviceId, { ...place, chosen }, place.databases));
         await recordMade(pool, record.id, { serviceId, username, database });
-        if (owner) await server.make(database);
-        await server.admit({ username, password, database, owner });
+        if (place && owner) await place.databases.make(place.database);
+        await server.admit({ username, password, database: database ?? '', owner });
       });
     },
 
@@ -138,7 +160,7 @@ export function createWayIn({ pool, kube }: { pool: Pool; kube: Pick<KubeClient,
         if (!dropped || database === undefined) return;
         const holder = await findDatabase(pool, serviceId, database);
         if (holder?.workloadId !== record.workloadId) return;
-        await server.drop(database);
+        await server.databases?.drop(database);
         await forgetDatabase(pool, serviceId, database);
       });
     },

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Writes the configuration, so that the password stands in no argument list, and becomes the server.
 #   REDIS_PASSWORD_FILE  the password that clients must give
-#   REDIS_DATA           where the append-only file lies (default /var/lib/svc/redis, on a volume)
+#   REDIS_DATA           where the append-only file and the users lie (default /var/lib/svc/redis, on a volume)
 #   PORT                 where it listens (default 6379), at LISTEN_ADDRESS (default all)
 # The configuration goes to TMPDIR or /run where one is writable, else to /tmp.
 set -eu
@@ -24,6 +24,13 @@ esac
 folder=${TMPDIR:-/run}
 [ -w "$folder" ] || folder=/tmp
 mkdir -p "$REDIS_DATA"
+# The password is the default user's; what others there are (ACL SAVE) stay.
+users=$REDIS_DATA/users.acl
+{
+  echo "user default on #$(printf '%s' "$password" | sha256sum | cut -d ' ' -f 1) ~* &* +@all"
+  if [ -f "$users" ]; then sed '/^user default /d' "$users"; fi
+} >"$users.new"
+mv "$users.new" "$users"
 rm -f "$folder/redis.conf"
 cat >"$folder/redis.conf" <<CONF
 bind ${LISTEN_ADDRESS:-0.0.0.0 -::*}
@@ -34,6 +41,6 @@ appendonly yes
 appendfsync everysec
 save ""
 maxmemory-policy noeviction
-requirepass "$(printf '%s' "$password" | sed 's/[\\"]/\\&/g')"
+aclfile $users
 CONF
 exec redis-server "$folder/redis.conf"

@@ -29,6 +29,11 @@ export function passwordField(type: ServiceType): 'password' | 'secretKey' {
   return type === 'minio' ? 'secretKey' : 'password';
 }
 
+/** Which of these says who signs in. */
+export function usernameField(type: ServiceType): 'username' | 'accessKey' {
+  return type === 'minio' ? 'accessKey' : 'username';
+}
+
 export type CredentialField = (typeof credentialFields)[ServiceType][number];
 
 /** Where the way into a service lies: in a Secret beside it, with one key for each of its fields. */

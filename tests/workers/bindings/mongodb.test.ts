@@ -231,7 +231,7 @@ t.test('over TLS the certificate has to be of the host, whatever address that wa
   await t.rejects(open('docs.example.com'), { name: 'BindingError', message: /self-signed certificate/ });
   setDefaultCACertificates([certificate]);
   const docs = await open('docs.example.com');
-  t.equal(await docs.has('admin'), true);
+  t.equal(await docs.databases?.has('admin'), true);
   await docs.close();
   await t.rejects(open('other.example.com'), { name: 'BindingError', message: /does not match certificate/ });
 });
