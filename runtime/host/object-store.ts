@@ -1,18 +1,26 @@
 import { createHash, createHmac } from 'node:crypto';
 import { request, type Dispatcher } from 'undici';
+import { z } from 'zod';
 
-/** A bucket of an object store that speaks S3, and the way in. */
-export interface Bucket {
+/** Which stores that have no regions go by, too. */
+export const defaultRegion = 'us-east-1';
+
+/** An object store that speaks S3, and the way in. */
+export interface ObjectStore {
   host: string;
   port: number;
   tls: boolean;
   accessKey: string;
   secretKey: string;
-  /** Default `us-east-1`, which stores that have no regions go by. */
+  /** Default {@link defaultRegion}. */
   region?: string;
-  bucket: string;
   /** The connections that requests go by; default all of the process. */
   via?: Dispatcher;
+}
+
+/** One of its buckets. */
+export interface Bucket extends ObjectStore {
+  bucket: string;
 }
 
 /** An object as a listing shows it. */
@@ -43,34 +51,59 @@ const answerMs = 30_000;
 export interface StoreRequest {
   /** Default GET. */
   method?: string;
-  /** Of an object; default the bucket itself. */
-  key?: string;
   query?: Readonly<Record<string, string>>;
+  /** Beside those that sign the request. */
+  headers?: Readonly<Record<string, string>>;
   body?: string | Buffer;
   signal?: AbortSignal | undefined;
 }
 
 /** One request about a bucket or an object in it. @throws ObjectStoreError, and what the connection throws */
-export async function askStore(bucket: Bucket, { method = 'GET', key, query = {}, body, signal }: StoreRequest) {
-  const { host, port, tls, via } = bucket;
+export function askStore(bucket: Bucket, { key, ...request }: StoreRequest & { key?: string }): Promise<string> {
+  return sendSigned(bucket, [bucket.bucket, ...(key?.split('/') ?? [])], request);
+}
+
+/** One request with the store's keys. @param place the parts of its path @throws ObjectStoreError, and what the connection throws */
+export async function sendSigned(
+  store: ObjectStore,
+  place: readonly string[],
+  { method = 'GET', query = {}, headers: more = {}, body, signal }: StoreRequest,
+): Promise<string> {
+  const { host, port, tls, via } = store;
   const authority = `${host.includes(':') ? `[${host}]` : host}:${port}`;
-  const path = ['', bucket.bucket, ...(key?.split('/') ?? [])].map(encode).join('/');
+  const path = ['', ...place].map(encode).join('/');
   const search = Object.entries(query)
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, value]) => `${encode(name)}=${encode(value)}`)
     .join('&');
-  const headers = signedHeaders(bucket, { method, authority, path, search, body: body ?? '', at: new Date() });
+  const headers = signedHeaders(store, { method, authority, path, search, body: body ?? '', at: new Date() });
   const answer = await request(`${tls ? 'https' : 'http'}://${authority}${path}${search && `?${search}`}`, {
-    ...{ method: method as 'GET', headers, headersTimeout: answerMs, bodyTimeout: answerMs },
+    ...{ method: method as 'GET', headers: { ...more, ...headers }, headersTimeout: answerMs, bodyTimeout: answerMs },
     ...(body !== undefined && { body }),
     ...(signal && { signal }),
     ...(via && { dispatcher: via }),
   });
   const text = await answer.body.text();
   if (answer.statusCode < 300) return text;
-  const [code = `HTTP ${answer.statusCode}`] = textsOf(text, 'Code');
-  const [message = `the store answered ${answer.statusCode}`] = textsOf(text, 'Message').map(unescapeXml);
-  throw new ObjectStoreError(code, message);
+  throw refusalOf(answer.statusCode, text);
+}
+
+/** Of S3 in XML; of what a store has beside it, in JSON. */
+function refusalOf(status: number, text: string): ObjectStoreError {
+  const shaped = /^\s*\{/.test(text) ? storeError.safeParse(parsed(text)) : undefined;
+  const [code = shaped?.data?.Code ?? `HTTP ${status}`] = textsOf(text, 'Code');
+  const [message = shaped?.data?.Message ?? `the store answered ${status}`] = textsOf(text, 'Message').map(unescapeXml);
+  return new ObjectStoreError(code, message);
+}
+
+const storeError = z.object({ Code: z.string(), Message: z.string() });
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /**
@@ -95,7 +128,7 @@ export async function* listObjects(
 
 /** https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html */
 function signedHeaders(
-  { accessKey, secretKey, region = 'us-east-1' }: Pick<Bucket, 'accessKey' | 'secretKey' | 'region'>,
+  { accessKey, secretKey, region = defaultRegion }: Pick<ObjectStore, 'accessKey' | 'secretKey' | 'region'>,
   asked: { method: string; authority: string; path: string; search: string; body: string | Buffer; at: Date },
 ): Record<string, string> {
   const { method, authority, path, search, body, at } = asked;

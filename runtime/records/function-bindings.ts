@@ -10,6 +10,8 @@ export interface BindingWish {
   version: number;
   database?: string;
   dropDatabase?: boolean;
+  /** That the function's events come from. */
+  bucket?: string;
 }
 
 /** A binding, with what was made for it so far. */
@@ -34,9 +36,14 @@ export interface BindingRecord {
  */
 export async function projectBindings(pool: Pool, workloadId: Id, bindings: readonly BindingWish[]): Promise<void> {
   const wishes = new Map(
-    bindings.map(({ service, version, database, dropDatabase }): [string, Omit<BindingWish, 'service'>] => [
+    bindings.map(({ service, version, database, dropDatabase, bucket }): [string, Omit<BindingWish, 'service'>] => [
       service,
-      { version, ...(database !== undefined && { database }), ...(dropDatabase === true && { dropDatabase }) },
+      {
+        version,
+        ...(database !== undefined && { database }),
+        ...(dropDatabase === true && { dropDatabase }),
+        ...(bucket !== undefined && { bucket }),
+      },
     ]),
   );
   const { rows } = await pool.query<{ service: string; wish: unknown }>(

@@ -97,7 +97,7 @@ export function createBindingProcessor(dependencies: BindingsDependencies): Proc
       return again(soonMs);
     }
     const before = bindingStatus(resource, binding);
-    const plan = await wayIn.plan(record, binding, service);
+    const plan = await wayIn.plan(record, resource.spec, binding, service);
     const shown = plan.database !== undefined && { database: plan.database };
     try {
       if (before === undefined) await report({ phase: 'pending', message: 'The way into the service is being made.' });

@@ -21,6 +21,8 @@ export interface Account {
   database: string;
   /** Whether the database was made for this binding: then all of it is the user's, otherwise its rows. */
   owner: boolean;
+  /** Another bucket that it uses: of its function's events. */
+  bucket?: string;
 }
 
 /**
@@ -39,7 +41,8 @@ export interface BoundServer {
 
 /** The databases of a server, or its buckets. */
 export interface Databases {
-  has(database: string): Promise<boolean>;
+  /** Undefined where the server does not say. */
+  has(database: string): Promise<boolean | undefined>;
   /** Makes a database that only the server's admin may enter. */
   make(database: string): Promise<void>;
   /** Deletes a database that {@link Databases.make} made, with all its data. */

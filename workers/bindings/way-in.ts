@@ -3,11 +3,12 @@ import type { Pool } from 'pg';
 import type { ServiceCredentials } from '../../runtime/contracts/api/services.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import { defaultDatabase } from '../../runtime/contracts/resources/bound-database.ts';
-import type { FunctionBinding } from '../../runtime/contracts/resources/function.ts';
+import { eventsBucket, type FunctionBinding, type FunctionSpec } from '../../runtime/contracts/resources/function.ts';
 import {
   passwordField,
   usernameField,
   type ServiceResource,
+  type ServiceSpec,
   type ServiceType,
 } from '../../runtime/contracts/resources/service.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
@@ -24,27 +25,43 @@ import {
 } from '../../runtime/records/function-bindings.ts';
 import { openMongodb } from './mongodb.ts';
 import { openMysql } from './mysql.ts';
+import { openMinio } from './minio.ts';
 import { openPostgres } from './postgres.ts';
 import { openRedis } from './redis.ts';
 import { BindingError, type BoundServer, type Databases, type ServerTarget } from './server.ts';
 
 type Open = (target: ServerTarget) => Promise<BoundServer>;
 
-/** Where bindings make something of their own; what other services have, all that may enter share. */
-const openers: Readonly<Partial<Record<ServiceType, { own: Open; external?: Open }>>> = {
-  postgres: { own: openPostgres, external: openPostgres },
-  mysql: { own: openMysql, external: openMysql },
-  mongodb: { own: openMongodb, external: openMongodb },
-  redis: { own: openRedis },
+/**
+ * Where bindings make something of their own: users and databases in what the platform runs, and in an external server both,
+ * databases alone, or nothing. What other services have, all that may enter share.
+ */
+const servers: Readonly<Partial<Record<ServiceType, { open: Open; external?: 'users' | 'databases' }>>> = {
+  postgres: { open: openPostgres, external: 'users' },
+  mysql: { open: openMysql, external: 'users' },
+  mongodb: { open: openMongodb, external: 'users' },
+  redis: { open: openRedis },
+  minio: { open: openMinio, external: 'databases' },
 };
+
+/** What bindings make in a service. */
+function madeIn({ type, external }: ServiceSpec): 'users' | 'databases' | undefined {
+  const server = servers[type];
+  return external ? server?.external : server && 'users';
+}
 
 /** What a binding gets of its service beside the address. */
 export interface Plan {
+  /** Or its bucket. */
   database: string | undefined;
   /** Whether somebody chose the database, which then may be there already. */
   chosen: boolean;
+  /** Whether it is the one that an external service was registered with. */
+  registered: boolean;
   /** A user that is made for it; undefined where it enters as the service was registered. */
   username: string | undefined;
+  /** Another bucket that it uses: of its events. */
+  bucket: string | undefined;
   /** What the function finds. Pure. @param password of that user */
   credentials: (password: string) => ServiceCredentials;
 }
@@ -57,8 +74,8 @@ export function createWayIn({ pool, kube }: { pool: Pool; kube: Pick<KubeClient,
     work: (server: BoundServer) => Promise<T>,
   ): Promise<T | undefined> => {
     const { type, external } = service.spec;
-    const open = openers[type]?.[external ? 'external' : 'own'];
-    if (!open) return undefined;
+    const open = servers[type]?.open;
+    if (!open || !madeIn(service.spec)) return undefined;
     const { host, port } = serviceEndpoint(service);
     const address = await serviceAddress(kube, service).catch((error: unknown) => {
       throw error instanceof ClosedHostError ? new BindingError(error.message) : error;
@@ -75,24 +92,28 @@ export function createWayIn({ pool, kube }: { pool: Pool; kube: Pick<KubeClient,
   const hold = async (
     record: BindingRecord,
     serviceId: Id,
-    { database, chosen }: { database: string; chosen: boolean },
+    { database, chosen, what }: { database: string; chosen: boolean; what: string },
     databases: Databases,
   ) => {
     const holder = await findDatabase(pool, serviceId, database);
-    if (!holder && (await databases.has(database))) {
+    const there = holder === undefined && (await databases.has(database));
+    if (there !== false) {
       if (chosen) return false;
-      throw new BindingError(
-        `The service has a database "${database}" that no binding made; bind with --database ${database} to use it, or with another one.`,
-      );
+      const found = there
+        ? `The service has a ${what} "${database}" that no binding made`
+        : `The service does not say whether it has a ${what} "${database}"`;
+      throw new BindingError(`${found}; bind with --database ${database} to use it, or with another one.`);
     }
     const mine = holder === undefined || holder.workloadId === record.workloadId;
     if (!mine && holder.name === null && !chosen) {
       throw new BindingError(
-        `The database "${database}" was made for a function that is deleted; bind with --database ${database} to go on with its data, or with another one.`,
+        `The ${what} "${database}" was made for a function that is deleted; bind with --database ${database} to go on with its data, or with another one.`,
       );
     }
     if (await holdDatabase(pool, serviceId, database, record.workloadId)) return true;
-    throw new BindingError(databaseTaken(database, holder?.name));
+    const name = holder?.name ?? undefined;
+    const whose = name === undefined ? 'another function' : `the function "${name}"`;
+    throw new BindingError(`The ${what} "${database}" was made for ${whose}; bind with another --database.`);
   };
 
   const expel = async (record: BindingRecord, server: BoundServer) => {
@@ -101,14 +122,19 @@ export function createWayIn({ pool, kube }: { pool: Pool; kube: Pick<KubeClient,
 
   return {
     /** What a binding leads to as things are now; nothing is made. */
-    async plan(record: BindingRecord, binding: FunctionBinding, service: Stored<ServiceResource>): Promise<Plan> {
+    async plan(
+      record: BindingRecord,
+      spec: FunctionSpec,
+      binding: FunctionBinding,
+      service: Stored<ServiceResource>,
+    ): Promise<Plan> {
       const { type, external } = service.spec;
       const given = (await readCredentials(kube, service)) ?? {};
-      const registered = external && (type === 'minio' ? given.bucket : undefined);
-      const database = binding.database ?? registered ?? defaultDatabase(type, record);
-      const asRegistered =
-        external !== undefined && given.database !== undefined && binding.database === given.database;
-      const makesUser = openers[type]?.[external ? 'external' : 'own'] !== undefined && !asRegistered;
+      const usual = external && type === 'minio' ? given.bucket : undefined;
+      const database = binding.database ?? usual ?? defaultDatabase(type, record);
+      const registered = external !== undefined && database !== undefined && database === (usual ?? given.database);
+      const bucket = eventsBucket(spec, service.metadata.name);
+      const makesUser = madeIn(service.spec) === 'users' && !registered;
       const username = makesUser ? usernameOf(record, workloadIdOf(service)) : undefined;
       const place = database === undefined ? {} : type === 'minio' ? { bucket: database } : { database };
       const chosen = binding.database !== undefined;
@@ -117,14 +143,14 @@ export function createWayIn({ pool, kube }: { pool: Pool; kube: Pick<KubeClient,
         ...place,
         ...(username !== undefined && { [usernameField(type)]: username, [passwordField(type)]: password }),
       });
-      return { database, chosen, username, credentials };
+      return { database, chosen, registered, username, bucket: bucket === database ? undefined : bucket, credentials };
     },
 
     /** Makes what the plan says, with this password. @throws BindingError */
     async make(
       record: BindingRecord,
       service: Stored<ServiceResource>,
-      { database, chosen, username }: Plan,
+      { database, chosen, registered, username, bucket }: Plan,
       password: string,
     ): Promise<void> {
       const serviceId = workloadIdOf(service);
@@ -133,15 +159,23 @@ export function createWayIn({ pool, kube }: { pool: Pool; kube: Pick<KubeClient,
         const { databases } = server;
         if (here && (record.username !== (username ?? null) || record.database !== (database ?? null)))
           await expel(record, server);
-        if (username === undefined) {
-          await recordMade(pool, record.id, { serviceId, username, database: undefined });
+        const what = service.spec.type === 'minio' ? 'bucket' : 'database';
+        const ensure = async (name: string | undefined) => {
+          if (name !== undefined && (await databases?.has(name)) === false) await databases?.make(name);
+        };
+        await ensure(bucket);
+        if (registered) {
+          await recordMade(pool, record.id, { serviceId, username: undefined, database: undefined });
+          if (what === 'bucket') await ensure(database);
           return;
         }
-        const place = databases && database !== undefined ? { database, databases } : undefined;
-        const owner = place !== undefined && (await hold(record, serviceId, { ...place, chosen }, place.databases));
+        const place = databases && database !== undefined ? { database, chosen, what } : undefined;
+        const owner = databases && place ? await hold(record, serviceId, place, databases) : false;
         await recordMade(pool, record.id, { serviceId, username, database });
-        if (place && owner) await place.databases.make(place.database);
-        await server.admit({ username, password, database: database ?? '', owner });
+        if (place && owner) await databases?.make(place.database);
+        const also = bucket !== undefined && { bucket };
+        if (username !== undefined)
+          await server.admit({ username, password, database: database ?? '', owner, ...also });
       });
     },
 
@@ -171,9 +205,4 @@ export function createWayIn({ pool, kube }: { pool: Pool; kube: Pick<KubeClient,
 function usernameOf({ name, workloadId }: BindingRecord, serviceId: Id): string {
   const digest = createHash('sha256').update(`${workloadId} ${serviceId}`).digest('hex').slice(0, 12);
   return `${name.slice(0, 19)}_${digest}`;
-}
-
-function databaseTaken(database: string, holder: string | null | undefined): string {
-  const whose = holder === undefined || holder === null ? 'another function' : `the function "${holder}"`;
-  return `The database "${database}" was made for ${whose}; bind with another --database.`;
 }

@@ -1,5 +1,9 @@
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
-import type { FunctionResource, FunctionStatus } from '../../runtime/contracts/resources/function.ts';
+import {
+  eventsBucket,
+  type FunctionResource,
+  type FunctionStatus,
+} from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { bindingSecretName } from '../../runtime/host/function-bindings.ts';
@@ -27,7 +31,11 @@ export async function handOverBindings(
   const { spec, status } = resource;
   // What was never reported is looked after by the work that it has still.
   if (!spec.bindings && !status?.bindings) return;
-  await records.projectBindings(id, spec.bindings ?? []);
+  const wishes = spec.bindings?.map((binding) => {
+    const bucket = eventsBucket(spec, binding.service);
+    return { ...binding, ...(bucket !== undefined && { bucket }) };
+  });
+  await records.projectBindings(id, wishes ?? []);
   for (const { service } of status?.bindings ?? []) {
     if (isBound(resource, service)) continue;
     await deleteChild(kube, resource, refIn(namespace, kinds.Secret, bindingSecretName(name, service)));

@@ -137,6 +137,11 @@ export function boundServices({ bindings = [] }: Pick<FunctionSpec, 'bindings'>)
   return bindings.filter(({ dropDatabase }) => dropDatabase !== true);
 }
 
+/** The bucket of a service that the function's events come from. Pure. */
+export function eventsBucket({ events }: Pick<FunctionSpec, 'events'>, service: string): string | undefined {
+  return events?.source === service ? events.bucket : undefined;
+}
+
 /** The code of a function, and what it depends on. */
 export interface InlineCode {
   runtime: FunctionRuntime;

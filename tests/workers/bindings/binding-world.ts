@@ -21,6 +21,7 @@ import { workloadIdOf } from '../../../runtime/host/workload-objects.ts';
 import { projectBindings } from '../../../runtime/records/function-bindings.ts';
 import { markWorkloadDeleted, projectWorkload } from '../../../runtime/records/workloads.ts';
 import { createBindingProcessor } from '../../../workers/bindings/process.ts';
+import { handOverBindings, type BindingRecords } from '../../../workers/controllers/function-bindings.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
 import { silentLog } from '../../support/log.ts';
 import { testDatabase } from '../../support/postgres.ts';
@@ -41,6 +42,7 @@ export async function bindingWorld(t: Test) {
     ...{ spec, status: { accepted: { generation: 1, spec } } },
   };
   kube.seed(settings);
+  const records: BindingRecords = { projectBindings: (id, bindings) => projectBindings(pool, id, bindings) };
   const process = createBindingProcessor({ pool, kube, clock: systemClock });
 
   const addFunction = async (name: string) => {
@@ -64,7 +66,12 @@ export async function bindingWorld(t: Test) {
       /** What the API and the controller do. */
       async bind(...bindings: FunctionBinding[]) {
         await kube.mergePatch(ref, { spec: { bindings } });
-        await projectBindings(pool, id, bindings);
+        await handOverBindings(kube, records, await object(), workload);
+      },
+      /** Has the function called with what happens in a bucket of a service. */
+      async listen(source: string, bucket: string) {
+        await kube.mergePatch(ref, { spec: { events: { type: 'minio', source, bucket } } });
+        await handOverBindings(kube, records, await object(), workload);
       },
       async remove() {
         await kube.delete(ref);
