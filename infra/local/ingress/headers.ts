@@ -20,20 +20,24 @@ export function pairs(raw: readonly string[]): [string, string][] {
 /** Reads node:http's raw list. Pure. */
 export function headersOf(raw: readonly string[]): Headers {
   const headers: Headers = new Map();
-  for (const [name, value] of pairs(raw)) {
-    const known = headers.get(canonicalName(name));
+  for (let index = 0; index < raw.length; index += 2) {
+    const name = canonicalName(raw[index] ?? '');
+    const value = raw[index + 1] ?? '';
+    const known = headers.get(name);
     if (known) known.push(value);
-    else headers.set(canonicalName(name), [value]);
+    else headers.set(name, [value]);
   }
   return headers;
 }
 
 /** Writes node:http's raw list. Some servers know a WebSocket's fields only as RFC 6455 spells them. Pure. */
 export function rawHeaders(headers: Headers): string[] {
-  return [...headers].flatMap(([name, values]) => {
-    const spelled = name.replace(/^Sec-Websocket-/, 'Sec-WebSocket-');
-    return values.flatMap((value) => [spelled, value]);
-  });
+  const raw: string[] = [];
+  for (const [name, values] of headers) {
+    const spelled = name.startsWith('Sec-Websocket-') ? name.replace('Websocket', 'WebSocket') : name;
+    for (const value of values) raw.push(spelled, value);
+  }
+  return raw;
 }
 
 /** The members of a field that is a list, such as Connection. Pure. */

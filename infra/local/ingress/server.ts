@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, ServerResponse, STATUS_CODES, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { pipeline, Readable, type Duplex } from 'node:stream';
+import { Readable, type Duplex } from 'node:stream';
 import type { Clock } from '../../../runtime/domain/clock.ts';
 import { joinConnections } from '../../../runtime/host/tunnel.ts';
 import { badGateway, emptyAnswer, type Answer, type Handler, type RequestBody } from './exchange.ts';
@@ -153,8 +153,11 @@ function write({ status, headers, body }: Answer, response: ServerResponse): voi
   // Of a stream the client wants the head now; of an answer with a length, head and body fit one packet.
   if (!headers.has('Content-Length')) response.flushHeaders();
   body.once('end', () => response.addTrailers(pairs(body.rawTrailers ?? [])));
-  // When either side breaks off, so does the other: that is how it learns.
-  pipeline(body, response, () => undefined);
+  // When either side breaks off, so does the other: that is how it learns. (`pipeline` makes an error of every answer.)
+  body.once('error', () => response.destroy());
+  body.once('close', () => body.readableEnded || response.destroy());
+  response.once('close', () => response.writableFinished || body.destroy());
+  body.pipe(response);
 }
 
 function headOf({ status, headers }: Answer): string {
