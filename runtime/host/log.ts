@@ -12,8 +12,17 @@ const secretFields = [
   'token',
 ];
 
-/** pino's wildcards match one level each, so the depths are spelled out. */
-const redactedPaths = secretFields.flatMap((field) => [`["${field}"]`, `*["${field}"]`, `*.*["${field}"]`]);
+const named = new RegExp(`"(?:${secretFields.join('|')})":`);
+
+/**
+ * A line without the values of such fields, however deep they are. Hardly any has one, and a look at its text costs a
+ * tenth of what pino's own redaction does, which copies what it is given.
+ */
+function redacted(line: string): string {
+  if (!named.test(line)) return line;
+  const censor = (key: string, value: unknown) => (secretFields.includes(key) ? '[redacted]' : value);
+  return `${JSON.stringify(JSON.parse(line, censor))}\n`;
+}
 
 /**
  * The log of one process: one JSON object a line on stdout, `msg`, `level` as a word, `time` in RFC 3339, `name` the
@@ -26,7 +35,7 @@ export function createLogger(name: string, options: { level: string }, destinati
     base: { name },
     timestamp: stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
-    redact: { paths: redactedPaths, censor: '[redacted]' },
+    hooks: { streamWrite: redacted },
   };
   return destination ? pino(settings, destination) : pino(settings);
 }
