@@ -11,6 +11,8 @@ export interface Target {
   app: string;
   url: string;
   token: string;
+  /** Of the URL: taken apart once, since the caller lives on the same cores as what it measures. */
+  address: Pick<URL, 'pathname' | 'host'>;
 }
 
 /** Apps without pods and their webhooks: what is measured is the platform. */
@@ -31,10 +33,16 @@ export async function createTargets(
   for (let number = 0; number < count; number++) {
     const app = `a${number}`;
     const flags = ['--project', project, '--environment', 'prod'];
-    const { url, token } = await platform.json<Target>(['app', 'webhook', 'enable', app, ...flags]);
-    targets.push({ app, url, token });
+    targets.push({ app, ...(await enableWebhook(platform, app, flags)) });
   }
   return targets;
+}
+
+/** Enables the webhook of an app. */
+export async function enableWebhook(platform: Platform, app: string, flags: string[]): Promise<Omit<Target, 'app'>> {
+  const { url, token } = await platform.json<Omit<Target, 'app'>>(['app', 'webhook', 'enable', app, ...flags]);
+  const { pathname, host } = new URL(url);
+  return { url, token, address: { pathname, host } };
 }
 
 /** What a caller was answered. */
@@ -48,8 +56,7 @@ export interface Call {
 export function createCaller(ingress: string, connections: number) {
   const pool = new Pool(ingress, { connections, pipelining: 1 });
   return {
-    async deploy({ url, token }: Target, image: string): Promise<Call> {
-      const { pathname, host } = new URL(url);
+    async deploy({ address: { pathname, host }, token }: Target, image: string): Promise<Call> {
       const begun = performance.now();
       const answer = await pool.request({
         ...{ path: pathname, method: 'POST', body: JSON.stringify({ image }) },

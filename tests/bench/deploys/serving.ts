@@ -3,7 +3,7 @@ import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
 import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
 import type { Platform } from '../../support/platform.ts';
-import { createCaller, type Target } from './callers.ts';
+import { createCaller, enableWebhook } from './callers.ts';
 
 /** From a wish for a version to its new pod serving, in ms, both ways. */
 export interface Pair {
@@ -30,10 +30,7 @@ export async function servingPairs(
   await platform.ok(['app', 'create', 'timed', '--image', image('v1'), ...flags]);
   const { url } = await platform.json<{ url: string }>(['app', 'show', 'timed', ...flags]);
   while (!(await platform.request(url)).body.includes('v1')) await wait(100);
-  const target = {
-    app: 'timed',
-    ...(await platform.json<Omit<Target, 'app'>>(['app', 'webhook', 'enable', 'timed', ...flags])),
-  };
+  const target = { app: 'timed', ...(await enableWebhook(platform, 'timed', flags)) };
   const caller = createCaller(platform.info.ingress, 1);
   const containers = await copyDeployment(kube, namespace, 'timed', 'plain');
   await kubectl(platform, ['-n', namespace, 'rollout', 'status', 'deployment/plain', '--timeout=5m']);
