@@ -98,7 +98,7 @@ await runProcess({
     const tokens = createTokenStore({ kube, keyRing, log });
     const verify = createVerifyWebhook({ pool, tokens, clock });
     const ends = createDeploymentEnds({ pool, clock });
-    const announcements = createAnnouncements({ pool, log });
+    const announcements = createAnnouncements({ pool, clock, log });
     lifecycle.add({ name: 'announcements', stop: () => announcements.done() });
     const gateRecords = {
       pool,

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { Logger } from 'pino';
+import type { Clock } from '../../runtime/domain/clock.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { announce } from '../../runtime/records/deployments.ts';
 
@@ -11,13 +12,20 @@ export interface Announcements {
   done(): Promise<void>;
 }
 
-/** One statement tells of all that came while the one before was under way. One that fails is logged and forgotten. */
-export function createAnnouncements({ pool, log }: { pool: Pool; log: Logger }): Announcements {
+/** Long enough for the answer to be on its way before the work begins, and for others to come; nobody sees the delay. */
+const gatherMs = 20;
+
+/**
+ * One statement tells of all that came in a moment, and while the one before was under way: every one of them wakes the
+ * processes that listen. One that fails is logged and forgotten.
+ */
+export function createAnnouncements({ pool, clock, log }: { pool: Pool; clock: Clock; log: Logger }): Announcements {
   let untold: Id[] | undefined;
   let telling: Promise<void> | undefined;
 
   const tell = async () => {
     while (untold) {
+      await clock.sleep(gatherMs);
       const superseded = untold;
       untold = undefined;
       await announce(pool, superseded).catch((error: unknown) =>

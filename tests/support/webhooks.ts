@@ -32,10 +32,13 @@ export function webhookParts({
     verifySecretUrl: createVerifySecretUrl({ pool }),
     limit: createRateLimit({ clock, rate }),
     ends: createDeploymentEnds({ pool, clock }),
-    announcements: createAnnouncements({ pool, log: silentLog }),
+    announcements: createAnnouncements({ pool, clock: impatient, log: silentLog }),
     baseUrl: 'http://console.test',
   };
 }
+
+/** Announces at once. */
+const impatient: Clock = { ...systemClock, sleep: () => Promise.resolve() };
 
 /** Has `work` done once, after a sender's proof and before what it sent is accepted. */
 export function beforeAccepting(pool: Pool, work: () => Promise<unknown>): void {

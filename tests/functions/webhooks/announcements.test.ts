@@ -1,6 +1,9 @@
 import { once } from 'node:events';
 import pg from 'pg';
 import t from 'tap';
+import { createAnnouncements } from '../../../functions/webhooks/announcements.ts';
+import { fakeClock } from '../../support/clock.ts';
+import { silentLog } from '../../support/log.ts';
 import { hookedApp } from './hooked-app.ts';
 
 t.test(
@@ -50,6 +53,20 @@ t.test(
     );
   },
 );
+
+t.test('those that are accepted in one moment are told in one statement', async (t) => {
+  const clock = fakeClock();
+  const told: string[][] = [];
+  const pool = { query: ({ values }: { values: [string[]] }) => Promise.resolve(told.push(values[0])) };
+  const announcements = createAnnouncements({ pool: pool as unknown as pg.Pool, clock, log: silentLog });
+  announcements.add(['a']);
+  announcements.add([]);
+  announcements.add(['b', 'c']);
+  t.same(told, [], 'the answer goes first');
+  await clock.advance(20);
+  await announcements.done();
+  t.same(told, [['a', 'b', 'c']]);
+});
 
 t.test('an announcement that fails costs nothing but time', async (t) => {
   const { pool, send, token, parts } = await hookedApp(t);

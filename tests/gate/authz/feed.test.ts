@@ -191,7 +191,7 @@ t.test('what the gate does not know moves nothing', async (t) => {
   const records = await insertGateRecords(pool);
   const version = async () => (await pool.query<{ version: string }>('SELECT version FROM feed_head')).rows[0]?.version;
   const before = await version();
-  await pool.query('UPDATE workloads SET next_revision = next_revision + 1');
+  await pool.query('UPDATE workloads SET created_at = now()');
   await pool.query('UPDATE plans SET burst = burst');
   await pool.query('DELETE FROM api_keys');
   t.equal(await version(), before);

@@ -86,6 +86,41 @@ t.test('accepting writes record, revision and work at once, or nothing', async (
   t.match(await accept(), { revision: 2 }, 'no gap');
 });
 
+t.test('while deployments supersede one another a rollout begins once a second at most', async (t) => {
+  const { pool, accept } = await world(t);
+  const dueIn = async () => {
+    const { rows } = await pool.query<{ ms: number }>(
+      `SELECT round(extract(epoch FROM LEAST(due_at, 'tomorrow') - d.accepted_at) * 1000)::integer AS ms FROM work
+       JOIN deployments d ON d.id = record_id WHERE d.ended_at IS NULL`,
+    );
+    t.equal(rows.length, 1, 'what was superseded asks for nothing');
+    return rows[0]?.ms ?? NaN;
+  };
+  const first = await accept();
+  t.ok((await dueIn()) <= 0, 'the first at once');
+  await accept();
+  t.ok((await dueIn()) <= 0, 'one that had not begun leaves its turn to the next');
+  const third = await accept();
+  await startDeployment(pool, third.id);
+  const fourth = await accept();
+  const waits = await dueIn();
+  t.ok(waits > 0 && waits <= 1_000, `a second after the one before has begun: in ${waits} ms`);
+  await accept();
+  const left = await dueIn();
+  t.ok(left <= waits, `its turn comes, however many follow: in ${left} ms`);
+  await pool.query(
+    `UPDATE work SET due_at = 'infinity', leased_until = now() + interval '15 s' WHERE state = 'pending'`,
+  );
+  await accept();
+  t.ok((await dueIn()) <= 1_000, 'that of one that a worker has just taken is known');
+  await pool.query(
+    `UPDATE deployments SET started_at = now() - interval '1 minute', state = 'rolling_out' WHERE ended_at IS NULL`,
+  );
+  await accept();
+  t.ok((await dueIn()) <= 0, 'one that has long begun delays nothing');
+  t.match([first.revision, fourth.revision], [1, 4]);
+});
+
 t.test('what is skipped is recorded without a revision, and nothing else changes', async (t) => {
   const { pool, app, accept } = await world(t);
   const running = await accept();
