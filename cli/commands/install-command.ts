@@ -35,8 +35,11 @@ const flags = {
   imageBuilder: text('<image>', 'image of builds from git (default <registry>/svc/builder:<version>)'),
   imageBuildNode: text('<image>', 'base of built Node programs (default: the Node runtime of functions)'),
   imageBuildPython: text('<image>', 'base of built Python programs (default <registry>/svc/build-python:<version>)'),
-  npmRegistry: text('<url>', 'registry of the dependencies of Node functions (default the public one)'),
-  pypiIndex: text('<url>', 'index of the dependencies of Python functions, such as https://pypi.example.com/simple'),
+  npmRegistry: text('<url>', 'npm registry of builds and of the dependencies of functions (default the public one)'),
+  pypiIndex: text(
+    '<url>',
+    'Python index of builds and of the dependencies of functions, such as https://pypi.example.com/simple',
+  ),
   buildRegistry: text('<registry>', 'registry and path that built images get (default <registry>/builds)'),
   gitNetwork: texts('<network>', 'private network that git servers may be in'),
   buildsAtOnce: amount('<n>', 'builds that go on at once (default 2)', { min: 1, max: 100 }),

@@ -24,6 +24,7 @@ import { resolveEnvironment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { logRoutes } from './logs.ts';
 import { isRestartPending, restartRoutes } from './restart.ts';
+import { whyNotRunning } from './not-running.ts';
 import { newRouting, withExtraHosts } from './routing.ts';
 import { createAppSchema, deleteAppSchema, getAppSchema, listAppsSchema, updateAppSchema } from './schema.ts';
 import { checkSettings } from './settings.ts';
@@ -101,7 +102,8 @@ export function createAppRoutes({ kube, pool, clock, baseUrl }: AppDependencies)
       async handle(request) {
         const { environment, app } = await findApp(kube, request);
         const pendingRestart = await isRestartPending(kube, app);
-        return { status: 200, body: appToView(app, environment, { pendingRestart }) };
+        const message = await whyNotRunning(pool, app);
+        return { status: 200, body: appToView(app, environment, { pendingRestart, message }) };
       },
     }),
     route({

@@ -15,16 +15,17 @@ function phaseOf({ metadata, status }: App): AppView['status'] {
   return behind && (phase === 'running' || phase === 'failed') ? 'deploying' : phase;
 }
 
-/** An app as the API shows it. `url` fills in before the controller has reported one. */
+/** An app as the API shows it. `url` and `message` fill in where the controller has reported none. */
 export function appToView(
   app: Stored<App>,
   { project, environment }: Environment,
-  { url, pendingRestart }: { url?: string; pendingRestart?: boolean } = {},
+  { url, pendingRestart, message }: { url?: string; pendingRestart?: boolean; message?: string | undefined } = {},
 ): AppView {
   const { metadata, spec, status } = app;
   const shownUrl = status?.url ?? url;
   const killed = lastOutOfMemory(status);
   const rollout = status?.release;
+  const shownMessage = status?.message ?? message;
   return {
     id: workloadIdOf(app),
     name: metadata.name,
@@ -38,7 +39,7 @@ export function appToView(
       rollout: { revision: rollout.generation, readyReplicas: rollout.readyReplicas ?? 0 },
     }),
     status: phaseOf(app),
-    ...(status?.message !== undefined && { message: status.message }),
+    ...(shownMessage !== undefined && { message: shownMessage }),
     ...(killed && { outOfMemory: killed }),
     ...(shownUrl !== undefined && { url: shownUrl }),
     ...(spec.healthPath !== undefined && { healthPath: spec.healthPath }),

@@ -58,7 +58,10 @@ export const webhookDeploy = z.object({
 
 /** How long `?wait=` holds at most, in seconds. */
 export const waitLimitSeconds = 300;
-export const webhookQuery = z.object({ wait: z.coerce.number().min(0).max(waitLimitSeconds).optional() });
+const waitError = { error: `must be a number of seconds from 0 to ${waitLimitSeconds}` };
+export const webhookQuery = z.object({
+  wait: z.coerce.number(waitError).min(0, waitError).max(waitLimitSeconds, waitError).optional(),
+});
 
 /** What a webhook answers when there is a deployment, or a record of one that was skipped. */
 export const webhookDeployment = z.object({

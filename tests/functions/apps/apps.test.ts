@@ -3,6 +3,7 @@ import { createAppRoutes } from '../../../functions/apps/handler.ts';
 import type { App } from '../../../runtime/contracts/resources/app.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { KubeError } from '../../../runtime/kube/kube-client.ts';
+import { acceptDeployment, endDeployment, skipDeployment } from '../../../runtime/records/deployments.ts';
 import { projectWorkload } from '../../../runtime/records/workloads.ts';
 import { testApi } from '../../support/api.ts';
 import { fakeClock } from '../../support/clock.ts';
@@ -222,6 +223,26 @@ t.test('202: a new image is a deployment; other changes are made at once', async
   t.equal((await patch({ commit: 'abc' })).status, 400);
   t.equal((await patch({ image: 'no-tag' })).status, 422);
   t.equal((await pool.query('SELECT 1 FROM deployments')).rowCount, 1);
+});
+
+t.test('an app of which nothing runs says why its last deployment did not', async (t) => {
+  const { pool, api, create, status } = await service(t);
+  const { id } = (await create()).body;
+  await projectWorkload(pool, {
+    ...{ id, kind: 'App', environmentId, project: 'shop', environment: 'prod' },
+    ...{ namespace: 'shop-prod', name: 'api', gated: false },
+  });
+  const shown = async () => (await api.call('GET', `${path}/api`)).body.message;
+  const first = await acceptDeployment(pool, { workloadId: id, trigger: 'git' });
+  t.equal(await shown(), undefined, 'while it is under way');
+  await endDeployment(pool, first.id, 'failed', 'The image could not be built: step 3/6 ended with 1.');
+  await skipDeployment(pool, { workloadId: id, trigger: 'webhook', reason: 'A tag.' });
+  t.equal(
+    await shown(),
+    'Nothing runs yet, since revision 1 failed: The image could not be built: step 3/6 ended with 1.',
+  );
+  await status({ message: 'The controller knows better.' });
+  t.equal(await shown(), 'The controller knows better.');
 });
 
 t.test('the gate shows as applying until the route is protected, and as lifting until it is open', async (t) => {

@@ -72,7 +72,12 @@ t.test('?wait holds until the deployment ends, and the status tells how', async 
   app.parts.ends.stop();
   t.match(await stopped.answer, { status: 202, body: { status: 'accepted' } }, 'a process that stops keeps nobody');
   for (const wrong of ['-1', '301', 'x']) {
-    t.equal((await app.send({ 'x-svc-token': app.token }, { image }, `?wait=${wrong}`)).status, 400, wrong);
+    const refused = await app.send({ 'x-svc-token': app.token }, { image }, `?wait=${wrong}`);
+    t.match(
+      refused,
+      { status: 400, body: { message: /query\.wait: must be a number of seconds from 0 to 300/ } },
+      wrong,
+    );
   }
 });
 
