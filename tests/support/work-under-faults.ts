@@ -27,6 +27,11 @@ export interface WorkUnderFaults {
   deployed(t: Test): Promise<void>;
   /** Resolves when everything serves. */
   serving(): Promise<void>;
+  /**
+   * Resolves when nothing of a rollout is left: the cluster's own endpoints are the pods that are there. After an outage
+   * of its API server they can be behind for a minute, and an ingress goes by them.
+   */
+  rested(): Promise<void>;
   /** What the platform says of its controllers. */
   health: () => Promise<Answer>;
   /** Resolves once they are well. */
@@ -36,13 +41,16 @@ export interface WorkUnderFaults {
 /** So many operations are under load before a fault, and after it. */
 export const someOperations = 15;
 
+/** Of the app that is deployed anew. */
+const replicas = 2;
+
 /** Everything is gone when the test ends. */
 export async function workUnderFaults(t: Test, platform: Platform): Promise<WorkUnderFaults> {
   const kube = createKubeClient(loadKubeConfig(platform.info.kubeconfig));
   t.teardown(() => kube.close());
-  const { project, flags } = await testProject(t, platform);
+  const { project, namespace, flags } = await testProject(t, platform);
   await platform.ok(['app', 'create', 'steady', '--image', hello('v1'), ...flags]);
-  await platform.ok(['app', 'create', 'rolled', '--image', hello('v1'), '--replicas', '2', ...flags]);
+  await platform.ok(['app', 'create', 'rolled', '--image', hello('v1'), '--replicas', String(replicas), ...flags]);
   const warm = uniqueName('warm');
   const dir = t.testdir({ 'warm.js': `export const handler = () => ({ statusCode: 200, body: 'warm' });` });
   await platform.ok([
@@ -71,8 +79,28 @@ export async function workUnderFaults(t: Test, platform: Platform): Promise<Work
   };
   await serving();
 
+  const rested = async () => {
+    const addresses = async (kind: string, path: string) => {
+      const selector = kind === 'pods' ? 'app=rolled' : 'kubernetes.io/service-name=rolled';
+      const listed = await platform.kubectl(
+        ...['-n', namespace, 'get', kind, '-l', selector, '-o', `jsonpath={range ${path}}{@}{"\\n"}{end}`],
+      );
+      // An API server that has just come may refuse: that is no list.
+      return listed.code === 0 ? listed.stdout.trim().split('\n').toSorted().join(' ') : undefined;
+    };
+    await eventually(
+      () =>
+        Promise.all([
+          addresses('pods', '.items[*].status.podIP'),
+          addresses('endpointslices', '.items[*].endpoints[*].addresses[*]'),
+        ]),
+      ([pods, endpoints]) => pods !== undefined && pods.split(' ').length === replicas && pods === endpoints,
+    );
+  };
+
   return {
     serving,
+    rested,
     health,
     healthy: () => eventually(health, ({ status }) => status === 200),
     watchServing() {
