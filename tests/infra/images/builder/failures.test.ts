@@ -40,7 +40,7 @@ npm error code E404
 npm error 404 Not Found - GET https://registry.npmjs.org/nope - Not found
 npm error 404
 npm error 404 tarball, folder, http url, or git folder.
-npm error A complete log of this run can be found in: /root/.npm/_logs/1-debug-0.log
+npm error A complete log of this run can be found in: /workspace/.npm/_logs/1-debug-0.log
 subprocess exited with status 1
 Error: building at STEP "RUN npm ci": exit status 1`),
     'step 2/2 (RUN npm ci) ended with 1: 404 Not Found - GET https://registry.npmjs.org/nope - Not found',
