@@ -7,6 +7,7 @@ import type { FlagValues } from '../flags.ts';
 import { fields } from '../output.ts';
 import { placeOf, type Place } from '../place.ts';
 import { waitFlags, waitFor, type WaitFlags } from '../wait.ts';
+import { readFunction } from './function-wait.ts';
 import type { Restartable } from './workload-restart.ts';
 
 /** Has the pods of a function start anew, and waits until all of them have, unless told not to. @throws Failure */
@@ -38,8 +39,7 @@ function untilRestarted(context: Context, flags: WaitFlags, place: Place, name: 
     context,
     flags,
     async () => {
-      const path = place.path('functions', name);
-      const found = await place.api.call('GET', path, functionView, { query: place.query });
+      const found = await readFunction(place, name);
       if (!found.pendingRestart) return { done: found };
       if (found.status === 'failed' && found.updating !== true) {
         const { message = 'see its status' } = found;

@@ -1,4 +1,3 @@
-import { functionView } from '../../runtime/contracts/api/functions.ts';
 import { runAccepted } from '../../runtime/contracts/api/runs.ts';
 import { nextRunsView, presetsView } from '../../runtime/contracts/api/schedules.ts';
 import { command } from '../command.ts';
@@ -10,6 +9,7 @@ import { table } from '../output.ts';
 import { placeOf, type Place } from '../place.ts';
 import { printLogs, printRuns, shownRun, waitForRun } from '../runs.ts';
 import { waitFlags } from '../wait.ts';
+import { readFunction } from './function-wait.ts';
 
 export const testCommand = command({
   name: 'test',
@@ -77,7 +77,7 @@ export const logsCommand = command({
 });
 
 async function isCron(place: Place, name: string): Promise<boolean> {
-  const found = await place.api.call('GET', place.path('functions', name), functionView, { query: place.query });
+  const found = await readFunction(place, name);
   return found.trigger === 'cron';
 }
 

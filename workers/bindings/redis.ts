@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { Redis } from 'ioredis';
+import { connectRedis } from '../../runtime/host/redis-connection.ts';
 import { BindingError, serverLimits, type BoundServer, type ServerTarget } from './server.ts';
 
 /**
@@ -14,22 +14,13 @@ const rights = ['~*', '&*', '+@all', '-@admin', '-@dangerous', '+info'];
  * the server's file at once, since it forgets others at its next start. @throws BindingError
  */
 export async function openRedis({ address, port, credentials }: ServerTarget): Promise<BoundServer> {
-  const redis = new Redis({
-    ...{ host: address, port, lazyConnect: true },
+  const redis = await connectRedis({
+    ...{ host: address, port },
     ...{ connectTimeout: serverLimits.connectMs, commandTimeout: serverLimits.statementMs },
     ...(credentials.password !== undefined && { password: credentials.password }),
-    // Work is tried again instead.
-    retryStrategy: () => null,
-    maxRetriesPerRequest: 0,
+  }).catch((error: unknown) => {
+    throw refusal(error);
   });
-  let reason: unknown;
-  redis.on('error', (error) => (reason ??= error));
-  try {
-    await redis.connect();
-  } catch (error) {
-    redis.disconnect();
-    throw refusal(reason ?? error);
-  }
 
   const run = async (...words: readonly [string, ...string[]]) => {
     try {

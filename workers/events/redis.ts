@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { isUtf8 } from 'node:buffer';
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
+import { connectRedis } from '../../runtime/host/redis-connection.ts';
 import { tlsName } from '../../runtime/host/service-address.ts';
 import { eventBytesMax, type FoundEvent } from '../../runtime/records/function-events.ts';
 import { SourceError, type OpenSource, type SourceRequest } from './source.ts';
@@ -119,24 +120,14 @@ async function removeFront(
 
 async function connect({ credentials, address }: SourceRequest): Promise<Redis> {
   const { host, port, tls, username, password } = credentials;
-  const redis = new Redis({
-    ...{ host: address, port, lazyConnect: true, connectTimeout: commandMs, commandTimeout: commandMs },
+  return connectRedis({
+    ...{ host: address, port, connectTimeout: commandMs, commandTimeout: commandMs },
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
     ...(tls && { tls: tlsName(host) }),
-    // The source is opened anew instead.
-    retryStrategy: () => null,
-    maxRetriesPerRequest: 0,
+  }).catch((error: unknown) => {
+    throw sourceError(error);
   });
-  let reason: unknown;
-  redis.on('error', (error) => (reason ??= error));
-  try {
-    await redis.connect();
-    return redis;
-  } catch (error) {
-    redis.disconnect();
-    throw sourceError(reason ?? error);
-  }
 }
 
 /** JSON is passed on as it is, other text as a string of JSON, and bytes that are no text as `{"base64": …}`. */
