@@ -217,11 +217,16 @@ function buildsOf(flags: InstallFlags, version: string): Pick<PlatformSettings['
   const target = flags.buildRegistry ?? (registry && `${registry}/builds`);
   if (image === undefined || target === undefined) {
     const alone =
-      flags.buildsAtOnce ?? pushAddress ?? flags.gitNetwork[0] ?? flags.imageBuildNode ?? flags.imageBuildPython;
+      flags.buildsAtOnce ??
+      flags.buildTimeout ??
+      pushAddress ??
+      flags.gitNetwork[0] ??
+      flags.imageBuildNode ??
+      flags.imageBuildPython;
     if (image === undefined && target === undefined && alone === undefined) return {};
     throw usageFailure(
       'Builds need an image and a registry.',
-      'give --image-builder and --build-registry, or --registry; of an installation that builds, svc platform config set changes --builds-at-once and --git-network',
+      'give --image-builder and --build-registry, or --registry; of an installation that builds, svc platform config set changes --builds-at-once, --build-timeout and --git-network',
     );
   }
   const node = flags.imageBuildNode ?? flags.imageFunctionNode ?? ours('function-node');
@@ -232,6 +237,7 @@ function buildsOf(flags: InstallFlags, version: string): Pick<PlatformSettings['
       registry: target,
       ...(pushAddress !== undefined && { pushAddress }),
       ...(flags.buildsAtOnce !== undefined && { atOnce: flags.buildsAtOnce }),
+      ...(flags.buildTimeout !== undefined && { timeoutSeconds: flags.buildTimeout }),
       ...(flags.gitNetwork.length > 0 && { gitNetworks: networksOf('--git-network', flags.gitNetwork) }),
       baseImages: {
         ...(node !== undefined && { node: checkImage(node, 'image-build-node') }),

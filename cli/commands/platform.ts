@@ -1,9 +1,10 @@
 import { platformConfigView, type PlatformConfigView } from '../../runtime/contracts/api/platform.ts';
 import { platformProfiles } from '../../runtime/contracts/resources/platform-config.ts';
+import { durationText } from '../../runtime/domain/duration.ts';
 import { command, type Group } from '../command.ts';
 import { apiFlags } from '../common-flags.ts';
 import { Failure, usageFailure } from '../failure.ts';
-import { choice, text, texts, unless, type FlagValues } from '../flags.ts';
+import { choice, parseDuration, text, texts, unless, type FlagValues } from '../flags.ts';
 import { fields, type Shown } from '../output.ts';
 import { waitFlags, waitFor } from '../wait.ts';
 import { statusCommand } from './status.ts';
@@ -33,6 +34,7 @@ function shown(config: PlatformConfigView): Shown {
     ['npm registry', packageRegistries.npm ?? 'public'],
     ['PyPI index', packageRegistries.pypi ?? 'public'],
     ['Builds at once', builds?.atOnce ?? 'none: svc install --image-builder --build-registry'],
+    ['Build time-out', builds && durationText(builds.timeoutSeconds)],
     ['Builder', builds?.image],
     ['Build registry', builds && [builds.registry, builds.pushAddress].filter(Boolean).join(', by ')],
     ['Git networks', builds && listed(builds.gitNetworks)],
@@ -88,6 +90,7 @@ const settingFlags = {
   npmRegistry: text('<url>', 'npm registry of builds and of the dependencies of functions'),
   pypiIndex: text('<url>', 'Python index of builds and of the dependencies of functions'),
   buildsAtOnce: text('<n>', 'builds that go on at once'),
+  buildTimeout: text('<duration>', 'how long a build may take, such as 25m'),
   gitNetwork: texts('<network>', 'private network that git servers may be in'),
   gitNetworks: unless('build from git servers in the internet only'),
   ...imageFlags,
@@ -106,6 +109,7 @@ function changeOf(flags: FlagValues<typeof settingFlags>): Record<string, unknow
   const { imageMongodb: mongodb } = flags;
   const builds = {
     ...(flags.buildsAtOnce !== undefined && { atOnce: number('--builds-at-once', flags.buildsAtOnce) }),
+    ...(flags.buildTimeout !== undefined && { timeoutSeconds: secondsOf('--build-timeout', flags.buildTimeout) }),
     ...list('gitNetworks', flags.gitNetwork, !flags.gitNetworks),
   };
   const limits = (Object.keys(limitFlags) as (keyof typeof limitFlags)[]).flatMap((key) => {
@@ -135,6 +139,14 @@ function numberOf(flag: string, text: string): number {
   throw usageFailure(`${flag} takes a whole number or "default"; not "${text}".`);
 }
 
+function secondsOf(flag: string, text: string): number | null {
+  if (text === 'default') return null;
+  const seconds = parseDuration(text);
+  if (seconds === undefined)
+    throw usageFailure(`${flag} takes a duration such as 90s, 5m or 1h, or "default"; not "${text}".`);
+  return seconds;
+}
+
 const set = command({
   name: 'set',
   description: 'Change settings of the installation, all that are named or none; "default" takes one back.',
@@ -144,7 +156,7 @@ const set = command({
     'svc platform config set --trusted-proxy 192.0.2.10 --trusted-proxy 198.51.100.0/24',
     'svc platform config set --allow-private-network 10.20.0.0/16',
     'svc platform config set --notification-network 10.20.7.0/24',
-    'svc platform config set --builds-at-once 4 --git-network 10.20.8.0/24 --pypi-index default',
+    'svc platform config set --builds-at-once 4 --build-timeout 1h --git-network 10.20.8.0/24 --pypi-index default',
   ],
   async run({ context, flags }) {
     const body = changeOf(flags);

@@ -2,6 +2,7 @@ import type { PlatformConfigView } from '../../runtime/contracts/api/platform.ts
 import {
   acceptedCondition,
   defaultBuildsAtOnce,
+  defaultBuildTimeoutSeconds,
   defaultProfile,
   type BuildSettings,
   type PlatformConfig,
@@ -35,8 +36,9 @@ export function platformConfigToView(config: PlatformConfig, settings: PlatformC
   };
 }
 
-function buildsToView({ image, registry, pushAddress, gitNetworks = [], atOnce = defaultBuildsAtOnce }: BuildSettings) {
-  return { image, registry, ...(pushAddress !== undefined && { pushAddress }), gitNetworks, atOnce };
+function buildsToView({ image, registry, pushAddress, gitNetworks = [], ...rest }: BuildSettings) {
+  const { atOnce = defaultBuildsAtOnce, timeoutSeconds = defaultBuildTimeoutSeconds } = rest;
+  return { image, registry, ...(pushAddress !== undefined && { pushAddress }), gitNetworks, atOnce, timeoutSeconds };
 }
 
 function judgement({ metadata, status }: PlatformConfig): Pick<PlatformConfigView, 'status' | 'message'> {

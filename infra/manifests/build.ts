@@ -1,5 +1,5 @@
 import type { Build } from '../../runtime/contracts/resources/build.ts';
-import type { BuildSettings } from '../../runtime/contracts/resources/platform-config.ts';
+import { defaultBuildTimeoutSeconds, type BuildSettings } from '../../runtime/contracts/resources/platform-config.ts';
 import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
 import { appLabel, buildNamespace, idLabel, roleLabel } from '../../runtime/domain/labels.ts';
 import type { BatchJob } from './batch.ts';
@@ -7,9 +7,6 @@ import { registryVariables, type PackageRegistries } from './package-registries.
 
 /** The containers of a build's pod, in their order. */
 export const buildSteps = { clone: 'clone', build: 'build' } as const;
-
-/** Seconds after which a build is ended: below the deadline that its deployment has, queues included. */
-export const buildSeconds = 25 * 60;
 
 /** Of the image `builder`. */
 const user = 10_001;
@@ -47,7 +44,7 @@ export function imageNames(
  */
 export function buildJob(build: Build, settings: BuildSettings, registries?: PackageRegistries): BatchJob {
   const { name } = build.metadata;
-  const { app, source } = build.spec;
+  const { app, source, timeoutSeconds = defaultBuildTimeoutSeconds } = build.spec;
   const { image, target, plainHttp } = imageNames(build, settings);
   const env = Object.entries({
     BUILD_WORKSPACE: workspace,
@@ -87,7 +84,7 @@ export function buildJob(build: Build, settings: BuildSettings, registries?: Pac
     metadata: { name, namespace: buildNamespace, labels },
     spec: {
       backoffLimit: 0,
-      activeDeadlineSeconds: buildSeconds,
+      activeDeadlineSeconds: timeoutSeconds,
       template: {
         metadata: { labels: { ...labels, 'app.kubernetes.io/managed-by': 'kipper' } },
         spec: {

@@ -20,12 +20,15 @@ export function boundedLog(text: string): BuildLog {
   return { text: tail.slice(tail.indexOf('\n') + 1), truncated: true };
 }
 
-/** Keeps what a build has printed so far, in place of what was kept before. */
+/**
+ * Keeps what a build has printed so far, in place of what was kept before. A pod that is on its way out tells less and
+ * less: what is but the beginning of what was kept changes nothing.
+ */
 export async function saveBuildLog(database: Database, deploymentId: Id, { text, truncated }: BuildLog): Promise<void> {
   await database.query(
     `INSERT INTO build_logs (deployment_id, log, truncated) VALUES ($1, $2, $3)
      ON CONFLICT (deployment_id) DO UPDATE SET log = $2, truncated = $3, updated_at = now()
-     WHERE build_logs.log IS DISTINCT FROM $2`,
+     WHERE NOT starts_with(build_logs.log, $2)`,
     [deploymentId, text, truncated],
   );
 }

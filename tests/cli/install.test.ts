@@ -72,7 +72,12 @@ t.test(
       `--image-${name}`,
       'r.test/x:1',
     ]);
-    const ran = await run(['install', '--apps-domain', 'a.test', '--cluster', 'c', ...images, '--builds-at-once', '4']);
-    t.match(ran, { code: 2, stderr: /need an image and a registry.*svc platform config set/s });
+    for (const flags of [
+      ['--builds-at-once', '4'],
+      ['--build-timeout', '1h'],
+    ]) {
+      const ran = await run(['install', '--apps-domain', 'a.test', '--cluster', 'c', ...images, ...flags]);
+      t.match(ran, { code: 2, stderr: /need an image and a registry.*svc platform config set/s });
+    }
   },
 );

@@ -15,7 +15,13 @@ const settings: PlatformConfigView = {
   runtimeImages: { node: 'r.example.com/f:1' },
   serviceImages: { postgres: 'r.example.com/d:1' },
   packageRegistries: { npm: 'https://npm.example.com' },
-  builds: { image: 'r.example.com/b:1', registry: 'r.example.com/builds', gitNetworks: [], atOnce: 2 },
+  builds: {
+    image: 'r.example.com/b:1',
+    registry: 'r.example.com/builds',
+    gitNetworks: [],
+    atOnce: 2,
+    timeoutSeconds: 1500,
+  },
   status: 'accepted',
 };
 const path = '/api/v1/platform/config';
@@ -62,6 +68,8 @@ t.test('config set sends what was named, and waits until it is in force', async 
   });
   t.same(await sent('--notification-network', '10.1.7.0/24'), { notificationNetworks: ['10.1.7.0/24'] });
   t.same(await sent('--no-notification-networks'), { notificationNetworks: [] });
+  t.same(await sent('--build-timeout', '45m'), { builds: { timeoutSeconds: 2700 } });
+  t.same(await sent('--build-timeout', 'default'), { builds: { timeoutSeconds: null } });
   t.same(await sent('--builds-at-once', '4', '--git-network', '10.1.8.0/24', '--image-mongodb', 'mongo:8'), {
     serviceImages: { mongodb: 'mongo:8' },
     builds: { atOnce: 4, gitNetworks: ['10.1.8.0/24'] },
@@ -92,6 +100,7 @@ t.test('config set says every fault that the platform names, and what makes no s
     [[], /nothing to change/],
     [['--pods', 'many'], /--pods takes a whole number/],
     [['--builds-at-once', 'many'], /--builds-at-once takes a whole number/],
+    [['--build-timeout', 'long'], /--build-timeout takes a duration such as 90s, 5m or 1h, or "default"/],
     [['--trusted-proxy', '10.0.0.1', '--no-trusted-proxies'], /given and taken away/],
   ] as const) {
     t.match(await run(['platform', 'config', 'set', ...flags]), { code: 2, stderr });

@@ -19,7 +19,7 @@ export function buildName(deploymentId: Id): string {
 }
 
 /** The Build of a deployment. @param source with the server's keys as they are in force. Pure. */
-export function buildOf(record: BuildRecord, app: Stored<App>, source: GitSource): Build {
+export function buildOf(record: BuildRecord, app: Stored<App>, source: GitSource, timeoutSeconds: number): Build {
   const labels = app.metadata.labels ?? {};
   const { url, branch, path, dockerfile, hostKeys } = source;
   return {
@@ -41,6 +41,7 @@ export function buildOf(record: BuildRecord, app: Stored<App>, source: GitSource
       namespace: record.namespace,
       deploymentId: record.id,
       revision: record.revision,
+      timeoutSeconds,
       source: {
         ...{ url, branch },
         ...(record.commit !== null && { commit: record.commit }),

@@ -3,9 +3,10 @@ import type { Attempt, Outcome, Processor } from '../../runtime/bus/runner.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
 import type { Build } from '../../runtime/contracts/resources/build.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
-import { defaultBuildsAtOnce } from '../../runtime/contracts/resources/platform-config.ts';
+import { defaultBuildsAtOnce, defaultBuildTimeoutSeconds } from '../../runtime/contracts/resources/platform-config.ts';
 import { transaction } from '../../runtime/db/pool.ts';
 import { hasEnded } from '../../runtime/domain/deployment.ts';
+import { durationText } from '../../runtime/domain/duration.ts';
 import { addressOfGit, checkGitSource, isCommit, type GitSource } from '../../runtime/domain/git-source.ts';
 import { buildNamespace } from '../../runtime/domain/labels.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
@@ -13,7 +14,7 @@ import { givenUp } from '../../runtime/host/given-up.ts';
 import { readPlatformConfig } from '../../runtime/host/platform-config.ts';
 import { isLiving } from '../../runtime/host/workload-objects.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
-import { buildDeadlineMs } from '../../runtime/queues/catalogue.ts';
+import { buildGraceMs } from '../../runtime/queues/catalogue.ts';
 import { takeBuildPlace, wakeWaitingBuilds } from '../../runtime/records/build-places.ts';
 import { failDeployment } from '../../runtime/records/deployment-returns.ts';
 import { findGitSource } from '../../runtime/records/git-sources.ts';
@@ -32,7 +33,11 @@ export interface BuildDependencies {
 const lookMs = 5_000;
 /** One that waits for a place looks this often, in ms, should nobody wake it. */
 const waitMs = 30_000;
-const minutes = buildDeadlineMs / 60_000;
+
+/** Whether the end of a build with this time-out should have been seen. */
+function isOverdue({ since, now }: BuildRecord, timeoutSeconds: number): boolean {
+  return now.getTime() >= since.getTime() + timeoutSeconds * 1000 + buildGraceMs;
+}
 
 /**
  * One step of a build: makes the Build once there is a place for it, whose controller does the rest, looks how far it is,
@@ -79,16 +84,18 @@ export function createBuildProcessor({ pool, kube, keepLog }: BuildDependencies)
    * the first poll, which is made as soon as the source is set.
    */
   const hostKeysOf = async (
-    { workloadId, overdue }: BuildRecord,
+    record: BuildRecord,
     { url, hostKeys }: GitSource,
   ): Promise<{ hostKeys: string[] } | { fault: string } | 'waits' | undefined> => {
     if (!addressOfGit(url).overSsh) return undefined;
     if (hostKeys) return { hostKeys };
-    const polled = await findGitSource(pool, workloadId);
+    const polled = await findGitSource(pool, record.workloadId);
     const source = polled?.url === url ? polled : undefined;
     if (source?.hostKeys) return { hostKeys: source.hostKeys };
     if (source?.error) return { fault: source.error };
-    return overdue ? { fault: 'The git server was not asked yet; see svc app git status.' } : 'waits';
+    return isOverdue(record, defaultBuildTimeoutSeconds)
+      ? { fault: 'The git server was not asked yet; see svc app git status.' }
+      : 'waits';
   };
 
   const begin = async (attempt: Attempt, record: BuildRecord): Promise<Outcome> => {
@@ -102,12 +109,13 @@ export function createBuildProcessor({ pool, kube, keepLog }: BuildDependencies)
     const hostKeys = await hostKeysOf(record, git);
     if (hostKeys === 'waits') return { again: new Date(record.now.getTime() + lookMs) };
     if (hostKeys && 'fault' in hostKeys) return fail(attempt, record, hostKeys.fault);
-    const { atOnce = defaultBuildsAtOnce } = (await readPlatformConfig(kube)).builds ?? {};
+    const { builds } = await readPlatformConfig(kube);
+    const { atOnce = defaultBuildsAtOnce, timeoutSeconds = defaultBuildTimeoutSeconds } = builds ?? {};
     const place = await takeBuildPlace(pool, record.id, atOnce);
     if (place === 'ended') return { again: record.now };
     if (place === 'waits') return { again: new Date(record.now.getTime() + waitMs) };
     try {
-      await kube.create<Build>(buildOf(record, app, checkGitSource({ ...git, ...hostKeys })));
+      await kube.create<Build>(buildOf(record, app, checkGitSource({ ...git, ...hostKeys }), timeoutSeconds));
     } catch (error) {
       if (error instanceof Problem) return fail(attempt, record, error.message);
       // A step before this one was cut off.
@@ -136,12 +144,13 @@ export function createBuildProcessor({ pool, kube, keepLog }: BuildDependencies)
       if (made) attempt.log.info({ namespace, app, revision, image, commit }, 'image built');
       return remove(record);
     }
-    if (record.overdue) {
+    const { timeoutSeconds = defaultBuildTimeoutSeconds } = build.spec;
+    if (isOverdue(record, timeoutSeconds)) {
       const waits = phase === 'pending' && message !== undefined ? ` ${message}` : '';
-      return fail(attempt, record, `The build did not end within ${minutes} minutes.${waits}`);
+      return fail(attempt, record, `The build did not end within ${durationText(timeoutSeconds)}.${waits}`);
     }
     await keepLog(record);
-    return { again: new Date(Math.min(record.deadline.getTime(), record.now.getTime() + lookMs)) };
+    return { again: new Date(record.now.getTime() + lookMs) };
   };
 
   return async (attempt) => {

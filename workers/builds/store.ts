@@ -1,7 +1,6 @@
 import type { Pool } from 'pg';
 import type { DeploymentState } from '../../runtime/domain/deployment.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
-import { buildDeadlineMs } from '../../runtime/queues/catalogue.ts';
 
 /** What a build step has to know of a deployment and its app. */
 export interface BuildRecord {
@@ -14,20 +13,18 @@ export interface BuildRecord {
   commit: string | null;
   /** Whether its image is there and the rollout has it. */
   built: boolean;
-  /** When it fails unless it has ended before. */
-  deadline: Date;
-  /** Whether the deadline has passed, by the database's clock, which also schedules. */
-  overdue: boolean;
+  /** When it got its place; before that, when it was accepted. */
+  since: Date;
+  /** By the database's clock, which also schedules. */
   now: Date;
 }
 
 export async function findBuild(pool: Pool, id: Id): Promise<BuildRecord | undefined> {
   const { rows } = await pool.query<BuildRecord>(
     `SELECT d.id, d.workload_id AS "workloadId", w.namespace, w.name, d.revision, d.state, d.commit,
-       d.built_at IS NOT NULL AS built, COALESCE(d.started_at, d.accepted_at) + $2 * interval '1 ms' AS deadline,
-       COALESCE(d.started_at, d.accepted_at) + $2 * interval '1 ms' <= now() AS overdue, now() AS now
+       d.built_at IS NOT NULL AS built, COALESCE(d.started_at, d.accepted_at) AS since, now() AS now
      FROM deployments d JOIN workloads w ON w.id = d.workload_id WHERE d.id = $1 AND d.revision IS NOT NULL`,
-    [id, buildDeadlineMs],
+    [id],
   );
   return rows[0];
 }

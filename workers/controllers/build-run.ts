@@ -6,7 +6,11 @@ import type { ContainerStatus, Pod } from '../../runtime/contracts/pod.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
 import type { Build, BuildStatus } from '../../runtime/contracts/resources/build.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
-import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
+import {
+  defaultBuildTimeoutSeconds,
+  type PlatformConfigSpec,
+} from '../../runtime/contracts/resources/platform-config.ts';
+import { durationText } from '../../runtime/domain/duration.ts';
 import { buildNamespace } from '../../runtime/domain/labels.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { readGitSecret } from '../../runtime/host/git-credentials.ts';
@@ -87,6 +91,17 @@ export function resultOf(pods: readonly Stored<Pod>[]): Partial<BuildStatus> | u
     }
   }
   return undefined;
+}
+
+/**
+ * That a build took too long, for one that did: before what its pod says, which was ended for that. What it printed is in
+ * the deployment's log. Undefined for any other end. Pure.
+ */
+export function timeOutOf({ status, spec }: BatchJob): string | undefined {
+  const late = status?.conditions?.some(({ type, reason }) => type === 'Failed' && reason === 'DeadlineExceeded');
+  if (!late) return undefined;
+  const { activeDeadlineSeconds = defaultBuildTimeoutSeconds } = spec as { activeDeadlineSeconds?: number };
+  return `The build did not end within ${durationText(activeDeadlineSeconds)}, and was stopped; its log says how far it came. An administrator can give builds more time: svc platform config set --build-timeout.`;
 }
 
 /** Why a step of the build failed, in its first line, and the last lines that it printed; undefined when no step has. */

@@ -19,7 +19,7 @@ import { ensureMarks, removeFinalizer } from '../../runtime/kube/finalizers.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
 import { runProgress } from './batch-run.ts';
-import { beginBuild, dropCredentials, failureOf, resultOf } from './build-run.ts';
+import { beginBuild, dropCredentials, failureOf, resultOf, timeOutOf } from './build-run.ts';
 import { createStopReport } from './stop-report.ts';
 import { ensureIdentity } from './workload.ts';
 
@@ -74,7 +74,7 @@ export function buildController(options: BuildControllerOptions): ControllerDefi
     if (namespace !== buildNamespace) return { phase: state, ...rest };
     await dropCredentials(kube, build, items);
     if (state === 'failed') {
-      const message = failureOf(items) ?? rest.message;
+      const message = timeOutOf(run) ?? failureOf(items) ?? rest.message;
       return { phase: state, ...rest, ...(message !== undefined && { message }) };
     }
     if (state !== 'succeeded') return { phase: state, ...rest };

@@ -54,6 +54,7 @@ export const platformConfigView = z.object({
       pushAddress: z.string().optional(),
       gitNetworks: z.array(z.string()),
       atOnce: z.int(),
+      timeoutSeconds: z.int(),
     })
     .optional(),
   /**
@@ -95,7 +96,11 @@ export const platformConfigUpdate = z
       .partial(),
     /** Of an installation that builds; what builds and where to is given by `svc install`. */
     builds: z
-      .strictObject({ atOnce: z.number().nullable(), gitNetworks: z.array(z.string().max(200)).max(200).nullable() })
+      .strictObject({
+        atOnce: z.number().nullable(),
+        timeoutSeconds: z.number().nullable(),
+        gitNetworks: z.array(z.string().max(200)).max(200).nullable(),
+      })
       .partial(),
     /** Cannot change while hosts are made of it; naming the value that it has is fine. */
     appsDomain: z.string().max(1000),

@@ -11,6 +11,8 @@ export const buildSpec = z.object({
   /** The deployment that waits for the image, and its revision, which becomes the image's tag. */
   deploymentId: z.uuid().optional(),
   revision: z.int().min(1).optional(),
+  /** How long it may take from its start, in seconds; default `defaultBuildTimeoutSeconds`. */
+  timeoutSeconds: z.int().min(1).optional(),
   source: z.object({
     /** A git repository, over https, http or ssh. No credentials: they do not belong into an object that many may read. */
     url: z.string(),

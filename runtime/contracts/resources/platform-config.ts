@@ -32,6 +32,12 @@ const imageReference = z.string().min(1).max(512);
 /** How many builds go on at once in an installation that says nothing of it: each may take 2 GiB. */
 export const defaultBuildsAtOnce = 2;
 
+/** How long a build may take that nobody said more of, in seconds. */
+export const defaultBuildTimeoutSeconds = 25 * 60;
+
+/** Of every time-out of builds, in seconds: there are pods to be started, and places that others wait for. */
+export const buildTimeoutRange = { min: 10, max: 86_400 };
+
 /** How images of git sources are built. */
 export const buildSettings = z.object({
   /** What the pods of builds run. */
@@ -49,6 +55,8 @@ export const buildSettings = z.object({
   gitNetworks: z.array(network).max(50).exactOptional(),
   /** How many builds go on at once; the others wait. Default {@link defaultBuildsAtOnce}. */
   atOnce: z.int().min(1).max(100).exactOptional(),
+  /** How long a build may take from its start, in seconds. Default {@link defaultBuildTimeoutSeconds}. */
+  timeoutSeconds: z.int().min(buildTimeoutRange.min).max(buildTimeoutRange.max).exactOptional(),
 });
 
 export type BuildSettings = z.infer<typeof buildSettings>;

@@ -131,28 +131,38 @@ t.test('images of services, registries of packages and builds are set by their p
   t.match(
     await change({
       ...{ serviceImages: { mysql: 'r.test/m:2', redis: 'r.test/r:2' }, packageRegistries: { npm } },
-      builds: { atOnce: 4, gitNetworks: ['10.20.0.1', '10.20.0.1/32'] },
+      builds: { atOnce: 4, timeoutSeconds: 600, gitNetworks: ['10.20.0.1', '10.20.0.1/32'] },
     }),
     { status: 200 },
   );
   await judge();
   t.match((await api.call('GET', path)).body, {
     ...{ serviceImages: { mysql: 'r.test/m:2', redis: 'r.test/r:2' }, packageRegistries: { npm } },
-    builds: { image: 'r.test/b:1', registry: 'r.test/builds', atOnce: 4, gitNetworks: ['10.20.0.1/32'] },
+    builds: {
+      image: 'r.test/b:1',
+      registry: 'r.test/builds',
+      atOnce: 4,
+      timeoutSeconds: 600,
+      gitNetworks: ['10.20.0.1/32'],
+    },
     status: 'accepted',
   });
-  await change({ serviceImages: { redis: null }, packageRegistries: { npm: null }, builds: { atOnce: null } });
+  const unset = { atOnce: null, timeoutSeconds: null };
+  await change({ serviceImages: { redis: null }, packageRegistries: { npm: null }, builds: unset });
   t.match(stored()?.spec, {
     serviceImages: { mysql: 'r.test/m:2' },
     builds: { ...builds, gitNetworks: ['10.20.0.1/32'] },
   });
   t.notHas(stored()?.spec.serviceImages, 'redis');
   t.notHas(stored()?.spec.builds, 'atOnce');
+  t.notHas(stored()?.spec.builds, 'timeoutSeconds');
   const before = stored();
   for (const body of [
     { serviceImages: { mysql: 'no tag' } },
     { packageRegistries: { npm: 'ftp://x' } },
     { builds: { atOnce: 0 } },
+    { builds: { timeoutSeconds: 9 } },
+    { builds: { timeoutSeconds: 86_401 } },
     { builds: { gitNetworks: ['x'] } },
   ]) {
     t.match(await change(body), { status: 422, body: { code: 'invalid_value' } }, JSON.stringify(body));

@@ -344,7 +344,7 @@ t.test('what is not asked for again stays: optional images, registries and the p
   const kube = cluster();
   const builds = {
     ...{ image: 'r.example.com/b:1', registry: 'r.example.com/builds', pushAddress: 'http://10.0.0.5:5000' },
-    ...{ atOnce: 4, gitNetworks: ['10.20.0.0/16'], baseImages: { node: 'r.example.com/n:1' } },
+    ...{ atOnce: 4, timeoutSeconds: 3600, gitNetworks: ['10.20.0.0/16'], baseImages: { node: 'r.example.com/n:1' } },
   };
   const images = {
     ...settings.images,

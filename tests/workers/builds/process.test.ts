@@ -31,7 +31,7 @@ const commit = 'a'.repeat(40);
 const digest = `sha256:${'d'.repeat(64)}`;
 const ref = { apiVersion: 'platform.svc/v1', kind: 'App', namespace, name: 'api' };
 
-async function world(t: Test, { atOnce }: { atOnce?: number } = {}) {
+async function world(t: Test, builds: { atOnce?: number; timeoutSeconds?: number } = {}) {
   const { pool } = await testDatabase(t);
   const kube = fakeKube();
   kube.seed({
@@ -39,7 +39,7 @@ async function world(t: Test, { atOnce }: { atOnce?: number } = {}) {
     spec: {
       ...{ appsDomain: 'apps.test', cluster: 'local', scheme: 'http', entryPoints: ['web'] },
       runtimeImages: { node: 'r/node:1' },
-      builds: { image: 'r/builder:1', registry: 'r.test/builds', baseImages: {}, ...(atOnce && { atOnce }) },
+      builds: { image: 'r/builder:1', registry: 'r.test/builds', baseImages: {}, ...builds },
     },
   });
   const app = await testApp(pool, kube, 'api');
@@ -57,10 +57,10 @@ async function world(t: Test, { atOnce }: { atOnce?: number } = {}) {
         acceptDeployment(client, { workloadId: app.id, trigger: 'git', commit, ...more }),
       )
     ).id;
-  const builds = () => kube.all<Build>(kinds.Build);
+  const found = () => kube.all<Build>(kinds.Build);
   /** What the Build controller reports. */
   const report = async (status: NonNullable<Build['status']>, id?: Id) => {
-    const build = builds().find(({ spec }) => id === undefined || spec.deploymentId === id);
+    const build = found().find(({ spec }) => id === undefined || spec.deploymentId === id);
     if (!build) throw new Error('there is no build');
     await kube.replaceStatus({ ...build, status });
   };
@@ -75,7 +75,7 @@ async function world(t: Test, { atOnce }: { atOnce?: number } = {}) {
     );
     return rows;
   };
-  return { pool, kube, app, step, accept, builds, report, built, work, kept };
+  return { pool, kube, app, step, accept, builds: found, report, built, work, kept };
 }
 
 t.test('a deployment without an image is built first, and then rolled out', async (t) => {
@@ -166,7 +166,7 @@ t.test('a build that takes too long, or that Kubernetes refuses, is given up', a
   await step(id);
   await pool.query(`UPDATE deployments SET started_at = started_at - interval '31 minutes'`);
   t.equal(await step(id), 'done');
-  t.match(await app.history(), [{ state: 'failed', reason: /did not end within 30 minutes/ }]);
+  t.match(await app.history(), [{ state: 'failed', reason: 'The build did not end within 25 minutes.' }]);
   t.same(builds(), []);
   const refused = await accept();
   kube.intercept = ({ verb }) => {
@@ -177,6 +177,25 @@ t.test('a build that takes too long, or that Kubernetes refuses, is given up', a
   await t.rejects(step(refused, { last: true }));
   t.match(await app.history(), [{ state: 'failed', reason: /Kubernetes refused the build/ }, {}]);
 });
+
+t.test(
+  'a build has the time that the installation gave when it began, and as much again as an outage may take',
+  async (t) => {
+    const { app, step, accept, builds, pool, kube } = await world(t, { timeoutSeconds: 90 });
+    const id = await accept();
+    await step(id);
+    t.match(builds(), [{ spec: { timeoutSeconds: 90 } }]);
+    await kube.mergePatch(
+      { apiVersion: 'platform.svc/v1', kind: 'PlatformConfig', name: 'platform' },
+      { spec: { builds: { timeoutSeconds: 10 } } },
+    );
+    await pool.query(`UPDATE deployments SET started_at = started_at - interval '6 minutes'`);
+    t.match(await step(id), { again: Date }, 'its Job may have ended, and nobody has told yet');
+    await pool.query(`UPDATE deployments SET started_at = started_at - interval '1 minute'`);
+    t.equal(await step(id), 'done');
+    t.match(await app.history(), [{ state: 'failed', reason: 'The build did not end within 90 seconds.' }]);
+  },
+);
 
 t.test('a restart after a build that failed runs the last image that there is', async (t) => {
   const { app, step, accept, report, pool } = await world(t);

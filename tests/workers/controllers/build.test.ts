@@ -183,15 +183,17 @@ t.test('a namespace that is no environment is refused', async (t) => {
   t.match(world.build().status, { phase: 'failed', message: /is not an environment of a project/ });
 });
 
-t.test('in the namespace of builds the job is made, with credentials for its first step only', async (t) => {
+const builds = { image: 'r.test/builder:1', registry: 'r.test/builds', baseImages: { node: 'r.test/node:1' } };
+const token = Buffer.from('SECRETtoken').toString('base64');
+
+/** A Build of an app in the namespace of builds. */
+function createOwnWorld(more: Partial<Build['spec']> = {}) {
   const kube = fakeKube();
   const at = { namespace: 'svc-builds', name: 'build-1' };
-  const builds = { image: 'r.test/builder:1', registry: 'r.test/builds', baseImages: { node: 'r.test/node:1' } };
   const source = { url: 'https://git.example.com/shop/api.git', branch: 'main', commit: 'abcdef1' };
   const uid = 'app-uid';
   const owned = { 'app.kubernetes.io/managed-by': 'kipper' };
   const owner = { apiVersion: 'platform.svc/v1', kind: 'App', name: 'api', uid, controller: true };
-  const token = Buffer.from('SECRETtoken').toString('base64');
   kube.seed(
     environmentNamespaceObject('shop', 'prod'),
     { ...ref, kind: 'App', metadata: { name: 'api', namespace, uid } },
@@ -201,7 +203,7 @@ t.test('in the namespace of builds the job is made, with credentials for its fir
     },
     {
       ...{ ...ref, metadata: at },
-      spec: { app: 'api', namespace, deploymentId: fixedId(7), revision: 3, source },
+      spec: { app: 'api', namespace, deploymentId: fixedId(7), revision: 3, source, ...more },
     },
   );
   let settings: { builds?: typeof builds } | undefined;
@@ -214,15 +216,41 @@ t.test('in the namespace of builds the job is made, with credentials for its fir
   const build = () => kube.all<Build>(kinds.Build)[0];
   const reconcile = () =>
     controller.reconcile({ ...at, object: build(), log: silentLog, signal: new AbortController().signal });
+  const job = () => {
+    const [found] = kube.all<BatchJob>(kinds.BatchJob);
+    if (!found) throw new Error('there is no job');
+    return found;
+  };
+  /** What the two steps of its pod ended with, and then its Job. */
+  const end = async (clone: object, step: object, status: NonNullable<BatchJob['status']>) => {
+    const labels = { ...managedLabels(), 'platform.svc/role': 'build', 'batch.kubernetes.io/job-name': at.name };
+    kube.seed({
+      ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'build-1-x', namespace: at.namespace, labels } },
+      spec: { containers: [] },
+      status: {
+        initContainerStatuses: [{ name: 'clone', state: { terminated: clone } }],
+        containerStatuses: [{ name: 'build', state: { terminated: step } }],
+      },
+    });
+    await kube.replaceStatus({ ...job(), status });
+    await reconcile();
+  };
+  const configure = () => void (settings = { builds });
+  return { kube, at, build, reconcile, job, end, configure };
+}
+
+t.test('in the namespace of builds the job is made, with credentials for its first step only', async (t) => {
+  const world = createOwnWorld();
+  const { kube, at, build, reconcile } = world;
   await t.rejects(reconcile(), { code: 'unavailable' });
   t.match(build()?.status, { phase: 'failed', message: /The platform has no builder/ });
 
-  settings = { builds };
+  world.configure();
   await reconcile();
-  const [job] = kube.all<BatchJob>(kinds.BatchJob);
-  if (!job) throw new Error('there is no job');
+  const job = world.job();
   const pod = (job.spec as { template: { spec: Record<string, unknown> } }).template.spec;
   t.match(job.metadata, { ...at, ownerReferences: [{ kind: 'Build' }] });
+  t.match(job.spec, { activeDeadlineSeconds: 1500 });
   t.equal(pod['automountServiceAccountToken'], false);
   t.notMatch(JSON.stringify(job), token, 'no secret in a pod’s specification');
   const mounts = (containers: unknown) =>
@@ -234,22 +262,25 @@ t.test('in the namespace of builds the job is made, with credentials for its fir
   t.match(copies(), [{ data: { token } }]);
   t.equal(kube.all(kinds.NetworkPolicy).length, 1);
 
-  const labels = { ...managedLabels(), 'platform.svc/role': 'build', 'batch.kubernetes.io/job-name': at.name };
   const made = { image: 'r.test/builds/shop-prod/api:3', digest: `sha256:${'d'.repeat(64)}`, commit: 'a'.repeat(40) };
   const message = JSON.stringify({ ...made, commitMessage: 'Say one', commitAuthor: 'Kim' });
-  kube.seed({
-    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'build-1-x', namespace: at.namespace, labels } },
-    spec: { containers: [] },
-    status: {
-      initContainerStatuses: [{ name: 'clone', state: { terminated: { exitCode: 0 } } }],
-      containerStatuses: [{ name: 'build', state: { terminated: { exitCode: 0, message } } }],
-    },
-  });
   const conditions = [{ type: 'Complete', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' }];
-  await kube.replaceStatus({ ...job, status: { succeeded: 1, conditions } });
-  await reconcile();
+  await world.end({ exitCode: 0 }, { exitCode: 0, message }, { succeeded: 1, conditions });
   t.match(build()?.status, { phase: 'succeeded', ...made, commitMessage: 'Say one', commitAuthor: 'Kim' });
   t.same(copies(), [], 'the copy of the credentials is gone');
+});
+
+t.test('of a build that took too long the time-out is told, not how its steps were ended for it', async (t) => {
+  const world = createOwnWorld({ timeoutSeconds: 90 });
+  world.configure();
+  await world.reconcile();
+  t.match(world.job().spec, { activeDeadlineSeconds: 90 });
+  const conditions = [{ type: 'Failed', status: 'True', reason: 'DeadlineExceeded', lastTransitionTime: at }];
+  await world.end({ exitCode: 0 }, { exitCode: 143, message: 'installing\n' }, { failed: 1, conditions });
+  t.match(world.build()?.status, {
+    phase: 'failed',
+    message: /^The build did not end within 90 seconds, and was stopped.*svc platform config set --build-timeout/,
+  });
 });
 
 t.test('a step that fails is told of in one line, and then by the end of its log', (t) => {
