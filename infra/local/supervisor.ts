@@ -5,10 +5,16 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { identify, isAlive, type ProcessRecord } from '../process-record.ts';
 import { stopAll } from '../testcluster/processes.ts';
 import type { Home } from './home.ts';
-import type { Ports } from './ports.ts';
+import { choosePorts, type Ports } from './ports.ts';
 
 /** How long everything may take to end: longer than `runtime/host/lifecycle.ts` allows. */
 const stopMs = 30_000;
+
+/** How often ports are chosen anew when others were faster. */
+const portTries = 5;
+
+/** Another program began to listen at one of the ports between the look at it and our own start. */
+class PortTakenError extends Error {}
 
 /** The process of the embedded default as it recorded itself. */
 export interface Supervisor extends ProcessRecord {
@@ -38,6 +44,27 @@ export async function settledSupervisor(home: Home): Promise<Supervisor | undefi
     const found = findSupervisor(home);
     if (!found || found.state === 'ready') return found;
     await delay(50);
+  }
+}
+
+/**
+ * Chooses ports (see `choosePorts`) and starts the process of the embedded default there. Another platform that starts at
+ * the same moment may choose the same: whoever comes second chooses again.
+ * @throws Error as `choosePorts` and {@link startSupervisor}
+ */
+export async function startOnFreePorts(
+  home: Home,
+  { ingress, attached, log }: { ingress?: number | undefined; attached: boolean; log: (line: string) => void },
+): Promise<Ports> {
+  for (let attempt = 1; ; attempt++) {
+    const ports = await choosePorts(home.ports, ingress === undefined ? {} : { ingress }, log);
+    try {
+      await startSupervisor(home, ports, { attached });
+      return ports;
+    } catch (error) {
+      if (!(error instanceof PortTakenError) || attempt === portTries) throw error;
+      log('another program took one of the ports meanwhile: choosing again');
+    }
   }
 }
 
@@ -74,7 +101,8 @@ function ready(child: ChildProcess, home: Home): Promise<void> {
   return new Promise((resolve, reject) => {
     const ended = () => {
       const said = readFileSync(home.log, 'utf8').trim().split('\n').slice(-5).join('\n');
-      reject(new Error(`the embedded cluster did not start; the end of ${home.log}:\n${said}`));
+      const Failed = /EADDRINUSE/.test(said) ? PortTakenError : Error;
+      reject(new Failed(`the embedded cluster did not start; the end of ${home.log}:\n${said}`));
     };
     child.once('error', reject);
     child.once('exit', ended);

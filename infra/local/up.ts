@@ -7,9 +7,9 @@ import { homeAt } from './home.ts';
 import { createImageStore } from './node/images.ts';
 import { addPlatformImages } from './platform-images.ts';
 import { missingPackages } from './programs.ts';
-import { choosePorts, readPorts } from './ports.ts';
+import { readPorts } from './ports.ts';
 import { closedAncestor } from './reachable.ts';
-import { settledSupervisor, startSupervisor } from './supervisor.ts';
+import { settledSupervisor, startOnFreePorts } from './supervisor.ts';
 
 export interface UpOptions {
   /** See `homeFolder`. */
@@ -57,13 +57,8 @@ export async function upLocal({
   const references = await addPlatformImages(createImageStore(home.images), packageFile.version, path);
   const running = await settledSupervisor(home);
   if (running) log(`the embedded cluster runs already (process ${running.pid})`);
-  const ports = running
-    ? readPorts(home.ports)
-    : await choosePorts(home.ports, { ...(port && { ingress: port }) }, log);
-  if (!running) {
-    log('starting the embedded cluster: API server, controllers, node, ingress');
-    await startSupervisor(home, ports, { attached });
-  }
+  else log('starting the embedded cluster: API server, controllers, node, ingress');
+  const ports = running ? readPorts(home.ports) : await startOnFreePorts(home, { ingress: port, attached, log });
   return installHere({
     ...{ target: 'local', folder, port: ports.ingress, references, failpoints, log },
     kubeconfig: join(home.apiServer, 'admin.kubeconfig'),

@@ -11,7 +11,7 @@ import { createImageStore } from '../../../infra/local/node/images.ts';
 import { recordName } from '../../../infra/local/node/orphans.ts';
 import { choosePorts, readPorts } from '../../../infra/local/ports.ts';
 import { closedAncestor } from '../../../infra/local/reachable.ts';
-import { findSupervisor, startSupervisor, stopSupervisor } from '../../../infra/local/supervisor.ts';
+import { findSupervisor, startOnFreePorts, startSupervisor, stopSupervisor } from '../../../infra/local/supervisor.ts';
 import { isAlive, type ProcessRecord } from '../../../infra/process-record.ts';
 import type { Pod } from '../../../runtime/contracts/pod.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
@@ -162,6 +162,19 @@ t.test('a port that is in use is passed over, one that was asked for is not', as
   t.ok(said.includes(`port ${first.ingress} is in use: taking ${second.ingress}`));
   t.equal(readPorts(file).ingress, second.ingress, 'and kept from now on');
   await t.rejects(choosePorts(file, { ingress: first.ingress }, say), /is in use; choose another with --port/);
+});
+
+t.test('several that start at the same moment have ports of their own', async (t) => {
+  const homes = await Promise.all([homeOf(t), homeOf(t), homeOf(t)]);
+  const given = await Promise.all(
+    homes.map((home) => startOnFreePorts(home, { attached: false, log: () => undefined })),
+  );
+  const numbers = given.flatMap((ports) => Object.values(ports));
+  t.equal(new Set(numbers).size, 9, numbers.join(', '));
+  t.same(
+    homes.map((home) => [findSupervisor(home)?.state, readPorts(home.ports)]),
+    given.map((ports) => ['ready', ports]),
+  );
 });
 
 t.test('where everything lies', async (t) => {
