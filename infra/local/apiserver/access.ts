@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createSecretKey, randomBytes, type KeyObject } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
@@ -12,7 +12,7 @@ export interface Access {
   /** May do everything. */
   adminToken: string;
   /** Signs the tokens of service accounts. */
-  signingKey: Buffer;
+  signingKey: KeyObject;
 }
 
 /** Reads the keys in a folder, making those that are missing: they outlive the server, so that clients need not change. */
@@ -30,7 +30,7 @@ export function loadAccess(folder: string, addresses: readonly string[], now: Da
   return {
     tls: JSON.parse(pair) as KeyPair,
     adminToken: kept('admin.token', () => randomBytes(tokenBytes).toString('base64url')),
-    signingKey: Buffer.from(
+    signingKey: createSecretKey(
       kept('accounts.key', () => randomBytes(tokenBytes).toString('base64url')),
       'base64url',
     ),

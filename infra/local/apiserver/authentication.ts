@@ -1,4 +1,4 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual, type KeyObject } from 'node:crypto';
 import { unauthorized } from './api-error.ts';
 import { tokenIssuer, verifyToken } from './tokens.ts';
 import type { Store } from './store.ts';
@@ -19,12 +19,12 @@ const admin: User = { name: 'kubernetes-admin', groups: [masters, 'system:authen
 /** Who the header of a request belongs to. @throws ApiError 401 */
 export type Authentication = (authorization: string | undefined) => User;
 
-const digest = (text: string) => createHash('sha256').update(text).digest();
+const digest = (text: string) => hash('sha256', text, 'buffer');
 
 /** What tokens of service accounts are judged by. */
 export interface AccountTokens {
   store: Store;
-  signingKey: Buffer;
+  signingKey: KeyObject;
   now: () => Date;
 }
 

@@ -19,23 +19,58 @@ const rbac = 'rbac.authorization.k8s.io';
 /** What everybody who is somebody may read: which kinds there are. */
 const publicPaths = /^\/(api|apis|openapi|version|healthz|livez|readyz)(\/|$)/;
 
-const strings = (value: unknown): string[] =>
-  Array.isArray(value) ? value.filter((item) => typeof item === 'string') : [];
-const includes = (value: unknown, wanted: string) => strings(value).some((item) => item === '*' || item === wanted);
+/** Decides whether a user may do something. */
+export type Authorization = (user: User, attributes: Attributes) => boolean;
 
-/** Whether a user may do something, by the roles that are bound to them. https://kubernetes.io/docs/reference/access-authn-authz/rbac/ */
-export function isAllowed(store: Store, user: User, attributes: Attributes): boolean {
-  if (user.groups.includes(masters)) return true;
-  if (attributes.path !== undefined) return attributes.verb === 'get' && publicPaths.test(attributes.path);
-  const { namespace } = attributes;
-  const bindings = [
-    ...store.list(`${rbac}/clusterrolebindings`),
-    ...(namespace === undefined ? [] : store.list(`${rbac}/rolebindings`, namespace)),
-  ];
-  return bindings
-    .filter((binding) => objects(binding['subjects']).some((subject) => isSubject(subject, user)))
-    .flatMap((binding) => rulesOf(store, binding))
-    .some((rule) => covers(rule, attributes));
+/** What a binding lets its subjects do, and in which namespace; undefined: in all of them, and outside. */
+interface Grant {
+  namespace: string | undefined;
+  rules: Rule[];
+}
+
+/** A rule of a role; each set has the texts of the field of that name. */
+interface Rule {
+  verbs: Set<string>;
+  apiGroups: Set<string>;
+  resources: Set<string>;
+  resourceNames: Set<string>;
+}
+
+/** Users whose grants are remembered; pods come and go, and each has its own service account at most. */
+const maxRemembered = 1000;
+
+/**
+ * Authorization by the roles that are bound to a user. What they grant is gathered once, and again when a role or binding
+ * has changed: every request asks. https://kubernetes.io/docs/reference/access-authn-authz/rbac/
+ */
+export function createAuthorization(store: Store): Authorization {
+  const remembered = new Map<string, Grant[]>();
+  for (const plural of ['clusterroles', 'roles', 'clusterrolebindings', 'rolebindings']) {
+    store.subscribe(`${rbac}/${plural}`, () => remembered.clear());
+  }
+
+  const grantsOf = (user: User): Grant[] => {
+    const key = JSON.stringify([user.name, user.groups]);
+    const known = remembered.get(key);
+    if (known) return known;
+    const bindings = [...store.list(`${rbac}/clusterrolebindings`), ...store.list(`${rbac}/rolebindings`)];
+    const grants = bindings
+      .filter((binding) => objects(binding['subjects']).some((subject) => isSubject(subject, user)))
+      .map((binding) => ({ namespace: binding.metadata.namespace, rules: rulesOf(store, binding) }));
+    if (remembered.size >= maxRemembered) remembered.clear();
+    remembered.set(key, grants);
+    return grants;
+  };
+
+  return (user, attributes) => {
+    if (user.groups.includes(masters)) return true;
+    if (attributes.path !== undefined) return attributes.verb === 'get' && publicPaths.test(attributes.path);
+    return grantsOf(user).some(
+      ({ namespace, rules }) =>
+        (namespace === undefined || namespace === attributes.namespace) &&
+        rules.some((rule) => covers(rule, attributes)),
+    );
+  };
 }
 
 function isSubject({ kind, name, namespace }: Json, user: User): boolean {
@@ -44,20 +79,33 @@ function isSubject({ kind, name, namespace }: Json, user: User): boolean {
   return kind === 'User' && user.name === name;
 }
 
-function rulesOf(store: Store, binding: ApiObject): Json[] {
+function rulesOf(store: Store, binding: ApiObject): Rule[] {
   const ref = isJson(binding['roleRef']) ? binding['roleRef'] : {};
   const name = String(ref['name']);
   const role =
     ref['kind'] === 'ClusterRole'
       ? store.get(`${rbac}/clusterroles`, undefined, name)
       : store.get(`${rbac}/roles`, binding.metadata.namespace, name);
-  return objects(valueAt(role, 'rules'));
+  return objects(valueAt(role, 'rules')).map(({ verbs, apiGroups, resources, resourceNames }) => ({
+    verbs: texts(verbs),
+    apiGroups: texts(apiGroups),
+    resources: texts(resources),
+    resourceNames: texts(resourceNames),
+  }));
 }
 
-function covers(rule: Json, { verb, group, resource, name }: Attributes): boolean {
+function texts(value: unknown): Set<string> {
+  return new Set(Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []);
+}
+
+function covers(rule: Rule, { verb, group, resource, name }: Attributes): boolean {
   const { verbs, apiGroups, resources, resourceNames } = rule;
   const subresource = resource.includes('/') ? `*/${resource.split('/')[1] ?? ''}` : resource;
-  if (!includes(verbs, verb) || !includes(apiGroups, group)) return false;
-  if (!includes(resources, resource) && !includes(resources, subresource)) return false;
-  return strings(resourceNames).length === 0 || strings(resourceNames).includes(name);
+  if (!hasOrAll(verbs, verb) || !hasOrAll(apiGroups, group)) return false;
+  if (!hasOrAll(resources, resource) && !resources.has(subresource)) return false;
+  return resourceNames.size === 0 || resourceNames.has(name);
+}
+
+function hasOrAll(values: Set<string>, wanted: string): boolean {
+  return values.has('*') || values.has(wanted);
 }

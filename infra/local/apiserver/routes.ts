@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { forbidden, methodNotAllowed, noSuchResource, notFound, notImplemented } from './api-error.ts';
 import type { Authentication, User } from './authentication.ts';
-import { isAllowed, type Attributes } from './authorization.ts';
+import type { Attributes, Authorization } from './authorization.ts';
 import { sendError, sendJson, type Exchange } from './exchange.ts';
 import type { Json } from './json.ts';
 import type { Place } from './objects.ts';
@@ -11,14 +11,13 @@ import type { Registry } from './registry.ts';
 import { resourcePath, verbOf, type ResourcePath } from './request-info.ts';
 import { apiVersionOf, type Resource } from './resource.ts';
 import type { Rest } from './rest.ts';
-import type { Store } from './store.ts';
 
 /** What the routes lead to. */
 export interface RouteOptions {
-  store: Store;
   registry: Registry;
   rest: Rest;
   authenticate: Authentication;
+  isAllowed: Authorization;
   /** Documents at paths that are no resource's; undefined where there is none. */
   documents: (path: string) => Json | undefined;
   /** Subresources that are no side of their object, by paths such as `pods/log`. */
@@ -31,10 +30,10 @@ export interface RouteOptions {
 export function createRoutes(
   options: RouteOptions,
 ): (request: IncomingMessage, response: ServerResponse, upgrade?: Upgrade) => Promise<void> {
-  const { store, registry, rest, authenticate, documents, subresources, reviews } = options;
+  const { registry, rest, authenticate, isAllowed, documents, subresources, reviews } = options;
 
   const authorize = (user: User, attributes: Attributes) => {
-    if (!isAllowed(store, user, attributes)) throw refusal(user, attributes);
+    if (!isAllowed(user, attributes)) throw refusal(user, attributes);
   };
 
   const serveFound = async (exchange: Exchange, resource: Resource, path: ResourcePath) => {

@@ -7,6 +7,7 @@ import type { Clock } from '../../../runtime/domain/clock.ts';
 import { kubeconfigOf, loadAccess, writeSecret } from './access.ts';
 import { createAdmission } from './admission.ts';
 import { createAuthentication } from './authentication.ts';
+import { createAuthorization } from './authorization.ts';
 import { bootstrap, furnishNamespace } from './bootstrap.ts';
 import { createCleanup } from './cleanup.ts';
 import { createDatabase } from './database.ts';
@@ -76,10 +77,10 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     const discovery = createDiscovery(registry);
     const openApi = createOpenApi(registry);
     const routes = createRoutes({
-      store,
       registry,
       rest: createRest({ objects, lists, watches }),
       authenticate: createAuthentication({ store, adminToken, signingKey, now }),
+      isAllowed: createAuthorization(store),
       documents: (path) => discovery(path) ?? openApi(path),
       subresources: {
         'pods/exec': exec.serve,

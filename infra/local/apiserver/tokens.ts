@@ -1,4 +1,4 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, timingSafeEqual, type KeyObject } from 'node:crypto';
 import { badRequest, methodNotAllowed, notFound } from './api-error.ts';
 import { readJson, sendJson, type Exchange } from './exchange.ts';
 import { isJson, valueAt } from './json.ts';
@@ -29,16 +29,16 @@ export interface TokenClaims {
 
 const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
 const header = encode({ alg: 'HS256', typ: 'JWT' });
-const digest = (text: string, key: Buffer) => createHmac('sha256', key).update(text).digest();
+const digest = (text: string, key: KeyObject) => createHmac('sha256', key).update(text).digest();
 
 /** A JSON Web Token of these claims. */
-export function signToken(claims: TokenClaims, key: Buffer): string {
+export function signToken(claims: TokenClaims, key: KeyObject): string {
   const content = `${header}.${encode(claims)}`;
   return `${content}.${digest(content, key).toString('base64url')}`;
 }
 
 /** The claims of a token that this server signed and that has not run out; undefined for any other. */
-export function verifyToken(token: string, key: Buffer, now: Date): TokenClaims | undefined {
+export function verifyToken(token: string, key: KeyObject, now: Date): TokenClaims | undefined {
   const end = token.lastIndexOf('.');
   const [content, signature] = [token.slice(0, end), Buffer.from(token.slice(end + 1), 'base64url')];
   const expected = digest(content, key);
@@ -53,7 +53,7 @@ export function verifyToken(token: string, key: Buffer, now: Date): TokenClaims 
 export function createTokenRequests(options: {
   store: Store;
   objects: Objects;
-  signingKey: Buffer;
+  signingKey: KeyObject;
   now: () => Date;
 }): (exchange: Exchange, place: Place) => Promise<void> {
   const { store, objects, signingKey, now } = options;

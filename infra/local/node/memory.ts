@@ -11,9 +11,14 @@ export interface MemoryWatch {
   stop(): Promise<void>;
 }
 
+type Watched = Parameters<MemoryWatch['add']>[0] & {
+  /** The least that its processes added up to since the last exact look, which found no more than the limit; in bytes. */
+  passedBytes: number;
+};
+
 /** Measures only while there is something to measure. */
 export function createMemoryWatch(clock: Clock): MemoryWatch {
-  const watched = new Set<Parameters<MemoryWatch['add']>[0]>();
+  const watched = new Set<Watched>();
   const stopping = new AbortController();
   const bytesPerPage = pageSize();
   let running: Promise<void> | undefined;
@@ -23,9 +28,15 @@ export function createMemoryWatch(clock: Clock): MemoryWatch {
     for (const container of watched) {
       const family = familyOf(table, container.leader);
       const sum = (bytes: (pid: number) => number) => family.reduce((total, pid) => total + bytes(pid), 0);
-      if (sum((pid) => (table.get(pid)?.residentPages ?? 0) * bytesPerPage) <= container.limitBytes) continue;
-      // Memory that processes share was counted for each of them; this costs more and is exact.
-      if (sum(proportionalBytes) <= container.limitBytes) continue;
+      const resident = sum((pid) => (table.get(pid)?.residentPages ?? 0) * bytesPerPage);
+      container.passedBytes = Math.min(container.passedBytes, resident);
+      if (resident <= Math.max(container.limitBytes, container.passedBytes + container.limitBytes / 32)) continue;
+      // Memory that processes share was counted for each of them; this is exact, and costs so much that it is only done
+      // where something has grown.
+      if (sum(proportionalBytes) <= container.limitBytes) {
+        container.passedBytes = resident;
+        continue;
+      }
       watched.delete(container);
       container.onExceeded();
     }
@@ -40,7 +51,8 @@ export function createMemoryWatch(clock: Clock): MemoryWatch {
   };
 
   return {
-    add(container) {
+    add(given) {
+      const container = { ...given, passedBytes: 0 };
       watched.add(container);
       running ??= run();
       return () => watched.delete(container);
