@@ -153,6 +153,7 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
       const worker = new Worker<unknown>(name, (job) => track(job.data), {
         connection,
         concurrency: definition.concurrency,
+        ...(definition.limiter && { limiter: definition.limiter }),
         // The row decides about another attempt; BullMQ never runs a job twice.
         maxStalledCount: 0,
         lockDuration: lockMs,

@@ -13,6 +13,8 @@ export interface QueueDefinition<Payload extends z.ZodType = z.ZodType> {
   timeoutMs: number;
   /** Jobs that one worker process runs at a time. */
   concurrency: number;
+  /** Jobs that all worker processes together begin in this many ms, at most; default as many as come. */
+  limiter?: { max: number; duration: number };
 }
 
 /** Every job carries its work row and the record that the row is about. */
@@ -33,6 +35,8 @@ export const catalogue = {
     backoffMaxMs: 60_000,
     timeoutMs: 15_000,
     concurrency: 8,
+    // About 20 rollouts a second, of two steps and more each (decision 0030).
+    limiter: { max: 4, duration: 100 },
   },
   /**
    * The image of one deployment from its git source; the record is `deployments.id`. A step starts the build, looks how

@@ -158,6 +158,21 @@ t.test('Redis holds no more than the workers take soon', async (t) => {
   t.ok((await until(allDone)).every(({ attempt }) => attempt === 1));
 });
 
+t.test('all workers of a queue together begin no more than its limiter lets them', async (t) => {
+  const { until, pool, startDispatcher, startRunner, rows } = await bus(t, {
+    definition: { ...hurried, timeoutMs: 60_000, limiter: { max: 3, duration: 600_000 } },
+  });
+  await Promise.all(Array.from({ length: 8 }, () => insertWork(pool, 'rollouts', newId())));
+  startRunner(async () => 'done');
+  startRunner(async () => 'done');
+  const queue = startDispatcher();
+  await until((now) => now.filter(({ state }) => state === 'done').length >= 3);
+  // Several looks of the dispatcher, each with room for more.
+  for (let look = 0; look < 4; look++) await clock.sleep(50);
+  t.equal((await rows()).filter(({ state }) => state === 'done').length, 3);
+  t.ok((await queue.waiting()) > 0, 'the others wait in Redis');
+});
+
 t.test('a throw is retried with back-off and counted; the last attempt is told; success resets', async (t) => {
   const { pool, until, startDispatcher, startRunner } = await bus(t);
   const attempts: { attempt: number; last: boolean }[] = [];
