@@ -16,3 +16,6 @@ export const scopeFlags = {
 
 /** Of commands that destroy. */
 export const yesFlag = { yes: toggle('do not ask', { short: 'y' }) };
+
+/** Of commands that take away what can be given again, and so do not ask: scripts give the flag to all that take away. */
+export const unaskedFlag = { yes: toggle('nothing is asked here; for scripts', { short: 'y' }) };

@@ -25,15 +25,17 @@ export interface Surroundings {
   version: string;
   /** Calls at Ctrl-C instead of ending the process, until the answer is called. Absent: nobody can interrupt. */
   onInterrupt?: (listener: () => void) => () => void;
-  /** The platform on this machine (`svc up`), if there is one. */
+  /** The platform that was brought up from this machine, if there is one. */
   local?: () => LocalPlatform | undefined;
 }
 
-/** The platform that `svc up` has put on this machine. */
+/** The platform that this machine's folder of the platform (`SVC_HOME`) tells of. */
 export interface LocalPlatform {
+  /** Whether `svc up` has put it on this machine, or it runs on a cluster. */
+  target: 'local' | 'cluster';
   /** The management API's address. */
   api: string;
-  /** Its process; undefined while it does not run. */
+  /** The process of `svc up`; undefined while there is none. */
   process: number | undefined;
 }
 

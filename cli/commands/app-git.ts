@@ -1,6 +1,6 @@
 import { gitSourceView, type GitSourceView } from '../../runtime/contracts/api/git.ts';
 import { command, type Group } from '../command.ts';
-import { scopeFlags } from '../common-flags.ts';
+import { scopeFlags, unaskedFlag } from '../common-flags.ts';
 import { requiredText, text, toggle, unless } from '../flags.ts';
 import { gitSourceFlags, gitSourceOf } from '../git-source.ts';
 import { ago, fields, type Shown } from '../output.ts';
@@ -75,7 +75,7 @@ const remove = command({
   name: 'remove',
   args: ['app'],
   description: 'Detach the git source: the app keeps running its image, and images are accepted again.',
-  flags: scopeFlags,
+  flags: { ...unaskedFlag, ...scopeFlags },
   examples: ['svc app git remove api --project shop --environment prod'],
   async run({ context, args, flags }) {
     const place = placeOf(context, flags);

@@ -1,6 +1,6 @@
 import { appView, type AppView } from '../../runtime/contracts/api/apps.ts';
 import { command, type Command, type Group } from '../command.ts';
-import { scopeFlags } from '../common-flags.ts';
+import { scopeFlags, unaskedFlag } from '../common-flags.ts';
 import { Failure } from '../failure.ts';
 import { table, type Shown } from '../output.ts';
 import { placeOf } from '../place.ts';
@@ -53,7 +53,7 @@ function changeCommand(
     name,
     args: ['app', '...hosts'],
     description,
-    flags: scopeFlags,
+    flags: { ...unaskedFlag, ...scopeFlags },
     examples: [`svc app host ${name} web www.example.com`, `svc app host ${name} web example.com www.example.com`],
     async run({ context, args, flags }) {
       const place = placeOf(context, flags);

@@ -1,6 +1,6 @@
 import { graceLimitSeconds, webhookView, type WebhookView } from '../../runtime/contracts/api/webhooks.ts';
 import { command, type Group } from '../command.ts';
-import { scopeFlags } from '../common-flags.ts';
+import { scopeFlags, unaskedFlag } from '../common-flags.ts';
 import type { Context } from '../context.ts';
 import { usageFailure } from '../failure.ts';
 import { choice, duration, text } from '../flags.ts';
@@ -118,7 +118,7 @@ const disable = command({
   name: 'disable',
   args: ['app'],
   description: 'Refuse deployments by webhook; the token and the secret URL no longer work.',
-  flags: scopeFlags,
+  flags: { ...unaskedFlag, ...scopeFlags },
   examples: ['svc app webhook disable api'],
   async run({ context, args, flags }) {
     const place = placeOf(context, flags);

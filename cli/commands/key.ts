@@ -1,7 +1,7 @@
 import { keyChanged, keyCreated, keyRevoked, keyRotated, keyView } from '../../runtime/contracts/api/keys.ts';
 import { paintFor } from '../colour.ts';
 import { command, type Command, type Group } from '../command.ts';
-import { scopeFlags, yesFlag } from '../common-flags.ts';
+import { scopeFlags, unaskedFlag, yesFlag } from '../common-flags.ts';
 import { usageFailure } from '../failure.ts';
 import { parseDuration, requiredText, text, texts, toggle } from '../flags.ts';
 import { gateWaitFlag, sayProgress } from '../gate-progress.ts';
@@ -123,7 +123,7 @@ function switchCommand(enabled: boolean): Command {
     description: enabled
       ? 'Let an API key, by handle or id, open apps again.'
       : 'Stop an API key, by handle or id; the gate follows within seconds.',
-    flags: { ...gateWaitFlag, ...scopeFlags },
+    flags: { ...unaskedFlag, ...gateWaitFlag, ...scopeFlags },
     examples: [`svc key ${name} k3x9q2ab`],
     async run({ context, args, flags }) {
       const place = placeOf(context, flags);

@@ -5,6 +5,7 @@ import { findSupervisor, stopSupervisor } from '../../infra/local/supervisor.ts'
 import { command } from '../command.ts';
 import { yesFlag } from '../common-flags.ts';
 import type { LocalPlatform } from '../context.ts';
+import { Failure } from '../failure.ts';
 import { amount, choice, toggle } from '../flags.ts';
 import { fields, outputFormats } from '../output.ts';
 import { confirm } from '../prompt.ts';
@@ -51,6 +52,16 @@ export const downCommand = command({
   examples: ['svc down', 'svc down --purge --yes'],
   async run({ context, flags }) {
     const folder = homeFolder(context.env);
+    const platform = localPlatform(context.env);
+    if (platform?.target === 'cluster' && platform.process === undefined) {
+      throw new Failure(
+        `The platform of ${folder} runs on a cluster; only one that svc up has started is ended here.`,
+        {
+          code: 'not_on_this_machine',
+          hint: 'of another folder: SVC_HOME=<folder> svc down; the test cluster: npm run testcluster -- down',
+        },
+      );
+    }
     if (flags.purge) await confirm(context, flags, `Delete ${folder} with every app, function, volume and record?`);
     const ended = await stopSupervisor(homeAt(folder));
     context.say(ended ? 'the platform on this machine has ended' : 'there was no platform running on this machine');
@@ -60,11 +71,12 @@ export const downCommand = command({
   },
 });
 
-/** The platform on this machine, if it was ever started. */
+/** The platform that was brought up from this machine, if one ever was. */
 export function localPlatform(env: NodeJS.ProcessEnv): LocalPlatform | undefined {
   const folder = homeFolder(env);
   try {
-    return { api: readRunInfo(folder).api, process: findSupervisor(homeAt(folder))?.pid };
+    const { target, api } = readRunInfo(folder);
+    return { target, api, process: findSupervisor(homeAt(folder))?.pid };
   } catch {
     return undefined;
   }

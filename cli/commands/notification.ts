@@ -5,7 +5,7 @@ import {
 } from '../../runtime/contracts/api/notifications.ts';
 import { notificationEvents } from '../../runtime/domain/notification.ts';
 import { command, type Group } from '../command.ts';
-import { apiFlags, scopeFlags, yesFlag } from '../common-flags.ts';
+import { apiFlags, scopeFlags, unaskedFlag, yesFlag } from '../common-flags.ts';
 import { usageFailure } from '../failure.ts';
 import { requiredText, text, texts, toggle, type FlagValues } from '../flags.ts';
 import { ago, fields, table, type Shown } from '../output.ts';
@@ -155,7 +155,7 @@ const switched = (name: 'enable' | 'disable', enabled: boolean, description: str
     name,
     args: ['notification'],
     description,
-    flags: projectFlags,
+    flags: { ...unaskedFlag, ...projectFlags },
     examples: [`svc notification ${name} ops`],
     async run({ context, args, flags }) {
       const place = placeOf(context, { ...flags, environment: undefined });

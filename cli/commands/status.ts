@@ -15,8 +15,9 @@ export const statusCommand = command({
     const anonymous = !context.signedIn(flags);
     const client = context.api(flags, { anonymous });
     const local = context.local?.();
-    const onThisMachine = local?.api === api ? local : undefined;
-    if (onThisMachine && onThisMachine.process === undefined) {
+    // The test cluster's, too, is in a folder of this machine, and no process of it.
+    const embedded = local?.api === api && local.target === 'local' ? local : undefined;
+    if (embedded && embedded.process === undefined) {
       throw new Failure('The platform on this machine does not run.', { code: 'not_running', hint: 'svc up' });
     }
     const answer = await client.probe('/health/controllers');
@@ -41,13 +42,13 @@ export const statusCommand = command({
       {
         data: {
           api,
-          ...(onThisMachine && { process: onThisMachine.process }),
+          ...(embedded && { process: embedded.process }),
           healthy: unhealthy.length === 0,
           controllers: health.data,
           ...(platform && { platform }),
         },
         table: [
-          fields([['API', api], ['Process', onThisMachine?.process?.toString()], ...settingsOf(platform)]),
+          fields([['API', api], ['Process', embedded?.process?.toString()], ...settingsOf(platform)]),
           columns([['COMPONENT', 'STATUS'], ...states], '   '),
         ].join('\n\n'),
         names: states.map(([name]) => name),

@@ -1,6 +1,6 @@
 import { variablesView, type VariablesView } from '../../runtime/contracts/api/variables.ts';
 import { command, type Group } from '../command.ts';
-import { scopeFlags } from '../common-flags.ts';
+import { scopeFlags, unaskedFlag } from '../common-flags.ts';
 import { table, type Shown } from '../output.ts';
 import { placeOf, type Place } from '../place.ts';
 import { readVariable } from '../typed-values.ts';
@@ -64,7 +64,7 @@ export function envGroup({ what, example, article, applyChange }: Restartable): 
     name: 'delete',
     args: [what, '...names'],
     description: `Delete variables of ${article}.`,
-    flags: { ...restartFlags, ...scopeFlags },
+    flags: { ...unaskedFlag, ...restartFlags, ...scopeFlags },
     examples: [
       `svc ${what} env delete ${example} LOG_LEVEL`,
       `svc ${what} env delete ${example} LOG_LEVEL DB_HOST --restart`,

@@ -1,6 +1,6 @@
 import { gateView, type GateView } from '../../runtime/contracts/api/public-route.ts';
 import { command, type Command, type Group } from '../command.ts';
-import { scopeFlags } from '../common-flags.ts';
+import { scopeFlags, unaskedFlag } from '../common-flags.ts';
 import { ago, fields, type Shown } from '../output.ts';
 import { placeOf } from '../place.ts';
 import { waitFlags, waitFor } from '../wait.ts';
@@ -46,7 +46,7 @@ function switchCommand(gated: Gated, enabled: boolean): Command {
     description: enabled
       ? `Require an API key on the public route of ${article}.`
       : `Serve the public route of ${article} to everybody again.`,
-    flags: { ...waitFlags, ...scopeFlags },
+    flags: { ...unaskedFlag, ...waitFlags, ...scopeFlags },
     examples: [`svc ${what} gate ${name} ${example}`],
     async run({ context, args, flags }) {
       const place = placeOf(context, flags);

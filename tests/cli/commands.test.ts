@@ -1,5 +1,9 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import type { Group } from '../../cli/command.ts';
+import { localPlatform } from '../../cli/commands/local.ts';
+import { rootGroup } from '../../cli/commands/root.ts';
 import { accepted, app, createdAt, deployment, id, sequence, world } from './world.ts';
 
 const apps = '/api/v1/projects/shop/apps';
@@ -445,6 +449,51 @@ t.test('functions', async (t) => {
 
   routes[`GET ${functions}/hello`] = { body: { ...view, status: 'failed', message: 'the name is taken' } };
   t.match(await run(create), { code: 1, stdout: '', stderr: /Function "hello" failed: the name is taken/ });
+});
+
+t.test('whatever takes something away takes --yes', (t) => {
+  const verbs = new Set([
+    'delete',
+    'remove',
+    'disable',
+    'unbind',
+    'purge',
+    'revoke',
+    'cancel',
+    'down',
+    'reset-password',
+  ]);
+  const check = ({ commands, groups = [] }: Group, path: string): void => {
+    for (const { name, flags } of commands) {
+      if (verbs.has(name)) t.equal(flags['yes']?.short, 'y', `${path} ${name}`);
+    }
+    for (const group of groups) check(group, `${path} ${group.name}`);
+  };
+  check(rootGroup, 'svc');
+  t.end();
+});
+
+t.test('a platform that runs on a cluster has no process here, and is not ended here', async (t) => {
+  const { run, routes, api } = await world(t);
+  const local = { target: 'cluster', api, process: undefined } as const;
+  routes['GET /health/controllers'] = {
+    body: { healthy: true, managerStarted: true, cacheSynced: true, controllers: [] },
+  };
+  const anonymous = { env: { SVC_TOKEN: '' } };
+  const shown = await run(['status'], { ...anonymous, local });
+  t.equal(shown.code, 0, shown.stderr);
+  t.notMatch(shown.stdout, /Process/);
+  const stopped = { ...local, target: 'local' } as const;
+  t.match(await run(['status'], { ...anonymous, local: stopped }), { code: 1, stderr: /does not run.*not_running/s });
+  t.match((await run(['status'], { ...anonymous, local: { ...stopped, process: 7 } })).stdout, /Process: +7/);
+
+  const folder = t.testdir({ 'run.json': JSON.stringify({ target: 'cluster', api }) });
+  t.match(localPlatform({ SVC_HOME: folder }), local);
+  for (const flags of [[], ['--purge', '--yes']]) {
+    const refused = await run(['down', ...flags], { env: { SVC_HOME: folder } });
+    t.match(refused, { code: 1, stderr: /runs on a cluster.*not_on_this_machine.*testcluster -- down/s });
+  }
+  t.ok(existsSync(join(folder, 'run.json')));
 });
 
 t.test('status ends with 1 when a part does not work', async (t) => {

@@ -6,6 +6,7 @@ import { PassThrough, Readable, Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { join } from 'node:path';
 import { rootGroup } from '../../cli/commands/root.ts';
+import type { LocalPlatform } from '../../cli/context.ts';
 import { runProgram } from '../../cli/program.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 
@@ -50,6 +51,8 @@ export interface RunOptions {
   terminal?: boolean;
   /** Ctrl-C is pressed once this stands on standard error. */
   interruptAt?: string;
+  /** What the folder of the platform on this machine tells. */
+  local?: LocalPlatform;
 }
 
 export interface Ran {
@@ -129,7 +132,7 @@ export async function world(t: Test, routes: Routes = {}): Promise<World> {
     seen,
     routes,
     configuration: join(home, 'svc', 'config.json'),
-    async run(args, { env = {}, stdin = '', typed, terminal = false, interruptAt }: RunOptions = {}) {
+    async run(args, { env = {}, stdin = '', typed, terminal = false, interruptAt, local }: RunOptions = {}) {
       const stdout = sink();
       const keyboard = Object.assign(new PassThrough(), { isTTY: true });
       const answers = [...(typed ?? [])];
@@ -149,6 +152,7 @@ export async function world(t: Test, routes: Routes = {}): Promise<World> {
           return () => (interrupt = undefined);
         },
         clock: quickClock(),
+        local: () => local,
         version: '1.2.3',
       });
       return { code, stdout: stdout.text(), stderr: stderr.text() };
