@@ -1,20 +1,24 @@
 /**
  * Code for `node -e`, without any package, that signs in to a server with DB_HOST, DB_PORT, DB_USERNAME, DB_PASSWORD and
- * DB_DATABASE (or DB_ACCESSKEY, DB_SECRETKEY and DB_REGION), lets it store or compute 42, and prints that; the one for
- * PostgreSQL runs DB_STATEMENTS instead where there are some, and prints the first column of what they answer.
+ * DB_DATABASE (or DB_ACCESSKEY, DB_SECRETKEY and DB_REGION), lets it store or compute 42, and prints that. Without
+ * DB_USERNAME, Redis is entered as its first user; without DB_BUCKET, a bucket is made. The one for PostgreSQL runs
+ * DB_STATEMENTS instead where there are some, and prints the first column of what they answer.
  */
 
 /** https://redis.io/docs/latest/develop/reference/protocol-spec */
 export const redisProbe = `
-const { DB_HOST, DB_PORT, DB_PASSWORD } = process.env;
+const { DB_HOST, DB_PORT, DB_USERNAME, DB_PASSWORD } = process.env;
 const socket = require('node:net').connect(Number(DB_PORT), DB_HOST);
 let seen = '';
-socket.write('AUTH ' + DB_PASSWORD + '\\r\\nSET answer 42\\r\\nGET answer\\r\\n');
+const who = DB_USERNAME === undefined ? '' : DB_USERNAME + ' ';
+socket.write('AUTH ' + who + DB_PASSWORD + '\\r\\nSET answer 42\\r\\nGET answer\\r\\n');
 socket.on('data', (data) => {
   seen += data;
   const found = /^\\+OK\\r\\n\\+OK\\r\\n\\$2\\r\\n(\\d+)/.exec(seen);
-  if (found) console.log(found[1]);
-  if (found || seen.includes('-')) socket.end();
+  const [refused] = /^-.*/m.exec(seen) ?? [];
+  if (!found && !refused) return;
+  console.log(found?.[1] ?? refused);
+  socket.end();
 });
 `;
 
@@ -115,8 +119,9 @@ socket.on('data', (data) => {
 /** https://docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html */
 export const s3Probe = `
 const { createHash, createHmac } = require('node:crypto');
-const { DB_HOST, DB_PORT, DB_ACCESSKEY, DB_SECRETKEY, DB_REGION } = process.env;
+const { DB_HOST, DB_PORT, DB_ACCESSKEY, DB_SECRETKEY, DB_REGION, DB_BUCKET } = process.env;
 const host = DB_HOST + ':' + DB_PORT;
+const bucket = '/' + (DB_BUCKET ?? 'answers');
 const sha256 = (text) => createHash('sha256').update(text).digest('hex');
 const hmac = (key, text) => createHmac('sha256', key).update(text).digest();
 const ask = (method, path, body = '') => {
@@ -135,9 +140,9 @@ const ask = (method, path, body = '') => {
   return fetch('http://' + host + path, { method, headers: sent, ...(method === 'PUT' && { body }) });
 };
 (async () => {
-  const made = [await ask('PUT', '/answers'), await ask('PUT', '/answers/everything', '42')];
+  const made = [...(DB_BUCKET ? [] : [await ask('PUT', bucket)]), await ask('PUT', bucket + '/everything', '42')];
   for (const answer of made) if (!answer.ok) console.log(answer.status, await answer.text());
-  console.log(await (await ask('GET', '/answers/everything')).text());
+  console.log(await (await ask('GET', bucket + '/everything')).text());
 })();
 `;
 
