@@ -11,6 +11,9 @@ import { readGivenFile } from '../given-file.ts';
 import { placeOf } from '../place.ts';
 
 const methodShape = /^[A-Z]{1,20}$/;
+/** As long as an ingress may take to learn of a route. */
+const routeMs = 10_000;
+const pauseMs = 250;
 const headerShape = /^([\w!#$%&'*+.^`|~-]+):\s*(.*)$/;
 
 export const invokeCommand = command({
@@ -49,9 +52,20 @@ export const invokeCommand = command({
 
     // The platform says when a function takes too long, and how long that may be is the function's own setting.
     const dispatcher = createConnections(0);
-    const begun = performance.now();
+    let begun = performance.now();
     try {
-      const answer = await request(url, { dispatcher, method, headers, ...(body !== undefined && { body }) });
+      const send = () => request(url, { dispatcher, method, headers, ...(body !== undefined && { body }) });
+      let answer = await send();
+      // What the function answers has an id: this request has not reached it, and can be sent again.
+      const isUnrouted = () => answer.statusCode === 404 && answer.headers['x-request-id'] === undefined;
+      if (isUnrouted()) context.say(`the ingress does not know ${url.host} yet`);
+      const began = context.clock.monotonic();
+      while (isUnrouted() && context.clock.monotonic() - began < routeMs) {
+        await answer.body.dump();
+        await context.clock.sleep(pauseMs);
+        begun = performance.now();
+        answer = await send();
+      }
       const took = Math.round(performance.now() - begun);
       const cold = answer.headers['x-svc-cold-start'] === 'true' ? ', a cold start' : '';
       context.say(`${answer.statusCode} after ${took} ms${cold}`);
@@ -64,9 +78,13 @@ export const invokeCommand = command({
         context.print({ data: { status, headers: fields, body: content }, table: content, names: [] }, flags.output);
       }
       if (status >= 400) {
-        throw new Failure(`The answer is ${status}.`, {
+        const denied = status === 401 && found.gate !== undefined && found.gate !== 'off';
+        const hint = denied
+          ? 'its gate takes API keys (svc key create): --header "X-API-Key: <key>"'
+          : `svc function ${isUnrouted() ? 'show' : 'logs'} ${args.function} ${place.flags}`;
+        throw new Failure(`The answer is ${status}${isUnrouted() ? ', of the ingress' : ''}.`, {
           code: `http_${status}`,
-          hint: `svc function logs ${args.function} ${place.flags}`,
+          hint,
         });
       }
     } catch (error) {

@@ -10,7 +10,7 @@ export const readFunction = (place: Place, name: string) =>
   place.api.call('GET', place.path('functions', name), functionView, { query: place.query });
 
 /**
- * Waits until a function is as it was last changed: no pod of before is left, or there is none.
+ * Waits until a function is as it was last changed: no pod of before is left, and the pods that it always has are ready.
  * @throws Failure `failed` with the reason when its pods do not come up
  */
 export function untilUpdated(context: Context, flags: WaitFlags, place: Place, name: string): Promise<FunctionView> {
@@ -21,9 +21,11 @@ export function untilUpdated(context: Context, flags: WaitFlags, place: Place, n
       const found = await readFunction(place, name);
       const { status, updating = false, readyReplicas, replicas } = found;
       if (!updating) checkUp(found);
-      if (!updating && (usable.has(status) || status === 'failed')) return { done: found };
-      const moving = updating && status !== 'pending';
-      return { progress: `${name}: ${moving ? `updating (${readyReplicas} of ${replicas} pods ready)` : status}` };
+      const isUp = found.trigger === 'cron' || readyReplicas >= found.minReplicas;
+      if (!updating && ((usable.has(status) && isUp) || status === 'failed')) return { done: found };
+      const how = updating ? 'updating' : 'starting';
+      const moving = `${how} (${readyReplicas} of ${Math.max(replicas, found.minReplicas)} pods ready)`;
+      return { progress: `${name}: ${status === 'pending' ? status : moving}` };
     },
     `it goes on: svc function show ${name} ${place.flags}`,
   );

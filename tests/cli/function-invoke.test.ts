@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { functionLimits } from '../../runtime/contracts/resources/function.ts';
 import { freePort } from '../support/servers.ts';
-import { createdAt, id, world } from './world.ts';
+import { createdAt, id, sequence, world } from './world.ts';
 
 const functions = '/api/v1/projects/shop/functions';
 const hello = {
@@ -27,6 +27,20 @@ t.test('function invoke sends what is given, and prints the answer apart from wh
   t.match(JSON.parse(shown.stdout), { status: 200, body: 'hi' });
 });
 
+t.test('function invoke waits until the ingress knows the function, for as long as that may take', async (t) => {
+  const { api, run, routes } = await world(t);
+  routes[`GET ${functions}/hello`] = { body: { ...hello, url: api } };
+  const unrouted = { status: 404, body: '404 page not found' };
+  routes['POST /'] = sequence(unrouted, unrouted, { body: 'hi' });
+  t.match(await run(['function', 'invoke', 'hello', '--data', '1']), {
+    ...{ code: 0, stdout: 'hi', stderr: /^the ingress does not know \S+ yet\n200 after \d+ ms\n$/ },
+  });
+  routes['GET /'] = unrouted;
+  t.match(await run(['function', 'invoke', 'hello']), {
+    ...{ code: 1, stderr: /The answer is 404, of the ingress\. \(http_404\)\nhint: svc function show hello/ },
+  });
+});
+
 t.test(
   'function invoke fails where the function does, and before anything is sent for what makes no sense',
   async (t) => {
@@ -37,6 +51,11 @@ t.test(
     t.match(await run(['function', 'invoke', 'hello']), {
       ...{ code: 1, stdout: 'broken', stderr: /The answer is 500\. \(http_500\)\nhint: svc function logs hello/ },
     });
+    routes[`GET ${functions}/gated`] = { body: { ...hello, url: api, gate: 'gated' } };
+    routes['GET /'] = { status: 401, body: 'no key' };
+    t.match(await run(['function', 'invoke', 'gated']), { code: 1, stderr: /http_401\)\nhint: .*X-API-Key: <key>/ });
+    routes['GET /'] = { status: 404, body: 'no such item', headers: { 'x-request-id': 'r1' } };
+    t.match(await run(['function', 'invoke', 'hello']), { code: 1, stderr: /^404 .*answer is 404\. .*function logs/s });
     t.match(await run(['function', 'invoke', 'nightly']), { code: 1, stderr: /no URL.*\nhint: svc function test/s });
     const events = { type: 'redis', source: 'cache', list: 'jobs', concurrency: 1 };
     routes[`GET ${functions}/work`] = { body: { ...hello, name: 'work', trigger: 'redis', events } };

@@ -111,6 +111,14 @@ t.test(
         [{ updating: true, status: 'failed', message: 'of before' }, { updating: true }, { updating: false }],
         { code: 0, stdout: /Status: +running/, stderr: 'hello: updating (1 of 1 pods ready)\n' },
       ],
+      [
+        'until the pods that it always has are ready',
+        [
+          { status: 'idle', minReplicas: 2, replicas: 0, readyReplicas: 0 },
+          { minReplicas: 2, replicas: 2, readyReplicas: 2 },
+        ],
+        { code: 0, stdout: /Pods: +2 of 2 ready/, stderr: 'hello: starting (0 of 2 pods ready)\n' },
+      ],
       ['at zero', [{ status: 'idle', replicas: 0, readyReplicas: 0 }], { code: 0, stderr: '' }],
       [
         'broken',
