@@ -68,6 +68,12 @@ const faultReasons = new Set([
   'RunContainerError',
 ]);
 
+/**
+ * What a kubelet says that has not yet seen a Secret or ConfigMap of a new pod: it looks again within moments. One that is
+ * not there is `not found`. https://github.com/kubernetes/kubernetes/blob/v1.33.0/pkg/kubelet/util/manager/watch_based_manager.go
+ */
+const notYetSeen = /^failed to sync (secret|configmap) cache/;
+
 /** The fault of a pod, or undefined while it starts or serves. A pod that was evicted or ended has a fault too. */
 export function podFault(pod: Pod): PodFault | undefined {
   const { phase, reason, message } = pod.status ?? {};
@@ -76,6 +82,7 @@ export function podFault(pod: Pod): PodFault | undefined {
   for (const { state, lastState } of statuses) {
     const waiting = state?.waiting;
     if (waiting?.reason === undefined || !faultReasons.has(waiting.reason)) continue;
+    if (notYetSeen.test(waiting.message ?? '')) continue;
     const ended = lastState?.terminated;
     const said = ended?.message ?? waiting.message;
     return {

@@ -1,6 +1,6 @@
 import { requestedByAnnotation, runLabel, type BatchJob } from '../../infra/manifests/batch.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
-import { podFault, type Pod } from '../../runtime/contracts/pod.ts';
+import { isPodEnded, podFault, type Pod } from '../../runtime/contracts/pod.ts';
 import type { Run } from '../../runtime/contracts/resources/run.ts';
 import { dependencyFailure } from './dependency-failure.ts';
 import { lastLine } from './last-line.ts';
@@ -23,7 +23,9 @@ export function runProgress(
   const { status } = run;
   const own = podsOf(pods, run);
   const end = endOf(run);
-  const state = end?.state ?? ((status?.ready ?? 0) > 0 ? 'running' : 'pending');
+  // A Job hears of its pod's end a moment after the pod.
+  const begun = (status?.ready ?? 0) > 0 || (own.length > 0 && own.every(isPodEnded));
+  const state = end?.state ?? (begun ? 'running' : 'pending');
   const message =
     state === 'failed'
       ? failureOf(
@@ -99,7 +101,8 @@ function failureOf(
 
 /** Why a run does not start; undefined while nothing is known against it. */
 function waitOf(pods: readonly Stored<Pod>[]): string | undefined {
-  const fault = pods.map((pod) => podFault(pod) ?? unschedulable(pod)).find((found) => found !== undefined);
+  const waiting = pods.filter((pod) => !isPodEnded(pod));
+  const fault = waiting.map((pod) => podFault(pod) ?? unschedulable(pod)).find((found) => found !== undefined);
   if (!fault) return undefined;
   const said = fault.message === undefined ? '' : `: ${lastLine(fault.message)}`;
   return `The pod does not start (${fault.reason})${said}`.slice(0, messageMax);

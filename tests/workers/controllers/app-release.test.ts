@@ -206,6 +206,12 @@ t.test('what may come right by itself is waited for, but not for long', (t) => {
   t.equal(patienceLeftMs(release, later(11)), 20_000);
   t.match(see(20, missing('ImagePullBackOff')), { phase: 'progressing', faultSince: later(1).toISOString() });
   t.match(see(25, podIn({ running: {} })), { phase: 'progressing', faultSince: undefined }, 'it was there after all');
+  const unsynced = 'failed to sync secret cache: timed out waiting for the condition';
+  t.match(
+    see(26, podIn({ waiting: { reason: 'CreateContainerConfigError', message: unsynced } })),
+    { phase: 'progressing', faultSince: undefined },
+    'a Secret that the kubelet has not seen yet is a start',
+  );
   t.match(see(26, missing('CreateContainerConfigError')), { faultSince: later(26).toISOString() });
   t.match(see(56, missing('CreateContainerConfigError')), {
     phase: 'failed',

@@ -346,7 +346,12 @@ t.test(
         {
           ...{ name: 'dependencies', ready: false, restartCount: 1 },
           state: { waiting: { reason: 'CrashLoopBackOff' } },
-          lastState: { terminated: { exitCode: 1, message: 'code E404\n404 Not Found - lodash@4.17.21\n' } },
+          lastState: {
+            terminated: {
+              exitCode: 1,
+              message: 'WARNING: Retrying (Retry(total=4))\ncode E404\n404 Not Found - lodash@4.17.21\n',
+            },
+          },
         },
       ],
       containerStatuses: [

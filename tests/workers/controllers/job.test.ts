@@ -287,6 +287,12 @@ t.test('a run that fails or does not start says why', async (t) => {
       },
     ],
   });
+  await world.reconcile();
+  t.match(
+    world.job().status?.runs?.find(({ name }) => name === first),
+    { state: 'running', message: undefined },
+    'its pod has ended, and the Job will say so in a moment',
+  );
   await world.end(first, 'Failed', world.clock.now(), { reason: 'BackoffLimitExceeded', message: 'too often' });
   await world.end(third, 'Failed', world.clock.now(), { reason: 'DeadlineExceeded', message: 'too long' });
   await world.reconcile();
