@@ -9,7 +9,7 @@ import {
 import { command, type Group } from '../command.ts';
 import { scopeFlags, yesFlag } from '../common-flags.ts';
 import type { Context } from '../context.ts';
-import { usageFailure } from '../failure.ts';
+import { Failure, usageFailure } from '../failure.ts';
 import { amount, text, texts, toggle, type FlagValues } from '../flags.ts';
 import { ago, span, table } from '../output.ts';
 import { placeOf } from '../place.ts';
@@ -107,12 +107,17 @@ function chosen({ id, all }: FlagValues<typeof choiceFlags>): { all: true } | { 
   return all ? { all } : { ids: id };
 }
 
-/** What was done, and that some of those that were named were not there. */
+/** What was done, and that some of those that were named were not there. @throws Failure `not_found` when none was */
 function report(context: Context, count: number, ids: readonly string[], done: string): void {
-  const letters = count === 1 ? '1 dead letter' : `${count} dead letters`;
   const missing = new Set(ids).size - count;
-  const rest = missing > 0 ? `; ${missing} of those named: no dead letter, or nothing of it is kept` : '';
-  context.say(`${letters} ${done}${rest}`);
+  const absent = 'no dead letter, or nothing of it is kept';
+  if (count === 0 && missing > 0) {
+    throw new Failure(`Of those named there is ${absent}; see the IDs in \`svc function dead-letters list\`.`, {
+      code: 'not_found',
+    });
+  }
+  const letters = count === 1 ? '1 dead letter' : `${count} dead letters`;
+  context.say(`${letters} ${done}${missing > 0 ? `; ${missing} of those named: ${absent}` : ''}`);
 }
 
 const redrive = command({

@@ -201,7 +201,7 @@ function bindingOf({ metadata, spec }: Stored<FunctionResource>, service: string
   if (found) return found;
   throw new Problem(
     'not_found',
-    `The function "${metadata.name}" is not bound to "${service.slice(0, 100)}"; bind it with \`svc function bind\`.`,
+    `The function "${metadata.name}" is not bound to "${service.slice(0, 100)}"; list what it is bound to with \`svc function bindings ${metadata.name}\`.`,
   );
 }
 

@@ -42,7 +42,7 @@ export function createVolumeRoutes({ kube }: { kube: KubeClient }): Route[] {
     if (found) return found;
     throw new Problem(
       'not_found',
-      `There is no volume "${name}" in environment "${environment}" of project "${project}".`,
+      `There is no volume "${name}" in environment "${environment}" of project "${project}"; list them with \`svc volume list\`.`,
     );
   };
   const shown = async (volume: Stored<Volume>, environment: Environment) =>

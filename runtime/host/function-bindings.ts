@@ -107,6 +107,7 @@ export function checkBindingNames(
 ) {
   const holders = new Map<string, string>();
   for (const { service, type, ...binding } of bindings) {
+    if (binding.prefix !== undefined) checkPrefix(binding.prefix);
     for (const name of bindingNames(binding, type)) {
       const other = holders.get(name);
       if (other !== undefined) {
@@ -119,6 +120,16 @@ export function checkBindingNames(
       holders.set(name, service);
     }
   }
+}
+
+/** @throws Problem `invalid_value` */
+function checkPrefix(prefix: string): void {
+  const reason = !/^([A-Za-z_]\w*)?$/.test(prefix)
+    ? 'is not a usable prefix: use letters, digits and underscores, not a digit first'
+    : prefix.startsWith('SVC_') && "is not free: names that begin with SVC_ are the platform's in a function";
+  if (reason === false) return;
+  const message = `"${prefix}" ${reason}; choose another one (--prefix), such as STOCK_.`;
+  throw new Problem('invalid_value', message, { details: { field: 'prefix' } });
 }
 
 type Fields = Readonly<Record<string, string | number | undefined>>;

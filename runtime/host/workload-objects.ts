@@ -33,9 +33,10 @@ export async function getWorkload<T extends WorkloadObject>(
 ): Promise<Stored<T>> {
   const found = await kube.get<T>(workloadResources[kind], name, namespace);
   if (found) return found;
+  const what = kind.toLowerCase();
   throw new Problem(
     'not_found',
-    `There is no ${kind.toLowerCase()} "${name}" in environment "${environment}" of project "${project}".`,
+    `There is no ${what} "${name}" in environment "${environment}" of project "${project}"; list them with \`svc ${what} list\`.`,
   );
 }
 

@@ -116,9 +116,10 @@ export function createSecretStore({ kube, clock }: { kube: KubeClient; clock: Pi
 
 /** What is answered for a secret that a workload does not have. */
 export function noSecret({ kind, metadata }: WorkloadObject, name: string): Problem {
+  const what = kind.toLowerCase();
   return new Problem(
     'not_found',
-    `The ${kind.toLowerCase()} "${metadata.name}" has no secret "${name.slice(0, 200)}".`,
+    `The ${what} "${metadata.name}" has no secret "${name.slice(0, 200)}"; list them with \`svc ${what} secret list ${metadata.name}\`.`,
   );
 }
 

@@ -125,6 +125,9 @@ t.test('dead letters: listed, delivered again, forgotten after a question', asyn
     ...{ code: 0, stderr: /1 dead letter to be delivered again; 1 of those named/ },
   });
   t.same(seen.at(-1)?.body, { ids: ['17', '18'] });
+  const none = await world(t, { [`POST ${path}/dead-letters/redrive`]: { body: { count: 0 } } });
+  t.match(await none.run([...redrive, '--id', '17']), { code: 1, stderr: /no dead letter.*\(not_found\)/ });
+  t.match(await none.run([...redrive, '--all']), { code: 0, stderr: '0 dead letters to be delivered again\n' });
   const sent = seen.length;
   for (const flags of [[], ['--all', '--id', '17'], ['--id', 'order-1']]) {
     t.match(await run([...redrive, ...flags]), { code: 2, stderr: /--id/ });

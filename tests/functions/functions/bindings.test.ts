@@ -88,7 +88,9 @@ t.test('what cannot be bound is refused with what to do, and nothing is written'
   for (const [service, body, status, said] of [
     ['nowhere', {}, 404, /no service "nowhere"/],
     ['stock', {}, 422, /"orders" and "stock" would both set DB_HOST.*--prefix/],
-    ['stock', { prefix: 'MY-' }, 422, /usable variable name/],
+    ['stock', { prefix: 'MY-' }, 422, /"MY-" is not a usable prefix.*--prefix/],
+    ['stock', { prefix: 'SVC_' }, 422, /"SVC_" is not free.*--prefix/],
+    ['stock', { prefix: '' }, 422, /"PORT" is set by the platform/],
     ['cache', { database: 'x' }, 422, /no databases to choose/],
     ['orders', { database: 'a b' }, 422, /no name of a database/],
     ['orders', { database: 'postgres' }, 422, /server's own/],
