@@ -1,6 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import t from 'tap';
-import { eventually, runningPlatform, testProject } from '../support/platform.ts';
+import t, { type Test } from 'tap';
+import { codeFile } from '../support/code-file.ts';
+import { eventually, runningPlatform, testProject, uniqueName } from '../support/platform.ts';
 
 const platform = await runningPlatform();
 const image = 'localhost:5000/svc/hello:v1';
@@ -54,6 +56,57 @@ async function generatedSecrets(flags: string[], url: string): Promise<Map<strin
   return secrets;
 }
 
+/** What a function of the environment sends to nobody: its secrets, and the passwords of its services and bindings. */
+async function functionSecrets(t: Test, namespace: string, flags: string[]): Promise<Map<string, string>> {
+  const typed = `typed-${randomBytes(18).toString('hex')}`;
+  // Its handler, its source and its run all fail, so that each of them tells why.
+  const code = `import { connect } from 'node:net';
+export const handler = () => new Promise((resolve, reject) => {
+  const socket = connect(Number(process.env.REDIS_PORT), process.env.REDIS_HOST, () => socket.write('AUTH nobody ' + process.env.TOKEN + '\\r\\n'));
+  socket.once('data', (data) => { socket.end(); reject(new Error(String(data))); });
+  socket.once('error', reject);
+});`;
+  const file = codeFile(t, 'leaky.mjs', code);
+  for (const [service, type] of [
+    ['cache', 'redis'],
+    ['db', 'postgres'],
+  ] as const) {
+    await platform.ok(['service', 'create', service, '--type', type, '--size', '128Mi', ...flags]);
+  }
+  const names = [uniqueName('leaky'), uniqueName('nightly')] as const;
+  const [called, run] = names;
+  const source = ['--trigger', 'http', '--trigger', 'postgres', '--source', 'db', '--query', 'SELECT * FROM nowhere'];
+  await platform.ok(['function', 'create', called, '--code-file', file, ...source, ...flags]);
+  const schedule = ['--trigger', 'cron', '--schedule', '0 0 1 1 *'];
+  await platform.ok(['function', 'create', run, '--code-file', file, ...schedule, ...flags]);
+  for (const name of names) {
+    await platform.ok(['function', 'bind', name, 'cache', ...flags]);
+    await platform.ok(['function', 'secret', 'set', name, 'TOKEN', '--value-stdin', ...flags], typed);
+  }
+  const { url } = await platform.json<{ url: string }>(['function', 'show', called, ...flags]);
+  const failed = await eventually(
+    () => platform.request(url),
+    ({ status }) => status !== 404,
+  );
+  t.equal(failed.status, 500);
+  t.equal((await platform.svc(['function', 'test', run, ...flags])).code, 1);
+  await eventually(
+    () => platform.json<{ message?: string }>(['function', 'show', called, ...flags]),
+    ({ message = '' }) => /nowhere/.test(message),
+  );
+  await platform.ok(['function', 'unbind', called, 'cache', ...flags]);
+  const listed = await platform.kubectl('-n', namespace, 'get', 'secrets', '-o', 'json');
+  const { items } = JSON.parse(listed.stdout) as {
+    items: { metadata: { name: string }; data?: Record<string, string> }[];
+  };
+  const passwords = items.flatMap(({ metadata, data = {} }) =>
+    Object.entries(data)
+      .filter(([key]) => /password$/i.test(key))
+      .map(([key, value]) => [`${metadata.name}/${key}`, Buffer.from(value, 'base64').toString()] as const),
+  );
+  return new Map([["a function's secret", typed], ...passwords]);
+}
+
 /** The command line of every process of the machine, the pods' among them. */
 function allArguments(): string {
   return readdirSync('/proc')
@@ -80,6 +133,9 @@ t.test('no generated secret stands in a log, an argument, Redis or an error body
   );
   const secrets = await generatedSecrets(flags, url);
   t.ok(secrets.size >= 7, [...secrets.keys()].join(', '));
+  const ofFunctions = await functionSecrets(t, namespace, flags);
+  t.ok(ofFunctions.size >= 6, [...ofFunctions.keys()].join(', '));
+  for (const [what, secret] of ofFunctions) secrets.set(what, secret);
 
   const places = new Map<string, string>();
   for (const [space, selector] of [
@@ -103,8 +159,11 @@ t.test('no generated secret stands in a log, an argument, Redis or an error body
   t.ok(redis.stdout.length > 0, redis.stderr);
   places.set('Redis', redis.stdout);
   places.set('error bodies', platform.errorBodies.join('\n'));
-  const specs = await platform.kubectl('get', 'pods,deploy,sts', '-A', '-o', 'json');
+  const specs = await platform.kubectl('get', 'pods,deploy,sts,cronjobs,jobs.batch', '-A', '-o', 'json');
   places.set('pod specifications', specs.stdout);
+  const objects = await platform.kubectl('-n', namespace, 'get', 'sfn,ssvc,configmaps', '-o', 'json');
+  places.set('the objects of functions and services', objects.stdout);
+  t.match(objects.stdout, /"nowhere"|nowhere/, 'with why they failed');
 
   t.ok((places.get('error bodies') ?? '').includes('invalid_key'), 'error bodies were collected');
   for (const [place, content] of places) {
