@@ -1,10 +1,8 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { randomInt } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer, connect } from 'node:net';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { once } from 'node:events';
 import pg from 'pg';
 import { isPortFree } from '../../infra/local/free-port.ts';
 
@@ -30,24 +28,19 @@ export function testServers(): TestServers {
   return JSON.parse(readFileSync(file, 'utf8')) as TestServers;
 }
 
-/** A TCP port of the loopback interface that nobody uses. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
-}
-
 /** Below the numbers that the system gives to outgoing connections, and beside those of the embedded default. */
-const lasting = { first: 10_000, last: 15_999 };
+const ports = { first: 10_000, count: 6_000 };
+/** Processes that run at the same time have numbers near each other; each tries ports of its own. */
+const portsEach = 64;
+let portsTried = process.pid * portsEach;
 
-/** A free TCP port for a server that is stopped and started again: no outgoing connection gets it meanwhile. */
-async function lastingPort(): Promise<number> {
+/**
+ * A TCP port that nobody uses, for a server that is to listen there later, or again: meanwhile neither an outgoing
+ * connection gets it nor another test's server.
+ */
+export async function freePort(): Promise<number> {
   for (;;) {
-    const port = randomInt(lasting.first, lasting.last + 1);
+    const port = ports.first + (portsTried++ % ports.count);
     if (await isPortFree(port)) return port;
   }
 }
@@ -100,7 +93,7 @@ export async function startPostgres(
     const made = spawnSync(initdb, initArgs, { cwd: tmpdir(), encoding: 'utf8' });
     if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`);
   }
-  const port = chosen ?? (await lastingPort());
+  const port = chosen ?? (await freePort());
   const [postgres, args] = asPostgres(join(binaries, 'postgres'), [
     ...['-D', data, '-p', String(port), '-k', data, '-c', 'listen_addresses=127.0.0.1', '-c', 'max_connections=300'],
     ...['-c', 'fsync=off', '-c', 'full_page_writes=off', '-c', `synchronous_commit=${survivesKill ? 'on' : 'off'}`],
@@ -136,7 +129,7 @@ async function untilAnswering(url: string): Promise<void> {
 export async function startRedis(folder: string, port?: number): Promise<{ port: number; pid: number; url: string }> {
   const data = join(folder, 'redis');
   mkdirSync(data, { recursive: true });
-  const chosen = port ?? (await lastingPort());
+  const chosen = port ?? (await freePort());
   const child = spawn(
     'redis-server',
     [

@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findProgram } from '../../infra/local/programs.ts';
@@ -57,21 +57,22 @@ export async function storeServer(t: Teardown, type: keyof typeof images): Promi
   const script = join(import.meta.dirname, '../../infra/images', folder, 'start.sh');
   let pid = 0;
   const start = async () => {
-    const child = spawn('sh', [script], { env, detached: true, stdio: ['ignore', 'ignore', 'pipe'] });
-    let said = '';
-    child.stderr.on('data', (text: Buffer) => (said = (said + text.toString()).slice(-2000)));
+    // Into a file: a server of Go that writes to a pipe which nobody reads any more is ended by that.
+    const log = openSync(join(place, 'log'), 'w');
+    const child = spawn('sh', [script], { env, detached: true, stdio: ['ignore', 'ignore', log] });
+    closeSync(log);
+    const said = () => readFileSync(join(place, 'log'), 'utf8').slice(-2000);
     pid = child.pid ?? 0;
     await untilListening(port, child).catch((error: unknown) => {
-      throw new Error(`${String(error)}: ${said}`);
+      throw new Error(`${String(error)}: ${said()}`);
     });
     const isAnswering = async () => {
       if (typeof answers === 'string') return spawnSync('sh', ['-c', answers], { env }).status === 0;
       return 'listening' in answers || (await fetch(`http://127.0.0.1:${port}${answers.path}`)).ok;
     };
     while (!(await isAnswering())) {
-      if (child.exitCode !== null) throw new Error(`the server ended: ${said}`);
+      if (child.exitCode !== null) throw new Error(`the server ended: ${said()}`);
     }
-    child.stderr.destroy();
     child.unref();
   };
   const stop = async () => {
