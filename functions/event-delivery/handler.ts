@@ -6,16 +6,23 @@ import { parseJson, readBody } from '../../runtime/host/http-body.ts';
 import { problemBodyOf, problemOf } from '../../runtime/host/http-errors.ts';
 import { createExchange, type ExchangeDependencies } from './exchange.ts';
 import { createIdentify, type IdentifyDependencies } from './identify.ts';
+import { createStoreEvents, type StoreEventsDependencies } from './store-events.ts';
 
-export type EventDeliveryDependencies = ExchangeDependencies & IdentifyDependencies;
+export type EventDeliveryDependencies = ExchangeDependencies & IdentifyDependencies & StoreEventsDependencies;
 
-/** The port from which the sidecars of function pods get events: `POST /exchange`, and nothing else. Never rejects. */
+/**
+ * The port from which the sidecars of function pods get events, `POST /exchange`, and at which object stores tell of their
+ * buckets, `POST /stores/<namespace>/<service>`. Never rejects.
+ */
 export function createEventDelivery(dependencies: EventDeliveryDependencies) {
   const { log } = dependencies;
   const identify = createIdentify(dependencies);
   const exchange = createExchange(dependencies);
+  const hear = createStoreEvents(dependencies);
 
   const answer = async (request: IncomingMessage, signal: AbortSignal) => {
+    const heard = await hear(request);
+    if (heard) return heard;
     if (request.url !== '/exchange') throw new Problem('not_found', 'There is nothing at this path.');
     if (request.method !== 'POST') throw new Problem('method_not_allowed', 'Events are exchanged by POST.');
     const sidecar = await identify(request.headers.authorization);

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { eventsAudience } from '../../runtime/contracts/event-exchange.ts';
 import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../runtime/contracts/pod.ts';
@@ -6,8 +5,8 @@ import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { appLabel, idLabel, kindLabel, roleLabel } from '../../runtime/domain/labels.ts';
-import { Problem } from '../../runtime/domain/problem.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { createKnownTokens } from './known-tokens.ts';
 
 /** https://kubernetes.io/docs/reference/kubernetes-api/authentication-resources/token-review-v1/ */
 interface TokenReview extends KubeObject {
@@ -19,9 +18,6 @@ interface TokenReview extends KubeObject {
   };
 }
 
-/** A token that was good is asked about again after so long: its pod may be gone, or its time over. */
-const trustedMs = 60_000;
-const trustedMax = 10_000;
 /** What the API server tells of the pod that a token was made for. */
 const podName = 'authentication.kubernetes.io/pod-name';
 const podUid = 'authentication.kubernetes.io/pod-uid';
@@ -44,8 +40,6 @@ export interface IdentifyDependencies {
  * @returns a check of the header `Authorization` that answers the function @throws Problem `unauthenticated`
  */
 export function createIdentify({ kube, clock }: IdentifyDependencies): (authorization?: string) => Promise<Sidecar> {
-  const trusted = new Map<string, { sidecar: Sidecar; until: number }>();
-
   const review = async (token: string): Promise<Sidecar | undefined> => {
     const { apiVersion, kind } = kinds.TokenReview;
     const spec = { token, audiences: [eventsAudience] };
@@ -63,25 +57,8 @@ export function createIdentify({ kube, clock }: IdentifyDependencies): (authoriz
     return id === undefined || name === undefined ? undefined : { id, namespace, name };
   };
 
-  return async (authorization) => {
-    const token = /^Bearer ([\w.~+/-]+=*)$/.exec(authorization ?? '')?.[1];
-    if (token === undefined) throw unauthenticated();
-    const key = createHash('sha256').update(token).digest('base64');
-    const now = clock.monotonic();
-    const known = trusted.get(key);
-    if (known && known.until > now) return known.sidecar;
-    trusted.delete(key);
-    const sidecar = await review(token);
-    if (!sidecar) throw unauthenticated();
-    if (trusted.size >= trustedMax) trusted.clear();
-    trusted.set(key, { sidecar, until: now + trustedMs });
-    return sidecar;
-  };
-}
-
-function unauthenticated(): Problem {
-  return new Problem(
-    'unauthenticated',
-    'Events are for the sidecars of function pods, by a token of the audience svc-events.',
+  return createKnownTokens(
+    { clock },
+    { review, refusal: 'Events are for the sidecars of function pods, by a token of the audience svc-events.' },
   );
 }

@@ -136,6 +136,21 @@ export function functionsPolicy(network: EnvironmentNetwork): NetworkPolicy {
   };
 }
 
+/** Lets the servers of an environment's services tell the platform of what happens in them. Pure. */
+export function servicesPolicy({ namespace }: Pick<EnvironmentNetwork, 'namespace'>): NetworkPolicy {
+  return {
+    apiVersion: 'networking.k8s.io/v1',
+    kind: 'NetworkPolicy',
+    metadata: { name: `${environmentObjectName}-services`, namespace },
+    spec: {
+      podSelector: { matchLabels: { [kindLabel]: 'Service' satisfies WorkloadKind } },
+      policyTypes: ['Egress'],
+      ingress: [],
+      egress: [{ to: [platform('console-api')], ports: [{ protocol: 'TCP', port: eventsPort }] }],
+    },
+  };
+}
+
 /** What pods of an environment may reach beside each other. */
 function outside(network: EnvironmentNetwork): NetworkPolicy['spec']['egress'] {
   const { apiServers, allowPrivateNetworks } = network;

@@ -1,15 +1,19 @@
+import { eventsPort, storeEventsPath } from '../../runtime/contracts/event-exchange.ts';
 import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
 import type { ServerType } from '../../runtime/contracts/resources/platform-config.ts';
 import {
   credentialsName,
   defaultStorageSize,
+  eventsTokenField,
+  eventsTokenName,
   passwordField,
   type ServiceSpec,
 } from '../../runtime/contracts/resources/service.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
-import { podLabels, servingSelector, workloadLabels } from '../../runtime/domain/labels.ts';
+import { podLabels, servingSelector, systemNamespace, workloadLabels } from '../../runtime/domain/labels.ts';
 import { canonicalBytes } from '../../runtime/domain/quantity.ts';
-import { storePod, storeServers } from './store-server.ts';
+import { eventsService } from './platform/network.ts';
+import { storePod, storeServers, type StorePodInput } from './store-server.ts';
 
 /** Of a StatefulSet, what the platform reads again. */
 export interface ServiceStatefulSet extends KubeObject {
@@ -29,6 +33,7 @@ export interface ServiceManifestInput {
 
 const claimTemplate = 'data';
 const credentialsFolder = '/etc/svc/credentials';
+const eventsFolder = '/etc/svc/events';
 
 /** The name that a StatefulSet gives the claim of its one pod. */
 export function serviceClaimName(name: string): string {
@@ -48,6 +53,7 @@ export function serviceStatefulSet(input: ServiceManifestInput): ServiceStateful
   const { id, name, namespace, type, storage, image, readySeconds } = input;
   const workload = { kind: 'Service' as const, name, id };
   const labels = workloadLabels(workload);
+  const told = type === 'minio' ? tellsOfObjects(input) : undefined;
   const size = canonicalBytes(storage?.size ?? defaultStorageSize);
   return {
     apiVersion: 'apps/v1',
@@ -62,8 +68,12 @@ export function serviceStatefulSet(input: ServiceManifestInput): ServiceStateful
         spec: storePod({
           ...{ server: storeServers[type], name: type, image, readySeconds },
           passwordFile: `${credentialsFolder}/${passwordField(type)}`,
-          mounts: [{ name: 'credentials', mountPath: credentialsFolder, readOnly: true }],
-          volumes: [{ name: 'credentials', secret: { secretName: credentialsName(name), defaultMode: 0o440 } }],
+          mounts: [{ name: 'credentials', mountPath: credentialsFolder, readOnly: true }, ...(told?.mounts ?? [])],
+          volumes: [
+            { name: 'credentials', secret: { secretName: credentialsName(name), defaultMode: 0o440 } },
+            ...(told?.volumes ?? []),
+          ],
+          ...(told && { env: told.env }),
         }),
       },
       volumeClaimTemplates: [
@@ -77,6 +87,20 @@ export function serviceStatefulSet(input: ServiceManifestInput): ServiceStateful
         },
       ],
     },
+  };
+}
+
+/** Where an object store tells of what comes and goes in its buckets, and the token that it is known by there. */
+function tellsOfObjects({ name, namespace }: ServiceManifestInput): Pick<StorePodInput, 'mounts' | 'volumes'> & {
+  env: Record<string, string>;
+} {
+  return {
+    env: {
+      MINIO_EVENTS_URL: `http://${eventsService}.${systemNamespace}.svc:${eventsPort}${storeEventsPath(namespace, name)}`,
+      MINIO_EVENTS_TOKEN_FILE: `${eventsFolder}/${eventsTokenField}`,
+    },
+    mounts: [{ name: 'events', mountPath: eventsFolder, readOnly: true }],
+    volumes: [{ name: 'events', secret: { secretName: eventsTokenName(name), defaultMode: 0o440 } }],
   };
 }
 

@@ -84,11 +84,13 @@ export interface StorePodInput {
   /** Seconds between two looks whether it answers. */
   readySeconds: number;
   serviceAccountName?: string;
+  /** Variables beside the server's own. */
+  env?: Readonly<Record<string, string>>;
 }
 
 /** The spec of a pod that runs a server; the volume `data` comes from its StatefulSet. Pure. */
 export function storePod(input: StorePodInput): Record<string, unknown> {
-  const { server, name, image, passwordFile, mounts, volumes, readySeconds, serviceAccountName } = input;
+  const { server, name, image, passwordFile, mounts, volumes, readySeconds, serviceAccountName, env = {} } = input;
   const scratch: VolumeMount[] = server.scratch.map((mountPath) => ({ name: mountPath.slice(1), mountPath }));
   return {
     ...(serviceAccountName !== undefined && { serviceAccountName }),
@@ -102,7 +104,7 @@ export function storePod(input: StorePodInput): Record<string, unknown> {
         name,
         image,
         env: [
-          ...Object.entries(server.env ?? {}).map(([variable, value]) => ({ name: variable, value })),
+          ...Object.entries({ ...server.env, ...env }).map(([variable, value]) => ({ name: variable, value })),
           { name: server.passwordFile, value: passwordFile },
         ],
         ports: [{ name: 'store', containerPort: server.port, protocol: 'TCP' }],

@@ -6,6 +6,11 @@ export const eventsAudience = 'svc-events';
 /** Where console-api answers them: a port that no route leads to. */
 export const eventsPort = 8082;
 
+/** Where an object store that the platform runs tells of what comes and goes in its buckets. Pure. */
+export function storeEventsPath(namespace: string, service: string): string {
+  return `/stores/${namespace}/${service}`;
+}
+
 const lease = z.strictObject({
   /** Of the event. */
   id: z.string().regex(/^\d{1,19}$/),

@@ -89,6 +89,34 @@ export async function recordMade(
   ]);
 }
 
+/**
+ * Has a service's server tell of the bucket of a binding, where it has one, and no longer of the one that it had before,
+ * unless another binding has that one, too. Bindings of one service do so one after the other.
+ * @param tell makes it so on the server @returns what it answered for the binding's own bucket; true without one
+ */
+export async function hearOfBucket(
+  pool: Pool,
+  { id, serviceId }: { id: Id; serviceId: Id },
+  bucket: string | undefined,
+  tell: (bucket: string, told: boolean) => Promise<boolean>,
+): Promise<boolean> {
+  return transaction(pool, async (client) => {
+    await client.query(`SELECT pg_advisory_xact_lock(hashtextextended('function_bindings.heard_bucket ' || $1, 0))`, [
+      serviceId,
+    ]);
+    const { rows } = await client.query<{ before: string | null; shared: boolean }>(
+      `SELECT heard_bucket AS before, EXISTS (SELECT FROM function_bindings o WHERE o.service_id = b.service_id
+         AND o.heard_bucket = b.heard_bucket AND o.id <> b.id) AS shared
+       FROM function_bindings b WHERE id = $1`,
+      [id],
+    );
+    const { before = null, shared = false } = rows[0] ?? {};
+    if (before !== null && before !== bucket && !shared) await tell(before, false);
+    await client.query(`UPDATE function_bindings SET heard_bucket = $2 WHERE id = $1`, [id, bucket ?? null]);
+    return bucket === undefined || tell(bucket, true);
+  });
+}
+
 /** Counts an attempt that the service refused, or forgets them. */
 export async function countFailures(database: Database, id: Id, failures: number): Promise<void> {
   await database.query(`UPDATE function_bindings SET failures = $2 WHERE id = $1`, [id, failures]);

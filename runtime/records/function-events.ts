@@ -72,6 +72,7 @@ export async function projectEventSource(
       await client.query(`DELETE FROM event_sources WHERE workload_id = $1`, [workloadId]);
       await client.query(`DELETE FROM function_events WHERE workload_id = $1`, [workloadId]);
       await client.query(`DELETE FROM event_objects WHERE workload_id = $1`, [workloadId]);
+      await client.query(`DELETE FROM object_notices WHERE workload_id = $1`, [workloadId]);
       await finishWork(client, 'events', [workloadId]);
       return;
     }

@@ -34,8 +34,15 @@ const images = {
   mongodb: { folder: 'ferretdb', data: 'FERRETDB_DATA' },
 } as const;
 
-/** A server as services of this type run it: started by its image's script, with a password and an empty folder. */
-export async function storeServer(t: Teardown, type: keyof typeof images): Promise<StoreServer> {
+/**
+ * A server as services of this type run it: started by its image's script, with a password and an empty folder.
+ * @param tells where an object store is to tell of its objects, and by which token
+ */
+export async function storeServer(
+  t: Teardown,
+  type: keyof typeof images,
+  { tells }: { tells?: { url: string; token: string } } = {},
+): Promise<StoreServer> {
   const { folder, data } = images[type];
   const { passwordFile, answers, env: told = {} }: Server = storeServers[type];
   const place = mkdtempSync(join(tmpdir(), `svc-${folder}-`));
@@ -43,6 +50,7 @@ export async function storeServer(t: Teardown, type: keyof typeof images): Promi
   chmodSync(place, 0o755);
   const password = 'correct-horse';
   writeFileSync(join(place, 'password'), password, { mode: 0o644 });
+  if (tells) writeFileSync(join(place, 'token'), tells.token);
   const port = await freePort();
   const store = join(place, 'store', 'data');
   const env = {
@@ -51,6 +59,7 @@ export async function storeServer(t: Teardown, type: keyof typeof images): Promi
     ...{ [data]: store, [passwordFile]: join(place, 'password'), PORT: String(port) },
     ...{ LISTEN_ADDRESS: '127.0.0.1', SOCKET_FOLDER: '', TMPDIR: place },
     ...(type === 'minio' && { MINIO_PROGRAM: await builtProgram('minio') }),
+    ...(tells && { MINIO_EVENTS_URL: tells.url, MINIO_EVENTS_TOKEN_FILE: join(place, 'token') }),
     ...(type === 'mongodb' && { FERRETDB_PROGRAM: await builtProgram('ferretdb') }),
   };
   spawnSync('mkdir', ['-p', join(place, 'store')]);

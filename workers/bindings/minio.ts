@@ -7,6 +7,7 @@ import {
   type ObjectStore,
 } from '../../runtime/host/object-store.ts';
 import { httpAgent } from '../../runtime/host/service-address.ts';
+import { tellOfBucket } from './bucket-events.ts';
 import { createMinioUsers } from './minio-admin.ts';
 import { BindingError, type BoundServer, type ServerTarget } from './server.ts';
 
@@ -83,6 +84,13 @@ export function openMinio(target: ServerTarget): Promise<BoundServer> {
         throw refusal(error);
       });
     },
+
+    ...(own && {
+      tell: (bucket: string, told: boolean) =>
+        tellOfBucket(bucketOf(bucket), told).catch((error: unknown) => {
+          throw refusal(error);
+        }),
+    }),
 
     close: () => via.destroy(),
   });

@@ -45,6 +45,8 @@ const soonMs = 1_000;
 /** After a refusal, doubled with each more, at most this. */
 const failingMs = 2_000;
 const failingMaxMs = 10 * 60_000;
+/** A server of an older version tells of no bucket; one that is started anew does. */
+const untoldMs = 10 * 60_000;
 /** What somebody undid by hand on a server is mended then. */
 const recheckMs = 24 * 3_600_000;
 
@@ -104,10 +106,10 @@ export function createBindingProcessor(dependencies: BindingsDependencies): Proc
       const { type, external } = service.spec;
       const place = { type, ...serviceEndpoint(service), tls: external?.tls ?? false };
       const password = await keep(resource, binding, place, plan);
-      await wayIn.make(record, service, plan, password);
+      const told = await wayIn.make(record, service, plan, password);
       await report({ phase: 'ready', ...shown });
       if (record.failures > 0) await countFailures(pool, record.id, 0);
-      return again(recheckMs);
+      return again(told ? recheckMs : untoldMs);
     } catch (error) {
       if (!(error instanceof BindingError || error instanceof Problem)) throw error;
       // One that was made stays so while its service is away.

@@ -36,6 +36,11 @@ export interface BoundServer {
   admit(account: Account): Promise<void>;
   /** Takes the user away and ends its connections; what it made in the database stays. */
   expel(username: string, database: string): Promise<void>;
+  /**
+   * Has the server tell the platform what comes and goes in a bucket, or no longer. Only where there are buckets, and the
+   * platform runs the server. @returns false where it does not tell
+   */
+  tell?: (bucket: string, told: boolean) => Promise<boolean>;
   close(): Promise<void>;
 }
 

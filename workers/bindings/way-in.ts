@@ -19,6 +19,7 @@ import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import {
   findDatabase,
   forgetDatabase,
+  hearOfBucket,
   holdDatabase,
   recordMade,
   type BindingRecord,
@@ -62,6 +63,8 @@ export interface Plan {
   username: string | undefined;
   /** Another bucket that it uses: of its events. */
   bucket: string | undefined;
+  /** The bucket of its events, be it that one or its own. */
+  heard: string | undefined;
   /** What the function finds. Pure. @param password of that user */
   credentials: (password: string) => ServiceCredentials;
 }
@@ -120,6 +123,11 @@ export function createWayIn({ pool, kube }: { pool: Pool; kube: Pick<KubeClient,
     if (record.username !== null) await server.expel(record.username, record.database ?? '');
   };
 
+  const listen = async (server: BoundServer, binding: { id: Id; serviceId: Id }, bucket: string | undefined) => {
+    const { tell } = server;
+    return tell === undefined || hearOfBucket(pool, binding, bucket, tell);
+  };
+
   return {
     /** What a binding leads to as things are now; nothing is made. */
     async plan(
@@ -143,18 +151,22 @@ export function createWayIn({ pool, kube }: { pool: Pool; kube: Pick<KubeClient,
         ...place,
         ...(username !== undefined && { [usernameField(type)]: username, [passwordField(type)]: password }),
       });
-      return { database, chosen, registered, username, bucket: bucket === database ? undefined : bucket, credentials };
+      const other = bucket === database ? undefined : bucket;
+      return { database, chosen, registered, username, bucket: other, heard: bucket, credentials };
     },
 
-    /** Makes what the plan says, with this password. @throws BindingError */
+    /**
+     * Makes what the plan says, with this password.
+     * @returns false where the server does not tell of the bucket of its events, though the platform runs it @throws BindingError
+     */
     async make(
       record: BindingRecord,
       service: Stored<ServiceResource>,
-      { database, chosen, registered, username, bucket }: Plan,
+      { database, chosen, registered, username, bucket, heard }: Plan,
       password: string,
-    ): Promise<void> {
+    ): Promise<boolean> {
       const serviceId = workloadIdOf(service);
-      await within(service, (await readCredentials(kube, service)) ?? {}, async (server) => {
+      const told = await within(service, (await readCredentials(kube, service)) ?? {}, async (server) => {
         const here = record.serviceId === serviceId;
         const { databases } = server;
         if (here && (record.username !== (username ?? null) || record.database !== (database ?? null)))
@@ -167,7 +179,7 @@ export function createWayIn({ pool, kube }: { pool: Pool; kube: Pick<KubeClient,
         if (registered) {
           await recordMade(pool, record.id, { serviceId, username: undefined, database: undefined });
           if (what === 'bucket') await ensure(database);
-          return;
+          return true;
         }
         const place = databases && database !== undefined ? { database, chosen, what } : undefined;
         const owner = databases && place ? await hold(record, serviceId, place, databases) : false;
@@ -176,7 +188,9 @@ export function createWayIn({ pool, kube }: { pool: Pool; kube: Pick<KubeClient,
         const also = bucket !== undefined && { bucket };
         if (username !== undefined)
           await server.admit({ username, password, database: database ?? '', owner, ...also });
+        return listen(server, { id: record.id, serviceId }, heard);
       });
+      return told ?? true;
     },
 
     /**
@@ -191,6 +205,7 @@ export function createWayIn({ pool, kube }: { pool: Pool; kube: Pick<KubeClient,
       const database = (made && record.database) || dropped?.database || defaultDatabase(service.spec.type, record);
       await within(service, (await readCredentials(kube, service)) ?? {}, async (server) => {
         if (made) await expel(record, server);
+        if (made) await listen(server, { id: record.id, serviceId }, undefined);
         if (!dropped || database === undefined) return;
         const holder = await findDatabase(pool, serviceId, database);
         if (holder?.workloadId !== record.workloadId) return;

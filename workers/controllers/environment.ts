@@ -1,4 +1,9 @@
-import { environmentPolicy, functionsPolicy, namespaceInAddress } from '../../infra/manifests/environment-network.ts';
+import {
+  environmentPolicy,
+  functionsPolicy,
+  namespaceInAddress,
+  servicesPolicy,
+} from '../../infra/manifests/environment-network.ts';
 import { environmentDefaults, environmentNamespace, environmentQuota } from '../../infra/manifests/environment.ts';
 import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
@@ -109,6 +114,7 @@ export function createEnvironments({ kube, records }: Pick<EnvironmentOptions, '
         for (const child of [
           functionsPolicy(network),
           environmentPolicy(network),
+          servicesPolicy(network),
           environmentDefaults(namespace, limits),
           environmentQuota(namespace, limits),
         ]) {

@@ -12,7 +12,13 @@ import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../runtime/contracts/pod.ts';
 import { kinds, type ResourceKind } from '../../runtime/contracts/resources/kinds.ts';
 import type { PlatformConfigSpec, ServerType } from '../../runtime/contracts/resources/platform-config.ts';
-import { credentialsName, passwordField, type ServiceResource } from '../../runtime/contracts/resources/service.ts';
+import {
+  credentialsName,
+  eventsTokenField,
+  eventsTokenName,
+  passwordField,
+  type ServiceResource,
+} from '../../runtime/contracts/resources/service.ts';
 import { idLabel } from '../../runtime/domain/labels.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { ownedSecret, type Secret } from '../../runtime/host/owned-secret.ts';
@@ -63,6 +69,14 @@ export function createServer({ kube, makePassword }: { kube: KubeClient; makePas
     await ensureChild<Secret>(kube, service, secret, { keep: (live) => live });
   };
 
+  /** Made once; the server reads it at its start. */
+  const ensureEventsToken = async (service: Stored<ServiceResource>, name: string) => {
+    const data = { [eventsTokenField]: Buffer.from(makePassword()).toString('base64') };
+    await ensureChild<Secret>(kube, service, ownedSecret(service, eventsTokenName(name), data), {
+      keep: (live) => live,
+    });
+  };
+
   const podsOf = async ({ id, namespace }: WorkloadIdentity) => {
     const { items } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector: `${idLabel}=${id}` });
     return items;
@@ -81,6 +95,7 @@ export function createServer({ kube, makePassword }: { kube: KubeClient; makePas
       const server = serverOf(service.spec.type, config);
       const input: ServiceManifestInput = { id, name, namespace, storage, readySeconds, ...server };
       await ensureCredentials(service, server.type, identity);
+      if (server.type === 'minio') await ensureEventsToken(service, name);
       await ensureChild(kube, service, serviceAddress(input));
       await ensureChild<ServiceStatefulSet>(kube, service, serviceStatefulSet(input), { keep: sameClaims });
       return podsOf(identity);
@@ -96,6 +111,8 @@ export function createServer({ kube, makePassword }: { kube: KubeClient; makePas
       if (!stopped || (await podsOf(identity)).length > 0) throw new NotYetError('the server is still being stopped');
       if (!(await deleteData(identity))) throw new NotYetError('the data is still being deleted');
       await deleteChild(kube, service, ref(kinds.Service, name, namespace));
+      if (service.spec.type === 'minio')
+        await deleteChild(kube, service, ref(kinds.Secret, eventsTokenName(name), namespace));
     },
   };
 

@@ -8,6 +8,8 @@ export interface ObjectChange {
   object: ListedObject;
 }
 
+type ObjectRow = Omit<ListedObject, 'key' | 'size'> & { key: Buffer; size: string };
+
 const pageRows = 1_000;
 
 /** The objects that a bucket held when its changes were last kept, in the order of their keys' bytes. */
@@ -18,16 +20,29 @@ export async function* knownObjects(
 ): AsyncGenerator<ListedObject> {
   let after: Buffer = Buffer.alloc(0);
   for (;;) {
-    const { rows } = await database.query<Omit<ListedObject, 'key' | 'size'> & { key: Buffer; size: string }>(
+    const { rows } = await database.query<ObjectRow>(
       `SELECT key, etag, modified, size FROM event_objects WHERE workload_id = $1 AND origin = $2 AND key > $3
        ORDER BY key LIMIT $4`,
       [workloadId, origin, after, pageRows],
     );
-    for (const { key, size, ...row } of rows) yield { ...row, key: key.toString('utf8'), size: Number(size) };
+    yield* rows.map(objectOf);
     const last = rows.at(-1);
     if (!last || rows.length < pageRows) return;
     after = last.key;
   }
+}
+
+/** What is known of some objects, by their keys. */
+export async function findObjects(
+  database: Database,
+  { workloadId, origin }: { workloadId: string; origin: string },
+  keys: readonly string[],
+): Promise<Map<string, ListedObject>> {
+  const { rows } = await database.query<ObjectRow>(
+    `SELECT key, etag, modified, size FROM event_objects WHERE workload_id = $1 AND origin = $2 AND key = ANY($3::bytea[])`,
+    [workloadId, origin, keys.map((key) => Buffer.from(key, 'utf8'))],
+  );
+  return new Map(rows.map(objectOf).map((object) => [object.key, object]));
 }
 
 /** Records changes whose events are kept; each key stands in them once. */
@@ -53,9 +68,17 @@ export async function recordObjects(
   );
 }
 
-/** Forgets what is known of buckets that the function's events do not come from any more. */
+/** Forgets what is known, and was told, of buckets that the function's events do not come from any more. */
 export async function forgetObjects(database: Database, workloadId: string, origin: string): Promise<void> {
-  await database.query(`DELETE FROM event_objects WHERE workload_id = $1 AND origin <> $2`, [workloadId, origin]);
+  await database.query(
+    `WITH told AS (DELETE FROM object_notices WHERE workload_id = $1 AND origin <> $2)
+     DELETE FROM event_objects WHERE workload_id = $1 AND origin <> $2`,
+    [workloadId, origin],
+  );
+}
+
+function objectOf({ key, size, ...row }: ObjectRow): ListedObject {
+  return { ...row, key: key.toString('utf8'), size: Number(size) };
 }
 
 function keyOf({ key }: ListedObject): Buffer {

@@ -4,15 +4,17 @@ import { listObjects, ObjectStoreError, type Bucket, type ListedObject } from '.
 import { httpAgent } from '../../runtime/host/service-address.ts';
 import { originOf, type FoundEvent } from '../../runtime/records/function-events.ts';
 import { forgetObjects, knownObjects, recordObjects, type ObjectChange } from './inventory.ts';
+import { readNotices, recordNotices, type Noticed } from './noticed.ts';
 import { SourceError, type OpenSource, type SourceRequest } from './source.ts';
 
 /** Changes of a page. */
 const pageChanges = 250;
 
 /**
- * Objects that were put into a bucket or removed from it: what its listing says now, compared with what it said when the
- * last change was kept. So nothing is lost while nobody looks, except an object that came and went in between, and a
- * second upload of the same key counts as the only one. The first time all objects are new.
+ * Objects that were put into a bucket or removed from it: first what the store told of it (decision 0031), then what its
+ * listing says now, compared with what was known when the last change was kept. So nothing is lost while nobody looks or
+ * hears, except, then, an object that came and went in between, and all uploads of a key but the last. The first time
+ * all objects are new.
  * @param pageKeys how many objects are listed at a time, default 1,000
  */
 export function createMinioSource({ pool, pageKeys }: { pool: Pool; pageKeys?: number }): OpenSource {
@@ -22,12 +24,20 @@ export function createMinioSource({ pool, pageKeys }: { pool: Pool; pageKeys?: n
     const bucket = bucketOf(request);
     const via = httpAgent(request.address);
     const pending = new Map<string, ObjectChange>();
+    /** The page that is read, as long as it is not one of the listing. */
+    let noticed: Noticed[] | undefined;
     await forgetObjects(pool, workloadId, origin);
 
     return {
       async *read(signal) {
-        let page: FoundEvent[] = [];
         pending.clear();
+        for await (noticed of readNotices(pool, { workloadId, origin, limit: pageChanges })) {
+          const events = noticed.flatMap(({ change }) => (change ? [eventOf(bucket.bucket, change)] : []));
+          if (events.length > 0) yield events;
+          else await recordNotices(pool, { workloadId, origin }, noticed);
+        }
+        noticed = undefined;
+        let page: FoundEvent[] = [];
         const listed = objectsIn({ ...bucket, via }, { signal, ...(pageKeys !== undefined && { pageKeys }) });
         for await (const change of changes(listed, knownObjects(pool, workloadId, origin))) {
           const event = eventOf(bucket.bucket, change);
@@ -40,6 +50,10 @@ export function createMinioSource({ pool, pageKeys }: { pool: Pool; pageKeys?: n
         if (page.length > 0) yield page;
       },
       async taken(events) {
+        if (noticed) {
+          await recordNotices(pool, { workloadId, origin }, upToEvents(noticed, events.length));
+          return;
+        }
         const found = events.flatMap(({ id }) => pending.get(id) ?? []);
         await recordObjects(pool, workloadId, origin, found);
         for (const { id } of events) pending.delete(id);
@@ -48,6 +62,13 @@ export function createMinioSource({ pool, pageKeys }: { pool: Pool; pageKeys?: n
       close: () => via.destroy(),
     };
   };
+}
+
+/** The first notices, as many as make so many events, with those that make none before the next one. */
+function upToEvents(noticed: readonly Noticed[], count: number): Noticed[] {
+  let left = count;
+  const next = noticed.findIndex(({ change }) => change !== undefined && left-- === 0);
+  return noticed.slice(0, next < 0 ? noticed.length : next);
 }
 
 function bucketOf({ settings, credentials }: SourceRequest): Bucket {

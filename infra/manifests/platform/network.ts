@@ -1,3 +1,4 @@
+import { eventsPort } from '../../../runtime/contracts/event-exchange.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { appLabel } from '../../../runtime/domain/labels.ts';
 import { componentLabels, systemObject, type Manifest } from './object.ts';
@@ -18,9 +19,15 @@ export function processService({ name }: PlatformProcess): Manifest {
 /** The Service of the port from which the sidecars of function pods get events; no route leads to it. */
 export const eventsService = 'svc-events';
 
-/** Port 80 → console-api's port for events. Pure. */
+/**
+ * Port 80, and the number that console-api has for it, → console-api's port for events. In the embedded default a port below
+ * 1024 may not be open, and only programs of Node find their way without one. Pure.
+ */
 export function eventsServiceManifest(): Manifest {
-  const ports = [{ name: 'http', port: 80, targetPort: 'events', protocol: 'TCP' }];
+  const ports = [
+    { name: 'http', port: 80, targetPort: 'events', protocol: 'TCP' },
+    { name: 'stores', port: eventsPort, targetPort: 'events', protocol: 'TCP' },
+  ];
   return systemObject(kinds.Service, eventsService, { spec: { selector: componentLabels('console-api'), ports } });
 }
 

@@ -41,6 +41,14 @@ export function credentialsName(service: string): string {
   return `service-${service}-credentials`;
 }
 
+/** Where the token lies that an object store of the platform's is known by when it tells of its objects. */
+export function eventsTokenName(service: string): string {
+  return `service-${service}-events`;
+}
+
+/** The key of that Secret. */
+export const eventsTokenField = 'token';
+
 /** The storage of a service that does not say how much it needs. */
 export const defaultStorageSize = '1Gi';
 

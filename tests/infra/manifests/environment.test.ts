@@ -3,6 +3,7 @@ import {
   environmentPolicy,
   functionsPolicy,
   namespaceInAddress,
+  servicesPolicy,
   type EnvironmentNetwork,
 } from '../../../infra/manifests/environment-network.ts';
 import { boundServicesPolicy } from '../../../infra/manifests/function-network.ts';
@@ -61,6 +62,11 @@ const flows: [what: string, from: End, to: End, port: number, passes: boolean][]
   ['the platform’s database is not reached', hello, system('svc-postgres'), 5432, false],
   ['the platform’s queue is not reached', hello, system('svc-redis'), 6379, false],
   ['the management API’s pods are not reached', hello, system('console-api'), 8080, false],
+  ['a function’s sidecar gets events', hello, system('console-api'), 8082, true],
+  ['the server of a service tells of its objects', serviceOf('files'), system('console-api'), 8082, true],
+  ['and reaches nothing else of the platform', serviceOf('files'), system('console-api'), 8080, false],
+  ['nor any other process of it', serviceOf('files'), system('svc-workers'), 8082, false],
+  ['an app does not get at events', neighbour, system('console-api'), 8082, false],
   ['the internet is reached', hello, { address: '198.51.100.20' }, 443, true],
   ['the internet is reached over IPv6', hello, { address: '2001:db8:ffff::1' }, 443, true],
   ['the Kubernetes API is not reached by its Service', hello, { address: '10.43.0.1' }, 443, false],
@@ -82,7 +88,7 @@ for (const [name, ingressNamespace] of networks) {
     const monitoring: End = { namespace: namespace('monitoring'), labels: {} };
     const policies = ['shop-prod', 'blog-prod'].flatMap((home) => {
       const network = { namespace: home, ingressNamespace, apiServers, allowPrivateNetworks: [] };
-      return [environmentPolicy(network), functionsPolicy(network)];
+      return [environmentPolicy(network), functionsPolicy(network), servicesPolicy(network)];
     });
     policies.push(boundServicesPolicy({ id: helloId, name: 'hello', namespace: 'shop-prod' }, ['db']));
     for (const [what, from, to, port, wanted] of flows) {

@@ -16,6 +16,10 @@ t.test('each server runs without rights, with its password in a file and its dat
       'MINIO_ROOT_PASSWORD_FILE',
       'secretKey',
       { httpGet: { path: '/minio/health/cluster', port: 'store' } },
+      [
+        { name: 'MINIO_EVENTS_URL', value: 'http://svc-events.svc-system.svc:8082/stores/shop-prod/orders' },
+        { name: 'MINIO_EVENTS_TOKEN_FILE', value: '/etc/svc/events/token' },
+      ],
     ],
     [
       'mongodb',
@@ -57,9 +61,9 @@ t.test('each server runs without rights, with its password in a file and its dat
       },
     });
     const { template } = set.spec as { template?: { spec: { volumes: object[] } } };
-    t.match(template?.spec.volumes.at(-1), {
-      secret: { secretName: 'service-orders-credentials', defaultMode: 0o440 },
-    });
+    const secret = (of: string) => ({ secret: { secretName: `service-orders-${of}`, defaultMode: 0o440 } });
+    const secrets = type === 'minio' ? [secret('credentials'), secret('events')] : [secret('credentials')];
+    t.match(template?.spec.volumes.slice(-secrets.length), secrets);
     t.match(serviceAddress({ ...orders, type }), {
       metadata: { name: 'orders' },
       spec: { selector, ports: [{ port }] },

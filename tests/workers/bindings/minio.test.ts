@@ -6,7 +6,9 @@ import { sealed } from '../../../workers/bindings/minio-admin.ts';
 import { storeServer } from '../../support/store-server.ts';
 import { bindingWorld, runningAt } from './binding-world.ts';
 
-const server = await storeServer(t, 'minio');
+// Nobody listens there: what the store would tell lies in its queue.
+const tells = { url: 'http://127.0.0.1:9/stores/shop-prod/files', token: 'a-token-of-its-own' };
+const server = await storeServer(t, 'minio', { tells });
 const entry = { accessKey: 'svc', secretKey: server.password, region: 'us-east-1' };
 const root = { host: server.host, port: server.port, tls: false, ...entry };
 const external = { host: server.host, port: server.port, tls: false };
@@ -133,6 +135,52 @@ t.test('the bucket of a function’s events is there, and open to it', async (t)
   t.same(await keysOf({ ...mine, bucket: 'letters' }), []);
   await t.rejects(keysOf({ ...mine, bucket: 'uploads' }), denied);
   t.same(await keysOf({ ...root, bucket: 'uploads' }), ['cat.png']);
+});
+
+t.test('the store tells of a bucket for as long as a function’s events come from it', async (t) => {
+  const { addFunction, work, workLater, pool } = await world(t);
+  const told = async (bucket: string) => {
+    const xml = await askStore({ ...root, bucket }, { query: { notification: '' } });
+    return [...xml.matchAll(/<Id>(.*?)<\/Id>/g)].map(([, id]) => id);
+  };
+  const [one, two] = [await addFunction('one'), await addFunction('two')];
+  for (const each of [one, two]) {
+    await each.bind(files);
+    await each.listen('files', 'shared');
+  }
+  await work();
+  t.same(await told('shared'), ['svc']);
+  t.same(await told('one'), [], 'a bucket that nothing is called by');
+  await one.listen('files', 'one');
+  await work();
+  t.same([await told('shared'), await told('one')], [['svc'], ['svc']], 'the other function has it still');
+  await two.remove();
+  await work();
+  t.same([await told('shared'), await told('one')], [[], ['svc']]);
+
+  const own = 'arn:minio:sqs::SVC:webhook';
+  const foreign = `<QueueConfiguration><Id>mine</Id><Queue>${own}</Queue><Event>s3:ObjectAccessed:Get</Event></QueueConfiguration>`;
+  const body = `<NotificationConfiguration xmlns="http://s3.amazonaws.com/doc/2006-03-01/">${foreign}</NotificationConfiguration>`;
+  await askStore({ ...root, bucket: 'one' }, { method: 'PUT', query: { notification: '' }, body });
+  await workLater();
+  t.same(await told('one'), ['svc'], 'what somebody undid is mended');
+  await askStore({ ...root, bucket: 'one' }, { method: 'DELETE', headers: { 'x-minio-force-delete': 'true' } });
+  await one.bind();
+  await work();
+  t.equal((await pool.query('SELECT FROM function_bindings')).rowCount, 0, 'a bucket that is gone is in nobody’s way');
+});
+
+t.test('a store that cannot tell is bound all the same, and asked again soon', async (t) => {
+  const older = await storeServer(t, 'minio');
+  const { addFunction, addService, work } = await bindingWorld(t);
+  await addService('files', { type: 'minio' }, { status: runningAt(older), credentials: entry });
+  const intake = await addFunction('intake');
+  await intake.bind(files);
+  await intake.listen('files', 'uploads');
+  const [outcome] = await work();
+  t.match(await intake.status('files'), { phase: 'ready' });
+  const minutes = typeof outcome === 'object' ? (outcome.again.getTime() - Date.now()) / 60_000 : undefined;
+  t.ok(minutes !== undefined && minutes > 9 && minutes <= 10, `${minutes}`);
 });
 
 t.test('an external store is entered as it was registered; its bucket is made where that is allowed', async (t) => {

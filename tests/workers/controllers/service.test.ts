@@ -147,6 +147,12 @@ t.test('an object store has an access key of its own kind', async (t) => {
   t.same(Object.keys(secret?.data ?? {}), ['accessKey', 'region', 'secretKey']);
   t.match([read('accessKey'), read('region'), read('secretKey')], ['svc', 'us-east-1', /^[\w-]{32}$/]);
   t.match(world.service()?.status, { host: 'orders.shop-prod.svc', port: 9000 });
+  const [, told] = world.kube.all<Secret>(kinds.Secret);
+  t.match(told, { metadata: { name: 'service-orders-events', ownerReferences: [{ name: 'orders' }] } });
+  t.match(Buffer.from(told?.data?.['token'] ?? '', 'base64').toString(), /^[\w-]{32}$/);
+  t.not(told?.data?.['token'], secret?.data?.['secretKey'], 'the token opens nothing else');
+  await world.reconcile();
+  t.same(world.kube.all<Secret>(kinds.Secret)[1]?.data, told?.data);
 });
 
 t.test('why a server does not come up is said', async (t) => {

@@ -26,9 +26,9 @@ const host = 'source.test';
 
 /**
  * A function with a data source, its records, and its turns. The source is an external service, whose host leads to the
- * address that the credentials name, in a network that the platform's admin opened.
+ * address that the credentials name, in a network that the platform's admin opened, unless the platform runs it.
  */
-export async function eventWorld(t: Test, { settings, credentials, ...dependencies }: EventWorldOptions) {
+export async function eventWorld(t: Test, { settings, credentials, own = false, ...dependencies }: EventWorldOptions) {
   const { host: address } = credentials;
   const { pool } = await testDatabase(t);
   const kube = fakeKube();
@@ -42,7 +42,7 @@ export async function eventWorld(t: Test, { settings, credentials, ...dependenci
   const resource = await kube.get<FunctionResource>(kinds.Function, place.name, place.namespace);
   if (!resource) throw new Error('a function');
   const bind = (known: BoundCredentials) => {
-    const data = bindingData({ ...known, host }, 1);
+    const data = bindingData({ ...known, ...(!own && { host }) }, 1);
     kube.seed(ownedSecret(resource, bindingSecretName(place.name, settings.source), data));
   };
   const open = (allowPrivateNetworks: string[]) => {
@@ -63,7 +63,7 @@ export async function eventWorld(t: Test, { settings, credentials, ...dependenci
       ...{ namespace: place.namespace, name: settings.source },
       labels: workloadLabels({ kind: 'Service', name: settings.source, id: newId() }),
     },
-    spec: { type: settings.type, external: { host, tls: false } },
+    spec: { type: settings.type, ...(!own && { external: { host, tls: false } }) },
   };
   kube.seed(service);
   bind(credentials);
@@ -133,6 +133,8 @@ export interface EventWorldOptions
   extends Pick<EventsDependencies, 'sources'>, Partial<Pick<EventsDependencies, 'failpoint' | 'intervalMs'>> {
   settings: FunctionEvents;
   credentials: BoundCredentials;
+  /** Whether the platform runs the service itself, so that its host is taken as it is. */
+  own?: boolean;
 }
 
 /** The seeded function as it is stored. */

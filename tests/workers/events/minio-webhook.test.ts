@@ -1,0 +1,274 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import t, { type Test } from 'tap';
+import { Registry } from 'prom-client';
+import { createEventDelivery } from '../../../functions/event-delivery/handler.ts';
+import { createDeliveryMetrics } from '../../../functions/event-delivery/metrics.ts';
+import { storeEventsPath } from '../../../runtime/contracts/event-exchange.ts';
+import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import {
+  eventsTokenField,
+  eventsTokenName,
+  type ServiceResource,
+} from '../../../runtime/contracts/resources/service.ts';
+import { systemClock } from '../../../runtime/domain/clock.ts';
+import { askStore, type Bucket } from '../../../runtime/host/object-store.ts';
+import { ownedSecret } from '../../../runtime/host/owned-secret.ts';
+import { createToldWaits } from '../../../runtime/host/told-waits.ts';
+import { projectEventSource } from '../../../runtime/records/function-events.ts';
+import { listDead } from '../../../runtime/records/dead-letters.ts';
+import { recordFailed } from '../../../runtime/records/event-deliveries.ts';
+import { keepNotices } from '../../../runtime/records/object-notices.ts';
+import { tellOfBucket } from '../../../workers/bindings/bucket-events.ts';
+import { createMinioSource } from '../../../workers/events/minio.ts';
+import { freePort } from '../../support/servers.ts';
+import { silentLog } from '../../support/log.ts';
+import { storeServer } from '../../support/store-server.ts';
+import { eventWorld, type EventWorldOptions } from './event-world.ts';
+
+const token = 'a-token-of-its-own';
+const path = storeEventsPath('shop-prod', 'files');
+const port = await freePort();
+const address = `http://127.0.0.1:${port}`;
+const server = await storeServer(t, 'minio', { tells: { url: `${address}${path}`, token } });
+const store = { host: server.host, port: server.port, tls: false, accessKey: 'svc', secretKey: server.password };
+
+let buckets = 0;
+
+/** A function of a bucket whose store tells the platform, once `listen` has the platform hear. */
+async function world(t: Test, options: Partial<EventWorldOptions> = {}) {
+  const bucket: Bucket = { ...store, bucket: `told-${++buckets}` };
+  await askStore(bucket, { method: 'PUT' });
+  t.equal(await tellOfBucket(bucket, true), true);
+  const settings = { type: 'minio' as const, source: 'files', bucket: bucket.bucket };
+  const sources: EventWorldOptions['sources'] = { minio: (request) => createMinioSource({ pool: made.pool })(request) };
+  const credentials = { type: 'minio' as const, ...store };
+  const made = await eventWorld(t, { sources, settings, credentials, own: true, ...options });
+  const { kube, pool, id } = made;
+  const service = await kube.get<ServiceResource>(kinds.ServiceResource, 'files', 'shop-prod');
+  if (!service) throw new Error('a service');
+  const data = { [eventsTokenField]: Buffer.from(token).toString('base64') };
+  kube.seed(ownedSecret(service, eventsTokenName('files'), data));
+  const waits = createToldWaits({ clock: systemClock });
+  const metrics = createDeliveryMetrics(new Registry());
+  const deliver = createEventDelivery({
+    kube,
+    pool,
+    clock: systemClock,
+    waits,
+    log: silentLog,
+    metrics,
+  });
+  const told = { count: 0, tell: () => {} };
+  const answer = async (request: IncomingMessage, response: ServerResponse) => {
+    await deliver(request, response);
+    if (response.statusCode === 200) told.count++;
+    told.tell();
+  };
+  const listen = async () => {
+    const http = createServer((request, response) => void answer(request, response)).listen(port, '127.0.0.1');
+    await once(http, 'listening');
+    const close = async () => {
+      if (!http.listening) return;
+      http.close();
+      http.closeAllConnections();
+      await once(http, 'close');
+    };
+    t.teardown(close);
+    return close;
+  };
+  /** Resolves once the platform has taken so many messages in all. */
+  const heard = async (count: number) => {
+    while (told.count < count) await new Promise<void>((resolve) => (told.tell = resolve));
+  };
+  const put = (key: string, body = key) => askStore(bucket, { method: 'PUT', key, body });
+  const remove = (key: string) => askStore(bucket, { method: 'DELETE', key });
+  const look = async () => {
+    await made.turn();
+    const events = (await made.deliver()) as { event: string; key: string }[];
+    return events.map(({ event, key }) => `${event} ${key}`);
+  };
+  const noticesLeft = async () =>
+    (await pool.query('SELECT FROM object_notices WHERE workload_id = $1', [id])).rowCount ?? 0;
+  return { ...made, bucket, settings, listen, heard, put, remove, look, noticesLeft };
+}
+
+t.test('what comes and goes between two looks is told, each once, and the listing finds nothing more', async (t) => {
+  const { listen, heard, put, remove, look, noticesLeft } = await world(t);
+  await listen();
+  await put('here to stay');
+  await put('a b/ü+%', 'x');
+  await remove('a b/ü+%');
+  await heard(3);
+  t.same(await look(), ['created here to stay', 'created a b/ü+%', 'removed a b/ü+%']);
+  t.equal(await noticesLeft(), 0);
+  t.same(await look(), []);
+  await put('twice', '1');
+  await put('twice', '2');
+  await heard(5);
+  t.same(await look(), ['created twice', 'created twice'], 'every upload of a key');
+  await remove('nothing');
+  await remove('twice');
+  await heard(6);
+  t.same(await look(), ['removed twice']);
+  t.same(await look(), []);
+});
+
+t.test('the store keeps what happens while the platform is down, and while it is down itself', async (t) => {
+  const { listen, heard, put, remove, look } = await world(t);
+  await put('gone before anybody heard');
+  await remove('gone before anybody heard');
+  await server.stop();
+  await server.start();
+  await put('after its restart');
+  const close = await listen();
+  await heard(3);
+  await close();
+  t.same(await look(), [
+    'created gone before anybody heard',
+    'removed gone before anybody heard',
+    'created after its restart',
+  ]);
+  t.same(await look(), []);
+});
+
+t.test('what a listing told already is not told again by the store, which is late', async (t) => {
+  const { listen, heard, put, remove, look } = await world(t);
+  await put('seen');
+  await put('changed', '1');
+  await put('changed', '2');
+  await put('taken away');
+  t.same(await look(), ['created changed', 'created seen', 'created taken away']);
+  await remove('taken away');
+  await put('taken away', 'and put back');
+  t.same(await look(), ['created taken away']);
+  await listen();
+  await heard(6);
+  // What was overwritten before the listing is new to the function; what is there again is not gone.
+  t.same(await look(), ['created changed', 'created taken away']);
+  t.same(await look(), [], 'and the listing agrees with what is known');
+});
+
+t.test('a reader that dies at any step, and a source that is down, lose and double nothing', async (t) => {
+  let dying = true;
+  const made = await world(t, {
+    failpoint: () => {
+      if (dying) throw new Error('killed');
+    },
+  });
+  const { listen, heard, put, remove, look, turn, count, state } = made;
+  await listen();
+  await put('one');
+  await remove('one');
+  await heard(2);
+  await t.rejects(turn(), /killed/);
+  dying = false;
+  await put('two');
+  await heard(3);
+  await server.stop();
+  await turn();
+  t.match(await state(), { error: /does not answer/ });
+  t.equal(await count('pending'), 3, 'what was told before is delivered while the store is away');
+  await server.start();
+  t.same(await look(), ['created one', 'removed one', 'created two']);
+  t.same(await look(), []);
+});
+
+t.test('where there is no room, what was told waits', async (t) => {
+  const { pool, id, look, turn, count, deliver, bucket, noticesLeft } = await world(t);
+  const place = { namespace: 'shop-prod', service: 'files' };
+  const at = new Date().toISOString();
+  const many = (event: 'created' | 'removed', from: number, to: number) =>
+    Array.from({ length: to - from }, (_, n) => ({
+      ...{ event, bucket: bucket.bucket, key: `k${from + n}`, etag: event === 'created' ? 'e' : '' },
+      ...{ modified: at, size: 1 },
+    }));
+  // More than a page, and none of them is there any more.
+  await keepNotices(pool, place, [...many('created', 0, 700), ...many('removed', 0, 700)]);
+  await turn();
+  t.equal(await count('pending'), 1_000);
+  t.equal(await noticesLeft(), 400);
+  t.same((await deliver(600)).length, 600);
+  await turn();
+  t.equal(await count('pending'), 800, 'the last ones were removed');
+  t.same((await look()).length, 800);
+  t.same(await look(), []);
+  await keepNotices(pool, place, many('created', 0, 10_000));
+  await keepNotices(pool, place, many('created', 0, 1));
+  t.equal(await noticesLeft(), 10_000, 'what comes beyond is left to the listing');
+  await projectEventSource(pool, id, undefined);
+  t.equal(await noticesLeft(), 0);
+});
+
+t.test('an event whose handler fails is delivered again or given up', async (t) => {
+  const { pool, id, listen, heard, put, remove, turn, lease } = await world(t);
+  await listen();
+  await put('one');
+  await remove('one');
+  await heard(2);
+  await turn();
+  const [created, removed] = await lease();
+  if (!created || !removed) throw new Error('two events');
+  await recordFailed(pool, id, [
+    { ...created, status: 500, message: '' },
+    { ...removed, status: 400, message: 'no' },
+  ]);
+  t.match(await listDead(pool, id, { limit: 10, before: undefined }), [{ payload: /"removed"/, lastError: /400: no/ }]);
+  await pool.query(`UPDATE function_events SET due_at = now() WHERE state = 'pending'`);
+  t.match(await lease(), [{ payload: /"created"/, attempt: 2 }]);
+});
+
+t.test('only the store itself is heard, and what nobody can use holds up nothing', async (t) => {
+  const { bucket, listen, noticesLeft, look } = await world(t);
+  await listen();
+  const record = (eventName: string, object: object, name = bucket.bucket) => ({
+    ...{ eventName, s3: { bucket: { name }, object: { key: 'a', sequencer: '18EA6FCEC8D506D8', ...object } } },
+  });
+  const made = record('s3:ObjectCreated:Put', { eTag: 'e', size: 1 });
+  const ask = async (body: unknown, { at = path, bearer = `Bearer ${token}`, ...init } = {}) => {
+    const headers = { authorization: bearer, 'content-type': 'application/json' };
+    const text = typeof body === 'string' ? body : JSON.stringify({ Records: body });
+    const answer = await fetch(`${address}${at}`, { method: 'POST', headers, body: text, ...init });
+    return [answer.status, (await answer.text()).replace(/.*"code":"(\w+)".*/, '$1')];
+  };
+  const refused = [401, 'unauthenticated'];
+  for (const bearer of [
+    '',
+    'Bearer ',
+    'Bearer wrong',
+    `Basic ${token}`,
+    `Bearer ${token}x`,
+    `Bearer ${token.slice(1)}`,
+  ]) {
+    t.same(await ask([made], { bearer }), refused);
+  }
+  for (const at of [storeEventsPath('shop-prod', 'other'), storeEventsPath('shop-dev', 'files')]) {
+    t.same(await ask([made], { at }), refused);
+  }
+  t.equal((await ask([made], { at: `${path}/x` }))[0], 404);
+  t.equal((await fetch(`${address}${path}`)).status, 405);
+  t.equal(await noticesLeft(), 0);
+
+  const taken = [200, '{}'];
+  const useless = [
+    ...['', '{', '[]', '{"Records":[{}]}', '"x"'],
+    JSON.stringify({ Records: [made], more: 'x'.repeat(1024 * 1024) }),
+  ];
+  for (const body of useless) t.same(await ask(body), taken);
+  t.same(
+    await ask([
+      record('s3:ObjectCreated:Put', { eTag: 'e' }, 'another-bucket'),
+      record('s3:ObjectCreated:Put', {}),
+      record('s3:ObjectAccessed:Get', { eTag: 'e' }),
+      record('s3:ObjectCreated:Put', { eTag: 'e', key: '%ff' }),
+      record('s3:ObjectCreated:Put', { eTag: 'e', sequencer: 'soon' }),
+      record('s3:ObjectRemoved:Delete', { versionId: 'one of several' }),
+    ]),
+    taken,
+  );
+  t.equal(await noticesLeft(), 0);
+  t.same(await ask([made]), taken);
+  t.equal(await noticesLeft(), 1);
+  // The listing has the last word: it was never there.
+  t.same(await look(), ['created a', 'removed a']);
+});
