@@ -1,22 +1,16 @@
 import { bindingAccepted, bindingView, type BindingView } from '../../runtime/contracts/api/bindings.ts';
 import { page } from '../../runtime/contracts/api/common.ts';
-import { segment } from '../client.ts';
 import { command } from '../command.ts';
 import { scopeFlags, yesFlag } from '../common-flags.ts';
-import { Failure, usageFailure } from '../failure.ts';
+import { usageFailure } from '../failure.ts';
 import { text, toggle } from '../flags.ts';
 import { fields, table, type Shown } from '../output.ts';
-import { placeOf, type Place } from '../place.ts';
+import { placeOf } from '../place.ts';
 import { confirm } from '../prompt.ts';
 import { waitFlags, waitFor, waitForRemoval } from '../wait.ts';
 import { restartableFunction } from './function-restart.ts';
+import { bindingPath, bindingStep, readBinding } from './function-wait.ts';
 import { restartFlags } from './workload-restart.ts';
-
-const pathOf = (place: Place, name: string, service: string) =>
-  place.path('functions', name, `bindings/${segment(service)}`);
-
-const read = (place: Place, name: string, service: string) =>
-  place.api.call('GET', pathOf(place, name, service), bindingView, { query: place.query });
 
 function shown(binding: BindingView): Shown {
   return {
@@ -61,21 +55,13 @@ export const bindCommand = command({
       ...(flags.database !== undefined && { database: flags.database }),
     };
     const options = { query: place.query, body };
-    const accepted = await place.api.call('PUT', pathOf(place, name, service), bindingAccepted, options);
+    const accepted = await place.api.call('PUT', bindingPath(place, name, service), bindingAccepted, options);
     const { statusUrl: _, ...first } = accepted;
     const binding = flags.wait
       ? await waitFor(
           context,
           flags,
-          async () => {
-            const found = await read(place, name, service);
-            if (found.status === 'failed') {
-              const message = found.message ?? 'see its status';
-              throw new Failure(`The binding to "${service}" failed: ${message}`, { code: 'failed' });
-            }
-            if (found.status === 'ready') return { done: found };
-            return { progress: `${service}: ${found.message ?? found.status}` };
-          },
+          () => bindingStep(place, name, service),
           `it goes on: svc function bindings ${name} ${place.flags}`,
         )
       : first;
@@ -101,18 +87,18 @@ export const unbindCommand = command({
   async run({ context, args, flags }) {
     const place = placeOf(context, flags);
     const { function: name, service } = args;
-    const { database = '' } = await read(place, name, service);
+    const { database = '' } = await readBinding(place, name, service);
     if (flags.dropDatabase) {
       await confirm(context, flags, `Delete the database ${database} of ${service} with all its data?`);
     }
     const query = { ...place.query, ...(flags.dropDatabase && { dropDatabase: 'true' }) };
-    await place.api.send('DELETE', pathOf(place, name, service), { query });
+    await place.api.send('DELETE', bindingPath(place, name, service), { query });
     if (!flags.dropDatabase) {
       const kept = database === '' ? '' : `; the database ${database} stays`;
       context.say(`${name} is bound to ${service} no more${kept}`);
       return;
     }
-    const look = () => read(place, name, service);
+    const look = () => readBinding(place, name, service);
     if (flags.wait) await waitForRemoval(context, flags, `database ${database}`, look);
     context.say(`database ${database} ${flags.wait ? 'is deleted' : 'is being deleted'}`);
   },

@@ -1,17 +1,37 @@
+import { bindingView, type BindingView } from '../../runtime/contracts/api/bindings.ts';
 import { functionView, type FunctionView } from '../../runtime/contracts/api/functions.ts';
+import { segment } from '../client.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
 import type { Place } from '../place.ts';
-import { waitFor, type WaitFlags } from '../wait.ts';
+import { waitFor, type Step, type WaitFlags } from '../wait.ts';
 
 const usable = new Set<FunctionView['status']>(['idle', 'scheduled', 'running']);
 
 export const readFunction = (place: Place, name: string) =>
   place.api.call('GET', place.path('functions', name), functionView, { query: place.query });
 
+export const bindingPath = (place: Place, name: string, service: string) =>
+  place.path('functions', name, `bindings/${segment(service)}`);
+
+export const readBinding = (place: Place, name: string, service: string) =>
+  place.api.call('GET', bindingPath(place, name, service), bindingView, { query: place.query });
+
+/** How far a binding is. @throws Failure `failed` with the reason when the service refuses it */
+export async function bindingStep(place: Place, name: string, service: string): Promise<Step<BindingView>> {
+  const found = await readBinding(place, name, service);
+  if (found.status === 'failed') {
+    const message = found.message ?? 'see its status';
+    throw new Failure(`The binding to "${service}" failed: ${message}`, { code: 'failed' });
+  }
+  if (found.status === 'ready') return { done: found };
+  return { progress: `${service}: ${found.message ?? found.status}` };
+}
+
 /**
- * Waits until a function is as it was last changed: no pod of before is left, and the pods that it always has are ready.
- * @throws Failure `failed` with the reason when its pods do not come up
+ * Waits until a function is as it was last changed: no pod of before is left, the pods that it always has are ready, and
+ * so is its way into its data source.
+ * @throws Failure `failed` with the reason when its pods do not come up, or the service refuses it
  */
 export function untilUpdated(context: Context, flags: WaitFlags, place: Place, name: string): Promise<FunctionView> {
   return waitFor(
@@ -22,7 +42,10 @@ export function untilUpdated(context: Context, flags: WaitFlags, place: Place, n
       const { status, updating = false, readyReplicas, replicas } = found;
       if (!updating) checkUp(found);
       const isUp = found.trigger === 'cron' || readyReplicas >= found.minReplicas;
-      if (!updating && ((usable.has(status) && isUp) || status === 'failed')) return { done: found };
+      if (!updating && ((usable.has(status) && isUp) || status === 'failed')) {
+        const source = found.events && (await bindingStep(place, name, found.events.source));
+        return source && 'progress' in source ? source : { done: found };
+      }
       const how = updating ? 'updating' : 'starting';
       const moving = `${how} (${readyReplicas} of ${Math.max(replicas, found.minReplicas)} pods ready)`;
       return { progress: `${name}: ${status === 'pending' ? status : moving}` };

@@ -408,7 +408,10 @@ t.test('functions', async (t) => {
   const gone = { status: 404, body: { code: 'not_found', message: 'There is no function.' } };
   const { run, seen, routes } = await world(t, {
     [`POST ${functions}`]: { status: 201, body: { ...view, status: 'pending' } },
-    [`GET ${functions}/hello`]: sequence({ body: { ...view, status: 'pending' } }, { body: view }),
+    [`GET ${functions}/hello`]: sequence(
+      { body: { ...view, status: 'pending' } },
+      { body: { ...view, replicas: 1, readyReplicas: 1 } },
+    ),
     [`GET ${functions}/bye`]: { body: { ...view, name: 'bye' } },
     'GET /api/v1/functions': { body: { items: [view] } },
     [`GET ${functions}`]: { body: { items: [view] } },

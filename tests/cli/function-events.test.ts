@@ -59,6 +59,27 @@ t.test('create sends the data source; triggers that no function has are refused 
   t.equal(seen.length, sent, 'nothing is sent');
 });
 
+t.test('create and update follow the way into the data source, and say why there is none', async (t) => {
+  const binding = { service: 'orders', type: 'postgres', status: 'pending', prefix: 'DB_', variables: [] };
+  const steps = [
+    { ...binding, message: 'The service is starting.' },
+    { ...binding, status: 'ready' },
+  ];
+  const { run, routes } = await world(t, {
+    [`POST ${functions}`]: { status: 201, body: { ...intake, status: 'pending' } },
+    [`PATCH ${path}`]: { body: intake },
+    [`GET ${path}`]: { body: intake },
+    [`GET ${path}/bindings/orders`]: sequence(...steps.map((body) => ({ body }))),
+  });
+  const file = join(t.testdir({ 'intake.js': 'code' }), 'intake.js');
+  const flags = ['--code-file', file, '--trigger', 'postgres', '--source', 'orders', '--query', query];
+  const made = await run(['function', 'create', 'intake', ...flags]);
+  t.match(made, { code: 0, stdout: /Status: +idle/, stderr: /orders: The service is starting\./ });
+  routes[`GET ${path}/bindings/orders`] = { body: { ...binding, status: 'failed', message: 'the server refuses' } };
+  const refused = { code: 1, stderr: /The binding to "orders" failed: the server refuses/ };
+  t.match(await run(['function', 'update', 'intake', '--query', query]), refused);
+});
+
 t.test('update sends what is given alone', async (t) => {
   const { run, seen } = await world(t, { [`PATCH ${path}`]: { body: intake } });
   for (const [flags, sent] of [

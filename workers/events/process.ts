@@ -13,7 +13,7 @@ import { idLabel } from '../../runtime/domain/labels.ts';
 import type { LookupAll } from '../../runtime/host/service-address.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { findEventSource, recordTurn, type EventSourceState } from '../../runtime/records/function-events.ts';
-import { wayInto } from './way-in.ts';
+import { bindingTo, wayInto } from './way-in.ts';
 import { SourceError, type OpenSource } from './source.ts';
 import { takeTurn } from './turn.ts';
 
@@ -67,6 +67,7 @@ export function createEventsProcessor(dependencies: EventsDependencies): Process
     const again = (ms: number) => ({ again: new Date(clock.now().getTime() + ms * (0.75 + random() / 2)) });
     const resource = await kube.get<FunctionResource>(kinds.Function, name, namespace);
     if (resource?.metadata.labels?.[idLabel] !== recordId) return again(soonMs);
+    if (bindingTo(resource, state.settings.source)?.phase === 'pending') return again(soonMs);
     if (isBeingBound(resource, state.settings.source)) return again(soonMs);
     try {
       const started = clock.monotonic();

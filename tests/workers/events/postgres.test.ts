@@ -238,3 +238,23 @@ t.test('a turn that was overtaken by a newer one brings nothing any more', async
   await turn();
   t.match(await counts(), { waiting: 0 });
 });
+
+t.test('while the way into the source is being made it is not read, and why there is none is said', async (t) => {
+  const { kube, resource, insert, turn, state, counts } = await world(t);
+  await insert(1);
+  const bound = (phase: 'pending' | 'ready' | 'failed', message?: string) => {
+    const binding = { service: 'db', version: 2 };
+    const status = { bindings: [{ ...binding, phase, ...(message !== undefined && { message }) }] };
+    kube.seed({ ...resource, spec: { ...resource.spec, bindings: [binding] }, status });
+  };
+  bound('pending', 'The service is starting.');
+  t.equal(Math.round(((await turn()) ?? 0) / 1000), 1, 'again soon');
+  t.match(await state(), { error: null, polledAt: null, failures: 0 });
+  bound('failed', 'The server refuses: no.');
+  await turn();
+  t.match(await state(), { error: 'The binding to "db" failed: The server refuses: no.', polledAt: null });
+  bound('ready');
+  await turn();
+  t.match(await state(), { error: null, polledAt: Date });
+  t.equal((await counts()).waiting, 1);
+});
