@@ -57,20 +57,36 @@ t.test('pods of a function have the variables, secrets and limits of their start
   t.equal((await show()).pendingRestart, true);
   t.same(await said(), { greeting: 'Hello, $', token: null }, 'what runs goes on as it was started');
 
-  const load = new AbortController();
   const failures: unknown[] = [];
-  const loaded = (async () => {
-    while (!load.signal.aborted) {
-      const answer = await said();
-      if (typeof answer === 'number') failures.push(answer);
-    }
-  })();
-  await svc('restart', name);
-  t.equal((await show()).pendingRestart, false);
-  await says(`Good ${one}, $`, one);
-  load.abort();
-  await loaded;
+  const underLoad = async (work: () => Promise<unknown>) => {
+    const load = new AbortController();
+    const loaded = (async () => {
+      while (!load.signal.aborted) {
+        const answer = await said();
+        if (typeof answer === 'number') failures.push(answer);
+      }
+    })();
+    await work().finally(() => load.abort());
+    await loaded;
+  };
+  await underLoad(async () => {
+    await svc('restart', name);
+    t.equal((await show()).pendingRestart, false);
+    await says(`Good ${one}, $`, one);
+  });
   t.same(failures, [], 'no request was lost');
+
+  await svc('update', name, '--memory', '192Mi');
+  t.equal((await show()).pendingRestart, true, 'limits wait for the next scale-up');
+  await underLoad(async () => {
+    await svc('update', name, '--min-replicas', '2');
+    await eventually(show, ({ pendingRestart }) => !pendingRestart);
+  });
+  t.same(failures, [], 'nor was one when pods with other limits took over');
+  const { stdout } = await platform.kubectl('-n', namespace, 'get', 'deployment', name, '-o', 'json');
+  t.match(JSON.parse(stdout), {
+    spec: { replicas: 2, template: { spec: { containers: [{ resources: { limits: { memory: '192Mi' } } }] } } },
+  });
 
   await setToken(two);
   await svc('secret', 'restore', name, 'TOKEN', '--restart');

@@ -3,6 +3,7 @@ import { restartAnnotation, type FunctionDeployment, type FunctionTemplate } fro
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import { isPodLive, type Pod } from '../../runtime/contracts/pod.ts';
 import type { StartSettings } from '../../runtime/contracts/resources/function.ts';
+import { apiGroup } from '../../runtime/domain/labels.ts';
 import { covers } from '../../runtime/kube/covers.ts';
 
 interface Container {
@@ -11,16 +12,32 @@ interface Container {
   resources?: { limits?: { cpu?: string; memory?: string } };
 }
 
+/** On a Deployment: the limits that its pods do not have yet, and how few replicas it has had since they were wanted. */
+const waitingAnnotation = `${apiGroup}/waiting-limits`;
+
 /**
  * A Deployment as it is to be written over the live one. The replica count belongs to others. What pods have from their
- * start on, environment and limits, stays while there are some, unless others come anyway (spec.md §2.5). Pure.
+ * start on, environment and limits, stays while there are some, unless others come anyway: with another template, or for
+ * other limits when there are more replicas than before (spec.md §2.5, decision 0032). Pure.
  */
 export function keptDeployment(live: Stored<FunctionDeployment>, desired: FunctionDeployment): FunctionDeployment {
   const { replicas, template } = live.spec;
   const next = { ...desired, spec: { ...desired.spec, replicas } };
-  if (replicas === 0) return next;
+  const noted = live.metadata.annotations?.[waitingAnnotation];
+  const note = (deployment: FunctionDeployment, text: string): FunctionDeployment => {
+    if (noted === undefined && text === '') return deployment;
+    const { metadata } = deployment;
+    const annotations = { ...metadata.annotations, [waitingAnnotation]: text };
+    return { ...deployment, metadata: { ...metadata, annotations } };
+  };
   const held = withSettingsOf(template, desired.spec.template);
-  return covers(template, held) ? { ...next, spec: { ...next.spec, template: held } } : next;
+  if (replicas === 0 || !covers(template, held)) return note(next, '');
+  const same = { ...next, spec: { ...next.spec, template: held } };
+  const limits = limitsOf(desired.spec.template);
+  if (limits === limitsOf(template)) return note(same, '');
+  const [known, fewest] = noted?.split(' ') ?? [];
+  const before = known === limits ? Number(fewest) : replicas;
+  return replicas > before ? note(next, '') : note(same, `${limits} ${Math.min(before, replicas)}`);
 }
 
 /** Whether no pod of an older template is left, as far as the cluster has reported. Pure. */
@@ -61,6 +78,11 @@ export function startSettings(template: FunctionTemplate): StartSettings {
     ...(memory !== undefined && { memory }),
     ...(restartedAt !== undefined && { restartedAt }),
   };
+}
+
+function limitsOf(template: FunctionTemplate): string {
+  const { cpu = 'none', memory = 'none' } = startSettings(template);
+  return `cpu=${cpu},memory=${memory}`;
 }
 
 function withSettingsOf(live: FunctionTemplate, desired: FunctionTemplate): FunctionTemplate {

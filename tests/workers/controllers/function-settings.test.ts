@@ -45,3 +45,35 @@ t.test('whatever else makes new pods brings them along', (t) => {
   t.same(settingsOf(keptDeployment(live(1, before), made({ volumes: [{ name: 'd', path: '/d' }] }, envSecret))), is);
   t.end();
 });
+
+t.test('other limits come with the next scale-up, and with it all that waits', (t) => {
+  const secrets = { old: 'function-hello-env-1', new: 'function-hello-env-2' };
+  const now = made({ memory: '128Mi' }, secrets.new);
+  const is = { envSecret: secrets.new, memory: '128Mi' };
+  const was = { envSecret: secrets.old, memory: '64Mi' };
+  let deployment = live(2, made({ memory: '64Mi' }, secrets.old));
+  const seen: object[] = [];
+  /** A pass after the replicas have become so many. */
+  const pass = (replicas: number, wanted = now) => {
+    const written = keptDeployment(live(replicas, deployment), wanted);
+    deployment = live(replicas, written);
+    seen.push(settingsOf(written));
+    return settingsOf(written);
+  };
+  for (const replicas of [2, 2, 1, 1]) t.same(pass(replicas), was, `with ${replicas}`);
+  t.same(pass(2), is, 'more than there were');
+  t.same(keptDeployment(deployment, now).metadata.annotations, { 'platform.svc/waiting-limits': '' });
+
+  const later = made({ memory: '256Mi' }, secrets.new);
+  t.same(pass(2, later), is, 'what was noted of other limits counts no more');
+  t.same(pass(1, later), is);
+  t.same(pass(1, made({ memory: '512Mi' }, secrets.new)), is, 'the newest wish is counted from its own time on');
+  t.match(pass(3, made({ memory: '512Mi' }, secrets.new)), { memory: '512Mi' });
+
+  t.same(
+    pass(4, made({ memory: '512Mi' }, secrets.old)),
+    { envSecret: secrets.new, memory: '512Mi' },
+    'variables wait',
+  );
+  t.end();
+});
