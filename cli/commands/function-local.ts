@@ -43,7 +43,8 @@ export const runCommand = command({
       startRuntime(context, runtime, {
         ...variablesOf(flags.env),
         ...{ SVC_CODE_FILE: file, PORT: String(port) },
-        ...(flags.once ? { SVC_MODE: 'batch', SVC_TRIGGER: 'test' } : { SVC_MODE: 'http', SVC_TRIGGER: 'http' }),
+        // Pods that serve have neither.
+        ...(flags.once && { SVC_MODE: 'batch', SVC_TRIGGER: 'test' }),
       });
     if (flags.once) {
       const code = await ended(start());

@@ -70,7 +70,10 @@ t.test(
 
 t.test('function run serves on this machine, starts anew with every change, and ends with Ctrl-C', async (t) => {
   const { run } = await world(t);
-  const file = join(t.testdir({ 'hello.js': 'export const handler = () => "one";' }), 'hello.js');
+  const file = join(
+    t.testdir({ 'hello.js': 'export const handler = () => process.env.SVC_MODE ?? "one";' }),
+    'hello.js',
+  );
   const port = String(await freePort());
   const ask = async (): Promise<string> => {
     for (;;) {

@@ -40,7 +40,6 @@ def handler(event, context=None):
   t.match(await running.entry(({ msg }) => msg === '3 sold'), { level: 'info', logger: 'shop', requestId: 'r-1' });
   t.match(await running.entry(({ msg }) => msg === 'failed'), { level: 'error', error: /KeyError: 'lost'/ });
   t.match(await running.entry(({ msg }) => msg === 'a thread failed: in a thread'), { level: 'error' });
-  t.match(running.entries[0], { msg: 'function ready', runtime: /^python 3\./ }, 'the runtime says what it runs');
 });
 
 t.test('asynchronous handlers share one event loop, and their generators are streams', options, async (t) => {

@@ -249,16 +249,17 @@ table['an event is a POST to /event: its row, item or object is the event; what 
 ) => {
   const running = await start({
     node: `export const handler = (event, { method, path }) => {
-      if (method + path !== 'POST/event' || event.id !== 7) throw new Error('not this one');
+      if (method + path !== 'POST/event' || (event !== 'an item' && event.id !== 7)) throw new Error('not this one');
     };`,
     python: `
 def handler(event, context=None):
-    if context.method + context.path != 'POST/event' or event['id'] != 7:
+    if context.method + context.path != 'POST/event' or (event != 'an item' and event['id'] != 7):
         raise ValueError('not this one')`,
   });
   const post = (body: string) =>
     callFunction(running, { path: '/event', headers: { 'content-type': 'application/json' }, body });
   t.equal((await post('{"id":7,"name":"a"}')).status, 204);
+  t.equal((await post('"an item"')).status, 204, 'an item of a list may be text');
   t.equal((await post('{"id":8}')).status, 500);
   t.equal((await post('{"id":')).status, 400);
 };
@@ -266,6 +267,12 @@ def handler(event, context=None):
 const length: Code = {
   node: 'export const handler = (event) => String(event?.length ?? 0);',
   python: 'def handler(event, context):\n    return str(len(event or b""))',
+};
+
+table['the first line of the log says which version of the runtime serves, and where'] = async (t, { start }) => {
+  const running = await start(length);
+  const runtime = /^(node|python) \d+\.\d+\.\d+/;
+  t.match(running.entries[0], { level: 'info', msg: 'function ready', port: running.port, runtime });
 };
 
 table['a body over 32 MiB is refused with 413, and the connection goes on'] = async (t, { start }) => {
