@@ -2,7 +2,7 @@ import { dependenciesContainer } from '../../infra/manifests/function-dependenci
 import type { Pod } from '../../runtime/contracts/pod.ts';
 
 const messageMax = 500;
-/** Of each attempt pip says more than what is shown in all; why it gave up comes after the last one. */
+/** Of each attempt pip says more than half of what is shown in all; the last one tells why nothing was found then. */
 const attempts = /^WARNING: Retrying /;
 
 /** Why the dependencies of a pod could not be installed, in the installer's own last lines; undefined while they may be. */
@@ -13,7 +13,9 @@ export function dependencyFailure({ status }: Pod): string | undefined {
   if (!ended || ended.exitCode === 0) return undefined;
   if (ended.reason === 'OOMKilled')
     return 'The dependencies cannot be installed: that takes more memory than there is.';
-  const lines = (ended.message ?? '').split('\n').filter((line) => line.trim() !== '' && !attempts.test(line));
+  const all = (ended.message ?? '').split('\n').filter((line) => line.trim() !== '');
+  const lastAttempt = all.findLastIndex((line) => attempts.test(line));
+  const lines = all.filter((line, index) => index === lastAttempt || !attempts.test(line));
   const said = lines.length === 0 ? `the installer ended with ${ended.exitCode}` : lines.slice(-8).join('; ');
   return `The dependencies cannot be installed: ${said}`.slice(0, messageMax);
 }

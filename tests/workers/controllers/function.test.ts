@@ -349,7 +349,7 @@ t.test(
           lastState: {
             terminated: {
               exitCode: 1,
-              message: 'WARNING: Retrying (Retry(total=4))\ncode E404\n404 Not Found - lodash@4.17.21\n',
+              message: 'WARNING: Retrying (4)\nWARNING: Retrying (3)\ncode E404\n404 Not Found - lodash@4.17.21\n',
             },
           },
         },
@@ -362,7 +362,7 @@ t.test(
     await world.reconcile();
     t.match(world.resource().status, {
       phase: 'failed',
-      message: 'The dependencies cannot be installed: code E404; 404 Not Found - lodash@4.17.21',
+      message: 'The dependencies cannot be installed: WARNING: Retrying (3); code E404; 404 Not Found - lodash@4.17.21',
     });
     await world.kube.delete({ apiVersion: 'v1', kind: 'Pod', namespace, name: 'hello-1' });
     await change(['lodash@4.17.20']);
