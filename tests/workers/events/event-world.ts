@@ -30,7 +30,7 @@ const host = 'source.test';
  */
 export async function eventWorld(t: Test, { settings, credentials, own = false, ...dependencies }: EventWorldOptions) {
   const { host: address } = credentials;
-  const { pool } = await testDatabase(t);
+  const { pool, url } = await testDatabase(t);
   const kube = fakeKube();
   const id = newId();
   const seeded: FunctionResource = {
@@ -84,7 +84,7 @@ export async function eventWorld(t: Test, { settings, credentials, own = false, 
     },
   });
   return {
-    ...{ pool, kube, id, resource, bind },
+    ...{ pool, url, kube, id, resource, bind },
     /** Says how far the binding to the source is, as the Function's spec and status have it. */
     showBinding: async (phase: 'pending' | 'ready' | 'failed') => {
       const binding = { service: settings.source, version: 1 };

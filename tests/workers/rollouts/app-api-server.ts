@@ -6,19 +6,32 @@ import { json } from 'node:stream/consumers';
 import type { Test } from 'tap';
 import type { KubeObject, Stored } from '../../../runtime/contracts/kubernetes.ts';
 import type { App } from '../../../runtime/contracts/resources/app.ts';
-import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
+import { kinds, type ResourceKind } from '../../../runtime/contracts/resources/kinds.ts';
 import { KubeError } from '../../../runtime/kube/kube-client.ts';
 import type { FakeKube } from '../../support/fake-kube.ts';
 
-const path =
-  /^\/(?:apis\/platform\.svc|api)\/v1(?:\/namespaces\/([^/]+))?\/(apps|secrets|platformconfigs)(?:\/([^/]+))?$/;
+const path = /^\/(?:apis\/([a-z0-9.]+)|api)\/v1(?:\/namespaces\/([^/]+))?\/([a-z]+)(?:\/([^/]+))?$/;
 
-/** Serves the Apps, Secrets and settings of a fake cluster over HTTP, so that other processes can use it. Answers with a kubeconfig's path. */
-export async function serveApps(t: Test, kube: FakeKube): Promise<string> {
+/** What is served, by its group and plural. */
+const served: Readonly<Record<string, ResourceKind>> = {
+  'platform.svc/apps': kinds.App,
+  'platform.svc/functions': kinds.Function,
+  'platform.svc/services': kinds.ServiceResource,
+  'platform.svc/platformconfigs': kinds.PlatformConfig,
+  '/secrets': kinds.Secret,
+  '/pods': kinds.Pod,
+};
+
+/**
+ * Serves Apps, Functions, Secrets and settings of a fake cluster over HTTP, so that other processes can use it.
+ * @param review the status that every TokenReview gets @returns a kubeconfig's path
+ */
+export async function serveApps(t: Test, kube: FakeKube, { review }: { review?: object } = {}): Promise<string> {
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
     const url = new URL(request.url ?? '/', 'http://api');
-    const [matched, namespace, plural, name] = path.exec(url.pathname) ?? [];
-    const kind = { apps: kinds.App, secrets: kinds.Secret, platformconfigs: kinds.PlatformConfig }[plural ?? ''];
+    const [matched, group = '', namespace, plural, name] = path.exec(url.pathname) ?? [];
+    if (plural === 'tokenreviews' && review) return { ...((await json(request)) as object), status: review };
+    const kind = served[`${group}/${plural}`];
     if (matched === undefined || !kind) throw new KubeError(404, 'NotFound', `nothing at ${url.pathname}`);
     if (name === undefined && url.searchParams.get('watch') === 'true') {
       const gone = new AbortController();
