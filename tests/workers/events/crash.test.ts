@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { json } from 'node:stream/consumers';
@@ -53,25 +53,23 @@ t.test('whatever is killed, every row reaches the function, and none is marked w
 
   // The function: what it has answered 2xx counts from before its answer goes out.
   const taken = new Map<number, number>();
-  let delivered = 0;
-  let seen = () => undefined as void;
-  const handler = createServer((request, response) => {
-    void json(request).then((event) => {
-      const { id: row } = event as { id: number };
-      delivered++;
-      const refused = row % refusedEvery === 0;
-      if (!refused) taken.set(row, (taken.get(row) ?? 0) + 1);
-      response.writeHead(refused ? 422 : 204).end();
-      seen();
-    });
-  }).listen(0, '127.0.0.1');
+  const deliveries = { count: 0, seen: () => {} };
+  const answer = async (request: IncomingMessage, response: ServerResponse) => {
+    const { id: row } = (await json(request)) as { id: number };
+    deliveries.count++;
+    const refused = row % refusedEvery === 0;
+    if (!refused) taken.set(row, (taken.get(row) ?? 0) + 1);
+    response.writeHead(refused ? 422 : 204).end();
+    deliveries.seen();
+  };
+  const handler = createServer((request, response) => void answer(request, response)).listen(0, '127.0.0.1');
   await once(handler, 'listening');
   t.teardown(() => {
     handler.close();
     handler.closeAllConnections();
   });
   const untilDelivered = async (count: number) => {
-    while (delivered < count) await new Promise<void>((resolve) => (seen = resolve));
+    while (deliveries.count < count) await new Promise<void>((resolve) => (deliveries.seen = resolve));
   };
 
   // The platform's processes, and the function's sidecar.
@@ -135,7 +133,7 @@ t.test('whatever is killed, every row reaches the function, and none is marked w
     return found.rows.map((row) => row.id);
   };
   for (const [round, what] of rounds.entries()) {
-    await untilDelivered(delivered + between);
+    await untilDelivered(deliveries.count + between);
     const victim = what === 'sidecar' || what === 'api' ? what : 'workers';
     if (what.startsWith('events.')) file(`failpoints/${what}`, '');
     else running[victim].child.kill('SIGKILL');
@@ -163,5 +161,5 @@ t.test('whatever is killed, every row reaches the function, and none is marked w
   const dead = await pool.query(`SELECT event_id FROM function_events WHERE state = 'dead'`);
   t.equal(dead.rowCount, refused, 'what the function refuses is a dead letter, and not marked');
   const twice = [...taken.values()].filter((times) => times > 1).length;
-  t.comment(`${delivered} deliveries of ${rows} rows, ${twice} rows more than once`);
+  t.comment(`${deliveries.count} deliveries of ${rows} rows, ${twice} rows more than once`);
 });
