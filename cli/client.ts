@@ -1,8 +1,8 @@
-import { request, type Agent } from 'undici';
+import { text } from 'node:stream/consumers';
 import { z } from 'zod';
 import { page, problemBody } from '../runtime/contracts/api/common.ts';
 import type { Clock } from '../runtime/domain/clock.ts';
-import { connectionFault } from './connection.ts';
+import { connectionFault, type Connections } from './connection.ts';
 import { exitCodes, Failure } from './failure.ts';
 
 export type Query = Readonly<Record<string, string | number | undefined>>;
@@ -37,7 +37,7 @@ export interface ClientOptions {
   /** As `normaliseAddress` writes it. */
   api: string;
   token: string | undefined;
-  agent: Agent;
+  connections: Connections;
   clock: Clock;
   userAgent: string;
 }
@@ -54,26 +54,24 @@ export function segment(typed: string): string {
   return encodeURIComponent(typed);
 }
 
-export function createClient({ api, token, agent, clock, userAgent }: ClientOptions): ApiClient {
+export function createClient({ api, token, connections, clock, userAgent }: ClientOptions): ApiClient {
+  const identity = { 'user-agent': userAgent, ...(token !== undefined && { authorization: `Bearer ${token}` }) };
+
   const once = async (method: Method, path: string, { query, body }: CallOptions) => {
     const url = new URL(`${api}${path}`);
     for (const [name, value] of Object.entries(query ?? {})) {
       if (value !== undefined) url.searchParams.set(name, String(value));
     }
-    const answer = await request(url, {
-      dispatcher: agent,
+    const answer = await connections.send(url, {
       method,
       headers: {
-        accept: 'application/json',
-        'user-agent': userAgent,
-        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        ...{ accept: 'application/json', ...identity },
         ...(body !== undefined && { 'content-type': 'application/json' }),
       },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
+      body: body === undefined ? undefined : JSON.stringify(body),
     });
-    const content = await answer.body.text();
-    const location = answer.headers['location'];
-    return { status: answer.statusCode, content, location: Array.isArray(location) ? location[0] : location };
+    const { statusCode: status = 0, headers } = answer;
+    return { status, content: await text(answer), location: headers.location };
   };
 
   const attempt = async (method: Method, path: string, options: CallOptions) => {
@@ -111,14 +109,12 @@ export function createClient({ api, token, agent, clock, userAgent }: ClientOpti
     for (const [name, value] of Object.entries(query))
       if (value !== undefined) url.searchParams.set(name, String(value));
     try {
-      const { statusCode, body } = await request(url, {
-        ...{ dispatcher: agent, method: 'GET', bodyTimeout: silenceMs },
-        headers: { 'user-agent': userAgent, ...(token !== undefined && { authorization: `Bearer ${token}` }) },
-      });
-      if (statusCode !== 200) throw refusal(api, statusCode, parseJson(await body.text()), undefined);
+      const answer = await connections.send(url, { method: 'GET', headers: identity }, silenceMs);
+      const { statusCode: status = 0 } = answer;
+      if (status !== 200) throw refusal(api, status, parseJson(await text(answer)), undefined);
       let rest = '';
       const decoder = new TextDecoder();
-      for await (const chunk of body as AsyncIterable<Uint8Array>) {
+      for await (const chunk of answer as AsyncIterable<Uint8Array>) {
         const parts = (rest + decoder.decode(chunk, { stream: true })).split('\n');
         rest = parts.pop() ?? '';
         yield* parts;

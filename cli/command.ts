@@ -24,12 +24,26 @@ export interface Command {
   run(input: { context: Context; args: Record<string, unknown>; flags: Record<string, unknown> }): Promise<void>;
 }
 
-/** Commands that share their first words, such as `svc app`. */
-export interface Group {
+/** What a group leads to. */
+export interface Commands {
+  commands: readonly Command[];
+  groups?: readonly (Group | LaterGroup)[];
+}
+
+/** Commands that share their first words, such as `svc app git`. */
+export interface Group extends Commands {
   name: string;
   description: string;
-  commands: readonly Command[];
-  groups?: readonly Group[];
+}
+
+/** A group whose commands are read once somebody asks for them. */
+export interface LaterGroup extends Pick<Group, 'name' | 'description'> {
+  load: () => Promise<Commands>;
+}
+
+/** The group itself, with its commands. */
+export async function loadGroup(group: Group | LaterGroup): Promise<Group> {
+  return 'load' in group ? { ...group, ...(await group.load()) } : group;
 }
 
 /** Declares a command; only infers the types of what `run` gets. */

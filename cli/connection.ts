@@ -1,6 +1,7 @@
 import { lookup as systemLookup } from 'node:dns';
+import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
-import { Agent } from 'undici';
 
 const connectTimeoutMs = 10_000;
 /** Commands that wait ask again and again; no single answer takes long. */
@@ -22,13 +23,64 @@ export const lookupHost: LookupFunction = (host, options, callback) => {
   else callback(null, '127.0.0.1', 4);
 };
 
-/** Connections that wait so long for an answer, 0 for ever; close it when the command ends. */
-export function createConnections(timeoutMs = answerTimeoutMs): Agent {
-  return new Agent({
-    connect: { lookup: lookupHost, timeout: connectTimeoutMs },
-    headersTimeout: timeoutMs,
-    bodyTimeout: timeoutMs,
-  });
+/** One HTTP request. */
+export interface Outgoing {
+  method: string;
+  /** By their names in lower case; those of a body's length and of the host are not needed. */
+  headers: Readonly<Record<string, string>>;
+  body?: string | undefined;
+}
+
+/** Connections to whatever a command asks. */
+export interface Connections {
+  /**
+   * Sends a request; resolves when the answer begins. Both reject, or break off, with an error that {@link connectionFault}
+   * knows: also when nothing comes for `silentMs`, 0 for ever.
+   */
+  send(url: URL, outgoing: Outgoing, silentMs?: number): Promise<IncomingMessage>;
+  /** Ends them all, those in use too. */
+  close(): void;
+}
+
+/**
+ * Connections that outlast a request. They are of `node:http`, which is there already: a command that loads another client
+ * starts a third slower.
+ */
+export function createConnections(defaultSilentMs = answerTimeoutMs): Connections {
+  const options = { keepAlive: true, lookup: lookupHost };
+  const [http, https] = [new HttpAgent(options), new HttpsAgent(options)];
+
+  return {
+    send(url, { method, headers, body }, silentMs = defaultSilentMs) {
+      const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
+      const settings = { method, headers: { ...headers, ...length } };
+      const request =
+        url.protocol === 'https:'
+          ? httpsRequest(url, { ...settings, agent: https })
+          : httpRequest(url, { ...settings, agent: http });
+      return new Promise((resolve, reject) => {
+        let answer: IncomingMessage | undefined;
+        const giveUp = () => (answer ?? request).destroy(Object.assign(new Error('time-out'), { code: 'ETIMEDOUT' }));
+        request.setTimeout(silentMs, giveUp);
+        request.once('socket', (socket) => {
+          if (!socket.connecting) return;
+          const limit = setTimeout(giveUp, connectTimeoutMs);
+          const end = () => clearTimeout(limit);
+          socket.once('connect', end).once('close', end);
+        });
+        request.on('error', reject);
+        request.once('response', (message) => {
+          answer = message;
+          resolve(message);
+        });
+        request.end(body);
+      });
+    },
+    close() {
+      http.destroy();
+      https.destroy();
+    },
+  };
 }
 
 /** Why there was no answer, in words; undefined for an error that is none of the connection. */
@@ -48,13 +100,10 @@ const faults: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'the connection is refused',
   ECONNRESET: 'the connection was cut',
   EPIPE: 'the connection was cut',
-  UND_ERR_SOCKET: 'the connection was cut',
   ENOTFOUND: 'its name is not known',
   EAI_AGAIN: 'its name cannot be looked up right now',
   EHOSTUNREACH: 'there is no route to it',
   ENETUNREACH: 'there is no route to it',
   ETIMEDOUT: 'it does not answer in time',
-  UND_ERR_CONNECT_TIMEOUT: 'it does not answer in time',
-  UND_ERR_HEADERS_TIMEOUT: 'it does not answer in time',
-  UND_ERR_BODY_TIMEOUT: 'it does not answer in time',
+  EPROTO: 'it does not speak TLS; is it http://?',
 };

@@ -1,5 +1,4 @@
 import type { Readable, Writable } from 'node:stream';
-import type { Agent } from 'undici';
 import type { Clock } from '../runtime/domain/clock.ts';
 import { createClient, type ApiClient } from './client.ts';
 import {
@@ -10,7 +9,7 @@ import {
   type Configuration,
   type Environment,
 } from './configuration.ts';
-import { createConnections } from './connection.ts';
+import { createConnections, type Connections } from './connection.ts';
 import { exitCodes, Failure, usageFailure } from './failure.ts';
 import { render, type OutputFormat, type Shown } from './output.ts';
 
@@ -63,14 +62,14 @@ export interface Context extends Surroundings {
   /** Prints one line of progress or advice on stderr. */
   say: (line: string) => void;
   /** Ends the connections. */
-  close(): Promise<void>;
+  close(): void;
 }
 
 export function createContext(surroundings: Surroundings): Context {
   const { env, stdout, stderr, clock, version } = surroundings;
   const file = configurationFile(env);
   const configuration = readConfiguration(file);
-  let agent: Agent | undefined;
+  let connections: Connections | undefined;
 
   const address = (flags: { api?: string | undefined }): string => {
     const typed = flags.api ?? (env['SVC_API'] || configuration.api || surroundings.local?.()?.api);
@@ -105,8 +104,8 @@ export function createContext(surroundings: Surroundings): Context {
           exitCode: exitCodes.notSignedIn,
         });
       }
-      agent ??= createConnections();
-      return createClient({ api, token, agent, clock, userAgent: `svc/${version}` });
+      connections ??= createConnections();
+      return createClient({ api, token, connections, clock, userAgent: `svc/${version}` });
     },
     scope(flags) {
       const project = flags.project ?? (env['SVC_PROJECT'] || configuration.project);
@@ -122,8 +121,6 @@ export function createContext(surroundings: Surroundings): Context {
     },
     print: (shown, format = 'table') => void stdout.write(render(shown, format)),
     say: (line) => void stderr.write(`${line}\n`),
-    close: async () => {
-      await agent?.close();
-    },
+    close: () => connections?.close(),
   };
 }

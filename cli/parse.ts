@@ -1,5 +1,5 @@
 import { cac } from 'cac';
-import type { Command, Group } from './command.ts';
+import { loadGroup, type Command, type Group } from './command.ts';
 import { usageFailure } from './failure.ts';
 import { flagName, type Flag, type FlagSet, type Given } from './flags.ts';
 import { suggestion } from './suggest.ts';
@@ -28,14 +28,14 @@ const guard = '\0';
  * Reads a command line. Groups are the first words (`app gate`), each a cac program of its own.
  * @throws Failure (usage) that names what was meant, for anything that is not declared
  */
-export function parseCommandLine(root: Group, argv: readonly string[]): Parsed {
+export async function parseCommandLine(root: Group, argv: readonly string[]): Promise<Parsed> {
   const path = [root.name];
   let group = root;
   let rest = [...argv];
   for (;;) {
     const next = group.groups?.find(({ name }) => name === rest[0]);
     if (!next) break;
-    group = next;
+    group = await loadGroup(next);
     path.push(next.name);
     rest = rest.slice(1);
   }

@@ -12,7 +12,7 @@ export async function runProgram(root: Group, argv: readonly string[], surroundi
       stdout.write(`svc ${version}\n`);
       return 0;
     }
-    const parsed = parseCommandLine(root, argv);
+    const parsed = await parseCommandLine(root, argv);
     if (parsed.action === 'help') {
       const help = parsed.command ? commandHelp(parsed.path, parsed.command) : groupHelp(parsed.path, parsed.group);
       stdout.write(`${help}\n`);
@@ -22,7 +22,7 @@ export async function runProgram(root: Group, argv: readonly string[], surroundi
     try {
       await parsed.command.run({ context, args: parsed.args, flags: parsed.flags });
     } finally {
-      await context.close();
+      context.close();
     }
     return 0;
   } catch (error) {

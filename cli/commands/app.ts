@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { appView, deploymentAccepted, type AppView } from '../../runtime/contracts/api/apps.ts';
 import { gitSourceView } from '../../runtime/contracts/api/git.ts';
 import { hasEnded } from '../../runtime/domain/deployment.ts';
-import { command, type Group } from '../command.ts';
+import { command, type Commands } from '../command.ts';
 import { scopeFlags, yesFlag } from '../common-flags.ts';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../failure.ts';
@@ -258,9 +258,7 @@ const remove = command({
   },
 });
 
-export const appGroup: Group = {
-  name: 'app',
-  description: 'Apps: container images at public hosts.',
+export const appCommands: Commands = {
   commands: [
     ...[create, list, show, update, deployCommand, restartCommand, remove],
     ...[historyCommand, rollbackCommand, promoteCommand, logsCommand],

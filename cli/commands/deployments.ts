@@ -1,7 +1,7 @@
 import { deploymentLogs, deploymentView } from '../../runtime/contracts/api/apps.ts';
 import { page } from '../../runtime/contracts/api/common.ts';
 import { deploymentStates, deploymentTriggers } from '../../runtime/domain/deployment.ts';
-import { command, type Group } from '../command.ts';
+import { command, type Commands } from '../command.ts';
 import { apiFlags, scopeFlags, yesFlag } from '../common-flags.ts';
 import { amount, choice, text } from '../flags.ts';
 import { ago, span, table } from '../output.ts';
@@ -115,8 +115,6 @@ const cancel = command({
   },
 });
 
-export const deploymentGroup: Group = {
-  name: 'deployment',
-  description: 'Deployments: what was deployed in a project, and how it ended.',
+export const deploymentCommands: Commands = {
   commands: [list, show, logs, cancel],
 };

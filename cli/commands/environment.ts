@@ -1,6 +1,6 @@
 import { environmentView, projectView, type EnvironmentView } from '../../runtime/contracts/api/projects.ts';
 import { segment } from '../client.ts';
-import { command, type Group } from '../command.ts';
+import { command, type Commands } from '../command.ts';
 import { apiFlags, scopeFlags, yesFlag } from '../common-flags.ts';
 import { Failure, usageFailure } from '../failure.ts';
 import { amount, text } from '../flags.ts';
@@ -142,8 +142,6 @@ const remove = command({
   },
 });
 
-export const environmentGroup: Group = {
-  name: 'environment',
-  description: 'Environments of a project, such as staging and prod.',
+export const environmentCommands: Commands = {
   commands: [create, list, show, update, remove],
 };

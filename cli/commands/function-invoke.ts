@@ -1,5 +1,4 @@
 import { text as textOf } from 'node:stream/consumers';
-import { request } from 'undici';
 import { functionView } from '../../runtime/contracts/api/functions.ts';
 import { command } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
@@ -51,17 +50,17 @@ export const invokeCommand = command({
     if (url.origin !== new URL(found.url).origin) throw usageFailure('--path takes a path, such as /items?page=2.');
 
     // The platform says when a function takes too long, and how long that may be is the function's own setting.
-    const dispatcher = createConnections(0);
+    const connections = createConnections(0);
     let begun = performance.now();
     try {
-      const send = () => request(url, { dispatcher, method, headers, ...(body !== undefined && { body }) });
+      const send = () => connections.send(url, { method, headers, body });
       let answer = await send();
       // What the function answers has an id: this request has not reached it, and can be sent again.
       const isUnrouted = () => answer.statusCode === 404 && answer.headers['x-request-id'] === undefined;
       if (isUnrouted()) context.say(`the ingress does not know ${url.host} yet`);
       const began = context.clock.monotonic();
       while (isUnrouted() && context.clock.monotonic() - began < routeMs) {
-        await answer.body.dump();
+        answer.resume();
         await context.clock.sleep(pauseMs);
         begun = performance.now();
         answer = await send();
@@ -69,12 +68,12 @@ export const invokeCommand = command({
       const took = Math.round(performance.now() - begun);
       const cold = answer.headers['x-svc-cold-start'] === 'true' ? ', a cold start' : '';
       context.say(`${answer.statusCode} after ${took} ms${cold}`);
-      const { statusCode: status, headers: fields } = answer;
+      const { statusCode: status = 0, headers: fields } = answer;
       if (flags.output === undefined) {
-        for await (const chunk of answer.body) context.stdout.write(chunk);
+        for await (const chunk of answer) context.stdout.write(chunk);
         if (context.stdout.isTTY) context.stdout.write('\n');
       } else {
-        const content = await textOf(answer.body);
+        const content = await textOf(answer);
         context.print({ data: { status, headers: fields, body: content }, table: content, names: [] }, flags.output);
       }
       if (status >= 400) {
@@ -92,7 +91,7 @@ export const invokeCommand = command({
       if (fault === undefined) throw error;
       throw new Failure(`${url.origin} cannot be reached: ${fault}.`, { code: 'unreachable', cause: error });
     } finally {
-      await dispatcher.destroy();
+      connections.close();
     }
   },
 });

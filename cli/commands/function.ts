@@ -1,6 +1,6 @@
 import { functionView, type FunctionView } from '../../runtime/contracts/api/functions.ts';
 import { functionMemory, functionReplicasMax } from '../../runtime/contracts/resources/function.ts';
-import { command, type Group } from '../command.ts';
+import { command, type Commands } from '../command.ts';
 import { scopeFlags, yesFlag } from '../common-flags.ts';
 import { usageFailure } from '../failure.ts';
 import { amount, duration, text, type FlagValues } from '../flags.ts';
@@ -263,9 +263,7 @@ const remove = command({
   },
 });
 
-export const functionGroup: Group = {
-  name: 'function',
-  description: 'Functions: code that runs on requests, on a schedule or for events, and costs nothing between them.',
+export const functionCommands: Commands = {
   commands: [
     ...[create, update, restartCommand, list, show],
     ...[bindCommand, unbindCommand, bindingsCommand, invokeCommand, runCommand],

@@ -4,7 +4,7 @@ import { homeAt, homeFolder } from '../../infra/local/home.ts';
 import { createImageStore } from '../../infra/local/node/images.ts';
 import { checkImage } from '../../runtime/domain/image.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
-import { command, type Group } from '../command.ts';
+import { command, type Commands } from '../command.ts';
 import { Failure, usageFailure } from '../failure.ts';
 import { choice, text, texts, type Flag } from '../flags.ts';
 import { columns, fields, outputFormats } from '../output.ts';
@@ -97,8 +97,6 @@ const list = command({
   },
 });
 
-export const imageGroup: Group = {
-  name: 'image',
-  description: 'Images of the platform on this machine: folders, instead of layers in a registry.',
+export const imageCommands: Commands = {
   commands: [build, list],
 };

@@ -266,8 +266,8 @@ function printManifests(context: Context, settings: PlatformSettings, format: Ou
 /** Waits for the ingress to serve the console; from outside its network that cannot be seen, so it is no failure. */
 async function checkRoute(context: Context, api: string): Promise<void> {
   const { clock, version } = context;
-  const agent = createConnections();
-  const client = createClient({ api, token: undefined, agent, clock, userAgent: `svc/${version}` });
+  const connections = createConnections();
+  const client = createClient({ api, token: undefined, connections, clock, userAgent: `svc/${version}` });
   const deadline = clock.monotonic() + routeSeconds * 1000;
   try {
     for (;;) {
@@ -284,6 +284,6 @@ async function checkRoute(context: Context, api: string): Promise<void> {
       await clock.sleep(500);
     }
   } finally {
-    await agent.close();
+    connections.close();
   }
 }

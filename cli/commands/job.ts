@@ -1,6 +1,6 @@
 import { jobView, type JobView } from '../../runtime/contracts/api/jobs.ts';
 import { runOverlaps } from '../../runtime/contracts/resources/run.ts';
-import { command, type Group } from '../command.ts';
+import { command, type Commands } from '../command.ts';
 import { scopeFlags, yesFlag } from '../common-flags.ts';
 import { usageFailure } from '../failure.ts';
 import { amount, choice, duration, requiredText, text, texts, toggle, unless, type FlagValues } from '../flags.ts';
@@ -176,8 +176,6 @@ const remove = command({
   },
 });
 
-export const jobGroup: Group = {
-  name: 'job',
-  description: 'Jobs: programs that run to their end, when asked to or on a schedule.',
+export const jobCommands: Commands = {
   commands: [create, runCommand, list, show, update, runsCommand, logsCommand, remove],
 };

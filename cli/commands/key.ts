@@ -1,6 +1,6 @@
 import { keyChanged, keyCreated, keyRevoked, keyRotated, keyView } from '../../runtime/contracts/api/keys.ts';
 import { paintFor } from '../colour.ts';
-import { command, type Command, type Group } from '../command.ts';
+import { command, type Command, type Commands } from '../command.ts';
 import { scopeFlags, unaskedFlag, yesFlag } from '../common-flags.ts';
 import { usageFailure } from '../failure.ts';
 import { parseDuration, requiredText, text, texts, toggle } from '../flags.ts';
@@ -185,8 +185,6 @@ const revoke = command({
   },
 });
 
-export const keyGroup: Group = {
-  name: 'key',
-  description: 'API keys of consumers.',
+export const keyCommands: Commands = {
   commands: [create, list, show, update, switchCommand(true), switchCommand(false), rotate, revoke, keyUsageCommand],
 };

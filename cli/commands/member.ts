@@ -1,6 +1,6 @@
 import { memberView, type MemberView } from '../../runtime/contracts/api/members.ts';
 import { projectRoles } from '../../runtime/domain/roles.ts';
-import { command, type Group } from '../command.ts';
+import { command, type Commands } from '../command.ts';
 import { apiFlags, scopeFlags, yesFlag } from '../common-flags.ts';
 import { usageFailure } from '../failure.ts';
 import { choice } from '../flags.ts';
@@ -65,8 +65,6 @@ const remove = command({
   },
 });
 
-export const memberGroup: Group = {
-  name: 'member',
-  description: 'Members: who may do what in a project.',
+export const memberCommands: Commands = {
   commands: [list, set, remove],
 };

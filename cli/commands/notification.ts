@@ -4,7 +4,7 @@ import {
   type NotificationView,
 } from '../../runtime/contracts/api/notifications.ts';
 import { notificationEvents } from '../../runtime/domain/notification.ts';
-import { command, type Group } from '../command.ts';
+import { command, type Commands } from '../command.ts';
 import { apiFlags, scopeFlags, unaskedFlag, yesFlag } from '../common-flags.ts';
 import { usageFailure } from '../failure.ts';
 import { requiredText, text, texts, toggle, type FlagValues } from '../flags.ts';
@@ -191,9 +191,7 @@ const remove = command({
   },
 });
 
-export const notificationGroup: Group = {
-  name: 'notification',
-  description: 'Notifications: signed webhooks that tell of deployments that have ended.',
+export const notificationCommands: Commands = {
   commands: [
     ...[create, list, show, update],
     switched('enable', true, 'Send again, from the next deployment on.'),

@@ -1,6 +1,6 @@
 import { planChanged, planDeleted, planView, type PlanView, type Quota } from '../../runtime/contracts/api/plans.ts';
 import { periods } from '../../runtime/domain/period.ts';
-import { command, type Group } from '../command.ts';
+import { command, type Commands } from '../command.ts';
 import { scopeFlags, yesFlag } from '../common-flags.ts';
 import { usageFailure } from '../failure.ts';
 import { amount, requiredAmount, text } from '../flags.ts';
@@ -127,8 +127,6 @@ const remove = command({
   },
 });
 
-export const planGroup: Group = {
-  name: 'plan',
-  description: 'Usage plans: what a key may do.',
+export const planCommands: Commands = {
   commands: [create, list, show, update, remove],
 };

@@ -1,7 +1,7 @@
 import { platformConfigView, type PlatformConfigView } from '../../runtime/contracts/api/platform.ts';
 import { platformProfiles } from '../../runtime/contracts/resources/platform-config.ts';
 import { durationText } from '../../runtime/domain/duration.ts';
-import { command, type Group } from '../command.ts';
+import { command, type Commands } from '../command.ts';
 import { apiFlags } from '../common-flags.ts';
 import { Failure, usageFailure } from '../failure.ts';
 import { choice, parseDuration, text, texts, unless, type FlagValues } from '../flags.ts';
@@ -173,9 +173,7 @@ const set = command({
   },
 });
 
-export const platformGroup: Group = {
-  name: 'platform',
-  description: 'The installation itself: its state and its settings.',
+export const platformCommands: Commands = {
   commands: [statusCommand],
   groups: [{ name: 'config', description: "The installation's settings.", commands: [show, set] }],
 };

@@ -1,5 +1,5 @@
 import { projectView, type ProjectView } from '../../runtime/contracts/api/projects.ts';
-import { command, type Group } from '../command.ts';
+import { command, type Commands } from '../command.ts';
 import { apiFlags, yesFlag } from '../common-flags.ts';
 import { Failure } from '../failure.ts';
 import { text, texts } from '../flags.ts';
@@ -121,8 +121,6 @@ const remove = command({
   },
 });
 
-export const projectGroup: Group = {
-  name: 'project',
-  description: 'Projects: groups of environments.',
+export const projectCommands: Commands = {
   commands: [create, list, show, use, remove],
 };

@@ -1,6 +1,6 @@
 import { serviceAccess, serviceView, type ServiceView } from '../../runtime/contracts/api/services.ts';
 import { serviceTypes } from '../../runtime/contracts/resources/service.ts';
-import { command, type Group } from '../command.ts';
+import { command, type Commands } from '../command.ts';
 import { scopeFlags, yesFlag } from '../common-flags.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
@@ -165,8 +165,6 @@ const remove = command({
   },
 });
 
-export const serviceGroup: Group = {
-  name: 'service',
-  description: 'Services: databases, caches and object stores for the workloads of an environment.',
+export const serviceCommands: Commands = {
   commands: [create, list, show, credentials, remove],
 };

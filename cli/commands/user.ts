@@ -1,6 +1,6 @@
 import { userView, userWithPassword, type UserView } from '../../runtime/contracts/api/users.ts';
 import { platformRoles } from '../../runtime/domain/roles.ts';
-import { command, type Group } from '../command.ts';
+import { command, type Commands } from '../command.ts';
 import { segment } from '../client.ts';
 import { apiFlags, yesFlag } from '../common-flags.ts';
 import type { Context } from '../context.ts';
@@ -168,8 +168,6 @@ async function askTwo(context: Context): Promise<[string, string]> {
   throw new Failure('The two new passwords differ; nothing was changed.', { code: 'not_confirmed' });
 }
 
-export const userGroup: Group = {
-  name: 'user',
-  description: 'Users: who may sign in; and your own password.',
+export const userCommands: Commands = {
   commands: [create, list, show, update, resetPassword, remove, password],
 };

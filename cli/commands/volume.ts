@@ -1,7 +1,7 @@
 import { volumeView, type VolumeView } from '../../runtime/contracts/api/volumes.ts';
 import { volumeAccessModes } from '../../runtime/contracts/resources/volume.ts';
 import { parseBytes } from '../../runtime/domain/quantity.ts';
-import { command, type Group } from '../command.ts';
+import { command, type Commands } from '../command.ts';
 import { scopeFlags, yesFlag } from '../common-flags.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
@@ -150,8 +150,6 @@ const remove = command({
   },
 });
 
-export const volumeGroup: Group = {
-  name: 'volume',
-  description: 'Volumes: storage that outlives the pods that mount it.',
+export const volumeCommands: Commands = {
   commands: [create, list, show, resize, remove],
 };

@@ -1,10 +1,12 @@
 import { execFile } from 'node:child_process';
-import { createServer } from 'node:net';
 import { once } from 'node:events';
+import { createServer as createHttpServer } from 'node:http';
+import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import t from 'tap';
-import { lookupHost } from '../../cli/connection.ts';
+import { connectionFault, createConnections, lookupHost } from '../../cli/connection.ts';
 import { app, sequence, world } from './world.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -42,6 +44,27 @@ t.test('a connection that fails is explained', async (t) => {
   t.match(refused.stderr, /cannot be reached: the connection is refused\. \(unreachable\)\nhint: check the address/);
   const unknown = await run(['app', 'list', '--api', 'https://console.invalid']);
   t.match(unknown.stderr, /its name (is not known|cannot be looked up)/);
+});
+
+t.test('an answer that stops coming, and one that is not of TLS, are explained', async (t) => {
+  const server = createHttpServer((request, response) => {
+    if (request.url === '/begun') response.write('{');
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  const connections = createConnections(50);
+  t.teardown(() => connections.close());
+  const get = (path: string, scheme = 'http') =>
+    connections.send(new URL(`${scheme}://127.0.0.1:${port}${path}`), { method: 'GET', headers: {} });
+  const faultOf = (work: Promise<unknown>) => work.then(() => 'none', connectionFault);
+  t.equal(await faultOf(get('/never')), 'it does not answer in time');
+  const begun = await get('/begun');
+  t.equal(await faultOf(text(begun)), 'it does not answer in time');
+  t.equal(await faultOf(get('/never', 'https')), 'it does not speak TLS; is it http://?');
 });
 
 t.test('a connection that is cut is tried again for reads, never for changes', async (t) => {

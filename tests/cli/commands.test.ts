@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import type { Group } from '../../cli/command.ts';
+import { loadGroup, type Group } from '../../cli/command.ts';
 import { localPlatform } from '../../cli/commands/local.ts';
 import { rootGroup } from '../../cli/commands/root.ts';
 import { accepted, app, createdAt, deployment, id, sequence, world } from './world.ts';
@@ -454,7 +454,7 @@ t.test('functions', async (t) => {
   t.match(await run(create), { code: 1, stdout: '', stderr: /Function "hello" failed: the name is taken/ });
 });
 
-t.test('whatever takes something away takes --yes', (t) => {
+t.test('whatever takes something away takes --yes', async (t) => {
   const verbs = new Set([
     'delete',
     'remove',
@@ -466,14 +466,13 @@ t.test('whatever takes something away takes --yes', (t) => {
     'down',
     'reset-password',
   ]);
-  const check = ({ commands, groups = [] }: Group, path: string): void => {
+  const check = async ({ commands, groups = [] }: Group, path: string): Promise<void> => {
     for (const { name, flags } of commands) {
       if (verbs.has(name)) t.equal(flags['yes']?.short, 'y', `${path} ${name}`);
     }
-    for (const group of groups) check(group, `${path} ${group.name}`);
+    for (const group of groups) await check(await loadGroup(group), `${path} ${group.name}`);
   };
-  check(rootGroup, 'svc');
-  t.end();
+  await check(rootGroup, 'svc');
 });
 
 t.test('a platform that runs on a cluster has no process here, and is not ended here', async (t) => {
