@@ -56,7 +56,7 @@ export const bindCommand = command({
     };
     const options = { query: place.query, body };
     const accepted = await place.api.call('PUT', bindingPath(place, name, service), bindingAccepted, options);
-    const { statusUrl: _, ...first } = accepted;
+    const { statusUrl: _, renewed = false, ...first } = accepted;
     const binding = flags.wait
       ? await waitFor(
           context,
@@ -67,7 +67,7 @@ export const bindCommand = command({
       : first;
     if (!flags.restart) {
       context.print(shown(binding), flags.output);
-      context.say('a password of an earlier binding, with which pods may run, counts no more');
+      if (renewed) context.say('the former password counts no more, and pods that run still have it');
     }
     await restartableFunction.applyChange(context, flags, place, name);
   },

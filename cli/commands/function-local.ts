@@ -1,5 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, watch } from 'node:fs';
+import { createServer } from 'node:net';
 import { basename, dirname, join, resolve } from 'node:path';
 import { functionRuntimes, type FunctionRuntime } from '../../runtime/contracts/resources/function.ts';
 import { command } from '../command.ts';
@@ -39,9 +41,10 @@ export const runCommand = command({
     if (!existsSync(file)) throw usageFailure(`There is no file ${flags.codeFile}.`);
     const runtime = flags.runtime ?? runtimeOf(file);
     const port = flags.port ?? 8080;
+    const variables = variablesOf(flags.env);
     const start = () =>
       startRuntime(context, runtime, {
-        ...variablesOf(flags.env),
+        ...variables,
         ...{ SVC_CODE_FILE: file, PORT: String(port) },
         // Pods that serve have neither.
         ...(flags.once && { SVC_MODE: 'batch', SVC_TRIGGER: 'test' }),
@@ -51,10 +54,27 @@ export const runCommand = command({
       if (code !== 0) throw new Failure('The run failed; its log is above.', { code: 'run_failed' });
       return;
     }
+    await checkFree(port);
     context.say(`http://localhost:${port} runs ${flags.codeFile} on ${runtime}; Ctrl-C ends it`);
     await untilInterrupted(context, file, start);
   },
 });
+
+/** @throws Failure `port_in_use`: the program would say so too, but not what to do */
+async function checkFree(port: number): Promise<void> {
+  const probe = createServer().listen(port);
+  try {
+    await once(probe, 'listening');
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException;
+    throw new Failure(`Nothing more can listen on port ${port} (${code}); choose another one with --port.`, {
+      code: 'port_in_use',
+      cause: error,
+    });
+  } finally {
+    probe.close();
+  }
+}
 
 /** @throws Failure (usage) */
 function variablesOf(given: readonly string[]): Record<string, string> {

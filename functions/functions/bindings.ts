@@ -102,7 +102,9 @@ export function bindingRoutes({
             workloadIdOf(await living(environment, params.function)()),
           );
         }
+        let renewed = false;
         const changed = await changeFunction(kube, living(environment, params.function), (found) => {
+          renewed = found.spec.bindings?.some((each) => each.service === params.service) ?? false;
           const own = { name: params.function, spec: found.spec };
           const spec = boundSpec(own, params.service, body, clock.now());
           checkNames(spec, types);
@@ -115,7 +117,8 @@ export function bindingRoutes({
           },
           'function bound',
         );
-        return accepted(environment, changed, types, params.service);
+        const answer = accepted(environment, changed, types, params.service);
+        return { ...answer, body: { ...answer.body, renewed } };
       },
     }),
     route({

@@ -164,15 +164,20 @@ t.test('bind says what a new password does to pods that run, and restarts them w
   const binding = { service: 'orders', status: 'pending', variables: ['DB_HOST'] };
   const { events: _, ...hello } = intake;
   const { run, seen } = await world(t, {
-    [`PUT ${path}/bindings/orders`]: { status: 202, body: { ...binding, statusUrl: 'http://x/y' } },
+    [`PUT ${path}/bindings/orders`]: { status: 202, body: { ...binding, statusUrl: 'http://x/y', renewed: true } },
     [`GET ${path}/bindings/orders`]: sequence({ body: binding }, { body: { ...binding, status: 'ready' } }),
     [`POST ${path}/restart`]: { body: { ...hello, pendingRestart: true } },
     [`GET ${path}`]: { body: { ...hello, pendingRestart: false } },
   });
   const bind = ['function', 'bind', 'intake', 'orders'];
-  t.match(await run(bind), { code: 0, stderr: /password .* counts no more\n.*svc function restart intake/ });
+  t.match(await run(bind), { code: 0, stderr: /password counts no more.*\n.*svc function restart intake/ });
   t.notMatch(seen.at(-1), { method: 'POST' });
   t.match(await run([...bind, '--restart']), { code: 0, stdout: /^Function: +intake/ });
   t.ok(seen.some(({ method, path: at }) => method === 'POST' && at === `${path}/restart`));
+  const first = await world(t, {
+    [`PUT ${path}/bindings/orders`]: { status: 202, body: { ...binding, statusUrl: 'http://x/y', renewed: false } },
+    [`GET ${path}`]: { body: { ...hello, pendingRestart: false } },
+  });
+  t.notMatch((await first.run([...bind, '--no-wait'])).stderr, /password/, 'a first binding takes none away');
   t.match(await run([...bind, '--restart', '--no-wait']), { code: 2, stderr: /--no-wait/ });
 });

@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import t from 'tap';
 import { functionLimits } from '../../runtime/contracts/resources/function.ts';
@@ -92,6 +94,18 @@ t.test('function run serves on this machine, starts anew with every change, and 
   writeFileSync(file, 'this is no code');
   const ran = await running;
   t.match(ran, { code: 0, stdout: /the code could not be loaded/, stderr: /the file has changed: started again/ });
+});
+
+t.test('function run says what to do about a port that is taken, before it starts anything', async (t) => {
+  const { run } = await world(t);
+  const file = join(t.testdir({ 'hello.js': 'export const handler = () => "one";' }), 'hello.js');
+  const other = createServer().listen(0);
+  t.teardown(() => other.close());
+  await once(other, 'listening');
+  const { port } = other.address() as AddressInfo;
+  t.match(await run(['function', 'run', '--code-file', file, '--port', String(port)]), {
+    ...{ code: 1, stdout: '', stderr: /port \d+ \(EADDRINUSE\); choose another one with --port/ },
+  });
 });
 
 t.test('function run --once is one run of a schedule, and fails as it does', async (t) => {

@@ -29,7 +29,11 @@ export const bindingView = z.object({
 export type BindingView = z.infer<typeof bindingView>;
 
 /** 202: the binding is being made, or taken away. */
-export const bindingAccepted = bindingView.extend({ statusUrl: z.string() });
+export const bindingAccepted = bindingView.extend({
+  statusUrl: z.string(),
+  /** Whether there was one already, whose password counts no more. */
+  renewed: z.boolean().optional(),
+});
 
 /** `DELETE …/bindings/{service}` */
 export const unbindQuery = z.object({

@@ -61,7 +61,7 @@ t.test('202: what is asked for stands in the function, and how far it is can be 
   const answer = await bind('orders');
   t.match(answer, {
     status: 202,
-    body: { service: 'orders', type: 'postgres', status: 'pending', variables, statusUrl },
+    body: { service: 'orders', type: 'postgres', status: 'pending', variables, statusUrl, renewed: false },
   });
   const before = (await object()).spec.bindings?.[0];
   t.match(before, { service: 'orders', version: Number });
@@ -72,7 +72,7 @@ t.test('202: what is asked for stands in the function, and how far it is can be 
   t.match((await show()).body, { status: 'ready', database: 'orders_api_prod', prefix: 'DB_' });
   t.match((await api.call('GET', `${functions}/api`)).body, { bindings: [{ service: 'orders', status: 'ready' }] });
 
-  t.match(await bind('orders', { prefix: 'ORDERS_' }), { status: 202, body: { status: 'pending' } });
+  t.match(await bind('orders', { prefix: 'ORDERS_' }), { status: 202, body: { status: 'pending', renewed: true } });
   t.match(await bind('orders'), { body: { prefix: 'ORDERS_', variables: [/^ORDERS_/] } }, 'what is absent stays');
   t.ok(((await object()).spec.bindings?.[0]?.version ?? 0) > (before?.version ?? 0) + 1, 'each has its own password');
   await bind('cache');
