@@ -40,11 +40,15 @@ export function untilUpdated(context: Context, flags: WaitFlags, place: Place, n
     async () => {
       const found = await readFunction(place, name);
       const { status, updating = false, readyReplicas, replicas } = found;
+      const source = found.events?.source;
+      const isBound = (as: string) =>
+        found.bindings?.some(({ service, status: now }) => service === source && now === as);
+      if (source !== undefined && isBound('failed')) await bindingStep(place, name, source);
       if (!updating) checkUp(found);
       const isUp = found.trigger === 'cron' || readyReplicas >= found.minReplicas;
       if (!updating && ((usable.has(status) && isUp) || status === 'failed')) {
-        const source = found.events && (await bindingStep(place, name, found.events.source));
-        return source && 'progress' in source ? source : { done: found };
+        const way = source !== undefined && !isBound('ready') && (await bindingStep(place, name, source));
+        return way && 'progress' in way ? way : { done: found };
       }
       const how = updating ? 'updating' : 'starting';
       const moving = `${how} (${readyReplicas} of ${Math.max(replicas, found.minReplicas)} pods ready)`;

@@ -35,6 +35,7 @@ export async function withSourceBound(
       `The service "${source}" is of type ${service.spec.type}; --trigger ${type} needs a --source of type ${type}.`,
     );
   }
+  if (events.bucket !== undefined) checkDatabase(type, events.bucket, 'events.bucket');
   const bound = boundServices(spec).find((binding) => binding.service === source);
   if (bound) {
     if (database === undefined || database === bound.database) return spec;

@@ -38,6 +38,7 @@ export function functionToView(
   const url = status?.url ?? options.url;
   const killed = lastOutOfMemory(status);
   const deleting = metadata.deletionTimestamp !== undefined;
+  const message = status?.message ?? (deleting ? undefined : whyUnbound(object));
   return {
     id: workloadIdOf(object),
     name: metadata.name,
@@ -49,7 +50,7 @@ export function functionToView(
     trigger: spec.trigger,
     ...(spec.events && { events: eventsToView(spec.events, options.events) }),
     status: deleting ? 'deleting' : (status?.phase ?? 'pending'),
-    ...(status?.message !== undefined && { message: status.message }),
+    ...(message !== undefined && { message }),
     ...(killed && { outOfMemory: killed }),
     ...(spec.trigger === 'http' && url !== undefined && { url }),
     ...(spec.trigger === 'http' && { security: securityToView(spec.security), gate: gateOf(object) }),
@@ -67,6 +68,14 @@ export function functionToView(
     updating: status?.updating === true || status?.observedGeneration !== metadata.generation,
     createdAt: metadata.creationTimestamp ?? new Date(0).toISOString(),
   };
+}
+
+/** Why a function that has not started waits for a binding; undefined where none has failed. */
+function whyUnbound({ spec, status }: Stored<FunctionResource>): string | undefined {
+  if ((status?.phase ?? 'pending') !== 'pending') return undefined;
+  const bindings = (spec.bindings ?? []).map((binding) => bindingStatus({ ...(status && { status }) }, binding));
+  const failed = bindings.find((binding) => binding?.phase === 'failed');
+  return failed && `The binding to "${failed.service}" failed: ${failed.message ?? 'see its status'}`;
 }
 
 function eventsToView(

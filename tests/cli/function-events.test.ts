@@ -68,7 +68,10 @@ t.test('create and update follow the way into the data source, and say why there
   const { run, routes } = await world(t, {
     [`POST ${functions}`]: { status: 201, body: { ...intake, status: 'pending' } },
     [`PATCH ${path}`]: { body: intake },
-    [`GET ${path}`]: { body: intake },
+    [`GET ${path}`]: sequence(
+      { body: { ...intake, bindings: [{ service: 'orders', status: 'pending' }] } },
+      { body: intake },
+    ),
     [`GET ${path}/bindings/orders`]: sequence(...steps.map((body) => ({ body }))),
   });
   const file = join(t.testdir({ 'intake.js': 'code' }), 'intake.js');
@@ -76,6 +79,9 @@ t.test('create and update follow the way into the data source, and say why there
   const made = await run(['function', 'create', 'intake', ...flags]);
   t.match(made, { code: 0, stdout: /Status: +idle/, stderr: /orders: The service is starting\./ });
   routes[`GET ${path}/bindings/orders`] = { body: { ...binding, status: 'failed', message: 'the server refuses' } };
+  // It waits for its environment, which it would do for ever.
+  const failed = { ...intake, status: 'pending', bindings: [{ service: 'orders', status: 'failed' }] };
+  routes[`GET ${path}`] = { body: failed };
   const refused = { code: 1, stderr: /The binding to "orders" failed: the server refuses/ };
   t.match(await run(['function', 'update', 'intake', '--query', query]), refused);
 });

@@ -27,8 +27,8 @@ const rules: Readonly<Partial<Record<ServiceType, DatabaseRules>>> = {
   mysql: { ...sql, max: 64, reserved: ['mysql', 'information_schema', 'performance_schema', 'sys'] },
   mongodb: { ...sql, max: 63, reserved: ['admin', 'local', 'config'] },
   minio: {
-    ...{ shape: /^[a-z0-9][a-z0-9-]+[a-z0-9]$/, max: 63, reserved: [] },
-    words: 'at least three lower-case letters, digits and hyphens',
+    ...{ shape: /^(?!.*\.\.)[a-z0-9][a-z0-9.-]+[a-z0-9]$/, max: 63, reserved: [] },
+    words: 'at least three lower-case letters, digits, hyphens and single dots',
   },
 };
 
@@ -54,19 +54,22 @@ export function shortened(name: string, max: number): string {
   return `${name.slice(0, max - digest.length - 1)}_${digest}`;
 }
 
-/** Checks the database that somebody chose. @throws Problem `invalid_value` */
-export function checkDatabase(type: ServiceType, database: string): void {
+/** Checks the database that somebody chose, in this field. @throws Problem `invalid_value` */
+export function checkDatabase(type: ServiceType, database: string, field = 'database'): void {
   const rule = rules[type];
-  if (!rule) throw refusal(`A service of type ${type} has no databases to choose from; leave it out.`);
+  if (!rule) throw refusal(`A service of type ${type} has no databases to choose from; leave it out.`, field);
   const what = type === 'minio' ? 'bucket' : 'database';
   if (!rule.shape.test(database) || database.length > rule.max) {
-    throw refusal(`"${database.slice(0, 100)}" is no name of a ${what}: use ${rule.words}; ${rule.max} at most.`);
+    throw refusal(
+      `"${database.slice(0, 100)}" is no name of a ${what}: use ${rule.words}; ${rule.max} at most.`,
+      field,
+    );
   }
   if (rule.reserved.includes(database.toLowerCase())) {
-    throw refusal(`The ${what} "${database}" is the server's own; choose another one.`);
+    throw refusal(`The ${what} "${database}" is the server's own; choose another one.`, field);
   }
 }
 
-function refusal(message: string): Problem {
-  return new Problem('invalid_value', message, { details: { field: 'database' } });
+function refusal(message: string, field: string): Problem {
+  return new Problem('invalid_value', message, { details: { field } });
 }

@@ -68,6 +68,8 @@ t.test('202: what is asked for stands in the function, and how far it is can be 
   await report({ service: 'orders', phase: 'failed', message: 'The server refuses.' });
   const show = () => api.call('GET', `${functions}/api/bindings/orders`);
   t.match((await show()).body, { status: 'failed', message: 'The server refuses.' });
+  const message = 'The binding to "orders" failed: The server refuses.';
+  t.match((await api.call('GET', `${functions}/api`)).body, { status: 'pending', message }, 'what it waits for');
   await report({ service: 'orders', phase: 'ready', database: 'orders_api_prod' });
   t.match((await show()).body, { status: 'ready', database: 'orders_api_prod', prefix: 'DB_' });
   t.match((await api.call('GET', `${functions}/api`)).body, { bindings: [{ service: 'orders', status: 'ready' }] });

@@ -98,6 +98,8 @@ t.test('what is no data source is refused with what to give, and nothing is made
     [{ trigger: 'mysql', events: { source: 'stock' } }, 422, 'events.query', /--query/],
     [{ trigger: 'redis', events: { source: 'cache' } }, 422, 'events.list', /--list/],
     [{ trigger: 'minio', events: { source: 'files' } }, 422, 'events.bucket', /--bucket/],
+    [{ trigger: 'minio', events: { source: 'files', bucket: 'UP_loads' } }, 422, 'events.bucket', /lower-case/],
+    [{ trigger: 'minio', events: { source: 'files', bucket: 'a..b' } }, 422, 'events.bucket', /single dots/],
     [{ trigger: 'redis', events: { source: 'cache', list: 'a', query } }, 422, 'events.query', /postgres or mysql/],
     [{ trigger: 'postgres', events: { ...postgres, list: 'a' } }, 422, 'events.list', /--trigger redis/],
     [
