@@ -1,3 +1,4 @@
+import { durationText } from '../runtime/domain/duration.ts';
 import type { Context } from './context.ts';
 import { exitCodes, Failure } from './failure.ts';
 import { duration, unless, type Flag, type FlagValues } from './flags.ts';
@@ -51,7 +52,7 @@ export async function waitFor<Value>(
       const passed = (clock.monotonic() - began) / 1000;
       progress.show(step.progress, passed);
       if (passed >= seconds) {
-        throw new Failure(`This did not end within ${seconds} seconds: ${step.progress}.`, {
+        throw new Failure(`This did not end within ${durationText(seconds)}: ${step.progress}.`, {
           ...{ code: 'timeout', hint, exitCode: exitCodes.timeout },
         });
       }

@@ -19,7 +19,13 @@ import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
 import { resolveEnvironment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { findBuildLog } from '../../runtime/records/build-logs.ts';
-import { findGitSource, forgetHostKeys, hastenPoll, projectGitSource } from '../../runtime/records/git-sources.ts';
+import {
+  findGitSource,
+  forgetHostKeys,
+  forgetPollFailure,
+  hastenPoll,
+  projectGitSource,
+} from '../../runtime/records/git-sources.ts';
 import {
   buildGitSchema,
   buildLogSchema,
@@ -97,6 +103,7 @@ export function createGitRoutes({ kube, pool, baseUrl }: GitDependencies): Route
         // Webhooks are judged by it from this answer on, and not only once the controller has seen the change.
         await projectGitSource(pool, workloadIdOf(app), changed.spec.git);
         if (request.body.knownHosts === null) await forgetHostKeys(pool, workloadIdOf(app));
+        await forgetPollFailure(pool, workloadIdOf(app));
         await hastenPoll(pool, workloadIdOf(app));
         audit(request, environment.namespace, 'git.set', { ...changed.spec.git });
         return { status: 200, body: await view(changed) };

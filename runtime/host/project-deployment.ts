@@ -13,5 +13,8 @@ export async function lookUpDeployment(pool: Pool, project: string, id: string):
 export async function findDeployment(pool: Pool, project: string, id: string): Promise<Deployment> {
   const found = await lookUpDeployment(pool, project, id);
   if (found) return found;
-  throw new Problem('not_found', `The project "${project}" has no deployment of this id.`);
+  throw new Problem(
+    'not_found',
+    `The project "${project}" has no deployment of this id; list them with \`svc deployment list\`.`,
+  );
 }

@@ -96,6 +96,15 @@ export async function hastenPoll(database: Database, workloadId: Id): Promise<vo
   await hastenWork(database, 'polling', [workloadId]);
 }
 
+/** Forgets that the last poll failed: what it failed for may have been mended. */
+export async function forgetPollFailure(database: Database, workloadId: Id): Promise<void> {
+  await database.query(
+    `UPDATE git_sources SET polled_at = NULL, error = NULL, problem = NULL, failures = 0
+     WHERE workload_id = $1 AND error IS NOT NULL`,
+    [workloadId],
+  );
+}
+
 /** Records that a poll failed. */
 export async function recordPollFailure(
   database: Database,

@@ -127,7 +127,7 @@ t.test(
       ],
       ['a schedule whose last run failed', [{ ...cron, status: 'failed', lastRun: failedRun }], { code: 0 }],
       ['a schedule that cannot be', [{ ...cron, status: 'failed', message: 'in the way' }], { code: 1 }],
-      ['for too long', [{ updating: true }], { code: 3, stderr: /did not end within 300 seconds/ }],
+      ['for too long', [{ updating: true }], { code: 3, stderr: /did not end within 5 minutes/ }],
     ];
     for (const [name, answers, expected] of cases) {
       const bodies = answers.map((answer) => ({ body: { ...hello, ...answer } }));

@@ -10,7 +10,12 @@ const version = z.object({
   /** `ghcr.io/acme/api:v1`; ends in a bare colon when the image has no tag. */
   package_url: z.string().max(1_000).nullish(),
   container_metadata: z
-    .object({ tag: z.object({ name: z.string().max(200), digest: z.string().max(200) }).partial() })
+    .object({
+      tag: z
+        .object({ name: z.string().max(200), digest: z.string().max(200) })
+        .partial()
+        .nullish(),
+    })
     .nullish()
     .catch(undefined),
 });
@@ -32,7 +37,7 @@ function readPackage(body: unknown): Notice {
   }
   const { repository, tag } = splitImage(pushed.package_url.replace(/:$/, ''));
   const named = pushed.container_metadata.tag;
-  return { kind: 'images', images: [{ repository, tag: tag ?? named.name ?? '', digest: named.digest }] };
+  return { kind: 'images', images: [{ repository, tag: tag ?? named?.name ?? '', digest: named?.digest }] };
 }
 
 /**

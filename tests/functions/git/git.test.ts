@@ -225,6 +225,10 @@ t.test('polls and builds are told of', async (t) => {
     id,
   ]);
   t.same(due.rows, [{ due: true }]);
+  await set({ url, credentials: { token } });
+  const mended = (await api.call('GET', path)).body;
+  t.same([mended.error, mended.polledAt], [undefined, undefined], 'what was polled with another token says nothing');
+  await recordPollFailure(pool, id, { error: 'no route', problem: 'unreachable' });
   await set({ url, branch: 'other' });
   t.equal((await api.call('GET', path)).body.error, undefined, 'what was polled of another branch says nothing');
 

@@ -86,8 +86,14 @@ t.test('the container registry of GitHub: repository and tag have to fit, a bare
   t.same(await history(), []);
   t.equal(await asPackage(tagged('v2'), 'package', 1), '202 ');
   t.equal(await asPackage(tagged('v3'), 'registry_package', 2), '202 ');
+  const bare = (version: Json) => {
+    tagged('v4')(version);
+    delete version.container_metadata.tag;
+  };
+  t.equal(await asPackage(bare, 'registry_package', 3), '202 ', 'GitHub’s schema has the tag as optional');
   t.match(await history(), [
-    { image: 'ghcr.io/codertocat/hello-world:v3', status: 'accepted' },
+    { image: 'ghcr.io/codertocat/hello-world:v4', status: 'accepted' },
+    { image: 'ghcr.io/codertocat/hello-world:v3', status: 'superseded' },
     { image: 'ghcr.io/codertocat/hello-world:v2', status: 'superseded' },
   ]);
 });
