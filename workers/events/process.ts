@@ -1,12 +1,7 @@
 import type { Pool } from 'pg';
 import type { Processor } from '../../runtime/bus/runner.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
-import {
-  bindingStatus,
-  boundServices,
-  type EventType,
-  type FunctionResource,
-} from '../../runtime/contracts/resources/function.ts';
+import type { EventType, FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { idLabel } from '../../runtime/domain/labels.ts';
@@ -68,7 +63,6 @@ export function createEventsProcessor(dependencies: EventsDependencies): Process
     const resource = await kube.get<FunctionResource>(kinds.Function, name, namespace);
     if (resource?.metadata.labels?.[idLabel] !== recordId) return again(soonMs);
     if (bindingTo(resource, state.settings.source)?.phase === 'pending') return again(soonMs);
-    if (isBeingBound(resource, state.settings.source)) return again(soonMs);
     try {
       const started = clock.monotonic();
       const turn = await visit(resource, state, signal);
@@ -84,10 +78,4 @@ export function createEventsProcessor(dependencies: EventsDependencies): Process
       return again(Math.min(failingMaxMs, intervalMs * 2 ** Math.min(state.failures, 8)));
     }
   };
-}
-
-/** Whether the function's way into the service is still being made: no fault of the source, and over in moments. */
-function isBeingBound(resource: Stored<FunctionResource>, service: string): boolean {
-  const binding = boundServices(resource.spec).find((each) => each.service === service);
-  return binding !== undefined && (bindingStatus(resource, binding)?.phase ?? 'pending') === 'pending';
 }

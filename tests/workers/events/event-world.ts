@@ -85,18 +85,6 @@ export async function eventWorld(t: Test, { settings, credentials, own = false, 
   });
   return {
     ...{ pool, url, kube, id, resource, bind },
-    /** Says how far the binding to the source is, as the Function's spec and status have it. */
-    showBinding: async (phase: 'pending' | 'ready' | 'failed') => {
-      const binding = { service: settings.source, version: 1 };
-      const found = await kube.get<FunctionResource>(kinds.Function, place.name, place.namespace);
-      if (!found) throw new Error('a function');
-      const { spec, status } = found;
-      kube.seed({
-        ...found,
-        spec: { ...spec, bindings: [binding] },
-        status: { ...status, bindings: [{ ...binding, phase }] },
-      });
-    },
     /** Sets the private networks that workloads, and so data sources, may be in. */
     open,
     /** One turn with the source. @returns in how many ms the next one is wanted; undefined when there is none */

@@ -36,18 +36,6 @@ t.test('items come from the left end, in their order, whatever their bytes are',
   t.equal((await state())?.error, null);
 });
 
-t.test('a source whose way in is still being made has not failed', async (t) => {
-  const { redis, list, turn, deliver, state, showBinding } = await world(t);
-  await redis.rpush(list, 'one');
-  await showBinding('pending');
-  t.ok(Number(await turn()) <= 1_250, 'and is looked at soon again');
-  t.match(await state(), { error: null, failures: 0 });
-  t.same(await deliver(), []);
-  await showBinding('ready');
-  await turn();
-  t.same(await deliver(), ['one']);
-});
-
 t.test('more items than there is room for stay in Redis until there is', async (t) => {
   const { redis, list, turn, deliver, lengths, count } = await world(t);
   const numbers = Array.from({ length: 2_345 }, (_, n) => n);
