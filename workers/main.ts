@@ -90,7 +90,7 @@ await runProcess({
     const queues = names.map((each) => createJobQueue({ name: each, redis: config.redis, log }));
     metrics.watch(pool, queues);
     watchEvents(registry, pool);
-    const dispatcher = createDispatcher({ pool, queues, clock, log, metrics });
+    const dispatcher = createDispatcher({ pool, queues, clock, log, metrics, failpoint });
 
     for (const each of names) {
       const runner = createRunner({

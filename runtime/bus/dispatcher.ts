@@ -19,6 +19,8 @@ export interface DispatcherDependencies {
   metrics: BusMetrics;
   /** Default 1 s. */
   pollMs?: number;
+  /** Where tests kill the process: `relay.claimed`, `relay.added`. Default nowhere. */
+  failpoint?: (name: string) => void;
   /** Default: the catalogue's. */
   definitionOf?: (name: JobQueue['name']) => QueueDefinition;
 }
@@ -38,7 +40,7 @@ export interface Dispatcher {
  * flush of Redis does. Any number of dispatchers may run.
  */
 export function createDispatcher(dependencies: DispatcherDependencies): Dispatcher {
-  const { pool, queues, clock, log, metrics, pollMs = defaultPollMs } = dependencies;
+  const { pool, queues, clock, log, metrics, pollMs = defaultPollMs, failpoint } = dependencies;
   const definitionOf = dependencies.definitionOf ?? ((name): QueueDefinition => catalogue[name]);
   const names = queues.map(({ name }) => name);
   const stopping = new AbortController();
@@ -57,12 +59,14 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     if (limit <= 0) return false;
     const claims = await claimDue(pool, queue.name, { limit, leaseMs: timeoutMs });
     if (claims.length === 0) return false;
+    failpoint?.('relay.claimed');
     try {
       await queue.add(claims.map(({ workId, recordId, attempt }) => ({ workId, recordId, attempt })));
     } catch (error) {
       await returnClaims(pool, claims, pollMs);
       throw error;
     }
+    failpoint?.('relay.added');
     metrics.handedOver(queue.name, claims.length);
     for (const { workId, attempt, lost } of claims) {
       if (!lost) continue;

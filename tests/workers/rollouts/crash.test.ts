@@ -6,6 +6,8 @@ import { namespace, testApp } from './rollout-world.ts';
 import { untilEnded, workerWorld } from './worker-world.ts';
 
 const failpoints = [
+  'relay.claimed',
+  'relay.added',
   'rollout.before-apply',
   'rollout.applied',
   'rollout.recorded',
@@ -19,7 +21,7 @@ const failpoints = [
  */
 const stoppedSeconds = Number(process.env['SVC_STOPPED_SECONDS'] ?? 0);
 
-t.test('killed at every step, a deployment still ends, exactly once', async (t) => {
+t.test('killed at every step, that of the relay too, a deployment still ends, exactly once', async (t) => {
   const { pool, kube, startWorkers, arm } = await workerWorld(t);
   const app = await testApp(pool, kube, 'api');
   let workers = startWorkers();

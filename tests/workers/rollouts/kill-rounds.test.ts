@@ -28,6 +28,8 @@ import { pretendPodsServe, testKeys } from './worker-world.ts';
 
 /** Kills of workers, each at another moment of the rollouts that are under way. */
 const rounds = 50;
+/** Kills of the API while webhooks arrive. */
+const apiRounds = 20;
 const appNames = ['api', 'web', 'shop', 'mail'];
 /** `SVC_SEED` repeats a run. */
 const seed = Number(process.env['SVC_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
@@ -212,6 +214,28 @@ t.test(`workers are killed ${rounds} times while apps deploy (seed ${seed})`, { 
     [working, next] = [next, await on.startWorkers()];
   }
   await on.expireLeases();
+  await holds(t, on);
+});
+
+t.test(`the API is killed ${apiRounds} times around its commits (seed ${seed})`, { timeout: 900_000 }, async (t) => {
+  const on = await world(t);
+  const random = seededRandom(seed);
+  let api = await on.startApi();
+  for (let round = 0; round < apiRounds; round++) {
+    // Several calls each, so that some are on either side of their commit.
+    const accepted = Promise.all([0, 1, 2].map((part) => deploySome(on, random, 3 * round + part)));
+    await wait(random.between(0, 25));
+    api.child.kill('SIGKILL');
+    t.equal(await api.ended, 'SIGKILL');
+    api = await on.startApi();
+    await accepted;
+  }
+  const objects = await Promise.all(on.targets.map((target) => target.object()));
+  t.ok(
+    objects.every(({ spec }) => spec.release === undefined),
+    'the API itself rolls nothing out',
+  );
+  await on.startWorkers();
   await holds(t, on);
 });
 
