@@ -39,7 +39,7 @@ async function homeOf(t: Test): Promise<Home> {
 }
 
 async function start(home: Home): Promise<void> {
-  await startSupervisor(home, await choosePorts(home.ports, {}, () => undefined), { attached: false });
+  await startOnFreePorts(home, { attached: false, log: () => undefined });
 }
 
 /** Resolves to the process of the pod, once it runs and is another than `before`. */
@@ -112,11 +112,10 @@ t.test('attached, it ends with whoever started it, even one that was killed', as
   const home = await homeOf(t);
   const module = (name: string) => JSON.stringify(join(import.meta.dirname, '../../../infra/local', name));
   const code = `
-    import { startSupervisor } from ${module('supervisor.ts')};
+    import { startOnFreePorts } from ${module('supervisor.ts')};
     import { homeAt } from ${module('home.ts')};
-    import { choosePorts } from ${module('ports.ts')};
     const home = homeAt(${JSON.stringify(home.folder)});
-    await startSupervisor(home, await choosePorts(home.ports, {}, () => {}), { attached: true });
+    await startOnFreePorts(home, { attached: true, log: () => {} });
     setInterval(() => {}, 1000);
     console.log('up');`;
   const parent = spawn(process.execPath, ['--input-type=module-typescript', '--eval', code], {
