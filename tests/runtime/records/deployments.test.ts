@@ -121,6 +121,22 @@ t.test('while deployments supersede one another a rollout begins once a second a
   t.match([first.revision, fourth.revision], [1, 4]);
 });
 
+t.test('no acceptance reads a whole table, also when its plan was made while that was small', async (t) => {
+  const { pool, app, accept } = await world(t);
+  await accept();
+  await pool.query('ANALYZE deployments');
+  await pool.query('ANALYZE work');
+  await transaction(pool, async (client) => {
+    for (const image of ['r/api:2', 'r/api:3']) {
+      await acceptDeployment(client, { workloadId: app.id, trigger: 'webhook', image });
+    }
+    const { rows } = await client.query<{ scans: string }>(
+      `SELECT pg_stat_get_xact_numscans('deployments'::regclass) + pg_stat_get_xact_numscans('work'::regclass) AS scans`,
+    );
+    t.match(rows, [{ scans: '0' }]);
+  });
+});
+
 t.test('what is skipped is recorded without a revision, and nothing else changes', async (t) => {
   const { pool, app, accept } = await world(t);
   const running = await accept();
