@@ -32,6 +32,9 @@ export async function readPodLogs(
   return pods;
 }
 
+/** What a kubelet answers, under the status 200, where it has removed a container with its log. */
+const removed = /^unable to retrieve container logs for \S+$/;
+
 /** A container's log; undefined while there is none: before the container has started, or after the pod has gone. */
 export async function readLog(
   kube: Pick<KubeClient, 'text'>,
@@ -40,7 +43,8 @@ export async function readLog(
   query: URLSearchParams,
 ): Promise<string | undefined> {
   try {
-    return await kube.text(logPath(namespace, pod, query));
+    const log = await kube.text(logPath(namespace, pod, query));
+    return removed.test(log.trimEnd()) ? undefined : log;
   } catch (error) {
     if (isKubeError(error, 400) || isKubeError(error, 404)) return undefined;
     throw error;
