@@ -6,7 +6,7 @@ import { eventually, runningPlatform, testProject } from '../../support/platform
 /** The time that builds have is one for all. */
 const platform = await runningPlatform();
 /** In a container what comes before the step that hangs takes its time: base image, dependencies. */
-const [host, seconds] = platform.info.target === 'cluster' ? [node.address, 120] : ['127.0.0.1', 15];
+const [host, seconds] = platform.info.target === 'cluster' ? [node.address, 110] : ['127.0.0.1', 15];
 
 interface Deployment {
   id: string;
