@@ -1,4 +1,3 @@
-import { hash, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Pool } from 'pg';
 import type { Logger } from 'pino';
@@ -8,6 +7,7 @@ import { eventsTokenField, eventsTokenName, type ServiceResource } from '../../r
 import { noticesOf, storeEvents } from '../../runtime/contracts/store-events.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
+import { sameText } from '../../runtime/domain/same-text.ts';
 import { parseJson, readBody } from '../../runtime/host/http-body.ts';
 import { isOwned, type Secret } from '../../runtime/host/owned-secret.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
@@ -40,9 +40,8 @@ export function createStoreEvents({ kube, pool, clock, log }: StoreEventsDepende
         if (!found || found.spec.external) return undefined;
         const secret = await kube.get<Secret>(kinds.Secret, eventsTokenName(service), namespace);
         if (!secret || !isOwned(secret, found)) return undefined;
-        const known = Buffer.from(secret.data?.[eventsTokenField] ?? '', 'base64');
-        const same = timingSafeEqual(hash('sha256', token, 'buffer'), hash('sha256', known, 'buffer'));
-        return same && known.length > 0 ? { namespace, service } : undefined;
+        const known = Buffer.from(secret.data?.[eventsTokenField] ?? '', 'base64').toString('utf8');
+        return sameText(token, known) && known !== '' ? { namespace, service } : undefined;
       },
     },
   );

@@ -1,4 +1,5 @@
-import { createHmac, hash, timingSafeEqual } from 'node:crypto';
+import { createHmac } from 'node:crypto';
+import { sameText } from '../../runtime/domain/same-text.ts';
 import { signWebhook } from '../../runtime/domain/standard-webhooks.ts';
 
 export type Headers = Readonly<Record<string, string | string[] | undefined>>;
@@ -7,12 +8,6 @@ export type Headers = Readonly<Record<string, string | string[] | undefined>>;
 export function header(headers: Headers, name: string): string | undefined {
   const value = headers[name];
   return typeof value === 'string' && value !== '' ? value : undefined;
-}
-
-/** Whether two texts are the same, in a time that tells neither where they differ nor how long they are. */
-export function sameText(a: string, b: string): boolean {
-  // Digests have one length.
-  return timingSafeEqual(hash('sha256', a, 'buffer'), hash('sha256', b, 'buffer'));
 }
 
 /** Whether a header is the HMAC-SHA256 of the exact bytes under the token, in hex behind `prefix`. */

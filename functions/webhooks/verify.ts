@@ -2,6 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import type { Pool } from 'pg';
 import { generateWebhookToken } from '../../runtime/domain/api-key.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
+import { sameText } from '../../runtime/domain/same-text.ts';
 import {
   findReceiver,
   invalidWebhookToken,
@@ -10,7 +11,7 @@ import {
   type WebhookProof,
 } from '../../runtime/records/webhooks.ts';
 import { senderOf } from './senders/all.ts';
-import { sameText, type Headers } from './signatures.ts';
+import type { Headers } from './signatures.ts';
 import type { TokenStore } from './token-store.ts';
 
 /** Whose token was proven, and with what. */

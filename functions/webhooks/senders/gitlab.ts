@@ -1,4 +1,5 @@
-import { header, isStandardSignature, sameText } from '../signatures.ts';
+import { sameText } from '../../../runtime/domain/same-text.ts';
+import { header, isStandardSignature } from '../signatures.ts';
 import { readGitPush } from './git-push.ts';
 import { ignoredEvent, type Sender } from './sender.ts';
 

@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { sameText } from '../../../runtime/domain/same-text.ts';
 import { parseShape } from '../../../runtime/host/http-body.ts';
 import type { Notice } from '../notice.ts';
 import { splitImage } from '../repository.ts';
-import { header, sameText } from '../signatures.ts';
+import { header } from '../signatures.ts';
 import { ignoredEvent, type Sender } from './sender.ts';
 
 const pushed = z.object({
