@@ -113,7 +113,7 @@ export interface Acceptance {
   created: boolean;
 }
 
-/** A refusal of `accept_deployment`, by its message (migration 0021). */
+/** A refusal of `accept_deployment`, by its message (migration 0024). */
 const refusals: Readonly<Record<string, () => Problem>> = {
   not_ready: () => new Problem('not_ready', 'The app is still being set up; try again in a few seconds.'),
   not_found: () => new Problem('not_found', 'The app was deleted.'),
