@@ -24,5 +24,8 @@ if [ -n "${MINIO_EVENTS_URL:-}" ] && [ -s "${MINIO_EVENTS_TOKEN_FILE:-}" ]; then
   export MINIO_NOTIFY_WEBHOOK_ENABLE_SVC=on MINIO_NOTIFY_WEBHOOK_ENDPOINT_SVC="$MINIO_EVENTS_URL"
   MINIO_NOTIFY_WEBHOOK_AUTH_TOKEN_SVC=$(cat "$MINIO_EVENTS_TOKEN_FILE")
   export MINIO_NOTIFY_WEBHOOK_AUTH_TOKEN_SVC MINIO_NOTIFY_WEBHOOK_QUEUE_DIR_SVC="${MINIO_DATA%/*}/events"
+  # Otherwise it answers an upload before the folder has the message, and serves before it knows which buckets are told of:
+  # what is killed in between, or uploaded too soon, would be told of by nobody.
+  export MINIO_API_SYNC_EVENTS=on MINIO_SYNC_BOOT=on
 fi
 exec "${MINIO_PROGRAM:-minio}" server --quiet --address "${LISTEN_ADDRESS:-}:${PORT:-9000}" "$MINIO_DATA"

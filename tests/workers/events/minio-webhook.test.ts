@@ -33,6 +33,9 @@ const address = `http://127.0.0.1:${port}`;
 const server = await storeServer(t, 'minio', { tells: { url: `${address}${path}`, token } });
 const store = { host: server.host, port: server.port, tls: false, accessKey: 'svc', secretKey: server.password };
 
+/** The store tries every 3 s. */
+const heardMs = 60_000;
+
 let buckets = 0;
 
 /** A function of a bucket whose store tells the platform, once `listen` has the platform hear. */
@@ -77,9 +80,15 @@ async function world(t: Test, options: Partial<EventWorldOptions> = {}) {
     t.teardown(close);
     return close;
   };
-  /** Resolves once the platform has taken so many messages in all. */
+  /** Resolves once the platform has taken so many messages in all. @throws Error when they do not come */
   const heard = async (count: number) => {
-    while (told.count < count) await new Promise<void>((resolve) => (told.tell = resolve));
+    const late = AbortSignal.timeout(heardMs);
+    while (told.count < count) {
+      await new Promise<void>((resolve, reject) => {
+        told.tell = resolve;
+        late.addEventListener('abort', () => reject(new Error(`the store told ${told.count} of ${count}`)));
+      });
+    }
   };
   const put = (key: string, body = key) => askStore(bucket, { method: 'PUT', key, body });
   const remove = (key: string) => askStore(bucket, { method: 'DELETE', key });
@@ -131,6 +140,24 @@ t.test('the store keeps what happens while the platform is down, and while it is
   ]);
   t.same(await look(), []);
 });
+
+t.test(
+  'a store that is killed right after an answer has lost nothing, and one that has just started neither',
+  async (t) => {
+    const { listen, heard, put, remove, look } = await world(t);
+    const keys = Array.from({ length: 200 }, (_, n) => `k${n}`);
+    await Promise.all(keys.map((key) => put(key)));
+    await Promise.all(keys.map((key) => remove(key)));
+    await server.stop();
+    await server.start();
+    await put('first');
+    await remove('first');
+    await listen();
+    await heard(402);
+    const events = [...keys, 'first'].flatMap((key) => [`created ${key}`, `removed ${key}`]);
+    t.same((await look()).toSorted(), events.toSorted());
+  },
+);
 
 t.test('what a listing told already is not told again by the store, which is late', async (t) => {
   const { listen, heard, put, remove, look } = await world(t);
