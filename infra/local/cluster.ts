@@ -6,7 +6,6 @@ import type { Clock } from '../../runtime/domain/clock.ts';
 import { applyObject } from '../../runtime/kube/children.ts';
 import { createKubeClient } from '../../runtime/kube/client.ts';
 import { tokenCredentials } from '../../runtime/kube/credentials.ts';
-import { createInformers } from '../../runtime/kube/informers.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
 import { objectPath } from '../../runtime/kube/resource-paths.ts';
 import { createTransport, type Transport } from '../../runtime/kube/transport.ts';
@@ -17,7 +16,7 @@ import { createControllerManager } from './controllers/controller-manager.ts';
 import { firstObjects } from './first-objects.ts';
 import type { Home } from './home.ts';
 import { createImageIntake } from './image-intake.ts';
-import { createIngress } from './ingress/ingress.ts';
+import { createThreadedIngress } from './ingress/threaded.ts';
 import { createImageStore } from './node/images.ts';
 import { createLocalNode, type LocalNode } from './node/node.ts';
 import type { IssueToken } from './node/volumes.ts';
@@ -44,7 +43,8 @@ const builtImages = 'localhost:5000/builds/';
 export const entryPoint = 'web';
 
 /**
- * Starts the embedded default: an API server, controllers, a node and an ingress in this one process (design.md §10).
+ * Starts the embedded default: an API server, controllers, a node and an ingress in this one process, the
+ * ingress on a thread of its own (design.md §10).
  * Each part is handed to `add` once it runs.
  */
 export async function startLocalCluster(options: LocalClusterOptions, add: (part: Part) => void): Promise<void> {
@@ -76,11 +76,11 @@ export async function startLocalCluster(options: LocalClusterOptions, add: (part
   await controllers.start();
   add({ name: 'controllers', stop: () => controllers.stop() });
 
-  const informers = createInformers({ kube, clock, log });
-  const { ingress: port } = ports;
-  const ingress = createIngress({ informers, clock, log, port, host: '127.0.0.1', entryPoints: [entryPoint] });
-  informers.start();
-  add({ name: 'informers of the ingress', stop: () => informers.stop() });
+  const ingress = createThreadedIngress({
+    ...{ name: String(log.bindings()['name']), level: log.level },
+    ...{ apiServer: server.url, ca: tls.certificate, token: adminToken },
+    ...{ port: ports.ingress, host: '127.0.0.1', entryPoints: [entryPoint] },
+  });
   await ingress.start();
   add({ name: 'ingress', stop: () => ingress.stop() });
 

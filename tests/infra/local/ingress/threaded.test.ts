@@ -1,0 +1,68 @@
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import t from 'tap';
+import { request } from 'undici';
+import { loadAccess } from '../../../../infra/local/apiserver/access.ts';
+import { firstObjects } from '../../../../infra/local/first-objects.ts';
+import { createThreadedIngress } from '../../../../infra/local/ingress/threaded.ts';
+import type { KubeObject } from '../../../../runtime/contracts/kubernetes.ts';
+import { systemClock } from '../../../../runtime/domain/clock.ts';
+import { startApi } from '../../../support/local-api.ts';
+import { appHost, appObjects, namespace } from './world.ts';
+
+/** Asks the ingress from another process, and lets no step of this one's event loop happen meanwhile. */
+function askWhileBlocked(port: number): string {
+  const program = `
+    require('node:http').get({ host: '127.0.0.1', port: ${port}, headers: { host: '${appHost}' } }, (answer) => {
+      answer.setEncoding('utf8').on('data', (text) => process.stdout.write(answer.statusCode + ' ' + text));
+    });`;
+  return spawnSync(process.execPath, ['-e', program], { encoding: 'utf8', timeout: 20_000 }).stdout.trim();
+}
+
+t.test('the threaded ingress follows the API server, and waits for nothing that its process does', async (t) => {
+  const { kube, server, dataDir, adminToken: token } = await startApi(t);
+  const namespaceObject: KubeObject = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } };
+  for (const object of [...firstObjects, namespaceObject]) await kube.create(object);
+  const { certificate: ca } = loadAccess(join(dataDir, 'pki'), [], systemClock.now()).tls;
+  const ingress = createThreadedIngress({
+    ...{ name: 'ingress', level: 'silent', apiServer: server.url, ca, token },
+    ...{ port: 0, host: '127.0.0.1', entryPoints: ['web'] },
+  });
+  const port = await ingress.start();
+  let stopped = false;
+  const stop = async () => {
+    if (stopped) return;
+    stopped = true;
+    await ingress.stop();
+  };
+  t.teardown(stop);
+  t.equal(askWhileBlocked(port), '404 404 page not found', 'nothing has a route yet');
+
+  const service: KubeObject = {
+    ...{ apiVersion: 'v1', kind: 'Service', metadata: { name: 'api', namespace } },
+    ...{ spec: { selector: { app: 'api' }, ports: [{ name: 'http', port: 80, targetPort: 8080 }] } },
+  };
+  for (const object of [service, ...appObjects()]) await kube.create(object);
+  const known = async () => {
+    const { statusCode, body } = await request(`http://127.0.0.1:${port}`, { headers: { host: appHost } });
+    await body.dump();
+    return statusCode === 503;
+  };
+  while (!(await known())) await systemClock.sleep(20);
+  t.equal(askWhileBlocked(port), '503 no available server', 'what was written since is served');
+
+  await stop();
+  t.equal(askWhileBlocked(port), '', 'it has ended');
+});
+
+t.test('a port that is taken is told', async (t) => {
+  const { kube, server, dataDir, adminToken: token } = await startApi(t);
+  for (const object of firstObjects) await kube.create(object);
+  const { certificate: ca } = loadAccess(join(dataDir, 'pki'), [], systemClock.now()).tls;
+  const taken = Number(new URL(server.url).port);
+  const ingress = createThreadedIngress({
+    ...{ name: 'ingress', level: 'silent', apiServer: server.url, ca, token },
+    ...{ port: taken, host: new URL(server.url).hostname, entryPoints: ['web'] },
+  });
+  await t.rejects(ingress.start(), { code: 'EADDRINUSE' });
+});
