@@ -6,14 +6,19 @@ import { startLoad } from '../gate/load-client.ts';
 import { rounds, throughput } from '../gate/rounds.ts';
 import { startBareServer, startListening, type MeasuredServer } from '../gate/servers.ts';
 
+const runtimeProgram = join(import.meta.dirname, '../../../infra/images/function-node/server.mjs');
+const handlerFile = join(import.meta.dirname, 'handler.mjs');
+const lightPod = join(import.meta.dirname, 'light-pod.ts');
 const interceptorProgram = join(import.meta.dirname, 'interceptor-process.ts');
 const proxyProgram = join(import.meta.dirname, 'plain-proxy.ts');
 const connections = 32;
 
 /**
- * The warm path: a pod (a bare `node:http` server) that is alone on the first core and asked directly, beside the
- * interceptor alone on that core with its pod and the load on the second; and a plain proxy in the interceptor's place, as
- * a yardstick for the machine. In rounds by turns, judged by the median of the rounds' ratios.
+ * The warm path: a function's pod (the Node runtime with a handler that does nothing) that is alone on the first core and
+ * asked directly, beside the interceptor alone on that core. What the interceptor has behind it shares the second core
+ * with the load and answers for next to nothing, lest that core be the limit. As yardsticks: a bare `node:http` server
+ * asked directly, and a plain proxy in the interceptor's place. In rounds by turns, judged by the median of the rounds'
+ * ratios; the latency that is added is that beside the bare server's.
  */
 export async function measureWarm(options: { rounds: number; seconds: number }): Promise<void> {
   leaveServerCore();
@@ -26,32 +31,34 @@ export async function measureWarm(options: { rounds: number; seconds: number }):
   };
   const load = startLoad();
   try {
-    const pod = await started(startBareServer());
-    const behind = await started(startBareServer(undefined));
+    const pod = await started(startListening(runtimeProgram, { SVC_CODE_FILE: handlerFile }, serverCore));
+    const bare = await started(startBareServer());
+    const behind = await started(startListening(lightPod, {}, undefined));
     const env = { POD_PORT: String(behind.port) };
     const interceptor = await started(startListening(interceptorProgram, env, serverCore));
     const proxy = await started(startListening(proxyProgram, env, serverCore));
-    const measured = { pod, interceptor, proxy };
+    const measured = { pod, bare, interceptor, proxy };
     for (const [name, server] of Object.entries(measured)) {
       const prepared = { host: server.host, port: server.port, name: host, path: '/orders?limit=20', keys: ['none'] };
       await load.prepare(name, prepared);
     }
     const settings = {
       ...{ name: 'functions', connections, ...options },
-      pids: { pod: pod.pid, interceptor: interceptor.pid, proxy: proxy.pid },
+      pids: { pod: pod.pid, bare: bare.pid, interceptor: interceptor.pid, proxy: proxy.pid },
     };
     const { rate, compare } = await throughput(load, Object.keys(measured), settings);
     compare('proxy', 'pod', 'plain-proxy-to-direct');
+    compare('interceptor', 'bare', 'warm-to-bare-server');
     compare('interceptor', 'pod', 'warm-to-direct', { operator: '>=', value: 0.4 });
 
     const offered = Math.round(rate('interceptor') / 2);
-    const paced = await rounds(load, ['pod', 'interceptor'], { ...settings, rate: offered });
+    const paced = await rounds(load, ['bare', 'interceptor'], { ...settings, rate: offered });
     const p50 = (target: string) => median((paced.get(target) ?? []).map((round) => round.p50));
     printFigure({ name: 'functions.offered', value: offered, unit: 'req/s' });
-    printFigure({ name: 'functions.p50.pod', value: p50('pod'), unit: 'ms' });
+    printFigure({ name: 'functions.p50.bare', value: p50('bare'), unit: 'ms' });
     printFigure({ name: 'functions.p50.interceptor', value: p50('interceptor'), unit: 'ms' });
     printFigure({
-      ...{ name: 'functions.p50-added', value: p50('interceptor') - p50('pod'), unit: 'ms' },
+      ...{ name: 'functions.p50-added', value: p50('interceptor') - p50('bare'), unit: 'ms' },
       target: { operator: '<', value: 1 },
     });
   } finally {
