@@ -2,15 +2,32 @@ import { deploymentLogs, deploymentView } from '../../runtime/contracts/api/apps
 import { page } from '../../runtime/contracts/api/common.ts';
 import { deploymentStates, deploymentTriggers } from '../../runtime/domain/deployment.ts';
 import { command, type Commands } from '../command.ts';
-import { apiFlags, scopeFlags, yesFlag } from '../common-flags.ts';
-import { amount, choice, text } from '../flags.ts';
+import { scopeFlags, yesFlag } from '../common-flags.ts';
+import type { Context } from '../context.ts';
+import { Failure } from '../failure.ts';
+import { amount, choice, text, type FlagValues } from '../flags.ts';
 import { ago, span, table } from '../output.ts';
-import { placeOf } from '../place.ts';
+import { placeOf, type Place } from '../place.ts';
 import { confirm } from '../prompt.ts';
 import { shownDeployment } from './deployment.ts';
 
-/** A deployment is found by its id, whatever its environment. */
-const projectFlags = { project: scopeFlags.project, ...apiFlags };
+const oneFlags = {
+  ...scopeFlags,
+  environment: text('<environment>', 'refuse one of another environment (default: found by its id in any)', {
+    short: 'e',
+  }),
+};
+
+/** Where a deployment is looked for. Only a flag that is typed narrows it: an id says enough. @throws Failure */
+async function placeOfOne(context: Context, flags: FlagValues<typeof oneFlags>, id: string): Promise<Place> {
+  const place = placeOf(context, { ...flags, environment: undefined });
+  if (flags.environment === undefined) return place;
+  const { environment = '' } = await place.api.call('GET', place.path('deployments', id), deploymentView);
+  if (environment === flags.environment) return place;
+  throw new Failure(`Deployment ${id} is of the environment "${environment}", not "${flags.environment}".`, {
+    code: 'not_found',
+  });
+}
 
 const list = command({
   name: 'list',
@@ -61,10 +78,10 @@ const show = command({
   name: 'show',
   args: ['deployment'],
   description: 'Show a deployment, by its id.',
-  flags: projectFlags,
+  flags: oneFlags,
   examples: ['svc deployment show 019a0000-0000-7000-8000-000000000001'],
   async run({ context, args, flags }) {
-    const place = placeOf(context, { ...flags, environment: undefined });
+    const place = await placeOfOne(context, flags, args.deployment);
     const found = await place.api.call('GET', place.path('deployments', args.deployment), deploymentView);
     context.print(shownDeployment(found), flags.output);
   },
@@ -76,11 +93,11 @@ const logs = command({
   description: 'Show what a deployment printed: its build, and its pods as far as they are still there.',
   flags: {
     tail: amount('<lines>', 'lines from the end, of each pod (default 1000)', { min: 1, max: 10_000 }),
-    ...projectFlags,
+    ...oneFlags,
   },
   examples: ['svc deployment logs 019a0000-0000-7000-8000-000000000001 --tail 50'],
   async run({ context, args, flags }) {
-    const place = placeOf(context, { ...flags, environment: undefined });
+    const place = await placeOfOne(context, flags, args.deployment);
     const path = place.path('deployments', args.deployment, 'logs');
     const found = await place.api.call('GET', path, deploymentLogs, { query: { tail: flags.tail } });
     const { build, pods } = found;
@@ -101,10 +118,10 @@ const cancel = command({
   name: 'cancel',
   args: ['deployment'],
   description: 'Cancel a deployment that has not ended; the app goes back to its last good revision.',
-  flags: { ...yesFlag, ...projectFlags },
+  flags: { ...yesFlag, ...oneFlags },
   examples: ['svc deployment cancel 019a0000-0000-7000-8000-000000000001 --yes'],
   async run({ context, args, flags }) {
-    const place = placeOf(context, { ...flags, environment: undefined });
+    const place = await placeOfOne(context, flags, args.deployment);
     await confirm(context, flags, `Cancel deployment ${args.deployment} of ${place.project}?`);
     const path = place.path('deployments', args.deployment, 'cancel');
     const cancelled = await place.api.call('POST', path, deploymentView);

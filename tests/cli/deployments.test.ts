@@ -19,9 +19,14 @@ t.test('deployment list filters, and shows every app', async (t) => {
 });
 
 t.test('deployment show, logs and cancel', async (t) => {
-  const { run } = await world(t, {
+  const { run, seen } = await world(t, {
     [`GET ${one}`]: {
-      body: { ...deployment, promotedFrom: { environment: 'dev', revision: 7 }, trigger: 'promotion' },
+      body: {
+        ...deployment,
+        environment: 'prod',
+        promotedFrom: { environment: 'dev', revision: 7 },
+        trigger: 'promotion',
+      },
     },
     [`GET ${one}/logs`]: {
       body: {
@@ -36,6 +41,20 @@ t.test('deployment show, logs and cancel', async (t) => {
   t.equal(logs.stdout, 'step 1\napi-1 | a\napi-1 | b\n');
   t.match(logs.stderr, /beginning .* left out/);
   t.match(await run(['deployment', 'cancel', id, '--yes']), { code: 0, stderr: /api goes back to revision 1/ });
+
+  for (const words of [['show'], ['logs'], ['cancel', '--yes']]) {
+    t.equal((await run(['deployment', ...words, id, '-e', 'prod'])).code, 0, words.join(' '));
+    const before = seen.length;
+    t.match(await run(['deployment', ...words, id, '-e', 'dev']), {
+      ...{ code: 1, stderr: /is of the environment "prod", not "dev". \(not_found\)/ },
+    });
+    t.match(seen.slice(before), [{ method: 'GET' }], 'and nothing is done');
+    t.equal(
+      (await run(['deployment', ...words, id], { env: { SVC_ENVIRONMENT: 'dev' } })).code,
+      0,
+      'an id says enough',
+    );
+  }
 });
 
 t.test('deploy and promote follow to the end; --wait may be said', async (t) => {
