@@ -222,7 +222,8 @@ const list = command({
             : [
                 {
                   title: 'ENVIRONMENT',
-                  value: ({ project, environment }: FunctionView) => `${project}/${environment}`,
+                  // Somebody may have made one in a namespace that is no environment.
+                  value: ({ project, environment }: FunctionView) => project && `${project}/${environment}`,
                 },
               ]),
           { title: 'STATUS', value: ({ status }) => status },

@@ -4,7 +4,7 @@ import type { App } from '../../runtime/contracts/resources/app.ts';
 import { lastOutOfMemory } from '../../runtime/contracts/resources/out-of-memory.ts';
 import { gateOf } from '../../runtime/host/gate-routes.ts';
 import { securityToView } from '../../runtime/host/security-settings.ts';
-import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
+import { shownIdOf } from '../../runtime/host/workload-objects.ts';
 import type { Environment } from '../../runtime/kube/environments.ts';
 
 /** What the controller has not seen yet does not run already. */
@@ -27,7 +27,7 @@ export function appToView(
   const rollout = status?.release;
   const shownMessage = status?.message ?? message;
   return {
-    id: workloadIdOf(app),
+    id: shownIdOf(app),
     name: metadata.name,
     project,
     environment,

@@ -123,12 +123,15 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
       path: '/functions',
       access: 'session',
       tag,
-      summary: 'Lists all functions that the caller may see.',
+      summary: 'Lists all functions that the caller may see; for admins of the platform also those of no project.',
       async handle(request) {
         const { query } = request;
-        const projects = await visibleProjects(sessionOf(request));
+        const session = sessionOf(request);
+        const projects = await visibleProjects(session);
         const namespaces = new Set(projects.flatMap(environmentsOf).map(({ namespace }) => namespace));
-        const visible = (await list(undefined)).filter(({ metadata }) => namespaces.has(metadata.namespace ?? ''));
+        const visible = (await list(undefined)).filter(
+          ({ metadata }) => session.role === 'admin' || namespaces.has(metadata.namespace ?? ''),
+        );
         const page = pageOf(visible, ({ metadata }) => `${metadata.namespace}/${metadata.name}`, query);
         return { status: 200, body: { ...page, items: page.items.map((item) => view(item)) } };
       },

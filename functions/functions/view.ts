@@ -18,7 +18,7 @@ import type { EventCounts } from '../../runtime/records/dead-letters.ts';
 import type { EventSourceState } from '../../runtime/records/function-events.ts';
 import { runViews, type ShownRun } from '../../runtime/host/run-views.ts';
 import { securityToView } from '../../runtime/host/security-settings.ts';
-import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
+import { shownIdOf } from '../../runtime/host/workload-objects.ts';
 
 /** How far the events of a function are; without a source, its controller has not seen it yet. */
 export interface EventsState {
@@ -40,7 +40,7 @@ export function functionToView(
   const deleting = metadata.deletionTimestamp !== undefined;
   const message = status?.message ?? (deleting ? undefined : whyUnbound(object));
   return {
-    id: workloadIdOf(object),
+    id: shownIdOf(object),
     name: metadata.name,
     project: metadata.labels?.[projectLabel] ?? '',
     environment: metadata.labels?.[environmentLabel] ?? '',

@@ -4,7 +4,7 @@ import type { JobResource, JobRun } from '../../runtime/contracts/resources/job.
 import { lastOutOfMemory } from '../../runtime/contracts/resources/out-of-memory.ts';
 import { upcomingTimes } from '../../runtime/domain/schedule.ts';
 import { runViews, type ShownRun } from '../../runtime/host/run-views.ts';
-import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
+import { shownIdOf } from '../../runtime/host/workload-objects.ts';
 import type { Environment } from '../../runtime/kube/environments.ts';
 
 /** A job as the API shows it. */
@@ -21,7 +21,7 @@ export function jobToView(
   const [lastRun] = jobRuns(job);
   const killed = lastOutOfMemory(status);
   return {
-    id: workloadIdOf(job),
+    id: shownIdOf(job),
     name: metadata.name,
     project,
     environment,

@@ -19,6 +19,11 @@ export function workloadIdOf({ kind, metadata }: WorkloadObject): Id {
   return id;
 }
 
+/** What is shown for it: one that no controller has given an identity, such as in a namespace of no project, has its object's. */
+export function shownIdOf({ metadata }: Stored<WorkloadObject>): string {
+  return metadata.labels?.[idLabel] ?? metadata.uid;
+}
+
 /** Whether the object is the one of this identity, and stays: one of the same name with another id was created anew. */
 export function isLiving({ metadata }: WorkloadObject, id: Id): boolean {
   return metadata.labels?.[idLabel] === id && metadata.deletionTimestamp === undefined;

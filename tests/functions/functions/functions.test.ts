@@ -4,7 +4,7 @@ import { createFunctionRoutes } from '../../../functions/functions/handler.ts';
 import type { FunctionResource } from '../../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { PlatformConfig } from '../../../runtime/contracts/resources/platform-config.ts';
-import { testApi } from '../../support/api.ts';
+import { testApi, testSession } from '../../support/api.ts';
 import { fakeClock } from '../../support/clock.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
 import { allProjects, readyProject, seedShop } from '../../support/objects.ts';
@@ -167,6 +167,23 @@ t.test('200: per environment, and over all projects', async (t) => {
   t.same(names(second.body), ['shop/hello']);
   t.equal((await api.call('GET', `${path}/hello`)).body.name, 'hello');
   t.equal((await api.call('GET', `${path}/note`)).status, 404);
+});
+
+t.test('200: what nobody has given an identity is listed; of no project for admins of the platform only', async (t) => {
+  const kube = fakeKube();
+  seedShop(kube);
+  const spec = { runtime: 'node', code, trigger: 'http', port: 8080, idleTimeoutSeconds: 300 };
+  for (const namespace of ['shop-prod', 'stray']) {
+    const metadata = { name: 'by-hand', namespace };
+    kube.seed({ apiVersion: 'platform.svc/v1', kind: 'Function', metadata, spec });
+  }
+  const dependencies = { clock: fakeClock(), baseUrl: 'http://console.test', visibleProjects: allProjects(kube) };
+  const routes = createFunctionRoutes({ kube, pool: new pg.Pool(), ...dependencies });
+  const admin = await testApi(t, { routes });
+  const member = await testApi(t, { routes, authenticate: async () => ({ ...testSession, role: 'member' }) });
+  t.match((await admin.call('GET', path)).body.items, [{ name: 'by-hand', id: /^[0-9a-f-]{36}$/ }]);
+  t.equal((await admin.call('GET', '/api/v1/functions')).body.items.length, 2);
+  t.equal((await member.call('GET', '/api/v1/functions')).body.items.length, 1);
 });
 
 t.test('200: a change keeps what it does not name, and what its new trigger has no use for goes', async (t) => {
