@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { environmentQuery, page, pageQuery } from '../../runtime/contracts/api/common.ts';
+import { environmentQuery, page, pageQuery, problemBody } from '../../runtime/contracts/api/common.ts';
 import {
   deliveryItem,
   deliveryView,
@@ -26,7 +26,8 @@ export const disableWebhookSchema = { ...ofApp, replies: { 204: null } } as cons
 const deployed = {
   200: z.union([webhookDeployment, webhookIgnored]),
   202: webhookDeployment,
-  409: webhookDeploymentEnded,
+  /** A deployment that was waited for, or an image while there is a git source. */
+  409: z.union([webhookDeploymentEnded, problemBody]),
   424: webhookDeploymentEnded,
 } as const;
 

@@ -17,8 +17,9 @@ type Json = Record<string, unknown>;
 const bySession: Json[] = [{ bearer: [] }, { cookie: [] }];
 const byToken = { webhookToken: [] };
 
-function securityOf(access: Access): Json[] {
-  if (access === 'public') return [];
+function securityOf({ access, path }: Route): Json[] {
+  // The last part of a secret URL is itself the proof.
+  if (access === 'public' || (access === 'webhook' && path.endsWith('/:secret'))) return [];
   if (access === 'webhook') return [byToken, { webhookSignature: [] }];
   return typeof access === 'object' && access.orWebhook ? [...bySession, byToken] : bySession;
 }
@@ -56,24 +57,36 @@ export function openApiDocument({ routes, baseUrl, version, prefix }: OpenApiOpt
 function operation(route: Route): Json {
   const body = route.body ?? route.lateBody;
   const description = needsOf(route.access);
+  const lines = 'follow' in propertiesOf(route.query) ? followedLines : {};
   return {
     operationId: operationId(route),
     summary: route.summary,
     ...(description !== undefined && { description }),
     tags: [route.tag],
-    security: securityOf(route.access),
+    security: securityOf(route),
     parameters: [...pathParameters(route), ...queryParameters(route)],
-    ...(body && { requestBody: { required: true, content: json(jsonSchema(body, 'input')) } }),
+    ...(body && { requestBody: { required: needsBody(route), content: json(jsonSchema(body, 'input')) } }),
     responses: {
       ...Object.fromEntries(
         Object.entries(route.replies).map(([status, schema]) => [
           status,
-          { description: route.summary, ...(schema && { content: json(jsonSchema(schema, 'output')) }) },
+          {
+            description: route.summary,
+            ...(schema && { content: { ...json(jsonSchema(schema, 'output')), ...lines } }),
+          },
         ]),
       ),
       default: { description: 'The request was refused.', content: json({ $ref: '#/components/schemas/Problem' }) },
     },
   };
+}
+
+/** With `follow` an answer goes on, an object of JSON on each line. */
+const followedLines: Json = { 'application/x-ndjson': { schema: { type: 'string' } } };
+
+/** An empty body counts as `{}`, which may say enough; but a change says what it changes, and a sender what it tells of. */
+function needsBody({ method, body, lateBody }: Route): boolean {
+  return method === 'PATCH' || lateBody !== undefined || body?.safeParse({}).success === false;
 }
 
 /** `GET /projects/:project/apps` → `getProjectsByProjectApps`: stable as long as the path is. */

@@ -240,6 +240,33 @@ t.test('the OpenAPI document is made of the schemas that validate', async (t) =>
   t.match(operation.responses.default.content['application/json'].schema, { $ref: '#/components/schemas/Problem' });
 });
 
+t.test('the OpenAPI document says which bodies may be left out, what proves and what goes on', async (t) => {
+  const common = { summary: 'Does.', tag: 'things', handle: async () => ({ status: 204 }) } as const;
+  const ofThing = { ...common, replies: { 200: z.object({}) } } as const;
+  const optional = z.strictObject({ text: z.string() }).partial();
+  const logs = { query: z.object({ follow: z.string().optional() }) };
+  const api = await testApi(t, {
+    routes: [
+      echo,
+      route({ ...ofThing, method: 'PUT', path: '/things', access: 'session', body: optional }),
+      route({ ...ofThing, method: 'PATCH', path: '/things', access: 'session', body: optional }),
+      route({ ...ofThing, method: 'POST', path: '/hooks/:name', access: 'webhook', lateBody: optional }),
+      route({ ...ofThing, method: 'POST', path: '/hooks/:name/:secret', access: 'webhook', lateBody: optional }),
+      route({ ...ofThing, ...logs, method: 'GET', path: '/things', access: 'session' }),
+    ],
+  });
+  const { paths } = (await api.call('GET', '/api/v1/openapi.json')).body;
+  const required = (path: string, method: string) => paths[path][method].requestBody.required;
+  t.equal(required('/things/{name}', 'post'), true);
+  t.equal(required('/things', 'put'), false, 'an empty one counts as {}');
+  t.equal(required('/things', 'patch'), true, 'nothing to change is refused');
+  t.equal(required('/hooks/{name}', 'post'), true);
+  t.match(paths['/hooks/{name}'].post.security, [{ webhookToken: [] }, { webhookSignature: [] }]);
+  t.same(paths['/hooks/{name}/{secret}'].post.security, [], 'the URL is the proof');
+  t.same(Object.keys(paths['/things'].get.responses[200].content), ['application/json', 'application/x-ndjson']);
+  t.same(Object.keys(paths['/things'].put.responses[200].content), ['application/json']);
+});
+
 t.test('a handler learns that the client went away', async (t) => {
   const aborted = Promise.withResolvers<void>();
   const entered = Promise.withResolvers<void>();
