@@ -130,7 +130,12 @@ export async function openPostgres(target: ServerTarget): Promise<BoundServer> {
 }
 
 function ownerRole(database: string): string {
-  return shortened(`${database}_owner`, nameMax);
+  return shortened(roleName(`${database}_owner`), nameMax);
+}
+
+/** A role cannot be called as the server's own are. Pure. https://www.postgresql.org/docs/current/sql-createrole.html */
+export function roleName(name: string): string {
+  return name.startsWith('pg_') ? `svc_${name}` : name;
 }
 
 /** The rows of all tables that there are, in every schema but the server's own. */

@@ -27,7 +27,7 @@ import {
 import { openMongodb } from './mongodb.ts';
 import { openMysql } from './mysql.ts';
 import { openMinio } from './minio.ts';
-import { openPostgres } from './postgres.ts';
+import { openPostgres, roleName } from './postgres.ts';
 import { openRedis } from './redis.ts';
 import { BindingError, type BoundServer, type Databases, type ServerTarget } from './server.ts';
 
@@ -143,7 +143,7 @@ export function createWayIn({ pool, kube }: { pool: Pool; kube: Pick<KubeClient,
       const registered = external !== undefined && database !== undefined && database === (usual ?? given.database);
       const bucket = eventsBucket(spec, service.metadata.name);
       const makesUser = madeIn(service.spec) === 'users' && !registered;
-      const username = makesUser ? usernameOf(record, workloadIdOf(service)) : undefined;
+      const username = makesUser ? usernameOf(record, service) : undefined;
       const place = database === undefined ? {} : type === 'minio' ? { bucket: database } : { database };
       const chosen = binding.database !== undefined;
       const credentials = (password: string) => ({
@@ -217,7 +217,11 @@ export function createWayIn({ pool, kube }: { pool: Pool; kube: Pick<KubeClient,
 }
 
 /** MySQL's users have at most 32 characters; nobody else's has this digest, whatever is deleted and made anew. */
-function usernameOf({ name, workloadId }: BindingRecord, serviceId: Id): string {
-  const digest = createHash('sha256').update(`${workloadId} ${serviceId}`).digest('hex').slice(0, 12);
-  return `${name.slice(0, 19)}_${digest}`;
+function usernameOf({ name, workloadId }: BindingRecord, service: Stored<ServiceResource>): string {
+  const digest = createHash('sha256')
+    .update(`${workloadId} ${workloadIdOf(service)}`)
+    .digest('hex')
+    .slice(0, 12);
+  const username = `${name.slice(0, 19)}_${digest}`;
+  return service.spec.type === 'postgres' ? roleName(username) : username;
 }

@@ -43,7 +43,8 @@ export function defaultDatabase(
 ): string | undefined {
   const rule = rules[type];
   if (!rule) return undefined;
-  if (type === 'minio') return name.length < 3 ? `fn-${name}` : name;
+  // MinIO keeps a bucket of its own name to itself.
+  if (type === 'minio') return name.length < 3 || name === 'minio' ? `fn-${name}` : name;
   return shortened(`${service}_${name}_${environment}`, rule.max);
 }
 

@@ -94,6 +94,17 @@ t.test('a binding makes a bucket, and a user who has its objects and nothing els
   t.notMatch(policies, mine.accessKey);
 });
 
+t.test('a function whose name no bucket can have gets one of another name', async (t) => {
+  const { addFunction, work } = await world(t);
+  for (const name of ['a', 'minio']) {
+    const short = await addFunction(name);
+    await short.bind(files);
+    await work();
+    t.match(await short.status('files'), { phase: 'ready', database: `fn-${name}` });
+    await put(as(await short.credentials('files')), 'x');
+  }
+});
+
 t.test('a bucket that was made by hand is used when it is named, and another function’s is not', async (t) => {
   const { addFunction, work } = await world(t);
   const [intake, thief] = [await addFunction('intake'), await addFunction('thief')];

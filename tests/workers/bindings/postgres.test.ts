@@ -68,6 +68,19 @@ t.test('a binding makes a database, and a user that has it and nothing else', as
   await t.rejects(as({ ...mine, password: 'wrong' }, 'SELECT 1'), { code: '28P01' });
 });
 
+t.test('a service and a function may be called as the server calls what is its own', async (t) => {
+  const { addService, addFunction, work } = await boundWorld(t);
+  await addService('pg', { type: 'postgres' }, { status: runningAt(server), credentials: entry });
+  const called = await addFunction('pg');
+  await called.bind({ ...orders, service: 'pg' });
+  await work();
+  t.match(await called.status('pg'), { phase: 'ready', database: 'pg_pg_prod' });
+  await as(await called.credentials('pg'), 'CREATE TABLE t (id int)');
+  await called.bind({ ...orders, service: 'pg', dropDatabase: true });
+  await work();
+  t.same(await admin(`SELECT rolname FROM pg_roles WHERE rolname LIKE '%pg_pg%'`), []);
+});
+
 t.test('binding again makes a new password; a repeated attempt changes nothing', async (t) => {
   const { api, work, workLater } = await boundWorld(t);
   await api.bind(orders);
