@@ -3,7 +3,7 @@ import { nextRunsView, presetsView } from '../../runtime/contracts/api/schedules
 import { command } from '../command.ts';
 import { apiFlags, scopeFlags } from '../common-flags.ts';
 import { usageFailure } from '../failure.ts';
-import { text } from '../flags.ts';
+import { duration, text } from '../flags.ts';
 import { lineFlags, printLines } from '../log-lines.ts';
 import { table } from '../output.ts';
 import { placeOf, type Place } from '../place.ts';
@@ -48,6 +48,10 @@ export const logsCommand = command({
     'Show what the pods of a function printed, as far back as they are kept; of a cron function, what a run printed.',
   flags: {
     ...lineFlags,
+    since: duration(
+      '<duration>',
+      'not older than this, such as 15m, 6h or 7d (default 1h; with -f or --previous: any)',
+    ),
     run: text('<run>', 'of a cron function: name of the run (default: the newest; with -f or --since all)'),
     ...scopeFlags,
   },

@@ -129,6 +129,14 @@ t.test('function update sends what is named, and nothing when nothing is', async
   t.equal(seen.length, 1);
 });
 
+t.test('function list shows those of no project, too, and function logs which lines it shows', async (t) => {
+  const items = [hello, { ...hello, name: 'stray', project: '', environment: '' }];
+  const cli = await world(t, { 'GET /api/v1/functions': { body: { items } } });
+  const listed = await cli.run(['function', 'list'], { env: { SVC_PROJECT: '' } });
+  t.match(listed.stdout, /^hello +shop\/prod .*\nstray +- /m);
+  t.match((await cli.run(['function', 'logs', '--help'])).stdout, /--since <duration> .*default 1h/);
+});
+
 t.test('function list shows schedules where there are some', async (t) => {
   const cli = await world(t, { [`GET ${functions}`]: { body: { items: [hello, nightly] } } });
   t.equal(
