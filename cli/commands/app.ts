@@ -73,7 +73,7 @@ function untilRunning(context: Context, flags: WaitFlags, place: Place, name: st
       }
       const newest = (await newestDeployments(place, name, 1))[0];
       if (newest && hasEnded(newest.status)) {
-        checkSucceeded(newest);
+        await checkSucceeded(place, newest);
         if (app.status === 'running') return { done: app };
       }
       if (!newest && app.image === '') return { progress: `${name}: ${await gitProgress(place, name)}` };

@@ -6,10 +6,16 @@ import { scopeFlags } from '../common-flags.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { amount, toggle } from '../flags.ts';
-import { ago, fields, table, type OutputFormat, type Shown } from '../output.ts';
+import { ago, fields, span, table, type OutputFormat, type Shown } from '../output.ts';
 import { placeOf, type Place } from '../place.ts';
 import { readApp } from '../read-app.ts';
 import { waitFlags, waitFor, type WaitFlags } from '../wait.ts';
+
+/** From its start to its end, in words. */
+export function tookOf({ startedAt, endedAt }: Pick<DeploymentView, 'startedAt' | 'endedAt'>): string | undefined {
+  if (startedAt === undefined || endedAt === undefined) return undefined;
+  return span(Math.max(1, Math.round((Date.parse(endedAt) - Date.parse(startedAt)) / 1000)));
+}
 
 /** How one deployment is shown. */
 export function shownDeployment(deployment: DeploymentView): Shown {
@@ -33,24 +39,34 @@ export function shownDeployment(deployment: DeploymentView): Shown {
       ['Digest', deployment.digest],
       ['Rollback of', deployment.rollbackOf],
       ['Went back to', deployment.rolledBackTo],
+      ['Accepted', deployment.acceptedAt],
+      ['Took', tookOf(deployment)],
       ['Reason', deployment.reason],
     ]),
     names: [deployment.id],
   };
 }
 
-/** Ends well, or with the reason. @throws Failure */
-export function checkSucceeded(deployment: DeploymentView): DeploymentView {
+/** Ends well, or with the reason and what runs now. @throws Failure */
+export async function checkSucceeded(place: Place, deployment: DeploymentView): Promise<DeploymentView> {
   if (deployment.status === 'succeeded') return deployment;
   const reason = deployment.reason === undefined ? '' : `: ${deployment.reason}`;
   throw new Failure(`Revision ${deployment.revision} of ${deployment.app} ${ended(deployment)}${reason}`, {
     code: `deployment_${deployment.status}`,
-    hint: deployment.status === 'failed' ? whatRuns(deployment) : undefined,
+    hint: deployment.status === 'failed' ? await whatRuns(place, deployment) : undefined,
   });
 }
 
-function whatRuns({ rolledBackTo }: DeploymentView): string {
-  return `what ran before keeps serving${rolledBackTo === undefined ? '' : `: the app goes back to revision ${rolledBackTo}`}`;
+async function whatRuns(place: Place, { id, app, environment, rolledBackTo }: DeploymentView): Promise<string> {
+  const stays = 'what ran before keeps serving';
+  if (rolledBackTo !== undefined) return `${stays}: the app goes back to revision ${rolledBackTo}`;
+  const log = `all that it printed: svc deployment logs ${id} --project ${place.project}`;
+  try {
+    const history = await newestDeployments({ ...place, query: { environment } }, app, 500);
+    return history.some(({ current }) => current) ? `${stays}; ${log}` : `nothing of ${app} has run yet; ${log}`;
+  } catch {
+    return log;
+  }
 }
 
 function ended({ status }: DeploymentView): string {
@@ -75,7 +91,7 @@ export async function followDeployment(
     },
     `it goes on: svc app history ${app} ${place.flags}`,
   );
-  return checkSucceeded(deployment);
+  return checkSucceeded(place, deployment);
 }
 
 async function progressOf(place: Place, app: string, { revision, status, reason }: DeploymentView): Promise<string> {

@@ -6,10 +6,10 @@ import { scopeFlags, yesFlag } from '../common-flags.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { amount, choice, text, type FlagValues } from '../flags.ts';
-import { ago, span, table } from '../output.ts';
+import { ago, table } from '../output.ts';
 import { placeOf, type Place } from '../place.ts';
 import { confirm } from '../prompt.ts';
-import { shownDeployment } from './deployment.ts';
+import { shownDeployment, tookOf } from './deployment.ts';
 
 const oneFlags = {
   ...scopeFlags,
@@ -47,10 +47,6 @@ const list = command({
     const query = { ...place.query, app, status, trigger, limit };
     const { items } = await place.api.call('GET', place.path('deployments'), page(deploymentView), { query });
     const now = context.clock.now();
-    const took = ({ startedAt, endedAt }: { startedAt?: string | undefined; endedAt?: string | undefined }) =>
-      startedAt === undefined || endedAt === undefined
-        ? undefined
-        : span(Math.max(1, Math.round((Date.parse(endedAt) - Date.parse(startedAt)) / 1000)));
     context.print(
       {
         data: items,
@@ -64,7 +60,7 @@ const list = command({
           { title: 'ACTOR', value: ({ actor }) => actor },
           { title: 'IMAGE', value: ({ image }) => image },
           { title: 'WHEN', value: ({ acceptedAt }) => ago(acceptedAt, now) },
-          { title: 'TOOK', value: took },
+          { title: 'TOOK', value: tookOf },
           { title: 'REASON', value: ({ reason }) => reason?.split('\n', 1)[0] },
         ]),
         names: items.map(({ id }) => id),
@@ -92,7 +88,10 @@ const logs = command({
   args: ['deployment'],
   description: 'Show what a deployment printed: its build, and its pods as far as they are still there.',
   flags: {
-    tail: amount('<lines>', 'lines from the end, of each pod (default 1000)', { min: 1, max: 10_000 }),
+    tail: amount('<lines>', 'lines from the end, of the build (default all) and of each pod (1000)', {
+      min: 1,
+      max: 10_000,
+    }),
     ...oneFlags,
   },
   examples: ['svc deployment logs 019a0000-0000-7000-8000-000000000001 --tail 50'],
@@ -101,7 +100,7 @@ const logs = command({
     const path = place.path('deployments', args.deployment, 'logs');
     const found = await place.api.call('GET', path, deploymentLogs, { query: { tail: flags.tail } });
     const { build, pods } = found;
-    if (build?.truncated) context.say('the beginning of the log of the build is left out');
+    if (build?.truncated && flags.tail === undefined) context.say('the beginning of the log of the build is left out');
     if (!build && pods.length === 0) context.say('there is no log: it has no build, and its pods are gone');
     const several = pods.length > 1 || build !== undefined;
     const parts = [

@@ -16,6 +16,7 @@ export async function whyNotRunning(pool: Pool, app: Stored<App>): Promise<strin
   const newest = await listDeployments(pool, workloadIdOf(app), { limit: skippedMax });
   const last = newest.find(({ state }) => state !== 'skipped');
   if (last?.state !== 'failed' && last?.state !== 'cancelled') return undefined;
-  const why = last.reason === null ? '' : `: ${last.reason}`;
+  // What follows the first line is the end of a log, which its history shows.
+  const why = last.reason === null ? '' : `: ${last.reason.split('\n', 1)[0]}`;
   return `Nothing runs yet, since revision ${last.revision} ${last.state === 'failed' ? 'failed' : 'was cancelled'}${why}`;
 }

@@ -7,6 +7,7 @@ import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { listProjectDeployments } from '../../runtime/records/deployment-lists.ts';
 import { deploymentToView } from '../../runtime/records/deployment-view.ts';
 import { readDeploymentLogs } from './logs.ts';
+import { checkNamed } from './named.ts';
 import { preparePromotion } from './promote.ts';
 import { deploymentLogsSchema, listDeploymentsSchema, promoteSchema } from './schema.ts';
 
@@ -35,6 +36,7 @@ export function createDeploymentRoutes({ kube, pool, baseUrl }: DeploymentDepend
           ...filters,
           ...{ limit: limit + 1, before: cursor },
         });
+        if (found.length === 0) await checkNamed({ kube, pool }, params.project, filters);
         return { status: 200, body: pageOfRows(found, limit, { cursorOf: ({ id }) => id, toItem: deploymentToView }) };
       },
     }),

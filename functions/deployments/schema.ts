@@ -30,7 +30,8 @@ export const listDeploymentsSchema = {
 
 export const deploymentLogsSchema = {
   params: project.extend({ id: z.string().max(100) }),
-  query: z.object({ tail: z.coerce.number().int().min(1).max(10_000).default(1000) }),
+  /** Lines from the end of each log; default the whole build, and 1000 of each pod. */
+  query: z.object({ tail: z.coerce.number().int().min(1).max(10_000).optional() }),
   replies: { 200: deploymentLogs },
 } as const;
 

@@ -26,7 +26,7 @@ const explanations: readonly { says: RegExp; problem: GitProblem; message: (give
       message: (_given, said) => {
         const fingerprint = /SHA256:[A-Za-z0-9+/]{43}/.exec(said)?.[0];
         const shown = fingerprint === undefined ? '' : ` (${fingerprint})`;
-        return `The git server proves itself with another host key${shown} than the one that is kept for it. Unless its operator changed the key, somebody is in between. Once you know that the new key is right, give it with svc app git set --known-hosts.`;
+        return `The git server proves itself with another host key${shown} than the one that is kept for it. Unless its operator changed the key, somebody is in between. Once you know that the new key is right, give it with svc app git set --known-hosts, or have the one that the server shows next kept with --new-host-key.`;
       },
     },
     {

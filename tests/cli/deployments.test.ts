@@ -26,6 +26,7 @@ t.test('deployment show, logs and cancel', async (t) => {
         environment: 'prod',
         promotedFrom: { environment: 'dev', revision: 7 },
         trigger: 'promotion',
+        ...{ acceptedAt: '2026-11-21T11:00:00Z', startedAt: '2026-11-21T11:00:01Z', endedAt: '2026-11-21T11:01:01Z' },
       },
     },
     [`GET ${one}/logs`]: {
@@ -36,7 +37,9 @@ t.test('deployment show, logs and cancel', async (t) => {
     },
     [`POST ${one}/cancel`]: { body: { ...deployment, status: 'cancelled', rolledBackTo: 1 } },
   });
-  t.match((await run(['deployment', 'show', id])).stdout, /Promoted from: +dev, revision 7\n/);
+  const shown = (await run(['deployment', 'show', id])).stdout;
+  t.match(shown, /Promoted from: +dev, revision 7\n/);
+  t.match(shown, /Accepted: +2026-11-21T11:00:00Z\nTook: +1 minute\n/);
   const logs = await run(['deployment', 'logs', id]);
   t.equal(logs.stdout, 'step 1\napi-1 | a\napi-1 | b\n');
   t.match(logs.stderr, /beginning .* left out/);
@@ -104,7 +107,20 @@ t.test('0, 1 and 3: succeeded, failed, not ended in time; Ctrl-C tells that it g
   });
   const deploy = ['app', 'deploy', 'api', '--image', 'r.example.com/api:2', '--timeout', '5s'];
   routes[`GET ${one}`] = { body: { ...deployment, status: 'failed', reason: 'no pull' } };
-  t.match(await run(deploy), { code: 1, stderr: /failed: no pull \(deployment_failed\)/ });
+  const log = `all that it printed: svc deployment logs ${id} --project shop`;
+  const said = 'error: Revision 2 of api failed: no pull (deployment_failed)';
+  t.match(await run(deploy), { code: 1, stderr: `${said}\nhint: ${log}\n` });
+  routes[`GET ${project}/apps/api/history`] = {
+    body: { items: [{ ...deployment, status: 'failed', current: false }] },
+  };
+  t.match(await run(deploy), { code: 1, stderr: `${said}\nhint: nothing of api has run yet; ${log}\n` });
+  routes[`GET ${project}/apps/api/history`] = { body: { items: [deployment] } };
+  t.match(await run(deploy), { code: 1, stderr: `${said}\nhint: what ran before keeps serving; ${log}\n` });
+  routes[`GET ${one}`] = { body: { ...deployment, status: 'failed', reason: 'no pull', rolledBackTo: 1 } };
+  t.match(await run(deploy), {
+    code: 1,
+    stderr: /hint: what ran before keeps serving: the app goes back to revision 1\n/,
+  });
   routes[`GET ${one}`] = { body: rolling };
   t.match(await run(deploy), {
     code: 3,

@@ -235,7 +235,7 @@ t.test('an app of which nothing runs says why its last deployment did not', asyn
   const shown = async () => (await api.call('GET', `${path}/api`)).body.message;
   const first = await acceptDeployment(pool, { workloadId: id, trigger: 'git' });
   t.equal(await shown(), undefined, 'while it is under way');
-  await endDeployment(pool, first.id, 'failed', 'The image could not be built: step 3/6 ended with 1.');
+  await endDeployment(pool, first.id, 'failed', 'The image could not be built: step 3/6 ended with 1.\nIts log:\nno');
   await skipDeployment(pool, { workloadId: id, trigger: 'webhook', reason: 'A tag.' });
   t.equal(
     await shown(),

@@ -81,6 +81,29 @@ t.test('the deployments of all apps are listed, newest first, in pages and by fi
   t.match(await api.call('GET', `${deployments}?status=nothing`), { status: 400 });
 });
 
+t.test('an empty list of a name that is not there is refused; what has no deployment yet is not', async (t) => {
+  const { api, pool, addApp, succeed } = await rig(t);
+  await addApp('fresh', 'dev');
+  const gone = await succeed(await addApp('gone', 'prod'));
+  const list = (query: string) => api.call('GET', `${deployments}${query}`);
+  t.match(await list('?app=fresh'), { status: 200, body: { items: [] } });
+  t.match(await list('?app=fresh&environment=dev'), { status: 200, body: { items: [] } });
+  t.match(await list('?environment=dev'), { status: 200, body: { items: [] } });
+  t.match(await list('?app=fresh&environment=prod'), {
+    status: 404,
+    body: { code: 'not_found', message: /no app "fresh" in environment "prod" of project "shop"; .*svc app list/ },
+  });
+  t.match(await list('?app=wed'), { status: 404, body: { message: /no app "wed" in project "shop"/ } });
+  t.match(await list('?environment=pord'), {
+    status: 404,
+    body: { message: /no environment "pord"; it has dev, prod/ },
+  });
+  // Its object is gone, its history is not; nor does the last page of a list mean a wrong name.
+  await pool.query("UPDATE workloads SET name = 'left', deleted_at = now() WHERE name = 'gone'");
+  t.match(await list('?app=left&status=failed'), { status: 200, body: { items: [] } });
+  t.match(await list(`?app=left&cursor=${gone}`), { status: 200, body: { items: [] } });
+});
+
 t.test('what runs in one environment is deployed to the other one, with where it came from', async (t) => {
   const { pool, api, addApp, accept, succeed } = await rig(t);
   const source = await addApp('api', 'dev');
@@ -149,6 +172,11 @@ t.test('logs are of the build and of the pods of that revision', async (t) => {
     ...{ build: { text: 'step 1\n', truncated: false }, pods: [{ name: 'api-1', log: 'hello\n' }] },
   });
   t.match(read, [/\/namespaces\/shop-prod\/pods\/api-1\/log\?container=app&tailLines=5&/]);
+  await saveBuildLog(pool, first, { text: 'step 1\nstep 2\n\nstep 4', truncated: false });
+  const built = async (query = '') => (await api.call('GET', `${deployments}/${first}/logs${query}`)).body.build;
+  t.same(await built('?tail=2'), { text: '\nstep 4', truncated: true }, 'the build has an end, too');
+  t.same(await built('?tail=4'), { text: 'step 1\nstep 2\n\nstep 4', truncated: false });
+  t.same(await built(), { text: 'step 1\nstep 2\n\nstep 4', truncated: false });
   t.same((await api.call('GET', `${deployments}/${second}/logs`)).body, { pods: [{ name: 'api-2', log: 'hello\n' }] });
   t.match(await api.call('GET', `/api/v1/projects/blog/deployments/${first}/logs`), { status: 404 });
   t.match(await api.call('GET', `${deployments}/x/logs`), { status: 404 });
