@@ -30,6 +30,13 @@ export function flagName(key: string, flag?: Pick<Flag<unknown>, 'negated'>): st
 }
 
 function single(given: Given, name: string): string | undefined {
+  const value = onlyOne(given, name);
+  // In a script it is mostly a variable that is not set.
+  if (value === '') throw usageFailure(`${name} needs a value, and this one is empty.`);
+  return value;
+}
+
+function onlyOne(given: Given, name: string): string | undefined {
   if (given === undefined || typeof given === 'boolean') return undefined;
   if (given.length > 1) throw usageFailure(`${name} is given ${given.length} times; it takes one value.`);
   return given[0];
@@ -45,6 +52,11 @@ export function text(placeholder: string, description: string, options: Options 
   return { placeholder, description, ...options, read: single };
 }
 
+/** A flag with one value, which may be empty to take away what there was. */
+export function textOrNone(placeholder: string, description: string): Flag<string | undefined> {
+  return { placeholder, description, read: onlyOne };
+}
+
 /** A flag that must be given, with one value. */
 export function requiredText(placeholder: string, description: string): Flag<string> {
   return {
@@ -58,13 +70,19 @@ export function requiredText(placeholder: string, description: string): Flag<str
   };
 }
 
-/** A flag that may be given several times. */
-export function texts(placeholder: string, description: string): Flag<readonly string[]> {
+/** A flag that may be given several times, and be empty, as a word of a command line may. */
+export function textsOrEmpty(placeholder: string, description: string): Flag<readonly string[]> {
   return {
     placeholder,
     description: `${description}; may be given several times`,
     read: (given) => (given === undefined || typeof given === 'boolean' ? [] : given),
   };
+}
+
+/** A flag that may be given several times. */
+export function texts(placeholder: string, description: string): Flag<readonly string[]> {
+  const flag = textsOrEmpty(placeholder, description);
+  return { ...flag, read: (given, name) => flag.read(given, name).flatMap((value) => single([value], name) ?? []) };
 }
 
 /** A flag that may be given several times, each time with one of some words. */
@@ -162,8 +180,14 @@ export function parseDuration(value: string): number | undefined {
   return match ? Number(match[1]) * (unitSeconds[match[2] || 's'] ?? 1) : undefined;
 }
 
-/** A flag with a duration, read as seconds; `max` is in seconds. */
-export function duration(placeholder: string, description: string, max = Infinity): Flag<number | undefined> {
+/** A flag with a duration, read as seconds; so is the range. */
+export function duration(
+  placeholder: string,
+  description: string,
+  { min = 1, max = Infinity }: { min?: number; max?: number } = {},
+): Flag<number | undefined> {
+  const from = min > 1 ? ` from ${min}s` : '';
+  const range = max === Infinity ? from : `${from} ${from ? '' : 'of up '}to ${max / daySeconds}d`;
   return {
     placeholder,
     description,
@@ -171,13 +195,15 @@ export function duration(placeholder: string, description: string, max = Infinit
       const value = single(given, name);
       if (value === undefined) return undefined;
       const seconds = parseDuration(value);
-      if (seconds === undefined || seconds === 0) {
-        throw usageFailure(`${name} takes a duration such as 90s, 5m or 1h; not "${value}".`);
-      }
-      if (seconds > max) throw usageFailure(`${name} is at most ${max / daySeconds}d; not "${value}".`);
-      return seconds;
+      if (seconds !== undefined && seconds >= min && seconds <= max) return seconds;
+      throw usageFailure(`${name} takes a duration${range}, such as 90s, 5m or 1h; not "${value}".`);
     },
   };
+}
+
+/** A flag that also takes the word `default`, which takes back what there was and is read as null. */
+export function orDefault<Value>(flag: Flag<Value>): Flag<Value | null> {
+  return { ...flag, read: (given, name) => (single(given, name) === 'default' ? null : flag.read(given, name)) };
 }
 
 /** A flag without a value: on when given. */

@@ -3,7 +3,7 @@ import { command, type Group } from '../command.ts';
 import { scopeFlags, unaskedFlag } from '../common-flags.ts';
 import type { Context } from '../context.ts';
 import { usageFailure } from '../failure.ts';
-import { choice, duration, text } from '../flags.ts';
+import { choice, duration, textOrNone } from '../flags.ts';
 import { fields } from '../output.ts';
 import { placeOf, type Place } from '../place.ts';
 import { deliveriesCommand, redeliverCommand, testCommand } from './webhook-delivery.ts';
@@ -26,8 +26,11 @@ function shown(app: string, webhook: WebhookView) {
 }
 
 const settingFlags = {
-  branch: text('<branch>', 'the only branch whose pushes deploy (default: of the git source; empty: that again)'),
-  tags: text('<patterns>', "tags that a registry may deploy, such as 'v*,release-*' (default: any; empty: any again)"),
+  branch: textOrNone('<branch>', 'the only branch whose pushes deploy (default: of the git source; empty: that again)'),
+  tags: textOrNone(
+    '<patterns>',
+    "tags that a registry may deploy, such as 'v*,release-*' (default: any; empty: any again)",
+  ),
   secretUrl: choice(['on', 'off'], 'a secret URL for senders that sign nothing; on makes a new one'),
 };
 
@@ -53,11 +56,9 @@ const enable = command({
   description:
     'Let a CI system, a git host or a registry deploy an app; prints URL and token. Run again, it makes a new token.',
   flags: {
-    grace: duration(
-      '<duration>',
-      'how long the token before this one stays valid (default: not at all; at most 30d)',
-      graceLimitSeconds,
-    ),
+    grace: duration('<duration>', 'how long the token before this one stays valid (default: not at all; at most 30d)', {
+      max: graceLimitSeconds,
+    }),
     ...settingFlags,
     ...scopeFlags,
   },

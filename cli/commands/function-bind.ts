@@ -3,7 +3,7 @@ import { page } from '../../runtime/contracts/api/common.ts';
 import { command } from '../command.ts';
 import { scopeFlags, yesFlag } from '../common-flags.ts';
 import { usageFailure } from '../failure.ts';
-import { text, toggle } from '../flags.ts';
+import { text, textOrNone, toggle } from '../flags.ts';
 import { fields, table, type Shown } from '../output.ts';
 import { placeOf } from '../place.ts';
 import { confirm } from '../prompt.ts';
@@ -33,7 +33,10 @@ export const bindCommand = command({
   description:
     'Bind a function to a service: it gets a database and user of its own and finds them in its environment. Once more makes a new password.',
   flags: {
-    prefix: text('<prefix>', 'what its variables begin with (default DB_, REDIS_ or S3_, by the type of the service)'),
+    prefix: textOrNone(
+      '<prefix>',
+      'what its variables begin with (default DB_, REDIS_ or S3_, by the type of the service)',
+    ),
     database: text('<name>', 'database, or bucket (default <service>_<function>_<environment>; bucket: <function>)'),
     ...restartFlags,
     ...scopeFlags,

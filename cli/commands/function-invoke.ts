@@ -5,7 +5,7 @@ import { scopeFlags } from '../common-flags.ts';
 import { connectionFault, createConnections } from '../connection.ts';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../failure.ts';
-import { text, texts } from '../flags.ts';
+import { text, textOrNone, texts } from '../flags.ts';
 import { readGivenFile } from '../given-file.ts';
 import { placeOf } from '../place.ts';
 
@@ -20,7 +20,7 @@ export const invokeCommand = command({
   args: ['function'],
   description: "Send a request to a function's URL: its answer goes to stdout, its status and time to stderr.",
   flags: {
-    data: text('<data>', 'body; @<file> reads it from a file, - from standard input'),
+    data: textOrNone('<data>', 'body; @<file> reads it from a file, - from standard input'),
     method: text('<method>', 'default GET, with --data POST'),
     path: text('<path>', 'path and query (default /)'),
     header: texts('<name: value>', 'header, such as a content type (default JSON or text, as --data is)'),

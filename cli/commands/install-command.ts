@@ -47,7 +47,7 @@ const flags = {
   buildRegistry: text('<registry>', 'registry and path that built images get (default <registry>/builds)'),
   gitNetwork: texts('<network>', 'private network that git servers may be in'),
   buildsAtOnce: amount('<n>', 'builds that go on at once (default 2)', { min: 1, max: 100 }),
-  buildTimeout: duration('<duration>', 'how long a build may take (default 25m)', buildTimeoutRange.max),
+  buildTimeout: duration('<duration>', 'how long a build may take (default 25m)', buildTimeoutRange),
   buildPush: text('<address>', 'where builds reach that registry, such as http://10.0.0.5:5000 (default https)'),
   adminEmail: text('<address>', "the first admin's e-mail address (default admin@svc.local)"),
   adminPasswordFile: text('<file>', "write the first admin's generated password to this file (mode 0600)"),

@@ -3,7 +3,18 @@ import { runOverlaps } from '../../runtime/contracts/resources/run.ts';
 import { command, type Commands } from '../command.ts';
 import { scopeFlags, yesFlag } from '../common-flags.ts';
 import { usageFailure } from '../failure.ts';
-import { amount, choice, duration, requiredText, text, texts, toggle, unless, type FlagValues } from '../flags.ts';
+import {
+  amount,
+  choice,
+  duration,
+  requiredText,
+  text,
+  texts,
+  textsOrEmpty,
+  toggle,
+  unless,
+  type FlagValues,
+} from '../flags.ts';
 import { ago, fields, table, type Shown } from '../output.ts';
 import { placeOf, type Place } from '../place.ts';
 import { removeAll } from '../removal.ts';
@@ -43,7 +54,7 @@ const readJob = (place: Place, name: string) =>
 
 /** What `create` and `update` have in common. */
 const settingFlags = {
-  command: texts('<word>', "program and arguments instead of the image's own, a word each time"),
+  command: textsOrEmpty('<word>', "program and arguments instead of the image's own, a word each time"),
   shell: text('<line>', "shell line instead of the image's own program (needs /bin/sh in the image)"),
   env: texts('<NAME=value>', 'environment variable'),
   volume: texts('<name:/path>', 'volume and where it is mounted'),

@@ -3,7 +3,7 @@ import { paintFor } from '../colour.ts';
 import { command, type Command, type Commands } from '../command.ts';
 import { scopeFlags, unaskedFlag, yesFlag } from '../common-flags.ts';
 import { usageFailure } from '../failure.ts';
-import { parseDuration, requiredText, text, texts, toggle } from '../flags.ts';
+import { parseDuration, requiredText, text, textOrNone, texts, toggle } from '../flags.ts';
 import { gateWaitFlag, sayProgress } from '../gate-progress.ts';
 import { shownKey, shownKeys } from '../key-view.ts';
 import { placeOf } from '../place.ts';
@@ -85,7 +85,7 @@ const update = command({
   description: 'Change an API key, by handle or id; the gate follows within seconds.',
   flags: {
     plan: text('<plan>', 'name or id of its plan'),
-    name: text('<text>', 'who or what it is for; empty for no name'),
+    name: textOrNone('<text>', 'who or what it is for; empty for no name'),
     app: texts('<app>', 'limit it to this app or function'),
     allApps: toggle('let it open every app of its environment'),
     allow: texts('<cidr>', 'limit it to clients in this network, or at this address'),

@@ -1,10 +1,10 @@
 import { platformConfigView, type PlatformConfigView } from '../../runtime/contracts/api/platform.ts';
-import { platformProfiles } from '../../runtime/contracts/resources/platform-config.ts';
+import { buildTimeoutRange, platformProfiles } from '../../runtime/contracts/resources/platform-config.ts';
 import { durationText } from '../../runtime/domain/duration.ts';
 import { command, type Commands } from '../command.ts';
 import { apiFlags } from '../common-flags.ts';
 import { Failure, usageFailure } from '../failure.ts';
-import { choice, parseDuration, text, texts, unless, type FlagValues } from '../flags.ts';
+import { choice, duration, orDefault, text, texts, unless, type FlagValues } from '../flags.ts';
 import { fields, type Shown } from '../output.ts';
 import { waitFlags, waitFor } from '../wait.ts';
 import { statusCommand } from './status.ts';
@@ -90,7 +90,7 @@ const settingFlags = {
   npmRegistry: text('<url>', 'npm registry of builds and of the dependencies of functions'),
   pypiIndex: text('<url>', 'Python index of builds and of the dependencies of functions'),
   buildsAtOnce: text('<n>', 'builds that go on at once'),
-  buildTimeout: text('<duration>', 'how long a build may take, such as 25m'),
+  buildTimeout: orDefault(duration('<duration>', 'how long a build may take, such as 25m', buildTimeoutRange)),
   gitNetwork: texts('<network>', 'private network that git servers may be in'),
   gitNetworks: unless('build from git servers in the internet only'),
   ...imageFlags,
@@ -109,7 +109,7 @@ function changeOf(flags: FlagValues<typeof settingFlags>): Record<string, unknow
   const { imageMongodb: mongodb } = flags;
   const builds = {
     ...(flags.buildsAtOnce !== undefined && { atOnce: number('--builds-at-once', flags.buildsAtOnce) }),
-    ...(flags.buildTimeout !== undefined && { timeoutSeconds: secondsOf('--build-timeout', flags.buildTimeout) }),
+    ...(flags.buildTimeout !== undefined && { timeoutSeconds: flags.buildTimeout }),
     ...list('gitNetworks', flags.gitNetwork, !flags.gitNetworks),
   };
   const limits = (Object.keys(limitFlags) as (keyof typeof limitFlags)[]).flatMap((key) => {
@@ -137,14 +137,6 @@ function list(name: string, given: readonly string[], none: boolean): Record<str
 function numberOf(flag: string, text: string): number {
   if (/^\d{1,9}$/.test(text)) return Number(text);
   throw usageFailure(`${flag} takes a whole number or "default"; not "${text}".`);
-}
-
-function secondsOf(flag: string, text: string): number | null {
-  if (text === 'default') return null;
-  const seconds = parseDuration(text);
-  if (seconds === undefined)
-    throw usageFailure(`${flag} takes a duration such as 90s, 5m or 1h, or "default"; not "${text}".`);
-  return seconds;
 }
 
 const set = command({

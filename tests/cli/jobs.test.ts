@@ -15,14 +15,14 @@ t.test('job create sends what was typed, and prints the job', async (t) => {
   const { run, seen } = await world(t, { [`POST ${jobs}`]: { status: 201, body: job } });
   const ran = await run([
     ...['job', 'create', 'report', '--image', 'r.example.com/report:7', ...query],
-    ...['--command', 'sh', '--command', '-c', '--command', 'echo $A'],
+    ...['--command', 'sh', '--command', '-c', '--command', 'echo $A', '--command', ''],
     ...['--env', 'MODE=full', '--env', 'URL=http://x?a=b', '--volume', 'data:/data', '--schedule', '0 2 * * *'],
     ...['--retries', '2', '--run-timeout', '10m', '--memory', '256Mi', '--history', '3'],
   ]);
   t.equal(ran.code, 0, ran.stderr);
   t.same(seen[0]?.query, { environment: 'prod' });
   t.same(seen[0]?.body, {
-    ...{ name: 'report', image: 'r.example.com/report:7', command: ['sh', '-c', 'echo $A'] },
+    ...{ name: 'report', image: 'r.example.com/report:7', command: ['sh', '-c', 'echo $A', ''] },
     ...{ env: { MODE: 'full', URL: 'http://x?a=b' }, volumes: [{ name: 'data', path: '/data' }] },
     ...{ schedule: '0 2 * * *', retries: 2, timeoutSeconds: 600, historyLimit: 3, memory: '256Mi' },
   });

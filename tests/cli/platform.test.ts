@@ -100,7 +100,11 @@ t.test('config set says every fault that the platform names, and what makes no s
     [[], /nothing to change/],
     [['--pods', 'many'], /--pods takes a whole number/],
     [['--builds-at-once', 'many'], /--builds-at-once takes a whole number/],
-    [['--build-timeout', 'long'], /--build-timeout takes a duration such as 90s, 5m or 1h, or "default"/],
+    [['--build-timeout', 'long'], /--build-timeout takes a duration from 10s to 1d, such as .*; not "long"/],
+    [['--build-timeout', '5s'], /--build-timeout takes a duration from 10s to 1d, such as .*; not "5s"/],
+    [['--build-timeout', '25h'], /--build-timeout takes a duration from 10s to 1d, such as .*; not "25h"/],
+    [['--npm-registry', ''], /--npm-registry needs a value, and this one is empty/],
+    [['--git-network', ''], /--git-network needs a value, and this one is empty/],
     [['--trusted-proxy', '10.0.0.1', '--no-trusted-proxies'], /given and taken away/],
   ] as const) {
     t.match(await run(['platform', 'config', 'set', ...flags]), { code: 2, stderr });

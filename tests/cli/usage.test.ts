@@ -39,6 +39,10 @@ t.test('what was typed wrongly ends with 2, says what was meant, and sends nothi
     [['app', 'create', 'api'], /Give --image <image> or --git <url>/],
     [['app', 'create', 'api', '--image'], /--image needs a value/],
     [['app', 'create', 'api', '--image', '--port', '1'], /--image needs a value/],
+    [['app', 'create', 'api', '--image', ''], /--image needs a value, and this one is empty/],
+    [['app', 'list', '--environment='], /--environment needs a value, and this one is empty/],
+    [['function', 'create', 'f', '--trigger', 'redis', '--list', ''], /--list needs a value, and this one is empty/],
+    [['function', 'create', 'f', '--dependency', ''], /--dependency needs a value, and this one is empty/],
     [['app', 'create', 'api', '--image', 'a:1', '--image', 'b:1'], /--image is given 2 times/],
     [['app', 'create', 'api', '--image', 'a:1', '--port', '70000'], /--port takes a whole number from 1 to 65535/],
     [['app', 'create', 'api', '--image', 'a:1', '--port', '0x50'], /--port takes a whole number/],
@@ -81,7 +85,7 @@ t.test('values arrive as they were typed, numbers and leading hyphens too', asyn
     'GET /api/v1/projects/shop/api-keys/01234567': { status: 500, body: { code: 'internal', message: 'x' } },
     'POST /api/v1/projects/shop/plans': { status: 500, body: { code: 'internal', message: 'x' } },
   });
-  for (const commit of ['0123456', '1e5', '12345678901234567890', '-1', '--dash', 'true', '']) {
+  for (const commit of ['0123456', '1e5', '12345678901234567890', '-1', '--dash', 'true']) {
     await run(['app', 'update', 'api', '--image=r.example.com/a:1', `--commit=${commit}`]);
     t.match(seen.at(-1)?.body, { image: 'r.example.com/a:1', commit }, JSON.stringify(commit));
   }
