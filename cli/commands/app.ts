@@ -58,23 +58,28 @@ function shown(app: AppView): Shown {
   };
 }
 
+/** So many looks a failed app waits for the end of its deployment, whose reason has what the pods printed last, too. */
+const looksForReason = 10;
+
 /** Waits until a new app's first deployment has ended and the app runs. */
 function untilRunning(context: Context, flags: WaitFlags, place: Place, name: string): Promise<AppView> {
+  let failedLooks = 0;
   return waitFor(
     context,
     flags,
     async () => {
       const app = await readApp(place, name);
-      if (app.status === 'failed') {
+      const newest = (await newestDeployments(place, name, 1))[0];
+      const ended = newest !== undefined && hasEnded(newest.status);
+      if (ended) {
+        await checkSucceeded(place, newest);
+        if (app.status === 'running') return { done: app };
+      }
+      if (app.status === 'failed' && (!newest || ended || ++failedLooks > looksForReason)) {
         throw new Failure(`App "${name}" failed: ${app.message ?? 'see its history'}`, {
           code: 'failed',
           hint: `svc app show ${name} ${place.flags}`,
         });
-      }
-      const newest = (await newestDeployments(place, name, 1))[0];
-      if (newest && hasEnded(newest.status)) {
-        await checkSucceeded(place, newest);
-        if (app.status === 'running') return { done: app };
       }
       if (!newest && app.image === '') return { progress: `${name}: ${await gitProgress(place, name)}` };
       if (newest?.status === 'building') return { progress: `${name}: building` };

@@ -56,6 +56,14 @@ t.test('app create: failures end with 1 and the reason; --no-wait and --timeout 
   routes[`GET ${apps}/api`] = { body: { ...app, status: 'failed', message: 'the host is taken' } };
   t.match(await run(create), { code: 1, stdout: '', stderr: /App "api" failed: the host is taken/ });
 
+  // The app says it first; the deployment ends a moment later, and its reason has the end of a log.
+  const rolling = { ...deployment, revision: 1, status: 'rolling_out', current: false };
+  const ended = { ...rolling, status: 'failed', reason: 'nothing listens\nno database' };
+  routes[`GET ${apps}/api/history`] = sequence({ body: { items: [rolling] } }, { body: { items: [ended] } });
+  t.match(await run(create), { code: 1, stderr: /Revision 1 of api failed: nothing listens\nno database/ });
+  routes[`GET ${apps}/api/history`] = { body: { items: [rolling] } };
+  t.match(await run(create), { code: 1, stderr: /App "api" failed: the host is taken/ }, 'nor does it wait for ever');
+
   routes[`GET ${apps}/api`] = { body: { ...app, status: 'deploying' } };
   const failed = { ...deployment, revision: 1, status: 'failed', reason: 'ImagePullBackOff', current: false };
   routes[`GET ${apps}/api/history`] = { body: { items: [failed] } };
