@@ -56,6 +56,8 @@ export interface ChildOptions<T extends KubeObject> {
    * brings another pass.
    */
   cached?: boolean;
+  /** Whether the owner counts as its controller, default true. Without, it goes with its owner all the same. */
+  controlled?: boolean;
 }
 
 /**
@@ -69,10 +71,10 @@ export async function ensureChild<T extends KubeObject>(
   kube: Writer,
   owner: Stored<KubeObject> | undefined,
   desired: T,
-  { keep, cached = false }: ChildOptions<T> = {},
+  { keep, cached = false, controlled = true }: ChildOptions<T> = {},
 ): Promise<'created' | 'updated' | 'unchanged'> {
   const ref = refOf(desired);
-  const wanted = withMarks(owner, desired);
+  const wanted = withMarks(owner && { ...ownerReference(owner), controller: controlled }, desired);
   const asWanted = (live: Stored<T>) => covers(live, merged(live, keep ? keep(live, wanted) : wanted));
   const seen = cached ? kube.cache?.get<T>(resourceOf(ref), ref.name, ref.namespace) : undefined;
   if (seen && isUsable(seen, owner) && asWanted(seen)) return 'unchanged';
@@ -112,7 +114,7 @@ export async function deleteChild(
   ref: ObjectRef,
 ): Promise<boolean> {
   const live = await kube.get(resourceOf(ref), ref.name, ref.namespace);
-  if (!live || !isOurs(live) || (owner && controllerOf(live)?.uid !== owner.metadata.uid)) return true;
+  if (!live || !isOurs(live) || (owner && ownerOf(live)?.uid !== owner.metadata.uid)) return true;
   if (live.metadata.deletionTimestamp !== undefined) return false;
   try {
     await kube.delete(ref, { preconditions: { uid: live.metadata.uid } });
@@ -148,6 +150,12 @@ export function controllerOf({ metadata }: KubeObject): OwnerReference | undefin
   return metadata.ownerReferences?.find(({ controller }) => controller === true);
 }
 
+/** The object that this one goes with: its controller, or one of the platform that does not count as that. */
+export function ownerOf(object: KubeObject): OwnerReference | undefined {
+  const isPlatforms = ({ apiVersion }: OwnerReference) => apiVersion.startsWith(`${apiGroup}/`);
+  return controllerOf(object) ?? object.metadata.ownerReferences?.find(isPlatforms);
+}
+
 function isOurs({ metadata }: KubeObject): boolean {
   return metadata.labels?.[managedByLabel] === managedByValue;
 }
@@ -155,12 +163,12 @@ function isOurs({ metadata }: KubeObject): boolean {
 /** Whether {@link refuseForeign} lets it pass. */
 function isUsable(live: Stored<KubeObject>, owner: Stored<KubeObject> | undefined): boolean {
   if (live.metadata.deletionTimestamp !== undefined || !isOurs(live)) return false;
-  return controllerOf(live)?.uid === owner?.metadata.uid;
+  return ownerOf(live)?.uid === owner?.metadata.uid;
 }
 
 /** Only what has our label and our owner reference is changed (spec.md §3.3); what has no owner needs the label only. */
 function refuseForeign(live: Stored<KubeObject>, owner: Stored<KubeObject> | undefined): void {
-  const controller = controllerOf(live);
+  const controller = ownerOf(live);
   const former =
     controller?.kind === owner?.kind &&
     controller?.name === owner?.metadata.name &&
@@ -181,7 +189,7 @@ function refuseForeign(live: Stored<KubeObject>, owner: Stored<KubeObject> | und
 }
 
 /** The object with our label, its owner and the digest; plain JSON, so that undefined fields do not count. */
-function withMarks<T extends KubeObject>(owner: Stored<KubeObject> | undefined, desired: T): T {
+function withMarks<T extends KubeObject>(owner: OwnerReference | undefined, desired: T): T {
   const plain = JSON.parse(JSON.stringify(desired)) as T;
   const digest = createHash('sha256').update(canonical(plain)).digest('hex').slice(0, 32);
   return {
@@ -190,7 +198,7 @@ function withMarks<T extends KubeObject>(owner: Stored<KubeObject> | undefined, 
       ...plain.metadata,
       labels: { ...plain.metadata.labels, ...managedLabels() },
       annotations: { ...plain.metadata.annotations, [appliedAnnotation]: digest },
-      ...(owner && { ownerReferences: [ownerReference(owner)] }),
+      ...(owner && { ownerReferences: [owner] }),
     },
   };
 }

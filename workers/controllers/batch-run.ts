@@ -2,10 +2,18 @@ import { requestedByAnnotation, runLabel, type BatchJob } from '../../infra/mani
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import { isPodEnded, podFault, type Pod } from '../../runtime/contracts/pod.ts';
 import type { Run } from '../../runtime/contracts/resources/run.ts';
+import type { ChildOptions } from '../../runtime/kube/children.ts';
 import { dependencyFailure } from './dependency-failure.ts';
 import { lastLine } from './last-line.ts';
 
 const messageMax = 500;
+
+/**
+ * How a run that was asked for is ensured. One that is there stays as it was made: its template never changes. Its owner is
+ * not its controller: a CronJob takes every Job whose controller is called like it for a run of its own, and removes it with
+ * its older ones. https://github.com/kubernetes/kubernetes/blob/v1.34.4/pkg/controller/cronjob/cronjob_controllerv2.go#L265
+ */
+export const asItWasMade: ChildOptions<BatchJob> = { keep: (live) => live, controlled: false };
 
 /** How far a batch Job has come. */
 export type RunProgress = Pick<Run, 'state' | 'startedAt' | 'endedAt' | 'message'>;

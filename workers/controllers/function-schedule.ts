@@ -13,11 +13,11 @@ import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platf
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { idLabel, kindLabel, managedLabels, roleLabel } from '../../runtime/domain/labels.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
-import { controllerOf, deleteChild, ensureChild, refOf } from '../../runtime/kube/children.ts';
+import { deleteChild, ensureChild, ownerOf, refOf } from '../../runtime/kube/children.ts';
 import { releaseOtherHosts } from '../../runtime/kube/claims.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
-import { endOf } from './batch-run.ts';
+import { asItWasMade, endOf } from './batch-run.ts';
 import { noneSeen, refIn } from './function-child.ts';
 import { collectCode, runWithOf } from './function-code.ts';
 import { collectEnvironments, hasFormerEnvironments } from './function-environment.ts';
@@ -78,8 +78,7 @@ export function createSchedule({ kube, clock }: { kube: KubeClient; clock: Clock
       await ensureChild(kube, resource, functionSchedule(identity, scheduled, runWith), { cached: true });
       const { runRequests = [], ...spec } = resource.spec;
       for (const request of runRequests) {
-        // A run that is there stays as it was made: its template never changes.
-        await ensureChild(kube, resource, testRun(identity, scheduled, runWith, request), { keep: (live) => live });
+        await ensureChild(kube, resource, testRun(identity, scheduled, runWith, request), asItWasMade);
       }
       const { runs, pods } = await observe(identity);
       const now = clock.now();
@@ -128,7 +127,7 @@ export function createSchedule({ kube, clock }: { kube: KubeClient; clock: Clock
       let runsGone = true;
       for (const run of runs) {
         // Those of the schedule go with it.
-        if (controllerOf(run)?.uid === resource.metadata.uid) {
+        if (ownerOf(run)?.uid === resource.metadata.uid) {
           runsGone = (await deleteChild(kube, resource, refOf(run))) && runsGone;
         }
       }

@@ -1,7 +1,7 @@
 import type { BatchJob } from '../../infra/manifests/batch.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { JobResource } from '../../runtime/contracts/resources/job.ts';
-import { controllerOf } from '../../runtime/kube/children.ts';
+import { ownerOf } from '../../runtime/kube/children.ts';
 import { endOf } from './batch-run.ts';
 
 /** An ended run stays for so long at least: whoever waits for its end gets to see it. */
@@ -19,7 +19,7 @@ export function pastRuns(
 ): { past: Stored<BatchJob>[]; nextInMs: number | undefined } {
   const { historyLimit, retentionSeconds } = job.spec;
   const ended = runs
-    .filter((run) => controllerOf(run)?.uid === job.metadata.uid)
+    .filter((run) => ownerOf(run)?.uid === job.metadata.uid)
     .flatMap((run) => {
       const end = endOf(run);
       return end ? [{ run, ...end }] : [];

@@ -7,7 +7,7 @@ import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { appLabel, idLabel, kindLabel, roleLabel, workloadFinalizer } from '../../runtime/domain/labels.ts';
-import { controllerOf, deleteChild, ensureChild, NotYetError, refOf } from '../../runtime/kube/children.ts';
+import { deleteChild, ensureChild, NotYetError, ownerOf, refOf } from '../../runtime/kube/children.ts';
 import { releaseName } from '../../runtime/kube/claims.ts';
 import type { ControllerDefinition, Key } from '../../runtime/kube/controller.ts';
 import type { EventRecorder } from '../../runtime/kube/events.ts';
@@ -15,6 +15,7 @@ import { removeFinalizer } from '../../runtime/kube/finalizers.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
 import type { WorkloadProjection } from '../../runtime/records/workloads.ts';
+import { asItWasMade } from './batch-run.ts';
 import { pastRuns } from './job-history.ts';
 import { observedStatus } from './job-status.ts';
 import { createStopReport } from './stop-report.ts';
@@ -49,8 +50,7 @@ export function jobController(options: JobControllerOptions): ControllerDefiniti
     await records.project({ ...identity, kind: 'Job', gated: false });
     await ensureSchedule(workload, identity);
     for (const request of workload.spec.runRequests ?? []) {
-      // A run that is there stays as it was made, whatever the job says by now: its template never changes.
-      await ensureChild(kube, workload, runJob(identity, workload.spec, request), { keep: (live) => live });
+      await ensureChild(kube, workload, runJob(identity, workload.spec, request), asItWasMade);
     }
     return report(workload, identity);
   };
@@ -96,8 +96,7 @@ export function jobController(options: JobControllerOptions): ControllerDefiniti
       let runsGone = true;
       for (const run of runs) {
         // Those of the schedule go with it.
-        if (controllerOf(run)?.uid === job.metadata.uid)
-          runsGone = (await deleteChild(kube, job, refOf(run))) && runsGone;
+        if (ownerOf(run)?.uid === job.metadata.uid) runsGone = (await deleteChild(kube, job, refOf(run))) && runsGone;
       }
       if (!scheduleGone || !runsGone) throw new NotYetError('objects of the job are still being deleted');
       await records.markDeleted(identity.id);

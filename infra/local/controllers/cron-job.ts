@@ -2,6 +2,7 @@ import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { Clock } from '../../../runtime/domain/clock.ts';
 import { nextTimes, parseSchedule } from '../../../runtime/domain/schedule.ts';
+import { controllerOf } from '../../../runtime/kube/children.ts';
 import type { ControllerDefinition } from '../../../runtime/kube/controller.ts';
 import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../../runtime/kube/status.ts';
@@ -39,8 +40,11 @@ export function cronJobController(kube: KubeClient, clock: Clock): ControllerDef
       if (!cron || cron.metadata.deletionTimestamp !== undefined) return {};
       const { spec, status = {} } = cron;
       const now = clock.now();
-      const jobs = await controlled<BatchJob>(kube, kinds.BatchJob, cron);
-      const ended = (type: string) => jobs.filter((job) => endOf(job)?.type === type);
+      const { items } = await kube.list<BatchJob>(kinds.BatchJob, beside(cron));
+      const jobs = items.filter((job) => controllerOf(job)?.uid === cron.metadata.uid);
+      // The real one goes by the name alone, and so removes what another object of that name controls, too.
+      const namesakes = items.filter((job) => controllerOf(job)?.name === cron.metadata.name);
+      const ended = (type: string) => namesakes.filter((job) => endOf(job)?.type === type);
       await prune(ended('Complete'), spec.successfulJobsHistoryLimit ?? 3);
       await prune(ended('Failed'), spec.failedJobsHistoryLimit ?? 1);
       const active = jobs.filter((job) => !endOf(job) && job.metadata.deletionTimestamp === undefined);

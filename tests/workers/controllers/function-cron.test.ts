@@ -156,7 +156,8 @@ t.test('a test run is made once, reported, and left to the cluster ten minutes a
       name: testName,
       labels: { app: 'nightly', 'platform.svc/role': 'test' },
       annotations: { 'platform.svc/requested-by': 'ada@svc.test' },
-      ownerReferences: [{ kind: 'Function', name: 'nightly' }],
+      // The CronJob would take it for its own otherwise, and remove it with older ones.
+      ownerReferences: [{ kind: 'Function', name: 'nightly', controller: false }],
     },
     spec: { backoffLimit: 0 },
   });

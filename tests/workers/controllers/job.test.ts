@@ -125,7 +125,9 @@ t.test('a request becomes one run and is taken away; the run is reported to its 
   await world.ask(1, 2);
   await world.reconcile();
   t.same(namesOf(world.runs()), ['report-0000000001', 'report-0000000002']);
-  t.match(world.runs()[0]?.metadata.ownerReferences, [{ apiVersion: 'platform.svc/v1', kind: 'Job', name: 'report' }]);
+  t.match(world.runs()[0]?.metadata.ownerReferences, [
+    { apiVersion: 'platform.svc/v1', kind: 'Job', name: 'report', controller: false },
+  ]);
   t.notOk(world.job().spec.runRequests);
   t.match(world.job().status, {
     ...{ phase: 'running', active: 2 },

@@ -113,4 +113,20 @@ t.test('suspended, it makes none; its time zone counts; old Jobs go', async (t) 
   }
   await history.pass();
   t.same(history.names(), [noon + 3]);
+  const spec = { template: template({}) };
+  const owner = { apiVersion: 'example.test/v1', kind: 'Other', name: 'tick', uid: 'x' };
+  for (const [name, controller] of [
+    ['other-1', true],
+    ['other-2', false],
+  ] as const) {
+    const metadata = { name, namespace: 'default', ownerReferences: [{ ...owner, controller }] };
+    history.kube.seed({ apiVersion: 'batch/v1', kind: 'Job', metadata, spec });
+    await history.end(name);
+  }
+  await history.pass();
+  t.equal(history.jobs().length, 2, 'a Job of whoever is called like it goes, too');
+  t.ok(
+    history.jobs().some(({ metadata }) => metadata.name === 'other-2'),
+    'not one that nobody controls',
+  );
 });
