@@ -108,7 +108,8 @@ export function createDeliveryRoutes({ kube, pool, announcements }: DeliveryDepe
         const { at, receiver } = await enabled(request);
         const old = await find(receiver.workloadId, request.params.delivery);
         if (old.notice === null) {
-          throw new Problem('conflict', 'The delivery could not be read, so it cannot be repeated; send it anew.');
+          const why = old.sender === 'test' ? 'The delivery was a test' : 'The delivery could not be read';
+          throw new Problem('conflict', `${why}, so there is nothing to repeat; send it anew.`);
         }
         const actor = sessionOf(request).email;
         const { sender, body, bodyBytes } = old;

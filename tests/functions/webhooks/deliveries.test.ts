@@ -261,7 +261,11 @@ t.test('a test tells what would happen, and nothing is deployed', async (t) => {
   t.match(await tried({ branch: 'main' }), /^ignored 200 A test: this would be skipped\. The app runs an image/);
   t.equal(await tried({ commit: '4f1c2aa' }), 'refused 400 invalid_request');
   t.same(await history(), []);
-  t.match((await deliveries())[0], { sender: 'test', actor: 'admin@svc.local' });
+  const [newest] = await deliveries();
+  t.match(newest, { sender: 'test', actor: 'admin@svc.local' });
+  t.match(await call('POST', `/deliveries/${newest.id}/redeliver`), {
+    ...{ status: 409, body: { code: 'conflict', message: /was a test, so there is nothing to repeat/ } },
+  });
 });
 
 t.test('an app knows its own deliveries only', async (t) => {
