@@ -20,7 +20,7 @@ const say = (line: string) => process.stderr.write(`${line}\n`);
  * Deploys on a running platform that nobody else uses meanwhile (`SVC_HOME`, else the one of `npm start`): what accepting
  * one costs beside a durable commit of the same PostgreSQL, how many are accepted a second through the ingress with none
  * lost, many at once to their end, and how soon a new pod serves beside kubectl. `--apps <n>` (100), `--accepted <n>`
- * (100), `--seconds <n>` (10), `--queued <n>` (1,000), `--pairs <n>` (10).
+ * (100), `--seconds <n>` (10), `--queued <n>` (1,000), `--pairs <n>` (10). A cluster's pods have to be reachable from here.
  */
 export async function run(args: string[]): Promise<void> {
   const option = (value: string) => ({ type: 'string', default: value }) as const;
