@@ -105,7 +105,8 @@ export function checkGitSource<Source extends GitSource>(source: Source): Source
   ] as const) {
     if (value === undefined || (value.length <= gitLengths.path && pathShape.test(value) && !leadsAstray(value)))
       continue;
-    throw refusal(field, `"${shown(value)}" is no path within the repository; give one like services/api.`);
+    const example = field === 'path' ? 'services/api, or none for its root' : 'docker/Dockerfile';
+    throw refusal(field, `"${shown(value)}" is no path within the repository; give one like ${example}.`);
   }
   const { hostKeys = [] } = source;
   if (hostKeys.length > hostKeysMax || !hostKeys.every(isPublicKey)) {

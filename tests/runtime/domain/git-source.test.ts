@@ -120,6 +120,8 @@ t.test('folder and Dockerfile lie within the repository', async (t) => {
     refused({ path }, 'path');
     refused({ dockerfile: path }, 'dockerfile');
   }
+  t.throws(() => checkGitSource({ ...source, path: '.' }), { message: /or none for its root\.$/ });
+  t.throws(() => checkGitSource({ ...source, dockerfile: '.' }), { message: /like docker\/Dockerfile\.$/ });
 });
 
 t.test('a commit is a hash, whole or shortened', async (t) => {
