@@ -1,5 +1,6 @@
 import { functionView, type FunctionView } from '../../runtime/contracts/api/functions.ts';
 import { functionMemory, functionReplicasMax } from '../../runtime/contracts/resources/function.ts';
+import { durationText } from '../../runtime/domain/duration.ts';
 import { command, type Commands } from '../command.ts';
 import { scopeFlags, yesFlag } from '../common-flags.ts';
 import { usageFailure } from '../failure.ts';
@@ -34,8 +35,8 @@ import { securityFlags, securityGroup, securityOf, securityText } from './worklo
 const servingFields = ({ readyReplicas, replicas, idleTimeoutSeconds, ...limits }: FunctionView): Field[] => [
   ['Pods', `${readyReplicas} of ${replicas} ready`],
   ['Scale', `${limits.minReplicas} to ${limits.maxReplicas} pods, ${limits.concurrency} requests at once each`],
-  ['Idle time-out', `${idleTimeoutSeconds} s`],
-  ['Request time-out', `${limits.requestTimeoutSeconds} s`],
+  ['Idle time-out', durationText(idleTimeoutSeconds)],
+  ['Request time-out', durationText(limits.requestTimeoutSeconds)],
 ];
 
 const scheduleFields = ({ schedule, timeZone, nextRuns = [], lastRun }: FunctionView): Field[] => [

@@ -152,15 +152,18 @@ async function refuseBound(
   { metadata: { name, namespace } }: Stored<ServiceResource>,
 ): Promise<void> {
   const { items } = await kube.list<FunctionResource>(kinds.Function, namespace === undefined ? {} : { namespace });
-  const functions = items
-    .filter(({ metadata, spec }) => metadata.deletionTimestamp === undefined && bindsTo(spec, name))
-    .map(({ metadata }) => metadata.name);
-  if (functions.length === 0) return;
-  throw new Problem(
-    'in_use',
-    `The service "${name}" is used by the function${functions.length === 1 ? '' : 's'} ${functions.join(', ')}; unbind first (svc function unbind).`,
-    { details: { functions } },
-  );
+  const bound = items.filter(({ metadata, spec }) => metadata.deletionTimestamp === undefined && bindsTo(spec, name));
+  if (bound.length === 0) return;
+  const functions = namesOf(bound);
+  const fed = namesOf(bound.filter(({ spec }) => spec.events?.source === name));
+  const listed = (names: string[]) => `the function${names.length === 1 ? '' : 's'} ${names.join(', ')}`;
+  const message = `The service "${name}" is used by ${listed(functions)}; unbind first (svc function unbind).`;
+  const events = `The events of ${listed(fed)} come from it: give another trigger before that (svc function update).`;
+  throw new Problem('in_use', fed.length > 0 ? `${message} ${events}` : message, { details: { functions } });
+}
+
+function namesOf(functions: readonly FunctionResource[]): string[] {
+  return functions.map(({ metadata }) => metadata.name);
 }
 
 function bindsTo({ bindings = [] }: FunctionSpec, service: string): boolean {

@@ -152,6 +152,13 @@ t.test('the source is bound once, to the database that is named; another binding
     ...{ status: 422, body: { message: /"orders" and "stock" would both set DB_HOST/ } },
   });
   t.match(await api.call('DELETE', `${functions}/intake/bindings/orders`), { status: 409, body: { code: 'in_use' } });
+  t.match(await api.call('DELETE', `${base}/services/orders`), {
+    status: 409,
+    body: {
+      ...{ code: 'in_use', details: { functions: ['intake'] } },
+      message: /function intake; unbind first .* events of the function intake come from it: give another trigger/,
+    },
+  });
   const service = await kube.get(kinds.ServiceResource, 'orders', namespace);
   await holdDatabase(pool, service?.metadata.labels?.['platform.svc/id'] ?? '', 'theirs', await project());
   t.match(await create({ trigger: 'postgres', events: { ...events, database: 'theirs' } }, 'other'), {
