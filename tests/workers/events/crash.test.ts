@@ -17,8 +17,8 @@ import { serveApps } from '../rollouts/app-api-server.ts';
 import { testKeys } from '../rollouts/worker-world.ts';
 import { eventWorld } from './event-world.ts';
 
-/** Rows that come before each kill, and once before all. */
-const portion = 300;
+/** Rows that come before each kill, with each kill, and once before all. */
+const portion = 150;
 /** The function never takes these. */
 const refusedEvery = portion;
 /** Deliveries between two kills. */
@@ -27,7 +27,7 @@ const between = 90;
 /** What a kill hits: processes by SIGKILL from outside, and the worker by itself right after it took or marked events. */
 const kills = ['sidecar', 'workers', 'api', 'events.taken', 'events.marked'] as const;
 const rounds = [...kills, 'workers', 'sidecar'] as const;
-const rows = portion * (rounds.length + 1);
+const rows = portion * (2 * rounds.length + 1);
 
 t.test('whatever is killed, every row reaches the function, and none is marked without its 2xx', async (t) => {
   const { pool: source, name: database } = await testDatabase(t);
@@ -133,6 +133,8 @@ t.test('whatever is killed, every row reaches the function, and none is marked w
     return found.rows.map((row) => row.id);
   };
   for (const [round, what] of rounds.entries()) {
+    // Whatever was delivered while a process was away, so many are to come now.
+    await insert();
     await untilDelivered(deliveries.count + between);
     const victim = what === 'sidecar' || what === 'api' ? what : 'workers';
     if (what.startsWith('events.')) file(`failpoints/${what}`, '');
