@@ -13,7 +13,7 @@ export interface DeploymentEnd {
 
 /**
  * Writes the end of a deployment if it is in one of the states `from` (default: any active one), by `end_deployments`
- * (migration 0024): the only place where deployments end, which sees to notifications, too. Whoever writes more in the same
+ * (migration 0021): the only place where deployments end, which sees to notifications, too. Whoever writes more in the same
  * transaction and takes the app's row for it (`acceptDeployment` does) takes that first.
  * @returns whether it ended now
  */
