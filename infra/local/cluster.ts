@@ -43,9 +43,8 @@ const builtImages = 'localhost:5000/builds/';
 export const entryPoint = 'web';
 
 /**
- * Starts the embedded default: an API server, controllers, a node and an ingress in this one process, the
- * ingress on a thread of its own (design.md §10).
- * Each part is handed to `add` once it runs.
+ * Starts the embedded default: an API server, controllers, a node and an ingress in this one process, the ingress on a
+ * thread of its own (design.md §10). Each part is handed to `add` once it runs.
  */
 export async function startLocalCluster(options: LocalClusterOptions, add: (part: Part) => void): Promise<void> {
   const { home, ports, clock, log } = options;

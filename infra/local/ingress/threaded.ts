@@ -20,21 +20,24 @@ export interface ThreadMessage {
 
 /**
  * The embedded ingress on an event loop of its own: a request through it waits for no work of the API server, of the
- * controllers or of the node. It sees the objects as any client does, through the API server. What breaks in it after its start ends
- * the process, as it would without the thread.
+ * controllers or of the node. It sees the objects as any client does, through the API server. What breaks in it after its
+ * start ends the process, as it would without the thread.
  */
 export function createThreadedIngress(data: ThreadData): Ingress {
   let thread: Worker | undefined;
   return {
     async start() {
-      thread = new Worker(new URL('./thread.ts', import.meta.url), { workerData: data, execArgv: [] });
-      const [{ port }] = (await once(thread, 'message')) as [ThreadMessage];
+      const worker = new Worker(new URL('./thread.ts', import.meta.url), { workerData: data, execArgv: [] });
+      const [{ port }] = (await once(worker, 'message')) as [ThreadMessage];
+      thread = worker;
       return port;
     },
     async stop() {
-      if (!thread) return;
-      const exited = once(thread, 'exit');
-      thread.postMessage('stop');
+      const worker = thread;
+      if (!worker) return;
+      thread = undefined;
+      const exited = once(worker, 'exit');
+      worker.postMessage('stop');
       await exited;
     },
   };

@@ -8,7 +8,7 @@ import { createThreadedIngress } from '../../../../infra/local/ingress/threaded.
 import type { KubeObject } from '../../../../runtime/contracts/kubernetes.ts';
 import { systemClock } from '../../../../runtime/domain/clock.ts';
 import { startApi } from '../../../support/local-api.ts';
-import { appHost, appObjects, namespace } from './world.ts';
+import { appHost, appObjects, namespace, type Test } from './world.ts';
 
 /** Asks the ingress from another process, and lets no step of this one's event loop happen meanwhile. */
 function askWhileBlocked(port: number): string {
@@ -19,23 +19,24 @@ function askWhileBlocked(port: number): string {
   return spawnSync(process.execPath, ['-e', program], { encoding: 'utf8', timeout: 20_000 }).stdout.trim();
 }
 
-t.test('the threaded ingress follows the API server, and waits for nothing that its process does', async (t) => {
+/** An API server with the kinds of routes, and an ingress beside it, at a free port unless it is told. */
+async function world(t: Test, port?: (api: URL) => number) {
   const { kube, server, dataDir, adminToken: token } = await startApi(t);
-  const namespaceObject: KubeObject = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } };
-  for (const object of [...firstObjects, namespaceObject]) await kube.create(object);
+  for (const object of firstObjects) await kube.create(object);
   const { certificate: ca } = loadAccess(join(dataDir, 'pki'), [], systemClock.now()).tls;
+  const api = new URL(server.url);
   const ingress = createThreadedIngress({
     ...{ name: 'ingress', level: 'silent', apiServer: server.url, ca, token },
-    ...{ port: 0, host: '127.0.0.1', entryPoints: ['web'] },
+    ...{ port: port?.(api) ?? 0, host: api.hostname, entryPoints: ['web'] },
   });
+  return { kube, ingress };
+}
+
+t.test('the threaded ingress follows the API server, and waits for nothing that its process does', async (t) => {
+  const { kube, ingress } = await world(t);
+  await kube.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
   const port = await ingress.start();
-  let stopped = false;
-  const stop = async () => {
-    if (stopped) return;
-    stopped = true;
-    await ingress.stop();
-  };
-  t.teardown(stop);
+  t.teardown(() => ingress.stop());
   t.equal(askWhileBlocked(port), '404 404 page not found', 'nothing has a route yet');
 
   const service: KubeObject = {
@@ -51,18 +52,11 @@ t.test('the threaded ingress follows the API server, and waits for nothing that 
   while (!(await known())) await systemClock.sleep(20);
   t.equal(askWhileBlocked(port), '503 no available server', 'what was written since is served');
 
-  await stop();
+  await ingress.stop();
   t.equal(askWhileBlocked(port), '', 'it has ended');
 });
 
 t.test('a port that is taken is told', async (t) => {
-  const { kube, server, dataDir, adminToken: token } = await startApi(t);
-  for (const object of firstObjects) await kube.create(object);
-  const { certificate: ca } = loadAccess(join(dataDir, 'pki'), [], systemClock.now()).tls;
-  const taken = Number(new URL(server.url).port);
-  const ingress = createThreadedIngress({
-    ...{ name: 'ingress', level: 'silent', apiServer: server.url, ca, token },
-    ...{ port: taken, host: new URL(server.url).hostname, entryPoints: ['web'] },
-  });
+  const { ingress } = await world(t, (api) => Number(api.port));
   await t.rejects(ingress.start(), { code: 'EADDRINUSE' });
 });
