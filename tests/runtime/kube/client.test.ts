@@ -19,6 +19,7 @@ import { jsonLines } from '../../../runtime/kube/json-lines.ts';
 import { isKubeError, type WatchEvent } from '../../../runtime/kube/kube-client.ts';
 import { noCluster, testCluster } from '../../support/kubernetes.ts';
 import { silentLog } from '../../support/log.ts';
+import { eventually } from '../../support/platform.ts';
 
 interface Teardown {
   teardown(end: () => unknown): void;
@@ -396,8 +397,16 @@ t.test('the real API server', { skip: noCluster }, async (t) => {
       { metadata: { labels: { touched: 'yes' } } },
     );
     t.match(await kube.replaceScale(scale, 1).catch((error: unknown) => error), { status: 409 });
-    const fresh = await kube.getScale(namespace, 'scaled');
-    if (fresh) await kube.replaceScale({ ...fresh }, 0);
+    // The Deployment's controller writes its status in between, which is a newer version again.
+    const scaled = await eventually(
+      async () => {
+        const fresh = await kube.getScale(namespace, 'scaled');
+        if (!fresh) throw new Error('the Deployment is gone');
+        return kube.replaceScale(fresh, 0).catch((error: unknown) => error);
+      },
+      (error) => !isKubeError(error, 409),
+    );
+    t.equal(scaled, undefined);
   });
 
   t.match(await kube.text('/readyz'), 'ok');
