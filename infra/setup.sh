@@ -1,16 +1,19 @@
 #!/bin/sh
-# Makes a fresh checkout ready to run: npm packages (Node 24 among them) and the programs of the system that the platform
-# and its tests use. Does nothing, quickly, where everything is there.
+# Makes a fresh checkout ready to run: npm packages (Node 24 among them, and the Node of functions) and the programs of the
+# system that the platform and its tests use. Does nothing, quickly, where everything is there.
 set -eu
 cd "$(dirname "$0")/.."
 
 say() { printf '%s\n' "setup: $*" >&2; }
 
-if [ ! -f node_modules/.package-lock.json ] || [ package-lock.json -nt node_modules/.package-lock.json ]; then
-  say 'installing the npm packages of package-lock.json'
-  npm ci --no-audit --no-fund --loglevel=error >&2
-  touch node_modules/.package-lock.json
-fi
+for folder in . infra/local/function-node; do
+  installed=$folder/node_modules/.package-lock.json
+  if [ ! -f "$installed" ] || [ "$folder/package-lock.json" -nt "$installed" ]; then
+    say "installing the npm packages of $folder/package-lock.json"
+    npm ci --prefix "$folder" --no-audit --no-fund --loglevel=error >&2
+    touch "$installed"
+  fi
+done
 
 missing=''
 command -v redis-server >/dev/null || missing="$missing redis-server"

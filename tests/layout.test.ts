@@ -110,7 +110,9 @@ t.test('the gate never imports the bus', (t) => {
 });
 
 t.test('the command line speaks HTTP: of runtime/ it knows rules and contracts; machine commands also infra', (t) => {
-  const machineCommands = ['install', 'local', 'image'].map((name) => `cli/commands/${name}.ts`).concat('cli/main.ts');
+  const machineCommands = ['install', 'local', 'image', 'function-local']
+    .map((name) => `cli/commands/${name}.ts`)
+    .concat('cli/main.ts');
   const wrong = imports.filter(
     ({ from, to }) =>
       top(from) === 'cli' &&

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { existsSync, watch } from 'node:fs';
 import { createServer } from 'node:net';
 import { basename, dirname, join, resolve } from 'node:path';
+import { functionNode } from '../../infra/local/programs.ts';
 import { functionRuntimes, type FunctionRuntime } from '../../runtime/contracts/resources/function.ts';
 import { command } from '../command.ts';
 import type { Context } from '../context.ts';
@@ -13,7 +14,7 @@ import { runtimeOf } from '../given-file.ts';
 const images = join(import.meta.dirname, '../../infra/images');
 /** The programs that the runtimes' images carry. */
 const programs: Readonly<Record<FunctionRuntime, readonly [program: string, ...args: string[]]>> = {
-  node: [process.execPath, join(images, 'function-node/server.mjs')],
+  node: [functionNode(), join(images, 'function-node/server.mjs')],
   python: ['python3', '-B', join(images, 'function-python/main.py')],
 };
 /** Editors write a file in several steps. */

@@ -1,9 +1,9 @@
-import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ignoreFile, images, type ImageDefinition } from '../images/catalogue.ts';
 import type { ImageConfiguration, ImageStore } from './node/images.ts';
-import { findProgram, hasMariadb } from './programs.ts';
+import { findProgram, functionNode, hasMariadb } from './programs.ts';
 
 const root = join(import.meta.dirname, '../..');
 
@@ -23,6 +23,7 @@ const configurations: Readonly<Record<string, ImageConfiguration>> = {
     entrypoint: ['tini', '--', 'node', '/runtime/server.mjs'],
     env: { NODE_ENV: 'production' },
     workingDir: '/runtime',
+    programs: '/runtime/bin',
   },
   'function-python': {
     entrypoint: ['tini', '--', 'python3', '/runtime/main.py'],
@@ -81,6 +82,10 @@ export async function addPlatformImages(
       copyInputs(image, folder);
       // Pods do not have the search path of who brought the platform up.
       if (found !== undefined) symlinkSync(found, join(folder, program));
+      if (image.name === 'function-node') {
+        mkdirSync(join(folder, 'bin'));
+        symlinkSync(functionNode(), join(folder, 'bin/node'));
+      }
       for (const [variant, env] of Object.entries(image.variants)) {
         const tag = variant === 'version' ? version : variant;
         const configuration = configurations[image.name] ?? {};

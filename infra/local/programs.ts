@@ -22,6 +22,12 @@ export function findProgram(name: 'minio' | 'ferretdb', path: string): string | 
     .find((program) => existsSync(program));
 }
 
+/** The Node for functions: of the version that their image has, or the one that runs this where setup did not bring it. */
+export function functionNode(): string {
+  const program = join(import.meta.dirname, `function-node/node_modules/node-linux-${process.arch}/bin/node`);
+  return existsSync(program) ? program : process.execPath;
+}
+
 /** Whether services of the type mysql can run here: Debian keeps the server where ordinary users do not look. */
 export function hasMariadb(path: string): boolean {
   return isInPath('mariadbd', `${path}:/usr/sbin`);

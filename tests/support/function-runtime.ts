@@ -4,6 +4,7 @@ import { request as httpRequest, type Agent, type IncomingHttpHeaders, type Inco
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { buffer } from 'node:stream/consumers';
+import { functionNode } from '../../infra/local/programs.ts';
 import { codeFile } from './code-file.ts';
 
 const images = join(import.meta.dirname, '../../infra/images');
@@ -17,7 +18,7 @@ export interface FunctionRuntime {
 
 export const nodeRuntime: FunctionRuntime = {
   name: 'node',
-  command: [process.execPath, join(images, 'function-node/server.mjs')],
+  command: [functionNode(), join(images, 'function-node/server.mjs')],
   codeFile: 'handler.js',
 };
 

@@ -9,6 +9,8 @@ export interface ImageConfiguration {
   env?: Record<string, string>;
   /** Where the image's folder lies in the eyes of its programs; default `/app`. */
   workingDir?: string;
+  /** A folder of programs that come before those that the node has, in the eyes of the image's programs; default none. */
+  programs?: string;
 }
 
 /** A folder to run programs from, known by the digest of what is in it. */

@@ -88,6 +88,7 @@ export async function programOf(
   const translate = (command: readonly string[]) =>
     command.map((part) => translatePaths(expand(part, variables), mounts));
   const name = `${pod.metadata.uid}/${container.name}`;
+  const ownPrograms = image.programs === undefined ? [] : [translatePaths(image.programs, mounts)];
   return {
     container: name,
     translate,
@@ -102,7 +103,7 @@ export async function programOf(
       ...given,
       NODE_OPTIONS: [NODE_OPTIONS, given['NODE_OPTIONS']].filter(Boolean).join(' '),
       PYTHONPATH: [PYTHONPATH, given['PYTHONPATH']].filter(Boolean).join(':'),
-      PATH: [programs, given['PATH'] ?? common['PATH']].join(':'),
+      PATH: [...ownPrograms, programs, given['PATH'] ?? common['PATH']].join(':'),
       SVC_NAMESPACE: pod.metadata.namespace ?? 'default',
       [containerVariable]: name,
     },

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import t from 'tap';
+import { functionNode } from '../../../infra/local/programs.ts';
 import { dependencyManifest } from '../../../infra/manifests/function-dependencies.ts';
 import {
   callFunction,
@@ -35,7 +36,7 @@ const mark = 'touch "$MARK"';
 const installers: Installers[] = [
   {
     runtime: nodeRuntime,
-    command: [process.execPath, join(images, 'function-node/install.mjs')],
+    command: [functionNode(), join(images, 'function-node/install.mjs')],
     available: ['npm'],
     registry: ({ npm }) => ({ npm_config_registry: npm }),
     fill(registry) {

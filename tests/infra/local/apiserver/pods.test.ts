@@ -1,3 +1,4 @@
+import { text } from 'node:stream/consumers';
 import t from 'tap';
 import type { LogOptions } from '../../../../infra/local/apiserver/pod-logs.ts';
 import type { KubeObject } from '../../../../runtime/contracts/kubernetes.ts';
@@ -99,10 +100,11 @@ t.test('a log is what the node gives, for what was asked', async (t) => {
   });
   await kube.create(pod('web', { containers: ['a', 'b'].map((name) => ({ name, image: 'x:1' })) }));
   const path = '/api/v1/namespaces/default/pods/web/log';
-  t.equal(await kube.text(`${path}?container=b&tailLines=5&timestamps=true&previous=true&limitBytes=6`), 'one\ntw');
+  const read = (query: string) => text(kube.stream(`${path}?${query}`, AbortSignal.timeout(30_000)));
+  t.equal(await read('container=b&tailLines=5&timestamps=true&previous=true&limitBytes=6'), 'one\ntw');
   const expected = { container: 'b', follow: false, previous: true, timestamps: true, tailLines: 5 };
   t.same(asked, [expected]);
-  await kube.text(`${path}?container=a&follow=true&sinceTime=2026-01-01T00:00:00Z`);
+  await read('container=a&follow=true&sinceTime=2026-01-01T00:00:00Z');
   t.match(asked[1], { follow: true, since: new Date('2026-01-01T00:00:00Z') });
   t.match(await ask('GET', path), { status: 400, body: { message: /a container name must be specified.*\[a b\]/ } });
   t.match(await ask('GET', `${path}?container=c`), { status: 400 });

@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { Registry } from 'prom-client';
 import t, { type Test } from 'tap';
 import { createApiServer } from '../../../../infra/local/apiserver/server.ts';
@@ -157,7 +158,7 @@ t.test('a Deployment serves through its Service, and goes on serving while it ro
   await until('it answers', () => ask().catch(() => undefined));
   t.equal(await ask(), 'v1');
   const path = `/api/v1/namespaces/default/pods/${first?.metadata.name}/log?tailLines=1`;
-  t.equal(await kube.text(path), 'version v1 listens\n');
+  t.equal(await text(kube.stream(path, AbortSignal.timeout(30_000))), 'version v1 listens\n');
 
   const answers: string[] = [];
   const rolling = new AbortController();
@@ -224,9 +225,9 @@ setInterval(() => {}, 1000);
       ],
     },
   };
-  const log = ({ kube }: Cluster, text: string) =>
-    kube.text('/api/v1/namespaces/default/pods/store-0/log').then(
-      (log) => log === text && 'yes',
+  const log = ({ kube }: Cluster, said: string) =>
+    text(kube.stream('/api/v1/namespaces/default/pods/store-0/log', AbortSignal.timeout(30_000))).then(
+      (log) => log === said && 'yes',
       () => undefined,
     );
   await before.image('store:1', counter);

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import type { KubeObject } from '../../../../runtime/contracts/kubernetes.ts';
@@ -61,6 +61,18 @@ console.log(JSON.stringify(Object.fromEntries(names.map((name) => [name, process
     FROM_IMAGE: 'yes',
   });
   t.match(home, ended.metadata.uid, 'nothing of the node itself');
+});
+
+t.test('programs of an image come before those of the node, and before those of the machine', async (t) => {
+  const { images, folder, pod, until, log } = await startNode(t);
+  const context = join(folder, 'programs');
+  mkdirSync(join(context, 'bin'), { recursive: true });
+  writeFileSync(join(context, 'bin/node'), '#!/bin/sh\necho of the image: "$@"\n', { mode: 0o755 });
+  const configuration = { workingDir: '/runtime', programs: '/runtime/bin' };
+  await images.add(context, 'own:1', { ...configuration, entrypoint: ['tini', '--', 'node', 'main.mjs'] });
+  await pod('own', { restartPolicy: 'Never', containers: [{ name: 'main', image: 'own:1' }] });
+  const ended = await until('own', phase('Succeeded'));
+  t.equal(await log(ended, 'main'), 'of the image: main.mjs\n');
 });
 
 t.test('a variable of a kind that the platform does not write is refused', async (t) => {
