@@ -4,6 +4,8 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
 
 const connectTimeoutMs = 10_000;
+/** Until the next address of a name is tried: after Node's 250 ms a busy machine, or a far one, would count as silent. */
+const addressTimeoutMs = 2_500;
 /** Commands that wait ask again and again; no single answer takes long. */
 const answerTimeoutMs = 60_000;
 
@@ -47,7 +49,7 @@ export interface Connections {
  * starts a third slower.
  */
 export function createConnections(defaultSilentMs = answerTimeoutMs): Connections {
-  const options = { keepAlive: true, lookup: lookupHost };
+  const options = { keepAlive: true, lookup: lookupHost, autoSelectFamilyAttemptTimeout: addressTimeoutMs };
   const [http, https] = [new HttpAgent(options), new HttpsAgent(options)];
 
   return {

@@ -8,11 +8,9 @@ import { Failure, usageFailure } from '../failure.ts';
 import { text, textOrNone, texts } from '../flags.ts';
 import { readGivenFile } from '../given-file.ts';
 import { placeOf } from '../place.ts';
+import { untilRouted } from './function-route.ts';
 
 const methodShape = /^[A-Z]{1,20}$/;
-/** As long as an ingress may take to learn of a route. */
-const routeMs = 10_000;
-const pauseMs = 250;
 const headerShape = /^([\w!#$%&'*+.^`|~-]+):\s*(.*)$/;
 
 export const invokeCommand = command({
@@ -52,20 +50,18 @@ export const invokeCommand = command({
     // The platform says when a function takes too long, and how long that may be is the function's own setting.
     const connections = createConnections(0);
     const { clock } = context;
-    let begun = clock.monotonic();
-    const routedBy = begun + routeMs;
+    let begun = 0;
+    const send = () => {
+      begun = clock.monotonic();
+      return connections.send(url, { method, headers, body });
+    };
     try {
-      const send = () => {
-        begun = clock.monotonic();
-        return connections.send(url, { method, headers, body });
-      };
       let answer = await send();
-      // What the function answers has an id: this request has not reached it, and can be sent again.
-      const isUnrouted = () => answer.statusCode === 404 && answer.headers['x-request-id'] === undefined;
-      if (isUnrouted()) context.say(`the ingress does not know ${url.host} yet`);
-      while (isUnrouted() && clock.monotonic() < routedBy) {
+      // Whatever a function answers says whether its start was cold: this request has not reached it, and can be sent again.
+      const isUnrouted = () => answer.statusCode === 404 && answer.headers['x-svc-cold-start'] === undefined;
+      if (isUnrouted()) {
         answer.resume();
-        await clock.sleep(pauseMs);
+        await untilRouted(context, found.url);
         answer = await send();
       }
       const took = Math.round(clock.monotonic() - begun);

@@ -5,6 +5,7 @@ import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
 import type { Place } from '../place.ts';
 import { waitFor, type Step, type WaitFlags } from '../wait.ts';
+import { untilRouted } from './function-route.ts';
 
 const usable = new Set<FunctionView['status']>(['idle', 'scheduled', 'running']);
 
@@ -29,12 +30,17 @@ export async function bindingStep(place: Place, name: string, service: string): 
 }
 
 /**
- * Waits until a function is as it was last changed: no pod of before is left, the pods that it always has are ready, and
- * so is its way into its data source.
+ * Waits until a function is as it was last changed: no pod of before is left, the pods that it always has are ready, so is
+ * its way into its data source, and its URL leads to it.
  * @throws Failure `failed` with the reason when its pods do not come up, or the service refuses it
  */
-export function untilUpdated(context: Context, flags: WaitFlags, place: Place, name: string): Promise<FunctionView> {
-  return waitFor(
+export async function untilUpdated(
+  context: Context,
+  flags: WaitFlags,
+  place: Place,
+  name: string,
+): Promise<FunctionView> {
+  const updated = await waitFor(
     context,
     flags,
     async () => {
@@ -56,6 +62,8 @@ export function untilUpdated(context: Context, flags: WaitFlags, place: Place, n
     },
     `it goes on: svc function show ${name} ${place.flags}`,
   );
+  if (updated.url !== undefined) await untilRouted(context, updated.url);
+  return updated;
 }
 
 /** The last run of a schedule may have failed: that is no fault of how the function was made. @throws Failure */

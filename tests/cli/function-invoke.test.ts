@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import t from 'tap';
+import { gateProbePath } from '../../runtime/contracts/gate-denials.ts';
 import { functionLimits } from '../../runtime/contracts/resources/function.ts';
 import { freePort } from '../support/servers.ts';
 import { createdAt, id, sequence, world } from './world.ts';
@@ -30,16 +31,24 @@ t.test('function invoke sends what is given, and prints the answer apart from wh
 });
 
 t.test('function invoke waits until the ingress knows the function, for as long as that may take', async (t) => {
-  const { api, run, routes } = await world(t);
+  const { api, run, routes, seen } = await world(t);
   routes[`GET ${functions}/hello`] = { body: { ...hello, url: api } };
   const unrouted = { status: 404, body: '404 page not found' };
-  routes['POST /'] = sequence(unrouted, unrouted, { body: 'hi' });
+  const unheardOf = { status: 404, body: { code: 'unknown_host' }, headers: { 'x-request-id': 'r1' } };
+  const known = { status: 404, body: { code: 'not_found' }, headers: { 'x-request-id': 'r2' } };
+  const asked = `GET ${gateProbePath}`;
+  routes['POST /'] = sequence(unheardOf, { body: 'hi' });
+  routes[asked] = sequence(unrouted, unheardOf, known);
   t.match(await run(['function', 'invoke', 'hello', '--data', '1']), {
-    ...{ code: 0, stdout: 'hi', stderr: /^the ingress does not know \S+ yet\n200 after \d+ ms\n$/ },
+    ...{ code: 0, stdout: 'hi', stderr: /^200 after \d+ ms\n$/ },
   });
+  t.equal(seen.filter(({ method }) => method === 'POST').length, 2, 'it is sent again only when it can arrive');
   routes['GET /'] = unrouted;
+  routes[asked] = unrouted;
   t.match(await run(['function', 'invoke', 'hello']), {
-    ...{ code: 1, stderr: /The answer is 404, of the ingress\. \(http_404\)\nhint: svc function show hello/ },
+    code: 1,
+    stderr:
+      /does not know \S+ yet.*\n.*The answer is 404, of the ingress\. \(http_404\)\nhint: svc function show hello/s,
   });
 });
 
@@ -56,7 +65,7 @@ t.test(
     routes[`GET ${functions}/gated`] = { body: { ...hello, url: api, gate: 'gated' } };
     routes['GET /'] = { status: 401, body: 'no key' };
     t.match(await run(['function', 'invoke', 'gated']), { code: 1, stderr: /http_401\)\nhint: .*X-API-Key: <key>/ });
-    routes['GET /'] = { status: 404, body: 'no such item', headers: { 'x-request-id': 'r1' } };
+    routes['GET /'] = { status: 404, body: 'no such item', headers: { 'x-svc-cold-start': 'false' } };
     t.match(await run(['function', 'invoke', 'hello']), { code: 1, stderr: /^404 .*answer is 404\. .*function logs/s });
     t.match(await run(['function', 'invoke', 'nightly']), { code: 1, stderr: /no URL.*\nhint: svc function test/s });
     const events = { type: 'redis', source: 'cache', list: 'jobs', concurrency: 1 };
