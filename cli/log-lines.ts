@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { logLine, logLines, type LogLineView } from '../runtime/contracts/api/logs.ts';
+import { logLine, logLines, sinceMaxSeconds, type LogLineView } from '../runtime/contracts/api/logs.ts';
 import { runMark, type RunMark } from '../runtime/contracts/api/runs.ts';
 import type { Context } from './context.ts';
 import { Failure, usageFailure } from './failure.ts';
@@ -15,7 +15,7 @@ const overlapMs = 5_000;
 /** Which lines of a workload's pods. */
 export const lineFlags = {
   follow: toggle('go on until Ctrl-C', { short: 'f' }),
-  since: duration('<duration>', 'not older than this, such as 15m, 6h or 7d'),
+  since: duration('<duration>', 'not older than this, such as 15m, 6h or 7d', { max: sinceMaxSeconds }),
   tail: amount('<lines>', 'lines from the end, of each pod (default 1000; with -f 100)', { min: 1, max: 10_000 }),
   previous: toggle("of each container's life before this one"),
 };
@@ -36,9 +36,10 @@ export async function printLines(
     return;
   }
   const query = { ...place.query, tail: flags.tail, sinceSeconds, ...(previous && { previous: 'true' }) };
-  const { items } = await place.api.call('GET', path, logLines, { query });
+  const { items, truncated } = await place.api.call('GET', path, logLines, { query });
   const pods = [...new Set(items.map(({ pod }) => pod))];
   if (items.length === 0) context.say(nothingPrinted(workload, flags));
+  if (truncated) context.say('the beginning of the log is left out: of each pod the last MiB is shown');
   const table = items.map((one) => (pods.length > 1 ? prefixed(one) : one.line)).join('\n');
   context.print({ data: items, table, names: pods }, output);
 }

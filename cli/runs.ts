@@ -109,9 +109,10 @@ export async function printLogs(
   }
   const logs = await place.api.call('GET', path, runLogs, { query });
   const several = logs.pods.length > 1;
-  for (const [index, { name, log }] of logs.pods.entries()) {
+  for (const [index, { name, log, truncated }] of logs.pods.entries()) {
     if (several) context.say(`attempt ${index + 1}, pod ${name}`);
     if (log === undefined) context.say(`pod ${name} has no log yet`);
+    if (truncated) context.say(`the beginning of the log of pod ${name} is left out`);
   }
   if (logs.pods.length === 0) context.say(`run ${logs.run} has no pods: it has not begun, or they are gone`);
   const printed = logs.pods.map(({ log = '' }) => log.replace(/\n$/, '')).filter((log) => log !== '');

@@ -2,10 +2,11 @@ import type { Pool } from 'pg';
 import type { z } from 'zod';
 import type { deploymentLogs } from '../../runtime/contracts/api/apps.ts';
 import { isOfRelease, servingPods } from '../../runtime/domain/labels.ts';
+import type { TextEnd } from '../../runtime/domain/text-end.ts';
 import { readBuildLog } from '../../runtime/host/build-log.ts';
 import { readPodLogs } from '../../runtime/host/pod-logs.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
-import { findBuildLog, type BuildLog } from '../../runtime/records/build-logs.ts';
+import { findBuildLog } from '../../runtime/records/build-logs.ts';
 import type { Deployment } from '../../runtime/records/deployments.ts';
 
 /** Lines from the end of each pod's log when nobody said how many. */
@@ -16,7 +17,7 @@ const podLines = 1000;
  * @param tail lines from the end of each; default the whole build, and {@link podLines} of a pod
  */
 export async function readDeploymentLogs(
-  { pool, kube }: { pool: Pool; kube: Pick<KubeClient, 'list' | 'text'> },
+  { pool, kube }: { pool: Pool; kube: Pick<KubeClient, 'list' | 'stream'> },
   { id, workloadId, namespace, revision, state }: Deployment,
   tail?: number,
 ): Promise<z.infer<typeof deploymentLogs>> {
@@ -31,7 +32,7 @@ export async function readDeploymentLogs(
   return { ...(build && { build }), pods };
 }
 
-function lastLines({ text, truncated }: BuildLog, count: number): BuildLog {
+function lastLines({ text, truncated }: TextEnd, count: number): TextEnd {
   const lines = text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
   if (lines.length <= count) return { text, truncated };
   return { text: lines.slice(-count).join(''), truncated: true };

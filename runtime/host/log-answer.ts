@@ -15,7 +15,7 @@ const followMaxMs = 30 * 60_000;
  * rollouts and restarts.
  */
 export async function logAnswer(
-  { kube, clock }: { kube: Pick<KubeClient, 'list' | 'text' | 'stream'>; clock: Clock },
+  { kube, clock }: { kube: Pick<KubeClient, 'list' | 'stream'>; clock: Clock },
   source: LogSource,
   request: { query: LogLinesQuery; signal: AbortSignal },
 ) {
@@ -23,7 +23,7 @@ export async function logAnswer(
   const ago = sinceSeconds === undefined ? undefined : new Date(clock.now().getTime() - sinceSeconds * 1000);
   const since = sinceTime === undefined ? ago : new Date(sinceTime);
   if (!follow) {
-    return { status: 200 as const, body: { items: await readLogLines(kube, source, { tail, since, previous }) } };
+    return { status: 200 as const, body: await readLogLines(kube, source, { tail, since, previous }) };
   }
   return followAnswer(clock, request.signal, (signal) =>
     followLogLines(kube, source, { tail, since }, { clock, signal }),

@@ -24,23 +24,29 @@ const lookMs = 1_000;
 /** Lines that wait for a slow reader; whoever prints more waits. */
 const waitingMax = 1_000;
 
-/** What the pods have printed, in the order of its time. @param previous of each container's life before this one */
+/**
+ * What the pods have printed, in the order of its time: of each the last {@link logMaxBytes} at most. `truncated` when what
+ * was before that is left out.
+ * @param previous of each container's life before this one
+ */
 export async function readLogLines(
-  kube: Pick<KubeClient, 'list' | 'text'>,
+  kube: Pick<KubeClient, 'list' | 'stream'>,
   source: LogSource,
   { tail, since, previous }: LogRange & { previous: boolean },
-): Promise<LogLine[]> {
+): Promise<{ items: LogLine[]; truncated?: true }> {
   const { namespace, labelSelector, container } = source;
   const { items } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector });
   const lines: LogLine[] = [];
+  let truncated = false;
   for (const { metadata } of items) {
     const query = queryOf(container, { tail, since });
-    query.set('limitBytes', String(logMaxBytes));
     if (previous) query.set('previous', 'true');
-    const text = (await readLog(kube, namespace, metadata.name, query)) ?? '';
-    for (const line of text.split('\n')) if (line !== '') lines.push(parseLine(metadata.name, line));
+    const log = await readLog(kube, namespace, metadata.name, query, logMaxBytes);
+    truncated ||= log?.truncated ?? false;
+    for (const line of log?.text.split('\n') ?? []) if (line !== '') lines.push(parseLine(metadata.name, line));
   }
-  return lines.sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
+  lines.sort((a, b) => (a.time < b.time ? -1 : a.time > b.time ? 1 : 0));
+  return { items: lines, ...(truncated && { truncated }) };
 }
 
 /**

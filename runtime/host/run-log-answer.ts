@@ -23,7 +23,7 @@ export interface LoggedRun {
  * the run has ended, with a mark of it before and after them. A stream that ends without the last mark was cut.
  */
 export async function runLogAnswer(
-  { kube, clock }: { kube: Pick<KubeClient, 'list' | 'text' | 'stream'>; clock: Clock },
+  { kube, clock }: { kube: Pick<KubeClient, 'list' | 'stream'>; clock: Clock },
   { namespace, workloadId, run, container, look }: LoggedRun,
   { query: { tail, follow, sinceTime }, signal }: { query: RunLogsQuery; signal: AbortSignal },
 ) {

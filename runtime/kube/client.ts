@@ -155,7 +155,6 @@ export function createKubeClient(credentials: Credentials, options: { registry?:
         yield { type: type as WatchEvent<T>['type'], object: received<T>(object) };
       }
     },
-    text: (path) => transport.text(path),
     async *stream(path, signal) {
       yield* await transport.stream(path, signal, {});
     },

@@ -82,9 +82,7 @@ export interface KubeClient {
     selection: Selection & { resourceVersion: string },
     signal: AbortSignal,
   ): AsyncIterable<WatchEvent<T>>;
-  /** A GET of a text resource, such as a pod's log (`/api/v1/namespaces/…/pods/…/log`). */
-  text(path: string): Promise<string>;
-  /** The same as it comes, for as long as it goes on, such as a log that is followed. */
+  /** A GET of a text resource, such as a pod's log (`/api/v1/namespaces/…/pods/…/log`), for as long as it goes on. */
   stream(path: string, signal: AbortSignal): AsyncIterable<Uint8Array>;
   /** What watches have brought already, where there are some. */
   readonly cache?: KubeCache;

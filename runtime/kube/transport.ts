@@ -22,7 +22,6 @@ type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 /** HTTP with the API server: every answer but a success becomes a {@link KubeError}. */
 export interface Transport {
   json(method: Method, path: string, call?: Call): Promise<unknown>;
-  text(path: string): Promise<string>;
   /** A GET whose answer never times out once it has begun. */
   stream(path: string, signal: AbortSignal, query: Query): Promise<AsyncIterable<Uint8Array>>;
 }
@@ -104,10 +103,6 @@ export function createTransport(credentials: Credentials, metrics?: RequestMetri
     async json(method, path, call = {}) {
       const response = await send(method, path, AbortSignal.timeout(callTimeoutMs), call);
       return response.body.json();
-    },
-    async text(path) {
-      const response = await send('GET', path, AbortSignal.timeout(callTimeoutMs), {});
-      return response.body.text();
     },
     async stream(path, signal, query) {
       const opening = new AbortController();

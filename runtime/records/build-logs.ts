@@ -1,30 +1,21 @@
 import type { Database } from '../db/pool.ts';
 import type { Id } from '../domain/ids.ts';
+import { textEnd, type TextEnd } from '../domain/text-end.ts';
 
 /** Bytes of a build's log that are kept at most: the last ones. */
 export const buildLogMaxBytes = 1024 * 1024;
 
-export interface BuildLog {
-  text: string;
-  /** Whether the beginning is left out. */
-  truncated: boolean;
-}
-
-/** The end of a log that is no longer than what is kept, from the beginning of a line. Pure. */
-export function boundedLog(text: string): BuildLog {
+/** The end of a log that is no longer than what is kept. Pure. */
+export function boundedLog(text: string): TextEnd {
   // PostgreSQL takes no zero characters.
-  const clean = text.replaceAll('\0', '');
-  const bytes = Buffer.from(clean);
-  if (bytes.length <= buildLogMaxBytes) return { text: clean, truncated: false };
-  const tail = bytes.subarray(-buildLogMaxBytes).toString('utf8');
-  return { text: tail.slice(tail.indexOf('\n') + 1), truncated: true };
+  return textEnd(Buffer.from(text.replaceAll('\0', '')), buildLogMaxBytes);
 }
 
 /**
  * Keeps what a build has printed so far, in place of what was kept before. A pod that is on its way out tells less and
  * less: what is but the beginning of what was kept changes nothing.
  */
-export async function saveBuildLog(database: Database, deploymentId: Id, { text, truncated }: BuildLog): Promise<void> {
+export async function saveBuildLog(database: Database, deploymentId: Id, { text, truncated }: TextEnd): Promise<void> {
   await database.query(
     `INSERT INTO build_logs (deployment_id, log, truncated) VALUES ($1, $2, $3)
      ON CONFLICT (deployment_id) DO UPDATE SET log = $2, truncated = $3, updated_at = now()
@@ -34,8 +25,8 @@ export async function saveBuildLog(database: Database, deploymentId: Id, { text,
 }
 
 /** What was kept of a build's log; undefined when nothing was. */
-export async function findBuildLog(database: Database, deploymentId: Id): Promise<BuildLog | undefined> {
-  const { rows } = await database.query<BuildLog>(
+export async function findBuildLog(database: Database, deploymentId: Id): Promise<TextEnd | undefined> {
+  const { rows } = await database.query<TextEnd>(
     `SELECT log AS text, truncated FROM build_logs WHERE deployment_id = $1`,
     [deploymentId],
   );

@@ -14,6 +14,8 @@ t.test('logs of one pod are its lines, those of several have the names before th
   t.equal((await run(['app', 'logs', 'api'])).stdout, 'api-1 | one\napi-2 | two\n');
   t.equal((await run(['app', 'logs', 'api', '-o', 'name'])).stdout, 'api-1\napi-2\n');
   t.match(await run(['app', 'logs', 'api', '-f', '--previous']), { code: 2 });
+  routes[`GET ${path}`] = { body: { items: [line('api-1', 1, 'one')], truncated: true } };
+  t.match(await run(['app', 'logs', 'api']), { stdout: 'one\n', stderr: /^the beginning of the log is left out: / });
 });
 
 t.test('-f asks again where it was, prints each line once, and ends when the API refuses', async (t) => {

@@ -74,6 +74,13 @@ function selects({ namespace, labelSelector, fieldSelector }: Selection, { metad
   );
 }
 
+/** Answers `stream` with texts. */
+export function saying(textOf: (path: string) => string | Promise<string>): KubeClient['stream'] {
+  return async function* (path) {
+    yield Buffer.from(await textOf(path));
+  };
+}
+
 /**
  * A KubeClient over objects in memory that behaves as the API server does where the platform relies on it: conflicts of
  * create and replace, generations, the status subresource, preconditions, finalizers, merge patches, deletion of what
@@ -309,9 +316,6 @@ export function fakeKube(
     },
     // oxlint-disable-next-line require-yield -- it only refuses
     stream: async function* (path) {
-      throw new KubeError(404, 'NotFound', `the server could not find ${path}`);
-    },
-    text: async (path) => {
       throw new KubeError(404, 'NotFound', `the server could not find ${path}`);
     },
   };

@@ -289,7 +289,6 @@ function guardedKube(kube: FakeKube, clock: Clock, life: RunningLife, alive: () 
       return writing('replace', object, () => kube.replaceScale(scale, replicas));
     },
     stream: (path, signal) => kube.stream(path, signal),
-    text: (path) => reading(() => kube.text(path)),
     watch: (kind, selection, signal) => disturbedWatch(kube, clock, disturb, kind, selection, signal),
   };
 }

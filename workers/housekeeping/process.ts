@@ -7,12 +7,11 @@ import {
   closeSilentReplicas,
   findUnfolded,
   foldUsage,
+  purgeAged,
   purgeDeadLetters,
-  purgeNotifications,
   purgeReplicas,
   purgeSessions,
   purgeUsage,
-  purgeWebhookDeliveries,
   purgeWork,
 } from './store.ts';
 
@@ -31,6 +30,8 @@ const silentMs = 10 * 60_000;
 const usageDays = 92;
 /** Deliveries of webhooks are shown for so long. */
 const deliveryMs = 30 * dayMs;
+/** A log of a build may have a megabyte; what it made, and why it failed, stays in the history. */
+const buildLogMs = 90 * dayMs;
 /** Who was told what, and what became of it. */
 const notificationMs = 30 * dayMs;
 /** Events that were given up can be looked at and delivered again for so long. */
@@ -42,8 +43,8 @@ const budgetMs = catalogue.housekeeping.timeoutMs / 2;
 
 /**
  * Keeps the tables small: folds the usage of ended checkers, and deletes usage older than 92 days, work that was done a
- * week ago, deliveries of webhooks older than 30 days, notifications that were sent and notifications and events that were
- * given up 30 days ago, sessions that ended, and records of checkers that ended 92 days ago. Every step may be cut off,
+ * week ago, logs of builds older than 90 days, deliveries of webhooks older than 30 days, notifications that were sent and
+ * notifications and events that were given up 30 days ago, sessions that ended, and records of checkers that ended 92 days ago. Every step may be cut off,
  * repeated, or run twice at a time.
  */
 export function createHousekeepingProcessor({ pool, clock, batch = 5_000 }: HousekeepingDependencies): Processor {
@@ -81,12 +82,13 @@ export function createHousekeepingProcessor({ pool, clock, batch = 5_000 }: Hous
     const oldest = utcDay(new Date(periodStart('day', now).getTime() - (usageDays - 1) * dayMs));
     const usage = await drain(() => purgeUsage(pool, oldest, batch));
     const work = await drain(() => purgeWork(pool, ago(workMs), batch));
-    const webhookDeliveries = await drain(() => purgeWebhookDeliveries(pool, ago(deliveryMs), batch));
-    const notifications = await drain(() => purgeNotifications(pool, ago(notificationMs), batch));
+    const buildLogs = await drain(() => purgeAged(pool, 'build_logs', ago(buildLogMs), batch));
+    const webhookDeliveries = await drain(() => purgeAged(pool, 'webhook_deliveries', ago(deliveryMs), batch));
+    const notifications = await drain(() => purgeAged(pool, 'notification_deliveries', ago(notificationMs), batch));
     const deadLetters = await drain(() => purgeDeadLetters(pool, ago(deadLetterMs), batch));
     const sessions = await purgeSessions(pool, now);
     const replicas = await purgeReplicas(pool, ago(usageDays * dayMs));
-    const purged = { usage, work, webhookDeliveries, notifications, deadLetters, sessions, replicas };
+    const purged = { usage, work, buildLogs, webhookDeliveries, notifications, deadLetters, sessions, replicas };
     log.info({ folded, purged }, 'housekeeping done');
     return { again: complete ? new Date(now.getTime() + hourMs) : now };
   };

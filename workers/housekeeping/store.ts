@@ -88,10 +88,21 @@ export async function purgeWork(pool: Pool, before: Date, limit: number): Promis
   return rowCount ?? 0;
 }
 
-/** Deletes up to `limit` deliveries of webhooks that came before a moment. @returns how many */
-export async function purgeWebhookDeliveries(pool: Pool, before: Date, limit: number): Promise<number> {
+/** Tables whose rows go by their age, with what tells a row and what tells its age. */
+const aged = {
+  /** Since they came. */
+  webhook_deliveries: { key: 'id', at: 'received_at' },
+  /** Since the build printed last. */
+  build_logs: { key: 'deployment_id', at: 'updated_at' },
+  /** Since they were sent or given up; their attempts go with them. */
+  notification_deliveries: { key: 'id', at: 'ended_at' },
+} as const;
+
+/** Deletes up to `limit` rows that are older than a moment. @returns how many */
+export async function purgeAged(pool: Pool, table: keyof typeof aged, before: Date, limit: number): Promise<number> {
+  const { key, at } = aged[table];
   const { rowCount } = await pool.query(
-    `DELETE FROM webhook_deliveries WHERE id IN (SELECT id FROM webhook_deliveries WHERE received_at < $1 LIMIT $2)`,
+    `DELETE FROM ${table} WHERE ${key} IN (SELECT ${key} FROM ${table} WHERE ${at} < $1 LIMIT $2)`,
     [before, limit],
   );
   return rowCount ?? 0;
@@ -105,16 +116,6 @@ export async function purgeDeadLetters(pool: Pool, before: Date, limit: number):
   const { rowCount } = await pool.query(
     `UPDATE function_events SET state = 'known', payload = '', due_at = 'infinity' WHERE id IN (
        SELECT id FROM function_events WHERE state = 'dead' AND ended_at < $1 LIMIT $2)`,
-    [before, limit],
-  );
-  return rowCount ?? 0;
-}
-
-/** Deletes up to `limit` notifications that were sent or given up before a moment, with their attempts. @returns how many */
-export async function purgeNotifications(pool: Pool, before: Date, limit: number): Promise<number> {
-  const { rowCount } = await pool.query(
-    `DELETE FROM notification_deliveries WHERE id IN (
-       SELECT id FROM notification_deliveries WHERE ended_at < $1 LIMIT $2)`,
     [before, limit],
   );
   return rowCount ?? 0;

@@ -6,6 +6,9 @@ export const flag = z
   .default('false')
   .transform((word) => word === 'true');
 
+/** A year. */
+export const sinceMaxSeconds = 31_536_000;
+
 /** What `GET …/apps/{a}/logs` and `GET …/functions/{f}/logs` may be asked. */
 export const logLinesQuery = z.object({
   /** Goes on, as lines of JSON. */
@@ -14,7 +17,7 @@ export const logLinesQuery = z.object({
   previous: flag,
   /** Lines from the end, of each pod. */
   tail: z.coerce.number().int().min(1).max(10_000).default(1000),
-  sinceSeconds: z.coerce.number().int().min(1).max(31_536_000).optional(),
+  sinceSeconds: z.coerce.number().int().min(1).max(sinceMaxSeconds).optional(),
   sinceTime: z.iso.datetime().optional(),
 });
 
@@ -26,4 +29,17 @@ export const logLine = z.object({ pod: z.string(), time: z.string(), line: z.str
 export type LogLineView = z.infer<typeof logLine>;
 
 /** The answer without `follow`, by time. */
-export const logLines = z.object({ items: z.array(logLine) });
+export const logLines = z.object({
+  items: z.array(logLine),
+  /** Whether of what was asked for the beginning is left out: of each pod at most the last MiB comes. */
+  truncated: z.boolean().optional(),
+});
+
+/** What one pod printed. */
+export const podLog = z.object({
+  name: z.string(),
+  /** Absent before the container has started. */
+  log: z.string().optional(),
+  /** Whether of what was asked for the beginning is left out: at most the last MiB comes. */
+  truncated: z.boolean().optional(),
+});

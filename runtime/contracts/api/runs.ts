@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { runStates } from '../resources/run.ts';
 import { timestamp } from './common.ts';
-import { flag } from './logs.ts';
+import { flag, podLog } from './logs.ts';
 
 /** One run of a workload, which one of these caused. */
 export function runView<const Trigger extends readonly [string, ...string[]]>(triggers: Trigger) {
@@ -50,8 +50,8 @@ export type RunMark = z.infer<typeof runMark>;
 
 export const runLogs = z.object({
   run: z.string(),
-  /** The run's attempts, oldest first; `log` is absent before the container has started. */
-  pods: z.array(z.object({ name: z.string(), log: z.string().optional() })),
+  /** The run's attempts, oldest first. */
+  pods: z.array(podLog),
 });
 
 export type RunLogs = z.infer<typeof runLogs>;

@@ -8,7 +8,7 @@ import { newId } from '../../../runtime/domain/ids.ts';
 import { podLabels, workloadLabels } from '../../../runtime/domain/labels.ts';
 import { KubeError } from '../../../runtime/kube/kube-client.ts';
 import { testApi } from '../../support/api.ts';
-import { fakeKube } from '../../support/fake-kube.ts';
+import { fakeKube, saying } from '../../support/fake-kube.ts';
 import { seedShop } from '../../support/objects.ts';
 
 const path = '/api/v1/projects/shop/apps/api/logs';
@@ -79,10 +79,10 @@ t.test('what pods printed comes in the order of its time', async (t) => {
   addPod('api-1');
   addPod('api-2');
   const read: string[] = [];
-  kube.text = async (url) => {
+  kube.stream = saying((url) => {
     read.push(url);
     return url.includes('api-1') ? `${at(1, '.5')} one\n${at(3)} three\n` : `${at(1, '.25')} zero\n${at(2)} \n`;
-  };
+  });
   const answer = await api.call('GET', `${path}?tail=7&sinceTime=2026-11-22T02:00:00Z&previous=true`);
   t.same(answer.body.items, [
     { pod: 'api-2', time: '2026-11-22T03:00:01.250000000Z', line: 'zero' },
@@ -93,9 +93,13 @@ t.test('what pods printed comes in the order of its time', async (t) => {
   const query = new URL(read[0] ?? '', 'http://api').searchParams;
   t.match(Object.fromEntries(query), { container: 'app', tailLines: '7', previous: 'true', timestamps: 'true' });
   t.equal(query.get('sinceTime'), '2026-11-22T02:00:00.000Z');
-  kube.text = async () => {
+  kube.stream = saying((url) => (url.includes('api-1') ? `${at(1)} ${'x'.repeat(2_000)}\n`.repeat(999) : ''));
+  const much = await api.call('GET', path);
+  t.equal(much.body.truncated, true, 'more than a MiB of one pod');
+  t.match(much.body.items[0], { pod: 'api-1', line: /^x{2000}$/ });
+  kube.stream = saying(() => {
     throw new KubeError(400, 'BadRequest', 'previous terminated container not found');
-  };
+  });
   t.same((await api.call('GET', `${path}?previous=true`)).body, { items: [] });
   t.match(await api.call('GET', '/api/v1/projects/shop/apps/web/logs'), { status: 404 });
 });

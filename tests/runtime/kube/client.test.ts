@@ -409,5 +409,5 @@ t.test('the real API server', { skip: noCluster }, async (t) => {
     t.equal(scaled, undefined);
   });
 
-  t.match(await kube.text('/readyz'), 'ok');
+  t.match(await text(kube.stream('/readyz', AbortSignal.timeout(30_000))), 'ok');
 });

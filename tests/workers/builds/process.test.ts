@@ -323,7 +323,8 @@ t.test('over ssh a build waits until the server’s key is kept, and has it', as
 
   await kube.mergePatch<App>(ref, { spec: { git: { url, hostKeys: null } } });
   await forgetHostKeys(pool, app.id);
-  await recordPollFailure(pool, app.id, { error: 'The git server refused the deploy key.', problem: 'credentials' });
+  const source = { workloadId: app.id, url, branch: 'main' };
+  await recordPollFailure(pool, source, { error: 'The git server refused the deploy key.', problem: 'credentials' });
   await step(await accept());
   t.match((await app.history())[0], { state: 'failed', reason: 'The git server refused the deploy key.' });
 });

@@ -129,6 +129,18 @@ t.test('what is old goes, and nothing else', async (t) => {
       [delivery, app, received],
     );
   }
+  const [built, builtLate] = [newId(), newId()];
+  for (const [deployment, revision, updated] of [
+    [built, 1, '2026-03-01T23:59:59Z'],
+    [builtLate, 2, '2026-03-02T00:00:01Z'],
+  ] as const) {
+    await pool.query(
+      `INSERT INTO deployments (id, workload_id, revision, trigger, state, image, ended_at)
+       VALUES ($1, $2, $3, 'git', 'succeeded', '', now())`,
+      [deployment, app, revision],
+    );
+    await pool.query(`INSERT INTO build_logs VALUES ($1, 'log', false, $2)`, [deployment, updated]);
+  }
   const [gone, kept] = [newId(), newId()];
   for (const [incarnation, folded] of [
     [gone, '2026-02-01'],
@@ -151,6 +163,7 @@ t.test('what is old goes, and nothing else', async (t) => {
   t.same(await column('SELECT id AS value FROM notification_deliveries ORDER BY id'), [lately, waiting].sort());
   t.equal((await column('SELECT delivery_id AS value FROM notification_attempts')).length, 2, 'and its attempts');
   t.same(await column('SELECT id AS value FROM webhook_deliveries'), [late]);
+  t.same(await column('SELECT deployment_id AS value FROM build_logs'), [builtLate]);
   t.same(await column('SELECT incarnation AS value FROM gate_replicas'), [kept]);
 });
 
