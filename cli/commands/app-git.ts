@@ -53,7 +53,7 @@ const set = command({
     const path = place.path('apps', args.app, 'git');
     const git = await place.api.call('PUT', path, gitSourceView, { query: place.query, body });
     context.print(shown(args.app, git, context.clock.now()), flags.output);
-    context.say(`its newest commit is built and deployed; see: svc app history ${args.app}`);
+    context.say(`its newest commit is built and deployed; see: svc app history ${args.app} ${place.flags}`);
   },
 });
 
@@ -80,7 +80,8 @@ const remove = command({
   async run({ context, args, flags }) {
     const place = placeOf(context, flags);
     await place.api.send('DELETE', place.path('apps', args.app, 'git'), { query: place.query });
-    context.say(`${args.app} has no git source any more; deploy images: svc app update ${args.app} --image <image>`);
+    const update = `svc app update ${args.app} --image <image> ${place.flags}`;
+    context.say(`${args.app} has no git source any more; deploy images: ${update}`);
   },
 });
 
@@ -93,7 +94,7 @@ const sync = command({
   async run({ context, args, flags }) {
     const place = placeOf(context, flags);
     await place.api.send('POST', place.path('apps', args.app, 'git/sync'), { query: place.query });
-    context.say(`the repository of ${args.app} is asked now; see: svc app git status ${args.app}`);
+    context.say(`the repository of ${args.app} is asked now; see: svc app git status ${args.app} ${place.flags}`);
   },
 });
 

@@ -71,7 +71,7 @@ export function createGitRoutes({ kube, pool, baseUrl }: GitDependencies): Route
   const view = async (app: Stored<App>): Promise<GitSourceView> => {
     const { git } = app.spec;
     if (!git) return { configured: false };
-    const [secret, state] = [await readGitSecret(kube, app), await findGitSource(pool, workloadIdOf(app))];
+    const [secret, state] = [await readGitSecret(kube, app, git.url), await findGitSource(pool, workloadIdOf(app))];
     const { hostKeys, ...source } = git;
     // What was polled of another source says nothing of this one.
     const polled = state?.url === git.url && state.branch === git.branch ? state : undefined;

@@ -57,11 +57,6 @@ export function isCommit(text: string): boolean {
   return commitShape.test(text);
 }
 
-/** Whether two names, of which either may be shortened, are of one commit. Pure. */
-export function isSameCommit(a: string, b: string): boolean {
-  return a.startsWith(b) || b.startsWith(a);
-}
-
 /** @throws Problem `invalid_value` */
 export function checkCommit(commit: string, field = 'commit'): string {
   if (isCommit(commit)) return commit;
@@ -84,7 +79,7 @@ export function checkBranchName(branch: string): string {
  */
 export function checkGitSource<Source extends GitSource>(source: Source): Source {
   const { url, branch, path, dockerfile } = source;
-  if (url.length > gitLengths.url || !urlShape.test(url) || hasPassword(url)) {
+  if (url.length > gitLengths.url || !urlShape.test(url) || hasPassword(url) || !canBeRead(url)) {
     throw refusal(
       'url',
       hasPassword(url)
@@ -134,6 +129,11 @@ export function hostOfGit(url: string): string {
 /** Of http addresses any user counts: what stands there is a credential. Of ssh ones only a password does. */
 function hasPassword(url: string): boolean {
   return /^https?:\/\/[^/]*@/i.test(url) || /^ssh:\/\/[^/@]*:[^/@]*@/i.test(url);
+}
+
+/** A port above 65535, or numbers that are no address, fit the pattern. */
+function canBeRead(url: string): boolean {
+  return !url.includes('://') || URL.canParse(url);
 }
 
 function shown(value: string): string {

@@ -56,6 +56,12 @@ const explanations: readonly { says: RegExp; problem: GitProblem; message: (give
       message: () =>
         'The git server has no such repository, or does not show it to this token or key: check the address.',
     },
+    {
+      says: /returned error: 30[12378]\b/,
+      problem: 'repository',
+      message: () =>
+        'The git server sends to another address, and redirects are not followed: give the one that it leads to, which mostly ends in .git, with svc app git set --url.',
+    },
   ];
 
 /** The error for what a failed git printed; what is not known is told in its own last words. Pure. */

@@ -6,7 +6,7 @@ import { addressOfGit, checkGitSource, hostOfGit, type GitSource } from '../doma
 import { Problem } from '../domain/problem.ts';
 import { checkDeployKey, hostKeysIn } from '../domain/ssh-keys.ts';
 import type { KubeClient } from '../kube/kube-client.ts';
-import { gitSecretData, gitSecretName, readGitSecret } from './git-credentials.ts';
+import { findGitSecret, gitSecretData, gitSecretName } from './git-credentials.ts';
 import { changeOwnedSecret } from './owned-secret.ts';
 
 /** A git source as a request gives it, with what the server wants. */
@@ -27,9 +27,9 @@ export function checkGivenSource({ credentials, knownHosts, ...given }: GivenGit
 }
 
 /**
- * Gives an app a git source, after the credentials that its server wants, so that it is never asked without them. Those
- * that the app had stay when none are given and the source is on the same server: they never go to another one. The same
- * holds for the server's keys.
+ * Gives an app a git source, after the credentials that its server wants, so that it is never asked without them; the
+ * former server is asked without any in between. Those that the app had stay when none are given and the source is on the
+ * same server: they never go to another one. The same holds for the server's keys.
  * @throws Problem `invalid_value`
  */
 export async function setGitSource(kube: KubeClient, app: Stored<App>, given: GivenGitSource): Promise<Stored<App>> {
@@ -39,7 +39,7 @@ export async function setGitSource(kube: KubeClient, app: Stored<App>, given: Gi
   const keeps = before !== undefined && hostOfGit(before.url) === hostOfGit(checked.url);
   const source = keeps && knownHosts === undefined ? { ...checked, hostKeys: before.hostKeys } : checked;
   if (credentials)
-    await changeOwnedSecret(kube, app, gitSecretName(app.metadata.name), () => gitSecretData(credentials));
+    await changeOwnedSecret(kube, app, gitSecretName(app.metadata.name), () => gitSecretData(credentials, checked.url));
   else if (credentials === null || !keeps) await forgetCredentials(kube, app);
   return patchGitSource(kube, app, source);
 }
@@ -51,7 +51,7 @@ export async function removeGitSource(kube: KubeClient, app: Stored<App>): Promi
 }
 
 async function forgetCredentials(kube: KubeClient, app: Stored<App>): Promise<void> {
-  if (await readGitSecret(kube, app)) {
+  if (await findGitSecret(kube, app)) {
     await changeOwnedSecret(kube, app, gitSecretName(app.metadata.name), () => ({}));
   }
 }

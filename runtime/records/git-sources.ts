@@ -1,6 +1,6 @@
-import type { ClientBase, Pool, PoolClient } from 'pg';
+import type { Pool, PoolClient } from 'pg';
 import { transaction, type Database } from '../db/pool.ts';
-import { hostOfGit, isSameCommit, type GitProblem, type GitSource } from '../domain/git-source.ts';
+import { hostOfGit, type GitProblem, type GitSource } from '../domain/git-source.ts';
 import type { Id } from '../domain/ids.ts';
 import { holdApp } from './app-lock.ts';
 import { acceptDeployment, type Acceptance } from './deployments.ts';
@@ -45,7 +45,7 @@ export async function projectGitSource(pool: Pool, workloadId: Id, source: GitSo
       `INSERT INTO git_sources (workload_id, url, branch, path, dockerfile)
        SELECT id, $2, $3, $4, $5 FROM workloads WHERE id = $1
        ON CONFLICT (workload_id) DO UPDATE SET url = $2, branch = $3, path = $4, dockerfile = $5, commit = NULL,
-         polled_at = NULL, error = NULL, problem = NULL, failures = 0`,
+         seen_at = NULL, polled_at = NULL, error = NULL, problem = NULL, failures = 0`,
       values,
     );
     if (written.rowCount === 1) await renewWork(client, 'polling', workloadId);
@@ -105,15 +105,16 @@ export async function forgetPollFailure(database: Database, workloadId: Id): Pro
   );
 }
 
-/** Records that a poll failed. */
+/** Records that a poll failed, unless the source is another one by now. */
 export async function recordPollFailure(
   database: Database,
-  workloadId: Id,
+  { workloadId, url, branch }: Pick<GitSourceState, 'workloadId' | 'url' | 'branch'>,
   { error, problem }: { error: string; problem: GitProblem },
 ): Promise<void> {
   await database.query(
-    `UPDATE git_sources SET polled_at = now(), error = $2, problem = $3, failures = failures + 1 WHERE workload_id = $1`,
-    [workloadId, error, problem],
+    `UPDATE git_sources SET polled_at = now(), error = $4, problem = $5, failures = failures + 1
+     WHERE workload_id = $1 AND url = $2 AND branch = $3`,
+    [workloadId, url, branch, error, problem],
   );
 }
 
@@ -121,9 +122,10 @@ export async function recordPollFailure(
 export type PollOutcome = { deployed: Acceptance } | 'unchanged' | 'overtaken';
 
 /**
- * Records the tip of a source's branch and deploys it, unless it was seen before or is what was last deployed: a webhook
- * may have been faster. What was accepted while the poll was under way may be newer than what it saw; then nothing is
- * recorded, and it is to be polled again.
+ * Records the tip of a source's branch and deploys it, unless it was seen before or the history has it since the poll that
+ * saw another tip: a webhook may have been faster, and what was then skipped, cancelled, or went back, stays so. What was
+ * accepted while the poll was under way may be newer than what it saw; then nothing is recorded, and it is to be polled
+ * again.
  * @param since when the poll began, by the database's clock
  */
 export async function recordTip(
@@ -134,37 +136,27 @@ export async function recordTip(
 ): Promise<PollOutcome> {
   return transaction(pool, async (client: PoolClient) => {
     await holdApp(client, workloadId);
-    const { rows } = await client.query<{ before: string | null }>(
-      `SELECT commit AS before FROM git_sources WHERE workload_id = $1 AND url = $2 AND branch = $3 FOR UPDATE`,
-      [workloadId, url, branch],
+    const { rows } = await client.query<{ before: string | null; overtaken: boolean; handled: boolean }>(
+      `SELECT s.commit AS before,
+         EXISTS (SELECT FROM deployments WHERE workload_id = $1 AND accepted_at > $5) AS overtaken,
+         EXISTS (SELECT FROM deployments WHERE workload_id = $1 AND starts_with($4, commit) AND length(commit) >= 7
+           AND (accepted_at > s.seen_at OR id = (
+             SELECT id FROM deployments WHERE workload_id = $1 AND trigger IN ('webhook', 'git', 'manual')
+             ORDER BY accepted_at DESC, id DESC LIMIT 1))) AS handled
+       FROM git_sources s WHERE workload_id = $1 AND url = $2 AND branch = $3 FOR UPDATE`,
+      [workloadId, url, branch, commit, since],
     );
     const known = rows[0];
     // Removed or changed meanwhile: whoever did so has it polled anew.
-    if (!known) return 'overtaken';
-    const newest = await newestCommit(client, workloadId);
-    if (newest && newest.acceptedAt > since) return 'overtaken';
+    if (!known || known.overtaken) return 'overtaken';
     await client.query(
-      `UPDATE git_sources SET commit = $2, polled_at = now(), error = NULL, problem = NULL,
+      `UPDATE git_sources SET commit = $2, seen_at = $3, polled_at = now(), error = NULL, problem = NULL,
          failures = 0 WHERE workload_id = $1`,
-      [workloadId, commit],
+      [workloadId, commit, since],
     );
     if (known.before === commit) return 'unchanged';
     // A source that was just set is built whatever ran before.
-    const runs = known.before !== null && newest?.commit && isSameCommit(newest.commit, commit);
-    if (runs) return 'unchanged';
+    if (known.before !== null && known.handled) return 'unchanged';
     return { deployed: await acceptDeployment(client, { workloadId, trigger: 'git', commit, branch }) };
   });
-}
-
-async function newestCommit(
-  client: ClientBase,
-  workloadId: Id,
-): Promise<{ commit: string | null; acceptedAt: Date } | undefined> {
-  const { rows } = await client.query<{ commit: string | null; acceptedAt: Date }>(
-    `SELECT commit, accepted_at AS "acceptedAt" FROM deployments
-     WHERE workload_id = $1 AND revision IS NOT NULL AND state NOT IN ('superseded', 'cancelled')
-     ORDER BY revision DESC LIMIT 1`,
-    [workloadId],
-  );
-  return rows[0];
 }

@@ -44,6 +44,7 @@ t.test('app git set sends what was given; a token comes from a file, standard in
   t.equal(seen.length, before, 'nothing was sent');
   const plain = ['app', 'git', 'set', 'api', '--url', 'http://git.test/a.git', '--token-file', join(folder, 'token')];
   t.match((await run(plain)).stderr, /anybody on the way can read the token/);
+  t.match((await run([...set, '-e', 'prod'])).stderr, /: svc app history api --project shop --environment prod\n$/);
 });
 
 const hostKeys = [{ type: 'ssh-rsa', fingerprint: 'SHA256:abc', given: false }];
@@ -60,10 +61,13 @@ t.test('app git status, sync, build and remove', async (t) => {
   t.match((await run(['app', 'git', 'status', 'api'])).stdout, /Last commit: +0123456\n.*Error: +no route/s);
   const { stdout } = await run(['app', 'git', 'status', 'api']);
   t.match(stdout, /Public key: +ssh-ed25519 AAAA\nHost keys: +ssh-rsa SHA256:abc \(as first shown\)/);
-  t.match(await run(['app', 'git', 'sync', 'api']), { code: 0, stderr: /svc app git status api/ });
+  t.match(await run(['app', 'git', 'sync', 'api']), { code: 0, stderr: /svc app git status api --project shop\n/ });
   t.match(await run(['app', 'git', 'build', 'api', '--commit', '3f2a9c1', '-o', 'name']), { stdout: `${id}\n` });
   t.same(seen.at(-1)?.body, { commit: '3f2a9c1' });
-  t.match(await run(['app', 'git', 'remove', 'api', '-e', 'prod']), { code: 0, stderr: /svc app update api --image/ });
+  t.match(await run(['app', 'git', 'remove', 'api', '-e', 'prod']), {
+    code: 0,
+    stderr: /update api --image <image> --project shop -/,
+  });
   t.match(seen.at(-1), { method: 'DELETE', query: { environment: 'prod' } });
 });
 
@@ -94,7 +98,11 @@ t.test('app create --git waits for the first build, and says what keeps it', asy
     [`GET ${apps}/api/history`]: { body: { items: [] } },
   });
   const failed = await other.run(['app', 'create', 'api', '--git', url, '--wait', '--timeout', '1h']);
-  t.match(failed, { code: 1, stderr: /refused the token.*git_source.*svc app git set api --url/s }, 'at once');
+  t.match(failed, { code: 1, stderr: /refused the token.*git_source.*svc app git set api --url https/s }, 'at once');
+  const elsewhere = { ...source, error: 'The git server sends elsewhere.', problem: 'repository' };
+  other.routes[`GET ${path}`] = { body: elsewhere };
+  const redirected = await other.run(['app', 'create', 'api', '--git', url, '--wait']);
+  t.match(redirected, { code: 1, stderr: /sends elsewhere.*svc app git set api --url <url>/s }, 'not the same again');
 
   const create = ['app', 'create', 'api', '--no-wait'];
   for (const flags of [[], ['--git', url, '--image', 'r/api:1'], ['--image', 'r/api:1', '--branch', 'main']]) {

@@ -18,10 +18,12 @@ export interface GitRepository {
   bare: string;
   /** Puts files into a commit on a branch and pushes it. @returns the commit */
   push: (files: Record<string, string>, options?: { branch?: string; message?: string }) => string;
+  /** Takes the branch `main` back to a commit. */
+  reset: (commit: string) => void;
 }
 
 /** A repository that can be pushed to from here and fetched from anywhere, over http by git's own server program. */
-export interface GitServer extends Pick<GitRepository, 'push'> {
+export interface GitServer extends Pick<GitRepository, 'push' | 'reset'> {
   /** Where the repository is, for somebody at this address of the machine. */
   url(host?: string): string;
   /** Every request so far: method, path with query, and what was sent as Authorization. */
@@ -61,6 +63,7 @@ export function gitRepository(t: Teardown): GitRepository {
       git(work, 'push', '--quiet', '--force', bare, `HEAD:refs/heads/${branch}`);
       return git(work, 'rev-parse', 'HEAD');
     },
+    reset: (commit) => void git(work, 'push', '--quiet', '--force', bare, `${commit}:refs/heads/main`),
   };
 }
 
@@ -70,11 +73,12 @@ export function gitRepository(t: Teardown): GitRepository {
  * @param options.host the address to listen at; default 127.0.0.1
  */
 export async function gitServer(t: Teardown, options: { token?: string; host?: string } = {}): Promise<GitServer> {
-  const { root, push } = gitRepository(t);
+  const { root, push, reset } = gitRepository(t);
   const { host = '127.0.0.1', token } = options;
   const server: GitServer = {
     url: (at = host) => `http://${at}:${(listener.address() as AddressInfo).port}/shop/api.git`,
     push,
+    reset,
     requests: [],
     answer: undefined,
   };

@@ -61,9 +61,9 @@ export async function beginBuild(
       registryAddress: config.builds.pushAddress,
     }),
   );
-  const { app, namespace } = build.spec;
+  const { app, namespace, source } = build.spec;
   const found = await kube.get<App>(kinds.App, app, namespace);
-  const credentials = found && (await readGitSecret(kube, found));
+  const credentials = found && (await readGitSecret(kube, found, source.url));
   if (credentials) await ensureChild(kube, build, buildCredentials(build, credentials));
   await ensureChild(kube, build, buildJob(build, config.builds, config.packageRegistries));
 }

@@ -55,7 +55,7 @@ export function createPollingProcessor(dependencies: PollingDependencies): Proce
     const hostKeys = app.spec.git?.hostKeys ?? source.hostKeys;
     const folder = await mkdtemp(join(tmpdir(), 'poll-'));
     try {
-      const credentials = gitCredentialsOf(await readGitSecret(kube, app));
+      const credentials = gitCredentialsOf(await readGitSecret(kube, app, source.url));
       const git = createGit({ folder, credentials, ...addresses, hostKeys, env });
       const tip = await branchTip(git, source, { timeoutMs: askMs, signal });
       if (tip === undefined) throw new GitError(`The repository has no branch "${source.branch}".`, 'branch');
@@ -89,7 +89,7 @@ export function createPollingProcessor(dependencies: PollingDependencies): Proce
     } catch (error) {
       if (!(error instanceof GitError || error instanceof Problem)) throw error;
       const problem = error instanceof GitError ? error.problem : 'address';
-      await recordPollFailure(pool, recordId, { error: error.message.slice(0, 500), problem });
+      await recordPollFailure(pool, source, { error: error.message.slice(0, 500), problem });
       log.debug({ namespace: source.namespace, app: source.name, reason: error.message }, 'git source not reached');
       return again(Math.min(failingMaxMs, intervalMs * 2 ** Math.min(source.failures, 4)));
     }

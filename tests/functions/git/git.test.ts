@@ -66,7 +66,11 @@ t.test('a source is set, shown without its credentials, and removed with them', 
   t.match(app()?.spec.git, source);
   t.match(secret(), {
     metadata: { name: gitSecretName('api'), ownerReferences: [{ kind: 'App', name: 'api' }] },
-    data: { token: Buffer.from(token).toString('base64'), username: Buffer.from('ci').toString('base64') },
+    data: {
+      token: Buffer.from(token).toString('base64'),
+      username: Buffer.from('ci').toString('base64'),
+      server: Buffer.from('https://git.example.com:443').toString('base64'),
+    },
   });
   await project();
   t.match((await api.call('GET', path)).body, { ...source, credentials: 'token' });
@@ -93,7 +97,7 @@ t.test('webhooks are judged by the source from its answer on, whatever the contr
 });
 
 t.test('credentials stay with their server, and go when they are told to', async (t) => {
-  const { api, create, set } = await rig(t);
+  const { kube, api, secret, create, set } = await rig(t);
   await create({ image: 'r.test/api:1' });
   const credentials = async () => ((await api.call('GET', path)).body as { credentials?: string }).credentials;
   await set({ url, credentials: { token } });
@@ -101,8 +105,17 @@ t.test('credentials stay with their server, and go when they are told to', async
   t.equal(await credentials(), 'token', 'another branch');
   await set({ url: 'https://git.example.com/shop/other.git' });
   t.equal(await credentials(), 'token', 'another repository there');
-  await set({ url: 'https://elsewhere.example.com/shop/api.git' });
-  t.equal(await credentials(), 'none', 'another server');
+  const elsewhere = 'https://elsewhere.example.com/shop/api.git';
+  kube.intercept = ({ verb, kind }) => {
+    if (verb === 'mergePatch' && kind === 'App') throw new Error('cut off');
+  };
+  await set({ url: elsewhere, credentials: { token: 'of elsewhere' } });
+  kube.intercept = undefined;
+  t.equal(await credentials(), 'none', 'those of a source that the app has not got');
+  await set({ url });
+  t.equal(await credentials(), 'none', 'still');
+  await set({ url: elsewhere });
+  t.same(secret()?.data, {}, 'another server');
   const { privateKey, publicKey } = sshKey(t.testdir({}), 'key');
   await set({ url: 'git@git.example.com:shop/api.git', credentials: { deployKey: privateKey } });
   t.equal(await credentials(), 'deploy-key');
@@ -218,7 +231,7 @@ t.test('polls and builds are told of', async (t) => {
   await create({ image: 'r.test/api:1' });
   await set({ url });
   const id = await project();
-  await recordPollFailure(pool, id, { error: 'no route', problem: 'unreachable' });
+  await recordPollFailure(pool, { workloadId: id, url, branch: 'main' }, { error: 'no route', problem: 'unreachable' });
   t.match((await api.call('GET', path)).body, { error: 'no route', problem: 'unreachable', polledAt: String });
   t.equal((await api.call('POST', `${path}/sync`)).status, 204);
   const due = await pool.query(`SELECT due_at <= now() AS due FROM work WHERE kind = 'polling' AND record_id = $1`, [
@@ -228,7 +241,7 @@ t.test('polls and builds are told of', async (t) => {
   await set({ url, credentials: { token } });
   const mended = (await api.call('GET', path)).body;
   t.same([mended.error, mended.polledAt], [undefined, undefined], 'what was polled with another token says nothing');
-  await recordPollFailure(pool, id, { error: 'no route', problem: 'unreachable' });
+  await recordPollFailure(pool, { workloadId: id, url, branch: 'main' }, { error: 'no route', problem: 'unreachable' });
   await set({ url, branch: 'other' });
   t.equal((await api.call('GET', path)).body.error, undefined, 'what was polled of another branch says nothing');
 

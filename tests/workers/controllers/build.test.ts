@@ -5,6 +5,7 @@ import type { Pod } from '../../../runtime/contracts/pod.ts';
 import type { Build } from '../../../runtime/contracts/resources/build.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { managedLabels, podLabels } from '../../../runtime/domain/labels.ts';
+import type { Secret } from '../../../runtime/host/owned-secret.ts';
 import { ownerReference } from '../../../runtime/kube/claims.ts';
 import { failureOf } from '../../../workers/controllers/build-run.ts';
 import { buildController } from '../../../workers/controllers/build.ts';
@@ -268,6 +269,23 @@ t.test('in the namespace of builds the job is made, with credentials for its fir
   await world.end({ exitCode: 0 }, { exitCode: 0, message }, { succeeded: 1, conditions });
   t.match(build()?.status, { phase: 'succeeded', ...made, commitMessage: 'Say one', commitAuthor: 'Kim' });
   t.same(copies(), [], 'the copy of the credentials is gone');
+});
+
+t.test('a build gets no credentials that are of another server by now', async (t) => {
+  for (const [server, expected] of [
+    ['https://git.example.com:443', [{ data: { token, server: undefined } }]],
+    ['https://elsewhere.example.com:443', []],
+  ] as const) {
+    const world = createOwnWorld();
+    const [secret] = world.kube.all<Secret>(kinds.Secret);
+    if (!secret) throw new Error('there is no Secret');
+    await world.kube.replace({ ...secret, data: { token, server: Buffer.from(server).toString('base64') } });
+    world.configure();
+    await world.reconcile();
+    const copies = world.kube.all(kinds.Secret).filter(({ metadata }) => metadata.namespace === world.at.namespace);
+    t.match(copies, expected, server);
+    t.equal(copies.length, expected.length);
+  }
 });
 
 t.test('of a build that took too long the time-out is told, not how its steps were ended for it', async (t) => {

@@ -6,7 +6,13 @@ import { gitSecretData, gitSecretName } from '../../../runtime/host/git-credenti
 import { changeOwnedSecret, ownedSecret } from '../../../runtime/host/owned-secret.ts';
 import { addressOfGit, type GitSource } from '../../../runtime/domain/git-source.ts';
 import { hostKeysIn } from '../../../runtime/domain/ssh-keys.ts';
-import { acceptDeployment } from '../../../runtime/records/deployments.ts';
+import { cancelDeployment, failDeployment } from '../../../runtime/records/deployment-returns.ts';
+import {
+  acceptDeployment,
+  skipDeployment,
+  startDeployment,
+  succeedDeployment,
+} from '../../../runtime/records/deployments.ts';
 import { findGitSource, projectGitSource } from '../../../runtime/records/git-sources.ts';
 import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
 import { createPollingProcessor } from '../../../workers/polling/process.ts';
@@ -97,6 +103,36 @@ t.test('what a webhook has deployed is not built again, and what it overtook is 
   t.match(history[0], { trigger: 'webhook', commit: newer }, `${seen} is older than what came meanwhile`);
 });
 
+t.test('what a webhook brought and then did not stay is not built by the poll', async (t) => {
+  const { app, pool, server, use, poll } = await world(t);
+  const good = server.push({ 'a.txt': '1' });
+  await use({ url: server.url(), branch: 'main' });
+  await poll();
+  const [first] = await app.history();
+  await startDeployment(pool, first?.id ?? '');
+  await succeedDeployment(pool, first?.id ?? '');
+  const request = { workloadId: app.id, trigger: 'webhook' } as const;
+  const polled = async () => {
+    const before = await app.history();
+    await poll();
+    t.equal((await app.history()).length, before.length);
+  };
+
+  await skipDeployment(pool, { ...request, commit: server.push({ 'a.txt': '2' }), reason: '[skip ci]' });
+  await polled();
+  const cancelled = await acceptDeployment(pool, { ...request, commit: server.push({ 'a.txt': '3' }) });
+  await cancelDeployment(pool, cancelled.id, 'ada@svc.test');
+  await polled();
+  const bad = await acceptDeployment(pool, { ...request, commit: server.push({ 'a.txt': '4' }) });
+  await failDeployment(pool, bad.id, 'no', { applied: true, goBack: true });
+  t.match(await app.history(), [{ trigger: 'rollback', commit: good }, { state: 'failed' }]);
+  await polled();
+
+  server.reset(good);
+  await poll();
+  t.match((await app.history())[0], { trigger: 'git', commit: good }, 'a branch that went back is built');
+});
+
 t.test('a token goes to its server and nowhere else', async (t) => {
   const { app, kube, server, use, poll, state } = await world(t, { token: secret });
   server.push({ 'a.txt': '1' });
@@ -105,7 +141,18 @@ t.test('a token goes to its server and nowhere else', async (t) => {
   t.match(await state(), { failures: 1, error: /wants a token/, problem: 'credentials', commit: null });
   t.notMatch((await state())?.error, secret);
   const object = (await app.object()) as Stored<App>;
-  await kube.create(ownedSecret(object, gitSecretName('api'), gitSecretData({ token: secret })));
+  await kube.create(
+    ownedSecret(object, gitSecretName('api'), gitSecretData({ token: secret }, 'https://git.test/a.git')),
+  );
+  server.requests.length = 0;
+  await poll();
+  t.match(await state(), { error: /wants a token/ }, 'a token of the source that the app is about to get');
+  t.notMatch(server.requests, [{ authorization: String }]);
+  const holds = (data: Record<string, string>) => changeOwnedSecret(kube, object, gitSecretName('api'), () => data);
+  await holds({ token: Buffer.from(secret).toString('base64') });
+  await poll();
+  t.match(await state(), { error: null }, 'what an earlier release has kept');
+  await holds(gitSecretData({ token: secret }, server.url()));
   await poll();
   t.match(await state(), { failures: 0, error: null, problem: null, commit: String });
   t.equal((await app.history()).length, 1);
@@ -115,7 +162,7 @@ t.test('a token goes to its server and nowhere else', async (t) => {
     return true;
   };
   await poll();
-  t.match(await state(), { failures: 1, error: /redirect|unable to access/i });
+  t.match(await state(), { failures: 1, problem: 'repository', error: /redirects are not followed.*\.git.*--url/ });
   t.same(other.requests, [], 'a redirect is not followed');
 });
 
@@ -136,6 +183,23 @@ t.test('a server that cannot be asked is told of, and asked less and less often'
   await projectGitSource(pool, app.id, undefined);
   t.equal(await poll(), 'done', 'a source that was removed');
   t.equal(await state(), undefined);
+});
+
+t.test('a poll that fails late says nothing of the source that came meanwhile', async (t) => {
+  const { server, use, poll, state } = await world(t);
+  const source = { url: server.url(), branch: 'main' };
+  for (const next of [
+    { ...source, url: `${server.url()}/other` },
+    { ...source, branch: 'other' },
+  ]) {
+    await use(source);
+    server.answer = (_request, response) => {
+      void use(next).then(() => response.writeHead(500).end());
+      return true;
+    };
+    await poll();
+    t.match(await state(), { ...next, error: null, problem: null, failures: 0, polledAt: null });
+  }
 });
 
 t.test('addresses inside are asked only when the platform’s admin opened them', async (t) => {
@@ -165,7 +229,7 @@ t.test(
 
     const object = (await app.object()) as Stored<App>;
     const give = (deployKey: string) =>
-      changeOwnedSecret(kube, object, gitSecretName('api'), () => gitSecretData({ deployKey }));
+      changeOwnedSecret(kube, object, gitSecretName('api'), () => gitSecretData({ deployKey }, server.url));
     await give(other.privateKey);
     await poll();
     t.match(await state(), { problem: 'credentials', error: /refused the deploy key.*public half/ });
