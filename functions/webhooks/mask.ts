@@ -1,4 +1,6 @@
-/** Fields whose text is secret by their name, wherever they stand. */
+import { jsonOf } from '../../runtime/host/http-body.ts';
+
+/** Fields whose value is secret by their name, wherever they stand. */
 const secretField =
   /(secret|passw(or)?d|passphrase|authorization|credential|private_?-?key|api_?-?key|access_?-?key|signature|callback_url)|(^|[_-]|[a-z](?=T))tokens?$/i;
 /** Texts that are secret by their form. */
@@ -27,17 +29,47 @@ export function maskText(text: string, secrets: readonly string[]): string {
   return masked;
 }
 
+/** As forms are written: anything else in a name or a value is escaped. */
+const formText = /^[\w.[\]%+-]+=[^=&\s]*(?:&[\w.[\]%+-]+=[^=&\s]*)*$/;
+/** In place of a body in which nothing tells what is secret. */
+const notKept = '[not kept: neither JSON nor a form, so that secrets in it could not be masked]';
+
 /**
  * A body as it may be kept and shown: without the given secrets, without texts that look like one, and without the values
- * of fields whose names say so.
+ * of fields whose names say so. What was sent under another type than its own is read all the same.
  * @param parsed the body when it is JSON
  */
 export function maskBody(rawBody: Buffer, parsed: unknown, secrets: readonly string[]): string {
-  const text =
-    parsed === undefined
-      ? rawBody.subarray(0, bodyLimit).toString('utf8').replaceAll('\0', '\uFFFD')
-      : JSON.stringify(parsed, (key, value: unknown) =>
-          typeof value === 'string' && value !== '' && secretField.test(key) ? '[masked]' : value,
-        );
-  return maskText(text, secrets).slice(0, bodyLimit);
+  const value = parsed ?? parsedJson(rawBody);
+  const text = value === undefined ? maskedForm(rawBody) : maskedJson(value);
+  return maskText(text ?? notKept, secrets).slice(0, bodyLimit);
+}
+
+/** Secret fields as a whole: what is in them has names that say nothing. */
+function maskedJson(json: unknown): string {
+  return JSON.stringify(json, (key, value: unknown) =>
+    value !== null && value !== '' && secretField.test(key) ? '[masked]' : value,
+  );
+}
+
+/** A form as it reads, with the JSON in it masked as any; undefined for what is none, such as JSON that was cut off. */
+function maskedForm(rawBody: Buffer): string | undefined {
+  const text = rawBody.toString('utf8').trim();
+  if (!formText.test(text)) return undefined;
+  const fields: string[] = [];
+  for (const [name, value] of new URLSearchParams(text)) {
+    const json = /^\s*[[{]/.test(value) ? parsedJson(Buffer.from(value)) : value;
+    if (json === undefined) return undefined;
+    const shown = typeof json === 'string' ? json.replaceAll('\0', '\uFFFD') : maskedJson(json);
+    fields.push(`${name}=${value !== '' && secretField.test(name) ? '[masked]' : shown}`);
+  }
+  return fields.join('&');
+}
+
+function parsedJson(text: Buffer): unknown {
+  try {
+    return jsonOf(text);
+  } catch {
+    return undefined;
+  }
 }

@@ -7,10 +7,16 @@ const textLimit = 1_000;
 /** Text that a notice can do without: anything else counts as absent. */
 export const text = z.string().optional().catch(undefined);
 
-/** Text of a sender without secrets, without what PostgreSQL and terminals do not take, and not endless. */
+/**
+ * Text of a sender without secrets, without what PostgreSQL and terminals do not take (halves of characters too, which a cut
+ * can leave), and not endless.
+ */
 export function cleanText(value: string, secrets: readonly string[]): string {
-  // oxlint-disable-next-line no-control-regex -- they are what is removed
-  const plain = value.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f]/g, '').slice(0, textLimit);
+  const plain = value
+    // oxlint-disable-next-line no-control-regex -- they are what is removed
+    .replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f]/g, '')
+    .slice(0, textLimit)
+    .toWellFormed();
   return maskText(plain, secrets);
 }
 

@@ -211,6 +211,9 @@ t.test('Traefik serves the machine and pods only, and allows nothing that k3s do
   const parameters = traefikParameters({ ...defaultIngressPorts, web: 8000 });
   t.ok(parameters.includes('--entryPoints.web.address=0.0.0.0:8000'));
   t.ok(parameters.includes(`--entryPoints.traefik.address=127.0.0.1:${defaultIngressPorts.admin}`));
+  const page = readFileSync('docs/webhooks.md', 'utf8');
+  const logged = parameters.filter((each) => each.startsWith('--accesslog.'));
+  t.ok(logged.length > 0 && page.includes(`\`${logged.join(' ')}\``), 'its log has no path, as the page has it');
   const rules = ownRules({ ...defaultIngressPorts, web: 8000 }).split('\n');
   for (const port of [6443, 8000, defaultIngressPorts.websecure]) {
     t.ok(rules.includes(`-I INPUT -p tcp -m tcp --dport ${port} -j SVC-TESTCLUSTER`));

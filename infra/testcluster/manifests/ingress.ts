@@ -32,6 +32,10 @@ export function traefikParameters(ports: IngressPorts): string[] {
     '--serversTransport.forwardingTimeouts.dialTimeout=3s',
     '--ping=true',
     '--accesslog=true',
+    // Paths of webhooks may be secret (docs/webhooks.md).
+    '--accesslog.format=json',
+    '--accesslog.fields.names.RequestPath=drop',
+    '--accesslog.fields.names.RequestLine=drop',
     '--log.level=INFO',
     // They would call a public server.
     '--global.checkNewVersion=false',

@@ -102,7 +102,7 @@ export const deliveryItem = z.object({
 });
 /** `GET …/webhook/deliveries/{id}`, and the answer to a redelivery or a test. */
 export const deliveryView = deliveryItem.extend({
-  /** Secrets are masked; of a long body its beginning. */
+  /** Secrets are masked; of a long body its beginning. What is neither JSON nor a form is not kept, which it then says. */
   body: z.string(),
   bodyBytes: z.int(),
 });

@@ -214,11 +214,18 @@ t.test('the log tells every proven request, with secrets masked, and no other', 
   ]);
   const one = (await call('GET', `/deliveries/${items[1].id}`)).body;
   t.same(JSON.parse(one.body), { commit: '4f1c2aa', more: { password: '[masked]', list: ['[masked]', 'plain'] } });
+  await send(
+    { 'x-svc-token': token, 'content-type': 'application/x-www-form-urlencoded' },
+    JSON.stringify({ image, password: 'hunter2' }),
+  );
+  const [untyped] = await deliveries();
+  t.match(untyped, { verdict: 'refused', status: 415 });
+  t.same(JSON.parse((await call('GET', `/deliveries/${untyped.id}`)).body.body), { image, password: '[masked]' });
   const kept = JSON.stringify((await pool.query('SELECT * FROM webhook_deliveries')).rows);
   for (const secret of ['hunter2', token]) t.notMatch(kept, secret);
-  const page = (await call('GET', '/deliveries?limit=3')).body;
-  t.equal(page.items.length, 3);
-  t.match((await call('GET', `/deliveries?limit=3&cursor=${page.nextCursor}`)).body.items, [{ id: items[3].id }]);
+  const page = (await call('GET', '/deliveries?limit=4')).body;
+  t.equal(page.items.length, 4);
+  t.match((await call('GET', `/deliveries?limit=4&cursor=${page.nextCursor}`)).body.items, [{ id: items[3].id }]);
   for (const id of [newId(), 'x']) t.equal((await call('GET', `/deliveries/${id}`)).status, 404);
 });
 
@@ -307,7 +314,33 @@ t.test('masking: fields by their names, texts by their form', (t) => {
   t.equal(mask('x the-token y', ['the-token']), '"x [masked] y"');
   const long = maskBody(Buffer.from(''), 'x'.repeat(100_000), []);
   t.equal(long.length, 65_536);
-  t.equal(maskBody(Buffer.from('a\0b'), undefined, []), 'a\uFFFDb');
+  t.end();
+});
+
+t.test('masking: a secret field is masked with all that is in it', (t) => {
+  const mask = (value: unknown) => maskBody(Buffer.from(''), value, []);
+  for (const value of [{ DB: 'hunter2' }, { pass: ['x'] }, ['hunter2'], 1234, true]) {
+    t.equal(mask({ at: [{ secrets: value }] }), '{"at":[{"secrets":"[masked]"}]}', JSON.stringify(value));
+  }
+  t.equal(
+    mask({ credentials: { pass: 'hunter2' }, token: null, secret: '' }),
+    '{"credentials":"[masked]","token":null,"secret":""}',
+  );
+  t.end();
+});
+
+t.test('masking: what was not understood is masked as what it is, or not kept', (t) => {
+  const mask = (body: string) => maskBody(Buffer.from(body), undefined, ['the-token']);
+  t.equal(mask('{"image":"r/api:1","password":"hunter2"}'), '{"image":"r/api:1","password":"[masked]"}');
+  t.equal(mask('image=r%2Fapi:1&password=hunter2&by=the-token'), 'image=r/api:1&password=[masked]&by=[masked]');
+  t.equal(mask('a=%7B%22secret%22:%5B1%5D%7D&b=x%00'), 'a={"secret":"[masked]"}&b=x\uFFFD');
+  for (const body of [
+    ...['{"password":"hunter2"', '{"a":"b=c","password":"hunter2"', 'password: hunter2', 'hunter2'],
+    ...['image=r/api:1\npassword=hunter2', 'image=r/api:1password=hunter2', 'a=%7B%22password%22:%22hunter2'],
+    '['.repeat(65) + '"hunter2"' + ']'.repeat(65),
+  ]) {
+    t.match(mask(body), /^\[not kept: /, body);
+  }
   t.end();
 });
 

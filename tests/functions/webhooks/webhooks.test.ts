@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from 'node:crypto';
+import { createHash, createHmac, randomBytes } from 'node:crypto';
 import t from 'tap';
 import { createAppRoutes } from '../../../functions/apps/handler.ts';
 import { createHistoryRoutes } from '../../../functions/history/handler.ts';
@@ -89,6 +89,20 @@ t.test('202: a token deploys; the answer names id, revision and where the status
   });
   t.equal(status.status, 200);
   t.match(status.body, { app: 'api', revision: 1, status: 'accepted', current: false, commit: 'c0ffee' });
+});
+
+t.test('a commit message that is cut amid a character, by its sender or here, is recorded', async (t) => {
+  const { pool, enable, deploy } = await service(t);
+  const { token } = (await enable()).body;
+  const [long, half] = [`${'x'.repeat(999)}\u{1f600}`, 'cut by its sender \ud83d'];
+  for (const message of [long, half]) {
+    const id = createHash('sha1').update(message).digest('hex');
+    const push = { ref: 'refs/heads/main', after: id, commits: [{ id, message }] };
+    const answer = await deploy({ 'x-gitlab-token': token, 'x-gitlab-event': 'Push Hook' }, push);
+    t.equal(answer.status, 200, 'there is nothing to build');
+  }
+  const { rows } = await pool.query('SELECT commit_message AS message FROM deployments ORDER BY accepted_at');
+  t.same(rows, [{ message: `${'x'.repeat(999)}\ufffd` }, { message: 'cut by its sender \ufffd' }]);
 });
 
 t.test('202: a signature over the exact bytes deploys as well', async (t) => {
