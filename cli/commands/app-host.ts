@@ -47,7 +47,7 @@ function advice(hosts: readonly string[], { url }: AppView): string {
 function changeCommand(
   name: 'add' | 'remove',
   description: string,
-  next: (before: readonly string[], hosts: readonly string[], app: string) => string[],
+  next: (before: readonly string[], hosts: readonly string[], about: { app: string; flags: string }) => string[],
 ): Command {
   return command({
     name,
@@ -59,7 +59,7 @@ function changeCommand(
       const place = placeOf(context, flags);
       const path = place.path('apps', args.app);
       const before = await readApp(place, args.app);
-      const extraHosts = next(before.extraHosts, args.hosts, args.app);
+      const extraHosts = next(before.extraHosts, args.hosts, { app: args.app, flags: place.flags });
       const app = await place.api.call('PATCH', path, appView, { query: place.query, body: { extraHosts } });
       if (name === 'add') context.say(advice(args.hosts, app));
       context.print(shown(app), flags.output);
@@ -73,16 +73,20 @@ const add = changeCommand(
   (before, hosts) => [...new Set([...before, ...hosts])],
 );
 
-const remove = changeCommand('remove', 'Serve an app on some of its further hosts no more.', (before, hosts, app) => {
-  const unknown = hosts.find((host) => !before.includes(host));
-  if (unknown !== undefined) {
-    throw new Failure(`"${unknown}" is no further host of app "${app}".`, {
-      code: 'not_found',
-      hint: `svc app host list ${app}`,
-    });
-  }
-  return before.filter((host) => !hosts.includes(host));
-});
+const remove = changeCommand(
+  'remove',
+  'Serve an app on some of its further hosts no more.',
+  (before, hosts, { app, flags }) => {
+    const unknown = hosts.find((host) => !before.includes(host));
+    if (unknown !== undefined) {
+      throw new Failure(`"${unknown}" is no further host of app "${app}".`, {
+        code: 'not_found',
+        hint: `svc app host list ${app} ${flags}`,
+      });
+    }
+    return before.filter((host) => !hosts.includes(host));
+  },
+);
 
 const list = command({
   name: 'list',

@@ -60,6 +60,8 @@ function shown(app: AppView): Shown {
 
 /** So many looks a failed app waits for the end of its deployment, whose reason has what the pods printed last, too. */
 const looksForReason = 10;
+/** So many looks a change may show the failure of what it mends, whose pods are still there. */
+const looksForMending = 10;
 
 /** Waits until a new app's first deployment has ended and the app runs. */
 function untilRunning(context: Context, flags: WaitFlags, place: Place, name: string): Promise<AppView> {
@@ -94,9 +96,10 @@ async function gitProgress(place: Place, name: string): Promise<string> {
   const path = place.path('apps', name, 'git');
   const { url = '', error, problem } = await place.api.call('GET', path, gitSourceView, { query: place.query });
   if (error !== undefined && problem !== undefined && problem !== 'unreachable') {
+    const wanted = problem === 'repository' ? '<url>' : url;
     throw new Failure(`The repository of "${name}" cannot be used: ${error}`, {
       code: 'git_source',
-      hint: `the app is there and is built once this is mended: svc app git set ${name} --url ${url} ${place.flags}`,
+      hint: `the app is there and is built once this is mended: svc app git set ${name} --url ${wanted} ${place.flags}`,
     });
   }
   return error === undefined ? 'looking into the repository' : `the repository is not reached: ${error}`;
@@ -225,13 +228,16 @@ const update = command({
       await printDeployment(context, flags, place, args.app, result);
       return;
     }
-    const app = flags.wait ? await untilServing(context, flags, place, args.app) : result;
+    // A choice for deployments to come changes no pods.
+    const awaited = flags.wait && Object.keys(settings).some((key) => key !== 'autoRollback');
+    const app = awaited ? await untilServing(context, flags, place, args.app) : result;
     context.print(shown(app), flags.output);
   },
 });
 
-/** Waits until all pods of an app are as its settings say. */
+/** Waits until all pods of an app are as its settings say. @throws Failure `failed` with the reason when they do not come up */
 function untilServing(context: Context, flags: WaitFlags, place: Place, name: string): Promise<AppView> {
+  let failedLooks = 0;
   return waitFor(
     context,
     flags,
@@ -240,7 +246,16 @@ function untilServing(context: Context, flags: WaitFlags, place: Place, name: st
       if (app.status === 'failed') {
         throw new Failure(`App "${name}" failed: ${app.message ?? 'see its history'}`, { code: 'failed' });
       }
-      if (app.status === 'running' && app.readyReplicas === app.replicas) return { done: app };
+      // While pods of before serve, the app runs, and its message tells why the new ones do not come up.
+      const fault = app.status === 'running' ? app.message : undefined;
+      if (fault !== undefined && ++failedLooks > looksForMending) {
+        throw new Failure(fault, {
+          code: 'failed',
+          hint: `what ran before keeps serving, and the settings are as they were given: svc app show ${name} ${place.flags}`,
+        });
+      }
+      const isUp = app.status === 'running' && app.readyReplicas === app.replicas;
+      if (isUp && fault === undefined) return { done: app };
       return { progress: `${name}: ${app.status} (${app.readyReplicas} of ${app.replicas} ready)` };
     },
     `it goes on: svc app show ${name} ${place.flags}`,

@@ -58,14 +58,18 @@ export async function checkSucceeded(place: Place, deployment: DeploymentView): 
 }
 
 async function whatRuns(place: Place, { id, app, environment, rolledBackTo }: DeploymentView): Promise<string> {
-  const stays = 'what ran before keeps serving';
-  if (rolledBackTo !== undefined) return `${stays}: the app goes back to revision ${rolledBackTo}`;
+  const its = { ...place, query: { environment } };
   const log = `all that it printed: svc deployment logs ${id} --project ${place.project}`;
+  const back = rolledBackTo === undefined ? undefined : `the app goes back to revision ${rolledBackTo}`;
   try {
-    const history = await newestDeployments({ ...place, query: { environment } }, app, 500);
-    return history.some(({ current }) => current) ? `${stays}; ${log}` : `nothing of ${app} has run yet; ${log}`;
+    // Over a volume that one node may write, the pod of before has gone.
+    const serves = (await readApp(its, app)).readyReplicas > 0;
+    const now = serves ? 'what ran before keeps serving' : `nothing of ${app} serves now`;
+    if (back !== undefined) return `${now}: ${back}`;
+    const history = await newestDeployments(its, app, 500);
+    return history.some(({ current }) => current) ? `${now}; ${log}` : `nothing of ${app} has run yet; ${log}`;
   } catch {
-    return log;
+    return back ?? log;
   }
 }
 

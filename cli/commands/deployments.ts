@@ -101,6 +101,9 @@ const logs = command({
     const found = await place.api.call('GET', path, deploymentLogs, { query: { tail: flags.tail } });
     const { build, pods } = found;
     if (build?.truncated && flags.tail === undefined) context.say('the beginning of the log of the build is left out');
+    for (const { name, truncated } of pods) {
+      if (truncated) context.say(`the beginning of the log of pod ${name} is left out`);
+    }
     if (!build && pods.length === 0) context.say('there is no log: it has no build, and its pods are gone');
     const several = pods.length > 1 || build !== undefined;
     const parts = [

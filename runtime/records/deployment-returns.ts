@@ -111,15 +111,20 @@ export async function keptEnvironments(database: Database, workloadId: Id): Prom
   return rows.map(({ name }) => name);
 }
 
-/** The deployment as it is, with its app's row held: nobody accepts or ends one of this app meanwhile. */
+/**
+ * The deployment as it is, with its app's row held, and that of its rollout's work: nobody accepts or ends one of this app
+ * meanwhile, and nobody is handed this one.
+ */
 async function lockEnding(client: ClientBase, id: Id): Promise<Ending | undefined> {
   const app = await client.query<{ id: Id }>(`SELECT workload_id AS id FROM deployments WHERE id = $1`, [id]);
   if (!app.rows[0] || !(await holdApp(client, app.rows[0].id))) return undefined;
+  await client.query(`SELECT FROM work WHERE kind = 'rollouts' AND record_id = $1 FOR UPDATE`, [id]);
   const { rows } = await client.query<Ending>(
     `SELECT id, workload_id AS "workloadId", revision, state, automatic, EXISTS (SELECT FROM work
        WHERE kind = 'rollouts' AND record_id = d.id AND attempt > 0) AS "handedOver", EXISTS (
        SELECT FROM deployments other JOIN work ON record_id = other.id AND kind = 'rollouts' AND attempt > 0
-       WHERE other.workload_id = d.workload_id AND other.id <> d.id AND other.state IN ('superseded', 'cancelled')
+       WHERE other.workload_id = d.workload_id AND other.id <> d.id
+         AND (other.state IN ('superseded', 'cancelled') OR other.state = 'failed' AND other.rolled_back_to IS NOT NULL)
          AND other.revision > (SELECT max(revision) FROM deployments WHERE workload_id = d.workload_id
            AND deployments.state = 'succeeded')) AS "followsApplied"
      FROM deployments d WHERE id = $1 AND revision IS NOT NULL`,

@@ -129,7 +129,9 @@ export function acceptanceArguments(request: NewDeployment | SkippedDeployment, 
     ...(proof && { proof: 'version' in proof ? proof : { url: proof.urlSecretHash.toString('hex') } }),
     ...(skipped && { skipped }),
   };
-  return [workloadId, JSON.stringify(given)];
+  // Cutting a text can leave half of a character, which `jsonb` refuses.
+  const wellFormed = (_: string, value: unknown) => (typeof value === 'string' ? value.toWellFormed() : value);
+  return [workloadId, JSON.stringify(given, wellFormed)];
 }
 
 /** An acceptance, and the deployments that it superseded: to be told by {@link announce}. */
@@ -258,8 +260,9 @@ export const targetColumns = `revision, ${deployedColumns}, settings, env_secret
 
 /**
  * Where a rollback of the app leads: to the revision that was asked for, which must have succeeded once, or else to the
- * last one that succeeded before the app's newest deployment, whether that succeeded, failed or still rolls out. An
- * automatic return counts as the revision that it brought back.
+ * last one that succeeded before the app's newest deployment, whether that succeeded, failed or still rolls out; one that
+ * failed before its release was written, such as in its build, left what ran before. An automatic return counts as the
+ * revision that it brought back.
  * @throws Problem `not_found` for a revision that there is not, `conflict` for one that never succeeded,
  * `no_earlier_revision`
  */
@@ -284,6 +287,7 @@ export async function rollbackTarget(database: Database, workloadId: Id, revisio
        SELECT CASE WHEN automatic AND state <> 'failed' THEN rollback_of ELSE revision END AS runs
        FROM deployments newest
        WHERE workload_id = $1 AND revision IS NOT NULL AND state NOT IN ('superseded', 'cancelled', 'skipped')
+         AND NOT (state = 'failed' AND settings IS NULL)
        ORDER BY newest.revision DESC LIMIT 1)
      ORDER BY revision DESC LIMIT 1`,
     [workloadId],
@@ -294,8 +298,8 @@ export async function rollbackTarget(database: Database, workloadId: Id, revisio
 
 /**
  * What a restart of the app deploys again: the newest deployment that was neither superseded nor cancelled. One that
- * failed counts, since a missing variable may be why, unless the app went back from it: then it is what that brought back. Holds the app's row, so that it stays the newest until the caller's
- * transaction ends. @throws Problem `not_ready` before the first
+ * failed counts, since a missing variable may be why, unless the app went back from it: then it is what that brought back.
+ * Holds the app's row, so that it stays the newest until the caller's transaction ends. @throws Problem `not_ready` before the first
  */
 export async function restartTarget(client: ClientBase, workloadId: Id): Promise<Deployed> {
   await holdApp(client, workloadId);

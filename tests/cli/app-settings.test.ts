@@ -61,6 +61,24 @@ t.test('app update waits until all pods are as the settings say', async (t) => {
   t.equal(stderr, 'api: deploying (1 of 2 ready)\napi: running (1 of 2 ready)\n');
 });
 
+t.test('app update fails with the reason where only pods of before serve', async (t) => {
+  const message = 'Revision 2 failed: pods "api-1" is forbidden: exceeded quota';
+  const { run, routes } = await world(t, {
+    [`PATCH ${path}`]: { body: { ...app, status: 'deploying' } },
+    [`GET ${path}`]: { body: { ...app, message } },
+  });
+  const update = ['app', 'update', 'api', '--memory', '999Gi'];
+  const failed = await run(update);
+  t.match(failed, {
+    code: 1,
+    stdout: '',
+    stderr: /error: Revision 2 failed: .*exceeded quota \(failed\)\nhint: what ran/,
+  });
+  t.match(await run(['app', 'update', 'api', '--auto-rollback', 'on']), { code: 0 }, 'what changes no pods');
+  routes[`GET ${path}`] = sequence({ body: { ...app, message } }, { body: app });
+  t.match(await run(update), { code: 0, stdout: /running/ }, 'a change that mends it');
+});
+
 t.test('app show tells all of it, and what waits for a restart', async (t) => {
   const { run } = await world(t, {
     [`GET ${path}`]: {

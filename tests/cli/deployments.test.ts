@@ -32,7 +32,7 @@ t.test('deployment show, logs and cancel', async (t) => {
     [`GET ${one}/logs`]: {
       body: {
         build: { text: 'step 1\n', truncated: true },
-        pods: [{ name: 'api-1', log: 'a\nb\n' }, { name: 'api-2' }],
+        pods: [{ name: 'api-1', log: 'a\nb\n', truncated: true }, { name: 'api-2' }],
       },
     },
     [`POST ${one}/cancel`]: { body: { ...deployment, status: 'cancelled', rolledBackTo: 1 } },
@@ -42,7 +42,7 @@ t.test('deployment show, logs and cancel', async (t) => {
   t.match(shown, /Accepted: +2026-11-21T11:00:00Z\nTook: +1 minute\n/);
   const logs = await run(['deployment', 'logs', id]);
   t.equal(logs.stdout, 'step 1\napi-1 | a\napi-1 | b\n');
-  t.match(logs.stderr, /beginning .* left out/);
+  t.match(logs.stderr, /^the beginning .* of the build .*\nthe beginning .* of pod api-1 is left out\n$/);
   t.match(await run(['deployment', 'cancel', id, '--yes']), { code: 0, stderr: /api goes back to revision 1/ });
 
   for (const words of [['show'], ['logs'], ['cancel', '--yes']]) {
@@ -121,6 +121,13 @@ t.test('0, 1 and 3: succeeded, failed, not ended in time; Ctrl-C tells that it g
     code: 1,
     stderr: /hint: what ran before keeps serving: the app goes back to revision 1\n/,
   });
+  routes[`GET ${project}/apps/api`] = { body: { ...app, readyReplicas: 0 } };
+  t.match(await run(deploy), { code: 1, stderr: /hint: nothing of api serves now: the app goes back to revision 1\n/ });
+  routes[`GET ${one}`] = { body: { ...deployment, status: 'failed', reason: 'no pull' } };
+  t.match(await run(deploy), { code: 1, stderr: `${said}\nhint: nothing of api serves now; ${log}\n` });
+  routes[`GET ${project}/apps/api`] = { status: 404, body: { code: 'not_found', message: 'There is none.' } };
+  t.match(await run(deploy), { code: 1, stderr: `${said}\nhint: ${log}\n` }, 'nobody can tell');
+  routes[`GET ${project}/apps/api`] = { body: app };
   routes[`GET ${one}`] = { body: rolling };
   t.match(await run(deploy), {
     code: 3,

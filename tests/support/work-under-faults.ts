@@ -15,8 +15,12 @@ interface Entry {
 
 /** Two apps and a function that serve, and more that are created, changed and deleted all the time. */
 export interface WorkUnderFaults {
-  /** Asks what serves, over and over; the answer ends that and tells which requests were not served. */
-  watchServing(): () => Promise<string[]>;
+  /**
+   * Asks what serves, over and over; the answer ends that and tells which requests were not served.
+   * @param options.rolling whether a rollout goes on beside a fault of the cluster: then the app that is deployed is left
+   * out, since its pods go while the cluster's endpoints are behind (see {@link rested})
+   */
+  watchServing(options?: { rolling: boolean }): () => Promise<string[]>;
   /** Begins to create, change and delete, with names that begin so. */
   churn(t: Test, prefix: string): Promise<Churn>;
   /** Ends that, and holds that all of it came out as it was asked for, once. */
@@ -59,7 +63,8 @@ export async function workUnderFaults(t: Test, platform: Platform): Promise<Work
   ]);
   const urlOf = async (kind: string, name: string) =>
     (await platform.json<{ url: string }>([kind, 'show', name, ...flags])).url;
-  const urls = [await urlOf('app', 'steady'), await urlOf('app', 'rolled'), await urlOf('function', warm)];
+  const rolled = await urlOf('app', 'rolled');
+  const urls = [await urlOf('app', 'steady'), rolled, await urlOf('function', warm)];
   const history = async (app: string) => {
     // As long as the API server has not read everything, the platform says that it cannot reach a part of itself.
     const ended = await eventually(
@@ -103,7 +108,7 @@ export async function workUnderFaults(t: Test, platform: Platform): Promise<Work
     rested,
     health,
     healthy: () => eventually(health, ({ status }) => status === 200),
-    watchServing() {
+    watchServing({ rolling } = { rolling: false }) {
       const stopping = new AbortController();
       const faults: string[] = [];
       const loop = async (url: string) => {
@@ -115,7 +120,7 @@ export async function workUnderFaults(t: Test, platform: Platform): Promise<Work
           await wait(50);
         }
       };
-      const loops = urls.map(loop);
+      const loops = urls.filter((url) => !rolling || url !== rolled).map(loop);
       return async () => {
         stopping.abort();
         await Promise.all(loops);

@@ -5,7 +5,8 @@ import type { App, AppSpec, ReleaseStatus } from '../../runtime/contracts/resour
 import { isOfRelease } from '../../runtime/domain/labels.ts';
 import { canonical } from '../../runtime/kube/children.ts';
 import { recordedRelease } from './app-edits.ts';
-import { faultText, notReadyText, patienceMs, releaseFault } from './release-fault.ts';
+import { faultText, notReadyText, patienceMs, releaseFault, type ReleaseFault } from './release-fault.ts';
+import { likeTheYoungest } from './youngest-pods.ts';
 
 const messageMax = 500;
 const neverReady = 'The new pods did not become ready.';
@@ -62,11 +63,11 @@ export function releaseStatus(
   if (was === 'available' || reached) return { ...subject, phase: 'available' };
   // Called failed once, it stays so until it is available after all: a container runs for moments between its crashes.
   if (was === 'failed') return { ...subject, phase: 'failed', message: before?.message ?? neverReady };
-  const ours = podsOf(pods, generation);
+  const ours = deployment ? updatedPods(deployment, pods, generation) : [];
   if (deployment && isStuck(deployment, generation)) {
     return { ...subject, phase: 'failed', message: stuckMessage(app.spec, deployment, ours) };
   }
-  const fault = releaseFault(ours);
+  const fault = releaseFault(ours) ?? (deployment && refusal(deployment, generation));
   const progressing = { ...subject, phase: 'progressing' as const, readyReplicas: ours.filter(isPodReady).length };
   if (!fault) return progressing;
   const faultSince = (was && before?.faultSince) ?? now.toISOString();
@@ -124,11 +125,29 @@ function isStuck(deployment: Stored<Deployment>, generation: number): boolean {
   return progressing?.status === 'False' && progressing.reason === 'ProgressDeadlineExceeded';
 }
 
-function stuckMessage(spec: AppSpec, { status }: Deployment, pods: readonly Stored<Pod>[]): string {
+function stuckMessage(spec: AppSpec, deployment: Deployment, pods: readonly Stored<Pod>[]): string {
   const fault = pods.map(faultText).find((text) => text !== undefined);
-  // A quota, mostly: then there are no pods to ask.
-  const refused = status?.conditions?.find((one) => one.type === 'ReplicaFailure' && one.status === 'True')?.message;
-  return (fault ?? refused ?? notReadyText(pods, spec)).slice(0, messageMax);
+  return (fault ?? refusedText(deployment) ?? notReadyText(pods, spec)).slice(0, messageMax);
+}
+
+/** That pods of the release cannot be made. Others may make room for them yet. */
+function refusal(deployment: Stored<Deployment>, generation: number): ReleaseFault | undefined {
+  const message = isCurrent(deployment, generation) ? refusedText(deployment) : undefined;
+  return message === undefined ? undefined : { message: message.slice(0, messageMax), final: false };
+}
+
+/** Why the API server refuses pods, mostly for a quota: then there are none to ask. */
+function refusedText({ status }: Deployment): string | undefined {
+  return status?.conditions?.find((one) => one.type === 'ReplicaFailure' && one.status === 'True')?.message;
+}
+
+/**
+ * The pods of one release that are as its Deployment says now: those of other settings, which may be what is being mended,
+ * are on their way out.
+ */
+function updatedPods(deployment: Stored<Deployment>, pods: readonly Stored<Pod>[], generation: number): Stored<Pod>[] {
+  if (!isCurrent(deployment, generation) || !deployment.status?.updatedReplicas) return [];
+  return likeTheYoungest(podsOf(pods, generation));
 }
 
 /** The pods of one release. */

@@ -16,7 +16,7 @@ const quoteMax = 1_200;
 const logMaxBytes = 64 * 1024;
 const container = 'app';
 
-type Reader = Pick<KubeClient, 'list' | 'text'>;
+type Reader = Pick<KubeClient, 'list' | 'stream'>;
 
 /**
  * What the failing pods of a release said last: a few lines, of the pod that was started most often. Undefined when they
@@ -27,9 +27,9 @@ export async function lastLines(kube: Reader, rollout: Rollout): Promise<string 
   const failing = (await podsOf(kube, rollout)).filter((pod) => !isPodReady(pod));
   const [worst] = failing.sort((a, b) => restarts(b) - restarts(a));
   if (!worst) return undefined;
-  const query = new URLSearchParams({ container, tailLines: String(lines), limitBytes: String(logMaxBytes) });
-  const log = await readLog(kube, rollout.namespace, worst.metadata.name, query);
-  const said = (log ?? '').split('\n').map(printable);
+  const query = new URLSearchParams({ container, tailLines: String(lines) });
+  const log = await readLog(kube, rollout.namespace, worst.metadata.name, query, logMaxBytes);
+  const said = (log?.text ?? '').split('\n').map(printable);
   const quoted: string[] = [];
   let room = quoteMax;
   for (const line of said.filter((each) => each !== '').toReversed()) {

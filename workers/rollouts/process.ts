@@ -22,7 +22,7 @@ import { findRollout, type Rollout } from './store.ts';
 
 export interface RolloutDependencies {
   pool: Pool;
-  kube: Pick<KubeClient, 'get' | 'list' | 'create' | 'replace' | 'text'>;
+  kube: Pick<KubeClient, 'get' | 'list' | 'create' | 'replace' | 'stream'>;
   /** Called by name at each step, where a test may kill the process. */
   failpoint: (name: string) => void;
 }
@@ -143,7 +143,8 @@ export function createRolloutProcessor({ pool, kube, failpoint }: RolloutDepende
     } catch (error) {
       if (!attempt.last && !rollout.expired) throw error;
       attempt.log.error({ err: error, deploymentId: rollout.id }, 'rollout given up');
-      return fail(attempt, rollout, givenUp(error, { what: 'release', work: 'rollout' }));
+      const app = await tolerant(attempt, () => kube.get<App>(kinds.App, rollout.name, rollout.namespace));
+      return fail(attempt, rollout, givenUp(error, { what: 'release', work: 'rollout' }), app);
     }
   };
 }
@@ -169,7 +170,7 @@ function releaseOf({ revision, id, image, digest }: Rollout): Release {
   return { generation: revision, deploymentId: id, image, ...(digest !== null && { digest }), lingerSeconds };
 }
 
-/** What is nice to know must not keep a deployment from its end. */
+/** What cannot be found out must not keep a deployment from its end. */
 async function tolerant<T>({ log }: Attempt, look: () => Promise<T | undefined>): Promise<T | undefined> {
   const limit = new AbortController();
   const tooSlow = delay(lookMs, undefined, { signal: limit.signal });

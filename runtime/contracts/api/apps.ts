@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { gatePhases } from '../resources/public-route.ts';
 import { deploymentState, deploymentTrigger, outOfMemory, timestamp, variables } from './common.ts';
 import { gitSourceSet } from './git.ts';
+import { podLog } from './logs.ts';
 import { securityChange, securityView } from './public-route.ts';
 import { mount } from './volumes.ts';
 
@@ -143,6 +144,5 @@ export type DeploymentView = z.infer<typeof deploymentView>;
 export const deploymentLogs = z.object({
   /** Of the image, when it was built for this deployment. */
   build: z.object({ text: z.string(), truncated: z.boolean() }).optional(),
-  /** `log` is absent before the container has started. */
-  pods: z.array(z.object({ name: z.string(), log: z.string().optional() })),
+  pods: z.array(podLog),
 });

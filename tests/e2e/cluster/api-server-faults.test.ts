@@ -12,7 +12,7 @@ const work = await workUnderFaults(t, platform);
 
 t.test('the API server and its store are killed until the report says so', async (t) => {
   await work.healthy();
-  const serving = work.watchServing();
+  const serving = work.watchServing({ rolling: true });
   t.teardown(serving);
   const churn = await work.churn(t, 'long');
   await churn.advance(someOperations);
@@ -26,6 +26,7 @@ t.test('the API server and its store are killed until the report says so', async
   await work.settled(t, churn);
   await work.deployed(t);
   t.same(await serving(), [], 'what serves goes on');
+  await work.serving();
 });
 
 t.test('the API server is killed again and again', async (t) => {

@@ -1,4 +1,6 @@
+import { setImmediate } from 'node:timers/promises';
 import t, { type Test } from 'tap';
+import { claimDue } from '../../../runtime/bus/work-table.ts';
 import { transaction } from '../../../runtime/db/pool.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { cancelDeployment, failDeployment } from '../../../runtime/records/deployment-returns.ts';
@@ -74,6 +76,14 @@ t.test('a failure takes the app back to its last good revision, once', async (t)
   t.match(await newest(), { id: back?.id, state: 'failed', rolledBackTo: null }, 'no going in circles');
 });
 
+t.test('a reason that is cut amid a character is told all the same', async (t) => {
+  const { pool, start, succeed, newest } = await world(t);
+  await succeed('one');
+  const reason = `${'x'.repeat(299)}\u{1f600}`;
+  await failDeployment(pool, await start('two'), reason, { applied: true, goBack: true });
+  t.match(await newest(), { rollbackOf: 1, reason: `Automatic: revision 2 failed: ${'x'.repeat(299)}\ufffd…` });
+});
+
 t.test('there is no way back where none is wanted, or none leads anywhere', async (t) => {
   const { pool, workloadId, start, succeed, accept, newest } = await world(t);
   const first = await start('one');
@@ -119,6 +129,37 @@ t.test('what was applied and superseded is undone by whatever ends the one that 
   await applied('eight');
   await cancelDeployment(pool, await accept('nine'), 'ann@svc.local');
   t.match(await newest(), { revision: 10, rollbackOf: 7 });
+});
+
+t.test('a return that was superseded before anybody took it up is made good for by what ends next', async (t) => {
+  const { pool, accept, succeed, start, newest } = await world(t);
+  await succeed('one');
+  const broken = await start('two');
+  await pool.query('UPDATE work SET attempt = 1 WHERE record_id = $1', [broken]);
+  await failDeployment(pool, broken, 'It crashes.', { applied: true, goBack: true });
+  t.match(await newest(), { revision: 3, automatic: true });
+  const mended = await accept('four');
+  t.match(await failDeployment(pool, mended, 'The build failed.', { applied: false, goBack: true }), {
+    returned: { revision: 5, to: 1 },
+  });
+});
+
+t.test('who cancels waits for whoever hands the deployment over in that moment, and undoes it', async (t) => {
+  const { pool, accept, succeed } = await world(t);
+  await succeed('one');
+  const id = await accept('two');
+  const dispatcher = await pool.connect();
+  try {
+    await dispatcher.query('BEGIN');
+    await claimDue(dispatcher, 'rollouts', { limit: 10, leaseMs: 60_000 });
+    const cancelled = cancelDeployment(pool, id, 'ann@svc.local');
+    const waits = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+    while ((await pool.query(waits)).rowCount === 0) await setImmediate();
+    await dispatcher.query('COMMIT');
+    t.match(await cancelled, { returned: { to: 1 } });
+  } finally {
+    dispatcher.release();
+  }
 });
 
 t.test('what an automatic return brought back keeps its name and its place', async (t) => {

@@ -268,8 +268,11 @@ t.test('a rollback leads to the last success before the newest deployment, or wh
   await t.rejects(target(), { code: 'no_earlier_revision' });
   await succeed((await accept({ image: 'r/api:2' })).id);
   t.match(await target(), { revision: 1, image: 'r/api:1', commit: 'one' });
+  await endDeployment(pool, (await accept({ image: undefined })).id, 'failed', 'The build failed.');
+  t.match(await target(), { revision: 1 }, 'what could not be built left revision 2 running');
   const third = await accept({ image: 'r/api:3' });
   t.match(await target(), { revision: 2 }, 'one that still rolls out is undone');
+  await startDeployment(pool, third.id, { settings: { port: 8080 }, envSecret: undefined });
   await endDeployment(pool, third.id, 'failed', 'no');
   t.match(await target(), { revision: 2 }, 'a failed one too');
   t.match(await target(1), { revision: 1, image: 'r/api:1' });

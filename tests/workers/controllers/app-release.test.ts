@@ -114,15 +114,26 @@ t.test('other pods of the same release are waited for as well', (t) => {
   t.end();
 });
 
-t.test('pods that are refused say why', (t) => {
-  const refused = deployment({
-    ...{ availableReplicas: 0, updatedReplicas: 0, replicas: 0 },
-    conditions: [
-      { type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded' },
-      { type: 'ReplicaFailure', status: 'True', message: 'pods "api-1" is forbidden: exceeded quota: svc-environment' },
-    ],
-  });
-  t.match(releaseStatus(app, refused, [], now), { phase: 'failed', message: /exceeded quota/ });
+const later = (seconds: number) => new Date(now.getTime() + seconds * 1000);
+
+t.test('pods that are refused say why, once nobody has made room for a while', (t) => {
+  const message = 'pods "api-1" is forbidden: exceeded quota: svc-environment';
+  const refused = (progressing: string, failure = 'True') =>
+    deployment({
+      ...{ availableReplicas: 0, updatedReplicas: 0, replicas: 1 },
+      conditions: [
+        { type: 'Progressing', status: progressing, reason: 'ProgressDeadlineExceeded' },
+        { type: 'ReplicaFailure', status: failure, message },
+      ],
+    });
+  t.match(releaseStatus(app, refused('False'), [], now), { phase: 'failed', message });
+  const first = releaseStatus(app, refused('True'), [], now);
+  t.match(first, { phase: 'progressing', faultSince: now.toISOString() });
+  const seen = { ...app, ...(first && { status: { release: first } }) };
+  t.match(releaseStatus(seen, refused('True'), [], later(29)), { phase: 'progressing' });
+  t.match(releaseStatus(seen, refused('True'), [], later(30)), { phase: 'failed', message });
+  const relieved = releaseStatus(seen, refused('True', 'False'), [], later(30));
+  t.match(relieved, { phase: 'progressing', faultSince: undefined });
   t.end();
 });
 
@@ -147,7 +158,6 @@ const stuck = deployment({
   availableReplicas: 0,
   conditions: [{ type: 'Progressing', status: 'False', reason: 'ProgressDeadlineExceeded' }],
 });
-const later = (seconds: number) => new Date(now.getTime() + seconds * 1000);
 
 t.test('a stuck release has failed, with what its pods tell', (t) => {
   const message = (pods: Stored<Pod>[], spec = {}) =>
@@ -193,6 +203,27 @@ t.test('a container that crashes again and again fails its release early; one th
   t.match(status(podIn(backOff, { restarts: 3, lastState: crashed(137, undefined, 'OOMKilled') })), {
     message: /^The container is killed for memory/,
   });
+  t.end();
+});
+
+t.test('pods of the settings before are no fault of those that are to mend them', (t) => {
+  const restarts = 5;
+  const made = (one: Stored<Pod>, template: string, second: number): Stored<Pod> => ({
+    ...one,
+    metadata: {
+      ...one.metadata,
+      labels: { 'pod-template-hash': template },
+      creationTimestamp: `2026-01-01T00:00:0${second}Z`,
+    },
+  });
+  const before = made(podIn(backOff, { restarts, lastState: crashed(1) }), 'a', 1);
+  const starting = made(podIn({ running: {} }), 'b', 2);
+  const see = (live: Stored<Deployment>, ...pods: Stored<Pod>[]) => releaseStatus(app, live, pods, now)?.phase;
+  t.equal(see(rolling, before), 'failed');
+  t.equal(see(deployment({ availableReplicas: 0, observedGeneration: 4 }), before), 'progressing', 'not seen yet');
+  t.equal(see(deployment({ availableReplicas: 0, updatedReplicas: 0 }), before), 'progressing', 'none is made yet');
+  t.equal(see(rolling, before, starting), 'progressing');
+  t.equal(see(rolling, starting, made(podIn(backOff, { restarts, lastState: crashed(1) }), 'b', 1)), 'failed');
   t.end();
 });
 

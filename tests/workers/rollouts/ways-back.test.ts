@@ -8,7 +8,7 @@ import { idLabel, releaseAnnotation, roleLabel } from '../../../runtime/domain/l
 import type { Secret } from '../../../runtime/host/owned-secret.ts';
 import { acceptDeployment } from '../../../runtime/records/deployments.ts';
 import { createRolloutProcessor } from '../../../workers/rollouts/process.ts';
-import { fakeKube } from '../../support/fake-kube.ts';
+import { fakeKube, saying } from '../../support/fake-kube.ts';
 import { silentLog } from '../../support/log.ts';
 import { testDatabase } from '../../support/postgres.ts';
 import { namespace, testApp } from './rollout-world.ts';
@@ -27,9 +27,9 @@ async function world(t: Test) {
       if (name === crash.at) throw new Error(`killed at ${name}`);
     },
   });
-  const step = (recordId: Id | undefined) =>
+  const step = (recordId: Id | undefined, { last = false } = {}) =>
     process({
-      ...{ recordId: recordId ?? '', attempt: 1, last: false, signal: new AbortController().signal },
+      ...{ recordId: recordId ?? '', attempt: 1, last, signal: new AbortController().signal },
       log: silentLog,
     });
   const change = (spec: object) => kube.mergePatch<App>({ ...kinds.App, namespace, name: 'api' }, { spec });
@@ -94,16 +94,20 @@ t.test('a failure quotes the log of the worst pod, within bounds and without wha
   pod('young', 2, { ready: false });
   pod('worst', 2, { ready: false, restarts: 4 });
   const asked: string[] = [];
-  kube.text = async (path) => {
+  kube.stream = saying((path) => {
     asked.push(path);
     return `${'early\n'.repeat(400)}\u001b[31mError: \u0000no\u001b[0m\n\n${'x'.repeat(5000)}\n`;
-  };
+  });
   await deploy('r/api:2', 'failed');
   const failed = (await app.history())[1];
   t.match(failed?.reason, /^It crashes\.\nThe last lines of its log:\nearly\n[^]*\nError: {2}no\nx{200}$/);
   t.ok((failed?.reason ?? '').length < 1_300);
   t.match(asked, [/pods\/worst\/log\?container=app&tailLines=16/]);
-  kube.text = async () => Promise.reject(new Error('connection refused'));
+  kube.stream = saying(() => `${'x'.repeat(100_000)}\nError: no\n`);
+  pod('later', 4, { ready: false });
+  await deploy('r/api:3', 'failed');
+  t.match((await app.history())[1]?.reason, /Error: no$/, 'after a line that is longer than what is read');
+  kube.stream = saying(() => Promise.reject(new Error('connection refused')));
   await deploy('r/api:4', 'failed');
   t.match((await app.history())[1], { state: 'failed', reason: 'It crashes.' }, 'it ends without its log');
 });
@@ -115,6 +119,25 @@ t.test('no way back when the app is told so', async (t) => {
   const failed = await deploy('r/api:2', 'failed');
   t.match(await newest(), { id: failed, state: 'failed', rolledBackTo: null });
 });
+
+t.test(
+  'a rollout that is given up goes back as its App tells: where the release is there, and if it may',
+  async (t) => {
+    const { app, crash, change, deploy, newest, step } = await world(t);
+    await deploy('r/api:1');
+    crash.at = 'rollout.applied';
+    await step(await app.accept('r/api:2'), { last: true });
+    t.match(await app.history(), [
+      { automatic: true, rollbackOf: 1 },
+      { state: 'failed', rolledBackTo: 1 },
+    ]);
+    crash.at = 'rollout.recorded';
+    await change({ autoRollback: false });
+    const failed = await app.accept('r/api:4');
+    await step(failed, { last: true });
+    t.match(await newest(), { id: failed, state: 'failed', rolledBackTo: null });
+  },
+);
 
 t.test('a return runs in the environment of then, and leaves the settings alone', async (t) => {
   const { kube, app, change, deploy, newest, settle } = await world(t);
