@@ -14,6 +14,7 @@ import { amount, text, texts, toggle, type FlagValues } from '../flags.ts';
 import { ago, span, table } from '../output.ts';
 import { placeOf } from '../place.ts';
 import { confirm } from '../prompt.ts';
+import { readFunction } from './function-wait.ts';
 
 const listFlags = {
   limit: amount('<n>', 'at most so many (default 20)', { min: 1, max: 500 }),
@@ -61,6 +62,8 @@ export const eventsCommand = command({
       flags.output,
     );
     sayMore(context, nextCursor);
+    const { events } = await readFunction(place, args.function);
+    if (events?.error !== undefined) context.say(`the data source ${events.source}: ${events.error}`);
   },
 });
 

@@ -30,6 +30,14 @@ export interface ExchangeDependencies {
 
 /** Takes what a sidecar tells of its events, then leases it others. What it tells twice counts once. */
 export function createExchange({ pool, waits, log, metrics, leaseMs = defaultLeaseMs }: ExchangeDependencies) {
+  const failedOf = (sidecar: Sidecar, again: number, dead: readonly string[]) => {
+    metrics.delivered(sidecar, 'failed', again);
+    metrics.delivered(sidecar, 'given_up', dead.length);
+    for (const event of dead) {
+      log.warn({ workloadId: sidecar.id, event }, 'event given up, it is a dead letter now');
+    }
+  };
+
   return async (sidecar: Sidecar, request: EventExchange, signal: AbortSignal): Promise<EventGrant> => {
     const workloadId = sidecar.id;
     const { delivered, failed, released, held, max, waitMs } = request;
@@ -37,17 +45,14 @@ export function createExchange({ pool, waits, log, metrics, leaseMs = defaultLea
     metrics.delivered(sidecar, 'taken', taken.counted);
     if (taken.busy) await hastenEvents(pool, workloadId);
     const { counted, dead } = await recordFailed(pool, workloadId, failed);
-    metrics.delivered(sidecar, 'failed', counted - dead.length);
-    metrics.delivered(sidecar, 'given_up', dead.length);
-    for (const event of dead) {
-      log.warn({ workloadId, event }, 'event given up, it is a dead letter now');
-    }
+    failedOf(sidecar, counted - dead.length, dead);
     await releaseEvents(pool, workloadId, released);
     const lost = await extendLeases(pool, workloadId, held, leaseMs);
     const ms = max === 0 ? 0 : waitMs;
     const events = await waits.until(workloadId, { ms, everyMs: lookEveryMs, signal }, async () => {
-      const found = await leaseEvents(pool, workloadId, { max, leaseMs });
-      return { found, over: found.length > 0 };
+      const leasing = await leaseEvents(pool, workloadId, { max, leaseMs });
+      failedOf(sidecar, leasing.lapsed, leasing.dead);
+      return { found: leasing.events, over: leasing.events.length > 0 };
     });
     // Nobody is there any more to get them.
     if (signal.aborted) await releaseEvents(pool, workloadId, events);

@@ -6,7 +6,7 @@ export interface DeliveryMetrics {
   delivered(of: Sidecar, outcome: 'taken' | 'failed' | 'given_up', count: number): void;
 }
 
-/** What the sidecars told of their deliveries, by function. What is told twice counts once. */
+/** What became of deliveries by sidecars, told or not, by function. What is told twice counts once. */
 export function createDeliveryMetrics(registry: Registry): DeliveryMetrics {
   const deliveries = new Counter({
     name: 'function_event_deliveries_total',

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import { checkDatabase } from '../../runtime/contracts/resources/bound-database.ts';
+import { typesWith } from '../../runtime/contracts/resources/event-fields.ts';
 import { boundServices, type FunctionResource, type FunctionSpec } from '../../runtime/contracts/resources/function.ts';
 import type { ServiceResource } from '../../runtime/contracts/resources/service.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
@@ -9,8 +10,8 @@ import { Problem } from '../../runtime/domain/problem.ts';
 import { getLivingWorkload, workloadIdOf } from '../../runtime/host/workload-objects.ts';
 import type { Environment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
-import { countEvents } from '../../runtime/records/dead-letters.ts';
-import { findEventSource } from '../../runtime/records/function-events.ts';
+import { countEvents, countUndelivered } from '../../runtime/records/dead-letters.ts';
+import { findEventSource, originOf } from '../../runtime/records/function-events.ts';
 import { boundSpec, checkDatabaseFree, checkNames, typesIn } from './bindings.ts';
 import type { EventsState } from './view.ts';
 
@@ -51,6 +52,33 @@ export async function withSourceBound(
   const next = boundSpec({ name, spec }, source, { database }, clock.now());
   checkNames(next, await typesIn(kube, environment));
   return next;
+}
+
+/**
+ * Before a function loses its data source, and with it all that is kept of its events.
+ * @throws Problem `undelivered_events` while there are some that it has not taken and that their source does not bring again
+ */
+export async function checkDelivered(pool: Pool, found: Stored<FunctionResource>): Promise<void> {
+  const { events } = found.spec;
+  if (!events) return;
+  // Rows stay where they are until they are marked; items leave their list, and nobody tells again of an object that is gone.
+  const kept = typesWith('query').includes(events.type) ? originOf(events) : undefined;
+  const { waiting, dead } = await countUndelivered(pool, workloadIdOf(found), kept);
+  if (waiting + dead === 0) return;
+  const { name } = found.metadata;
+  const some = [
+    ...(waiting > 0
+      ? [`${waiting} ${waiting === 1 ? 'event' : 'events'} to be delivered (svc function events ${name})`]
+      : []),
+    ...(dead > 0
+      ? [`${dead} ${dead === 1 ? 'dead letter' : 'dead letters'} (svc function dead-letters list ${name})`]
+      : []),
+  ].join(' and ');
+  throw new Problem(
+    'undelivered_events',
+    `The function "${name}" has ${some}, which its source does not bring again; with --discard-events ("discardEvents") they are lost.`,
+    { details: { waiting, dead } },
+  );
 }
 
 /** How far a function's events are; undefined for one without. */

@@ -14,6 +14,7 @@ import {
   type DeadLetter,
   type UndoneEvent,
 } from '../../runtime/records/dead-letters.ts';
+import { hastenEvents } from '../../runtime/records/function-events.ts';
 import type { FunctionDependencies } from './handler.ts';
 import { changeDeadLettersSchema, listDeadLettersSchema, listEventsSchema } from './schema.ts';
 
@@ -87,7 +88,10 @@ export function eventRoutes({ kube, pool }: Pick<FunctionDependencies, 'kube' | 
         async handle(request) {
           const { params, query, body, log } = request;
           const found = await find(params, query);
-          const count = await change(pool, workloadIdOf(found), 'ids' in body ? body.ids : 'all');
+          const id = workloadIdOf(found);
+          const count = await change(pool, id, 'ids' in body ? body.ids : 'all');
+          // There may have been too many of them to read on.
+          if (count > 0) await hastenEvents(pool, id);
           const { namespace } = found.metadata;
           log.info({ function: params.function, namespace, count, actor: sessionOf(request).email }, done);
           return { status: 200, body: { count } };

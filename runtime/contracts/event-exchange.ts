@@ -25,8 +25,8 @@ export const eventExchange = z.strictObject({
   failed: z
     .array(
       lease.extend({
-        /** What the function answered; absent when it did not. */
-        status: z.int().min(100).max(599).optional(),
+        /** What the function answered, any three digits; absent when it did not. */
+        status: z.int().min(0).max(999).optional(),
         message: z.string().max(1_000),
       }),
     )

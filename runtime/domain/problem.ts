@@ -19,6 +19,7 @@ export const problemStatus = {
   host_taken: 409,
   namespace_taken: 409,
   in_use: 409,
+  undelivered_events: 409,
   last_admin: 409,
   not_ready: 409,
   conflict: 409,

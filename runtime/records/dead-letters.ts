@@ -1,6 +1,6 @@
 import type { Database } from '../db/pool.ts';
 import type { Id } from '../domain/ids.ts';
-import { eventsChannel } from './function-events.ts';
+import { contentBatchRows, eventsChannel } from './function-events.ts';
 
 /** An event of a function that is not done. */
 export interface UndoneEvent {
@@ -62,18 +62,42 @@ export async function listDead(
 export type Letters = readonly string[] | 'all';
 
 /**
+ * Changes dead letters, some at a time, since their content may be large; each once, whatever becomes of it meanwhile.
+ * @param which a condition beside @returns how many
+ */
+async function change(
+  database: Database,
+  { workloadId, letters, which, set }: { workloadId: Id; letters: Letters; which: string; set: string },
+): Promise<number> {
+  let total = 0;
+  for (let after = '0', found = contentBatchRows; found === contentBatchRows;) {
+    const { rows } = await database.query<{ found: number; last: string; changed: number }>(
+      `WITH found AS (
+         SELECT id FROM function_events WHERE workload_id = $1 AND state = 'dead' AND ${which} AND id > $3
+           AND ($2::bigint[] IS NULL OR id = ANY($2)) ORDER BY id LIMIT $4),
+       changed AS (
+         UPDATE function_events e SET ${set} FROM found WHERE e.id = found.id AND e.state = 'dead' RETURNING e.id)
+       SELECT count(*)::integer AS found, max(id) AS last, (SELECT count(*)::integer FROM changed) AS changed FROM found`,
+      [workloadId, letters === 'all' ? null : letters, after, contentBatchRows],
+    );
+    const [batch = { found: 0, last: after, changed: 0 }] = rows;
+    ({ found, last: after } = batch);
+    total += batch.changed;
+  }
+  return total;
+}
+
+/**
  * Has dead letters delivered again, as if they had just been found; those without content stay.
  * @returns how many
  */
 export async function redrive(database: Database, workloadId: Id, letters: Letters): Promise<number> {
-  const { rowCount } = await database.query(
-    `UPDATE function_events SET state = 'pending', due_at = now(), begun_at = clock_timestamp(), failures = 0,
-       leased = false, ended_at = NULL
-     WHERE workload_id = $1 AND state = 'dead' AND payload <> '' AND ($2::bigint[] IS NULL OR id = ANY($2))`,
-    [workloadId, letters === 'all' ? null : letters],
-  );
-  if (rowCount) await database.query(`SELECT pg_notify('${eventsChannel}', $1)`, [workloadId]);
-  return rowCount ?? 0;
+  const count = await change(database, {
+    ...{ workloadId, letters, which: `payload <> ''` },
+    set: `state = 'pending', due_at = now(), failures = 0, leased = false, ended_at = NULL`,
+  });
+  if (count > 0) await database.query(`SELECT pg_notify('${eventsChannel}', $1)`, [workloadId]);
+  return count;
 }
 
 /**
@@ -81,12 +105,25 @@ export async function redrive(database: Database, workloadId: Id, letters: Lette
  * @returns how many
  */
 export async function purgeDead(database: Database, workloadId: Id, letters: Letters): Promise<number> {
-  const { rowCount } = await database.query(
-    `UPDATE function_events SET state = 'known', payload = '', due_at = 'infinity'
-     WHERE workload_id = $1 AND state = 'dead' AND ($2::bigint[] IS NULL OR id = ANY($2))`,
-    [workloadId, letters === 'all' ? null : letters],
+  return change(database, {
+    ...{ workloadId, letters, which: 'true' },
+    set: `state = 'known', payload = '', due_at = 'infinity'`,
+  });
+}
+
+/** Events that the function has not taken, but for those of one origin. */
+export async function countUndelivered(
+  database: Database,
+  workloadId: Id,
+  except: string | undefined,
+): Promise<{ waiting: number; dead: number }> {
+  const { rows } = await database.query<{ waiting: number; dead: number }>(
+    `SELECT (count(*) FILTER (WHERE state = 'pending'))::integer AS waiting,
+       (count(*) FILTER (WHERE state = 'dead'))::integer AS dead
+     FROM function_events WHERE workload_id = $1 AND state IN ('pending', 'dead') AND origin IS DISTINCT FROM $2`,
+    [workloadId, except ?? null],
   );
-  return rowCount ?? 0;
+  return rows[0] ?? { waiting: 0, dead: 0 };
 }
 
 /** How many events of a function there are, by what becomes of them. */

@@ -8,7 +8,7 @@ export const deliveriesMax = 12;
 /** Content of the events that one answer leases, at most, but for the last one of them. */
 const leasedBytesMax = 4 * 1024 * 1024;
 
-/** An event that has failed and is older than this, in seconds, is given up. */
+/** An event that fails so long after its first delivery, in seconds, is given up, however long it waited before. */
 const ageMaxSeconds = 24 * 3_600;
 /** Wait before the next delivery, in seconds: doubles from 1 up to this, with jitter. */
 const waitMaxSeconds = 3_600;
@@ -18,6 +18,15 @@ const columns = (leases: readonly Lease[]) => [leases.map(({ id }) => id), lease
 /** A lease that still counts: nobody has leased the event since, and it has no answer yet. */
 const current = `e.workload_id = $1 AND e.id = l.id AND e.epoch = l.epoch AND e.state = 'pending' AND e.leased`;
 
+/** What a wish for events brought. */
+export interface Leasing {
+  events: LeasedEvent[];
+  /** How many of them had a lease before that ran out without an answer. */
+  lapsed: number;
+  /** What the source calls those that were given up instead, since theirs ran out once too often. */
+  dead: string[];
+}
+
 /**
  * Leases events of a function that are due, the longest found first. A lease that ran out without an answer counts as a
  * failed delivery: what ends its pod each time is given up like what is refused each time.
@@ -26,29 +35,34 @@ export async function leaseEvents(
   database: Database,
   workloadId: Id,
   { max, leaseMs }: { max: number; leaseMs: number },
-): Promise<LeasedEvent[]> {
-  if (max === 0) return [];
-  const { rows } = await database.query<LeasedEvent & { state: string }>({
+): Promise<Leasing> {
+  if (max === 0) return { events: [], lapsed: 0, dead: [] };
+  const { rows } = await database.query<LeasedEvent & { state: string; lapsed: boolean }>({
     name: 'lease-events',
     text: `WITH due AS (
-         SELECT id, octet_length(payload) AS bytes FROM function_events
+         SELECT id, leased AS lapsed, octet_length(payload) AS bytes FROM function_events
          WHERE workload_id = $1 AND state = 'pending' AND due_at <= now()
          ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED),
        fitting AS (
-         SELECT id FROM (SELECT id, sum(bytes) OVER (ORDER BY id) - bytes AS before FROM due) summed WHERE before < $5)
+         SELECT id, lapsed FROM (SELECT *, sum(bytes) OVER (ORDER BY id) - bytes AS before FROM due) summed
+         WHERE before < $5)
        UPDATE function_events e SET epoch = epoch + 1, leased = true, due_at = now() + $3 * interval '1 ms',
+         begun_at = CASE WHEN failures = 0 AND NOT leased THEN now() ELSE begun_at END,
          failures = failures + leased::integer,
          last_error = CASE WHEN leased THEN 'The pod ended or did not answer.' ELSE last_error END,
          state = CASE WHEN leased AND failures + 1 >= $4 THEN 'dead' ELSE 'pending' END,
          ended_at = CASE WHEN leased AND failures + 1 >= $4 THEN clock_timestamp() END
        FROM fitting WHERE e.id = fitting.id
-       RETURNING e.id, e.epoch, e.event_id AS "eventId", e.payload, e.failures + 1 AS attempt, e.state`,
+       RETURNING e.id, e.epoch, e.event_id AS "eventId", e.payload, e.failures + 1 AS attempt, e.state,
+         fitting.lapsed`,
     values: [workloadId, max, leaseMs, deliveriesMax, leasedBytesMax],
   });
-  return rows
-    .filter(({ state }) => state === 'pending')
+  const leased = rows.filter(({ state }) => state === 'pending');
+  const events = leased
     .map(({ id, epoch, eventId, payload, attempt }) => ({ id, epoch, eventId, payload, attempt }))
     .sort((a, b) => (BigInt(a.id) < BigInt(b.id) ? -1 : 1));
+  const dead = rows.filter(({ state }) => state === 'dead').map(({ eventId }) => eventId);
+  return { events, lapsed: leased.filter(({ lapsed }) => lapsed).length, dead };
 }
 
 /** A lease with more than this of its time left is not written anew. */
@@ -117,7 +131,7 @@ export async function recordDelivered(
 
 /**
  * Records that events were not taken: each is due again later, or given up when the function refused it for good, it has
- * failed too often, or is too old. @returns how many of the leases counted still, and the events that were given up
+ * failed too often, or for too long. @returns how many of the leases counted still, and the events that were given up
  */
 export async function recordFailed(
   database: Database,
@@ -148,5 +162,7 @@ function isRefusal(status: number | undefined): boolean {
 }
 
 function messageOf({ status, message }: FailedDelivery): string {
-  return status === undefined ? message : `The function answered ${status}${message === '' ? '.' : `: ${message}`}`;
+  // PostgreSQL takes no zero characters.
+  const plain = message.replaceAll('\0', '');
+  return status === undefined ? plain : `The function answered ${status}${plain === '' ? '.' : `: ${plain}`}`;
 }

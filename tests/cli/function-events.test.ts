@@ -102,6 +102,25 @@ t.test('update sends what is given alone', async (t) => {
   t.match(await run(['function', 'update', 'intake', ...both]), { code: 2, stderr: /not both/ });
 });
 
+t.test('events that would be lost are, with a flag of its own, at an update and a deletion', async (t) => {
+  const { run, seen } = await world(t, {
+    [`PATCH ${path}`]: { body: intake },
+    [`GET ${path}`]: { body: intake },
+    [`DELETE ${path}`]: { status: 202, body: intake },
+  });
+  const update = ['function', 'update', 'intake', '--no-wait', '--trigger', 'http'];
+  t.match(await run(update), { code: 0 });
+  t.same(seen.at(-1)?.query, {});
+  t.match(await run([...update, '--discard-events']), { code: 0 });
+  t.same(seen.at(-1), { ...seen.at(-1), query: { discardEvents: 'true' }, body: { trigger: 'http' } });
+  const remove = ['function', 'delete', 'intake', '--no-wait', '--project', 'shop'];
+  t.match(await run([...remove, '--yes']), { code: 0 });
+  t.same(seen.at(-1)?.query, {});
+  const question = /Delete intake of shop, with the events that were not delivered\?/;
+  t.match(await run([...remove, '--discard-events'], { typed: ['y\n'] }), { code: 0, stderr: question });
+  t.same(seen.at(-1)?.query, { discardEvents: 'true' });
+});
+
 t.test('show and list tell where events come from, and how far they are', async (t) => {
   const counts = { waiting: 1000, delivering: 2, marking: 3, dead: 4 };
   const error = 'relation "orders" does not exist';
@@ -131,11 +150,15 @@ t.test('events: those that are not done, a page at a time', async (t) => {
     { ...event, lastError: 'The function answered 500.' },
     { ...event, id: '18', state: 'delivering' },
   ];
-  const { run, seen } = await world(t, { [`GET ${path}/events`]: { body: { items, nextCursor: '18' } } });
+  const error = 'Nothing more is read.';
+  const { run, seen } = await world(t, {
+    [`GET ${path}/events`]: { body: { items, nextCursor: '18' } },
+    [`GET ${path}`]: { body: { ...intake, events: { ...intake.events, error } } },
+  });
   const ran = await run(['function', 'events', 'intake', '--limit', '2', '--cursor', '16']);
   t.match(seen[0], { query: { limit: '2', cursor: '16' } });
   t.match(ran.stdout, /17 +order-1 +waiting +1 hour ago +2 +in 1 minute +The function answered 500\.\n18 .* - +-\n/);
-  t.match(ran.stderr, '--cursor 18');
+  t.match(ran.stderr, /--cursor 18\nthe data source orders: Nothing more is read\.\n/);
 });
 
 t.test('dead letters: listed, delivered again, forgotten after a question', async (t) => {

@@ -11,6 +11,8 @@ export interface ObjectChange {
 type ObjectRow = Omit<ListedObject, 'key' | 'size'> & { key: Buffer; size: string };
 
 const pageRows = 1_000;
+/** Objects that one statement forgets; there may be as many as a bucket had. */
+const batchRows = 5_000;
 
 /** The objects that a bucket held when its changes were last kept, in the order of their keys' bytes. */
 export async function* knownObjects(
@@ -70,11 +72,14 @@ export async function recordObjects(
 
 /** Forgets what is known, and was told, of buckets that the function's events do not come from any more. */
 export async function forgetObjects(database: Database, workloadId: string, origin: string): Promise<void> {
-  await database.query(
-    `WITH told AS (DELETE FROM object_notices WHERE workload_id = $1 AND origin <> $2)
-     DELETE FROM event_objects WHERE workload_id = $1 AND origin <> $2`,
-    [workloadId, origin],
-  );
+  for (let forgotten: number | null = batchRows; forgotten === batchRows;) {
+    ({ rowCount: forgotten } = await database.query(
+      `WITH told AS (DELETE FROM object_notices WHERE workload_id = $1 AND origin <> $2)
+       DELETE FROM event_objects WHERE ctid = ANY (ARRAY(
+         SELECT ctid FROM event_objects WHERE workload_id = $1 AND origin <> $2 LIMIT $3))`,
+      [workloadId, origin, batchRows],
+    ));
+  }
 }
 
 function objectOf({ key, size, ...row }: ObjectRow): ListedObject {

@@ -1,10 +1,11 @@
 import { createConnection, type Connection, type FieldPacket, type RowDataPacket } from 'mysql2';
 import { mysqlStream } from '../../runtime/host/service-address.ts';
 import { parameterizeId, withoutEnd } from '../../runtime/domain/mark-done.ts';
-import type { FoundEvent } from '../../runtime/records/function-events.ts';
+import { eventBytesMax, type FoundEvent } from '../../runtime/records/function-events.ts';
 import { markAll } from './mark-all.ts';
+import { inPages } from './pages.ts';
 import { SourceError, type OpenSource, type SourceRequest } from './source.ts';
-import { defaultTimes, graceMs, pageRows, type SqlTimes } from './sql-limits.ts';
+import { defaultTimes, graceMs, type SqlTimes } from './sql-limits.ts';
 
 /**
  * Rows of a query on a MySQL or MariaDB database, each known by its column `id`, or else its first one. Neither server
@@ -31,14 +32,7 @@ export function createMysqlSource(times: SqlTimes = defaultTimes): OpenSource {
           // On a line of its own, since the query may end in a comment. What is no query, or sets something, is refused.
           await check(`SELECT * FROM (${query}\n) AS event`);
           await run('START TRANSACTION READ ONLY');
-          let page: FoundEvent[] = [];
-          for await (const row of rows(query, signal)) {
-            page.push(eventOf(row));
-            if (page.length < pageRows) continue;
-            yield page;
-            page = [];
-          }
-          if (page.length > 0) yield page;
+          yield* inPages(rows(query, signal));
           await run('ROLLBACK');
           whole = true;
         } finally {
@@ -75,8 +69,8 @@ interface Session {
   /** Has a statement prepared, which the server refuses where it is not a good one; it does not run. */
   check: (text: string) => Promise<void>;
   run: (text: string, values?: string[]) => Promise<void>;
-  /** The rows of a query as they come, each with its id. */
-  rows: (text: string, signal: AbortSignal) => AsyncIterable<{ id: unknown; row: Row }>;
+  /** The rows of a query as they come. */
+  rows: (text: string, signal: AbortSignal) => AsyncIterable<readonly FoundEvent[]>;
   /** Ends the connection at once, whatever it is about. */
   end: () => void;
 }
@@ -126,7 +120,8 @@ async function openSession({ credentials, address }: SourceRequest, times: SqlTi
       }
     },
     async *rows(sql, signal) {
-      const stream = connection.execute<RowDataPacket[]>({ sql }).stream({ highWaterMark: pageRows });
+      // Rows come whole, however large they are: none is kept ahead of the one that is looked at.
+      const stream = connection.execute<RowDataPacket[]>({ sql }).stream({ highWaterMark: 1 });
       let idColumn = 'id';
       stream.once('fields', (fields: FieldPacket[]) => {
         if (!fields.some(({ name }) => name === 'id')) idColumn = fields[0]?.name ?? 'id';
@@ -137,7 +132,7 @@ async function openSession({ credentials, address }: SourceRequest, times: SqlTi
       try {
         for await (const row of stream) {
           timer.refresh();
-          yield { id: (row as Row)[idColumn], row: row as Row };
+          yield [eventOf((row as Row)[idColumn], row as Row)];
         }
       } catch (error) {
         throw fail(error);
@@ -174,17 +169,27 @@ function hardEnd(connection: Connection): void {
   connection.destroy();
 }
 
-/** The row is JSON as the function gets it; bytes are Base64. */
-function eventOf({ id, row }: { id: unknown; row: Row }): FoundEvent {
+function eventOf(id: unknown, row: Row): FoundEvent {
   if (id === null || id === undefined) throw new SourceError('The query returns a row whose id is null.');
   if (typeof id !== 'string' && typeof id !== 'number') {
     throw new SourceError('The id of a row has to be a number or text: write HEX(id) AS id, and UNHEX({{id}}).');
   }
-  const plain = Object.entries(row).map(([name, value]) => [
-    name,
-    Buffer.isBuffer(value) ? value.toString('base64') : value,
-  ]);
-  return { id: String(id), payload: JSON.stringify(Object.fromEntries(plain)) };
+  return { id: String(id), payload: payloadOf(row) };
+}
+
+/** The row as the function gets it, with bytes as Base64; undefined when that is too large. */
+function payloadOf(row: Row): string | undefined {
+  const values = Object.entries(row);
+  // As JSON it is no smaller.
+  const least = values.reduce((sum, [, value]) => sum + (isBytes(value) ? value.length : 0), 0);
+  if (least > eventBytesMax) return undefined;
+  const plain = values.map(([name, value]) => [name, Buffer.isBuffer(value) ? value.toString('base64') : value]);
+  const payload = JSON.stringify(Object.fromEntries(plain));
+  return Buffer.byteLength(payload) > eventBytesMax ? undefined : payload;
+}
+
+function isBytes(value: unknown): value is string | Buffer {
+  return typeof value === 'string' || Buffer.isBuffer(value);
 }
 
 /** https://mariadb.com/docs/server/reference/error-codes/mariadb-error-code-reference */

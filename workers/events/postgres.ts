@@ -1,11 +1,14 @@
 import pg from 'pg';
 import { tlsName } from '../../runtime/host/service-address.ts';
 import { parameterizeId, withoutEnd } from '../../runtime/domain/mark-done.ts';
-import type { FoundEvent } from '../../runtime/records/function-events.ts';
+import { eventBytesMax, eventIdBytesMax, type FoundEvent } from '../../runtime/records/function-events.ts';
 import { markAll } from './mark-all.ts';
+import { createPace, inPages } from './pages.ts';
 import { SourceError, type OpenSource, type SourceRequest } from './source.ts';
-import { defaultTimes, graceMs, pageRows, type SqlTimes } from './sql-limits.ts';
+import { defaultTimes, graceMs, type SqlTimes } from './sql-limits.ts';
 
+/** Rows that are fetched at once, at most: each has a megabyte at most. */
+const fetchedMax = 64;
 /** Marks that are sent before the answer to the first one has come. */
 const marksTogether = 50;
 /** Planned for the first rows, since the reader stops when it has no more room. */
@@ -16,9 +19,9 @@ type Run = (text: string, values?: unknown[], name?: string) => Promise<pg.Query
 
 /**
  * Rows of a query on a PostgreSQL database, each known by its column `id`, or else its first one. The query is read by a
- * cursor, page by page, in a transaction that cannot write; a long table costs no more than what is taken of it. Every
- * statement goes by the extended protocol, which takes one at a time, and under a time-out that is set again before each
- * page, since a query may set its own.
+ * cursor, some rows at a time, in a transaction that cannot write; a long table costs no more than what is taken of it,
+ * and what is too large to be kept does not leave the server. Every statement goes by the extended protocol, which takes
+ * one at a time, and under a time-out that is set again before each fetch, since a query may set its own.
  */
 export function createPostgresSource(times: SqlTimes = defaultTimes): OpenSource {
   const { statementMs } = times;
@@ -37,7 +40,19 @@ export function createPostgresSource(times: SqlTimes = defaultTimes): OpenSource
       run(
         `SELECT pg_catalog.set_config('statement_timeout', $1, true), pg_catalog.set_config('cursor_tuple_fraction', $2, true)`,
         [String(statementMs), tupleFraction],
+        'limit',
       );
+    const pace = createPace(fetchedMax);
+    const rows = async function* () {
+      for (;;) {
+        const count = pace.count();
+        const [, { rows: fetched }] = await Promise.all([limit(), run(`FETCH ${count} FROM events`)]);
+        const events = fetched.map(eventOf);
+        yield events;
+        if (events.length < count) return;
+        pace.came(events.reduce((sum, { payload }) => sum + (payload?.length ?? eventBytesMax), 0));
+      }
+    };
     const end = () => run('ROLLBACK').catch(() => undefined);
 
     return {
@@ -46,12 +61,7 @@ export function createPostgresSource(times: SqlTimes = defaultTimes): OpenSource
         try {
           await limit();
           await run(`DECLARE events NO SCROLL CURSOR FOR ${await eventsQuery(run, settings.query ?? '')}`);
-          for (;;) {
-            await limit();
-            const { rows } = await run(`FETCH ${pageRows} FROM events`);
-            if (rows.length > 0) yield rows.map(eventOf);
-            if (rows.length < pageRows) return;
-          }
+          yield* inPages(rows());
         } finally {
           await end();
         }
@@ -110,7 +120,7 @@ async function connect(
   return client;
 }
 
-/** What the cursor reads: the id and the row as JSON, both as the database itself writes them. */
+/** What the cursor reads: the id and the row as JSON, both as the database itself writes them; null is what is too large. */
 async function eventsQuery(run: Run, query: string): Promise<string> {
   // On a line of its own, since the query may end in a comment.
   const wrapped = `(${withoutEnd(query)}\n) AS event`;
@@ -118,12 +128,15 @@ async function eventsQuery(run: Run, query: string): Promise<string> {
   const id = fields.find(({ name }) => name === 'id') ?? fields[0];
   if (!id) throw new SourceError('The query returns no columns; the first one, or "id", has to tell rows apart.');
   const column = `"${id.name.replaceAll('"', '""')}"`;
-  return `SELECT event.${column}::text AS id, pg_catalog.row_to_json(event)::text AS payload FROM ${wrapped}`;
+  // With an offset the rows are made into JSON once, and not for each place that names them.
+  return `SELECT id, CASE WHEN pg_catalog.octet_length(payload) <= ${eventBytesMax} THEN payload END AS payload
+    FROM (SELECT pg_catalog.left(event.${column}::text, ${eventIdBytesMax + 1}) AS id,
+        pg_catalog.row_to_json(event)::text AS payload FROM ${wrapped} OFFSET 0) AS found`;
 }
 
 function eventOf({ id, payload }: Record<string, string | null>): FoundEvent {
   if (typeof id !== 'string') throw new SourceError('The query returns a row whose id is null.');
-  return { id, payload: payload ?? 'null' };
+  return { id, payload: payload ?? undefined };
 }
 
 /** https://www.postgresql.org/docs/current/errcodes-appendix.html */

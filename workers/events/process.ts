@@ -62,6 +62,8 @@ export function createEventsProcessor(dependencies: EventsDependencies): Process
     const again = (ms: number) => ({ again: new Date(clock.now().getTime() + ms * (0.75 + random() / 2)) });
     const resource = await kube.get<FunctionResource>(kinds.Function, name, namespace);
     if (resource?.metadata.labels?.[idLabel] !== recordId) return again(soonMs);
+    // What is taken out of the source now would be forgotten with it.
+    if (resource.metadata.deletionTimestamp !== undefined || !resource.spec.events) return again(soonMs);
     if (bindingTo(resource, state.settings.source)?.phase === 'pending') return again(soonMs);
     try {
       const started = clock.monotonic();

@@ -23,6 +23,11 @@ export interface EventSource {
    * @returns why each of those failed that did; the others are marked
    */
   markDone(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
+  /**
+   * Whether what was taken is gone from it. What a reader left that ended in between is then the first that is read, so that
+   * nothing else that is kept can be found again, wherever a reading stops.
+   */
+  readonly consumed?: true;
   /** Ends its connections; never rejects. */
   close(): Promise<void>;
 }

@@ -8,5 +8,3 @@ export interface SqlTimes {
 export const defaultTimes: SqlTimes = { statementMs: 10_000, connectMs: 10_000 };
 /** The server cuts a statement off; after so much longer this side gives the connection up. */
 export const graceMs = 2_000;
-/** Rows of a page; each may have a megabyte. */
-export const pageRows = 250;

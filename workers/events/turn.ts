@@ -2,9 +2,12 @@ import type { Pool } from 'pg';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import {
   beginPoll,
+  deadBytesMax,
+  deadMax,
   endPoll,
   eventIdBytesMax,
   listDelivered,
+  recallUnmarked,
   recordMarked,
   recordMarkFailures,
   takeEvents,
@@ -61,9 +64,11 @@ export async function takeTurn(
   let added = 0;
   let problem: string | undefined;
   let quiet = 0;
+  let { unmarkedLeft } = state;
   const turn = (more: boolean): Turn => ({ added, more, ...(problem !== undefined && { problem }) });
 
   while (!signal.aborted && clock.monotonic() - started < sliceMs) {
+    if (unmarkedLeft) unmarkedLeft = await recallUnmarked(dependencies.pool, state, markBatch);
     const marked = await markDelivered(dependencies, source, state);
     problem = marked.problem ?? problem;
     let found = 0;
@@ -73,6 +78,7 @@ export async function takeTurn(
       if (polled) {
         found = polled.added;
         wanted = polled.more;
+        problem = polled.problem ?? problem;
       }
     }
     added += found;
@@ -117,9 +123,10 @@ async function readOnce(
   source: EventSource,
   state: EventSourceState,
   signal: AbortSignal,
-): Promise<{ added: number; more: boolean } | typeof overtaken | undefined> {
+): Promise<{ added: number; more: boolean; problem?: string } | typeof overtaken | undefined> {
   const poll = await beginPoll(pool, state);
   if (!poll) return overtaken;
+  if (poll.full) return { added: 0, more: true, problem: tooManyDead(state.name) };
   // What is kept is read again each time, so that reading for a few would cost too much.
   if (poll.room < undoneMax / 2) return undefined;
   const seen = new Set<string>();
@@ -138,8 +145,13 @@ async function readOnce(
     if (more) break;
     if (limit.aborted) throw new SourceError(`Reading the source took longer than ${readLimitMs / 1000} s.`);
   }
-  await endPoll(pool, poll, more, seen);
+  await endPoll(pool, poll, { more, complete: !more || source.consumed === true }, seen);
   return { added: poll.room - room, more };
+}
+
+function tooManyDead(name: string): string {
+  const most = `${deadMax.toLocaleString('en')} dead letters, or ${deadBytesMax / 1024 ** 2} MiB of them`;
+  return `Nothing more is read: with ${most}, they have to be redriven or purged first; see \`svc function dead-letters list ${name}\`.`;
 }
 
 function checkIds(page: readonly { id: string }[]): void {

@@ -11,6 +11,7 @@ export function createDelivery({ port, timeoutMs }) {
   // Shorter than any server keeps an idle connection that it closes by itself.
   const agent = new Agent({ keepAlive: true, maxSockets: Infinity, timeout: 3_000 });
   let reachable = false;
+  let awaySince = performance.now();
 
   const post = ({ eventId, payload, attempt }) =>
     new Promise((resolve) => {
@@ -65,6 +66,8 @@ export function createDelivery({ port, timeoutMs }) {
   return {
     /** Whether the function accepted connections when it was last asked. */
     reachable: () => reachable,
+    /** For how long it has not, in ms. */
+    awayMs: () => (reachable ? 0 : performance.now() - awaySince),
     /** Resolves once the function accepts connections, or `enough()`: held events want their leases renewed. */
     async untilReachable(enough) {
       while (!reachable) {
@@ -76,9 +79,13 @@ export function createDelivery({ port, timeoutMs }) {
     /** @returns `unreachable`, or `{failure}` of an event that was not taken; never rejects */
     async deliver(event) {
       let outcome = await post(event);
+      const cut = outcome === 'again';
       while (outcome === 'again') outcome = await post(event);
-      if (outcome === 'unreachable') reachable = false;
-      return outcome;
+      if (outcome !== 'unreachable') return outcome;
+      if (reachable) awaySince = performance.now();
+      reachable = false;
+      // The event may be what ended it: of the next pods, too.
+      return cut ? { failure: { message: 'The function ended before it answered.' } } : outcome;
     },
   };
 }

@@ -14,6 +14,8 @@ const waitMs = 20_000;
 /** What ends meanwhile is told together: for so long, and up to the longer time while plenty waits to be delivered. */
 const gatherMs = 10;
 const gatherMaxMs = 100;
+/** A function that accepts no connections for longer is not only starting anew: what waits for it is for other pods. */
+const awayMaxMs = 5_000;
 /** Below the pod's grace period of 30 s. */
 const drainMaxMs = 24_000;
 const retryMinMs = 250;
@@ -137,7 +139,8 @@ async function gather() {
 async function run() {
   let failures = 0;
   while (!(life.draining && held.size === 0 && told() === 0)) {
-    if (!life.draining) await delivery.untilReachable(() => life.draining || held.size > 0);
+    if (!life.draining) await delivery.untilReachable(() => life.draining || held.size > 0 || told() > 0);
+    if (delivery.awayMs() > awayMaxMs) giveBack();
     pump();
     try {
       const grant = await turn();
@@ -155,14 +158,19 @@ async function run() {
   }
 }
 
-/** What was not begun is given back at once; what is under way may come to its end. */
-function end() {
-  if (life.draining) return;
-  life.draining = true;
+/** Gives back what was not begun. */
+function giveBack() {
   for (const event of waiting.splice(0)) {
     held.delete(event.id);
     results.released.push(leaseOf(event));
   }
+}
+
+/** What was not begun is given back at once; what is under way may come to its end. */
+function end() {
+  if (life.draining) return;
+  life.draining = true;
+  giveBack();
   if (told() === 0 && held.size === 0) asking?.abort();
   changed();
   setTimeout(() => process.exit(0), drainMaxMs).unref();

@@ -5,7 +5,7 @@ import type { FunctionResource } from '../../../runtime/contracts/resources/func
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { ServiceType } from '../../../runtime/contracts/resources/service.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
-import { leaseEvents, recordFailed } from '../../../runtime/records/event-deliveries.ts';
+import { leaseEvents, recordDelivered, recordFailed } from '../../../runtime/records/event-deliveries.ts';
 import { holdDatabase } from '../../../runtime/records/function-bindings.ts';
 import {
   beginPoll,
@@ -206,7 +206,7 @@ t.test('how far the events are: counts, an error of the source, and each that is
   const found = ['a', 'b', 'c'].map((name) => ({ id: name, payload: JSON.stringify({ name }) }));
   await takeEvents(pool, poll, found, poll.room);
   await recordTurn(pool, id, 'The database is down.');
-  const [first] = await leaseEvents(pool, id, { max: 1, leaseMs: 60_000 });
+  const [first] = (await leaseEvents(pool, id, { max: 1, leaseMs: 60_000 })).events;
   if (!first) throw new Error('an event');
   t.match(await show(), { counts: { waiting: 2, delivering: 1, dead: 0 }, error: 'The database is down.' });
   t.notHas((await api.call('GET', functions)).body.items[0].events, 'counts', 'lists ask no database');
@@ -238,12 +238,60 @@ t.test('how far the events are: counts, an error of the source, and each that is
   t.match(await letters('redrive', { ids: ['999'] }), { status: 200, body: { count: 0 } });
   t.match(await letters('redrive', { ids: [letter.id] }), { status: 200, body: { count: 1 } });
   t.match(await show(), { counts: { waiting: 3, dead: 0 } });
-  for (const event of await leaseEvents(pool, id, { max: 3, leaseMs: 60_000 })) {
+  for (const event of (await leaseEvents(pool, id, { max: 3, leaseMs: 60_000 })).events) {
     await recordFailed(pool, id, [{ ...event, status: 400, message: '' }]);
   }
   t.match(await letters('purge', { ids: [letter.id] }), { body: { count: 1 } });
   t.match(await letters('purge', { all: true }), { body: { count: 2 } });
   t.same((await dead()).body.items, []);
+});
+
+t.test('what was not delivered is lost with its source only when that is asked for, but for rows', async (t) => {
+  const { pool, api, object, create, change, project } = await world(t);
+  const find = async (id: string, count: number) => {
+    const source = await findEventSource(pool, id);
+    const poll = source && (await beginPoll(pool, source));
+    if (!poll) throw new Error('a source');
+    const found = Array.from({ length: count }, (_, n) => ({ id: `${source.origin} ${n}`, payload: '1' }));
+    await takeEvents(pool, poll, found, poll.room);
+  };
+  await create({ trigger: 'http', events: { type: 'redis', source: 'cache', list: 'jobs' } });
+  const id = await project();
+  await find(id, 3);
+  const [refused, delivered] = (await leaseEvents(pool, id, { max: 2, leaseMs: 60_000 })).events;
+  if (!refused || !delivered) throw new Error('two events');
+  await recordFailed(pool, id, [{ ...refused, status: 400, message: '' }]);
+  await recordDelivered(pool, id, [delivered]);
+  const said = /has 1 event to be delivered \(.*\) and 1 dead letter \(.*\), which .* --discard-events/;
+  const kept = {
+    status: 409,
+    body: { code: 'undelivered_events', message: said, details: { waiting: 1, dead: 1 } },
+  };
+  t.match(await change({ trigger: 'http' }), kept);
+  t.match(await change({ trigger: 'cron', schedule: '* * * * *' }), kept);
+  t.match(await api.call('DELETE', `${functions}/intake`), kept);
+  t.match((await object()).spec.events, { list: 'jobs' });
+  t.match(await change({ events: { list: 'others' } }), { status: 200 }, 'they are delivered on');
+
+  await change({ events: { type: 'postgres', source: 'orders', query } });
+  await project();
+  t.match(await change({ trigger: 'http' }), kept, 'whatever its source is by now');
+  const discard = (method: string, body?: object) =>
+    api.call(method, `${functions}/intake?discardEvents=true`, body ? { body } : {});
+  t.match(await discard('PATCH', { trigger: 'http' }), { status: 200 });
+  await project();
+  t.match(await change({ events: { type: 'postgres', source: 'orders', query } }), { status: 200 });
+  await find(await project(), 2);
+  t.match(await change({ trigger: 'http' }), { status: 200 }, 'rows stay in their database');
+
+  await project();
+  await change({ events: { type: 'minio', source: 'files', bucket: 'uploads' } });
+  await find(await project(), 1);
+  t.match(await api.call('DELETE', `${functions}/intake`), {
+    ...{ status: 409, body: { details: { waiting: 1, dead: 0 } } },
+  });
+  t.match(await discard('DELETE'), { status: 202 });
+  t.match(await api.call('DELETE', `${functions}/intake`), { status: 202 }, 'it is decided');
 });
 
 t.test('a function without a data source has no events, which is said', async (t) => {

@@ -5,6 +5,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { pino, type Logger } from 'pino';
 import { Registry } from 'prom-client';
 import t, { type Test } from 'tap';
 import { createEventDelivery } from '../../../functions/event-delivery/handler.ts';
@@ -15,7 +16,7 @@ import { systemClock } from '../../../runtime/domain/clock.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { podLabels } from '../../../runtime/domain/labels.ts';
 import { createToldWaits } from '../../../runtime/host/told-waits.ts';
-import { countEvents, listDead, purgeDead, redrive } from '../../../runtime/records/dead-letters.ts';
+import { countEvents, listDead, listUndone, purgeDead, redrive } from '../../../runtime/records/dead-letters.ts';
 import {
   beginPoll,
   eventsChannel,
@@ -37,8 +38,11 @@ interface Delivery {
   at: number;
 }
 
+/** A status, 0 for a connection that is cut, and a body. */
+type Answer = number | { status: number; body?: Buffer };
+
 /** The platform's side with real records, a function that answers as it is told, and the sidecar between them. */
-async function world(t: Test, { leaseMs = 60_000 }: { leaseMs?: number } = {}) {
+async function world(t: Test, { leaseMs = 60_000, log = silentLog }: { leaseMs?: number; log?: Logger } = {}) {
   const { pool, url } = await testDatabase(t);
   const id = newId();
   await projectWorkload(pool, {
@@ -73,13 +77,13 @@ async function world(t: Test, { leaseMs = 60_000 }: { leaseMs?: number } = {}) {
   } as unknown as Parameters<typeof createEventDelivery>[0]['kube'];
   const registry = new Registry();
   const metrics = createDeliveryMetrics(registry);
-  const serve = createEventDelivery({ pool, waits, kube, clock: systemClock, log: silentLog, leaseMs, metrics });
+  const serve = createEventDelivery({ pool, waits, kube, clock: systemClock, log, leaseMs, metrics });
   const platform = createServer((...exchange) => void serve(...exchange)).listen(0, '127.0.0.1');
   await once(platform, 'listening');
 
   const deliveries: Delivery[] = [];
   let seen = () => undefined as void;
-  let answer: (delivery: Delivery) => number | Promise<number> = () => 204;
+  let answer: (delivery: Delivery) => Answer | Promise<Answer> = () => 204;
   const answers = async (request: IncomingMessage) => {
     const header = (name: string) => String(request.headers[name]);
     const delivery = {
@@ -92,9 +96,10 @@ async function world(t: Test, { leaseMs = 60_000 }: { leaseMs?: number } = {}) {
   };
   const listen = async (port = 0) => {
     const server = createServer((request, response) => {
-      void answers(request).then((status) =>
-        status === 0 ? request.socket.destroy() : response.writeHead(status).end(),
-      );
+      void answers(request).then((given) => {
+        const { status, body = '' } = typeof given === 'number' ? { status: given } : given;
+        return status === 0 ? request.socket.destroy() : response.writeHead(status).end(body);
+      });
     }).listen(port, '127.0.0.1');
     await once(server, 'listening');
     return server;
@@ -162,6 +167,15 @@ async function world(t: Test, { leaseMs = 60_000 }: { leaseMs?: number } = {}) {
     },
     answering: (next: typeof answer) => void (answer = next),
     reopen: async () => void (server = await listen(port)),
+    /** Another pod of the function. @returns its port */
+    another: async () => {
+      const other = await listen();
+      t.teardown(() => {
+        other.close();
+        other.closeAllConnections();
+      });
+      return String((other.address() as AddressInfo).port);
+    },
     renewToken: (token: string) => {
       good = token;
       writeFileSync(tokenFile, token);
@@ -257,6 +271,26 @@ t.test('what fails is tried again later and given up at last; what is refused is
   t.same(await counts(), nothing, 'what was purged is not delivered again');
 });
 
+t.test('whatever a function answers to an event that it does not take, the others go on', async (t) => {
+  const { add, start, deliveries, until, counts, answering, pool, id } = await world(t);
+  const answers: Record<string, Answer> = {
+    bytes: { status: 500, body: Buffer.from([0x61, 0x00, 0xed, 0xa0, 0x80, 0x62]) },
+    odd: 799,
+    refused: { status: 400, body: Buffer.from('no\0') },
+  };
+  answering(({ id: event }) => answers[event] ?? 200);
+  await add(...Object.keys(answers), 'good');
+  start();
+  await until(async () => deliveries.length >= 4 && (await counts()).delivering === 0);
+  t.match(await counts(), { waiting: 2, dead: 1 });
+  const undone = await listUndone(pool, id, { limit: 10 });
+  t.match(undone, [
+    { id: 'bytes', lastError: /^The function answered 500: a\ufffd+b$/ },
+    { id: 'odd', lastError: 'The function answered 799.' },
+  ]);
+  t.match(await listDead(pool, id, { limit: 10 }), [{ lastError: 'The function answered 400: no' }]);
+});
+
 t.test('while the function is away, events wait and count no attempt', async (t) => {
   const { add, start, deliveries, until, close, reopen, counts } = await world(t);
   start();
@@ -271,6 +305,24 @@ t.test('while the function is away, events wait and count no attempt', async (t)
     deliveries.map(({ id, attempt }) => `${id} ${attempt}`),
     ['first 1', 'second 1', 'third 1'],
   );
+});
+
+t.test('a function that stays away has what waits for it given to another pod', async (t) => {
+  const { add, start, deliveries, until, close, counts, answering, another } = await world(t);
+  answering(({ id }) => (id === '30' ? new Promise(() => undefined) : 200));
+  await add(...Array.from({ length: 60 }, (_, index) => String(index)));
+  start();
+  await until(async () => deliveries.length === 31 && (await counts()).delivering > 1);
+  answering(() => 200);
+  await close();
+  start({ HTTP_PORT: await another() });
+  await until(async () => deliveries.length >= 61 && (await counts()).delivering === 0);
+  t.same(
+    deliveries.filter(({ attempt }) => attempt !== '1').map(({ id }) => id),
+    ['30'],
+    'only what was under way has failed',
+  );
+  t.same(await counts(), nothing);
 });
 
 t.test('at its end what is under way is told, and what has not begun is given back at once', async (t) => {
@@ -322,6 +374,23 @@ t.test("a lease that is held long enough is renewed; one that ran out is another
   start();
   await until(() => deliveries.length === 3);
   t.match(deliveries[2], { id: 'stuck', attempt: '2' }, 'the pod that had it is gone');
+});
+
+t.test('an event that ends its pod each time is counted and told of when it is given up', async (t) => {
+  const lines: Record<string, unknown>[] = [];
+  const log = pino({}, { write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) });
+  const { add, start, deliveries, until, counts, counted, pool } = await world(t, { log });
+  await add('poison', 'other');
+  await pool.query(
+    `UPDATE function_events SET leased = true, epoch = 1, due_at = now(), failures = CASE event_id WHEN 'poison' THEN 11 ELSE 1 END`,
+  );
+  start();
+  await until(async () => deliveries.length === 1 && (await counts()).delivering === 0);
+  t.match(deliveries, [{ id: 'other', attempt: '3' }]);
+  t.same(await counts(), { ...nothing, dead: 1 });
+  const each = 'shop-prod/intake';
+  t.same(await counted(), { [`${each} taken`]: 1, [`${each} failed`]: 1, [`${each} given_up`]: 1 });
+  t.match(lines, [{ event: 'poison', msg: 'event given up, it is a dead letter now' }]);
 });
 
 t.test('only the sidecar of a function pod gets events, and it reads its token anew', async (t) => {

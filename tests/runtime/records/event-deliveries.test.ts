@@ -1,7 +1,8 @@
 import t, { type Test } from 'tap';
 import type { FunctionEvents } from '../../../runtime/contracts/resources/function.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
-import { extendLeases, leaseEvents } from '../../../runtime/records/event-deliveries.ts';
+import { redrive } from '../../../runtime/records/dead-letters.ts';
+import { extendLeases, leaseEvents, recordFailed } from '../../../runtime/records/event-deliveries.ts';
 import {
   beginPoll,
   findEventSource,
@@ -45,7 +46,8 @@ async function world(t: Test, ids: string[]) {
 
 t.test('a lease is written anew only when some of its time is over', async (t) => {
   const { pool, id, versions } = await world(t, ['a', 'b', 'c']);
-  const [fresh, old, lost] = await leaseEvents(pool, id, { max: 3, leaseMs });
+  const { events } = await leaseEvents(pool, id, { max: 3, leaseMs });
+  const [fresh, old, lost] = events;
   if (!fresh || !old || !lost) throw new Error('three leases');
   await pool.query(`UPDATE function_events SET due_at = now() + interval '30 s' WHERE id = $1`, [old.id]);
   await pool.query(`UPDATE function_events SET epoch = epoch + 1 WHERE id = $1`, [lost.id]);
@@ -61,6 +63,25 @@ t.test('a lease is written anew only when some of its time is over', async (t) =
     [old.id],
   );
   t.ok((rows[0]?.left ?? 0) > 45, 'a whole lease again');
+});
+
+t.test('the day for which an event is tried again begins with its first delivery', async (t) => {
+  const { pool, id } = await world(t, ['a']);
+  const before = (column: string) =>
+    pool.query(`UPDATE function_events SET ${column} = now() - interval '2 days', due_at = now()`);
+  const fail = async () => {
+    const { events } = await leaseEvents(pool, id, { max: 1, leaseMs });
+    const failed = events.map(({ id: event, epoch }) => ({ id: event, epoch, status: 503, message: '' }));
+    return (await recordFailed(pool, id, failed)).dead;
+  };
+  await before('begun_at');
+  t.same(await fail(), [], 'one that has waited for days');
+  await pool.query('UPDATE function_events SET due_at = now()');
+  t.same(await fail(), []);
+  await before('begun_at');
+  t.same(await fail(), ['a'], 'one that has failed for days');
+  await redrive(pool, id, 'all');
+  t.same(await fail(), [], 'one that is delivered anew');
 });
 
 t.test('no index has what every lease changes', async (t) => {

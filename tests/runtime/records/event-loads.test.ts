@@ -38,7 +38,7 @@ t.test('what a pod has or is to deliver soon is its load; the rest is told by th
   t.same(await load(), { backlog: 4, problem: null });
   t.same((await listEventLoads(pool)).get(other), { backlog: 0, problem: null });
 
-  const [delivered, refused, failed, held] = await leaseEvents(pool, id, { max: 10, leaseMs: 60_000 });
+  const [delivered, refused, failed, held] = (await leaseEvents(pool, id, { max: 10, leaseMs: 60_000 })).events;
   if (!delivered || !refused || !failed || !held) throw new Error('four leases');
   t.equal((await load())?.backlog, 4, 'what a pod has is work');
   await recordDelivered(pool, id, [delivered]);

@@ -15,6 +15,7 @@ import { leaseEvents, recordDelivered } from '../../../runtime/records/event-del
 import { findEventSource, projectEventSource } from '../../../runtime/records/function-events.ts';
 import { projectWorkload } from '../../../runtime/records/workloads.ts';
 import { createEventsProcessor, type EventsDependencies } from '../../../workers/events/process.ts';
+import type { OpenSource } from '../../../workers/events/source.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
 import { silentLog } from '../../support/log.ts';
 import { testDatabase } from '../../support/postgres.ts';
@@ -105,10 +106,10 @@ export async function eventWorld(t: Test, { settings, credentials, own = false, 
     },
     state: () => findEventSource(pool, id),
     /** Leases what is due, up to `max`. */
-    lease: (max = 1_000, leaseMs = 60_000) => leaseEvents(pool, id, { max, leaseMs }),
+    lease: async (max = 1_000, leaseMs = 60_000) => (await leaseEvents(pool, id, { max, leaseMs })).events,
     /** Leases what is due and records it as delivered. @returns the events' payloads */
     deliver: async (max = 1_000): Promise<unknown[]> => {
-      const leased = await leaseEvents(pool, id, { max, leaseMs: 60_000 });
+      const { events: leased } = await leaseEvents(pool, id, { max, leaseMs: 60_000 });
       await recordDelivered(pool, id, leased);
       return leased.map(({ payload }) => JSON.parse(payload) as unknown);
     },
@@ -123,6 +124,26 @@ export interface EventWorldOptions
   credentials: BoundCredentials;
   /** Whether the platform runs the service itself, so that its host is taken as it is. */
   own?: boolean;
+}
+
+/** A source that records its pages: of each event its size, and null for one that is too large to be kept. */
+export function recordPages(open: OpenSource): { open: OpenSource; pages: (number | null)[][] } {
+  const pages: (number | null)[][] = [];
+  return {
+    pages,
+    open: async (request) => {
+      const source = await open(request);
+      return {
+        ...source,
+        async *read(signal) {
+          for await (const page of source.read(signal)) {
+            pages.push(page.map(({ payload }) => payload?.length ?? null));
+            yield page;
+          }
+        },
+      };
+    },
+  };
 }
 
 /** The seeded function as it is stored. */

@@ -5,7 +5,7 @@ import { projectEventSource } from '../../../runtime/records/function-events.ts'
 import { createMysqlSource } from '../../../workers/events/mysql.ts';
 import type { SqlTimes } from '../../../workers/events/sql-limits.ts';
 import { storeServer } from '../../support/store-server.ts';
-import { eventWorld, type EventWorldOptions } from './event-world.ts';
+import { eventWorld, recordPages, type EventWorldOptions } from './event-world.ts';
 
 const server = await storeServer(t, 'mysql');
 const reach = { host: server.host, port: server.port };
@@ -85,6 +85,21 @@ t.test('a long table is read as far as there is room, and all of it in the end',
   );
   for (let round = 0; round < 6; round++) await turn();
   t.same(await open(), []);
+});
+
+t.test('large rows come in small pages, and what is too large to be kept is a dead letter', async (t) => {
+  const { open, pages } = recordPages(createMysqlSource());
+  const { insert, turn, admin, count } = await world(t, orders, { sources: { mysql: open } });
+  await admin.query('ALTER TABLE orders MODIFY what longtext');
+  await insert(1, 300);
+  const large = `SELECT seq, REPEAT('x', IF(seq = 306, 5000000, 900000)), -seq FROM seq_301_to_310`;
+  await admin.query(`INSERT INTO orders (id, what, rank) ${large}`);
+  await insert(311, 320);
+  await turn();
+  t.same([await count('pending'), await count('dead')], [319, 1]);
+  t.equal(pages[0]?.length, 250, 'small rows come many at a time');
+  for (const page of pages) t.ok(page.reduce<number>((sum, size) => sum + (size ?? 0), 0) < 3_100_000);
+  t.equal(pages.flat()[305], null);
 });
 
 t.test('ids are never part of a statement', async (t) => {

@@ -2,12 +2,14 @@ import { randomBytes } from 'node:crypto';
 import t, { type Test } from 'tap';
 import type { FunctionEvents } from '../../../runtime/contracts/resources/function.ts';
 import type { BoundCredentials } from '../../../runtime/host/function-bindings.ts';
+import { purgeDead } from '../../../runtime/records/dead-letters.ts';
+import { recordFailed } from '../../../runtime/records/event-deliveries.ts';
 import { projectEventSource } from '../../../runtime/records/function-events.ts';
 import { createPostgresSource } from '../../../workers/events/postgres.ts';
 import type { SqlTimes } from '../../../workers/events/sql-limits.ts';
 import { testDatabase, query as runOn } from '../../support/postgres.ts';
 import { testServers } from '../../support/servers.ts';
-import { eventWorld, type EventWorldOptions } from './event-world.ts';
+import { eventWorld, recordPages, type EventWorldOptions } from './event-world.ts';
 
 const orders: FunctionEvents = {
   ...{ type: 'postgres', source: 'db', query: 'SELECT id, what FROM orders WHERE NOT done ORDER BY id;' },
@@ -96,6 +98,36 @@ t.test('at most a thousand are kept at a time; the others stay in the source unt
   t.equal(rest[0]?.id, 901);
   t.equal(rest.at(-1)?.id, 1_600);
 });
+
+t.test(
+  'large rows come in small pages, and what is too large to be kept is a dead letter without its content',
+  async (t) => {
+    const { open, pages } = recordPages(createPostgresSource());
+    const { insert, source, turn, deliver, counts, pool } = await world(t, orders, { sources: { postgres: open } });
+    await insert(1, 300);
+    await source.query(`INSERT INTO orders SELECT n, repeat('x', 900000) FROM generate_series(301, 312) n`);
+    await source.query(`INSERT INTO orders SELECT 313, repeat('ä', 600000) UNION ALL SELECT 314, repeat('x', 5000000)`);
+    await insert(315, 320);
+    await turn();
+    t.match(await counts(), { waiting: 318, dead: 2 });
+    t.equal(pages[0]?.length, 250, 'small rows come many at a time');
+    const large = pages.flatMap((page) => (page.some((size) => (size ?? 0) > 900_000) ? [page] : []));
+    t.ok(large.length >= 4);
+    for (const page of large) t.ok(page.reduce<number>((sum, size) => sum + (size ?? 0), 0) < 3_100_000);
+    t.equal(pages.flat().filter((size) => size === null).length, 2);
+    const { rows } = await pool.query(
+      `SELECT event_id AS id, payload, last_error AS error FROM function_events WHERE state = 'dead' ORDER BY id`,
+    );
+    const error = 'The event is larger than 1048576 bytes.';
+    t.same(rows, [
+      { id: '313', payload: '', error },
+      { id: '314', payload: '', error },
+    ]);
+    let got: unknown[] = [];
+    for (let some = await deliver(); some.length > 0; some = await deliver()) got = [...got, ...some];
+    t.equal(got.length, 318);
+  },
+);
 
 t.test('without mark-done an id stays known until the source no longer returns it', async (t) => {
   const { insert, turn, deliver, source } = await world(t, {
@@ -257,4 +289,115 @@ t.test('while the way into the source is being made it is not read, and why ther
   await turn();
   t.match(await state(), { error: null, polledAt: Date });
   t.equal((await counts()).waiting, 1);
+});
+
+t.test('what could not be marked does not stop a source whose marking or query is mended', async (t) => {
+  const { query = '' } = orders;
+  const wrong = { ...orders, markDone: 'UPDATE orders SET don = true WHERE id = {{id}}' };
+  const stuck = async () => {
+    const made = await world(t, wrong);
+    const { insert, turn, deliver, counts, state } = made;
+    await insert(1, 1_200);
+    await turn();
+    t.equal((await deliver()).length, 1_000);
+    await turn();
+    t.match(await counts(), { waiting: 0, marking: 1_000 });
+    t.match((await state())?.error, /^Marking as done failed/);
+    return made;
+  };
+
+  const marking = await stuck();
+  await marking.pool.query(`UPDATE function_events SET due_at = due_at + interval '5 minutes'`);
+  await projectEventSource(marking.pool, marking.id, orders);
+  for (let n = 0; n < 5; n++) await marking.turn();
+  t.equal(await marking.open(), 200, 'another marking is tried at once');
+  t.match(await marking.counts(), { waiting: 200, marking: 0 });
+
+  const none = await stuck();
+  await projectEventSource(none.pool, none.id, { type: 'postgres', source: 'db', query });
+  await none.turn();
+  t.match(await none.counts(), { waiting: 200, marking: 0 });
+  t.equal(((await none.deliver()) as { id: number }[])[0]?.id, 1_001, 'what was delivered is known');
+  await none.insert(1_201);
+  await none.turn();
+  t.match(await none.deliver(), [{ id: 1_201 }]);
+
+  const other = await stuck();
+  await projectEventSource(other.pool, other.id, {
+    ...orders,
+    query: query.replace('NOT done', 'NOT done AND id > 950'),
+  });
+  await other.turn();
+  t.match(await other.counts(), { waiting: 250, marking: 0 });
+  t.equal(((await other.deliver()) as { id: number }[])[0]?.id, 951, 'what another query finds is new');
+  await other.turn();
+  await other.turn();
+  t.equal(await other.open(), 950);
+  t.match(await other.counts(), { waiting: 0, marking: 0 });
+});
+
+t.test('what was delivered before there was a marking is marked by it, and not delivered again', async (t) => {
+  const { query = '' } = orders;
+  const { insert, turn, deliver, counts, open, pool, id, source, lease } = await world(t, {
+    ...{ type: 'postgres', source: 'db', query },
+  });
+  await insert(1, 1_200);
+  for (let round = 0; round < 2; round++) {
+    await turn();
+    await deliver();
+  }
+  await insert(1_201, 1_202);
+  await turn();
+  const [refused] = await lease(1);
+  if (!refused) throw new Error('an event');
+  await recordFailed(pool, id, [{ ...refused, status: 400, message: '' }]);
+  await purgeDead(pool, id, 'all');
+
+  await projectEventSource(pool, id, { ...orders, markDone: 'UPDATE orders SET don = true WHERE id = {{id}}' });
+  await insert(1_203);
+  await turn();
+  t.match(await deliver(), [{ id: 1_202 }, { id: 1_203 }], 'nothing comes again');
+  await turn();
+  t.match(await counts(), { waiting: 0, marking: 202 }, 'what cannot be marked leaves room');
+
+  await projectEventSource(pool, id, orders);
+  await insert(1_204);
+  for (let round = 0; (await open()) > 2 && round < 20; round++) await turn();
+  t.match(await deliver(), [{ id: 1_204 }]);
+  await turn();
+  t.same((await source.query('SELECT id FROM orders WHERE NOT done')).rows, [{ id: '1201' }], 'what was purged stays');
+  await turn();
+  await source.query('UPDATE orders SET done = false WHERE id IN (7, 1204)');
+  await turn();
+  t.match(await deliver(), [{ id: 7 }, { id: 1_204 }], 'rows that come back are new');
+});
+
+t.test('a source is not read while there are too many dead letters, or too much in them', async (t) => {
+  const { insert, turn, deliver, counts, pool, id, state } = await world(t);
+  const give = async (count: number, bytes: number) =>
+    pool.query(
+      `INSERT INTO function_events (workload_id, origin, event_id, payload, state, ended_at)
+       SELECT $1, $2, 'refused ' || n, repeat('x', $4), 'dead', now() FROM generate_series(1, $3::integer) n`,
+      [id, (await state())?.origin, count, bytes],
+    );
+  await insert(1);
+  for (const [count, bytes] of [
+    [10_000, 1],
+    [256, 1024 * 1024],
+  ] as const) {
+    await give(count, bytes);
+    await turn();
+    t.match(await counts(), { waiting: 0, dead: count });
+    const said = /^Nothing more is read: .* redriven or purged first; see `svc function dead-letters list intake`\.$/;
+    t.match((await state())?.error, said);
+    await purgeDead(pool, id, 'all');
+    await turn();
+    t.equal((await state())?.error, null);
+    t.match(await counts(), { waiting: 1, dead: 0 });
+    await deliver();
+    await turn();
+    await turn();
+    await pool.query('DELETE FROM function_events');
+    await insert(2 + count);
+  }
 });

@@ -4,9 +4,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { newId } from '../../../runtime/domain/ids.ts';
+import { purgeDead } from '../../../runtime/records/dead-letters.ts';
+import { recordFailed } from '../../../runtime/records/event-deliveries.ts';
+import { beginPoll, takeEvents, type FoundEvent } from '../../../runtime/records/function-events.ts';
 import { createRedisSource, listsOf } from '../../../workers/events/redis.ts';
 import { killServer, startRedis, testServers } from '../../support/servers.ts';
-import { eventWorld, type EventWorldOptions } from './event-world.ts';
+import { eventWorld, recordPages, type EventWorldOptions } from './event-world.ts';
 
 async function world(
   t: Test,
@@ -44,28 +47,99 @@ t.test('more items than there is room for stay in Redis until there is', async (
   for (let round = 0; round < 10 && got.length < numbers.length; round++) {
     await turn();
     t.ok((await count('pending')) <= 1_000);
+    t.equal((await lengths()).processing, 0);
     got.push(...(await deliver()));
   }
   t.same(got, numbers);
   t.same(await lengths(), { list: 0, processing: 0 });
 });
 
+t.test('what was delivered is forgotten, also while there is always more', async (t) => {
+  const { redis, list, turn, deliver, pool, id, state, lease } = await world(t);
+  await redis.rpush(list, ...Array.from({ length: 6_000 }, (_, n) => String(n)));
+  await turn();
+  const [refused] = await lease(1);
+  if (!refused) throw new Error('an event');
+  await recordFailed(pool, id, [{ ...refused, status: 400, message: '' }]);
+  await purgeDead(pool, id, 'all');
+  for (let round = 0; round < 4; round++) {
+    await deliver();
+    await turn();
+    t.equal((await state())?.more, true);
+  }
+  const { rows } = await pool.query(`SELECT id FROM function_events WHERE state = 'known'`);
+  t.ok(rows.length <= 1_000, `${rows.length} are known`);
+  t.notOk(rows.some(({ id: known }) => known === refused.id));
+});
+
 t.test('nothing is lost, and nothing comes twice, when the reader dies between keeping and removing', async (t) => {
-  let dying = true;
-  const { redis, list, turn, deliver, lengths } = await world(t, {
-    failpoint: () => {
-      if (dying) throw new Error('killed');
-    },
-  });
+  const { redis, list, turn, deliver, lengths, pool, id, state, credentials } = await world(t);
   await redis.rpush(list, 'one', 'two', 'two');
-  await t.rejects(turn(), /killed/);
-  t.same(await lengths(), { list: 0, processing: 3 });
-  dying = false;
+  const found = await state();
+  const poll = found && (await beginPoll(pool, found));
+  if (!poll) throw new Error('a source');
+  const { settings } = found;
+  const source = await createRedisSource()({ workloadId: id, settings, credentials, address: '127.0.0.1' });
+  const reading = source.read(new AbortController().signal)[Symbol.asyncIterator]();
+  const page = (await reading.next()).value as readonly FoundEvent[];
+  t.equal((await takeEvents(pool, poll, page, poll.room))?.added, page.length);
+  await source.close();
+  t.equal((await lengths()).processing, page.length);
   await redis.rpush(list, 'three');
   await turn();
   await turn();
   t.same(await deliver(), ['one', 'two', 'two', 'three']);
   t.same(await lengths(), { list: 0, processing: 0 });
+});
+
+t.test('what a reader does not keep goes back where it came from, in its order', async (t) => {
+  let [overtaken, failing] = [true, false];
+  const { redis, list, turn, deliver, lengths, pool, id } = await world(t, {
+    sources: {
+      redis: async (request) => {
+        const source = await createRedisSource()(request);
+        return {
+          ...source,
+          async *read(signal) {
+            for await (const page of source.read(signal)) {
+              if (overtaken) await pool.query('UPDATE event_sources SET poll = poll + 1 WHERE workload_id = $1', [id]);
+              yield page;
+            }
+          },
+        };
+      },
+    },
+    failpoint: () => {
+      if (failing) throw new Error('no database');
+    },
+  });
+  await redis.rpush(list, 'one', 'two', 'two', 'three');
+  await turn();
+  t.same(await lengths(), { list: 4, processing: 0 }, 'as when another list is read by now');
+  [overtaken, failing] = [false, true];
+  await t.rejects(turn(), /no database/);
+  t.same(await lengths(), { list: 4, processing: 0 });
+  failing = false;
+  await turn();
+  t.same(await deliver(), ['one', 'two', 'two', 'three'], 'what was kept is known');
+  t.same(await lengths(), { list: 0, processing: 0 });
+});
+
+t.test('nothing is taken out for a function that is being deleted, or has another trigger by now', async (t) => {
+  const { redis, list, turn, lengths, count, kube, resource } = await world(t);
+  await redis.rpush(list, 'one');
+  const { events: _, ...spec } = resource.spec;
+  const { metadata } = resource;
+  const deleted = { ...metadata, deletionTimestamp: new Date().toISOString(), finalizers: ['test'] };
+  for (const gone of [
+    { ...resource, spec },
+    { ...resource, metadata: deleted },
+  ]) {
+    kube.seed(gone);
+    t.ok(((await turn()) ?? 0) > 500, 'until its controller says so');
+    t.same(await lengths(), { list: 1, processing: 0 });
+  }
+  t.equal(await count('pending'), 0);
 });
 
 t.test('a Redis that goes and comes back keeps its items for the function', async (t) => {
@@ -90,12 +164,50 @@ t.test('a Redis that goes and comes back keeps its items for the function', asyn
 
 t.test('an item too large for an event is kept in a list beside', async (t) => {
   const { redis, list, lists, turn, deliver, count } = await world(t);
-  const large = 'x'.repeat(1024 * 1024);
-  await redis.rpush(list, 'before', large, 'after');
+  const large = ['x'.repeat(1024 * 1024), '"'.repeat(600_000), 'x'.repeat(5_000_000)];
+  await redis.rpush(list, 'before', ...large, 'after');
   await turn();
   t.same(await deliver(), ['before', 'after']);
-  t.equal(await count('dead'), 1);
-  t.ok((await redis.lrange(lists.tooLarge, 0, -1)).join() === large);
+  t.equal(await count('dead'), 3);
+  t.ok((await redis.lrange(lists.tooLarge, 0, -1)).join() === large.join());
+});
+
+t.test('small items come many at a time, and large ones few', async (t) => {
+  const { open, pages } = recordPages(createRedisSource());
+  const { redis, list, turn, deliver, lengths } = await world(t, { sources: { redis: open } });
+  const items = Array.from({ length: 500 }, (_, n) =>
+    n < 400 || n > 440 ? String(n) : `"${n}${'x'.repeat(900_000)}"`,
+  );
+  await redis.rpush(list, ...items);
+  await turn();
+  t.equal(Math.max(...pages.map(({ length }) => length)), 100);
+  // One that came together with small ones is the first sign.
+  const large = pages.filter((page) => page.some((size) => (size ?? 0) > 900_000));
+  t.ok(
+    large.slice(1).every(({ length }) => length <= 4),
+    large.map(({ length }) => length).join(),
+  );
+  t.ok((large[0] ?? []).filter((size) => (size ?? 0) > 900_000).length <= 16);
+  t.same(await lengths(), { list: 0, processing: 0 });
+  let got: unknown[] = [];
+  for (let some = await deliver(); some.length > 0; some = await deliver()) got = [...got, ...some];
+  t.same(
+    got,
+    items.map((item) => JSON.parse(item) as unknown),
+  );
+});
+
+t.test('what is moved already and larger than the reader can bear is met with less beside it each time', async (t) => {
+  const { open, pages } = recordPages(createRedisSource());
+  const { redis, lists, turn, deliver, lengths } = await world(t, { sources: { redis: open } });
+  await redis.rpush(lists.processing, ...Array.from({ length: 40 }, (_, n) => String(n)));
+  await turn();
+  t.same(
+    pages.map(({ length }) => length),
+    [1, 2, 4, 8, 25],
+  );
+  t.equal((await deliver()).length, 40);
+  t.same(await lengths(), { list: 0, processing: 0 });
 });
 
 t.test('an external source is read only where workloads may reach it', async (t) => {
