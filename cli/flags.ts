@@ -171,8 +171,9 @@ export function requiredAmount(
   };
 }
 
+const hourSeconds = 3600;
 const daySeconds = 86_400;
-const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: daySeconds };
+const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: hourSeconds, d: daySeconds };
 
 /** Seconds of a duration as people write it: `90`, `90s`, `5m`, `1h`, `2d`; undefined for anything else. */
 export function parseDuration(value: string): number | undefined {
@@ -187,7 +188,8 @@ export function duration(
   { min = 1, max = Infinity }: { min?: number; max?: number } = {},
 ): Flag<number | undefined> {
   const from = min > 1 ? ` from ${min}s` : '';
-  const range = max === Infinity ? from : `${from} ${from ? '' : 'of up '}to ${max / daySeconds}d`;
+  const most = max % daySeconds === 0 ? `${max / daySeconds}d` : `${max / hourSeconds}h`;
+  const range = max === Infinity ? from : `${from} ${from ? '' : 'of up '}to ${most}`;
   return {
     placeholder,
     description,

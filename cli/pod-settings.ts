@@ -16,7 +16,7 @@ export const podFlags = (defaults: { memory: string }) => ({
 
 /** Of `update` alone: back to the default. */
 export const podRemovalFlags = {
-  defaultMemory: toggle('take the memory limit away'),
+  defaultMemory: toggle('go back to the default memory limit'),
   defaultCpu: toggle('take the CPU limit away'),
   volumes: unless('mount no volume any more'),
 };

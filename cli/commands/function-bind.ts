@@ -37,7 +37,10 @@ export const bindCommand = command({
       '<prefix>',
       'what its variables begin with (default DB_, REDIS_ or S3_, by the type of the service)',
     ),
-    database: text('<name>', 'database, or bucket (default <service>_<function>_<environment>; bucket: <function>)'),
+    database: text(
+      '<name>',
+      'database, or bucket; made if it is missing (default <service>_<function>_<environment>; bucket: <function>)',
+    ),
     ...restartFlags,
     ...scopeFlags,
   },

@@ -1,3 +1,4 @@
+import { sinceMaxSeconds } from '../../runtime/contracts/api/logs.ts';
 import { runAccepted } from '../../runtime/contracts/api/runs.ts';
 import { nextRunsView, presetsView } from '../../runtime/contracts/api/schedules.ts';
 import { command } from '../command.ts';
@@ -51,6 +52,7 @@ export const logsCommand = command({
     since: duration(
       '<duration>',
       'not older than this, such as 15m, 6h or 7d (default 1h; with -f or --previous: any)',
+      { max: sinceMaxSeconds },
     ),
     run: text('<run>', 'of a cron function: name of the run (default: the newest; with -f or --since all)'),
     ...scopeFlags,

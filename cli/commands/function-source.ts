@@ -1,7 +1,8 @@
 import { codeMaxBytes, functionRuntimes } from '../../runtime/contracts/resources/function.ts';
 import { usageFailure } from '../failure.ts';
-import { choice, flagName, text, texts, type FlagValues } from '../flags.ts';
+import { choice, flagName, text, texts, unless, type FlagValues } from '../flags.ts';
 import { readGivenFile, runtimeOf } from '../given-file.ts';
+import { notBoth } from '../pod-settings.ts';
 
 /** What a function is to run. */
 export const sourceFlags = {
@@ -11,8 +12,13 @@ export const sourceFlags = {
   image: text('<image>', 'in place of code: container image, which listens on --port'),
 };
 
+/** Of `update` alone. */
+export const sourceRemovalFlags = { dependencies: unless('install no packages any more') };
+
 /** What the flags say of it, as the API takes it. @throws Failure (usage) for an image with what only code has */
-export function sourceOf({ codeFile, runtime, dependency, image }: FlagValues<typeof sourceFlags>) {
+export function sourceOf(flags: FlagValues<typeof sourceFlags> & Partial<FlagValues<typeof sourceRemovalFlags>>) {
+  const { codeFile, runtime, dependency, image, dependencies } = flags;
+  notBoth('dependency', dependency.length > 0, dependencies === false);
   if (image !== undefined) {
     const [stray] = Object.entries({ codeFile, runtime, dependency: dependency[0] }).find(([, value]) => value) ?? [];
     if (stray !== undefined) throw usageFailure(`${flagName(stray)} goes with code, and not with --image.`);
@@ -22,6 +28,7 @@ export function sourceOf({ codeFile, runtime, dependency, image }: FlagValues<ty
     ...(runtime !== undefined && { runtime }),
     ...(codeFile !== undefined && { code: readCode(codeFile) }),
     ...(dependency.length > 0 && { dependencies: dependency }),
+    ...(dependencies === false && { dependencies: [] }),
   };
 }
 

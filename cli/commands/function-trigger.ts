@@ -27,6 +27,11 @@ export const triggerFlags = {
 /** Of `update` alone. */
 export const triggerRemovalFlags = { withoutMarkDone: toggle('mark rows as done no more') };
 
+/** Of what takes a data source away. */
+export const discardFlags = {
+  discardEvents: toggle('lose events that were not delivered and that their source does not bring again'),
+};
+
 type TriggerFlags = FlagValues<typeof triggerFlags> & Partial<FlagValues<typeof triggerRemovalFlags>>;
 
 const ofRequests = ['hostname', 'concurrency'];

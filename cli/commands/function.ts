@@ -1,13 +1,18 @@
 import { functionView, type FunctionView } from '../../runtime/contracts/api/functions.ts';
-import { functionMemory, functionReplicasMax } from '../../runtime/contracts/resources/function.ts';
+import {
+  functionMemory,
+  functionReplicasMax,
+  idleTimeoutMaxSeconds,
+  requestTimeoutMaxSeconds,
+} from '../../runtime/contracts/resources/function.ts';
 import { durationText } from '../../runtime/domain/duration.ts';
 import { command, type Commands } from '../command.ts';
 import { scopeFlags, yesFlag } from '../common-flags.ts';
 import { usageFailure } from '../failure.ts';
-import { amount, duration, text, type FlagValues } from '../flags.ts';
+import { amount, duration, text, toggle, type FlagValues } from '../flags.ts';
 import { ago, fields, table, type Column, type Field, type Shown } from '../output.ts';
 import { placeOf } from '../place.ts';
-import { podFlags, podRemovalFlags, podSettingsOf, variableFlag } from '../pod-settings.ts';
+import { notBoth, podFlags, podRemovalFlags, podSettingsOf, variableFlag } from '../pod-settings.ts';
 import { removeAll } from '../removal.ts';
 import { waitFlags } from '../wait.ts';
 import { messageColumn } from '../workload-message.ts';
@@ -17,9 +22,10 @@ import { invokeCommand } from './function-invoke.ts';
 import { runCommand } from './function-local.ts';
 import { restartableFunction, restartCommand } from './function-restart.ts';
 import { logsCommand, runsCommand, scheduleCommand, testCommand } from './function-run.ts';
-import { newSourceOf, sourceFlags, sourceOf } from './function-source.ts';
+import { newSourceOf, sourceFlags, sourceOf, sourceRemovalFlags } from './function-source.ts';
 import {
   checkNewTrigger,
+  discardFlags,
   eventFields,
   triggerFlags,
   triggerOf,
@@ -39,9 +45,10 @@ const servingFields = ({ readyReplicas, replicas, idleTimeoutSeconds, ...limits 
   ['Request time-out', durationText(limits.requestTimeoutSeconds)],
 ];
 
-const scheduleFields = ({ schedule, timeZone, nextRuns = [], lastRun }: FunctionView): Field[] => [
+const scheduleFields = ({ schedule, timeZone, overlap, nextRuns = [], lastRun }: FunctionView): Field[] => [
   ['Schedule', `${schedule} (${timeZone})`],
   ['Next runs', nextRuns.join(', ') || undefined],
+  ['Overlap', overlap === 'Forbid' ? undefined : overlap],
   ['Last run', lastRun && `${lastRun.name} ${lastRun.status}`],
 ];
 
@@ -58,9 +65,11 @@ function shown(found: FunctionView): Shown {
       ['URL', found.url],
       ['Runtime', found.runtime],
       ['Image', found.image],
+      // Code listens where the platform tells it to.
+      ['Port', found.image === undefined ? undefined : found.port],
       ['Gate', found.gate],
       ['Security', found.security && securityText(found.security)],
-      ['Dependencies', found.dependencies?.join(', ')],
+      ['Dependencies', found.dependencies?.join(', ') || undefined],
       ['Trigger', triggerText(found)],
       ...eventFields(found),
       ['Bindings', found.bindings?.map(({ service, status }) => `${service} (${status})`).join(', ')],
@@ -81,28 +90,40 @@ const settingFlags = {
   hostname: text('<host>', 'public host (default fn-<function>--<cluster>.<apps domain>)'),
   idleTimeout: duration(
     '<duration>',
-    'time without requests after which it goes to zero (default 5m; without events 30s at most)',
+    'time without requests after which it goes to zero (default 5m, at most 1d; without events 30s at most)',
+    { max: idleTimeoutMaxSeconds },
   ),
   concurrency: amount('<n>', 'requests that one pod gets at once; the others wait (default 100)', {
     min: 1,
     max: 1_000,
   }),
-  requestTimeout: duration('<duration>', 'time in which it has to begin its answer (default 5m)'),
+  requestTimeout: duration('<duration>', 'time in which it has to begin its answer (default 5m, at most 1h)', {
+    max: requestTimeoutMaxSeconds,
+  }),
   minReplicas: amount('<n>', 'pods that stay without requests (default 0)', { min: 0, max: functionReplicasMax }),
   maxReplicas: amount('<n>', 'pods that there are at most (default 10)', { min: 1, max: functionReplicasMax }),
   ...podFlags({ memory: functionMemory }),
 };
 
-/** What the flags say, as the API takes it. */
+/** Of `update` alone: back to the default, or to nothing. */
+const removalFlags = {
+  ...sourceRemovalFlags,
+  defaultHostname: toggle('take the public host that it has by its name'),
+  ...podRemovalFlags,
+  ...triggerRemovalFlags,
+};
+
+/** What the flags say, as the API takes it. @throws Failure (usage) for a setting that is given and taken away at once */
 function settingsOf(
-  flags: FlagValues<typeof settingFlags> &
-    Partial<FlagValues<typeof podRemovalFlags & typeof triggerRemovalFlags & typeof variableFlag>>,
+  flags: FlagValues<typeof settingFlags> & Partial<FlagValues<typeof removalFlags & typeof variableFlag>>,
 ) {
+  notBoth('hostname', flags.hostname !== undefined, flags.defaultHostname);
   return {
     ...podSettingsOf(flags),
     ...triggerOf(flags),
     ...(flags.port !== undefined && { port: flags.port }),
     ...(flags.hostname !== undefined && { hostname: flags.hostname }),
+    ...(flags.defaultHostname && { hostname: null }),
     ...(flags.idleTimeout !== undefined && { idleTimeoutSeconds: flags.idleTimeout }),
     ...(flags.concurrency !== undefined && { concurrency: flags.concurrency }),
     ...(flags.requestTimeout !== undefined && { requestTimeoutSeconds: flags.requestTimeout }),
@@ -158,8 +179,8 @@ const update = command({
   flags: {
     ...sourceFlags,
     ...settingFlags,
-    ...podRemovalFlags,
-    ...triggerRemovalFlags,
+    ...removalFlags,
+    ...discardFlags,
     ...waitFlags,
     ...scopeFlags,
   },
@@ -176,11 +197,15 @@ const update = command({
     if (Object.keys(body).length === 0) throw usageFailure('Give what to change, such as --code-file <file>.');
     const place = placeOf(context, flags);
     const path = place.path('functions', args.function);
-    const changed = await place.api.call('PATCH', path, functionView, { query: place.query, body });
+    const query = { ...place.query, ...discarding(flags) };
+    const changed = await place.api.call('PATCH', path, functionView, { query, body });
     const found = flags.wait ? await untilUpdated(context, flags, place, args.function) : changed;
     context.print(shown(found), flags.output);
   },
 });
+
+const discarding = ({ discardEvents }: FlagValues<typeof discardFlags>) =>
+  discardEvents ? { discardEvents: 'true' } : {};
 
 /** The columns of what calls a function, of those that are there. */
 function calledBy(items: readonly FunctionView[], now: Date): Column<FunctionView>[] {
@@ -256,12 +281,15 @@ const remove = command({
   name: 'delete',
   args: ['...functions'],
   description: 'Delete functions and everything that was made for them.',
-  flags: { ...yesFlag, ...waitFlags, ...scopeFlags },
+  flags: { ...discardFlags, ...yesFlag, ...waitFlags, ...scopeFlags },
   examples: ['svc function delete hello', 'svc function delete hello goodbye --yes'],
   async run({ context, args, flags }) {
     const place = placeOf(context, flags);
     const look = (name: string) => readFunction(place, name);
-    await removeAll(context, flags, place, { what: 'function', collection: 'functions', names: args.functions, look });
+    await removeAll(context, flags, place, {
+      ...{ what: 'function', collection: 'functions', names: args.functions, look, query: discarding(flags) },
+      ...(flags.discardEvents && { lost: ', with the events that were not delivered' }),
+    });
   },
 });
 

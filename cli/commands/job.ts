@@ -1,4 +1,4 @@
-import { jobView, type JobView } from '../../runtime/contracts/api/jobs.ts';
+import { jobView, runTimeoutMaxSeconds, type JobView } from '../../runtime/contracts/api/jobs.ts';
 import { runOverlaps } from '../../runtime/contracts/resources/run.ts';
 import { command, type Commands } from '../command.ts';
 import { scopeFlags, yesFlag } from '../common-flags.ts';
@@ -62,7 +62,9 @@ const settingFlags = {
   timeZone: text('<zone>', 'time zone of the schedule (default Etc/UTC)'),
   overlap: choice(runOverlaps, 'scheduled runs while the one before goes on (default Forbid)'),
   retries: amount('<n>', 'further attempts of a run that fails (default 0)', { min: 0, max: 10 }),
-  runTimeout: duration('<duration>', 'time after which a run is ended as failed'),
+  runTimeout: duration('<duration>', 'time after which a run is ended as failed (at most 30d)', {
+    max: runTimeoutMaxSeconds,
+  }),
   memory: text('<quantity>', 'memory limit, such as 512Mi'),
   cpu: text('<quantity>', 'CPU limit, such as 500m'),
   history: amount('<n>', 'ended runs that are kept, succeeded and failed each (default 5)', { min: 1, max: 20 }),

@@ -66,5 +66,8 @@ function addressOf(external: string): { host: string; port?: number } {
     throw usageFailure(`--external takes <host> or <host>:<port>; not "${external}".`);
   }
   const [, bracketed, plain = '', port] = match;
+  if (port !== undefined && !(Number(port) >= 1 && Number(port) <= 65_535)) {
+    throw usageFailure(`--external takes a port from 1 to 65535; not "${port}".`);
+  }
   return { host: bracketed ?? plain, ...(port !== undefined && { port: Number(port) }) };
 }

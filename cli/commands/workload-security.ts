@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { securityView, type SecurityView } from '../../runtime/contracts/api/public-route.ts';
 import { command, type Command, type Group } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
+import type { Context } from '../context.ts';
 import { usageFailure } from '../failure.ts';
 import { choice, texts, unless, type FlagValues } from '../flags.ts';
 import { fields, type Shown } from '../output.ts';
@@ -69,6 +70,10 @@ function shown({ what }: Secured, { name, security }: z.infer<typeof securedView
   };
 }
 
+function sayUnused(context: Context, { name, security }: z.infer<typeof securedView>): void {
+  if (!security) context.say(`${name} has no URL: its headers count from when it has the trigger http`);
+}
+
 function setCommand(secured: Secured): Command {
   const { what, article, example } = secured;
   return command({
@@ -99,6 +104,7 @@ function setCommand(secured: Secured): Command {
       const options = { query: place.query, body: { security } };
       const changed = await place.api.call('PATCH', place.path(`${what}s`, args[what]), securedView, options);
       context.print(shown(secured, changed), flags.output);
+      sayUnused(context, changed);
     },
   });
 }
@@ -117,6 +123,7 @@ function showCommand(secured: Secured): Command {
         query: place.query,
       });
       context.print(shown(secured, found), flags.output);
+      sayUnused(context, found);
     },
   });
 }

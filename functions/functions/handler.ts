@@ -21,7 +21,7 @@ import { bindingRoutes } from './bindings.ts';
 import { calledBy } from './called-by.ts';
 import { changedSpec, changeFunction, checkHostHolder } from './change.ts';
 import { checkRoute, specOf } from './check.ts';
-import { readEventsState, withSourceBound } from './event-source.ts';
+import { checkDelivered, readEventsState, withSourceBound } from './event-source.ts';
 import { eventRoutes } from './events.ts';
 import { logRoutes } from './logs.ts';
 import { runRoutes } from './runs.ts';
@@ -33,7 +33,7 @@ import {
   listFunctionsSchema,
   updateFunctionSchema,
 } from './schema.ts';
-import { isRestartPending, settingsRoutes, withPodsChecked } from './settings.ts';
+import { checkPods, isExclusive, isRestartPending, settingsRoutes } from './settings.ts';
 import { functionToView } from './view.ts';
 
 export interface FunctionDependencies {
@@ -52,11 +52,12 @@ const path = '/projects/:project/functions/:function';
 /** `/projects/{p}/functions` and `/functions`: Function objects, whose controller does the rest. */
 export function createFunctionRoutes(dependencies: FunctionDependencies): Route[] {
   const { kube, pool, clock, visibleProjects } = dependencies;
-  const view = (object: Stored<FunctionResource>, known: { url?: string } = {}) =>
-    functionToView(object, { ...known, now: clock.now() });
+  const view = async (object: Stored<FunctionResource>, known: { url?: string } = {}) =>
+    functionToView(object, { ...known, exclusive: await isExclusive(kube, object), now: clock.now() });
   const fullView = async (object: Stored<FunctionResource>) =>
     functionToView(object, {
       now: clock.now(),
+      exclusive: await isExclusive(kube, object),
       pendingRestart: await isRestartPending(kube, object),
       events: await readEventsState(pool, object),
     });
@@ -82,8 +83,8 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
         const settings = { security: newSecurity(security), ...(variables.length > 0 && { env: variables }) };
         const asked = specOf({ ...given, ...calledBy({ trigger, events }), ...settings });
         const environment = await resolveEnvironment(kube, params.project, query.environment);
-        const bound = await withSourceBound(dependencies, environment, { name, spec: asked }, events?.database);
-        const spec = await withPodsChecked(kube, environment.namespace, bound);
+        const spec = await withSourceBound(dependencies, environment, { name, spec: asked }, events?.database);
+        await checkPods(kube, environment.namespace, spec);
         const config = await readPlatformConfig(kube);
         functionImage(config, spec);
         const host =
@@ -101,7 +102,7 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
           { function: name, namespace: environment.namespace, actor: sessionOf(request).email },
           'function created',
         );
-        return { status: 201, body: view(created, host === undefined ? {} : { url: publicUrl(config, host) }) };
+        return { status: 201, body: await view(created, host === undefined ? {} : { url: publicUrl(config, host) }) };
       },
     }),
     route({
@@ -114,7 +115,7 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
       async handle({ params, query }) {
         const { namespace } = await resolveEnvironment(kube, params.project, query.environment);
         const page = pageOf(await list(namespace), ({ metadata }) => metadata.name, query);
-        return { status: 200, body: { ...page, items: page.items.map((item) => view(item)) } };
+        return { status: 200, body: { ...page, items: await Promise.all(page.items.map((item) => view(item))) } };
       },
     }),
     route({
@@ -133,7 +134,7 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
           ({ metadata }) => session.role === 'admin' || namespaces.has(metadata.namespace ?? ''),
         );
         const page = pageOf(visible, ({ metadata }) => `${metadata.namespace}/${metadata.name}`, query);
-        return { status: 200, body: { ...page, items: page.items.map((item) => view(item)) } };
+        return { status: 200, body: { ...page, items: await Promise.all(page.items.map((item) => view(item))) } };
       },
     }),
     route({
@@ -168,7 +169,7 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
           const { env, ...given } = body;
           const variables = env && (await replacedVariables(kube, found, env));
           const asked = changedSpec(found.spec, { ...given, ...(variables && { env: variables }) });
-          const bound =
+          const spec =
             given.events || given.trigger
               ? await withSourceBound(
                   dependencies,
@@ -177,8 +178,9 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
                   given.events?.database,
                 )
               : asked;
-          const spec = await withPodsChecked(kube, environment.namespace, bound);
+          await checkPods(kube, environment.namespace, spec);
           functionImage(config, spec);
+          if (!spec.events && query.discardEvents === 'false') await checkDelivered(pool, found);
           if (spec.trigger !== 'http') return spec;
           const host = spec.hostname ?? functionHost(params.function, config.cluster, config.appsDomain);
           checkHostFree(config, host);
@@ -202,12 +204,15 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
       async handle(request) {
         const { params, query, log } = request;
         const environment = await resolveEnvironment(kube, params.project, query.environment);
-        const left = await deleteWorkload(kube, await find(environment, params.function));
+        const found = await find(environment, params.function);
+        const deleting = found.metadata.deletionTimestamp !== undefined;
+        if (!deleting && query.discardEvents === 'false') await checkDelivered(pool, found);
+        const left = await deleteWorkload(kube, found);
         log.info(
           { function: params.function, namespace: environment.namespace, actor: sessionOf(request).email },
           'function deleted',
         );
-        return left ? { status: 202, body: view(left) } : { status: 204 };
+        return left ? { status: 202, body: await view(left) } : { status: 204 };
       },
     }),
     ...bindingRoutes(dependencies),

@@ -5,6 +5,7 @@ import {
   deadLetterChoice,
   deadLettersChanged,
   deadLetterView,
+  discardQuery,
   eventNumber,
   functionCreate,
   functionEventView,
@@ -33,13 +34,13 @@ export const listAllFunctionsSchema = { query: pageQuery, replies: { 200: page(f
 export const getFunctionSchema = { params: one, query: environmentQuery, replies: { 200: functionView } } as const;
 export const updateFunctionSchema = {
   params: one,
-  query: environmentQuery,
+  query: environmentQuery.extend(discardQuery.shape),
   body: functionUpdate,
   replies: { 200: functionView },
 } as const;
 export const deleteFunctionSchema = {
   params: one,
-  query: environmentQuery,
+  query: environmentQuery.extend(discardQuery.shape),
   replies: { 202: functionView, 204: null },
 } as const;
 export const restartFunctionSchema = { params: one, query: environmentQuery, replies: { 200: functionView } } as const;

@@ -1,6 +1,7 @@
 import { posix } from 'node:path';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import {
+  asksForSeveral,
   functionMemory,
   type FunctionResource,
   type FunctionSpec,
@@ -64,8 +65,11 @@ export function settingsRoutes({ kube, clock }: Pick<FunctionDependencies, 'kube
         const restarted = await patch(found, { restartedAt: clock.now().toISOString() });
         const actor = sessionOf({ session }).email;
         log.info({ function: params.function, namespace: environment.namespace, actor }, 'function restarted');
-        const pendingRestart = await isRestartPending(kube, restarted);
-        return { status: 200, body: functionToView(restarted, { now: clock.now(), pendingRestart }) };
+        const [pendingRestart, exclusive] = await Promise.all([
+          isRestartPending(kube, restarted),
+          isExclusive(kube, restarted),
+        ]);
+        return { status: 200, body: functionToView(restarted, { now: clock.now(), exclusive, pendingRestart }) };
       },
     }),
   ];
@@ -95,17 +99,12 @@ export async function isRestartPending(
 }
 
 /**
- * Checks what a schema cannot say of a function's pods. One that mounts a volume which only one pod at a time may have
- * gets at most one, unless that was said otherwise.
+ * Checks what a schema cannot say of a function's pods.
  * @throws Problem `invalid_value` for limits that are none, volumes that are not there or where the platform's own files
  * lie, and more than one pod over a volume that only one may have
  */
-export async function withPodsChecked(
-  kube: Pick<KubeClient, 'get'>,
-  namespace: string,
-  spec: FunctionSpec,
-): Promise<FunctionSpec> {
-  const { volumes = [], minReplicas = 0, maxReplicas = 1 } = spec;
+export async function checkPods(kube: Pick<KubeClient, 'get'>, namespace: string, spec: FunctionSpec): Promise<void> {
+  const { volumes = [] } = spec;
   checkLimits(spec);
   const taken = volumes.find(({ path }) => ownPaths.some((own) => `${posix.normalize(path)}/`.startsWith(`${own}/`)));
   if (taken) {
@@ -113,9 +112,15 @@ export async function withPodsChecked(
     throw new Problem('invalid_value', message, { details: { field: 'volumes' } });
   }
   await checkMounts(kube, namespace, volumes);
-  if (spec.trigger === 'cron') return spec;
+  if (spec.trigger === 'cron' || !asksForSeveral(spec)) return;
   const exclusive = await exclusiveVolume(kube, namespace, volumes);
-  if (exclusive === undefined) return spec;
-  if (Math.max(minReplicas, maxReplicas) > 1) throw oneReplicaOnly('Function', exclusive);
-  return { ...spec, maxReplicas: 1 };
+  if (exclusive !== undefined) throw oneReplicaOnly('Function', exclusive);
+}
+
+/** Whether a function mounts a volume that only one pod at a time may have. */
+export async function isExclusive(
+  kube: Pick<KubeClient, 'get'>,
+  { metadata: { namespace = '' }, spec }: Stored<FunctionResource>,
+): Promise<boolean> {
+  return spec.trigger !== 'cron' && (await exclusiveVolume(kube, namespace, spec.volumes)) !== undefined;
 }

@@ -29,10 +29,17 @@ export interface EventsState {
 /**
  * A function as the API shows it; never its code.
  * @param options.url fills in before the controller has reported one
+ * @param options.exclusive whether it mounts a volume that only one pod at a time may have
  */
 export function functionToView(
   object: Stored<FunctionResource>,
-  options: { now: Date; url?: string; pendingRestart?: boolean; events?: EventsState | undefined },
+  options: {
+    now: Date;
+    url?: string;
+    exclusive: boolean;
+    pendingRestart?: boolean;
+    events?: EventsState | undefined;
+  },
 ): FunctionView {
   const { metadata, spec, status } = object;
   const url = status?.url ?? options.url;
@@ -54,10 +61,11 @@ export function functionToView(
     ...(killed && { outOfMemory: killed }),
     ...(spec.trigger === 'http' && url !== undefined && { url }),
     ...(spec.trigger === 'http' && { security: securityToView(spec.security), gate: gateOf(object) }),
+    ...(spec.trigger !== 'cron' && { port: spec.port }),
     replicas: status?.replicas ?? 0,
     readyReplicas: status?.readyReplicas ?? 0,
     idleTimeoutSeconds: spec.idleTimeoutSeconds,
-    ...functionLimits(spec),
+    ...functionLimits(spec, options.exclusive),
     ...(spec.trigger === 'cron' && scheduleOf(object, deleting ? 0 : shownTimes, options.now)),
     ...(spec.bindings && { bindings: spec.bindings.map((binding) => shortBinding(object, binding)) }),
     env: Object.fromEntries((spec.env ?? []).map(({ name, value }) => [name, value])),

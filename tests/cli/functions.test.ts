@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import t from 'tap';
+import { gateProbePath } from '../../runtime/contracts/gate-denials.ts';
 import { functionLimits } from '../../runtime/contracts/resources/function.ts';
 import { createdAt, id, sequence, world } from './world.ts';
 
@@ -52,6 +53,47 @@ Last run:     nightly-test-00c0ffee00 succeeded
     t.match(await svc([...create, ...args]), { code: 2, stderr: said }, args.join(' '));
   }
   t.equal(seen.length, sent, 'nothing is sent');
+});
+
+t.test(
+  'function show tells the port of an image and what overlapping runs do; security, that there is no URL',
+  async (t) => {
+    const image = { ...hello, runtime: undefined, image: 'r.test/resize:3' };
+    const { run: svc } = await world(t, {
+      [`GET ${functions}/hello`]: { body: { ...hello, port: 8080 } },
+      [`GET ${functions}/resize`]: { body: { ...image, port: 9000 } },
+      [`GET ${functions}/nightly`]: { body: { ...nightly, overlap: 'Replace' } },
+    });
+    t.match((await svc(['function', 'show', 'resize'])).stdout, /^Port: +9000$/m);
+    t.notMatch((await svc(['function', 'show', 'hello'])).stdout, /^Port/m, 'code is told where to listen');
+    t.match((await svc(['function', 'show', 'nightly'])).stdout, /^Overlap: +Replace$/m);
+    t.match((await svc(['function', 'security', 'show', 'nightly'])).stderr, /^nightly has no URL/);
+  },
+);
+
+t.test('function create returns once the URL leads to the function, and says when it does not from here', async (t) => {
+  const { run: svc, routes, api, seen } = await world(t);
+  const routed = { ...hello, url: api };
+  const of = { 'x-request-id': 'r1' };
+  routes[`POST ${functions}`] = { status: 201, body: { ...routed, status: 'pending' } };
+  routes[`GET ${functions}/hello`] = { body: routed };
+  routes[`GET ${gateProbePath}`] = sequence(
+    { status: 404, body: '404 page not found' },
+    { status: 404, body: { code: 'unknown_host' }, headers: of },
+    { status: 404, body: { code: 'not_found' }, headers: of },
+  );
+  const create = ['function', 'create', 'hello', '--image', 'r/hello:1'];
+  t.match(await svc(create), { code: 0, stderr: '' });
+  t.equal(seen.filter(({ path }) => path === gateProbePath).length, 3);
+  routes[`GET ${gateProbePath}`] = { status: 401, body: { code: 'invalid_key' } };
+  t.match(await svc(create), { code: 0, stderr: '' }, 'its gate answers');
+  routes[`GET ${gateProbePath}`] = { status: 404, body: '404 page not found' };
+  t.match(await svc(create), { code: 0, stderr: /^the ingress does not know console\S+ yet/ });
+  routes[`GET ${functions}/hello`] = { body: { ...hello, url: 'http://fn-hello.localhost:1' } };
+  t.match(await svc(create), {
+    code: 0,
+    stderr: 'http://fn-hello.localhost:1 cannot be reached from here: the connection is refused\n',
+  });
 });
 
 t.test('function create knows the language by the name of the file', async (t) => {
@@ -125,8 +167,11 @@ t.test('function update sends what is named, and nothing when nothing is', async
   const update = ['function', 'update', 'hello', '--no-wait'];
   t.match(await svc([...update, '--code-file', file, '--idle-timeout', '1h', '--dependency', 'a@1.0.0']), { code: 0 });
   t.same(seen[0]?.body, { code: 'new', idleTimeoutSeconds: 3600, dependencies: ['a@1.0.0'] });
+  t.match(await svc([...update, '--no-dependencies', '--default-hostname']), { code: 0 });
+  t.same(seen[1]?.body, { dependencies: [], hostname: null });
   t.match(await svc(update), { code: 2, stderr: /what to change/ });
-  t.equal(seen.length, 1);
+  t.match(await svc([...update, '--no-dependencies', '--dependency', 'a@1.0.0']), { code: 2, stderr: /not both/ });
+  t.equal(seen.length, 2);
 });
 
 t.test('function list shows those of no project, too, and function logs which lines it shows', async (t) => {

@@ -136,6 +136,8 @@ t.test('job logs prints the log alone; who wrote it goes to stderr', async (t) =
     stdout: 'one\ntwo\n',
     stderr: 'attempt 1, pod a\nattempt 2, pod b\npod b has no log yet\n',
   });
+  cli.routes[`GET ${jobs}/report/logs`] = { body: { ...one, pods: [{ name: 'a', log: 'two\n', truncated: true }] } };
+  t.match(await cli.run(['job', 'logs', 'report']), { stdout: 'two\n', stderr: /log of pod a is left out\n$/ });
   cli.routes[`GET ${jobs}/report/logs`] = { body: { ...one, pods: [] } };
   t.match(await cli.run(['job', 'logs', 'report']), { stdout: '', stderr: /has no pods/ });
 });

@@ -80,6 +80,10 @@ t.test('what cannot be meant is a usage error', async (t) => {
     [['orders'], /--type <postgres\|mysql\|mongodb\|redis\|minio> is required/],
     [['orders', '--type', 'oracle'], /takes one of postgres, mysql/],
     [['orders', '--type', 'postgres', '--username', 'shop'], /give --external <host>/],
+    [
+      ['orders', '--type', 'postgres', '--external', 'db.example.com:70000'],
+      /takes a port from 1 to 65535; not "70000"/,
+    ],
     [['orders', '--type', 'postgres', '--external', 'a:b:c'], /takes <host> or <host>:<port>/],
     [['orders', '--type', 'postgres', '--external', 'db.example.com', '--username', 'shop'], /give --password-stdin/],
   ] as const) {

@@ -30,6 +30,7 @@ t.test('a cron function runs by itself, and once when asked to', { timeout: 300_
   const name = uniqueName('tick');
   const file = codeFile(t, 'tick.js', code);
   const create = ['function', 'create', name, '--code-file', file, '--trigger', 'cron'];
+  const asked = Date.now();
   await platform.ok([...create, '--schedule', '* * * * *', ...flags]);
   const show = () => platform.json<FunctionView>(['function', 'show', name, ...flags]);
   const logs = (run: string) => platform.ok(['function', 'logs', name, '--run', run, ...flags]);
@@ -77,7 +78,8 @@ t.test('a cron function runs by itself, and once when asked to', { timeout: 300_
     t.match(printed, /^ran by cron batch/);
     const [, time = ''] = /"time":"([^"]+)"/.exec(printed) ?? [];
     t.match(time, /:00\.000Z$/, 'the time that was due, and not when the pod got to it');
-    t.ok(Date.parse(time) > Date.parse(created.nextRuns?.[0] ?? '') - 1, time);
+    // The minute may have come while `create` waited.
+    t.ok(Date.parse(time) > asked, time);
   });
 
   await t.test('deleting it leaves nothing', async (t) => {

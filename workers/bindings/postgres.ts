@@ -109,7 +109,7 @@ export async function openPostgres(target: ServerTarget): Promise<BoundServer> {
       }
       await run(`GRANT CONNECT, TEMPORARY ON DATABASE ${identifier(database)} TO ${user}`);
       const holder = identifier((await ownerOf(database)) ?? '');
-      await inside(database, [schemaRights(user), `${futureRights(holder)} ON TABLES TO ${user}`]);
+      await inside(database, [schemaRights(user), ...futureRights(holder, user)]);
     },
 
     async expel(username, database) {
@@ -148,9 +148,10 @@ function schemaRights(user: string): string {
     END LOOP; END $rights$`;
 }
 
-/** What the owner of the database makes later. */
-function futureRights(holder: string): string {
-  return `ALTER DEFAULT PRIVILEGES FOR ROLE ${holder} GRANT SELECT, INSERT, UPDATE, DELETE`;
+/** The same of what the owner of the database makes later. */
+function futureRights(holder: string, user: string): string[] {
+  const rights = ['USAGE ON SCHEMAS', 'SELECT, INSERT, UPDATE, DELETE ON TABLES', 'USAGE, SELECT ON SEQUENCES'];
+  return rights.map((right) => `ALTER DEFAULT PRIVILEGES FOR ROLE ${holder} GRANT ${right} TO ${user}`);
 }
 
 /** What a server keeps of a password, so that the password itself is in none of its logs. RFC 5803 */

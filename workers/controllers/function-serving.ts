@@ -1,7 +1,7 @@
 import { functionDeployment, type FunctionDeployment } from '../../infra/manifests/function.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../runtime/contracts/pod.ts';
-import { functionLimits, type FunctionResource } from '../../runtime/contracts/resources/function.ts';
+import { asksForSeveral, type FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import { idLabel, kindLabel, managedLabels, roleLabel } from '../../runtime/domain/labels.ts';
@@ -55,7 +55,7 @@ export function createServing(options: RoutingOptions) {
       const { spec } = resource;
       const runWith = { ...runWithOf(config, resource), envSecret };
       const volume = await exclusiveVolume(kube, identity.namespace, spec.volumes);
-      if (volume !== undefined && functionLimits(spec).maxReplicas > 1) throw oneReplicaOnly('Function', volume);
+      if (volume !== undefined && asksForSeveral(spec)) throw oneReplicaOnly('Function', volume);
       const wanted = functionDeployment(identity, spec, { ...runWith, exclusive: volume !== undefined });
       const written = await ensureChild(kube, resource, wanted, { keep: keptDeployment, cached: true });
       const { deployment, pods } = await observe(identity, written === 'unchanged');

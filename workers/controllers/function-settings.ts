@@ -5,6 +5,7 @@ import { isPodLive, type Pod } from '../../runtime/contracts/pod.ts';
 import type { StartSettings } from '../../runtime/contracts/resources/function.ts';
 import { apiGroup } from '../../runtime/domain/labels.ts';
 import { covers } from '../../runtime/kube/covers.ts';
+import { likeTheYoungest } from './youngest-pods.ts';
 
 interface Container {
   name: string;
@@ -57,14 +58,8 @@ export function newestPods(
   const { observedGeneration, replicas = 0, updatedReplicas = 0 } = status;
   const live = pods.filter(isPodLive);
   if (observedGeneration !== metadata.generation || updatedReplicas === 0 || live.length < replicas) return [];
-  const born = (pod: Stored<Pod>) => Date.parse(pod.metadata.creationTimestamp ?? '') || 0;
-  const last = Math.max(...live.map(born));
-  const hashes = new Set(live.filter((pod) => born(pod) === last).map(templateOf));
-  return hashes.size === 1 ? live.filter((pod) => hashes.has(templateOf(pod))) : [];
+  return likeTheYoungest(live);
 }
-
-/** What Kubernetes calls the template that a pod was made by. */
-const templateOf = ({ metadata: { labels } }: Stored<Pod>) => labels?.['pod-template-hash'];
 
 /** What the pods of a template are started with. Pure. */
 export function startSettings(template: FunctionTemplate): StartSettings {

@@ -24,7 +24,7 @@ export interface Objects<T extends KubeObject> {
 
 /** What the scaler reads of a Deployment. */
 export interface ScaledDeployment extends KubeObject {
-  spec?: { replicas?: number };
+  spec?: { replicas?: number; strategy?: { type?: string } };
   status?: { replicas?: number };
 }
 
@@ -146,7 +146,8 @@ export function createScaler(options: ScalerOptions): Scaler {
     const wanted = wantedReplicas({
       ...{ ...requests, replicas, idleTimeoutMs: idleTimeoutSeconds * 1000 },
       events: source && events,
-      limits: functionLimits(resource.spec),
+      // So it is for a volume that only one pod at a time may have.
+      limits: functionLimits(resource.spec, deployment.spec?.strategy?.type === 'Recreate'),
     });
     if (wanted === replicas) return;
     const { resourceVersion } = deployment.metadata;

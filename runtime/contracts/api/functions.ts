@@ -9,6 +9,8 @@ import {
   functionRuntimes,
   functionRunTriggers,
   functionTriggers,
+  idleTimeoutMaxSeconds,
+  requestTimeoutMaxSeconds,
 } from '../resources/function.ts';
 import { runOverlaps } from '../resources/run.ts';
 import { gatePhases } from '../resources/public-route.ts';
@@ -60,11 +62,11 @@ export const functionCreate = z.strictObject({
   /** With the trigger `http`. */
   security: securityChange.optional(),
   /** Not with `cron`; default 300, of which events alone know 30 at most. */
-  idleTimeoutSeconds: z.int().min(1).max(86_400).optional(),
+  idleTimeoutSeconds: z.int().min(1).max(idleTimeoutMaxSeconds).optional(),
   /** With the trigger `http`: requests that one pod gets at once from each interceptor; default 100. */
   concurrency: z.int().min(1).max(1_000).optional(),
   /** Not with `cron`: seconds without a byte before the answer begins; default 300. */
-  requestTimeoutSeconds: z.int().min(1).max(3_600).optional(),
+  requestTimeoutSeconds: z.int().min(1).max(requestTimeoutMaxSeconds).optional(),
   /** Not with `cron`: pods that stay without traffic and events; default 0. */
   minReplicas: z.int().min(0).max(functionReplicasMax).optional(),
   /** Not with `cron`; default 10. */
@@ -109,6 +111,12 @@ export const functionUpdate = functionCreate
   .partial();
 
 export type FunctionUpdate = z.output<typeof functionUpdate>;
+
+/** `PATCH` and `DELETE …/functions/{f}` */
+export const discardQuery = z.object({
+  /** Where the function loses its data source: also what was not delivered and would not come out of it again. */
+  discardEvents: z.enum(['true', 'false']).default('false'),
+});
 
 /** An event of a function that is not done. */
 export const functionEventView = z.object({
@@ -192,6 +200,8 @@ export const functionView = z.object({
   security: securityView.optional(),
   /** Of a function with a URL. */
   gate: z.enum(gatePhases).optional(),
+  /** Where its pods listen; not of a cron function. */
+  port: z.int().optional(),
   replicas: z.int(),
   readyReplicas: z.int(),
   idleTimeoutSeconds: z.int(),

@@ -5,6 +5,9 @@ import { outOfMemory, timestamp, variables } from './common.ts';
 import { runView } from './runs.ts';
 import { mount } from './volumes.ts';
 
+/** 30 days. */
+export const runTimeoutMaxSeconds = 2_592_000;
+
 const settings = {
   image: z.string(),
   /** Program and arguments instead of the image's own. */
@@ -23,7 +26,7 @@ const settings = {
   /** Whether the schedule rests. */
   suspended: z.boolean(),
   retries: z.int().min(0).max(10),
-  timeoutSeconds: z.int().min(1).max(2_592_000),
+  timeoutSeconds: z.int().min(1).max(runTimeoutMaxSeconds),
   historyLimit: z.int().min(1).max(20),
 };
 

@@ -42,6 +42,8 @@ export const codeMaxBytes = 512 * 1024;
 
 /** A function has at most this many pods at once (spec.md §8). */
 export const functionReplicasMax = 10;
+export const idleTimeoutMaxSeconds = 86_400;
+export const requestTimeoutMaxSeconds = 3_600;
 
 /** How a function serves and scales unless it says otherwise. */
 const functionDefaults = {
@@ -94,11 +96,11 @@ export const functionSpec = z.object({
   security: securitySettings.optional(),
   gate: gateSettings.optional(),
   /** Seconds without traffic after which the function goes to zero (spec.md §3.4). */
-  idleTimeoutSeconds: z.int().min(1).max(86_400).default(300),
+  idleTimeoutSeconds: z.int().min(1).max(idleTimeoutMaxSeconds).default(300),
   /** Requests that one pod gets at once, from each interceptor; the others wait. */
   concurrency: z.int().min(1).max(1_000).optional(),
   /** Seconds without a byte, either way, after which a request that has no answer yet is given up. */
-  requestTimeoutSeconds: z.int().min(1).max(3_600).optional(),
+  requestTimeoutSeconds: z.int().min(1).max(requestTimeoutMaxSeconds).optional(),
   /** Pods that stay without traffic. */
   minReplicas: replicas.min(0).optional(),
   /** Pods that there are at most; not below `minReplicas`. */
@@ -159,14 +161,28 @@ export function inlineCode({ runtime, code, dependencies }: FunctionSource): Inl
 
 export type FunctionLimits = Record<keyof typeof functionDefaults, number>;
 
-/** How a function serves and scales. Pure. */
-export function functionLimits(spec: { [Name in keyof FunctionLimits]?: number | undefined }): FunctionLimits {
+/**
+ * How a function serves and scales. Pure.
+ * @param exclusive whether it mounts a volume that only one pod at a time may have: then there is one at most
+ */
+export function functionLimits(
+  spec: { [Name in keyof FunctionLimits]?: number | undefined },
+  exclusive = false,
+): FunctionLimits {
   return {
     concurrency: spec.concurrency ?? functionDefaults.concurrency,
     requestTimeoutSeconds: spec.requestTimeoutSeconds ?? functionDefaults.requestTimeoutSeconds,
     minReplicas: spec.minReplicas ?? functionDefaults.minReplicas,
-    maxReplicas: spec.maxReplicas ?? functionDefaults.maxReplicas,
+    maxReplicas: exclusive ? 1 : (spec.maxReplicas ?? functionDefaults.maxReplicas),
   };
+}
+
+/** Whether somebody said that there are to be several pods. Pure. */
+export function asksForSeveral({
+  minReplicas = 0,
+  maxReplicas = 1,
+}: Pick<FunctionSpec, 'minReplicas' | 'maxReplicas'>): boolean {
+  return Math.max(minReplicas, maxReplicas) > 1;
 }
 
 /** What a run carries as `SVC_TRIGGER` (spec.md §4.8). */

@@ -5,7 +5,7 @@ import type { FunctionResource } from '../../../runtime/contracts/resources/func
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { testApi } from '../../support/api.ts';
 import { fakeClock } from '../../support/clock.ts';
-import { fakeKube } from '../../support/fake-kube.ts';
+import { fakeKube, saying } from '../../support/fake-kube.ts';
 import { allProjects, seedShop } from '../../support/objects.ts';
 
 const path = '/api/v1/projects/shop/functions';
@@ -139,13 +139,13 @@ t.test('the logs of a run are those of its pod', async (t) => {
     spec: { containers: [] },
   });
   const asked: string[] = [];
-  kube.text = async (url) => {
+  kube.stream = saying((url) => {
     asked.push(url);
     return 'done\n';
-  };
+  });
   const answer = await api.call('GET', `${path}/nightly/run-logs?tail=7`);
   t.same(answer.body, { run: body.id, pods: [{ name: 'p1', log: 'done\n' }] });
-  t.match(asked, [/pods\/p1\/log\?container=function&tailLines=7&/]);
+  t.match(asked, [/pods\/p1\/log\?container=function&tailLines=7$/]);
 });
 
 t.test('the logs of a function are those of all its pods, by time', async (t) => {
@@ -163,10 +163,10 @@ t.test('the logs of a function are those of all its pods, by time', async (t) =>
     });
   }
   const asked: string[] = [];
-  kube.text = async (url) => {
+  kube.stream = saying((url) => {
     asked.push(url);
     return `2026-11-22T03:00:0${url.includes('p1') ? 2 : 1}Z ${url.includes('p1') ? 'late' : 'early'}\n`;
-  };
+  });
   const { body } = await api.call('GET', `${path}/nightly/logs?tail=7`);
   t.match(body.items, [
     { pod: 'p2', line: 'early' },

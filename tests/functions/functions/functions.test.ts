@@ -147,7 +147,7 @@ t.test('201: how it serves and scales; 422 for less at most than at least', asyn
   t.match(await create(limits), { status: 201, body: limits });
   t.match(kube.all<FunctionResource>(kinds.Function)[0]?.spec, limits);
   t.match((await create({ name: 'plain' })).body, {
-    ...{ concurrency: 100, requestTimeoutSeconds: 300, minReplicas: 0, maxReplicas: 10 },
+    ...{ concurrency: 100, requestTimeoutSeconds: 300, minReplicas: 0, maxReplicas: 10, port: 8080 },
   });
   const refused = await create({ name: 'odd', minReplicas: 3, maxReplicas: 2 });
   t.match(refused, { status: 422, body: { code: 'invalid_value', details: { field: 'minReplicas' } } });

@@ -200,6 +200,10 @@ t.test('limits and volumes are checked, and one pod at a time has what only one 
   });
   t.match(await update(mount('one')), { status: 200, body: { maxReplicas: 1 } });
   t.match(await update({ maxReplicas: 3 }), { status: 422 });
+  t.match(await update({ volumes: [] }), { status: 200, body: { maxReplicas: 10 } });
+  t.match(await update({ ...mount('one'), maxReplicas: 1 }), { status: 200, body: { maxReplicas: 1 } });
+  t.match(await update({ volumes: [] }), { status: 200, body: { maxReplicas: 1 } }, 'as it was said');
+  t.match(await update(mount('one')), { status: 200 });
   t.match(await update({ volumes: [], maxReplicas: 3 }), { status: 200, body: { volumes: [], maxReplicas: 3 } });
   const cron = { trigger: 'cron', schedule: '0 2 * * *', name: 'nightly' };
   t.match(await create({ ...cron, ...mount('one') }), { status: 201, body: mount('one') });

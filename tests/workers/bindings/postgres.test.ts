@@ -162,8 +162,11 @@ t.test('a database that was made by hand is used when it is named: its rows, and
   t.match(await api.status('orders'), { phase: 'ready', database: 'shop' });
   const mine = await api.credentials('orders');
   await as(mine, 'UPDATE sales SET done = true; INSERT INTO sales (done) VALUES (true)');
-  await admin('CREATE TABLE later (id int)', 'shop');
-  t.same(await as(mine, 'SELECT * FROM later'), []);
+  await admin('CREATE TABLE later (id serial PRIMARY KEY, done bool)', 'shop');
+  await admin('CREATE SCHEMA beside CREATE TABLE later (id serial PRIMARY KEY, done bool)', 'shop');
+  for (const table of ['later', 'beside.later']) {
+    t.same(await as(mine, `INSERT INTO ${table} (done) VALUES (true) RETURNING id`), [{ id: 1 }], table);
+  }
   await t.rejects(as(mine, 'DROP TABLE sales'), { code: '42501' });
   await t.rejects(as(mine, 'CREATE TABLE mine (id int)'), { code: '42501' });
   await api.bind({ ...orders, database: 'shop', version: 1, dropDatabase: true });

@@ -72,7 +72,7 @@ t.test('events are read as that user', async (t) => {
     settings: { type: 'redis', source: 'cache', list: 'queue' },
   });
   t.teardown(() => source.close());
-  const payloads: string[] = [];
+  const payloads: (string | undefined)[] = [];
   for await (const page of source.read(new AbortController().signal)) {
     payloads.push(...page.map(({ payload }) => payload));
     await source.taken(page);

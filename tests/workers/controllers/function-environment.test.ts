@@ -242,9 +242,11 @@ t.test('a volume that only one pod may have is handed over, and has one pod at m
   await reconcile();
   t.match(deployment().spec, { strategy: { type: 'RollingUpdate' } });
   const volumes = [{ name: 'data', path: '/data' }];
-  await t.rejects(change({ volumes }), { code: 'invalid_value', details: { field: 'maxReplicas', volume: 'data' } });
+  await t.rejects(change({ volumes, maxReplicas: 2 }), {
+    ...{ code: 'invalid_value', details: { field: 'maxReplicas', volume: 'data' } },
+  });
   t.match((await hello()).status, { phase: 'failed', message: /a function that mounts it has at most 1 replica/ });
-  await change({ volumes, maxReplicas: 1 });
+  await change({ volumes, maxReplicas: null });
   t.match(deployment().spec, {
     strategy: { type: 'Recreate' },
     template: {

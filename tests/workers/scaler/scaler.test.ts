@@ -131,6 +131,7 @@ function eventWorld(trigger: 'http' | 'postgres', idleTimeoutSeconds = 300) {
     load: { backlog: 0, problem: null } as EventLoad | undefined,
     traffic: [traffic(0, 300_000)],
     changed,
+    strategy: 'RollingUpdate',
     /** One look, 2 s after the one before. @returns the replicas after it */
     async look(backlog?: number) {
       if (world.load && backlog !== undefined) world.load = { ...world.load, backlog };
@@ -144,7 +145,10 @@ function eventWorld(trigger: 'http' | 'postgres', idleTimeoutSeconds = 300) {
     functions: { list: () => [hello] },
     deployments: {
       list: () => [
-        { apiVersion: 'apps/v1', kind: 'Deployment', metadata: hello.metadata, spec: { replicas: world.replicas } },
+        {
+          ...{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: hello.metadata },
+          spec: { replicas: world.replicas, strategy: { type: world.strategy } },
+        },
       ],
     },
     interceptors: { list: () => [interceptor('one')] },
@@ -158,6 +162,19 @@ function eventWorld(trigger: 'http' | 'postgres', idleTimeoutSeconds = 300) {
 }
 
 const seconds = (count: number) => Array.from({ length: count / 2 });
+
+t.test(
+  'over a volume that only one pod at a time may have there is one at most, for as long as it is there',
+  async (t) => {
+    const world = eventWorld('postgres');
+    world.strategy = 'Recreate';
+    t.equal(await world.look(1_000), 1);
+    world.strategy = 'RollingUpdate';
+    t.equal(await world.look(1_000), 10);
+    world.strategy = 'Recreate';
+    t.equal(await world.look(1_000), 1);
+  },
+);
 
 t.test('events raise from zero, as many pods as there is work for, and none stays without them', async (t) => {
   const world = eventWorld('postgres');
