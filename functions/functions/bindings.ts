@@ -131,7 +131,7 @@ export function bindingRoutes({
         'Takes a binding and its user away; its database stays unless `dropDatabase` is true (202 until it is gone).',
       async handle(request) {
         const { params, query, log } = request;
-        const dropDatabase = query.dropDatabase === 'true';
+        const { dropDatabase } = query;
         const environment = await resolveEnvironment(kube, params.project, query.environment);
         const changed = await changeFunction(kube, living(environment, params.function), async (found) => {
           const binding = bindingOf(found, params.service);

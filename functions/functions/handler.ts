@@ -180,7 +180,7 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
               : asked;
           await checkPods(kube, environment.namespace, spec);
           functionImage(config, spec);
-          if (!spec.events && query.discardEvents === 'false') await checkDelivered(pool, found);
+          if (!spec.events && !query.discardEvents) await checkDelivered(pool, found);
           if (spec.trigger !== 'http') return spec;
           const host = spec.hostname ?? functionHost(params.function, config.cluster, config.appsDomain);
           checkHostFree(config, host);
@@ -206,7 +206,7 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
         const environment = await resolveEnvironment(kube, params.project, query.environment);
         const found = await find(environment, params.function);
         const deleting = found.metadata.deletionTimestamp !== undefined;
-        if (!deleting && query.discardEvents === 'false') await checkDelivered(pool, found);
+        if (!deleting && !query.discardEvents) await checkDelivered(pool, found);
         const left = await deleteWorkload(kube, found);
         log.info(
           { function: params.function, namespace: environment.namespace, actor: sessionOf(request).email },

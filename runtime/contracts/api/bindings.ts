@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { serviceTypes } from '../resources/service.ts';
+import { flag } from './common.ts';
 
 /** `PUT …/functions/{f}/bindings/{service}`: what is absent stays as it was, or is the default of a new one. */
 export const bindingUpdate = z.strictObject({
@@ -38,5 +39,5 @@ export const bindingAccepted = bindingView.extend({
 /** `DELETE …/bindings/{service}` */
 export const unbindQuery = z.object({
   /** Deletes the database that the binding made, too, with all its data. */
-  dropDatabase: z.enum(['true', 'false']).default('false'),
+  dropDatabase: flag,
 });

@@ -22,6 +22,12 @@ export const pageQuery = z.object({
   cursor: z.string().max(400).optional(),
 });
 
+/** A switch in a query: on when it says `true`. */
+export const flag = z
+  .enum(['true', 'false'])
+  .default('false')
+  .transform((word) => word === 'true');
+
 /** Query parameters of every project-scoped path. */
 export const environmentQuery = z.object({ environment: z.string().optional() });
 

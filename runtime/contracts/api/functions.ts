@@ -15,7 +15,7 @@ import {
 import { runOverlaps } from '../resources/run.ts';
 import { gatePhases } from '../resources/public-route.ts';
 import { bindingStatus } from './bindings.ts';
-import { outOfMemory, timestamp, variables } from './common.ts';
+import { flag, outOfMemory, timestamp, variables } from './common.ts';
 import { securityChange, securityView } from './public-route.ts';
 import { runView } from './runs.ts';
 import { mount } from './volumes.ts';
@@ -115,7 +115,7 @@ export type FunctionUpdate = z.output<typeof functionUpdate>;
 /** `PATCH` and `DELETE …/functions/{f}` */
 export const discardQuery = z.object({
   /** Where the function loses its data source: also what was not delivered and would not come out of it again. */
-  discardEvents: z.enum(['true', 'false']).default('false'),
+  discardEvents: flag,
 });
 
 /** An event of a function that is not done. */

@@ -1,10 +1,5 @@
 import { z } from 'zod';
-
-/** A switch in a query: on when it says `true`. */
-export const flag = z
-  .enum(['true', 'false'])
-  .default('false')
-  .transform((word) => word === 'true');
+import { flag } from './common.ts';
 
 /** A year. */
 export const sinceMaxSeconds = 31_536_000;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { runStates } from '../resources/run.ts';
-import { timestamp } from './common.ts';
-import { flag, podLog } from './logs.ts';
+import { flag, timestamp } from './common.ts';
+import { podLog } from './logs.ts';
 
 /** One run of a workload, which one of these caused. */
 export function runView<const Trigger extends readonly [string, ...string[]]>(triggers: Trigger) {
