@@ -50,6 +50,7 @@ import { createPasswords } from './sessions/password.ts';
 import { createUsageRoutes } from './usage/handler.ts';
 import { createUserRoutes } from './users/handler.ts';
 import { createVolumeRoutes } from './volumes/handler.ts';
+import { createAccept } from './webhooks/accept.ts';
 import { createAnnouncements } from './webhooks/announcements.ts';
 import { createDeploymentEnds, deploymentEndsChannel } from './webhooks/ends.ts';
 import { createWebhookRoutes } from './webhooks/handler.ts';
@@ -126,7 +127,8 @@ await runProcess({
         ...createMemberRoutes({ pool }),
         ...createAppRoutes({ kube, pool, clock, baseUrl }),
         ...createWebhookRoutes({
-          ...{ kube, pool, tokens, verify, ends, announcements, registry, baseUrl },
+          ...{ kube, pool, tokens, verify, ends, registry, baseUrl },
+          accept: createAccept({ pool, announcements }),
           verifySecretUrl: createVerifySecretUrl({ pool }),
           limit: createRateLimit({ clock, rate: config.webhookRate }),
         }),

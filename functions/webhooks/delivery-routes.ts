@@ -52,7 +52,7 @@ function toView(delivery: FullDelivery): DeliveryView {
 }
 
 /** The delivery log of an app's webhook, and what people do with it. */
-export function createDeliveryRoutes({ kube, pool, announcements }: DeliveryDependencies): Route[] {
+export function createDeliveryRoutes({ kube, pool, accept }: DeliveryDependencies): Route[] {
   const find = async (workloadId: Id, id: string): Promise<FullDelivery> => {
     const found = z.uuid().safeParse(id).success ? await getDelivery(pool, workloadId, id) : undefined;
     if (found) return found;
@@ -120,7 +120,7 @@ export function createDeliveryRoutes({ kube, pool, announcements }: DeliveryDepe
           redeliveryOf: old.id,
         };
         // Stored by `settle`, in the form of its own time.
-        const { delivery, verdict } = await settle({ pool, announcements }, incoming, () => old.notice as Notice);
+        const { delivery, verdict } = await settle({ pool, accept }, incoming, () => old.notice as Notice);
         request.log.info({ ...at, redeliveryOf: old.id, delivery, verdict, actor }, 'webhook redelivered');
         return { status: 200, body: toView(await find(receiver.workloadId, delivery)) };
       },

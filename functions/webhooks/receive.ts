@@ -43,7 +43,7 @@ interface Received {
 
 /** The URLs that senders call (spec.md §4.3): with a proof of the token, or with a secret in the URL itself. */
 export function createReceiveRoutes(dependencies: ReceiveDependencies): Route[] {
-  const { pool, announcements, verify, verifySecretUrl, limit, ends, registry, baseUrl } = dependencies;
+  const { pool, accept, verify, verifySecretUrl, limit, ends, registry, baseUrl } = dependencies;
   const requests = new Counter({
     name: 'webhook_requests_total',
     help: 'Requests to deploy webhooks, by sender and by what became of them.',
@@ -100,7 +100,7 @@ export function createReceiveRoutes(dependencies: ReceiveDependencies): Route[] 
     };
     let settled: Settled;
     try {
-      settled = await settle({ pool, announcements }, incoming, () => {
+      settled = await settle({ pool, accept }, incoming, () => {
         if (unreadable !== undefined) throw unreadable;
         return cleanNotice(form.read(), secrets);
       });

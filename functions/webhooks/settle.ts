@@ -3,9 +3,9 @@ import type { Pool } from 'pg';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import type { Acceptance } from '../../runtime/records/deployments.ts';
-import { acceptDelivery, insertDelivery, type NewDelivery } from '../../runtime/records/webhook-deliveries.ts';
+import { insertDelivery, type NewDelivery } from '../../runtime/records/webhook-deliveries.ts';
 import type { Receiver, Webhook, WebhookProof } from '../../runtime/records/webhooks.ts';
-import type { Announcements } from './announcements.ts';
+import type { AcceptDelivery } from './accept.ts';
 import { decide, type Decision, type Target } from './decide.ts';
 import type { Notice } from './notice.ts';
 
@@ -29,7 +29,7 @@ export interface Incoming {
 /** What settling takes. */
 export interface SettleDependencies {
   pool: Pool;
-  announcements: Pick<Announcements, 'add'>;
+  accept: AcceptDelivery;
 }
 
 /** What became of it. */
@@ -81,7 +81,7 @@ export async function settle(
 }
 
 async function carryOut(
-  { pool, announcements }: SettleDependencies,
+  { pool, accept }: SettleDependencies,
   incoming: Incoming,
   notice: Notice,
   decision: Decision,
@@ -97,8 +97,10 @@ async function carryOut(
   const { receiver, proof, actor, deliveryId } = incoming;
   const common = { workloadId: receiver.workloadId, trigger: 'webhook', actor, proof } as const;
   const asked = { ...common, dedupKey: dedupKey(deliveryId), ...what };
-  const accepted = await acceptDelivery(pool, { ...log, reason }, asked, verdict === 'skip');
-  const { superseded, ...deployment } = accepted;
-  if (deployment.verdict === 'accepted') announcements.add(superseded);
-  return { verdict: deployment.verdict, deployment, reason, delivery: deployment.delivery };
+  const {
+    delivery,
+    verdict: became,
+    ...deployment
+  } = await accept({ delivery: { ...log, reason }, deployment: asked, skipped: verdict === 'skip' });
+  return { verdict: became, deployment, reason, delivery };
 }

@@ -5,11 +5,14 @@ import type { Clock } from '../../runtime/domain/clock.ts';
 import { sameText } from '../../runtime/domain/same-text.ts';
 import {
   findReceiver,
+  findReceivers,
   invalidWebhookToken,
+  type AppName,
   type Receiver,
   type Webhook,
   type WebhookProof,
 } from '../../runtime/records/webhooks.ts';
+import { createBatches } from './batches.ts';
 import { senderOf } from './senders/all.ts';
 import type { Headers } from './signatures.ts';
 import type { TokenStore } from './token-store.ts';
@@ -61,11 +64,12 @@ export function createVerifyWebhook({
   tokens: Pick<TokenStore, 'read' | 'cached'>;
   clock: Clock;
 }): VerifyWebhook {
+  const find = createBatches({ run: (apps: readonly AppName[]) => findReceivers(pool, apps) });
   const nobodysToken = generateWebhookToken();
   return async ({ namespace, app, headers, rawBody }) => {
     // What is no name at all never reaches a store.
     if (!areNames({ namespace, app })) throw invalidWebhookToken();
-    const receiver = await findReceiver(pool, namespace, app);
+    const receiver = await find({ namespace, app });
     const webhook = receiver?.webhook;
     const current = webhook?.version ?? 1;
     // Two in any case, so that time does not tell whether there is a grace.

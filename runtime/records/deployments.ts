@@ -149,15 +149,14 @@ export async function announce(database: Database, superseded: readonly Id[]): P
   });
 }
 
-/** Runs a statement with a call of `accept_deployment`, which is to be announced. @throws Problem as {@link acceptDeployment} does */
-export async function runAcceptance<T extends pg.QueryResultRow>(
+/** Runs a statement with calls of `accept_deployment`, which are to be announced. @throws Problem as {@link acceptDeployment} does */
+export async function runAcceptances<T extends pg.QueryResultRow>(
   database: Database,
   statement: pg.QueryConfig<unknown[]>,
-): Promise<T> {
+): Promise<T[]> {
   try {
     const { rows } = await database.query<T>(statement);
-    if (!rows[0]) throw new Error('an acceptance has one row');
-    return rows[0];
+    return rows;
   } catch (error) {
     const refusal = error instanceof pg.DatabaseError && error.code === 'SV000' ? refusals[error.message] : undefined;
     throw refusal?.() ?? error;
@@ -169,11 +168,13 @@ async function take(
   request: NewDeployment | SkippedDeployment,
   skipped: boolean,
 ): Promise<Acceptance> {
-  const { superseded, ...acceptance } = await runAcceptance<Unannounced>(database, {
+  const [accepted] = await runAcceptances<Unannounced>(database, {
     name: 'accept-deployment',
     text: 'SELECT * FROM accept_deployment($1, $2)',
     values: acceptanceArguments(request, skipped),
   });
+  if (!accepted) throw new Error('an acceptance has one row');
+  const { superseded, ...acceptance } = accepted;
   if (acceptance.created && !skipped) await announce(database, superseded);
   return acceptance;
 }

@@ -1,8 +1,10 @@
+import pg from 'pg';
 import type { Database } from '../db/pool.ts';
 import { newId, type Id } from '../domain/ids.ts';
+import { Problem } from '../domain/problem.ts';
 import {
   acceptanceArguments,
-  runAcceptance,
+  runAcceptances,
   type Acceptance,
   type NewDeployment,
   type SkippedDeployment,
@@ -52,25 +54,32 @@ const columns = `v.id, v.received_at AS "receivedAt", v.sender, v.event, v.deliv
   v.code, v.reason, v.deployment_id AS "deploymentId", d.revision, v.redelivery_of AS "redeliveryOf", v.actor`;
 const source = 'webhook_deliveries v LEFT JOIN deployments d ON d.id = v.deployment_id';
 
-const inserted = `webhook_deliveries (id, workload_id, sender, event, delivery_id, redelivery_of, actor, notice, body,
-  body_bytes, code, verdict, status, reason, deployment_id)`;
+/** What is known of a delivery before it is settled: columns and their types. */
+const given = {
+  ...{ id: 'uuid', workload_id: 'uuid', sender: 'text', event: 'text', delivery_id: 'text', redelivery_of: 'uuid' },
+  ...{ actor: 'text', notice: 'jsonb', body: 'text', body_bytes: 'integer', code: 'text', reason: 'text' },
+};
+const givenColumns = Object.keys(given);
 
-/** The values of what is inserted, but for the last four. */
+/** The values of {@link given}. */
 function valuesOf(id: Id, delivery: Omit<NewDelivery, 'verdict' | 'status'>): unknown[] {
-  const { workloadId, sender, event, deliveryId, code, redeliveryOf, actor, notice, body, bodyBytes } = delivery;
+  const { workloadId, sender, event, deliveryId, code, redeliveryOf, actor, notice, body, bodyBytes, reason } =
+    delivery;
   return [
     ...[id, workloadId, sender, event ?? null, deliveryId ?? null, redeliveryOf ?? null, actor ?? null],
-    ...[notice === undefined ? null : JSON.stringify(notice), body, bodyBytes, code ?? null],
+    ...[notice === undefined ? null : JSON.stringify(notice), body, bodyBytes, code ?? null, reason ?? null],
   ];
 }
 
 /** Records a delivery that made no deployment. @returns its id */
 export async function insertDelivery(database: Database, delivery: NewDelivery): Promise<Id> {
   const id = newId();
+  const values = [...valuesOf(id, delivery), delivery.verdict, delivery.status];
   await database.query({
     name: 'insert-webhook-delivery',
-    text: `INSERT INTO ${inserted} VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, NULL)`,
-    values: [...valuesOf(id, delivery), delivery.verdict, delivery.status, delivery.reason ?? null],
+    text: `INSERT INTO webhook_deliveries (${givenColumns.join(', ')}, verdict, status)
+      VALUES (${values.map((_, index) => `$${index + 1}`).join(', ')})`,
+    values,
   });
   return id;
 }
@@ -81,30 +90,83 @@ export interface AcceptedDelivery extends Acceptance {
   verdict: 'accepted' | 'duplicate' | 'skipped';
 }
 
+/** A delivery, and the deployment that it asks for. */
+export interface DeliveredRequest {
+  delivery: Omit<NewDelivery, 'verdict' | 'status'>;
+  deployment: NewDeployment | SkippedDeployment;
+  /** Whether the deployment is only recorded as skipped. */
+  skipped: boolean;
+}
+
+type Accepted = Unannounced<AcceptedDelivery>;
+
 /**
- * Accepts the deployment that a delivery asks for, or records that it was skipped, and the delivery with it: in one
- * statement, so that neither exists without the other. It is the caller who announces what was accepted, if he can do so
- * later: nobody is to wait for that. @throws Problem as `acceptDeployment` does; nothing is written then
+ * Accepts the deployment that a delivery asks for, or records that it was skipped, and the delivery with it: neither
+ * exists without the other. It is the caller who announces what was accepted, if he can do so later: nobody is to wait for
+ * that. @throws Problem as `acceptDeployment` does; nothing is written then
  */
-export async function acceptDelivery(
+export async function acceptDelivery(database: Database, request: DeliveredRequest): Promise<Accepted> {
+  const [accepted] = await acceptTogether(database, [request]);
+  if (!accepted) throw new Error('an acceptance has one row');
+  return accepted;
+}
+
+/**
+ * Accepts several as {@link acceptDelivery} does, in one statement with one commit, and waits for nobody: those whose app
+ * somebody else holds are left out, and all of them when one is refused. @returns what became of each; undefined: nothing
+ */
+export async function acceptDeliveries(
   database: Database,
-  delivery: Omit<NewDelivery, 'verdict' | 'status'>,
-  deployment: NewDeployment | SkippedDeployment,
-  skipped: boolean,
-): Promise<Unannounced<AcceptedDelivery>> {
-  const id = newId();
-  const accepted = await runAcceptance<Omit<Unannounced<AcceptedDelivery>, 'delivery'>>(database, {
-    name: 'accept-webhook-delivery',
-    text: `WITH accepted AS (
-        SELECT *, CASE WHEN NOT created THEN 'duplicate' WHEN state = 'skipped' THEN 'skipped' ELSE 'accepted' END AS verdict
-        FROM accept_deployment($13, $14)),
-      logged AS (
-        INSERT INTO ${inserted} SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, verdict,
-          CASE WHEN state = 'skipped' THEN 200 ELSE 202 END, $12, accepted.id FROM accepted)
-      SELECT * FROM accepted`,
-    values: [...valuesOf(id, delivery), delivery.reason ?? null, ...acceptanceArguments(deployment, skipped)],
+  requests: readonly DeliveredRequest[],
+): Promise<(Accepted | undefined)[]> {
+  try {
+    return await acceptTogether(database, requests, { onlyFree: true });
+  } catch (error) {
+    const refused = error instanceof Problem || (error instanceof pg.DatabaseError && !isIntervention(error));
+    if (refused) return requests.map(() => undefined);
+    throw error;
+  }
+}
+
+/** Whether the server was stopped or ended the session: nobody knows whether that came after the commit. */
+const isIntervention = ({ code = '' }: pg.DatabaseError) => code.startsWith('57P');
+
+async function acceptTogether(
+  database: Database,
+  requests: readonly DeliveredRequest[],
+  { onlyFree } = { onlyFree: false },
+): Promise<(Accepted | undefined)[]> {
+  const ids = requests.map(() => newId());
+  const asked = requests.map(({ delivery, deployment, skipped }, index) => {
+    const [, request] = acceptanceArguments(deployment, skipped);
+    return [...valuesOf(ids[index] as Id, delivery), request];
   });
-  return { ...accepted, delivery: id };
+  const free =
+    'JOIN workloads ON workloads.id = workload_id ORDER BY position FOR NO KEY UPDATE OF workloads SKIP LOCKED';
+  const types = [...Object.values(given), 'jsonb'];
+  const rows = await runAcceptances<Omit<Accepted, 'delivery'> & { position: number }>(database, {
+    name: onlyFree ? 'accept-webhook-deliveries' : 'accept-webhook-delivery',
+    text: `WITH asked AS (
+        SELECT asked.* FROM unnest(${types.map((type, index) => `$${index + 1}::${type}[]`).join(', ')})
+          WITH ORDINALITY AS asked (${givenColumns.join(', ')}, request, position) ${onlyFree ? free : ''}),
+      accepted AS (
+        SELECT position::integer, accepted.*,
+          CASE WHEN NOT created THEN 'duplicate' WHEN state = 'skipped' THEN 'skipped' ELSE 'accepted' END AS verdict
+        FROM asked, accept_deployment(workload_id, request) AS accepted),
+      logged AS (
+        INSERT INTO webhook_deliveries (${givenColumns.join(', ')}, verdict, status, deployment_id)
+        SELECT ${givenColumns.map((column) => `asked.${column}`).join(', ')}, verdict,
+          CASE WHEN state = 'skipped' THEN 200 ELSE 202 END, accepted.id
+        FROM accepted JOIN asked USING (position))
+      SELECT * FROM accepted`,
+    // A column is a parameter.
+    values: types.map((_, column) => asked.map((row) => row[column])),
+  });
+  const byPosition = new Map(rows.map(({ position, ...accepted }) => [position, accepted]));
+  return ids.map((delivery, index) => {
+    const accepted = byPosition.get(index + 1);
+    return accepted && { ...accepted, delivery };
+  });
 }
 
 /** An app's deliveries, newest first: up to `limit`, those before the delivery `before`. */

@@ -59,19 +59,38 @@ export async function findWebhook(database: Database, workloadId: Id): Promise<W
 
 /** The living app of this name with its webhook, in one look; undefined when there is no such app. */
 export async function findReceiver(database: Database, namespace: string, name: string): Promise<Receiver | undefined> {
-  const { rows } = await database.query<Omit<Receiver, 'webhook'> & (Webhook | { enabled: null })>({
-    name: 'find-receiver',
-    text: `SELECT id AS "workloadId", project, ${columns},
+  const [found] = await findReceivers(database, [{ namespace, app: name }]);
+  return found;
+}
+
+/** An app as a webhook's URL names it. */
+export interface AppName {
+  namespace: string;
+  app: string;
+}
+
+/** As {@link findReceiver}, of several; in their order. */
+export async function findReceivers(database: Database, apps: readonly AppName[]): Promise<(Receiver | undefined)[]> {
+  type Row = Omit<Receiver, 'webhook'> & (Webhook | { enabled: null }) & { position: number };
+  const { rows } = await database.query<Row>({
+    name: 'find-receivers',
+    text: `SELECT position::integer, id AS "workloadId", project, ${columns},
         (SELECT image FROM deployments WHERE deployments.workload_id = workloads.id AND revision IS NOT NULL
           AND image <> '' ORDER BY revision DESC LIMIT 1) AS image,
         (SELECT branch FROM git_sources WHERE git_sources.workload_id = workloads.id) AS "gitBranch"
-      FROM workloads LEFT JOIN webhooks ON workload_id = id
-      WHERE namespace = $1 AND name = $2 AND kind = 'App' AND deleted_at IS NULL`,
-    values: [namespace, name],
+      FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS asked (namespace, name, position)
+        JOIN workloads USING (namespace, name) LEFT JOIN webhooks ON workload_id = id
+      WHERE kind = 'App' AND deleted_at IS NULL`,
+    values: [apps.map(({ namespace }) => namespace), apps.map(({ app }) => app)],
   });
-  if (!rows[0]) return undefined;
-  const { workloadId, project, image, gitBranch, ...webhook } = rows[0];
-  return { workloadId, project, image, gitBranch, webhook: webhook.enabled === null ? undefined : webhook };
+  const found: (Receiver | undefined)[] = apps.map(() => undefined);
+  for (const { position, workloadId, project, image, gitBranch, ...webhook } of rows) {
+    found[position - 1] = {
+      ...{ workloadId, project, image, gitBranch },
+      webhook: webhook.enabled === null ? undefined : webhook,
+    };
+  }
+  return found;
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { Registry } from 'prom-client';
+import { createAccept } from '../../functions/webhooks/accept.ts';
 import { createAnnouncements, type Announcements } from '../../functions/webhooks/announcements.ts';
 import type { WebhookDependencies } from '../../functions/webhooks/handler.ts';
 import { createDeploymentEnds } from '../../functions/webhooks/ends.ts';
@@ -26,13 +27,14 @@ export function webhookParts({
   registry?: Registry;
   rate?: WebhookRate;
 }): WebhookDependencies & { ends: ReturnType<typeof createDeploymentEnds>; announcements: Announcements } {
+  const announcements = createAnnouncements({ pool, clock: impatient, log: silentLog });
   return {
     ...{ kube, pool, tokens, registry },
     verify: createVerifyWebhook({ pool, tokens, clock }),
     verifySecretUrl: createVerifySecretUrl({ pool }),
     limit: createRateLimit({ clock, rate }),
     ends: createDeploymentEnds({ pool, clock }),
-    announcements: createAnnouncements({ pool, clock: impatient, log: silentLog }),
+    ...{ announcements, accept: createAccept({ pool, announcements }) },
     baseUrl: 'http://console.test',
   };
 }
@@ -44,7 +46,7 @@ const impatient: Clock = { ...systemClock, sleep: () => Promise.resolve() };
 export function beforeAccepting(pool: Pool, work: () => Promise<unknown>): void {
   const query = pool.query.bind(pool) as (...args: unknown[]) => Promise<unknown>;
   const intercepted = async (...args: unknown[]) => {
-    if ((args[0] as { name?: string }).name === 'accept-webhook-delivery') {
+    if ((args[0] as { name?: string }).name === 'accept-webhook-deliveries') {
       Object.assign(pool, { query });
       await work();
     }

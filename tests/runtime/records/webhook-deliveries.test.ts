@@ -1,0 +1,120 @@
+import pg, { type Pool } from 'pg';
+import t, { type Test } from 'tap';
+import { transaction } from '../../../runtime/db/pool.ts';
+import { newId, type Id } from '../../../runtime/domain/ids.ts';
+import {
+  acceptDeliveries,
+  acceptDelivery,
+  type DeliveredRequest,
+} from '../../../runtime/records/webhook-deliveries.ts';
+import { enableWebhook } from '../../../runtime/records/webhooks.ts';
+import { projectWorkload } from '../../../runtime/records/workloads.ts';
+import { testDatabase } from '../../support/postgres.ts';
+
+/** Apps with these names, whose webhook has a token of version 1. */
+async function hookedApps(t: Test, names: readonly string[]) {
+  const { pool } = await testDatabase(t);
+  const ids = new Map(names.map((name) => [name, newId()]));
+  for (const [name, id] of ids) {
+    const place = { environmentId: newId(), project: 'shop', environment: 'prod', namespace: 'shop-prod' };
+    await projectWorkload(pool, { id, kind: 'App', ...place, name, gated: false });
+    await enableWebhook(pool, id, 1);
+  }
+  const idOf = (app: string): Id => ids.get(app) ?? newId();
+  const asked = (app: string, image: string, changes: Partial<DeliveredRequest> = {}): DeliveredRequest => ({
+    delivery: { workloadId: idOf(app), sender: 'token', notice: { image }, body: `{"image":"${image}"}`, bodyBytes: 9 },
+    deployment: { workloadId: idOf(app), trigger: 'webhook', image, proof: { version: 1 } },
+    skipped: false,
+    ...changes,
+  });
+  return { pool, idOf, asked };
+}
+
+async function written(pool: Pool) {
+  const { rows } = await pool.query<{ name: string; revision: number | null; image: string; verdict: string }>(
+    `SELECT w.name, d.revision, d.image, v.verdict, v.status, v.notice->>'image' AS notice, v.body FROM webhook_deliveries v
+     JOIN deployments d ON d.id = v.deployment_id JOIN workloads w ON w.id = v.workload_id AND w.id = d.workload_id
+     ORDER BY w.name, d.revision, verdict`,
+  );
+  return rows;
+}
+
+t.test('several in one statement are what they would be one after the other', async (t) => {
+  const { pool, asked } = await hookedApps(t, ['a', 'b', 'c']);
+  const keyed = asked('c', 'r/c:1');
+  keyed.deployment.dedupKey = 'delivery:1';
+  const accepted = await acceptDeliveries(pool, [
+    asked('b', 'r/b:1'),
+    asked('a', 'r/a:1'),
+    asked('a', 'r/a:2'),
+    keyed,
+    structuredClone(keyed),
+    { ...asked('b', 'r/b:2'), deployment: { ...asked('b', '').deployment, reason: 'told so' }, skipped: true },
+  ]);
+  t.match(accepted, [
+    { verdict: 'accepted', revision: 1, state: 'accepted', created: true, superseded: [] },
+    { verdict: 'accepted', revision: 1 },
+    { verdict: 'accepted', revision: 2, superseded: [accepted[1]?.id] },
+    { verdict: 'accepted', revision: 1 },
+    { verdict: 'duplicate', revision: 1, created: false, id: accepted[3]?.id },
+    { verdict: 'skipped', revision: null, state: 'skipped' },
+  ]);
+  t.equal(new Set(accepted.map((each) => each?.delivery)).size, 6);
+  t.match(await written(pool), [
+    {
+      name: 'a',
+      revision: 1,
+      image: 'r/a:1',
+      verdict: 'accepted',
+      status: 202,
+      notice: 'r/a:1',
+      body: '{"image":"r/a:1"}',
+    },
+    { name: 'a', revision: 2, image: 'r/a:2', verdict: 'accepted' },
+    { name: 'b', revision: 1, image: 'r/b:1', verdict: 'accepted' },
+    { name: 'b', revision: null, verdict: 'skipped', status: 200 },
+    { name: 'c', revision: 1, verdict: 'accepted', status: 202 },
+    { name: 'c', revision: 1, verdict: 'duplicate', status: 202 },
+  ]);
+  const { rows } = await pool.query('SELECT count(DISTINCT xmin::text) AS commits FROM webhook_deliveries');
+  t.match(rows, [{ commits: '1' }]);
+});
+
+t.test('an app that somebody holds is left out, and the others do not wait for it', async (t) => {
+  const { pool, idOf, asked } = await hookedApps(t, ['a', 'b']);
+  await transaction(pool, async (holder) => {
+    await holder.query('SELECT 1 FROM workloads WHERE id = $1 FOR NO KEY UPDATE', [idOf('a')]);
+    const accepted = await acceptDeliveries(pool, [asked('a', 'r/a:1'), asked('b', 'r/b:1')]);
+    t.match(accepted, [undefined, { verdict: 'accepted' }]);
+    t.match(await written(pool), [{ name: 'b' }]);
+  });
+  t.match(await acceptDelivery(pool, asked('a', 'r/a:1')), { verdict: 'accepted', revision: 1 });
+});
+
+t.test('when one of several is refused, nothing is written, and each may be tried by itself', async (t) => {
+  const { pool, asked } = await hookedApps(t, ['a', 'b']);
+  const revoked = asked('b', 'r/b:1');
+  revoked.deployment.proof = { version: 2 };
+  t.same(await acceptDeliveries(pool, [asked('a', 'r/a:1'), revoked]), [undefined, undefined]);
+  // One that PostgreSQL cannot store is no reason for an error of the others either.
+  const unstorable = asked('b', 'r/b:1');
+  unstorable.delivery.body = 'zero \0';
+  t.same(await acceptDeliveries(pool, [asked('a', 'r/a:1'), unstorable]), [undefined, undefined]);
+  t.same(await written(pool), []);
+  await t.rejects(acceptDelivery(pool, revoked), { code: 'invalid_webhook_token' });
+  t.same(await acceptDeliveries(pool, [asked('gone', 'r/x:1')]), [undefined]);
+  await t.rejects(acceptDelivery(pool, asked('gone', 'r/x:1')), { code: 'not_ready' });
+  t.same(await written(pool), []);
+});
+
+t.test('where nobody knows whether there was a commit, nothing is tried again', async (t) => {
+  const { pool, asked } = await hookedApps(t, ['a']);
+  const query = pool.query.bind(pool) as (...args: unknown[]) => Promise<unknown>;
+  const ended = Object.assign(new pg.DatabaseError('terminating connection', 1, 'error'), { code: '57P01' });
+  for (const error of [new Error('Connection terminated unexpectedly'), ended]) {
+    Object.assign(pool, { query: (...args: unknown[]) => query(...args).then(() => Promise.reject(error)) });
+    await t.rejects(acceptDeliveries(pool, [asked('a', 'r/a:1')]), error);
+  }
+  Object.assign(pool, { query });
+  t.match(await written(pool), [{ revision: 1 }, { revision: 2 }]);
+});
