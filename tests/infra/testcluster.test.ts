@@ -211,6 +211,11 @@ t.test('Traefik serves the machine and pods only, and allows nothing that k3s do
   const parameters = traefikParameters({ ...defaultIngressPorts, web: 8000 });
   t.ok(parameters.includes('--entryPoints.web.address=0.0.0.0:8000'));
   t.ok(parameters.includes(`--entryPoints.traefik.address=127.0.0.1:${defaultIngressPorts.admin}`));
+  const routes = readFileSync('docs/public-routes.md', 'utf8');
+  for (const setting of ['forwardingTimeouts.dialTimeout', 'providersThrottleDuration']) {
+    const parameter = parameters.find((each) => each.includes(setting));
+    t.ok(routes.includes(`\`${parameter}\``), `${setting} is as the page recommends`);
+  }
   const page = readFileSync('docs/webhooks.md', 'utf8');
   const logged = parameters.filter((each) => each.startsWith('--accesslog.'));
   t.ok(logged.length > 0 && page.includes(`\`${logged.join(' ')}\``), 'its log has no path, as the page has it');

@@ -30,6 +30,8 @@ export function traefikParameters(ports: IngressPorts): string[] {
     '--providers.kubernetescrd=true',
     // By default 30 s: so long a request would wait for a pod whose address is gone, before it goes to the next one.
     '--serversTransport.forwardingTimeouts.dialTimeout=3s',
+    // By default 2 s: so long new pods may wait for their first request, and old ones may have to serve on.
+    '--providers.providersThrottleDuration=50ms',
     '--ping=true',
     '--accesslog=true',
     // Paths of webhooks may be secret (docs/webhooks.md).

@@ -35,7 +35,12 @@ export async function servingPairs(
   const containers = await copyDeployment(kube, namespace, 'timed', 'plain');
   await kubectl(platform, ['-n', namespace, 'rollout', 'status', 'deployment/plain', '--timeout=5m']);
 
+  /** An old pod may serve on for a while, which would answer with a version before its time, and costs both ways. */
+  const oldPodsGone = async () => {
+    while ((await kube.list(kinds.Pod, { namespace })).items.length > 2) await wait(50);
+  };
   const throughPlatform = async (version: string): Promise<number> => {
+    await oldPodsGone();
     const begun = performance.now();
     const { status } = await caller.deploy(target, image(version));
     if (status !== 202) throw new Error(`the webhook answered ${status}`);
@@ -45,6 +50,7 @@ export async function servingPairs(
     return ms;
   };
   const throughKubectl = async (version: string): Promise<number> => {
+    await oldPodsGone();
     const begun = performance.now();
     const changed = containers.map((container) => ({ ...container, image: image(version) }));
     const patch = JSON.stringify({ spec: { template: { spec: { containers: changed } } } });
