@@ -12,7 +12,7 @@ import { bindingData, bindingSecretName, type BoundCredentials } from '../../../
 import { ownedSecret } from '../../../runtime/host/owned-secret.ts';
 import { countEvents } from '../../../runtime/records/dead-letters.ts';
 import { leaseEvents, recordDelivered } from '../../../runtime/records/event-deliveries.ts';
-import { findEventSource, projectEventSource } from '../../../runtime/records/function-events.ts';
+import { findEventSource, projectEventSource, type FoundEvent } from '../../../runtime/records/function-events.ts';
 import { projectWorkload } from '../../../runtime/records/workloads.ts';
 import { createEventsProcessor, type EventsDependencies } from '../../../workers/events/process.ts';
 import type { OpenSource } from '../../../workers/events/source.ts';
@@ -105,6 +105,8 @@ export async function eventWorld(t: Test, { settings, credentials, own = false, 
       return rowCount ?? 0;
     },
     state: () => findEventSource(pool, id),
+    /** As if another turn had begun meanwhile: the one under way keeps nothing any more. */
+    overtake: () => pool.query('UPDATE event_sources SET poll = poll + 1 WHERE workload_id = $1', [id]),
     /** Leases what is due, up to `max`. */
     lease: async (max = 1_000, leaseMs = 60_000) => (await leaseEvents(pool, id, { max, leaseMs })).events,
     /** Leases what is due and records it as delivered. @returns the events' payloads */
@@ -126,24 +128,27 @@ export interface EventWorldOptions
   own?: boolean;
 }
 
+/** A source each of whose pages is shown before the reader gets it, who waits for that. */
+export function showPages(open: OpenSource, show: (page: readonly FoundEvent[]) => unknown): OpenSource {
+  return async (request) => {
+    const source = await open(request);
+    return {
+      ...source,
+      async *read(signal) {
+        for await (const page of source.read(signal)) {
+          await show(page);
+          yield page;
+        }
+      },
+    };
+  };
+}
+
 /** A source that records its pages: of each event its size, and null for one that is too large to be kept. */
 export function recordPages(open: OpenSource): { open: OpenSource; pages: (number | null)[][] } {
   const pages: (number | null)[][] = [];
-  return {
-    pages,
-    open: async (request) => {
-      const source = await open(request);
-      return {
-        ...source,
-        async *read(signal) {
-          for await (const page of source.read(signal)) {
-            pages.push(page.map(({ payload }) => payload?.length ?? null));
-            yield page;
-          }
-        },
-      };
-    },
-  };
+  const record = (page: readonly FoundEvent[]) => pages.push(page.map(({ payload }) => payload?.length ?? null));
+  return { pages, open: showPages(open, record) };
 }
 
 /** The seeded function as it is stored. */

@@ -9,7 +9,7 @@ import { createPostgresSource } from '../../../workers/events/postgres.ts';
 import type { SqlTimes } from '../../../workers/events/sql-limits.ts';
 import { testDatabase, query as runOn } from '../../support/postgres.ts';
 import { testServers } from '../../support/servers.ts';
-import { eventWorld, recordPages, type EventWorldOptions } from './event-world.ts';
+import { eventWorld, recordPages, showPages, type EventWorldOptions } from './event-world.ts';
 
 const orders: FunctionEvents = {
   ...{ type: 'postgres', source: 'db', query: 'SELECT id, what FROM orders WHERE NOT done ORDER BY id;' },
@@ -250,21 +250,8 @@ t.test(
 );
 
 t.test('a turn that was overtaken by a newer one brings nothing any more', async (t) => {
-  const { insert, turn, pool, id, counts } = await world(t, orders, {
-    sources: {
-      postgres: async (request) => {
-        const source = await createPostgresSource()(request);
-        return {
-          ...source,
-          async *read(signal) {
-            for await (const page of source.read(signal)) {
-              await pool.query('UPDATE event_sources SET poll = poll + 1 WHERE workload_id = $1', [id]);
-              yield page;
-            }
-          },
-        };
-      },
-    },
+  const { insert, turn, overtake, counts } = await world(t, orders, {
+    sources: { postgres: showPages(createPostgresSource(), () => overtake()) },
   });
   await insert(1);
   await turn();

@@ -9,7 +9,7 @@ import { recordFailed } from '../../../runtime/records/event-deliveries.ts';
 import { beginPoll, takeEvents, type FoundEvent } from '../../../runtime/records/function-events.ts';
 import { createRedisSource, listsOf } from '../../../workers/events/redis.ts';
 import { killServer, startRedis, testServers } from '../../support/servers.ts';
-import { eventWorld, recordPages, type EventWorldOptions } from './event-world.ts';
+import { eventWorld, recordPages, showPages, type EventWorldOptions } from './event-world.ts';
 
 async function world(
   t: Test,
@@ -94,20 +94,11 @@ t.test('nothing is lost, and nothing comes twice, when the reader dies between k
 
 t.test('what a reader does not keep goes back where it came from, in its order', async (t) => {
   let [overtaken, failing] = [true, false];
-  const { redis, list, turn, deliver, lengths, pool, id } = await world(t, {
+  const { redis, list, turn, deliver, lengths, overtake } = await world(t, {
     sources: {
-      redis: async (request) => {
-        const source = await createRedisSource()(request);
-        return {
-          ...source,
-          async *read(signal) {
-            for await (const page of source.read(signal)) {
-              if (overtaken) await pool.query('UPDATE event_sources SET poll = poll + 1 WHERE workload_id = $1', [id]);
-              yield page;
-            }
-          },
-        };
-      },
+      redis: showPages(createRedisSource(), async () => {
+        if (overtaken) await overtake();
+      }),
     },
     failpoint: () => {
       if (failing) throw new Error('no database');
