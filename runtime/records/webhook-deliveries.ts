@@ -61,6 +61,33 @@ const given = {
 };
 const givenColumns = Object.keys(given);
 
+/** Accepts all that is asked for, in its order, with the rows of the delivery log. @param restriction of what is asked for */
+function acceptanceText(restriction: string): string {
+  const types = [...Object.values(given), 'jsonb'];
+  return `WITH asked AS (
+      SELECT asked.* FROM unnest(${types.map((type, index) => `$${index + 1}::${type}[]`).join(', ')})
+        WITH ORDINALITY AS asked (${givenColumns.join(', ')}, request, position) ${restriction}),
+    accepted AS (
+      SELECT position::integer, asked.id AS delivery, accepted.*,
+        CASE WHEN NOT created THEN 'duplicate' WHEN state = 'skipped' THEN 'skipped' ELSE 'accepted' END AS verdict
+      FROM asked, accept_deployment(workload_id, request) AS accepted),
+    logged AS (
+      INSERT INTO webhook_deliveries (${givenColumns.join(', ')}, verdict, status, deployment_id)
+      SELECT ${givenColumns.map((column) => `asked.${column}`).join(', ')}, verdict,
+        CASE WHEN state = 'skipped' THEN 200 ELSE 202 END, accepted.id
+      FROM accepted JOIN asked USING (position))
+    SELECT * FROM accepted`;
+}
+
+const acceptance = { name: 'accept-webhook-delivery', text: acceptanceText('') };
+/** Of those alone whose app nobody holds. */
+const freeAcceptances = {
+  name: 'accept-webhook-deliveries',
+  text: acceptanceText(
+    'JOIN workloads ON workloads.id = workload_id ORDER BY position FOR NO KEY UPDATE OF workloads SKIP LOCKED',
+  ),
+};
+
 /** The values of {@link given}. */
 function valuesOf(id: Id, delivery: Omit<NewDelivery, 'verdict' | 'status'>): unknown[] {
   const { workloadId, sender, event, deliveryId, code, redeliveryOf, actor, notice, body, bodyBytes, reason } =
@@ -106,7 +133,7 @@ type Accepted = Unannounced<AcceptedDelivery>;
  * that. @throws Problem as `acceptDeployment` does; nothing is written then
  */
 export async function acceptDelivery(database: Database, request: DeliveredRequest): Promise<Accepted> {
-  const [accepted] = await acceptTogether(database, [request]);
+  const [accepted] = await acceptTogether(database, [request], acceptance);
   if (!accepted) throw new Error('an acceptance has one row');
   return accepted;
 }
@@ -120,7 +147,7 @@ export async function acceptDeliveries(
   requests: readonly DeliveredRequest[],
 ): Promise<(Accepted | undefined)[]> {
   try {
-    return await acceptTogether(database, requests, { onlyFree: true });
+    return await acceptTogether(database, requests, freeAcceptances);
   } catch (error) {
     const refused = error instanceof Problem || (error instanceof pg.DatabaseError && !isIntervention(error));
     if (refused) return requests.map(() => undefined);
@@ -134,39 +161,18 @@ const isIntervention = ({ code = '' }: pg.DatabaseError) => code.startsWith('57P
 async function acceptTogether(
   database: Database,
   requests: readonly DeliveredRequest[],
-  { onlyFree } = { onlyFree: false },
+  { name, text }: { name: string; text: string },
 ): Promise<(Accepted | undefined)[]> {
-  const ids = requests.map(() => newId());
-  const asked = requests.map(({ delivery, deployment, skipped }, index) => {
+  const asked = requests.map(({ delivery, deployment, skipped }) => {
     const [, request] = acceptanceArguments(deployment, skipped);
-    return [...valuesOf(ids[index] as Id, delivery), request];
+    return [...valuesOf(newId(), delivery), request];
   });
-  const free =
-    'JOIN workloads ON workloads.id = workload_id ORDER BY position FOR NO KEY UPDATE OF workloads SKIP LOCKED';
-  const types = [...Object.values(given), 'jsonb'];
-  const rows = await runAcceptances<Omit<Accepted, 'delivery'> & { position: number }>(database, {
-    name: onlyFree ? 'accept-webhook-deliveries' : 'accept-webhook-delivery',
-    text: `WITH asked AS (
-        SELECT asked.* FROM unnest(${types.map((type, index) => `$${index + 1}::${type}[]`).join(', ')})
-          WITH ORDINALITY AS asked (${givenColumns.join(', ')}, request, position) ${onlyFree ? free : ''}),
-      accepted AS (
-        SELECT position::integer, accepted.*,
-          CASE WHEN NOT created THEN 'duplicate' WHEN state = 'skipped' THEN 'skipped' ELSE 'accepted' END AS verdict
-        FROM asked, accept_deployment(workload_id, request) AS accepted),
-      logged AS (
-        INSERT INTO webhook_deliveries (${givenColumns.join(', ')}, verdict, status, deployment_id)
-        SELECT ${givenColumns.map((column) => `asked.${column}`).join(', ')}, verdict,
-          CASE WHEN state = 'skipped' THEN 200 ELSE 202 END, accepted.id
-        FROM accepted JOIN asked USING (position))
-      SELECT * FROM accepted`,
-    // A column is a parameter.
-    values: types.map((_, column) => asked.map((row) => row[column])),
-  });
-  const byPosition = new Map(rows.map(({ position, ...accepted }) => [position, accepted]));
-  return ids.map((delivery, index) => {
-    const accepted = byPosition.get(index + 1);
-    return accepted && { ...accepted, delivery };
-  });
+  // A column is a parameter.
+  const values = [...givenColumns, 'request'].map((_, column) => asked.map((row) => row[column]));
+  const rows = await runAcceptances<Accepted & { position: number }>(database, { name, text, values });
+  const became: (Accepted | undefined)[] = requests.map(() => undefined);
+  for (const { position, ...accepted } of rows) became[position - 1] = accepted;
+  return became;
 }
 
 /** An app's deliveries, newest first: up to `limit`, those before the delivery `before`. */
