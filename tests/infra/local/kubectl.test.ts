@@ -125,6 +125,13 @@ function plain(text: string, namespace: string): string {
       .replaceAll(/^Endpoints:.*$/gm, 'Endpoints:')
       .replaceAll(/ {2,}/g, ' ')
       .replaceAll(/ +$/gm, '')
+      // The data of a Secret is a map of Go, which has no order.
+      .replaceAll(/(?:^\S+: \d+ bytes\n)+/gm, (lines) =>
+        lines
+          .split(/(?<=\n)/)
+          .sort()
+          .join(''),
+      )
   );
 }
 
