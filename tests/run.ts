@@ -1,46 +1,144 @@
+import { readdirSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { parseArgs } from 'node:util';
+import { requireStartable } from '../infra/testcluster/cluster.ts';
+import { ClusterProblem } from '../infra/testcluster/problem.ts';
+import { filesBrokenSince } from './changed.ts';
 import { createSuite } from './suite.ts';
 import { bringUp, endToEnd, type TestPlatform } from './e2e/targets.ts';
+import { readImportGraph } from './support/import-graph.ts';
 
 /**
- * Everything that `npm test` runs, in its order: format, lint, types, then a real cluster with the platform on it, the
- * unit and integration tests, and the end-to-end suite on the cluster and on the embedded default. The last line reads
- * `N passed, N failed, N skipped`. `npm test -- --fast` leaves out the platforms, and says so.
+ * `npm test`: format, lint, types, the unit and integration tests, and the end-to-end tests on the test cluster and on the
+ * embedded cluster. The last line reads `N passed, N failed, N skipped`.
+ *
+ * Two lanes run side by side. While the test cluster and its images are built, the tests that need neither run; while
+ * the end-to-end tests run on the test cluster, the rest of the tests and then those on the embedded cluster do.
  */
-const suite = createSuite();
-const { say, totals } = suite;
-const fast = process.argv.includes('--fast');
+const options = {
+  fast: { type: 'boolean', default: false },
+  changed: { type: 'boolean', default: false },
+  keep: { type: 'boolean', default: false },
+  jobs: { type: 'string', default: '2' },
+  help: { type: 'boolean', short: 'h', default: false },
+} as const;
 
-await suite.check('format', 'prettier', ['--check', '--log-level', 'warn', '.']);
-await suite.check('lint', 'oxlint', ['--type-aware', '--deny-warnings', '--quiet']);
-await suite.check('types', 'tsc', ['--noEmit']);
+const usage = `Usage: npm test -- [options]
 
-let cluster: TestPlatform | undefined;
-const whyNot = process.platform !== 'linux' || process.getuid?.() !== 0 ? 'the test cluster needs root on Linux' : '';
-if (fast || whyNot) {
-  say(`left out: everything on the real cluster and the end-to-end tests (${fast ? '--fast' : whyNot})`);
-  totals.skipped++;
-  if (process.env['CI']) totals.failed++;
+  --fast           leave out everything that needs the test cluster, and the end-to-end tests
+  --changed [REF]  run only the tests that changes since REF can break (where the branch left main); implies --fast
+  --keep           leave the test cluster up
+  --jobs N         unit test files that run side by side (2)
+`;
+
+const root = join(import.meta.dirname, '..');
+const { values, positionals } = parseArgs({ options, allowPositionals: true });
+if (values.help) process.stdout.write(usage);
+else if (positionals.length > (values.changed ? 1 : 0)) {
+  process.stderr.write(`unexpected argument: ${positionals.at(-1)}\n\n${usage}`);
+  process.exitCode = 2;
 } else {
-  await suite.attempt('a real cluster, with the platform installed', async () => {
-    cluster = await bringUp('cluster', { log: say });
-  });
+  try {
+    await main();
+  } catch (error) {
+    if (!(error instanceof ClusterProblem)) throw error;
+    process.stderr.write(`${error.message}\nnpm test -- --fast runs what needs no cluster.\n`);
+    process.exitCode = 1;
+  }
 }
 
-await suite.tests('unit and integration tests', ['--jobs=2', '--timeout=1500'], cluster?.env ?? {});
-if (cluster) {
-  // At once: tests wait for their platform most of the time. The cluster's kubectl serves both.
-  await Promise.all([endToEnd(suite, 'cluster', cluster.env), onEmbeddedDefault()]);
-  if (!process.argv.includes('--keep')) await suite.attempt('taking the cluster down', cluster.remove);
-}
-suite.end();
+async function main(): Promise<void> {
+  const suite = createSuite();
+  const { say, totals } = suite;
+  const all = unitTests();
+  const files = values.changed ? filesBrokenSince(positionals[0], all) : all;
+  const later = filesThatNeedCluster(files);
+  const first = files.filter((file) => !later.includes(file));
+  const reason = await reasonWithoutCluster();
+  if (reason !== undefined) {
+    say(`left out: the end-to-end tests and everything on the test cluster (${reason})`);
+    totals.skipped++;
+    if (process.env['CI']) totals.failed++;
+  }
+  if (values.changed) {
+    say(`left out: ${all.length - files.length} of ${all.length} test files, which the changes cannot break`);
+  }
+  const ownLane = async () => {
+    await suite.checks([
+      { name: 'format', program: 'prettier', args: ['--check', '--log-level', 'warn', '.'] },
+      { name: 'lint', program: 'oxlint', args: ['--type-aware', '--deny-warnings', '--quiet'] },
+      { name: 'types', program: 'tsc', args: ['--noEmit'] },
+      { name: 'unused files, exports and dependencies', program: 'knip', args: ['--no-progress'] },
+    ]);
+    await unit('unit and integration tests', first, {});
+  };
 
-async function onEmbeddedDefault(): Promise<void> {
-  await suite.attempt('the platform on the embedded default', async () => {
-    const local = await bringUp('local', { log: say });
-    try {
-      await endToEnd(suite, 'local', local.env);
-    } finally {
-      await local.remove();
-    }
-  });
+  if (reason !== undefined) {
+    await ownLane();
+    await unit('tests that use other servers', later, {});
+    suite.end();
+    return;
+  }
+  const starting = startCluster();
+  await Promise.all([clusterLane(), afterwards()]);
+  const cluster = await starting;
+  if (cluster && !values.keep) await suite.attempt('taking the test cluster down', cluster.remove);
+  suite.end();
+
+  async function startCluster(): Promise<TestPlatform | undefined> {
+    let platform: TestPlatform | undefined;
+    await suite.attempt('the test cluster, with the platform installed', async () => {
+      platform = await bringUp('cluster', { log: say });
+    });
+    return platform;
+  }
+
+  async function clusterLane(): Promise<void> {
+    const platform = await starting;
+    if (platform) await endToEnd(suite, 'cluster', platform.env);
+  }
+
+  /** The tests that use the programs that the cluster's start builds. */
+  async function afterwards(): Promise<void> {
+    await ownLane();
+    const platform = await starting;
+    await unit('tests on the test cluster, and with its programs', later, platform?.env ?? {});
+    await suite.attempt('the platform on the embedded cluster', async () => {
+      const local = await bringUp('local', { log: say });
+      try {
+        await endToEnd(suite, 'local', local.env);
+      } finally {
+        await local.remove();
+      }
+    });
+  }
+
+  async function unit(name: string, chosen: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {
+    if (chosen.length > 0) await suite.tests(name, [`--jobs=${values.jobs}`, '--timeout=1500', ...chosen], env);
+  }
+}
+
+function unitTests(): string[] {
+  return readdirSync(join(root, 'tests'), { recursive: true, withFileTypes: true })
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)))
+    .filter((file) => file.endsWith('.test.ts') && !file.startsWith('tests/e2e/'))
+    .sort();
+}
+
+/** Those that use the cluster, its kubectl, or the programs that are built with it. */
+function filesThatNeedCluster(files: readonly string[]): string[] {
+  const sources = ['kubernetes', 'kubectl', 'store-server'].map((name) => `tests/support/${name}.ts`);
+  const reached = readImportGraph(root).dependentsOf([...sources, 'tests/infra/local/ingress/traefik.test.ts']);
+  return files.filter((file) => reached.has(file));
+}
+
+/**
+ * Why the test cluster is not used; undefined when it is. @throws ClusterProblem when it is required and cannot start
+ */
+async function reasonWithoutCluster(): Promise<string | undefined> {
+  if (values.changed) return '--changed';
+  if (values.fast) return '--fast';
+  if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'the test cluster needs root on Linux';
+  await requireStartable();
+  return undefined;
 }

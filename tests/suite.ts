@@ -3,68 +3,80 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** How many tests and checks came out how. */
-export interface Totals {
+interface Totals {
   passed: number;
   failed: number;
   skipped: number;
 }
 
-/** A run of tests and checks that shows how it gets on and adds up what came out. */
+/** A program of node_modules that passes or fails as a whole. */
+interface Check {
+  name: string;
+  program: string;
+  args: readonly string[];
+}
+
+/** A run of tests and checks that prints its progress and counts the results. */
 export interface Suite {
   totals: Totals;
-  /** One line, with the time since the start. */
+  /** Prints one line with the time since the start. */
   say: (line: string) => void;
-  /** Runs a program of node_modules that passes or fails as a whole. */
-  check(name: string, program: string, args: string[]): Promise<void>;
+  /** Runs checks side by side where the memory allows it. Prints the output of each when it ends. */
+  checks(checks: readonly Check[]): Promise<void>;
   /**
-   * Runs test files with tap, shows a line a file and every failure whole, and adds up the counts.
-   * @param beside what stands before every line, where another run goes on at the same time: tap keeps what it needs in
-   * a folder of the one that it runs in, so that this one gets its own
+   * Runs test files with tap, prints a line per file and every failure in full, and adds up the counts.
+   * @param label printed before each line. A run with a label gets its own folder, so that it can run beside another:
+   * tap keeps its state in the folder it runs in
    */
-  tests(name: string, args: string[], env: NodeJS.ProcessEnv, beside?: string): Promise<void>;
-  /** Does something that fails as a whole when it throws. @returns whether it was done */
+  tests(name: string, args: readonly string[], env: NodeJS.ProcessEnv, label?: string): Promise<void>;
+  /** Runs a step that fails as a whole when it throws. @returns whether it succeeded */
   attempt(name: string, work: () => Promise<unknown>): Promise<boolean>;
-  /** Repeats what failed, prints the last line, `N passed, N failed, N skipped`, and sets the exit code. */
+  /** Prints the slowest files, the failures and the last line, `N passed, N failed, N skipped`, and sets the exit code. */
   end(): void;
 }
 
 const root = join(import.meta.dirname, '..');
 const binaries = join(root, 'node_modules/.bin');
+const slowestCount = 10;
+/** What the checks take together at most, measured for this repository with some reserve. */
+const checksBytes = 6 * 2 ** 30;
 
-/** Runs a program of node_modules with its output shown; resolves with its exit code. */
+/** Runs a program of node_modules and resolves with its exit code. Each line of its output goes to `onLine`. */
 function run(
   program: string,
-  args: string[],
+  args: readonly string[],
   env: NodeJS.ProcessEnv,
-  onLine?: (line: string) => void,
-  cwd = root,
+  onLine: (line: string) => void,
+  { cwd = root, withErrors = false }: { cwd?: string; withErrors?: boolean } = {},
 ): Promise<number> {
   return new Promise((resolve, reject) => {
     const child = spawn(join(binaries, program), args, {
       cwd,
-      env: { ...process.env, ...env },
-      stdio: ['ignore', onLine ? 'pipe' : 'inherit', 'inherit'],
+      // tap starts `node` by name: this checkout's, also when npm did not start us.
+      env: { ...process.env, PATH: `${binaries}:${process.env['PATH'] ?? ''}`, ...env },
+      stdio: ['ignore', 'pipe', withErrors ? 'pipe' : 'inherit'],
     });
-    let rest = '';
-    child.stdout?.on('data', (chunk: Buffer) => {
-      const lines = (rest + chunk.toString()).split('\n');
-      rest = lines.pop() ?? '';
-      for (const line of lines) onLine?.(line);
-    });
+    for (const stream of [child.stdout, child.stderr]) {
+      let rest = '';
+      stream?.on('data', (chunk: Buffer) => {
+        const lines = (rest + chunk.toString()).split('\n');
+        rest = lines.pop() ?? '';
+        for (const line of lines) onLine(line);
+      });
+      stream?.on('end', () => {
+        if (rest) onLine(rest);
+      });
+    }
     child.once('error', reject);
-    child.once('close', (code) => {
-      if (rest) onLine?.(rest);
-      resolve(code ?? 1);
-    });
+    child.once('close', (code) => resolve(code ?? 1));
   });
 }
 
-/** Runs something in a folder that has all that this checkout has, by links, and nothing that a run leaves behind. */
-async function inFolderBeside<Result>(work: (folder: string) => Promise<Result>): Promise<Result> {
+/** Runs `work` in a folder with links to everything in this checkout except what a run of tap leaves behind. */
+async function inLinkedFolder<Result>(work: (folder: string) => Promise<Result>): Promise<Result> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-tests-'));
   try {
-    for (const name of readdirSync(root).filter((each) => each !== '.tap')) {
+    for (const name of readdirSync(root).filter((entry) => entry !== '.tap')) {
       symlinkSync(join(root, name), join(folder, name));
     }
     return await work(folder);
@@ -73,69 +85,87 @@ async function inFolderBeside<Result>(work: (folder: string) => Promise<Result>)
   }
 }
 
-/** tap runs without its TypeScript plugin (Node strips the types), so its test class is built once for this checkout. */
+/**
+ * tap runs without its TypeScript plugin (Node strips the types), so its test class is built once for this checkout.
+ */
 async function buildTap(): Promise<void> {
-  const built = join(root, 'node_modules/.tap-built');
-  if (existsSync(built)) return;
+  const marker = join(root, 'node_modules/.tap-built');
+  if (existsSync(marker)) return;
   await run('tap', ['build'], {}, () => undefined);
-  writeFileSync(built, '');
+  writeFileSync(marker, '');
+}
+
+/** The counts of a run, from the last line of tap's output; undefined for any other line. */
+function countsOf(line: string): Totals | undefined {
+  const counts = /^# \{ total: (\d+), pass: (\d+)(?:, fail: (\d+))?(?:, skip: (\d+))?(?:, todo: (\d+))? \}$/.exec(line);
+  if (!counts) return undefined;
+  const [, , passed = 0, failed = 0, skipped = 0, todo = 0] = counts.map((count) => Number(count ?? 0));
+  return { passed, failed, skipped: skipped + todo };
 }
 
 export function createSuite(): Suite {
   const totals: Totals = { passed: 0, failed: 0, skipped: 0 };
   const started = performance.now();
+  const write = (line: string) => process.stdout.write(`${line}\n`);
   const say = (line: string) => {
     const seconds = ((performance.now() - started) / 1000).toFixed(0).padStart(5);
-    process.stdout.write(`[${seconds} s] ${line}\n`);
+    write(`[${seconds} s] ${line}`);
   };
   const faults: string[] = [];
-  const fault = (line: string) => {
+  const durations: { file: string; milliseconds: number }[] = [];
+  const fail = (line: string) => {
     totals.failed++;
     faults.push(line);
     say(line);
   };
+  const check = async ({ name, program, args }: Check) => {
+    const begun = performance.now();
+    const output: string[] = [];
+    const code = await run(program, args, {}, (line) => output.push(line), { withErrors: true });
+    say(`${name}: ${code === 0 ? 'ok' : 'failed'} (${((performance.now() - begun) / 1000).toFixed(1)} s)`);
+    if (code === 0) totals.passed++;
+    else fail(`${name}: failed\n${output.join('\n')}`);
+  };
   return {
     totals,
     say,
-    async check(name, program, args) {
-      say(name);
-      const code = await run(program, args, {});
-      if (code === 0) totals.passed++;
-      else fault(`${name}: failed`);
+    async checks(checks) {
+      if (process.availableMemory() >= checksBytes) await Promise.all(checks.map(check));
+      else for (const one of checks) await check(one);
     },
-    async tests(name, args, env, beside) {
+    async tests(name, args, env, label) {
       await buildTap();
       say(name);
       let counted = false;
       let failed = 0;
       let failing = false;
-      const label = beside === undefined ? '' : `${beside}: `;
+      const prefix = label === undefined ? '' : `${label}: `;
       const onLine = (line: string) => {
-        const summary =
-          /^# \{ total: (\d+), pass: (\d+)(?:, fail: (\d+))?(?:, skip: (\d+))?(?:, todo: (\d+))? \}$/.exec(line);
-        if (summary) {
+        const counts = countsOf(line);
+        if (counts) {
           counted = true;
-          totals.passed += Number(summary[2]);
-          failed += Number(summary[3] ?? 0);
-          totals.skipped += Number(summary[4] ?? 0) + Number(summary[5] ?? 0);
+          totals.passed += counts.passed;
+          failed += counts.failed;
+          totals.skipped += counts.skipped;
         }
-        // A failed assertion is shown with its details, up to the next result.
+        // A failed assertion is printed with its details, up to the next result.
         if (/^\s*not ok /.test(line)) {
           failing = true;
-          faults.push(`${label}${line}`);
+          faults.push(`${prefix}${line}`);
         }
         if (/^\s*ok /.test(line) || /^\s*# Subtest/.test(line)) failing = false;
-        if (failing || /^(not )?ok \d+ - /.test(line)) process.stdout.write(`${label}${line}\n`);
+        const [, file, milliseconds] = /^(?:not )?ok \d+ - (\S+) # time=([\d.]+)ms/.exec(line) ?? [];
+        if (file !== undefined) durations.push({ file: `${prefix}${file}`, milliseconds: Number(milliseconds) });
+        if (failing || /^(not )?ok \d+ - /.test(line)) write(`${prefix}${line}`);
       };
-      const tap = (folder?: string) =>
-        run('tap', ['--reporter=tap', '--disable-coverage', ...args], env, onLine, folder);
-      const code = beside === undefined ? await tap() : await inFolderBeside(tap);
+      const tap = (cwd = root) => run('tap', ['--reporter=tap', '--disable-coverage', ...args], env, onLine, { cwd });
+      const code = label === undefined ? await tap() : await inLinkedFolder(tap);
       totals.failed += failed;
       if (!counted || (code !== 0 && failed === 0)) {
-        fault(
+        fail(
           counted
-            ? `${name}: no test failed, and tap ended with code ${code}: look at what it does before and after the tests`
-            : `${name}: tap ended with code ${code} before it could count`,
+            ? `${name}: no test failed, but tap exited with code ${code}; check tests/support/before.ts and after.ts`
+            : `${name}: tap exited with code ${code} before it counted the results`,
         );
       }
     },
@@ -145,13 +175,19 @@ export function createSuite(): Suite {
         await work();
         return true;
       } catch (error) {
-        fault(`${name}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
+        fail(`${name}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
         return false;
       }
     },
     end() {
-      if (faults.length > 0) process.stdout.write(`What failed, once more:\n${faults.join('\n')}\n`);
-      process.stdout.write(`${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped\n`);
+      const slowest = durations.sort((a, b) => b.milliseconds - a.milliseconds).slice(0, slowestCount);
+      if (slowest.length > 0) {
+        write(`The ${slowest.length} slowest of ${durations.length} files:`);
+        for (const { file, milliseconds } of slowest)
+          write(`${(milliseconds / 1000).toFixed(1).padStart(7)} s ${file}`);
+      }
+      if (faults.length > 0) write(`Failures:\n${faults.join('\n')}`);
+      write(`${totals.passed} passed, ${totals.failed} failed, ${totals.skipped} skipped`);
       process.exitCode = totals.failed > 0 ? 1 : 0;
     },
   };
