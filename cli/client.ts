@@ -12,29 +12,29 @@ interface CallOptions {
   body?: unknown;
 }
 
-/** The management API as commands use it. Every call rejects with a Failure that carries the API's stable code. */
+/** Calls the management API. Every call rejects with a Failure that contains the API's stable code. */
 export interface ApiClient {
-  /** A call whose answer is parsed; `path` is below `/api/v1`. */
+  /** Sends a request and parses the response; `path` is below `/api/v1`. */
   call<Schema extends z.ZodType>(
     method: Method,
     path: string,
     schema: Schema,
     options?: CallOptions,
   ): Promise<z.output<Schema>>;
-  /** A call whose answer does not matter. */
+  /** Sends a request and ignores the body of the response. */
   send(method: Method, path: string, options?: CallOptions): Promise<void>;
   /** All items of a list, page by page. */
   list<Item extends z.ZodType>(path: string, item: Item, query?: Query): Promise<z.output<Item>[]>;
-  /** The lines of an answer as they come, until it ends. @throws Failure `unreachable` when it is cut, or silent for 45 s */
+  /** Streams the lines of a response. @throws Failure `unreachable` when the connection breaks, or is silent for 45 s */
   lines(path: string, query?: Query): AsyncIterable<string>;
-  /** What a path outside the prefix answers, whatever its status. */
+  /** Requests a path outside `/api/v1`, and returns any status. */
   probe(path: string): Promise<{ status: number; body: unknown }>;
 }
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 export interface ClientOptions {
-  /** As `normaliseAddress` writes it. */
+  /** As `normaliseAddress` returns it. */
   api: string;
   token: string | undefined;
   connections: Connections;
@@ -42,52 +42,53 @@ export interface ClientOptions {
   userAgent: string;
 }
 
-/** Before each further attempt of a GET; the others may have taken effect, so they are not repeated. */
+/** Pauses before the retries of a GET. Other methods may have taken effect, so they are not repeated. */
 const pausesMs = [200, 800];
-/** Streams have something to say every 15 s; one that has not for so long is dead. */
+/** Streams send at least a keep-alive every 15 s. */
 const silenceMs = 45_000;
-/** What an ingress answers while the API behind it is being replaced. */
-const passing = new Set([502, 503, 504]);
+/** Statuses that an ingress returns while the API behind it is being replaced. */
+const retryable = new Set([502, 503, 504]);
 
-/** A path segment out of something typed. */
-export function segment(typed: string): string {
-  return encodeURIComponent(typed);
+/** A name as one segment of a path. */
+export function segment(name: string): string {
+  return encodeURIComponent(name);
 }
 
 export function createClient({ api, token, connections, clock, userAgent }: ClientOptions): ApiClient {
   const identity = { 'user-agent': userAgent, ...(token !== undefined && { authorization: `Bearer ${token}` }) };
 
-  const once = async (method: Method, path: string, { query, body }: CallOptions) => {
+  const sendOnce = async (method: Method, path: string, { query, body }: CallOptions) => {
     const url = new URL(`${api}${path}`);
     for (const [name, value] of Object.entries(query ?? {})) {
       if (value !== undefined) url.searchParams.set(name, String(value));
     }
-    const answer = await connections.send(url, {
+    const response = await connections.send(url, {
       method,
       headers: {
-        ...{ accept: 'application/json', ...identity },
+        accept: 'application/json',
+        ...identity,
         ...(body !== undefined && { 'content-type': 'application/json' }),
       },
       body: body === undefined ? undefined : JSON.stringify(body),
     });
-    const { statusCode: status = 0, headers } = answer;
-    return { status, content: await text(answer), location: headers.location };
+    const { statusCode: status = 0, headers } = response;
+    return { status, content: await text(response), location: headers.location };
   };
 
   const attempt = async (method: Method, path: string, options: CallOptions) => {
     for (let tries = 0; ; tries++) {
       const pause = method === 'GET' ? pausesMs[tries] : undefined;
       try {
-        const answer = await once(method, path, options);
-        const temporary = passing.has(answer.status) && parseJson(answer.content) === undefined;
-        if (!temporary || pause === undefined) return answer;
+        const response = await sendOnce(method, path, options);
+        const temporary = retryable.has(response.status) && parseJson(response.content) === undefined;
+        if (!temporary || pause === undefined) return response;
       } catch (error) {
         const fault = connectionFault(error);
         if (fault === undefined) throw error;
         if (pause === undefined) {
-          throw new Failure(`${api} cannot be reached: ${fault}.`, {
+          throw new Failure(`${api} is unreachable: ${fault}.`, {
             code: 'unreachable',
-            hint: 'check the address (--api, SVC_API) and that the platform runs',
+            hint: 'check the address (--api, SVC_API) and that the platform is running',
             cause: error,
           });
         }
@@ -101,7 +102,7 @@ export function createClient({ api, token, connections, clock, userAgent }: Clie
     if (status === 204) return undefined;
     const body = parseJson(content);
     if (status >= 200 && status < 300 && body !== undefined) return body;
-    throw refusal(api, status, body, location);
+    throw apiFailure(api, status, body, location);
   };
 
   async function* lines(path: string, query: Query = {}): AsyncGenerator<string> {
@@ -109,12 +110,12 @@ export function createClient({ api, token, connections, clock, userAgent }: Clie
     for (const [name, value] of Object.entries(query))
       if (value !== undefined) url.searchParams.set(name, String(value));
     try {
-      const answer = await connections.send(url, { method: 'GET', headers: identity }, silenceMs);
-      const { statusCode: status = 0 } = answer;
-      if (status !== 200) throw refusal(api, status, parseJson(await text(answer)), undefined);
+      const response = await connections.send(url, { method: 'GET', headers: identity }, silenceMs);
+      const { statusCode: status = 0 } = response;
+      if (status !== 200) throw apiFailure(api, status, parseJson(await text(response)), undefined);
       let rest = '';
       const decoder = new TextDecoder();
-      for await (const chunk of answer as AsyncIterable<Uint8Array>) {
+      for await (const chunk of response as AsyncIterable<Uint8Array>) {
         const parts = (rest + decoder.decode(chunk, { stream: true })).split('\n');
         rest = parts.pop() ?? '';
         yield* parts;
@@ -122,15 +123,15 @@ export function createClient({ api, token, connections, clock, userAgent }: Clie
     } catch (error) {
       const fault = connectionFault(error);
       if (fault === undefined) throw error;
-      throw new Failure(`${api} cannot be reached: ${fault}.`, { code: 'unreachable', cause: error });
+      throw new Failure(`${api} is unreachable: ${fault}.`, { code: 'unreachable', cause: error });
     }
   }
 
   const call: ApiClient['call'] = async (method, path, schema, options) => {
     const parsed = schema.safeParse(await send(method, path, options));
     if (parsed.success) return parsed.data;
-    throw new Failure(`${api} answers ${method} ${path} in a form that this version of svc does not know.`, {
-      hint: 'use the svc of the platform’s version',
+    throw new Failure(`${api} returned an unknown response to ${method} ${path}.`, {
+      hint: 'use the version of svc that matches the platform (svc --version, svc status)',
       cause: parsed.error,
     });
   };
@@ -144,9 +145,9 @@ export function createClient({ api, token, connections, clock, userAgent }: Clie
       const items: z.output<typeof item>[] = [];
       let cursor: string | undefined;
       do {
-        const answer = await call('GET', path, page(item), { query: { ...query, cursor } });
-        items.push(...answer.items);
-        cursor = answer.nextCursor;
+        const response = await call('GET', path, page(item), { query: { ...query, cursor } });
+        items.push(...response.items);
+        cursor = response.nextCursor;
       } while (cursor !== undefined);
       return items;
     },
@@ -166,8 +167,8 @@ function parseJson(content: string): unknown {
   }
 }
 
-/** The failure that an answer other than success stands for. */
-function refusal(api: string, status: number, body: unknown, location: string | undefined): Failure {
+/** The failure for a response that is no success. */
+function apiFailure(api: string, status: number, body: unknown, location: string | undefined): Failure {
   const problem = problemBody.safeParse(body);
   if (problem.success) {
     const { code, message, details } = problem.data;
@@ -179,16 +180,15 @@ function refusal(api: string, status: number, body: unknown, location: string | 
     });
   }
   if (location !== undefined) {
-    return new Failure(`${api} redirects to ${location}.`, { hint: 'give the address that answers itself with --api' });
+    return new Failure(`${api} redirects to ${location}.`, { hint: 'use the final address with --api' });
   }
-  return new Failure(`${api} answers ${status}, and not as a management API does.`, {
+  return new Failure(`${api} is not a management API: it answered ${status}.`, {
     code: `http_${status}`,
-    hint:
-      status === 404 ? 'check the address (--api, SVC_API); after an installation, try again in a moment' : undefined,
+    hint: status === 404 ? 'check the address (--api, SVC_API), or retry shortly after an installation' : undefined,
   });
 }
 
-/** Every further thing that is wrong with a request; the message names the first. */
+/** The other faults of a request, since the message contains only the first; or the request ID. */
 function hintOf(details: Record<string, unknown> | undefined): string | undefined {
   const issues = z.array(z.object({ path: z.string(), message: z.string() })).safeParse(details?.['issues']);
   if (issues.success && issues.data.length > 1) {
@@ -198,5 +198,5 @@ function hintOf(details: Record<string, unknown> | undefined): string | undefine
       .join('; ')}`;
   }
   const requestId = details?.['requestId'];
-  return typeof requestId === 'string' ? `the request id is ${requestId}` : undefined;
+  return typeof requestId === 'string' ? `request ID: ${requestId}` : undefined;
 }

@@ -1,7 +1,7 @@
 import type { Context } from './context.ts';
 import type { FlagSet, FlagValues } from './flags.ts';
 
-/** `'app'` → one word, `'revision?'` → perhaps one, `'...names'` → one and more. */
+/** `'app'` is a required argument, `'revision?'` an optional one; `'...names'` takes one or more values. */
 export type ArgValues<Names extends readonly string[]> = {
   readonly [
     Name in Names[number] as Name extends `...${infer Rest}`
@@ -15,7 +15,7 @@ export type ArgValues<Names extends readonly string[]> = {
 /** One command of the command line. */
 export interface Command {
   name: string;
-  /** The words after the name, in the notation of {@link ArgValues}. */
+  /** The arguments, in the notation of {@link ArgValues}. */
   args: readonly string[];
   description: string;
   flags: FlagSet;
@@ -24,10 +24,10 @@ export interface Command {
   run(input: { context: Context; args: Record<string, unknown>; flags: Record<string, unknown> }): Promise<void>;
 }
 
-/** What a group leads to. */
+/** The content of a group. */
 export interface Commands {
   commands: readonly Command[];
-  groups?: readonly (Group | LaterGroup)[];
+  groups?: readonly (Group | LazyGroup)[];
 }
 
 /** Commands that share their first words, such as `svc app git`. */
@@ -36,17 +36,17 @@ export interface Group extends Commands {
   description: string;
 }
 
-/** A group whose commands are read once somebody asks for them. */
-export interface LaterGroup extends Pick<Group, 'name' | 'description'> {
+/** A group whose commands are loaded on use. */
+export interface LazyGroup extends Pick<Group, 'name' | 'description'> {
   load: () => Promise<Commands>;
 }
 
-/** The group itself, with its commands. */
-export async function loadGroup(group: Group | LaterGroup): Promise<Group> {
+/** The group with its commands. */
+export async function loadGroup(group: Group | LazyGroup): Promise<Group> {
   return 'load' in group ? { ...group, ...(await group.load()) } : group;
 }
 
-/** Declares a command; only infers the types of what `run` gets. */
+/** Declares a command, and infers the types of the arguments and flags of `run`. */
 export function command<const Names extends readonly string[], Flags extends FlagSet>(definition: {
   name: string;
   args?: Names;

@@ -1,21 +1,30 @@
 import { choice, text, toggle } from './flags.ts';
 import { outputFormats } from './output.ts';
 
-/** Of every command that speaks to the management API. */
+/** For commands that print data. */
+const outputFlag = { output: choice(outputFormats, 'output format (default table)', { short: 'o' }) };
+
+/** For commands that call the management API. */
 export const apiFlags = {
-  api: text('<address>', 'address of the management API (SVC_API; default: of the last login)'),
-  output: choice(outputFormats, 'how to print data (default table)', { short: 'o' }),
+  api: text('<address>', 'address of the management API (SVC_API; default: last login)'),
+  ...outputFlag,
 };
 
-/** Of every command inside a project. */
+/** For commands about a whole project. */
+export const projectFlags = {
+  project: text('<project>', 'project (SVC_PROJECT; default: svc project use)', { short: 'p' }),
+  ...apiFlags,
+};
+
+/** For commands about an environment. */
 export const scopeFlags = {
-  project: text('<project>', 'project (SVC_PROJECT; default: of svc project use)', { short: 'p' }),
+  project: projectFlags.project,
   environment: text('<environment>', 'environment (SVC_ENVIRONMENT; default: the only one)', { short: 'e' }),
   ...apiFlags,
 };
 
-/** Of commands that destroy. */
-export const yesFlag = { yes: toggle('do not ask', { short: 'y' }) };
+/** For commands that destroy something. */
+export const yesFlag = { yes: toggle('skip the confirmation', { short: 'y' }) };
 
-/** Of commands that take away what can be given again, and so do not ask: scripts give the flag to all that take away. */
-export const unaskedFlag = { yes: toggle('nothing is asked here; for scripts', { short: 'y' }) };
+/** For commands with a reversible effect. They ask no confirmation, but accept `--yes` so that scripts can always pass it. */
+export const noPromptFlag = { yes: toggle('accepted for scripts; no confirmation is needed', { short: 'y' }) };

@@ -4,14 +4,12 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
 
 const connectTimeoutMs = 10_000;
-/** Until the next address of a name is tried: after Node's 250 ms a busy machine, or a far one, would count as silent. */
+/** Wait before the next address of a host is tried. Node's 250 ms is too short for a busy or distant machine. */
 const addressTimeoutMs = 2_500;
-/** Commands that wait ask again and again; no single answer takes long. */
-const answerTimeoutMs = 60_000;
+/** Commands that wait send many short requests, so no single response takes long. */
+const responseTimeoutMs = 60_000;
 
-/**
- * Names below `localhost` are this machine (RFC 6761, section 6.3). Many resolvers do not know that, so they are not asked.
- */
+/** Resolves `localhost` and names below it to this machine (RFC 6761, section 6.3), which many resolvers do not do. */
 export const lookupHost: LookupFunction = (host, options, callback) => {
   if (host !== 'localhost' && !host.endsWith('.localhost')) {
     systemLookup(host, options, callback);
@@ -26,29 +24,26 @@ export const lookupHost: LookupFunction = (host, options, callback) => {
 };
 
 /** One HTTP request. */
-export interface Outgoing {
+interface Outgoing {
   method: string;
-  /** By their names in lower case; those of a body's length and of the host are not needed. */
+  /** With lower-case names, without content-length and host. */
   headers: Readonly<Record<string, string>>;
   body?: string | undefined;
 }
 
-/** Connections to whatever a command asks. */
+/** The HTTP connections of one command. */
 export interface Connections {
   /**
-   * Sends a request; resolves when the answer begins. Both reject, or break off, with an error that {@link connectionFault}
-   * knows: also when nothing comes for `silentMs`, 0 for ever.
+   * Sends a request; resolves when the response begins. Request and response fail with an error that
+   * {@link connectionFault} explains, also when nothing arrives for `silentMs` (0: no limit).
    */
   send(url: URL, outgoing: Outgoing, silentMs?: number): Promise<IncomingMessage>;
-  /** Ends them all, those in use too. */
+  /** Closes all connections, including those in use. */
   close(): void;
 }
 
-/**
- * Connections that outlast a request. They are of `node:http`, which is there already: a command that loads another client
- * starts a third slower.
- */
-export function createConnections(defaultSilentMs = answerTimeoutMs): Connections {
+/** Creates keep-alive connections. They use `node:http`, since loading another client slows the start by a third. */
+export function createConnections(defaultSilentMs = responseTimeoutMs): Connections {
   const options = { keepAlive: true, lookup: lookupHost, autoSelectFamilyAttemptTimeout: addressTimeoutMs };
   const [http, https] = [new HttpAgent(options), new HttpsAgent(options)];
 
@@ -61,18 +56,18 @@ export function createConnections(defaultSilentMs = answerTimeoutMs): Connection
           ? httpsRequest(url, { ...settings, agent: https })
           : httpRequest(url, { ...settings, agent: http });
       return new Promise((resolve, reject) => {
-        let answer: IncomingMessage | undefined;
-        const giveUp = () => (answer ?? request).destroy(Object.assign(new Error('time-out'), { code: 'ETIMEDOUT' }));
-        request.setTimeout(silentMs, giveUp);
+        let response: IncomingMessage | undefined;
+        const abort = () => (response ?? request).destroy(Object.assign(new Error('time-out'), { code: 'ETIMEDOUT' }));
+        request.setTimeout(silentMs, abort);
         request.once('socket', (socket) => {
           if (!socket.connecting) return;
-          const limit = setTimeout(giveUp, connectTimeoutMs);
+          const limit = setTimeout(abort, connectTimeoutMs);
           const end = () => clearTimeout(limit);
           socket.once('connect', end).once('close', end);
         });
         request.on('error', reject);
         request.once('response', (message) => {
-          answer = message;
+          response = message;
           resolve(message);
         });
         request.end(body);
@@ -85,27 +80,27 @@ export function createConnections(defaultSilentMs = answerTimeoutMs): Connection
   };
 }
 
-/** Why there was no answer, in words; undefined for an error that is none of the connection. */
+/** Why a connection failed; undefined for an error with another cause. */
 export function connectionFault(error: unknown): string | undefined {
   for (let current = error; current instanceof Error; current = current.cause) {
     const { code } = current as NodeJS.ErrnoException;
     const fault = code === undefined ? undefined : faults[code];
     if (fault !== undefined) return fault;
-    // Of a connection that was tried at several addresses, any reason will do.
+    // A connection that failed at several addresses has an error for each. The first one is enough.
     if (current instanceof AggregateError && current.errors.length > 0) return connectionFault(current.errors[0]);
-    if (code?.startsWith('ERR_TLS') || code?.includes('CERT')) return `its certificate is not trusted (${code})`;
+    if (code?.startsWith('ERR_TLS') || code?.includes('CERT')) return `untrusted certificate (${code})`;
   }
   return undefined;
 }
 
 const faults: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'the connection is refused',
-  ECONNRESET: 'the connection was cut',
-  EPIPE: 'the connection was cut',
-  ENOTFOUND: 'its name is not known',
-  EAI_AGAIN: 'its name cannot be looked up right now',
-  EHOSTUNREACH: 'there is no route to it',
-  ENETUNREACH: 'there is no route to it',
-  ETIMEDOUT: 'it does not answer in time',
-  EPROTO: 'it does not speak TLS; is it http://?',
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'connection reset',
+  EPIPE: 'connection reset',
+  ENOTFOUND: 'unknown host name',
+  EAI_AGAIN: 'host name lookup failed temporarily',
+  EHOSTUNREACH: 'no route to host',
+  ENETUNREACH: 'no route to host',
+  ETIMEDOUT: 'timed out',
+  EPROTO: 'the server does not use TLS; try http://',
 };

@@ -11,10 +11,10 @@ import {
 } from './configuration.ts';
 import { createConnections, type Connections } from './connection.ts';
 import { exitCodes, Failure, usageFailure } from './failure.ts';
-import { render, type OutputFormat, type Shown } from './output.ts';
+import { render, type OutputFormat, type Output } from './output.ts';
 
-/** The world around a command, so that tests can be it. */
-export interface Surroundings {
+/** The process around a command; tests pass their own. */
+export interface ProgramOptions {
   env: Environment;
   stdin: Readable & { isTTY?: boolean };
   stdout: Writable & { isTTY?: boolean };
@@ -22,75 +22,75 @@ export interface Surroundings {
   clock: Clock;
   /** The version of the command line. */
   version: string;
-  /** Calls at Ctrl-C instead of ending the process, until the answer is called. Absent: nobody can interrupt. */
+  /** Handles Ctrl-C with the listener until the returned function is called. Absent: Ctrl-C ends the process. */
   onInterrupt?: (listener: () => void) => () => void;
-  /** The platform that was brought up from this machine, if there is one. */
+  /** The platform that was started from this machine, if any. */
   local?: () => LocalPlatform | undefined;
 }
 
-/** The platform that this machine's folder of the platform (`SVC_HOME`) tells of. */
+/** The platform that the folder `SVC_HOME` of this machine describes. */
 export interface LocalPlatform {
-  /** Whether `svc up` has put it on this machine, or it runs on a cluster. */
+  /** `local` after `svc up`, `cluster` for a test cluster. */
   target: 'local' | 'cluster';
   /** The management API's address. */
   api: string;
-  /** The process of `svc up`; undefined while there is none. */
+  /** The process of `svc up`; undefined when it is not running. */
   process: number | undefined;
 }
 
-/** Where in the platform a command acts; the API chooses a project's only environment when none is named. */
-export interface Scope {
+/** A project and environment by name; without an environment the API uses the project's only one. */
+interface ScopeNames {
   project: string;
   environment: string | undefined;
 }
 
-/** What a command works with. */
-export interface Context extends Surroundings {
+/** The dependencies of a command. */
+export interface Context extends ProgramOptions {
   configuration: Configuration;
-  /** Remembers; the fields that are undefined are forgotten. */
+  /** Saves changes of the configuration; fields that are undefined are removed. */
   remember(changes: { [Field in keyof Configuration]: Configuration[Field] | undefined }): void;
-  /** The management API at the address that flag, environment or configuration give. @throws Failure without one */
+  /** The management API at the address from the flag, the environment or the configuration. @throws Failure without one */
   api(flags: { api?: string | undefined }, options?: { anonymous?: boolean }): ApiClient;
   /** The address that {@link api} uses. */
   address(flags: { api?: string | undefined }): string;
-  /** Whether there is a token for that address. */
+  /** Whether a token for that address is stored. */
   signedIn(flags: { api?: string | undefined }): boolean;
-  /** @throws Failure when no project is named */
-  scope(flags: { project: string | undefined; environment: string | undefined }): Scope;
+  /** @throws Failure when no project is set */
+  scope(flags: { project: string | undefined; environment: string | undefined }): ScopeNames;
   /** Prints data on stdout. */
-  print(shown: Shown, format: OutputFormat | undefined): void;
+  print(output: Output, format: OutputFormat | undefined): void;
   /** Prints one line of progress or advice on stderr. */
   say: (line: string) => void;
-  /** Ends the connections. */
+  /** Closes the connections. */
   close(): void;
 }
 
-export function createContext(surroundings: Surroundings): Context {
-  const { env, stdout, stderr, clock, version } = surroundings;
+export function createContext(options: ProgramOptions): Context {
+  const { env, stdout, stderr, clock, version } = options;
   const file = configurationFile(env);
   const configuration = readConfiguration(file);
   let connections: Connections | undefined;
 
   const address = (flags: { api?: string | undefined }): string => {
-    const typed = flags.api ?? (env['SVC_API'] || configuration.api || surroundings.local?.()?.api);
+    const typed = flags.api ?? (env['SVC_API'] || configuration.api || options.local?.()?.api);
     if (typed !== undefined) return normaliseAddress(typed);
-    throw new Failure('There is no address of a management API yet.', {
+    throw new Failure('No management API address is set.', {
       code: 'unauthenticated',
-      hint: 'sign in: svc login --api https://console.<apps domain>; or start one on this machine: svc up',
+      hint: 'sign in: svc login --api https://console.<apps domain>, or start a platform on this machine: svc up',
       exitCode: exitCodes.notSignedIn,
     });
   };
-  // A token that was given for one address is never sent to another one.
+  // A token is only sent to the address that issued it.
   const tokenFor = (api: string): string | undefined =>
     env['SVC_TOKEN'] || (configuration.api === api ? configuration.token : undefined);
 
   return {
-    ...surroundings,
+    ...options,
     configuration,
     remember(changes) {
       Object.assign(configuration, changes);
-      const known = Object.entries(configuration).filter(([, value]) => value !== undefined);
-      writeConfiguration(file, Object.fromEntries(known));
+      const entries = Object.entries(configuration).filter(([, value]) => value !== undefined);
+      writeConfiguration(file, Object.fromEntries(entries));
     },
     address,
     signedIn: (flags) => tokenFor(address(flags)) !== undefined,
@@ -110,16 +110,13 @@ export function createContext(surroundings: Surroundings): Context {
     scope(flags) {
       const project = flags.project ?? (env['SVC_PROJECT'] || configuration.project);
       if (project === undefined) {
-        throw usageFailure(
-          'No project is named.',
-          'give --project, set SVC_PROJECT, or choose one: svc project use <name>',
-        );
+        throw usageFailure('No project is set.', 'use --project, set SVC_PROJECT, or run: svc project use <project>');
       }
       // The remembered environment belongs to the remembered project.
       const remembered = project === configuration.project ? configuration.environment : undefined;
       return { project, environment: flags.environment ?? (env['SVC_ENVIRONMENT'] || remembered) };
     },
-    print: (shown, format = 'table') => void stdout.write(render(shown, format)),
+    print: (output, format = 'table') => void stdout.write(render(output, format)),
     say: (line) => void stderr.write(`${line}\n`),
     close: () => connections?.close(),
   };

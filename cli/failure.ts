@@ -1,13 +1,13 @@
-/** How the command line ends: the exit codes of gh, 3 when a wait was over before its end, 130 at Ctrl-C as shells have it. */
+/** Exit codes: those of gh, 3 after a time-out of a wait, and 130 after Ctrl-C as in shells. */
 export const exitCodes = { ok: 0, failed: 1, usage: 2, timeout: 3, notSignedIn: 4, interrupted: 130 } as const;
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
-/** Why a command did not do what it was asked to. Shown as `error: <message> (<code>)` and a line with the hint. */
+/** The reason why a command failed. It is printed as `error: <message> (<code>)`, followed by a line with the hint. */
 export class Failure extends Error {
-  /** A stable code, when there is one: the management API's, or `usage`. */
+  /** A stable code: that of the management API, `usage`, or one of the command line. */
   readonly code: string | undefined;
-  /** What to do about it. */
+  /** What to do next. */
   readonly hint: string | undefined;
   readonly exitCode: ExitCode;
 
@@ -23,12 +23,12 @@ export class Failure extends Error {
   }
 }
 
-/** A command that was typed wrongly: exit code 2, before anything was sent. */
+/** An error in the command line: exit code 2, before any request is sent. */
 export function usageFailure(message: string, hint?: string): Failure {
   return new Failure(message, { code: 'usage', hint, exitCode: exitCodes.usage });
 }
 
-/** What stands on stderr for any error. */
+/** The text for stderr and the exit code of any error. */
 export function renderFailure(error: unknown): { text: string; exitCode: ExitCode } {
   if (!(error instanceof Failure)) {
     const message = error instanceof Error ? error.message : String(error);

@@ -1,45 +1,44 @@
 import type { Context } from './context.ts';
 import { usageFailure } from './failure.ts';
 import { text, toggle, type FlagValues } from './flags.ts';
-import { readGivenFile } from './given-file.ts';
+import { readInputFile } from './input-file.ts';
 import { askHidden, readStdin } from './prompt.ts';
 
-/** What a git source has beside its address. */
+/** The settings of a git source besides its URL. */
 export const gitSourceFlags = {
-  branch: text('<branch>', 'the branch whose commits are deployed (default main)'),
-  path: text('<path>', 'the folder of the repository that is built (default its root)'),
-  dockerfile: text('<path>', 'the Dockerfile, seen from that folder (default Dockerfile, if there is one)'),
-  tokenFile: text('<file>', "a file with the git server's token; - reads it from standard input"),
-  username: text('<name>', 'the user that goes with the token, where the server wants a certain one'),
-  deployKeyFile: text('<file>', 'a file with the private key for ssh; - reads it from standard input'),
-  askToken: toggle('ask for the token'),
-  knownHosts: text('<file>', "known_hosts file with the ssh server's key (default: the first that it shows is kept)"),
+  branch: text('<branch>', 'branch to deploy (default main)'),
+  path: text('<path>', 'folder to build (default: the root of the repository)'),
+  dockerfile: text('<path>', 'Dockerfile, relative to that folder (default Dockerfile, if it exists)'),
+  tokenFile: text('<file>', "file with the git server's token; - for standard input"),
+  username: text('<name>', 'user name for the token, if the server requires one'),
+  deployKeyFile: text('<file>', 'file with the private SSH key; - for standard input'),
+  askToken: toggle('prompt for the token'),
+  knownHosts: text('<file>', 'known_hosts file (default: trust the key of the first connection)'),
 };
 
 type GitSourceFlags = FlagValues<typeof gitSourceFlags>;
 
-/** The names of those of the flags that were given. */
-export function givenGitFlags(flags: GitSourceFlags): string[] {
+/** The names of the flags that are used. */
+export function usedGitFlags(flags: GitSourceFlags): string[] {
   const { branch, path, dockerfile, tokenFile, username, deployKeyFile, knownHosts, askToken } = flags;
   const files = { 'token-file': tokenFile, 'deploy-key-file': deployKeyFile, 'known-hosts': knownHosts };
-  const given = { branch, path, dockerfile, username, ...files };
-  const names = Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`]));
+  const values = { branch, path, dockerfile, username, ...files };
+  const names = Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`]));
   return askToken ? [...names, '--ask-token'] : names;
 }
 
-/** The source as the API takes it. @throws Failure for flags that do not go together, or a file that cannot be read */
-export async function gitSourceOf(
+/** The git source for a request. @throws Failure (usage) for conflicting flags or an unreadable file */
+export async function gitSourceBody(
   context: Context,
   url: string,
   flags: GitSourceFlags & { credentials?: boolean; newHostKey?: boolean },
 ): Promise<object> {
   const { branch, path, dockerfile, newHostKey = false } = flags;
-  if (newHostKey && flags.knownHosts !== undefined)
-    throw usageFailure('Give --known-hosts or --new-host-key, not both.');
-  const knownHosts = newHostKey ? null : flags.knownHosts && readGivenFile(flags.knownHosts).toString();
+  if (newHostKey && flags.knownHosts !== undefined) throw usageFailure('Use either --known-hosts or --new-host-key.');
+  const knownHosts = newHostKey ? null : flags.knownHosts && readInputFile(flags.knownHosts).toString();
   const credentials = await credentialsOf(context, flags);
   if (credentials && url.startsWith('http:')) {
-    context.say('warning: over http:// anybody on the way can read the token');
+    context.say('warning: http:// sends the token unencrypted');
   }
   return {
     url,
@@ -51,27 +50,27 @@ export async function gitSourceOf(
   };
 }
 
-/** A token or a key is read from a file, from standard input or from a person, never from a word of the command. */
+/** Reads a token or key from a file, standard input or a prompt; arguments would be visible to other users. */
 async function credentialsOf(
   context: Context,
   flags: GitSourceFlags & { credentials?: boolean },
 ): Promise<object | null | undefined> {
-  const given = [
+  const sources = [
     flags.tokenFile !== undefined,
     flags.deployKeyFile !== undefined,
     flags.askToken,
     flags.credentials === false,
   ];
-  if (given.filter(Boolean).length > 1) {
-    throw usageFailure('Give one of --token-file, --deploy-key-file, --ask-token and --no-credentials.');
+  if (sources.filter(Boolean).length > 1) {
+    throw usageFailure('Use only one of --token-file, --deploy-key-file, --ask-token and --no-credentials.');
   }
   if (flags.username !== undefined && flags.tokenFile === undefined && !flags.askToken) {
-    throw usageFailure('--username goes with a token.', 'give --token-file or --ask-token');
+    throw usageFailure('--username requires a token.', 'use --token-file or --ask-token');
   }
   if (flags.credentials === false) return null;
   if (flags.deployKeyFile !== undefined) return { deployKey: await secretIn(context, flags.deployKeyFile) };
   const token = flags.askToken
-    ? await askHidden(context, 'Token of the git server', 'give --token-file')
+    ? await askHidden(context, 'Token of the git server', 'use --token-file')
     : flags.tokenFile === undefined
       ? undefined
       : (await secretIn(context, flags.tokenFile)).trim();
@@ -80,7 +79,7 @@ async function credentialsOf(
 }
 
 async function secretIn(context: Context, file: string): Promise<string> {
-  const content = file === '-' ? await readStdin(context) : readGivenFile(file).toString();
-  if (content.trim() === '') throw usageFailure(`There is nothing in ${file}.`);
+  const content = file === '-' ? await readStdin(context) : readInputFile(file).toString();
+  if (content.trim() === '') throw usageFailure(`${file} is empty.`);
   return content;
 }

@@ -3,7 +3,7 @@ import { flagName, type Flag } from './flags.ts';
 import { columns } from './output.ts';
 import { bracketed } from './parse.ts';
 
-/** The help of a group: its commands and those of its groups. */
+/** The help of a group: its commands and groups. */
 export function groupHelp(path: readonly string[], group: Group): string {
   const typed = path.join(' ');
   const commands = columns(
@@ -13,7 +13,7 @@ export function groupHelp(path: readonly string[], group: Group): string {
     group.description,
     `Usage:\n  ${typed} <command> [options]`,
     `Commands:\n${commands}`,
-    `See ${typed} <command> --help.`,
+    `Run ${typed} <command> --help for details.`,
   ].join('\n\n');
 }
 
@@ -31,7 +31,7 @@ export function commandHelp(path: readonly string[], command: Command): string {
   ].join('\n\n');
 }
 
-const helpRow = ['  -h, --help', 'show this text'];
+const helpRow = ['  -h, --help', 'show this help'];
 
 function option(key: string, flag: Flag<unknown>): string {
   const short = flag.short === undefined ? '    ' : `-${flag.short}, `;

@@ -6,7 +6,7 @@ import { runProgram } from './program.ts';
 
 const { env, stdin, stdout, stderr } = process;
 
-// `svc … | head` closes the pipe; the rest of the output is nobody's.
+// `svc … | head` closes the pipe before the end of the output.
 stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code === 'EPIPE') process.exit();
   throw error;

@@ -1,34 +1,34 @@
 import { stringify } from 'yaml';
 import { plain, type Paint, type Tone } from './colour.ts';
 
-/** How data is printed: for people, or for programs. */
+/** Output formats: `table` for people, the others for programs. */
 export const outputFormats = ['table', 'json', 'yaml', 'name'] as const;
 
 export type OutputFormat = (typeof outputFormats)[number];
 
-/** One column of a table; an absent value shows as a dash. */
+/** One column of a table; an absent value is shown as a dash. */
 export interface Column<Row> {
   title: string;
   value: (row: Row) => string | number | undefined;
-  /** Where people should look. */
+  /** The colour, for values that need attention. */
   tone?: (row: Row) => Tone | undefined;
 }
 
-/** What a command has to show, in every format. */
-export interface Shown {
-  /** For json and yaml: as the management API answered; of a list, its items alone. */
+/** The output of a command in every format. */
+export interface Output {
+  /** For json and yaml: the response of the management API; for a list, an array of its items. */
   data: unknown;
   /** For people. */
   table: string;
-  /** For `-o name`, one a line. */
+  /** For `-o name`, one per line. */
   names: readonly string[];
 }
 
-/** The text of `shown` in a format, with its line end; empty when there is nothing. */
-export function render(shown: Shown, format: OutputFormat): string {
-  if (format === 'json') return `${JSON.stringify(shown.data, null, 2)}\n`;
-  if (format === 'yaml') return stringify(shown.data);
-  const text = format === 'name' ? shown.names.join('\n') : shown.table;
+/** The output in a format, with a line end; empty when there is nothing to print. */
+export function render(output: Output, format: OutputFormat): string {
+  if (format === 'json') return `${JSON.stringify(output.data, null, 2)}\n`;
+  if (format === 'yaml') return stringify(output.data);
+  const text = format === 'name' ? output.names.join('\n') : output.table;
   return text === '' ? '' : `${text}\n`;
 }
 
@@ -42,27 +42,27 @@ export function table<Row>(rows: readonly Row[], definition: readonly Column<Row
   });
 }
 
-/** One field of a record: its name, its value, and where people should look. */
+/** One field of a record: its name, its value and its colour. */
 export type Field = readonly [name: string, value: string | number | undefined, tone?: Tone | undefined];
 
-/** One record, a field a line; absent fields are left out. */
+/** One record with a line for each field; absent fields are left out. */
 export function fields(record: readonly Field[], paint: Paint = plain): string {
   const present = record.filter(([, value]) => value !== undefined);
   const lines = present.map(([name, value]) => [`${name}:`, cell(value)]);
   return columns(lines, '  ', (text, line, column) => (column === 1 ? paint(text, present[line]?.[2]) : text));
 }
 
-/** Lines whose cells begin in the same places. @param dress may colour a cell, which changes nothing of its width */
+/** Lines with aligned columns. @param colour may add colour codes to a cell, which do not count as width */
 export function columns(
   lines: readonly (readonly string[])[],
   gap = '  ',
-  dress: (text: string, line: number, column: number) => string = (text) => text,
+  colour: (text: string, line: number, column: number) => string = (text) => text,
 ): string {
   const widths: number[] = [];
   for (const line of lines) line.forEach((text, index) => (widths[index] = Math.max(widths[index] ?? 0, width(text))));
   return lines
     .map((line, at) =>
-      line.map((text, index) => dress(text, at, index) + ' '.repeat((widths[index] ?? 0) - width(text))).join(gap),
+      line.map((text, index) => colour(text, at, index) + ' '.repeat((widths[index] ?? 0) - width(text))).join(gap),
     )
     .map((line) => line.trimEnd())
     .join('\n');
@@ -72,7 +72,7 @@ function width(text: string): number {
   return Array.from(text).length;
 }
 
-/** What others wrote is shown as text: control characters could rewrite the terminal. */
+/** Replaces control characters, which could rewrite the terminal. */
 function cell(value: string | number | undefined): string {
   if (value === undefined || value === '') return '-';
   return String(value).replaceAll(/\p{Cc}/gu, ' ');
@@ -85,10 +85,15 @@ const units: readonly [number, string][] = [
   [1, 'second'],
 ];
 
-/** How long ago: `just now`, `3 minutes ago`. */
+/** The age of a time: `just now`, `3 minutes ago`. */
 export function ago(time: string, now: Date): string {
   const seconds = Math.floor((now.getTime() - Date.parse(time)) / 1000);
   return seconds < 2 ? 'just now' : `${span(seconds)} ago`;
+}
+
+/** The column CREATED of a list: `3 minutes ago`. */
+export function ageColumn(now: Date): Column<{ createdAt: string }> {
+  return { title: 'CREATED', value: ({ createdAt }) => ago(createdAt, now) };
 }
 
 /** A length of time in its largest whole unit: `3 minutes`. */

@@ -1,16 +1,16 @@
 import { cac } from 'cac';
 import { loadGroup, type Command, type Group } from './command.ts';
 import { usageFailure } from './failure.ts';
-import { flagName, type Flag, type FlagSet, type Given } from './flags.ts';
+import { flagName, type Flag, type FlagSet, type RawValue } from './flags.ts';
 import { suggestion } from './suggest.ts';
 
-/** cac applies this to the same value several times. */
+/** Removes {@link guard}. cac applies this to the same value several times. */
 function unguarded(value: unknown): string {
   const text = String(value);
   return text.startsWith(guard) ? text.slice(guard.length) : text;
 }
 
-/** What a command line asks for. */
+/** The result of parsing a command line. */
 export type Parsed =
   | { action: 'help'; path: readonly string[]; group: Group; command?: Command }
   | {
@@ -21,12 +21,12 @@ export type Parsed =
       flags: Record<string, unknown>;
     };
 
-/** cac reads `0123456` and `1e5` as numbers, which commits and names are not; a value that starts with this it leaves alone. */
+/** A prefix of values, without which cac would convert commits such as `0123456` and `1e5` to numbers. */
 const guard = '\0';
 
 /**
- * Reads a command line. Groups are the first words (`app gate`), each a cac program of its own.
- * @throws Failure (usage) that names what was meant, for anything that is not declared
+ * Parses a command line. Its first words name groups (`app gate`); cac parses the rest.
+ * @throws Failure (usage) for an undeclared command or flag, with a suggestion
  */
 export async function parseCommandLine(root: Group, argv: readonly string[]): Promise<Parsed> {
   const path = [root.name];
@@ -52,11 +52,11 @@ export async function parseCommandLine(root: Group, argv: readonly string[]): Pr
 
 function unknownWord(path: readonly string[], group: Group, word: string): Error {
   const typed = path.join(' ');
-  if (word.startsWith('-')) return usageFailure(`Give options after the command: ${typed} <command> ${word}`);
-  const known = [...group.commands, ...(group.groups ?? [])].map(({ name }) => name);
-  const close = suggestion(word, known);
+  if (word.startsWith('-')) return usageFailure(`Options go after the command: ${typed} <command> ${word}`);
+  const names = [...group.commands, ...(group.groups ?? [])].map(({ name }) => name);
+  const close = suggestion(word, names);
   return usageFailure(
-    `There is no command "${typed} ${word}".`,
+    `Unknown command "${typed} ${word}".`,
     close === undefined ? `see ${typed} --help` : `did you mean ${typed} ${close}?`,
   );
 }
@@ -71,9 +71,9 @@ function read(path: readonly string[], command: Command, words: readonly string[
     });
   }
   let args: Record<string, unknown> = {};
-  let given: Record<string, unknown> = {};
+  let values: Record<string, unknown> = {};
   definition.action((...received: unknown[]) => {
-    given = received.pop() as Record<string, unknown>;
+    values = received.pop() as Record<string, unknown>;
     args = Object.fromEntries(command.args.map((arg, index) => [argName(arg), received[index]]));
   });
   program.parse(['', '', command.name, ...guarded(command, words)], { run: false });
@@ -81,7 +81,7 @@ function read(path: readonly string[], command: Command, words: readonly string[
   program.runMatchedCommand();
   const flags = Object.entries(command.flags).map(([key, flag]) => [
     key,
-    flag.read(given[key] as Given, flagName(key, flag)),
+    flag.read(values[key] as RawValue, flagName(key, flag)),
   ]);
   return { args, flags: Object.fromEntries(flags) as Record<string, unknown> };
 }
@@ -90,20 +90,20 @@ function argName(arg: string): string {
   return arg.replace('...', '').replace('?', '');
 }
 
-/** How help and cac write an argument. */
+/** An argument in the notation of the help and cac. */
 export function bracketed(arg: string): string {
   return arg.endsWith('?') ? `[${argName(arg)}]` : `<${arg}>`;
 }
 
-function checkArguments(path: readonly string[], command: Command, given: readonly string[]): void {
+function checkArguments(path: readonly string[], command: Command, values: readonly string[]): void {
   const typed = `${path.join(' ')} ${command.name} ${command.args.map(bracketed).join(' ')}`.trim();
-  const missing = command.args.filter((arg) => !arg.endsWith('?'))[given.length];
+  const missing = command.args.filter((arg) => !arg.endsWith('?'))[values.length];
   if (missing !== undefined) throw usageFailure(`${bracketed(missing)} is missing.`, `usage: ${typed}`);
-  const extra = command.args.some((arg) => arg.startsWith('...')) ? undefined : given[command.args.length];
-  if (extra !== undefined) throw usageFailure(`"${extra}" is one word too many.`, `usage: ${typed}`);
+  const extra = command.args.some((arg) => arg.startsWith('...')) ? undefined : values[command.args.length];
+  if (extra !== undefined) throw usageFailure(`Unexpected argument "${extra}".`, `usage: ${typed}`);
 }
 
-/** The words as cac takes them without guessing: every flag under cac's name for it, with its value in one word. */
+/** The words in a form that cac parses literally: each flag by its key, with its value in the same word. */
 function guarded(command: Command, words: readonly string[]): string[] {
   const result: string[] = [];
   const queue = [...words];
@@ -117,13 +117,13 @@ function guarded(command: Command, words: readonly string[]): string[] {
     const [key, flag] = find(command.flags, typed);
     if (flag.placeholder === undefined) {
       if (inline !== undefined) throw usageFailure(`${typed} takes no value.`);
-      // What is so anyway need not be told to cac.
+      // cac rejects the positive form of a negated switch. It is the default, so it can be omitted.
       if (flag.negated && typed === flagName(key)) continue;
       result.push(flag.negated ? `--no-${key}` : `--${key}=true`);
       continue;
     }
     const value = inline ?? queue.shift();
-    // A forgotten value must not swallow the next flag; one that starts so can be given as --flag=--value.
+    // A flag after a flag is not its value: the user forgot the value. A value that starts with -- needs --flag=--value.
     if (value === undefined || (inline === undefined && value.startsWith('--'))) {
       throw usageFailure(`${typed} needs a value: ${typed} ${flag.placeholder}`);
     }
@@ -134,17 +134,14 @@ function guarded(command: Command, words: readonly string[]): string[] {
 
 function find(flags: FlagSet, typed: string): [string, Flag<unknown>] {
   const entries = Object.entries(flags);
-  const found = entries.find(
+  const entry = entries.find(
     ([key, flag]) =>
       flagName(key, flag) === typed ||
       (flag.either === true && flagName(key) === typed) ||
       (flag.short !== undefined && `-${flag.short}` === typed),
   );
-  if (found) return found;
+  if (entry) return entry;
   const visible = entries.filter(([, flag]) => !flag.hidden).map(([key, flag]) => flagName(key, flag));
   const close = suggestion(typed, visible);
-  throw usageFailure(
-    `There is no option ${typed} here.`,
-    close === undefined ? 'see --help' : `did you mean ${close}?`,
-  );
+  throw usageFailure(`Unknown option ${typed}.`, close === undefined ? 'see --help' : `did you mean ${close}?`);
 }

@@ -1,35 +1,33 @@
 import { usageFailure } from './failure.ts';
-import { text, texts, toggle, unless, type FlagValues } from './flags.ts';
-import { readMount, readVariable } from './typed-values.ts';
+import { text, texts, toggle, negated, type FlagValues } from './flags.ts';
+import { readMount, readVariable } from './key-values.ts';
 
-/** Of `create` alone; later on there are commands for variables. */
-export const variableFlag = {
-  env: texts('<NAME=value>', 'environment variable, which may refer to others as ${NAME}'),
-};
+/** For `create`; `env set` changes variables later. */
+export const variableFlag = { env: texts('<NAME=value>', 'environment variable; ${NAME} refers to another one') };
 
-/** Of `create` and `update`: what pods may use and what they mount. */
+/** For `create` and `update`: the limits and volumes of pods. */
 export const podFlags = (defaults: { memory: string }) => ({
   memory: text('<quantity>', `memory limit, such as 512Mi (default: ${defaults.memory})`),
   cpu: text('<quantity>', 'CPU limit, such as 500m (default: none)'),
-  volume: texts('<name:/path>', 'volume and where it is mounted'),
+  volume: texts('<name:/path>', 'volume and mount path'),
 });
 
-/** Of `update` alone: back to the default. */
+/** For `update`: resets settings. */
 export const podRemovalFlags = {
-  defaultMemory: toggle('go back to the default memory limit'),
-  defaultCpu: toggle('take the CPU limit away'),
-  volumes: unless('mount no volume any more'),
+  defaultMemory: toggle('reset the memory limit'),
+  defaultCpu: toggle('remove the CPU limit'),
+  volumes: negated('unmount all volumes'),
 };
 
 type PodFlags = FlagValues<ReturnType<typeof podFlags>> &
   Partial<FlagValues<typeof podRemovalFlags & typeof variableFlag>>;
 
-/** The part of a request's body that the flags make. @throws Failure (usage) */
-export function podSettingsOf(flags: PodFlags): Record<string, unknown> {
+/** The fields of a request body for the flags. @throws Failure (usage) */
+export function podSettingsBody(flags: PodFlags): Record<string, unknown> {
   const { memory, cpu, volume, env = [] } = flags;
-  notBoth('memory', memory !== undefined, flags.defaultMemory);
-  notBoth('cpu', cpu !== undefined, flags.defaultCpu);
-  notBoth('volume', volume.length > 0, flags.volumes === false);
+  checkExclusive('memory', memory !== undefined, flags.defaultMemory);
+  checkExclusive('cpu', cpu !== undefined, flags.defaultCpu);
+  checkExclusive('volume', volume.length > 0, flags.volumes === false);
   return {
     ...(memory !== undefined && { memory }),
     ...(cpu !== undefined && { cpu }),
@@ -41,7 +39,7 @@ export function podSettingsOf(flags: PodFlags): Record<string, unknown> {
   };
 }
 
-/** @throws Failure (usage) for a setting that is given and taken away at once */
-export function notBoth(flag: string, given: boolean, removed = false): void {
-  if (given && removed) throw usageFailure(`Give --${flag} or its removal, not both.`);
+/** @throws Failure (usage) for a setting that is set and removed at once */
+export function checkExclusive(flag: string, isSet: boolean, removed = false): void {
+  if (isSet && removed) throw usageFailure(`You cannot set and remove ${flag} in one command.`);
 }

@@ -1,12 +1,12 @@
 import type { Group } from './command.ts';
-import { createContext, type Surroundings } from './context.ts';
+import { createContext, type ProgramOptions } from './context.ts';
 import { renderFailure, type ExitCode } from './failure.ts';
 import { commandHelp, groupHelp } from './help.ts';
 import { parseCommandLine } from './parse.ts';
 
 /** Runs one command line to its end; resolves with the exit code and never rejects. */
-export async function runProgram(root: Group, argv: readonly string[], surroundings: Surroundings): Promise<ExitCode> {
-  const { stdout, stderr, env, version } = surroundings;
+export async function runProgram(root: Group, argv: readonly string[], options: ProgramOptions): Promise<ExitCode> {
+  const { stdout, stderr, env, version } = options;
   try {
     if (argv[0] === '--version' || argv[0] === '-v') {
       stdout.write(`svc ${version}\n`);
@@ -18,7 +18,7 @@ export async function runProgram(root: Group, argv: readonly string[], surroundi
       stdout.write(`${help}\n`);
       return 0;
     }
-    const context = createContext(surroundings);
+    const context = createContext(options);
     try {
       await parsed.command.run({ context, args: parsed.args, flags: parsed.flags });
     } finally {

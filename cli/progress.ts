@@ -1,31 +1,31 @@
-import type { Surroundings } from './context.ts';
+import type { ProgramOptions } from './context.ts';
 
-/** Tells on stderr how far something is. */
+/** Shows the progress of a wait on stderr. */
 export interface Progress {
-  /** What is so now; `seconds` since the beginning, which only a terminal is told all the time. */
+  /** Shows the current status; `seconds` since the start are shown on a terminal only. */
   show(text: string, seconds: number): void;
-  /** Leaves a terminal's line as if nothing had been there. */
+  /** Erases the line on a terminal. */
   clear(): void;
 }
 
 const eraseLine = '\r\u001B[2K';
 
 /**
- * One line that is written anew on a terminal, and elsewhere a plain line for each new text, such as in the log of a CI
- * system. No colours: what is under way is neither good nor bad.
+ * Rewrites one line on a terminal; elsewhere, such as in the log of a CI system, prints a line for each new text. Has no
+ * colours, since progress is neither good nor bad.
  */
-export function createProgress({ stderr, env }: Pick<Surroundings, 'stderr' | 'env'>): Progress {
+export function createProgress({ stderr, env }: Pick<ProgramOptions, 'stderr' | 'env'>): Progress {
   const rewrites = stderr.isTTY === true && env['TERM'] !== 'dumb';
-  let shown = '';
+  let current = '';
   return {
     show(text, seconds) {
       if (rewrites) stderr.write(`${eraseLine}${text}, ${Math.floor(seconds)} s`);
-      else if (text !== shown) stderr.write(`${text}\n`);
-      shown = text;
+      else if (text !== current) stderr.write(`${text}\n`);
+      current = text;
     },
     clear() {
-      if (rewrites && shown !== '') stderr.write(eraseLine);
-      shown = '';
+      if (rewrites && current !== '') stderr.write(eraseLine);
+      current = '';
     },
   };
 }

@@ -2,23 +2,25 @@ import { projectView, type ProjectView } from '../runtime/contracts/api/projects
 import { segment } from './client.ts';
 import type { Context } from './context.ts';
 import { Failure } from './failure.ts';
-import { table } from './output.ts';
+import { table, type Column } from './output.ts';
 import { waitFor, type WaitFlags } from './wait.ts';
 
-/** Where the API has a project. */
-export const projectPath = (project: string) => `/projects/${segment(project)}`;
+type EnvironmentRow = ProjectView['environments'][number];
 
-/** Environments as people see them. */
-export function environmentTable(environments: ProjectView['environments']): string {
-  return table(environments, [
-    { title: 'ENVIRONMENT', value: ({ name }) => name },
-    { title: 'NAMESPACE', value: ({ namespace }) => namespace },
-    { title: 'STATUS', value: ({ ready, message }) => (ready ? 'ready' : (message ?? 'creating')) },
-  ]);
+/** The columns of a list of environments. */
+export const environmentColumns: readonly Column<EnvironmentRow>[] = [
+  { title: 'ENVIRONMENT', value: ({ name }) => name },
+  { title: 'NAMESPACE', value: ({ namespace }) => namespace },
+  { title: 'STATUS', value: ({ ready, message }) => (ready ? 'ready' : (message ?? 'creating')) },
+];
+
+/** A list of environments for people. */
+export function environmentTable(environments: readonly EnvironmentRow[]): string {
+  return table(environments, environmentColumns);
 }
 
-/** Waits until the project is ready, and the named environment with it. */
-export function untilReady(
+/** Waits until a project and all its environments are ready. @throws Failure `failed` */
+export function waitUntilReady(
   context: Context,
   flags: WaitFlags & { api: string | undefined },
   name: string,
@@ -28,7 +30,7 @@ export function untilReady(
     context,
     flags,
     async () => {
-      const project = await api.call('GET', projectPath(name), projectView);
+      const project = await api.call('GET', `/projects/${segment(name)}`, projectView);
       const failed = project.environments.find(({ ready, message }) => !ready && message !== undefined);
       if (project.status === 'failed') {
         throw new Failure(`Project "${name}" failed: ${failed?.message ?? 'see its status'}`, { code: 'failed' });
@@ -37,6 +39,6 @@ export function untilReady(
       if (project.status === 'ready' && pending.length === 0) return { done: project };
       return { progress: `creating environment ${pending.join(', ')} of ${name}` };
     },
-    `it goes on: svc project show ${name}`,
+    `svc project show ${name}`,
   );
 }

@@ -1,15 +1,15 @@
-/** The known word that was probably meant: at most two typos away, or one that starts with it. */
-export function suggestion(typed: string, known: readonly string[]): string | undefined {
-  const started = known.filter((word) => word.startsWith(typed));
-  if (started.length === 1) return started[0];
-  const allowed = typed.replace(/^-+/, '').length <= 3 ? 1 : 2;
-  return known
+/** The word that the user probably meant: the only one with this prefix, or the closest one with at most two typos. */
+export function suggestion(typed: string, words: readonly string[]): string | undefined {
+  const completions = words.filter((word) => word.startsWith(typed));
+  if (completions.length === 1) return completions[0];
+  const maxDistance = typed.replace(/^-+/, '').length <= 3 ? 1 : 2;
+  return words
     .map((word) => ({ word, distance: editDistance(typed, word) }))
-    .filter(({ distance }) => distance <= allowed)
+    .filter(({ distance }) => distance <= maxDistance)
     .sort((a, b) => a.distance - b.distance)[0]?.word;
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours between two words. */
+/** The number of insertions, deletions, replacements and swaps of neighbours that turn one word into the other. */
 function editDistance(a: string, b: string): number {
   const rows: number[][] = Array.from({ length: a.length + 1 }, (_, i) => [i]);
   const at = (i: number, j: number) => rows[i]?.[j] ?? 0;

@@ -1,16 +1,12 @@
 import { durationText } from '../runtime/domain/duration.ts';
 import type { Context } from './context.ts';
 import { exitCodes, Failure } from './failure.ts';
-import { duration, unless, type Flag, type FlagValues } from './flags.ts';
+import { duration, negated, type Flag, type FlagValues } from './flags.ts';
 import { createProgress } from './progress.ts';
 
-/** On unless told otherwise; `--wait` says so in scripts. */
-const waitFlag: Flag<boolean> = {
-  ...unless('return at once instead of waiting for the end (--wait: the default)'),
-  either: true,
-};
+const waitFlag: Flag<boolean> = { ...negated('return immediately instead of waiting (default --wait)'), either: true };
 
-/** The flags of every command that waits for the end of what it started. */
+/** For commands that wait until their operation ends. */
 export const waitFlags = {
   wait: waitFlag,
   timeout: duration('<duration>', 'how long to wait, such as 90s or 10m (default 5m)'),
@@ -18,80 +14,87 @@ export const waitFlags = {
 
 export type WaitFlags = FlagValues<typeof waitFlags>;
 
-/** Whether the wait is over; `progress` is said once for each new text. */
+/** The result at the end of the wait; until then the progress, which is printed when it changes. */
 export type Step<Value> = { done: Value } | { progress: string };
 
 const pauseMs = 500;
 const defaultSeconds = 300;
 
 /**
- * Looks until `look` reports the end, saying on stderr how far it is. Ctrl-C ends the waiting, never what was started.
- * @throws Failure with `hint`: `timeout` (exit code 3) when the time is over, `interrupted`
+ * Calls `read` every 500 ms until it returns a result, and shows its progress on stderr. Ctrl-C ends the wait, not the
+ * operation.
+ * @param check the command that shows the current state, for the hint
+ * @throws Failure `timeout` (exit code 3) or `interrupted` (130)
  */
 export async function waitFor<Value>(
   context: Context,
   flags: Pick<WaitFlags, 'timeout'>,
-  look: () => Promise<Step<Value>>,
-  hint: string,
+  read: () => Promise<Step<Value>>,
+  check: string,
 ): Promise<Value> {
   const { clock, onInterrupt } = context;
+  const hint = `check with: ${check}`;
   const seconds = flags.timeout ?? defaultSeconds;
-  const began = clock.monotonic();
+  const startedAt = clock.monotonic();
   const progress = createProgress(context);
   const interrupted = Promise.withResolvers<never>();
-  // Unheard while nothing is awaited.
+  // Avoids an unhandled rejection when Ctrl-C arrives while nothing awaits the promise.
   interrupted.promise.catch(() => undefined);
-  const listening = onInterrupt?.(() => {
+  const removeListener = onInterrupt?.(() => {
     const options = { code: 'interrupted', hint, exitCode: exitCodes.interrupted };
-    interrupted.reject(new Failure('The waiting was interrupted; what was started goes on.', options));
+    interrupted.reject(new Failure('Stopped waiting. The operation continues.', options));
   });
   try {
     for (;;) {
-      const step = await Promise.race([look().catch(passing), interrupted.promise]);
+      const step = await Promise.race([read().catch(retryTemporary), interrupted.promise]);
       if ('done' in step) return step.done;
-      const passed = (clock.monotonic() - began) / 1000;
-      progress.show(step.progress, passed);
-      if (passed >= seconds) {
-        throw new Failure(`This did not end within ${durationText(seconds)}: ${step.progress}.`, {
-          ...{ code: 'timeout', hint, exitCode: exitCodes.timeout },
-        });
+      const elapsed = (clock.monotonic() - startedAt) / 1000;
+      progress.show(step.progress, elapsed);
+      if (elapsed >= seconds) {
+        throw new Failure(
+          `Timed out after ${durationText(seconds)}; the operation continues. Last status: ${step.progress}.`,
+          { code: 'timeout', hint, exitCode: exitCodes.timeout },
+        );
       }
       await Promise.race([clock.sleep(pauseMs), interrupted.promise]);
     }
   } finally {
     progress.clear();
-    listening?.();
+    removeListener?.();
   }
 }
 
-/** What has begun goes on while the API is replaced or restarts, so a wait outlasts that. */
-function passing(error: unknown): { progress: string } {
-  const code = error instanceof Failure ? error.code : undefined;
-  if (code === 'unreachable' || code === 'unavailable' || code?.startsWith('http_5')) {
-    return { progress: 'the platform does not answer; trying again' };
-  }
+/** Keeps waiting after a temporary error, since operations continue while the API restarts. */
+function retryTemporary(error: unknown): { progress: string } {
+  if (isTemporary(error)) return { progress: 'the platform does not respond; retrying' };
   throw error;
 }
 
-/** Waits until the API answers `not_found`. */
+/** Whether an error may be temporary: the API was unreachable or unavailable. */
+export function isTemporary(error: unknown): boolean {
+  if (!(error instanceof Failure)) return false;
+  const { code } = error;
+  return code === 'unreachable' || code === 'unavailable' || (code?.startsWith('http_5') ?? false);
+}
+
+/** Waits until `read` fails with `not_found`. @param check as for {@link waitFor} */
 export async function waitForRemoval(
   context: Context,
   flags: Pick<WaitFlags, 'timeout'>,
-  what: string,
-  look: () => Promise<unknown>,
+  { subject, read, check }: { subject: string; read: () => Promise<unknown>; check: string },
 ): Promise<void> {
   await waitFor(
     context,
     flags,
     async () => {
       try {
-        await look();
+        await read();
       } catch (error) {
         if (error instanceof Failure && error.code === 'not_found') return { done: true };
         throw error;
       }
-      return { progress: `deleting ${what}` };
+      return { progress: `deleting ${subject}` };
     },
-    'it goes on; look again later',
+    check,
   );
 }

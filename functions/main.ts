@@ -9,17 +9,17 @@ import { systemClock } from '../runtime/domain/clock.ts';
 import { Problem } from '../runtime/domain/problem.ts';
 import { parseKeyRing } from '../runtime/domain/sealed.ts';
 import { parseTrustedProxies } from '../runtime/domain/trusted-proxies.ts';
-import { createAdminServer } from '../runtime/host/admin-server.ts';
-import { loadConsoleConfig } from '../runtime/host/config.ts';
-import { createHttpApp } from '../runtime/host/http-app.ts';
-import { createHttpServer } from '../runtime/host/http-server.ts';
-import { runProcess } from '../runtime/host/lifecycle.ts';
-import { createLogger } from '../runtime/host/log.ts';
-import { createMetrics } from '../runtime/host/metrics.ts';
-import { readPlatformConfig } from '../runtime/host/platform-config.ts';
-import { createProjectAccess } from '../runtime/host/project-access.ts';
+import { createAdminServer } from '../runtime/process/admin-server.ts';
+import { loadConsoleConfig } from '../runtime/process/config.ts';
+import { createHttpApp } from '../runtime/http/app.ts';
+import { createHttpServer } from '../runtime/http/server.ts';
+import { runProcess } from '../runtime/process/lifecycle.ts';
+import { createLogger } from '../runtime/process/log.ts';
+import { createMetrics } from '../runtime/process/metrics.ts';
+import { readPlatformConfig } from '../runtime/workloads/platform-config.ts';
+import { createProjectAccess } from '../runtime/api/project-access.ts';
 import { connectKube } from '../runtime/kube/connect.ts';
-import { createToldWaits } from '../runtime/host/told-waits.ts';
+import { createNotifyWaiter } from '../runtime/db/notify-waiter.ts';
 import { environmentsOf, resolveEnvironment } from '../runtime/kube/environments.ts';
 import { eventsChannel } from '../runtime/records/function-events.ts';
 import { deleteProjectMembers, insertFounder } from '../runtime/records/members.ts';
@@ -50,15 +50,15 @@ import { createPasswords } from './sessions/password.ts';
 import { createUsageRoutes } from './usage/handler.ts';
 import { createUserRoutes } from './users/handler.ts';
 import { createVolumeRoutes } from './volumes/handler.ts';
-import { createAccept } from './webhooks/accept.ts';
-import { createAnnouncements } from './webhooks/announcements.ts';
-import { createDeploymentEnds, deploymentEndsChannel } from './webhooks/ends.ts';
+import { createAcceptanceNotifier } from './webhooks/acceptance-notifier.ts';
+import { createDeploymentWaiter, deploymentEndsChannel } from './webhooks/deployment-completion.ts';
 import { createWebhookRoutes } from './webhooks/handler.ts';
 import { createRateLimit } from './webhooks/rate-limit.ts';
+import { createSettle } from './webhooks/settle.ts';
 import { createTokenStore } from './webhooks/token-store.ts';
 import { createVerifySecretUrl, createVerifyWebhook } from './webhooks/verify.ts';
 
-/** The ingress needs about as long to learn that an endpoint goes. */
+/** The time that the ingress needs to stop sending requests to this pod. */
 const lingerMs = 5_000;
 
 const config = loadConsoleConfig(process.env);
@@ -73,11 +73,11 @@ await runProcess({
     const registry = createMetrics();
     let started = false;
 
-    // First up and last down: the kubelet asks it while everything else comes and goes.
+    // Starts first and stops last, because the kubelet probes it during startup and shutdown.
     const admin = createAdminServer({
       port: config.admin.port,
       registry,
-      // Not the stores' state: without them requests answer 503 with a body that says so, which no ingress would.
+      // Independent of the stores: without them, requests get a 503 that explains it, which the ingress would not send.
       ready: () => started && lifecycle.running(),
     });
     await admin.start();
@@ -98,9 +98,9 @@ await runProcess({
     const { version } = packageJson;
     const tokens = createTokenStore({ kube, keyRing, log });
     const verify = createVerifyWebhook({ pool, tokens, clock });
-    const ends = createDeploymentEnds({ pool, clock });
-    const announcements = createAnnouncements({ pool, clock, log });
-    lifecycle.add({ name: 'announcements', stop: () => announcements.done() });
+    const deployments = createDeploymentWaiter({ pool, clock });
+    const notifier = createAcceptanceNotifier({ pool, clock, log });
+    lifecycle.add({ name: 'acceptance notifier', stop: () => notifier.drain() });
     const gateRecords = {
       pool,
       resolveEnvironment: (project: string, environment?: string) => resolveEnvironment(kube, project, environment),
@@ -127,8 +127,14 @@ await runProcess({
         ...createMemberRoutes({ pool }),
         ...createAppRoutes({ kube, pool, clock, baseUrl }),
         ...createWebhookRoutes({
-          ...{ kube, pool, tokens, verify, ends, registry, baseUrl },
-          accept: createAccept({ pool, announcements }),
+          kube,
+          pool,
+          tokens,
+          verify,
+          deployments,
+          registry,
+          baseUrl,
+          settle: createSettle({ pool, notifier }),
           verifySecretUrl: createVerifySecretUrl({ pool }),
           limit: createRateLimit({ clock, rate: config.webhookRate }),
         }),
@@ -141,8 +147,8 @@ await runProcess({
           ...gateRecords,
           clock,
           findGated: async (namespace, name) => {
-            const found = await findWorkload(pool, namespace, name);
-            return found?.kind === 'Job' ? undefined : found;
+            const workload = await findWorkload(pool, namespace, name);
+            return workload?.kind === 'Job' ? undefined : workload;
           },
         }),
         ...createUsageRoutes({ ...gateRecords, clock }),
@@ -173,14 +179,14 @@ await runProcess({
     const listener = createListener({
       ...config.database,
       channel: deploymentEndsChannel,
-      onNotify: (payload) => ends.notified(payload),
+      onNotify: (payload) => deployments.notified(payload),
       clock,
       log,
     });
     listener.start();
     lifecycle.add({ name: 'listener', stop: () => listener.stop() });
 
-    const waits = createToldWaits({ clock });
+    const waits = createNotifyWaiter({ clock });
     const eventsListener = createListener({
       ...config.database,
       channel: eventsChannel,
@@ -201,7 +207,7 @@ await runProcess({
     const server = createHttpServer({ port: config.http.port, listener: app.callback(), lingerMs });
     await server.start();
     lifecycle.add({ name: 'main server', stop: () => server.stop() });
-    lifecycle.add({ name: 'waits for deployments', stop: () => Promise.resolve(ends.stop()) });
+    lifecycle.add({ name: 'waits for deployments', stop: () => Promise.resolve(deployments.stop()) });
     started = true;
   },
 });

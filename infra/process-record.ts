@@ -1,16 +1,16 @@
 import { readFileSync } from 'node:fs';
 
-/** Names one process for good: a number alone may belong to another process later. */
+/** Identifies a process uniquely. A process id alone may be reused. */
 export interface ProcessRecord {
   readonly name: string;
   readonly pid: number;
-  /** When it started, in clock ticks since the machine did. */
+  /** The start time, in clock ticks since boot. */
   readonly startTicks: string;
-  /** The kernel's id of this boot: ticks say nothing across a restart. */
+  /** The kernel's id of this boot: ticks are not comparable across boots. */
   readonly bootId: string;
 }
 
-/** What /proc/<pid>/stat says of a process, as far as it matters. */
+/** Fields of /proc/<pid>/stat. */
 export interface ProcessStat {
   state: string;
   parent: number;
@@ -21,10 +21,10 @@ export interface ProcessStat {
 
 /**
  * Reads the text of /proc/<pid>/stat.
- * @returns undefined when it is not of that form
+ * @returns undefined for any other format
  */
 export function parseStat(text: string): ProcessStat | undefined {
-  // The command's name is in parentheses and may hold anything, parentheses and spaces too.
+  // The command's name is in parentheses and may itself contain parentheses and spaces.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   const [state, parent, group] = fields;
   const startTicks = fields[19];
@@ -32,7 +32,7 @@ export function parseStat(text: string): ProcessStat | undefined {
   return { state, parent: Number(parent), group: Number(group), startTicks, residentPages: Number(fields[21] ?? 0) };
 }
 
-/** The record of a process that runs now, or undefined when there is none (or only a zombie). */
+/** The record of a running process, or undefined when there is none or only a zombie. */
 export function identify(name: string, pid: number): ProcessRecord | undefined {
   try {
     const stat = parseStat(readFileSync(`/proc/${pid}/stat`, 'utf8'));
@@ -44,7 +44,7 @@ export function identify(name: string, pid: number): ProcessRecord | undefined {
   }
 }
 
-/** Whether the very process that was recorded still runs. */
+/** Whether the recorded process still runs. */
 export function isAlive(record: ProcessRecord): boolean {
   const current = identify(record.name, record.pid);
   return current !== undefined && current.startTicks === record.startTicks && current.bootId === record.bootId;

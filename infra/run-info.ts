@@ -1,13 +1,13 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Where a running platform listens and its first credentials: the content of `run.json`. */
+/** The addresses and the admin credentials of a running platform: the content of `run.json`. */
 export interface RunInfo {
-  /** What the platform runs on: the embedded default or the test cluster. */
+  /** Where the platform runs: in the embedded cluster or in the test cluster. */
   target: 'local' | 'cluster';
-  /** The management API's base address. */
+  /** The management API's base URL. */
   api: string;
-  /** The ingress as this machine reaches it; the public host goes into the Host header or resolves to loopback. */
+  /** The ingress's address on this machine. Public hosts go into the header `Host`, or resolve to loopback. */
   ingress: string;
   appsDomain: string;
   kubeconfig: string;
@@ -18,12 +18,12 @@ export interface RunInfo {
 
 const name = 'run.json';
 
-/** What was written last in this folder. @throws Error when nothing was brought up */
+/** Reads the folder's `run.json`. @throws Error when there is none */
 export function readRunInfo(folder: string): RunInfo {
   return JSON.parse(readFileSync(join(folder, name), 'utf8')) as RunInfo;
 }
 
-/** Whole or not at all: others may be reading it. */
+/** Replaces the file atomically, since other processes may be reading it. */
 export function writeRunInfo(folder: string, info: RunInfo): void {
   const file = join(folder, name);
   writeFileSync(`${file}.part`, `${JSON.stringify(info, null, 2)}\n`);

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Makes a fresh checkout ready to run: npm packages (Node 24 among them, and the Node of functions) and the programs of the
-# system that the platform and its tests use. Does nothing, quickly, where everything is there.
+# Installs the dependencies of a fresh checkout: npm packages (including Node 24 and the Node of functions), PostgreSQL and
+# Redis. Does nothing if all of them are installed.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -21,23 +21,23 @@ command -v postgres >/dev/null || ls /usr/lib/postgresql/*/bin/postgres >/dev/nu
 [ -n "$missing" ] || exit 0
 
 if ! command -v apt-get >/dev/null; then
-  advice="install these with the system's package manager:$missing"
+  advice="install with your package manager:$missing"
   command -v dnf >/dev/null && advice='sudo dnf install redis postgresql-server'
   command -v zypper >/dev/null && advice='sudo zypper install redis postgresql-server'
   command -v pacman >/dev/null && advice='sudo pacman -S redis postgresql'
   command -v apk >/dev/null && advice='sudo apk add redis postgresql'
-  say "the platform keeps its records in PostgreSQL and its queues in Redis, and not both are here. Please: $advice"
-  say 'then run the command again'
+  say "the platform needs PostgreSQL and Redis. Please run: $advice"
+  say 'Then run the command again.'
   exit 1
 fi
 if [ "$(id -u)" -ne 0 ]; then
-  say "PostgreSQL or Redis is missing; please run: sudo apt-get install$missing"
-  say "the platform starts its own copies: those of the system may be kept from running with"
+  say "the platform needs PostgreSQL and Redis. Please run: sudo apt-get install$missing"
+  say "The platform starts its own copies. To keep the system's copies from running:"
   say '  sudo systemctl disable --now redis-server postgresql'
   exit 1
 fi
 say "installing with apt-get:$missing"
-# The servers are started privately, on ports of their own: the system's must not start by themselves.
+# The project starts its own servers on other ports, so the system's servers must not start.
 policy=/usr/sbin/policy-rc.d
 [ -e "$policy" ] || { printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod +x "$policy" && trap 'rm -f "$policy"' EXIT; }
 export DEBIAN_FRONTEND=noninteractive

@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 
-/** Runs the command line as a user would and passes on what it says. @throws Error with all of it when it fails */
+/** Runs `svc` and logs each line of its output. @throws Error with the whole output when it fails */
 export async function runSvc(args: readonly string[], log: (line: string) => void): Promise<void> {
   const main = join(import.meta.dirname, '../cli/svc.js');
   const child = spawn(process.execPath, [main, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
-  let said = '';
+  let output = '';
   const take = (chunk: Buffer) => {
-    said += chunk.toString();
+    output += chunk.toString();
     for (const line of chunk.toString().split('\n').filter(Boolean)) log(line);
   };
   child.stdout.on('data', take);
@@ -16,5 +16,5 @@ export async function runSvc(args: readonly string[], log: (line: string) => voi
     child.once('error', reject);
     child.once('close', resolve);
   });
-  if (code !== 0) throw new Error(`svc ${args[0]} ended with code ${code}:\n${said}`);
+  if (code !== 0) throw new Error(`svc ${args[0]} failed with exit code ${code}:\n${output}`);
 }

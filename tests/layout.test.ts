@@ -6,7 +6,17 @@ const root = join(import.meta.dirname, '..');
 const topLevel = ['functions', 'gate', 'runtime', 'workers', 'infra', 'cli', 'tests'];
 
 /** The layers of runtime/, lowest first; a layer imports only itself and those below (docs/architecture.md). */
-const layers = ['domain', 'contracts', 'queues', ['bus', 'db', 'kube'], 'records', 'host'];
+const layers = [
+  'domain',
+  'contracts',
+  'queues',
+  ['bus', 'db', 'kube'],
+  'records',
+  ['process', 'http'],
+  'workloads',
+  ['git', 'services'],
+  'api',
+];
 
 /** What each top-level folder may import besides itself and runtime/. */
 const allowed: Readonly<Record<string, readonly string[]>> = {
@@ -50,7 +60,7 @@ const files = topLevel.flatMap(sources);
 const imports = files.flatMap(importsOf);
 const show = (list: Import[]) => list.map(({ from, to }) => `${from} -> ${to}`);
 
-t.test('no program is started through a shell, which would read what strangers wrote', (t) => {
+t.test('no program is started through a shell, which would interpret untrusted input', (t) => {
   const started = files.filter((file) => {
     const text = readFileSync(join(root, file), 'utf8');
     return (
@@ -93,6 +103,22 @@ t.test('siblings never import each other', (t) => {
   t.end();
 });
 
+t.test('no files import each other in a circle, types included', (t) => {
+  const targets = new Map<string, string[]>();
+  for (const { from, to } of imports) targets.set(from, [...(targets.get(from) ?? []), to]);
+  const circles: string[] = [];
+  const finished = new Set<string>();
+  const visit = (file: string, path: readonly string[]) => {
+    if (path.includes(file)) circles.push([...path.slice(path.indexOf(file)), file].join(' -> '));
+    if (finished.has(file) || path.includes(file)) return;
+    for (const target of targets.get(file) ?? []) visit(target, [...path, file]);
+    finished.add(file);
+  };
+  for (const file of files) visit(file, []);
+  t.same(circles, []);
+  t.end();
+});
+
 t.test('manifests are pure: they import rules and contracts only', (t) => {
   const wrong = imports.filter(
     ({ from, to }) =>
@@ -109,7 +135,7 @@ t.test('the gate never imports the bus', (t) => {
   t.end();
 });
 
-t.test('the command line speaks HTTP: of runtime/ it knows rules and contracts; machine commands also infra', (t) => {
+t.test('the command line uses HTTP: of runtime/ only rules and contracts; machine commands also infra', (t) => {
   const machineCommands = ['install', 'local', 'image', 'function-local']
     .map((name) => `cli/commands/${name}.ts`)
     .concat('cli/main.ts');
@@ -131,15 +157,15 @@ t.test('only main.ts files and the configuration read the environment, take sign
   );
   const wrong = outside.filter((file) => {
     const text = readFileSync(join(root, file), 'utf8');
-    if (/process\.env\b/.test(text) && file !== 'runtime/host/config.ts') return true;
-    if (/process\.exit\(|process\.on(ce)?\('SIG/.test(text) && file !== 'runtime/host/lifecycle.ts') return true;
+    if (/process\.env\b/.test(text) && file !== 'runtime/process/config.ts') return true;
+    if (/process\.exit\(|process\.on(ce)?\('SIG/.test(text) && file !== 'runtime/process/lifecycle.ts') return true;
     return false;
   });
   t.same(wrong, []);
   t.end();
 });
 
-t.test('a file holds one thing', (t) => {
+t.test('no file is too long', (t) => {
   const long = files.filter((file) => {
     const lines = readFileSync(join(root, file), 'utf8').split('\n').length;
     return top(file) !== 'tests' && lines > 400;

@@ -13,20 +13,20 @@ import { systemClock } from '../runtime/domain/clock.ts';
 import type { Id } from '../runtime/domain/ids.ts';
 import { buildNamespace } from '../runtime/domain/labels.ts';
 import { parseKeyRing } from '../runtime/domain/sealed.ts';
-import { createAdminServer } from '../runtime/host/admin-server.ts';
-import { loadWorkersConfig } from '../runtime/host/config.ts';
-import { createFailpoints } from '../runtime/host/failpoint.ts';
-import { runProcess } from '../runtime/host/lifecycle.ts';
-import { createLogger } from '../runtime/host/log.ts';
-import { createMetrics } from '../runtime/host/metrics.ts';
+import { createAdminServer } from '../runtime/process/admin-server.ts';
+import { loadWorkersConfig } from '../runtime/process/config.ts';
+import { createFailpoints } from '../runtime/process/failpoint.ts';
+import { runProcess } from '../runtime/process/lifecycle.ts';
+import { createLogger } from '../runtime/process/log.ts';
+import { createMetrics } from '../runtime/process/metrics.ts';
 import { connectKube } from '../runtime/kube/connect.ts';
-import { createEndWatch } from '../runtime/kube/end-watch.ts';
+import { createCompletionWatch } from '../runtime/kube/completion-watch.ts';
 import { createInformer } from '../runtime/kube/informer.ts';
 import { catalogue, type QueueName } from '../runtime/queues/catalogue.ts';
-import { hastenWork, nudgeRollouts } from '../runtime/records/work.ts';
+import { expediteWork, nudgeRollouts } from '../runtime/records/work.ts';
 import { createBindingProcessor } from './bindings/process.ts';
-import { createKeepLog } from './builds/log.ts';
-import { isBuildEnd } from './builds/end.ts';
+import { createLogSaver } from './builds/log.ts';
+import { isBuildCompletion } from './builds/completion.ts';
 import { createBuildProcessor } from './builds/process.ts';
 import { watchEvents } from './events/metrics.ts';
 import { createMinioSource } from './events/minio.ts';
@@ -38,7 +38,7 @@ import { createHousekeepingProcessor } from './housekeeping/process.ts';
 import { ensureHousekeeping } from './housekeeping/store.ts';
 import { createNotificationProcessor } from './notifications/process.ts';
 import { createPollingProcessor } from './polling/process.ts';
-import { isReleaseEnd } from './rollouts/end.ts';
+import { isReleaseCompletion } from './rollouts/completion.ts';
 import { createRolloutProcessor } from './rollouts/process.ts';
 
 const name = 'svc-workers';
@@ -69,13 +69,16 @@ await runProcess({
     const keyRing = parseKeyRing(await readFile(config.encryptionKeysFile, 'utf8'));
     const failpoint = createFailpoints(config.failpoints.dir);
     const processors: Processors = {
-      builds: createBuildProcessor({ pool, kube, keepLog: createKeepLog({ pool, kube }) }),
+      builds: createBuildProcessor({ pool, kube, saveLog: createLogSaver({ pool, kube }) }),
       rollouts: createRolloutProcessor({ pool, kube, failpoint }),
       notifications: createNotificationProcessor({ pool, kube, keyRing, clock, failpoint }),
       polling: createPollingProcessor({ pool, kube, env: config.outgoing }),
       bindings: createBindingProcessor({ pool, kube, clock }),
       events: createEventsProcessor({
-        ...{ pool, kube, clock, failpoint },
+        pool,
+        kube,
+        clock,
+        failpoint,
         sources: {
           postgres: createPostgresSource(),
           mysql: createMysqlSource(),
@@ -87,21 +90,27 @@ await runProcess({
     };
     const names = Object.keys(catalogue) as QueueName[];
     const metrics = createBusMetrics(registry);
-    const queues = names.map((each) => createJobQueue({ name: each, redis: config.redis, log }));
+    const queues = names.map((queue) => createJobQueue({ name: queue, redis: config.redis, log }));
     metrics.watch(pool, queues);
     watchEvents(registry, pool);
     const dispatcher = createDispatcher({ pool, queues, clock, log, metrics, failpoint });
 
-    for (const each of names) {
+    for (const queue of names) {
       const runner = createRunner({
-        ...{ name: each, process: processors[each], pool, redis: config.redis, clock, log, metrics },
+        name: queue,
+        process: processors[queue],
+        pool,
+        redis: config.redis,
+        clock,
+        log,
+        metrics,
         onEnd: () => dispatcher.wake(),
       });
       runner.start();
-      lifecycle.add({ name: `runner of ${each}`, stop: () => runner.stop() });
+      lifecycle.add({ name: `runner of ${queue}`, stop: () => runner.stop() });
     }
 
-    // Stopped before the runners: nothing new while running attempts end.
+    // Stopped before the runners, so that no work starts while running attempts end.
     for (const queue of queues) queue.start();
     lifecycle.add({ name: 'queues', stop: async () => void (await Promise.all(queues.map((queue) => queue.stop()))) });
     dispatcher.start();
@@ -118,8 +127,8 @@ await runProcess({
     lifecycle.add({ name: 'listener', stop: () => listener.stop() });
 
     const informer = createInformer<App>({ kube, kind: kinds.App, clock, log });
-    const nudge = (workloadId: Id) => nudgeRollouts(pool, workloadId);
-    const watch = createEndWatch({ informer, isEnd: isReleaseEnd, nudge, clock, log });
+    const wake = (workloadId: Id) => nudgeRollouts(pool, workloadId);
+    const watch = createCompletionWatch({ informer, isCompletion: isReleaseCompletion, wake, clock, log });
     watch.start();
     lifecycle.add({ name: 'rollout watch', stop: () => watch.stop() });
     informer.start();
@@ -127,9 +136,12 @@ await runProcess({
 
     const selection = { namespace: buildNamespace };
     const builds = createInformer<Build>({ kube, kind: kinds.Build, selection, clock, log });
-    const buildWatch = createEndWatch({
-      ...{ informer: builds, isEnd: isBuildEnd, clock, log },
-      nudge: (deploymentId) => hastenWork(pool, 'builds', [deploymentId]),
+    const buildWatch = createCompletionWatch({
+      informer: builds,
+      isCompletion: isBuildCompletion,
+      clock,
+      log,
+      wake: (deploymentId) => expediteWork(pool, 'builds', [deploymentId]),
     });
     buildWatch.start();
     lifecycle.add({ name: 'build watch', stop: () => buildWatch.stop() });

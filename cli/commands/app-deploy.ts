@@ -3,14 +3,14 @@ import { command } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
 import { usageFailure } from '../failure.ts';
 import { requiredText, text } from '../flags.ts';
-import { placeOf, type Place } from '../place.ts';
+import { resolveScope, type Scope } from '../scope.ts';
 import { waitFlags } from '../wait.ts';
 import { printDeployment } from './deployment.ts';
 
-/** Has a commit of an app that is built of git built and deployed. */
-export function buildCommit(place: Place, app: string, commit: string | undefined): Promise<DeploymentAccepted> {
-  return place.api.call('POST', place.path('apps', app, 'git/builds'), deploymentAccepted, {
-    query: place.query,
+/** Builds and deploys a commit of an app with a git source (default: the newest on its branch). */
+export function buildCommit(scope: Scope, app: string, commit: string | undefined): Promise<DeploymentAccepted> {
+  return scope.api.call('POST', scope.path('apps', app, 'git/builds'), deploymentAccepted, {
+    query: scope.query,
     body: commit === undefined ? {} : { commit },
   });
 }
@@ -18,10 +18,10 @@ export function buildCommit(place: Place, app: string, commit: string | undefine
 export const deployCommand = command({
   name: 'deploy',
   args: ['app'],
-  description: 'Deploy an image, or a commit of an app that is built of git, and follow it to its end.',
+  description: 'Deploy an image, or a commit from git, and wait for the result.',
   flags: {
     image: text('<image>', 'image with registry, name and tag'),
-    commit: text('<sha>', 'commit that is shown in the history, or built when no image is given'),
+    commit: text('<sha>', 'commit of the image; without --image, the commit to build from git'),
     ...waitFlags,
     ...scopeFlags,
   },
@@ -31,35 +31,37 @@ export const deployCommand = command({
   ],
   async run({ context, args, flags }) {
     const { image, commit } = flags;
-    if (image === undefined && commit === undefined) throw usageFailure('Give --image, --commit or both.');
-    const place = placeOf(context, flags);
+    if (image === undefined && commit === undefined) throw usageFailure('Use --image, --commit or both.');
+    const scope = resolveScope(context, flags);
     const result =
       image === undefined
-        ? await buildCommit(place, args.app, commit)
-        : await place.api.call('PATCH', place.path('apps', args.app), deploymentAccepted, {
-            query: place.query,
+        ? await buildCommit(scope, args.app, commit)
+        : await scope.api.call('PATCH', scope.path('apps', args.app), deploymentAccepted, {
+            query: scope.query,
             body: { image, ...(commit !== undefined && { commit }) },
           });
-    await printDeployment(context, flags, place, args.app, result);
+    await printDeployment(context, flags, scope, args.app, result);
   },
 });
 
 export const promoteCommand = command({
   name: 'promote',
   args: ['app'],
-  description: 'Deploy what an app runs in one environment to the app of the same name in another one.',
+  description: 'Deploy the current image of an app in one environment to another environment.',
   flags: {
-    from: requiredText('<environment>', 'where it runs'),
-    to: requiredText('<environment>', 'where it is to run'),
+    from: requiredText('<environment>', 'source environment'),
+    to: requiredText('<environment>', 'target environment'),
     ...waitFlags,
-    ...{ project: scopeFlags.project, api: scopeFlags.api, output: scopeFlags.output },
+    project: scopeFlags.project,
+    api: scopeFlags.api,
+    output: scopeFlags.output,
   },
   examples: ['svc app promote api --from dev --to prod', 'svc app promote api --from dev --to prod --no-wait'],
   async run({ context, args, flags }) {
     const { from, to } = flags;
-    const place = placeOf(context, { ...flags, environment: to });
-    const path = place.path('apps', args.app, 'promote');
-    const result = await place.api.call('POST', path, deploymentAccepted, { body: { from, to } });
-    await printDeployment(context, flags, place, args.app, result);
+    const scope = resolveScope(context, { ...flags, environment: to });
+    const path = scope.path('apps', args.app, 'promote');
+    const result = await scope.api.call('POST', path, deploymentAccepted, { body: { from, to } });
+    await printDeployment(context, flags, scope, args.app, result);
   },
 });

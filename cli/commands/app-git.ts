@@ -1,17 +1,17 @@
 import { gitSourceView, type GitSourceView } from '../../runtime/contracts/api/git.ts';
 import { command, type Group } from '../command.ts';
-import { scopeFlags, unaskedFlag } from '../common-flags.ts';
-import { requiredText, text, toggle, unless } from '../flags.ts';
-import { gitSourceFlags, gitSourceOf } from '../git-source.ts';
-import { ago, fields, type Shown } from '../output.ts';
-import { placeOf } from '../place.ts';
+import { scopeFlags, noPromptFlag } from '../common-flags.ts';
+import { requiredText, text, toggle, negated } from '../flags.ts';
+import { gitSourceFlags, gitSourceBody } from '../git-source.ts';
+import { ago, fields, type Output } from '../output.ts';
+import { resolveScope } from '../scope.ts';
 import { buildCommit } from './app-deploy.ts';
 
 function hostKeyText({ type, fingerprint, given }: NonNullable<GitSourceView['hostKeys']>[number]): string {
-  return `${type} ${fingerprint} (${given ? 'given' : 'as first shown'})`;
+  return `${type} ${fingerprint} (${given ? 'given' : 'first seen'})`;
 }
 
-function shown(app: string, git: GitSourceView, now: Date): Shown {
+function toOutput(app: string, git: GitSourceView, now: Date): Output {
   return {
     data: git,
     table: fields([
@@ -33,12 +33,12 @@ function shown(app: string, git: GitSourceView, now: Date): Shown {
 const set = command({
   name: 'set',
   args: ['app'],
-  description: "Build an app's images from a git repository; each new commit on the branch is deployed.",
+  description: 'Build an app from a git repository, and deploy each new commit.',
   flags: {
-    url: requiredText('<url>', 'the repository, over https, http or ssh'),
+    url: requiredText('<url>', 'repository URL (https, http or ssh)'),
     ...gitSourceFlags,
-    credentials: unless('forget the token or key that the app has'),
-    newHostKey: toggle('forget the ssh server, and keep the key that it shows next'),
+    credentials: negated('remove the stored token or key'),
+    newHostKey: toggle('replace the stored host key at the next connection'),
     ...scopeFlags,
   },
   examples: [
@@ -48,65 +48,65 @@ const set = command({
     'svc app git set api --url git@git.example.com:shop/api.git --known-hosts known_hosts',
   ],
   async run({ context, args, flags }) {
-    const body = await gitSourceOf(context, flags.url, flags);
-    const place = placeOf(context, flags);
-    const path = place.path('apps', args.app, 'git');
-    const git = await place.api.call('PUT', path, gitSourceView, { query: place.query, body });
-    context.print(shown(args.app, git, context.clock.now()), flags.output);
-    context.say(`its newest commit is built and deployed; see: svc app history ${args.app} ${place.flags}`);
+    const body = await gitSourceBody(context, flags.url, flags);
+    const scope = resolveScope(context, flags);
+    const path = scope.path('apps', args.app, 'git');
+    const git = await scope.api.call('PUT', path, gitSourceView, { query: scope.query, body });
+    context.print(toOutput(args.app, git, context.clock.now()), flags.output);
+    context.say(`building the newest commit; check with: svc app history ${args.app} ${scope.flags}`);
   },
 });
 
 const status = command({
   name: 'status',
   args: ['app'],
-  description: 'Show the git source of an app, the last commit that was seen, and why it could not be reached.',
+  description: 'Show the git source of an app, its last commit and its last error.',
   flags: scopeFlags,
   examples: ['svc app git status api', 'svc app git status api -o json'],
   async run({ context, args, flags }) {
-    const place = placeOf(context, flags);
-    const path = place.path('apps', args.app, 'git');
-    const git = await place.api.call('GET', path, gitSourceView, { query: place.query });
-    context.print(shown(args.app, git, context.clock.now()), flags.output);
+    const scope = resolveScope(context, flags);
+    const path = scope.path('apps', args.app, 'git');
+    const git = await scope.api.call('GET', path, gitSourceView, { query: scope.query });
+    context.print(toOutput(args.app, git, context.clock.now()), flags.output);
   },
 });
 
 const remove = command({
   name: 'remove',
   args: ['app'],
-  description: 'Detach the git source: the app keeps running its image, and images are accepted again.',
-  flags: { ...unaskedFlag, ...scopeFlags },
+  description: 'Remove the git source of an app. The app keeps its current image.',
+  flags: { ...noPromptFlag, ...scopeFlags },
   examples: ['svc app git remove api --project shop --environment prod'],
   async run({ context, args, flags }) {
-    const place = placeOf(context, flags);
-    await place.api.send('DELETE', place.path('apps', args.app, 'git'), { query: place.query });
-    const update = `svc app update ${args.app} --image <image> ${place.flags}`;
-    context.say(`${args.app} has no git source any more; deploy images: ${update}`);
+    const scope = resolveScope(context, flags);
+    await scope.api.send('DELETE', scope.path('apps', args.app, 'git'), { query: scope.query });
+    const update = `svc app update ${args.app} --image <image> ${scope.flags}`;
+    context.say(`the git source of ${args.app} is removed; deploy an image with: ${update}`);
   },
 });
 
 const sync = command({
   name: 'sync',
   args: ['app'],
-  description: 'Look for a new commit now, instead of within the next minute.',
+  description: 'Check the repository for new commits now.',
   flags: scopeFlags,
   examples: ['svc app git sync api'],
   async run({ context, args, flags }) {
-    const place = placeOf(context, flags);
-    await place.api.send('POST', place.path('apps', args.app, 'git/sync'), { query: place.query });
-    context.say(`the repository of ${args.app} is asked now; see: svc app git status ${args.app} ${place.flags}`);
+    const scope = resolveScope(context, flags);
+    await scope.api.send('POST', scope.path('apps', args.app, 'git/sync'), { query: scope.query });
+    context.say(`checking the repository of ${args.app}; check with: svc app git status ${args.app} ${scope.flags}`);
   },
 });
 
 const build = command({
   name: 'build',
   args: ['app'],
-  description: 'Build and deploy a commit, or the branch as it is now.',
-  flags: { commit: text('<commit>', 'the commit, as 7 to 40 hexadecimal digits'), ...scopeFlags },
+  description: 'Build and deploy a commit (default: the newest commit of the branch).',
+  flags: { commit: text('<commit>', 'commit, 7 to 40 hexadecimal digits'), ...scopeFlags },
   examples: ['svc app git build api', 'svc app git build api --commit 3f2a9c1'],
   async run({ context, args, flags }) {
-    const place = placeOf(context, flags);
-    const accepted = await buildCommit(place, args.app, flags.commit);
+    const scope = resolveScope(context, flags);
+    const accepted = await buildCommit(scope, args.app, flags.commit);
     context.print(
       {
         data: accepted,
@@ -124,6 +124,6 @@ const build = command({
 
 export const gitGroup: Group = {
   name: 'git',
-  description: 'Images built from a git repository.',
+  description: 'Manage builds from a git repository.',
   commands: [set, status, sync, build, remove],
 };

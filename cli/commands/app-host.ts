@@ -1,19 +1,19 @@
 import { appView, type AppView } from '../../runtime/contracts/api/apps.ts';
 import { command, type Command, type Group } from '../command.ts';
-import { scopeFlags, unaskedFlag } from '../common-flags.ts';
+import { scopeFlags, noPromptFlag } from '../common-flags.ts';
 import { Failure } from '../failure.ts';
-import { table, type Shown } from '../output.ts';
-import { placeOf } from '../place.ts';
-import { readApp } from '../read-app.ts';
+import { table, type Output } from '../output.ts';
+import { resolveScope } from '../scope.ts';
+import { appKind } from './app-kind.ts';
 
 interface Host {
   host: string;
   url: string;
-  /** Whether it can be taken away. */
+  /** Whether the host can be removed. */
   extra: boolean;
 }
 
-/** The app's hosts, its own first; that one is known once the controller has said the app's URL. */
+/** The app's hosts, its own first. Its own host is unknown until the controller has set the app's URL. */
 function hostsOf({ url, extraHosts }: AppView): Host[] {
   if (url === undefined) return extraHosts.map((host) => ({ host, url: '', extra: true }));
   const own = new URL(url);
@@ -24,7 +24,7 @@ function hostsOf({ url, extraHosts }: AppView): Host[] {
   ];
 }
 
-function shown(app: AppView): Shown {
+function toOutput(app: AppView): Output {
   const hosts = hostsOf(app);
   return {
     data: hosts,
@@ -37,56 +37,50 @@ function shown(app: AppView): Shown {
   };
 }
 
-/** What nobody but the operator of the domain can do. */
+/** The steps that the operator of the domain must take. */
 function advice(hosts: readonly string[], { url }: AppView): string {
-  const certificate = url?.startsWith('https:') ? ', and the ingress needs a certificate for it' : '';
-  return hosts.map((host) => `${host}: its DNS has to lead to the ingress${certificate}`).join('\n');
+  const certificate = url?.startsWith('https:') ? ', and add a certificate for it to the ingress' : '';
+  return hosts.map((host) => `${host}: point its DNS to the ingress${certificate}`).join('\n');
 }
 
-/** `add` and `remove`, both of which write the whole list. */
+/** `add` and `remove`; the API takes the whole list of hosts. */
 function changeCommand(
   name: 'add' | 'remove',
   description: string,
-  next: (before: readonly string[], hosts: readonly string[], about: { app: string; flags: string }) => string[],
+  next: (current: readonly string[], hosts: readonly string[], hint: { app: string; flags: string }) => string[],
 ): Command {
   return command({
     name,
     args: ['app', '...hosts'],
     description,
-    flags: { ...unaskedFlag, ...scopeFlags },
+    flags: { ...noPromptFlag, ...scopeFlags },
     examples: [`svc app host ${name} web www.example.com`, `svc app host ${name} web example.com www.example.com`],
     async run({ context, args, flags }) {
-      const place = placeOf(context, flags);
-      const path = place.path('apps', args.app);
-      const before = await readApp(place, args.app);
-      const extraHosts = next(before.extraHosts, args.hosts, { app: args.app, flags: place.flags });
-      const app = await place.api.call('PATCH', path, appView, { query: place.query, body: { extraHosts } });
+      const scope = resolveScope(context, flags);
+      const path = scope.path('apps', args.app);
+      const current = await appKind.read(scope, args.app);
+      const extraHosts = next(current.extraHosts, args.hosts, { app: args.app, flags: scope.flags });
+      const app = await scope.api.call('PATCH', path, appView, { query: scope.query, body: { extraHosts } });
       if (name === 'add') context.say(advice(args.hosts, app));
-      context.print(shown(app), flags.output);
+      context.print(toOutput(app), flags.output);
     },
   });
 }
 
-const add = changeCommand(
-  'add',
-  'Serve an app on further hosts; where one of them is taken, nothing changes.',
-  (before, hosts) => [...new Set([...before, ...hosts])],
-);
+const add = changeCommand('add', 'Add public hosts to an app. If one is taken, none is added.', (current, hosts) => [
+  ...new Set([...current, ...hosts]),
+]);
 
-const remove = changeCommand(
-  'remove',
-  'Serve an app on some of its further hosts no more.',
-  (before, hosts, { app, flags }) => {
-    const unknown = hosts.find((host) => !before.includes(host));
-    if (unknown !== undefined) {
-      throw new Failure(`"${unknown}" is no further host of app "${app}".`, {
-        code: 'not_found',
-        hint: `svc app host list ${app} ${flags}`,
-      });
-    }
-    return before.filter((host) => !hosts.includes(host));
-  },
-);
+const remove = changeCommand('remove', 'Remove additional hosts from an app.', (current, hosts, { app, flags }) => {
+  const unknown = hosts.find((host) => !current.includes(host));
+  if (unknown !== undefined) {
+    throw new Failure(`App "${app}" has no additional host "${unknown}".`, {
+      code: 'not_found',
+      hint: `list hosts: svc app host list ${app} ${flags}`,
+    });
+  }
+  return current.filter((host) => !hosts.includes(host));
+});
 
 const list = command({
   name: 'list',
@@ -95,14 +89,14 @@ const list = command({
   flags: scopeFlags,
   examples: ['svc app host list web'],
   async run({ context, args, flags }) {
-    const place = placeOf(context, flags);
-    const app = await readApp(place, args.app);
-    context.print(shown(app), flags.output);
+    const scope = resolveScope(context, flags);
+    const app = await appKind.read(scope, args.app);
+    context.print(toOutput(app), flags.output);
   },
 });
 
 export const hostGroup: Group = {
   name: 'host',
-  description: 'Further public hosts of an app, beside the one that it was created with.',
+  description: 'Manage additional public hosts of an app.',
   commands: [add, remove, list],
 };

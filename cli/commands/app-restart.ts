@@ -3,42 +3,42 @@ import { command } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
 import type { Context } from '../context.ts';
 import type { FlagValues } from '../flags.ts';
-import { placeOf, type Place } from '../place.ts';
+import { resolveScope, type Scope } from '../scope.ts';
 import { waitFlags, type WaitFlags } from '../wait.ts';
 import { printDeployment } from './deployment.ts';
 import type { Restartable } from './workload-restart.ts';
 
-/** Deploys what the app runs once more, and waits for the end unless told not to. @throws Failure */
+/** Redeploys an app's current image, and waits for the result unless `--no-wait` is given. @throws Failure */
 async function restart(
   context: Context,
   flags: WaitFlags & Pick<FlagValues<typeof scopeFlags>, 'output'>,
-  place: Place,
+  scope: Scope,
   app: string,
 ): Promise<void> {
-  const accepted = await place.api.call('POST', place.path('apps', app, 'restart'), deploymentAccepted, {
-    query: place.query,
+  const accepted = await scope.api.call('POST', scope.path('apps', app, 'restart'), deploymentAccepted, {
+    query: scope.query,
   });
-  await printDeployment(context, flags, place, app, accepted);
+  await printDeployment(context, flags, scope, app, accepted);
 }
 
-/** Of the commands that change what an app finds in its environment. */
+/** Apps, for commands that change their variables and secrets. */
 export const restartableApp: Restartable = {
-  what: 'app',
+  kind: 'app',
   article: 'an app',
   example: 'api',
-  async applyChange(context, flags, place, app) {
-    if (flags.restart) await restart(context, flags, place, app);
-    else context.say(`pods have it from the next deployment on; at once: svc app restart ${app} ${place.flags}`);
+  async applyChange(context, flags, scope, app) {
+    if (flags.restart) await restart(context, flags, scope, app);
+    else context.say(`the change applies to the next deployment; apply it now: svc app restart ${app} ${scope.flags}`);
   },
 };
 
 export const restartCommand = command({
   name: 'restart',
   args: ['app'],
-  description: 'Deploy what an app runs once more, with its variables and secrets of now.',
+  description: 'Redeploy the current image with the latest variables and secrets.',
   flags: { ...waitFlags, ...scopeFlags },
   examples: ['svc app restart api', 'svc app restart api --no-wait'],
   async run({ context, args, flags }) {
-    await restart(context, flags, placeOf(context, flags), args.app);
+    await restart(context, flags, resolveScope(context, flags), args.app);
   },
 });

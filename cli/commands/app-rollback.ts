@@ -2,22 +2,25 @@ import { deploymentAccepted } from '../../runtime/contracts/api/apps.ts';
 import { command } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
 import { amount, toggle } from '../flags.ts';
-import { placeOf } from '../place.ts';
+import { resolveScope } from '../scope.ts';
 import { waitFlags } from '../wait.ts';
-import { followDeployment, newestDeployments, shownDeployment } from './deployment.ts';
+import { followDeployment, newestDeployments, deploymentOutput } from './deployment.ts';
 
-/** What no rollback brings back; for people, who may take it for more than it is. */
-const never = 'data in volumes, services, hosts, gate, number of pods';
-const withoutConfig = 'variables, secrets, port, health path, limits and volumes (--with-config brings those back)';
-const withConfig = 'stored secrets: the pods have those of that revision, the next deployment has those of now';
+/** A note on what a rollback does not restore. */
+const neverRestored = 'volume data, services, hosts, gate, replicas';
+const withoutConfig = 'variables, secrets, port, health path, limits and volumes (restore them with --with-config)';
+const withConfig = 'stored secrets (the next deployment uses the current ones again)';
 
 export const rollbackCommand = command({
   name: 'rollback',
   args: ['app'],
-  description: 'Go back to the last earlier revision that succeeded, or to a given one, as a new revision.',
+  description: 'Roll back to the last successful revision, or to a specific one.',
   flags: {
-    revision: amount('<n>', 'revision to go back to', { min: 1, max: 2_147_483_647 }),
-    withConfig: toggle('bring back its environment, port, health path, limits and volumes, too'),
+    revision: amount('<n>', 'target revision (default: the last successful one before the current)', {
+      min: 1,
+      max: 2_147_483_647,
+    }),
+    withConfig: toggle('also restore variables, secrets, port, health path, limits, volumes'),
     ...waitFlags,
     ...scopeFlags,
   },
@@ -27,26 +30,26 @@ export const rollbackCommand = command({
     'svc app rollback api --revision 3 --with-config',
   ],
   async run({ context, args, flags }) {
-    const place = placeOf(context, flags);
-    const before = (await newestDeployments(place, args.app, 100)).find(({ current }) => current);
+    const scope = resolveScope(context, flags);
+    const previous = (await newestDeployments(scope, args.app, 100)).find(({ current }) => current);
     const body = {
       ...(flags.revision !== undefined && { revision: flags.revision }),
       ...(flags.withConfig && { withConfig: true }),
     };
-    const accepted = await place.api.call('POST', place.path('apps', args.app, 'rollback'), deploymentAccepted, {
-      query: place.query,
+    const accepted = await scope.api.call('POST', scope.path('apps', args.app, 'rollback'), deploymentAccepted, {
+      query: scope.query,
       body,
     });
-    context.say(`not touched: ${never}; ${flags.withConfig ? withConfig : withoutConfig}`);
+    context.say(`unchanged: ${neverRestored}; ${flags.withConfig ? withConfig : withoutConfig}`);
     if (flags.wait) {
-      const deployment = await followDeployment(context, flags, place, args.app, accepted.id);
-      context.print(shownDeployment(deployment), flags.output);
+      const deployment = await followDeployment(context, flags, scope, args.app, accepted.id);
+      context.print(deploymentOutput(deployment), flags.output);
     } else {
       const table = `revision ${accepted.revision} is accepted`;
       context.print({ data: accepted, table, names: [accepted.id] }, flags.output);
     }
-    if (!before) return;
-    const undo = `--revision ${before.revision}${flags.withConfig ? ' --with-config' : ''}`;
-    context.say(`undo with: svc app rollback ${args.app} ${undo} ${place.flags}`);
+    if (!previous) return;
+    const undo = `--revision ${previous.revision}${flags.withConfig ? ' --with-config' : ''}`;
+    context.say(`undo with: svc app rollback ${args.app} ${undo} ${scope.flags}`);
   },
 });

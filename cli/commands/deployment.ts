@@ -6,19 +6,22 @@ import { scopeFlags } from '../common-flags.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { amount, toggle } from '../flags.ts';
-import { ago, fields, span, table, type OutputFormat, type Shown } from '../output.ts';
-import { placeOf, type Place } from '../place.ts';
-import { readApp } from '../read-app.ts';
+import { ago, fields, span, table, type OutputFormat, type Output } from '../output.ts';
+import { resolveScope, type Scope } from '../scope.ts';
+import { appKind } from './app-kind.ts';
 import { waitFlags, waitFor, type WaitFlags } from '../wait.ts';
 
-/** From its start to its end, in words. */
-export function tookOf({ startedAt, endedAt }: Pick<DeploymentView, 'startedAt' | 'endedAt'>): string | undefined {
+/** The duration of an ended deployment: `3 minutes`. */
+export function deploymentDuration({
+  startedAt,
+  endedAt,
+}: Pick<DeploymentView, 'startedAt' | 'endedAt'>): string | undefined {
   if (startedAt === undefined || endedAt === undefined) return undefined;
   return span(Math.max(1, Math.round((Date.parse(endedAt) - Date.parse(startedAt)) / 1000)));
 }
 
-/** How one deployment is shown. */
-export function shownDeployment(deployment: DeploymentView): Shown {
+/** One deployment. */
+export function deploymentOutput(deployment: DeploymentView): Output {
   const { promotedFrom } = deployment;
   return {
     data: deployment,
@@ -38,38 +41,38 @@ export function shownDeployment(deployment: DeploymentView): Shown {
       ['Status', deployment.status],
       ['Digest', deployment.digest],
       ['Rollback of', deployment.rollbackOf],
-      ['Went back to', deployment.rolledBackTo],
+      ['Rolled back to', deployment.rolledBackTo],
       ['Accepted', deployment.acceptedAt],
-      ['Took', tookOf(deployment)],
+      ['Took', deploymentDuration(deployment)],
       ['Reason', deployment.reason],
     ]),
     names: [deployment.id],
   };
 }
 
-/** Ends well, or with the reason and what runs now. @throws Failure */
-export async function checkSucceeded(place: Place, deployment: DeploymentView): Promise<DeploymentView> {
+/** Returns a successful deployment. @throws Failure with the reason and the revision that runs now */
+export async function checkSucceeded(scope: Scope, deployment: DeploymentView): Promise<DeploymentView> {
   if (deployment.status === 'succeeded') return deployment;
   const reason = deployment.reason === undefined ? '' : `: ${deployment.reason}`;
   throw new Failure(`Revision ${deployment.revision} of ${deployment.app} ${ended(deployment)}${reason}`, {
     code: `deployment_${deployment.status}`,
-    hint: deployment.status === 'failed' ? await whatRuns(place, deployment) : undefined,
+    hint: deployment.status === 'failed' ? await failureHint(scope, deployment) : undefined,
   });
 }
 
-async function whatRuns(place: Place, { id, app, environment, rolledBackTo }: DeploymentView): Promise<string> {
-  const its = { ...place, query: { environment } };
-  const log = `all that it printed: svc deployment logs ${id} --project ${place.project}`;
-  const back = rolledBackTo === undefined ? undefined : `the app goes back to revision ${rolledBackTo}`;
+async function failureHint(scope: Scope, { id, app, environment, rolledBackTo }: DeploymentView): Promise<string> {
+  const appScope = { ...scope, query: { environment } };
+  const log = `full logs: svc deployment logs ${id} --project ${scope.project}`;
+  const rollback = rolledBackTo === undefined ? undefined : `rolling back to revision ${rolledBackTo}`;
   try {
-    // Over a volume that one node may write, the pod of before has gone.
-    const serves = (await readApp(its, app)).readyReplicas > 0;
-    const now = serves ? 'what ran before keeps serving' : `nothing of ${app} serves now`;
-    if (back !== undefined) return `${now}: ${back}`;
-    const history = await newestDeployments(its, app, 500);
-    return history.some(({ current }) => current) ? `${now}; ${log}` : `nothing of ${app} has run yet; ${log}`;
+    // With a volume for one node, the old pod is stopped before the new one starts.
+    const serves = (await appKind.read(appScope, app)).readyReplicas > 0;
+    const effect = serves ? 'the previous revision keeps serving' : `${app} has no running pods`;
+    if (rollback !== undefined) return `${effect}: ${rollback}`;
+    const history = await newestDeployments(appScope, app, 500);
+    return history.some(({ current }) => current) ? `${effect}; ${log}` : `${app} has never run; ${log}`;
   } catch {
-    return back ?? log;
+    return rollback ?? log;
   }
 }
 
@@ -77,11 +80,11 @@ function ended({ status }: DeploymentView): string {
   return status === 'failed' ? 'failed' : `was ${status}`;
 }
 
-/** Waits for the end of a deployment. @throws Failure with the reason when it did not succeed */
+/** Waits until a deployment ends. @throws Failure with the reason when it does not succeed */
 export async function followDeployment(
   context: Context,
   flags: WaitFlags,
-  place: Place,
+  scope: Scope,
   app: string,
   id: string,
 ): Promise<DeploymentView> {
@@ -89,80 +92,82 @@ export async function followDeployment(
     context,
     flags,
     async () => {
-      const found = await place.api.call('GET', place.path('deployments', id), deploymentView, { query: place.query });
-      if (hasEnded(found.status)) return { done: found };
-      return { progress: await progressOf(place, app, found) };
+      const current = await scope.api.call('GET', scope.path('deployments', id), deploymentView, {
+        query: scope.query,
+      });
+      if (hasEnded(current.status)) return { done: current };
+      return { progress: await progressOf(scope, app, current) };
     },
-    `it goes on: svc app history ${app} ${place.flags}`,
+    `svc app history ${app} ${scope.flags}`,
   );
-  return checkSucceeded(place, deployment);
+  return checkSucceeded(scope, deployment);
 }
 
-async function progressOf(place: Place, app: string, { revision, status, reason }: DeploymentView): Promise<string> {
-  const said = `${app} revision ${revision}: ${status.replace('_', ' ')}`;
-  if (status === 'accepted' && reason !== undefined) return `${said}. ${reason.split('\n', 1)[0]}`;
-  return status === 'rolling_out' ? `${said}${await podsOf(place, app)}` : said;
+async function progressOf(scope: Scope, app: string, { revision, status, reason }: DeploymentView): Promise<string> {
+  const text = `${app} revision ${revision}: ${status.replace('_', ' ')}`;
+  if (status === 'accepted' && reason !== undefined) return `${text}. ${reason.split('\n', 1)[0]}`;
+  return status === 'rolling_out' ? `${text}${await podsOf(scope, app)}` : text;
 }
 
-/** How many of the new pods are ready, as far as that can be told. */
-async function podsOf(place: Place, app: string): Promise<string> {
+/** How many of the new pods are ready; empty when that is unknown. */
+async function podsOf(scope: Scope, app: string): Promise<string> {
   try {
-    const { rollout, replicas } = await readApp(place, app);
+    const { rollout, replicas } = await appKind.read(scope, app);
     return rollout ? `, ${rollout.readyReplicas} of ${replicas} new pods ready` : '';
   } catch {
     return '';
   }
 }
 
-/** Follows what was accepted to its end and prints it, or prints that it was accepted. @throws Failure */
+/** Waits for an accepted deployment and prints it; with `--no-wait` prints that it is accepted. @throws Failure */
 export async function printDeployment(
   context: Context,
   flags: WaitFlags & { output: OutputFormat | undefined },
-  place: Place,
+  scope: Scope,
   app: string,
   accepted: DeploymentAccepted,
 ): Promise<void> {
   if (flags.wait) {
-    context.print(shownDeployment(await followDeployment(context, flags, place, app, accepted.id)), flags.output);
+    context.print(deploymentOutput(await followDeployment(context, flags, scope, app, accepted.id)), flags.output);
     return;
   }
-  const said = `revision ${accepted.revision} of ${app} is accepted`;
-  context.print({ data: accepted, table: said, names: [accepted.id] }, flags.output);
+  const table = `revision ${accepted.revision} of ${app} is accepted`;
+  context.print({ data: accepted, table, names: [accepted.id] }, flags.output);
 }
 
 /** The newest deployments of an app. */
-export async function newestDeployments(place: Place, app: string, limit: number): Promise<DeploymentView[]> {
-  const query = { ...place.query, limit };
-  return (await place.api.call('GET', place.path('apps', app, 'history'), page(deploymentView), { query })).items;
+export async function newestDeployments(scope: Scope, app: string, limit: number): Promise<DeploymentView[]> {
+  const query = { ...scope.query, limit };
+  return (await scope.api.call('GET', scope.path('apps', app, 'history'), page(deploymentView), { query })).items;
 }
 
 export const historyCommand = command({
   name: 'history',
   args: ['app'],
-  description: 'List the deployments of an app, newest first; * marks the current one.',
+  description: 'List the deployments of an app, newest first. * marks the current one.',
   flags: {
-    limit: amount('<n>', 'at most so many (default 20)', { min: 1, max: 500 }),
-    wait: toggle('wait until none is under way'),
+    limit: amount('<n>', 'maximum number of results (default 20)', { min: 1, max: 500 }),
+    wait: toggle('wait until no deployment is in progress'),
     timeout: waitFlags.timeout,
     ...scopeFlags,
   },
   examples: ['svc app history api', 'svc app history api -o json'],
   async run({ context, args, flags }) {
-    const place = placeOf(context, flags);
-    const look = () => newestDeployments(place, args.app, flags.limit ?? 20);
+    const scope = resolveScope(context, flags);
+    const read = () => newestDeployments(scope, args.app, flags.limit ?? 20);
     const items = flags.wait
       ? await waitFor(
           context,
           flags,
           async () => {
-            const found = await look();
-            const active = found.find(({ status }) => !hasEnded(status));
-            if (!active) return { done: found };
+            const deployments = await read();
+            const active = deployments.find(({ status }) => !hasEnded(status));
+            if (!active) return { done: deployments };
             return { progress: `${active.app} revision ${active.revision}: ${active.status.replace('_', ' ')}` };
           },
-          'it goes on; look again later',
+          `svc app history ${args.app} ${scope.flags}`,
         )
-      : await look();
+      : await read();
     const now = context.clock.now();
     context.print(
       {
@@ -176,7 +181,7 @@ export const historyCommand = command({
           { title: 'STATUS', value: ({ status }) => status.replace('_', ' ') },
           { title: 'REASON', value: ({ reason }) => reason?.split('\n', 1)[0] },
         ]),
-        // What was skipped has none.
+        // Skipped deployments have no revision.
         names: items.flatMap(({ revision }) => (revision === undefined ? [] : [String(revision)])),
       },
       flags.output,

@@ -1,147 +1,97 @@
-import { environmentView, projectView, type EnvironmentView } from '../../runtime/contracts/api/projects.ts';
-import { segment } from '../client.ts';
+import { environmentView, type EnvironmentView } from '../../runtime/contracts/api/projects.ts';
 import { command, type Commands } from '../command.ts';
-import { apiFlags, scopeFlags, yesFlag } from '../common-flags.ts';
+import { projectFlags } from '../common-flags.ts';
 import { Failure, usageFailure } from '../failure.ts';
 import { amount, text } from '../flags.ts';
-import { fields, type Shown } from '../output.ts';
-import { environmentTable, projectPath, untilReady } from '../project-view.ts';
-import { confirmName } from '../prompt.ts';
-import { waitFlags, waitFor } from '../wait.ts';
-
-const inProject = { project: scopeFlags.project, ...apiFlags };
+import { defineKind } from '../kind.ts';
+import { environmentColumns, environmentTable, waitUntilReady } from '../project-view.ts';
+import { resolveProject } from '../scope.ts';
+import { waitFlags } from '../wait.ts';
 
 const limitFlags = {
-  cpu: text('<cores>', 'CPU that its pods may ask for together, such as 4 or 500m'),
-  memory: text('<size>', 'memory that its pods may use together, such as 16Gi'),
-  storage: text('<size>', 'storage that its volumes may ask for together, such as 100Gi'),
-  pods: amount('<n>', 'how many pods it may have', { min: 1, max: 10_000 }),
-  containerMemory: text('<size>', 'memory of a container that sets no limit itself, such as 512Mi'),
+  cpu: text('<cores>', 'total CPU requests of its pods, such as 4 or 500m'),
+  memory: text('<size>', 'total memory of its pods, such as 16Gi'),
+  storage: text('<size>', 'total storage of its volumes, such as 100Gi'),
+  pods: amount('<n>', 'maximum number of pods', { min: 1, max: 10_000 }),
+  containerMemory: text('<size>', 'default memory limit of a container, such as 512Mi'),
 };
 
-/** What was typed for the limits; `default` takes one back. */
+/** The limits of the flags; `default` becomes null, which resets a limit. */
 function limitsOf(flags: Readonly<Record<keyof typeof limitFlags, string | number | undefined>>): object {
-  const given = Object.keys(limitFlags).map((key) => [key, flags[key as keyof typeof limitFlags]] as const);
+  const values = Object.keys(limitFlags).map((key) => [key, flags[key as keyof typeof limitFlags]] as const);
   return Object.fromEntries(
-    given.filter(([, value]) => value !== undefined).map(([key, value]) => [key, value === 'default' ? null : value]),
+    values.filter(([, value]) => value !== undefined).map(([key, value]) => [key, value === 'default' ? null : value]),
   );
 }
 
-function shown(environment: EnvironmentView): Shown {
-  const { limits } = environment;
-  const table = fields([
-    ['Environment', environment.name],
-    ['Namespace', environment.namespace],
-    ['Status', environment.ready ? 'ready' : (environment.message ?? 'creating')],
+const environmentKind = defineKind<EnvironmentView>({
+  name: 'environment',
+  article: 'an',
+  level: 'project',
+  collection: 'environments',
+  schema: environmentView,
+  id: ({ name }) => name,
+  examples: ['prod', 'staging'],
+  columns: () => environmentColumns.slice(1),
+  details: ({ name, namespace, ready, message, limits }) => [
+    ['Environment', name],
+    ['Namespace', namespace],
+    ['Status', ready ? 'ready' : (message ?? 'creating')],
     ['CPU', limits?.cpu],
     ['Memory', limits?.memory],
     ['Storage', limits?.storage],
-    ['Pods', limits && String(limits.pods)],
+    ['Pods', limits?.pods],
     ['Memory of a container', limits?.containerMemory],
-  ]);
-  return { data: environment, table, names: [environment.name] };
-}
+  ],
+  help: { show: 'Show an environment and its limits.', delete: 'Delete environments and everything in them.' },
+  warning: ({ name }, { project }) => `This deletes everything in the environment ${name} of ${project}`,
+  async read(scope, name) {
+    const environments = await scope.api.list(scope.path('environments'), environmentView);
+    const environment = environments.find((candidate) => candidate.name === name);
+    if (environment) return environment;
+    throw new Failure(`Project "${scope.project}" has no environment "${name}".`, {
+      code: 'not_found',
+      hint: `it has ${environments.map((candidate) => candidate.name).join(', ')}`,
+    });
+  },
+});
 
 const create = command({
   name: 'create',
   args: ['environment'],
-  description: 'Add an environment to a project.',
-  flags: { ...limitFlags, project: scopeFlags.project, ...waitFlags, ...apiFlags },
+  description: 'Create an environment in a project.',
+  flags: { ...limitFlags, ...waitFlags, ...projectFlags },
   examples: ['svc environment create staging --project shop'],
   async run({ context, args, flags }) {
-    const { project } = context.scope({ project: flags.project, environment: undefined });
+    const scope = resolveProject(context, flags);
     const limits = limitsOf(flags);
     const body = { name: args.environment, ...(Object.keys(limits).length > 0 && { limits }) };
-    const path = `${projectPath(project)}/environments`;
-    const created = await context.api(flags).call('POST', path, environmentView, { body });
+    const created = await environmentKind.create(scope, body);
     const ready = flags.wait
-      ? (await untilReady(context, flags, project)).environments.find(({ name }) => name === created.name)
+      ? (await waitUntilReady(context, flags, scope.project)).environments.find(({ name }) => name === created.name)
       : undefined;
     const environment = ready ?? created;
-    context.print(
-      { data: environment, table: environmentTable([environment]), names: [environment.name] },
-      flags.output,
-    );
-  },
-});
-
-const list = command({
-  name: 'list',
-  description: 'List the environments of a project.',
-  flags: inProject,
-  examples: ['svc environment list --project shop'],
-  async run({ context, flags }) {
-    const { project } = context.scope({ project: flags.project, environment: undefined });
-    const items = await context.api(flags).list(`${projectPath(project)}/environments`, environmentView);
-    context.print({ data: items, table: environmentTable(items), names: items.map(({ name }) => name) }, flags.output);
-  },
-});
-
-const show = command({
-  name: 'show',
-  args: ['environment'],
-  description: 'Show an environment and what it may use.',
-  flags: inProject,
-  examples: ['svc environment show prod --project shop'],
-  async run({ context, args, flags }) {
-    const { project } = context.scope({ project: flags.project, environment: undefined });
-    const items = await context.api(flags).list(`${projectPath(project)}/environments`, environmentView);
-    const environment = items.find(({ name }) => name === args.environment);
-    if (!environment) {
-      throw new Failure(`Project "${project}" has no environment "${args.environment}".`, {
-        code: 'not_found',
-        hint: `it has ${items.map(({ name }) => name).join(', ')}`,
-      });
-    }
-    context.print(shown(environment), flags.output);
+    const table = environmentTable([environment]);
+    context.print({ data: environment, table, names: [environment.name] }, flags.output);
   },
 });
 
 const update = command({
   name: 'update',
   args: ['environment'],
-  description: 'Change what an environment may use; "default" takes a limit back.',
-  flags: { ...limitFlags, ...inProject },
+  description: 'Change the limits of an environment. "default" resets a limit.',
+  flags: { ...limitFlags, ...projectFlags },
   examples: ['svc environment update prod --project shop --cpu 8 --memory 32Gi'],
   async run({ context, args, flags }) {
-    const { project } = context.scope({ project: flags.project, environment: undefined });
     const limits = limitsOf(flags);
-    if (Object.keys(limits).length === 0) throw usageFailure('There is nothing to change.', 'give a limit');
-    const path = `${projectPath(project)}/environments/${segment(args.environment)}`;
-    const environment = await context.api(flags).call('PATCH', path, environmentView, { body: { limits } });
-    context.print(shown(environment), flags.output);
-  },
-});
-
-const remove = command({
-  name: 'delete',
-  args: ['environment'],
-  description: 'Delete an environment with everything in it.',
-  flags: { ...yesFlag, ...waitFlags, ...inProject },
-  examples: ['svc environment delete staging --project shop'],
-  async run({ context, args, flags }) {
-    const { project } = context.scope({ project: flags.project, environment: undefined });
-    const { environment: name } = args;
-    const api = context.api(flags);
-    await confirmName(context, flags, `This deletes everything in the environment ${name} of ${project}`, name);
-    await api.send('DELETE', `${projectPath(project)}/environments/${segment(name)}`);
-    if (flags.wait) {
-      await waitFor(
-        context,
-        flags,
-        async () => {
-          const { environments } = await api.call('GET', projectPath(project), projectView);
-          return environments.some((environment) => environment.name === name)
-            ? { progress: `environment ${name} is being deleted` }
-            : { done: undefined };
-        },
-        `it goes on: svc project show ${project}`,
-      );
-    }
-    context.say(`environment ${name} ${flags.wait ? 'is deleted' : 'is being deleted'}`);
+    if (Object.keys(limits).length === 0)
+      throw usageFailure('Nothing to change.', 'set a limit; see svc environment update --help');
+    const scope = resolveProject(context, flags);
+    const environment = await environmentKind.update(scope, args.environment, { limits });
+    environmentKind.print(context, environment, flags.output);
   },
 });
 
 export const environmentCommands: Commands = {
-  commands: [create, list, show, update, remove],
+  commands: [create, environmentKind.list, environmentKind.show, update, environmentKind.delete],
 };

@@ -4,15 +4,15 @@ import { command } from '../command.ts';
 import { scopeFlags, yesFlag } from '../common-flags.ts';
 import { usageFailure } from '../failure.ts';
 import { text, textOrNone, toggle } from '../flags.ts';
-import { fields, table, type Shown } from '../output.ts';
-import { placeOf } from '../place.ts';
+import { fields, table, type Output } from '../output.ts';
+import { resolveScope } from '../scope.ts';
 import { confirm } from '../prompt.ts';
 import { waitFlags, waitFor, waitForRemoval } from '../wait.ts';
 import { restartableFunction } from './function-restart.ts';
 import { bindingPath, bindingStep, readBinding } from './function-wait.ts';
 import { restartFlags } from './workload-restart.ts';
 
-function shown(binding: BindingView): Shown {
+function toOutput(binding: BindingView): Output {
   return {
     data: binding,
     table: fields([
@@ -30,17 +30,10 @@ function shown(binding: BindingView): Shown {
 export const bindCommand = command({
   name: 'bind',
   args: ['function', 'service'],
-  description:
-    'Bind a function to a service: it gets a database and user of its own and finds them in its environment. Once more makes a new password.',
+  description: 'Bind a function to a service, or replace the password of its binding.',
   flags: {
-    prefix: textOrNone(
-      '<prefix>',
-      'what its variables begin with (default DB_, REDIS_ or S3_, by the type of the service)',
-    ),
-    database: text(
-      '<name>',
-      'database, or bucket; made if it is missing (default <service>_<function>_<environment>; bucket: <function>)',
-    ),
+    prefix: textOrNone('<prefix>', 'prefix of the variables (default DB_, REDIS_ or S3_, by service type)'),
+    database: text('<name>', 'database or bucket, created if missing (default: a name of its own)'),
     ...restartFlags,
     ...scopeFlags,
   },
@@ -52,60 +45,65 @@ export const bindCommand = command({
   ],
   async run({ context, args, flags }) {
     if (flags.restart && !flags.wait) {
-      throw usageFailure('--restart waits until the binding is ready, and does not go with --no-wait.');
+      throw usageFailure('--restart cannot be combined with --no-wait: it waits for the binding.');
     }
-    const place = placeOf(context, flags);
+    const scope = resolveScope(context, flags);
     const { function: name, service } = args;
     const body = {
       ...(flags.prefix !== undefined && { prefix: flags.prefix }),
       ...(flags.database !== undefined && { database: flags.database }),
     };
-    const options = { query: place.query, body };
-    const accepted = await place.api.call('PUT', bindingPath(place, name, service), bindingAccepted, options);
-    const { statusUrl: _, renewed = false, ...first } = accepted;
+    const options = { query: scope.query, body };
+    const accepted = await scope.api.call('PUT', bindingPath(scope, name, service), bindingAccepted, options);
+    const { statusUrl: _, renewed = false, ...initial } = accepted;
     const binding = flags.wait
       ? await waitFor(
           context,
           flags,
-          () => bindingStep(place, name, service),
-          `it goes on: svc function bindings ${name} ${place.flags}`,
+          () => bindingStep(scope, name, service),
+          `svc function bindings ${name} ${scope.flags}`,
         )
-      : first;
+      : initial;
     if (!flags.restart) {
-      context.print(shown(binding), flags.output);
-      if (renewed) context.say('the former password counts no more, and pods that run still have it');
+      context.print(toOutput(binding), flags.output);
+      if (renewed) context.say('the old password is invalid, but running pods still have it');
     }
-    await restartableFunction.applyChange(context, flags, place, name);
+    await restartableFunction.applyChange(context, flags, scope, name);
   },
 });
 
 export const unbindCommand = command({
   name: 'unbind',
   args: ['function', 'service'],
-  description: 'Take a function’s binding and its user away; its database stays unless told otherwise.',
+  description: 'Remove the binding of a function to a service. The database is kept.',
   flags: {
-    dropDatabase: toggle('delete the database that the binding made, with all its data'),
+    dropDatabase: toggle('also delete the database that the binding created, with all data'),
     ...yesFlag,
     ...waitFlags,
     ...scopeFlags,
   },
   examples: ['svc function unbind price orders', 'svc function unbind price orders --drop-database --yes'],
   async run({ context, args, flags }) {
-    const place = placeOf(context, flags);
+    const scope = resolveScope(context, flags);
     const { function: name, service } = args;
-    const { database = '' } = await readBinding(place, name, service);
+    const { database = '' } = await readBinding(scope, name, service);
     if (flags.dropDatabase) {
       await confirm(context, flags, `Delete the database ${database} of ${service} with all its data?`);
     }
-    const query = { ...place.query, ...(flags.dropDatabase && { dropDatabase: 'true' }) };
-    await place.api.send('DELETE', bindingPath(place, name, service), { query });
+    const query = { ...scope.query, ...(flags.dropDatabase && { dropDatabase: 'true' }) };
+    await scope.api.send('DELETE', bindingPath(scope, name, service), { query });
     if (!flags.dropDatabase) {
-      const kept = database === '' ? '' : `; the database ${database} stays`;
-      context.say(`${name} is bound to ${service} no more${kept}`);
+      const note = database === '' ? '' : `; the database ${database} is kept`;
+      context.say(`${name} is no longer bound to ${service}${note}`);
       return;
     }
-    const look = () => readBinding(place, name, service);
-    if (flags.wait) await waitForRemoval(context, flags, `database ${database}`, look);
+    if (flags.wait) {
+      await waitForRemoval(context, flags, {
+        subject: `database ${database}`,
+        read: () => readBinding(scope, name, service),
+        check: `svc function bindings ${name} ${scope.flags}`,
+      });
+    }
     context.say(`database ${database} ${flags.wait ? 'is deleted' : 'is being deleted'}`);
   },
 });
@@ -113,13 +111,13 @@ export const unbindCommand = command({
 export const bindingsCommand = command({
   name: 'bindings',
   args: ['function'],
-  description: 'List the services that a function is bound to, and the variables that they bring.',
+  description: 'List the bindings of a function and their variables.',
   flags: scopeFlags,
   examples: ['svc function bindings price', 'svc function bindings price -o json'],
   async run({ context, args, flags }) {
-    const place = placeOf(context, flags);
-    const path = place.path('functions', args.function, 'bindings');
-    const { items } = await place.api.call('GET', path, page(bindingView), { query: place.query });
+    const scope = resolveScope(context, flags);
+    const path = scope.path('functions', args.function, 'bindings');
+    const { items } = await scope.api.call('GET', path, page(bindingView), { query: scope.query });
     context.print(
       {
         data: items,

@@ -12,38 +12,38 @@ import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../failure.ts';
 import { amount, text, texts, toggle, type FlagValues } from '../flags.ts';
 import { ago, span, table } from '../output.ts';
-import { placeOf } from '../place.ts';
+import { resolveScope } from '../scope.ts';
 import { confirm } from '../prompt.ts';
-import { readFunction } from './function-wait.ts';
+import { functionKind } from './function-kind.ts';
 
 const listFlags = {
-  limit: amount('<n>', 'at most so many (default 20)', { min: 1, max: 500 }),
-  cursor: text('<cursor>', 'go on after the list that ended with it'),
+  limit: amount('<n>', 'maximum number of results (default 20)', { min: 1, max: 500 }),
+  cursor: text('<cursor>', 'continue after a previous list'),
   ...scopeFlags,
 };
 
-/** Until when an event waits, if it does. */
-function due({ state, dueAt }: FunctionEventView, now: Date): string | undefined {
+/** The time until an event is due; undefined while it is being delivered. */
+function dueText({ state, dueAt }: FunctionEventView, now: Date): string | undefined {
   const seconds = Math.round((Date.parse(dueAt) - now.getTime()) / 1000);
   if (state === 'delivering') return undefined;
   return seconds > 0 ? `in ${span(seconds)}` : 'now';
 }
 
-const sayMore = (context: Context, cursor: string | undefined) => {
-  if (cursor !== undefined) context.say(`there are more: --cursor ${cursor}`);
+const printCursor = (context: Context, cursor: string | undefined) => {
+  if (cursor !== undefined) context.say(`more results: --cursor ${cursor}`);
 };
 
 export const eventsCommand = command({
   name: 'events',
   args: ['function'],
-  description: 'List the events of a function that are not done, in the order of their source.',
+  description: 'List the pending events of a function, in source order.',
   flags: listFlags,
   examples: ['svc function events import', 'svc function events import --limit 100 -o json'],
   async run({ context, args, flags }) {
-    const place = placeOf(context, flags);
-    const query = { ...place.query, limit: flags.limit ?? 20, cursor: flags.cursor };
-    const path = place.path('functions', args.function, 'events');
-    const { items, nextCursor } = await place.api.call('GET', path, page(functionEventView), { query });
+    const scope = resolveScope(context, flags);
+    const query = { ...scope.query, limit: flags.limit ?? 20, cursor: flags.cursor };
+    const path = scope.path('functions', args.function, 'events');
+    const { items, nextCursor } = await scope.api.call('GET', path, page(functionEventView), { query });
     const now = context.clock.now();
     context.print(
       {
@@ -54,15 +54,15 @@ export const eventsCommand = command({
           { title: 'STATE', value: ({ state }) => state },
           { title: 'FOUND', value: ({ foundAt }) => ago(foundAt, now) },
           { title: 'FAILURES', value: ({ failures }) => failures },
-          { title: 'DUE', value: (event) => due(event, now) },
+          { title: 'DUE', value: (event) => dueText(event, now) },
           { title: 'LAST ERROR', value: ({ lastError }) => lastError },
         ]),
         names: items.map(({ id }) => id),
       },
       flags.output,
     );
-    sayMore(context, nextCursor);
-    const { events } = await readFunction(place, args.function);
+    printCursor(context, nextCursor);
+    const { events } = await functionKind.read(scope, args.function);
     if (events?.error !== undefined) context.say(`the data source ${events.source}: ${events.error}`);
   },
 });
@@ -70,14 +70,14 @@ export const eventsCommand = command({
 const list = command({
   name: 'list',
   args: ['function'],
-  description: 'List the events of a function that were given up, newest first; -o json shows what was delivered.',
+  description: 'List the dead letters of a function, newest first (payloads with -o json).',
   flags: listFlags,
   examples: ['svc function dead-letters list import', 'svc function dead-letters list import -o json'],
   async run({ context, args, flags }) {
-    const place = placeOf(context, flags);
-    const query = { ...place.query, limit: flags.limit ?? 20, cursor: flags.cursor };
-    const path = place.path('functions', args.function, 'dead-letters');
-    const { items, nextCursor } = await place.api.call('GET', path, page(deadLetterView), { query });
+    const scope = resolveScope(context, flags);
+    const query = { ...scope.query, limit: flags.limit ?? 20, cursor: flags.cursor };
+    const path = scope.path('functions', args.function, 'dead-letters');
+    const { items, nextCursor } = await scope.api.call('GET', path, page(deadLetterView), { query });
     const now = context.clock.now();
     context.print(
       {
@@ -85,7 +85,7 @@ const list = command({
         table: table<DeadLetterView>(items, [
           { title: 'ID', value: ({ id }) => id },
           { title: 'EVENT', value: ({ event }) => event },
-          { title: 'GIVEN UP', value: ({ deadAt }) => ago(deadAt, now) },
+          { title: 'FAILED', value: ({ deadAt }) => ago(deadAt, now) },
           { title: 'FAILURES', value: ({ failures }) => failures },
           { title: 'LAST ERROR', value: ({ lastError }) => lastError },
         ]),
@@ -93,73 +93,68 @@ const list = command({
       },
       flags.output,
     );
-    sayMore(context, nextCursor);
+    printCursor(context, nextCursor);
   },
 });
 
-const choiceFlags = {
-  id: texts('<id>', 'dead letter, as the list shows its ID'),
-  all: toggle('all of them'),
-};
+const choiceFlags = { id: texts('<id>', 'ID of a dead letter, from the list'), all: toggle('all dead letters') };
 
-/** @throws Failure (usage) unless some are chosen, or all */
-function chosen({ id, all }: FlagValues<typeof choiceFlags>): { all: true } | { ids: readonly string[] } {
-  if (all === id.length > 0) throw usageFailure('Give which ones with --id <id>, or --all.');
-  const odd = id.find((typed) => !/^\d{1,18}$/.test(typed));
-  if (odd !== undefined) throw usageFailure(`--id takes the ID of a dead letter, a number; not "${odd}".`);
+/** The dead letters that the flags select. @throws Failure (usage) unless either `--id` or `--all` is set */
+function selectionOf({ id, all }: FlagValues<typeof choiceFlags>): { all: true } | { ids: readonly string[] } {
+  if (all === id.length > 0) throw usageFailure('Use either --id <id> or --all.');
+  const invalid = id.find((typed) => !/^\d{1,18}$/.test(typed));
+  if (invalid !== undefined) throw usageFailure(`--id takes the number of a dead letter, not "${invalid}".`);
   return all ? { all } : { ids: id };
 }
 
-/** What was done, and that some of those that were named were not there. @throws Failure `not_found` when none was */
+/** Reports how many dead letters were changed, and how many IDs do not exist. @throws Failure `not_found` when none does */
 function report(context: Context, count: number, ids: readonly string[], done: string): void {
   const missing = new Set(ids).size - count;
-  const absent = 'no dead letter, or nothing of it is kept';
+  const absent = 'not dead letters, or no longer stored';
   if (count === 0 && missing > 0) {
-    throw new Failure(`Of those named there is ${absent}; see the IDs in \`svc function dead-letters list\`.`, {
-      code: 'not_found',
-    });
+    throw new Failure(`The IDs are ${absent}. List them with: svc function dead-letters list`, { code: 'not_found' });
   }
   const letters = count === 1 ? '1 dead letter' : `${count} dead letters`;
-  context.say(`${letters} ${done}${missing > 0 ? `; ${missing} of those named: ${absent}` : ''}`);
+  context.say(`${letters} ${done}${missing > 0 ? `; ${missing} of the IDs are ${absent}` : ''}`);
 }
 
 const redrive = command({
   name: 'redrive',
   args: ['function'],
-  description: 'Have dead letters delivered again, as if they had just been found.',
+  description: 'Deliver dead letters again.',
   flags: { ...choiceFlags, ...scopeFlags },
   examples: [
     'svc function dead-letters redrive import --all',
     'svc function dead-letters redrive import --id 17 --id 18',
   ],
   async run({ context, args, flags }) {
-    const body = chosen(flags);
-    const place = placeOf(context, flags);
-    const path = place.path('functions', args.function, 'dead-letters/redrive');
-    const { count } = await place.api.call('POST', path, deadLettersChanged, { query: place.query, body });
-    report(context, count, flags.id, 'to be delivered again');
+    const body = selectionOf(flags);
+    const scope = resolveScope(context, flags);
+    const path = scope.path('functions', args.function, 'dead-letters/redrive');
+    const { count } = await scope.api.call('POST', path, deadLettersChanged, { query: scope.query, body });
+    report(context, count, flags.id, 'queued for delivery');
   },
 });
 
 const purge = command({
   name: 'purge',
   args: ['function'],
-  description: 'Forget dead letters and their content; they are not delivered again while their source has them.',
+  description: 'Delete dead letters and their payloads. They are not delivered again.',
   flags: { ...choiceFlags, ...yesFlag, ...scopeFlags },
   examples: ['svc function dead-letters purge import --id 17', 'svc function dead-letters purge import --all --yes'],
   async run({ context, args, flags }) {
-    const body = chosen(flags);
-    const place = placeOf(context, flags);
+    const body = selectionOf(flags);
+    const scope = resolveScope(context, flags);
     const which = flags.all ? 'all dead letters' : `the dead letters ${flags.id.join(', ')}`;
-    await confirm(context, flags, `Forget ${which} of ${args.function}?`);
-    const path = place.path('functions', args.function, 'dead-letters/purge');
-    const { count } = await place.api.call('POST', path, deadLettersChanged, { query: place.query, body });
-    report(context, count, flags.id, 'forgotten');
+    await confirm(context, flags, `Delete ${which} of ${args.function}?`);
+    const path = scope.path('functions', args.function, 'dead-letters/purge');
+    const { count } = await scope.api.call('POST', path, deadLettersChanged, { query: scope.query, body });
+    report(context, count, flags.id, 'deleted');
   },
 });
 
 export const deadLettersGroup: Group = {
   name: 'dead-letters',
-  description: 'Events that a function refused or failed at too often.',
+  description: 'Manage events that could not be delivered.',
   commands: [list, redrive, purge],
 };

@@ -6,9 +6,9 @@ import { connectionFault, createConnections } from '../connection.ts';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../failure.ts';
 import { text, textOrNone, texts } from '../flags.ts';
-import { readGivenFile } from '../given-file.ts';
-import { placeOf } from '../place.ts';
-import { untilRouted } from './function-route.ts';
+import { readInputFile } from '../input-file.ts';
+import { resolveScope } from '../scope.ts';
+import { waitForRoute } from './function-route.ts';
 
 const methodShape = /^[A-Z]{1,20}$/;
 const headerShape = /^([\w!#$%&'*+.^`|~-]+):\s*(.*)$/;
@@ -16,12 +16,12 @@ const headerShape = /^([\w!#$%&'*+.^`|~-]+):\s*(.*)$/;
 export const invokeCommand = command({
   name: 'invoke',
   args: ['function'],
-  description: "Send a request to a function's URL: its answer goes to stdout, its status and time to stderr.",
+  description: 'Send a request to a function and print the response.',
   flags: {
-    data: textOrNone('<data>', 'body; @<file> reads it from a file, - from standard input'),
-    method: text('<method>', 'default GET, with --data POST'),
+    data: textOrNone('<data>', 'request body; @<file> for a file, - for standard input'),
+    method: text('<method>', 'HTTP method (default GET; POST with --data)'),
     path: text('<path>', 'path and query (default /)'),
-    header: texts('<name: value>', 'header, such as a content type (default JSON or text, as --data is)'),
+    header: texts('<name: value>', 'request header (default content-type: JSON or text, by --data)'),
     ...scopeFlags,
   },
   examples: [
@@ -32,54 +32,55 @@ export const invokeCommand = command({
   async run({ context, args, flags }) {
     const body = flags.data === undefined ? undefined : await readData(context, flags.data);
     const method = (flags.method ?? (body === undefined ? 'GET' : 'POST')).toUpperCase();
-    if (!methodShape.test(method)) throw usageFailure(`--method takes a method such as PUT; not "${flags.method}".`);
+    if (!methodShape.test(method))
+      throw usageFailure(`--method takes an HTTP method such as PUT, not "${flags.method}".`);
     const headers = { ...(body !== undefined && { 'content-type': kindOf(body) }), ...parseHeaders(flags.header) };
-    const place = placeOf(context, flags);
-    const found = await place.api.call('GET', place.path('functions', args.function), functionView, {
-      query: place.query,
+    const scope = resolveScope(context, flags);
+    const view = await scope.api.call('GET', scope.path('functions', args.function), functionView, {
+      query: scope.query,
     });
-    if (found.url === undefined) {
-      throw new Failure(`Function "${args.function}" has the trigger ${found.trigger}, and no URL.`, {
+    if (view.url === undefined) {
+      throw new Failure(`Function "${args.function}" has no URL, since its trigger is ${view.trigger}.`, {
         code: 'invalid_value',
-        hint: `svc function ${found.events ? 'events' : 'test'} ${args.function} ${place.flags}`,
+        hint: `svc function ${view.events ? 'events' : 'test'} ${args.function} ${scope.flags}`,
       });
     }
-    const url = new URL(flags.path ?? '/', found.url);
-    if (url.origin !== new URL(found.url).origin) throw usageFailure('--path takes a path, such as /items?page=2.');
+    const url = new URL(flags.path ?? '/', view.url);
+    if (url.origin !== new URL(view.url).origin) throw usageFailure('--path takes a path, such as /items?page=2.');
 
-    // The platform says when a function takes too long, and how long that may be is the function's own setting.
+    // No time limit here: the platform applies the function's own.
     const connections = createConnections(0);
     const { clock } = context;
-    let begun = 0;
+    let startedAt = 0;
     const send = () => {
-      begun = clock.monotonic();
+      startedAt = clock.monotonic();
       return connections.send(url, { method, headers, body });
     };
     try {
-      let answer = await send();
-      // Whatever a function answers says whether its start was cold: this request has not reached it, and can be sent again.
-      const isUnrouted = () => answer.statusCode === 404 && answer.headers['x-svc-cold-start'] === undefined;
+      let response = await send();
+      // Every response of a function has this header. Without it, the request has not reached the function and can be repeated.
+      const isUnrouted = () => response.statusCode === 404 && response.headers['x-svc-cold-start'] === undefined;
       if (isUnrouted()) {
-        answer.resume();
-        await untilRouted(context, found.url);
-        answer = await send();
+        response.resume();
+        await waitForRoute(context, view.url);
+        response = await send();
       }
-      const took = Math.round(clock.monotonic() - begun);
-      const cold = answer.headers['x-svc-cold-start'] === 'true' ? ', a cold start' : '';
-      context.say(`${answer.statusCode} after ${took} ms${cold}`);
-      const { statusCode: status = 0, headers: fields } = answer;
+      const took = Math.round(clock.monotonic() - startedAt);
+      const cold = response.headers['x-svc-cold-start'] === 'true' ? ', a cold start' : '';
+      context.say(`${response.statusCode} after ${took} ms${cold}`);
+      const { statusCode: status = 0, headers: fields } = response;
       if (flags.output === undefined) {
-        for await (const chunk of answer) context.stdout.write(chunk);
+        for await (const chunk of response) context.stdout.write(chunk);
         if (context.stdout.isTTY) context.stdout.write('\n');
       } else {
-        const content = await textOf(answer);
+        const content = await textOf(response);
         context.print({ data: { status, headers: fields, body: content }, table: content, names: [] }, flags.output);
       }
       if (status >= 400) {
-        const denied = status === 401 && found.gate !== undefined && found.gate !== 'off';
+        const denied = status === 401 && view.gate !== undefined && view.gate !== 'off';
         const hint = denied
           ? 'its gate takes API keys (svc key create): --header "X-API-Key: <key>"'
-          : `svc function ${isUnrouted() ? 'show' : 'logs'} ${args.function} ${place.flags}`;
+          : `svc function ${isUnrouted() ? 'show' : 'logs'} ${args.function} ${scope.flags}`;
         throw new Failure(`The answer is ${status}${isUnrouted() ? ', of the ingress' : ''}.`, {
           code: `http_${status}`,
           hint,
@@ -88,7 +89,7 @@ export const invokeCommand = command({
     } catch (error) {
       const fault = connectionFault(error);
       if (fault === undefined) throw error;
-      throw new Failure(`${url.origin} cannot be reached: ${fault}.`, { code: 'unreachable', cause: error });
+      throw new Failure(`${url.origin} is unreachable: ${fault}.`, { code: 'unreachable', cause: error });
     } finally {
       connections.close();
     }
@@ -97,7 +98,7 @@ export const invokeCommand = command({
 
 async function readData(context: Context, data: string): Promise<string> {
   if (data === '-') return textOf(context.stdin);
-  return data.startsWith('@') ? readGivenFile(data.slice(1)).toString() : data;
+  return data.startsWith('@') ? readInputFile(data.slice(1)).toString() : data;
 }
 
 function kindOf(body: string): string {
@@ -110,12 +111,12 @@ function kindOf(body: string): string {
 }
 
 /** @throws Failure (usage) */
-function parseHeaders(given: readonly string[]): Record<string, string> {
+function parseHeaders(headers: readonly string[]): Record<string, string> {
   return Object.fromEntries(
-    given.map((header) => {
+    headers.map((header) => {
       const [, name, value] = headerShape.exec(header) ?? [];
       if (name === undefined || value === undefined) {
-        throw usageFailure(`--header takes "<name>: <value>"; not "${header}".`);
+        throw usageFailure(`--header takes "<name>: <value>", not "${header}".`);
       }
       return [name.toLowerCase(), value];
     }),

@@ -9,28 +9,27 @@ import { command } from '../command.ts';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../failure.ts';
 import { amount, choice, requiredText, texts, toggle } from '../flags.ts';
-import { runtimeOf } from '../given-file.ts';
+import { runtimeOf } from '../input-file.ts';
 
 const images = join(import.meta.dirname, '../../infra/images');
-/** The programs that the runtimes' images carry. */
+/** The programs of the runtime images. */
 const programs: Readonly<Record<FunctionRuntime, readonly [program: string, ...args: string[]]>> = {
   node: [functionNode(), join(images, 'function-node/server.mjs')],
   python: ['python3', '-B', join(images, 'function-python/main.py')],
 };
-/** Editors write a file in several steps. */
+/** The wait after a change of the file, since editors write a file in several steps. */
 const settleMs = 100;
 
 export const runCommand = command({
   name: 'run',
   args: [],
-  description:
-    'Run a function on this machine, with the runtime that the platform has, and anew whenever its file changes.',
+  description: 'Run a function on this machine, and restart it when its file changes.',
   flags: {
-    codeFile: requiredText('<file>', 'source file with the handler; what it imports is found beside it'),
-    runtime: choice(functionRuntimes, 'default python for *.py, else node'),
-    port: amount('<port>', 'port on which it listens (default 8080)', { min: 1, max: 65_535 }),
+    codeFile: requiredText('<file>', 'source file with the handler; imports are relative to it'),
+    runtime: choice(functionRuntimes, 'runtime (default python for *.py, otherwise node)'),
+    port: amount('<port>', 'port to listen on (default 8080)', { min: 1, max: 65_535 }),
     env: texts('<KEY=value>', 'environment variable'),
-    once: toggle('call it once, as a schedule would, and end'),
+    once: toggle('run once, like a scheduled run, and exit'),
   },
   examples: [
     'svc function run --code-file hello.js',
@@ -39,36 +38,37 @@ export const runCommand = command({
   ],
   async run({ context, flags }) {
     const file = resolve(flags.codeFile);
-    if (!existsSync(file)) throw usageFailure(`There is no file ${flags.codeFile}.`);
+    if (!existsSync(file)) throw usageFailure(`File ${flags.codeFile} does not exist.`);
     const runtime = flags.runtime ?? runtimeOf(file);
     const port = flags.port ?? 8080;
     const variables = variablesOf(flags.env);
     const start = () =>
       startRuntime(context, runtime, {
         ...variables,
-        ...{ SVC_CODE_FILE: file, PORT: String(port) },
-        // Pods that serve have neither.
+        SVC_CODE_FILE: file,
+        PORT: String(port),
+        // Pods that serve requests have neither variable.
         ...(flags.once && { SVC_MODE: 'batch', SVC_TRIGGER: 'test' }),
       });
     if (flags.once) {
-      const code = await ended(start());
-      if (code !== 0) throw new Failure('The run failed; its log is above.', { code: 'run_failed' });
+      const code = await exitCodeOf(start());
+      if (code !== 0) throw new Failure('The run failed; see the log above.', { code: 'run_failed' });
       return;
     }
     await checkFree(port);
-    context.say(`http://localhost:${port} runs ${flags.codeFile} on ${runtime}; Ctrl-C ends it`);
-    await untilInterrupted(context, file, start);
+    context.say(`serving ${flags.codeFile} (${runtime}) on http://localhost:${port}; press Ctrl-C to stop`);
+    await runUntilInterrupted(context, file, start);
   },
 });
 
-/** @throws Failure `port_in_use`: the program would say so too, but not what to do */
+/** Checks the port before the runtime starts, for an error message with advice. @throws Failure `port_in_use` */
 async function checkFree(port: number): Promise<void> {
   const probe = createServer().listen(port);
   try {
     await once(probe, 'listening');
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException;
-    throw new Failure(`Nothing more can listen on port ${port} (${code}); choose another one with --port.`, {
+    throw new Failure(`Cannot listen on port ${port} (${code}); choose another port with --port.`, {
       code: 'port_in_use',
       cause: error,
     });
@@ -82,7 +82,7 @@ function variablesOf(given: readonly string[]): Record<string, string> {
   return Object.fromEntries(
     given.map((pair) => {
       const split = pair.indexOf('=');
-      if (split < 1) throw usageFailure(`--env takes KEY=value; not "${pair}".`);
+      if (split < 1) throw usageFailure(`--env takes KEY=value, not "${pair}".`);
       return [pair.slice(0, split), pair.slice(split + 1)];
     }),
   );
@@ -90,7 +90,7 @@ function variablesOf(given: readonly string[]): Record<string, string> {
 
 function startRuntime({ env, stdout }: Context, runtime: FunctionRuntime, variables: NodeJS.ProcessEnv): ChildProcess {
   const [program, ...args] = programs[runtime];
-  // Of this machine's environment only what programs need to be found: the platform's pods have no more either.
+  // Only the variables that programs need: pods on the platform do not have this machine's variables either.
   const child = spawn(program, args, {
     env: { PATH: env['PATH'], HOME: env['HOME'], ...variables },
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -99,18 +99,18 @@ function startRuntime({ env, stdout }: Context, runtime: FunctionRuntime, variab
   return child;
 }
 
-/** The exit code; 1 for one that a signal ended. @throws Failure when the program cannot be started */
-function ended(child: ChildProcess): Promise<number> {
+/** Waits for the exit code (1 after a signal). @throws Failure when the program cannot be started */
+function exitCodeOf(child: ChildProcess): Promise<number> {
   return new Promise((resolveCode, reject) => {
     child.once('error', (error) =>
-      reject(new Failure(`${child.spawnfile} cannot be started: ${error.message}`, { code: 'not_installed' })),
+      reject(new Failure(`Cannot start ${child.spawnfile}: ${error.message}`, { code: 'not_installed' })),
     );
     child.once('close', (code) => resolveCode(code ?? 1));
   });
 }
 
-/** Starts anew after every change of the file; one that ends by itself waits for the next. */
-async function untilInterrupted(context: Context, file: string, start: () => ChildProcess): Promise<void> {
+/** Restarts the program after every change of the file, also when it has exited. */
+async function runUntilInterrupted(context: Context, file: string, start: () => ChildProcess): Promise<void> {
   let changed = Promise.withResolvers<'changed'>();
   let timer: NodeJS.Timeout | undefined;
   const watcher = watch(dirname(file), (_, name) => {
@@ -123,7 +123,7 @@ async function untilInterrupted(context: Context, file: string, start: () => Chi
   try {
     for (;;) {
       const child = start();
-      const end = ended(child);
+      const end = exitCodeOf(child);
       const stopped = end.then(() => 'ended' as const);
       let next: 'changed' | 'interrupted' | 'ended' = await Promise.race([
         changed.promise,
@@ -131,14 +131,14 @@ async function untilInterrupted(context: Context, file: string, start: () => Chi
         stopped,
       ]);
       if (next === 'ended') {
-        context.say('it has ended; it starts again when the file changes');
+        context.say('the function has exited; it restarts when the file changes');
         next = await Promise.race([changed.promise, interrupted.promise]);
       }
       child.kill('SIGTERM');
       await end;
       if (next === 'interrupted') return;
       changed = Promise.withResolvers();
-      context.say('the file has changed: started again');
+      context.say('the file has changed; restarting');
     }
   } finally {
     clearTimeout(timer);

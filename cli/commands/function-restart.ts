@@ -5,71 +5,71 @@ import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
 import type { FlagValues } from '../flags.ts';
 import { fields } from '../output.ts';
-import { placeOf, type Place } from '../place.ts';
+import { resolveScope, type Scope } from '../scope.ts';
 import { waitFlags, waitFor, type WaitFlags } from '../wait.ts';
-import { readFunction } from './function-wait.ts';
+import { functionKind } from './function-kind.ts';
 import type { Restartable } from './workload-restart.ts';
 
-/** Has the pods of a function start anew, and waits until all of them have, unless told not to. @throws Failure */
+/** Restarts the pods of a function, and waits for them unless `--no-wait` is given. @throws Failure */
 async function restart(
   context: Context,
   flags: WaitFlags & Pick<FlagValues<typeof scopeFlags>, 'output'>,
-  place: Place,
+  scope: Scope,
   name: string,
 ): Promise<void> {
-  const path = place.path('functions', name);
-  const accepted = await place.api.call('POST', `${path}/restart`, functionView, { query: place.query });
-  const found = flags.wait ? await untilRestarted(context, flags, place, name) : accepted;
+  const path = scope.path('functions', name);
+  const accepted = await scope.api.call('POST', `${path}/restart`, functionView, { query: scope.query });
+  const view = flags.wait ? await waitForRestart(context, flags, scope, name) : accepted;
   context.print(
     {
-      data: found,
+      data: view,
       table: fields([
-        ['Function', found.name],
-        ['Status', found.status],
-        ['Pods', `${found.readyReplicas} of ${found.replicas} ready`],
+        ['Function', view.name],
+        ['Status', view.status],
+        ['Pods', `${view.readyReplicas} of ${view.replicas} ready`],
       ]),
-      names: [found.name],
+      names: [view.name],
     },
     flags.output,
   );
 }
 
-function untilRestarted(context: Context, flags: WaitFlags, place: Place, name: string): Promise<FunctionView> {
+function waitForRestart(context: Context, flags: WaitFlags, scope: Scope, name: string): Promise<FunctionView> {
   return waitFor(
     context,
     flags,
     async () => {
-      const found = await readFunction(place, name);
-      if (!found.pendingRestart) return { done: found };
-      if (found.status === 'failed' && found.updating !== true) {
-        const { message = 'see its status' } = found;
+      const view = await functionKind.read(scope, name);
+      if (!view.pendingRestart) return { done: view };
+      if (view.status === 'failed' && view.updating !== true) {
+        const { message = 'see its status' } = view;
         throw new Failure(`Function "${name}" failed: ${message}`, { code: 'failed' });
       }
-      return { progress: `${name}: pods start anew (${found.readyReplicas} of ${found.replicas} ready)` };
+      return { progress: `${name}: restarting (${view.readyReplicas} of ${view.replicas} ready)` };
     },
-    `it goes on: svc function show ${name} ${place.flags}`,
+    `svc function show ${name} ${scope.flags}`,
   );
 }
 
-/** Of the commands that change what a function finds in its environment. */
+/** Functions, for commands that change their variables and secrets. */
 export const restartableFunction: Restartable = {
-  what: 'function',
+  kind: 'function',
   article: 'a function',
   example: 'hello',
-  async applyChange(context, flags, place, name) {
-    if (flags.restart) return restart(context, flags, place, name);
-    const at = `svc function restart ${name} ${place.flags}`;
-    context.say(`the next cold start or run has it; in pods that run, at once: ${at}`);
+  async applyChange(context, flags, scope, name) {
+    if (flags.restart) return restart(context, flags, scope, name);
+    const restartHint = `svc function restart ${name} ${scope.flags}`;
+    context.say(`the change applies to the next cold start or run; apply it now: ${restartHint}`);
   },
 };
 
 export const restartCommand = command({
   name: 'restart',
   args: ['function'],
-  description: 'Have the pods of a function start anew, with its variables, secrets and limits of now.',
+  description: 'Restart the pods of a function with the latest variables and secrets.',
   flags: { ...waitFlags, ...scopeFlags },
   examples: ['svc function restart hello', 'svc function restart hello --no-wait'],
   async run({ context, args, flags }) {
-    await restart(context, flags, placeOf(context, flags), args.function);
+    await restart(context, flags, resolveScope(context, flags), args.function);
   },
 });

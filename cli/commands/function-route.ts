@@ -4,25 +4,25 @@ import { gateProbePath } from '../../runtime/contracts/gate-denials.ts';
 import { connectionFault, createConnections } from '../connection.ts';
 import type { Context } from '../context.ts';
 
-/** As long as an ingress and the interceptors may take to learn of a route. */
+/** How long an ingress and the interceptors take to apply a route. */
 const routeMs = 10_000;
 const pauseMs = 250;
-/** Interceptor and gate answer at once. */
-const answerMs = 5_000;
+/** Interceptor and gate respond without starting a pod. */
+const responseMs = 5_000;
 
 /**
- * Waits until requests from here come as far as to the function's interceptor or gate, and wakes no pod. One that does not
- * in time is said, and no failure: the function is there, and this machine may be none of those that are to reach it.
+ * Waits until requests from this machine reach the function's interceptor or gate, without starting a pod. A time-out is
+ * reported but is no failure: the function exists, and this machine may not be meant to reach it.
  */
-export async function untilRouted(context: Context, functionUrl: string): Promise<void> {
+export async function waitForRoute(context: Context, functionUrl: string): Promise<void> {
   const url = new URL(gateProbePath, functionUrl);
   const { clock } = context;
-  const connections = createConnections(answerMs);
-  const routedBy = clock.monotonic() + routeMs;
+  const connections = createConnections(responseMs);
+  const deadline = clock.monotonic() + routeMs;
   try {
-    while (await leadsNowhere(await connections.send(url, { method: 'GET', headers: {} }))) {
-      if (clock.monotonic() >= routedBy) {
-        context.say(`the ingress does not know ${url.host} yet: requests may get a 404 for a moment`);
+    while (await isUnrouted(await connections.send(url, { method: 'GET', headers: {} }))) {
+      if (clock.monotonic() >= deadline) {
+        context.say(`the ingress does not serve ${url.host} yet; requests may return 404 for a moment`);
         return;
       }
       await clock.sleep(pauseMs);
@@ -30,15 +30,15 @@ export async function untilRouted(context: Context, functionUrl: string): Promis
   } catch (error) {
     const fault = connectionFault(error);
     if (fault === undefined) throw error;
-    context.say(`${url.origin} cannot be reached from here: ${fault}`);
+    context.say(`${url.origin} is unreachable from this machine: ${fault}`);
   } finally {
     connections.close();
   }
 }
 
-/** Whether it is the 404 of an ingress, or of an interceptor, that has not heard of the host. */
-async function leadsNowhere(answer: IncomingMessage): Promise<boolean> {
-  const body = await text(answer);
-  if (answer.statusCode !== 404) return false;
-  return answer.headers['x-request-id'] === undefined || body.includes('"unknown_host"');
+/** Whether this is the 404 of an ingress or interceptor that does not know the host yet. */
+async function isUnrouted(response: IncomingMessage): Promise<boolean> {
+  const body = await text(response);
+  if (response.statusCode !== 404) return false;
+  return response.headers['x-request-id'] === undefined || body.includes('"unknown_host"');
 }

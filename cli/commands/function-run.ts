@@ -7,36 +7,36 @@ import { usageFailure } from '../failure.ts';
 import { duration, text } from '../flags.ts';
 import { lineFlags, printLines } from '../log-lines.ts';
 import { table } from '../output.ts';
-import { placeOf, type Place } from '../place.ts';
-import { printLogs, printRuns, shownRun, waitForRun } from '../runs.ts';
+import { resolveScope, type Scope } from '../scope.ts';
+import { printLogs, printRuns, runOutput, waitForRun } from '../runs.ts';
 import { waitFlags } from '../wait.ts';
-import { readFunction } from './function-wait.ts';
+import { functionKind } from './function-kind.ts';
 
 export const testCommand = command({
   name: 'test',
   args: ['function'],
-  description: 'Run a cron function once, now, and wait for its end; its schedule stays as it is.',
+  description: 'Run a cron function once now, in addition to its schedule.',
   flags: { ...waitFlags, ...scopeFlags },
   examples: ['svc function test nightly', 'svc function test nightly --no-wait'],
   async run({ context, args, flags }) {
-    const place = placeOf(context, flags);
-    const path = place.path('functions', args.function, 'test-runs');
-    const accepted = await place.api.call('POST', path, runAccepted, { query: place.query });
+    const scope = resolveScope(context, flags);
+    const path = scope.path('functions', args.function, 'test-runs');
+    const accepted = await scope.api.call('POST', path, runAccepted, { query: scope.query });
     if (!flags.wait) {
-      const said = `test run ${accepted.id} is accepted`;
-      context.print({ data: accepted, table: said, names: [accepted.id] }, flags.output);
+      const table = `test run ${accepted.id} is accepted`;
+      context.print({ data: accepted, table, names: [accepted.id] }, flags.output);
       return;
     }
-    const logs = `svc function logs ${args.function} --run ${accepted.id} ${place.flags}`;
-    const wanted = { collection: 'functions', name: args.function, run: accepted.id, logs } as const;
-    context.print(shownRun(await waitForRun(context, flags, place, wanted)), flags.output);
+    const logs = `svc function logs ${args.function} --run ${accepted.id} ${scope.flags}`;
+    const run = { collection: 'functions', name: args.function, run: accepted.id, logs } as const;
+    context.print(runOutput(await waitForRun(context, flags, scope, run)), flags.output);
   },
 });
 
 export const runsCommand = command({
   name: 'runs',
   args: ['function'],
-  description: 'List the runs of a cron function that are kept, newest first.',
+  description: 'List the stored runs of a cron function, newest first.',
   flags: scopeFlags,
   examples: ['svc function runs nightly', 'svc function runs nightly -o json'],
   run: ({ context, args, flags }) => printRuns(context, flags, 'functions', args.function),
@@ -45,16 +45,13 @@ export const runsCommand = command({
 export const logsCommand = command({
   name: 'logs',
   args: ['function'],
-  description:
-    'Show what the pods of a function printed, as far back as they are kept; of a cron function, what a run printed.',
+  description: 'Show the logs of a function, or of one run of a cron function.',
   flags: {
     ...lineFlags,
-    since: duration(
-      '<duration>',
-      'not older than this, such as 15m, 6h or 7d (default 1h; with -f or --previous: any)',
-      { max: sinceMaxSeconds },
-    ),
-    run: text('<run>', 'of a cron function: name of the run (default: the newest; with -f or --since all)'),
+    since: duration('<duration>', 'maximum age of lines, such as 6h (default 1h; any with -f or --previous)', {
+      max: sinceMaxSeconds,
+    }),
+    run: text('<run>', 'run of a cron function (default: the newest; all with -f or --since)'),
     ...scopeFlags,
   },
   examples: [
@@ -64,33 +61,32 @@ export const logsCommand = command({
   ],
   async run({ context, args, flags }) {
     const { follow, since, previous, run } = flags;
-    const place = placeOf(context, flags);
+    const scope = resolveScope(context, flags);
     const ranged = follow || since !== undefined || previous;
     if (run !== undefined && (since !== undefined || previous)) {
-      throw usageFailure('Give --run, with -f if you like, or --since and --previous.');
+      throw usageFailure('--run cannot be combined with --since or --previous.');
     }
-    if (run !== undefined || (!ranged && (await isCron(place, args.function)))) {
+    if (run !== undefined || (!ranged && (await isCron(scope, args.function)))) {
       await printLogs(context, flags, 'functions', args.function);
       return;
     }
-    // The range that people look at first (spec.md §8).
+    // docs/reference/logs.md: without a range the last hour is shown.
     const range = { ...flags, since: since ?? (follow || previous ? undefined : 3_600) };
-    await printLines(context, range, place, {
-      path: place.path('functions', args.function, 'logs'),
+    await printLines(context, range, scope, {
+      path: scope.path('functions', args.function, 'logs'),
       workload: args.function,
     });
   },
 });
 
-async function isCron(place: Place, name: string): Promise<boolean> {
-  const found = await readFunction(place, name);
-  return found.trigger === 'cron';
+async function isCron(scope: Scope, name: string): Promise<boolean> {
+  return (await functionKind.read(scope, name)).trigger === 'cron';
 }
 
 export const scheduleCommand = command({
   name: 'schedule',
   args: ['cron?'],
-  description: 'Show the next five times of a schedule; without one, schedules to choose from.',
+  description: 'Show the next five runs of a schedule, or list common schedules.',
   flags: { timeZone: text('<zone>', 'time zone of the schedule (default Etc/UTC)'), ...apiFlags },
   examples: ['svc function schedule', 'svc function schedule "0 9 * * 1" --time-zone Europe/Berlin'],
   async run({ context, args, flags }) {
@@ -106,7 +102,7 @@ export const scheduleCommand = command({
       return;
     }
     const query = { schedule: args.cron, timeZone: flags.timeZone };
-    const found = await api.call('GET', '/schedules/next', nextRunsView, { query });
-    context.print({ data: found, table: found.nextRuns.join('\n'), names: found.nextRuns }, flags.output);
+    const next = await api.call('GET', '/schedules/next', nextRunsView, { query });
+    context.print({ data: next, table: next.nextRuns.join('\n'), names: next.nextRuns }, flags.output);
   },
 });

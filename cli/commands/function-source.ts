@@ -1,27 +1,27 @@
 import { codeMaxBytes, functionRuntimes } from '../../runtime/contracts/resources/function.ts';
 import { usageFailure } from '../failure.ts';
-import { choice, flagName, text, texts, unless, type FlagValues } from '../flags.ts';
-import { readGivenFile, runtimeOf } from '../given-file.ts';
-import { notBoth } from '../pod-settings.ts';
+import { choice, flagName, text, texts, negated, type FlagValues } from '../flags.ts';
+import { readInputFile, runtimeOf } from '../input-file.ts';
+import { checkExclusive } from '../pod-settings.ts';
 
-/** What a function is to run. */
+/** The code or image of a function. */
 export const sourceFlags = {
   codeFile: text('<file>', 'source file with the handler'),
-  runtime: choice(functionRuntimes, 'runtime of the code (default of a new one: python for a file *.py, else node)'),
-  dependency: texts('<name@version>', 'with code: package to install at start; those that are given are all'),
-  image: text('<image>', 'in place of code: container image, which listens on --port'),
+  runtime: choice(functionRuntimes, 'runtime of the code (default python for *.py, otherwise node)'),
+  dependency: texts('<name@version>', 'package to install for the code; replaces all packages'),
+  image: text('<image>', 'container image to run instead of code; it listens on --port'),
 };
 
-/** Of `update` alone. */
-export const sourceRemovalFlags = { dependencies: unless('install no packages any more') };
+/** For `update`: removes settings. */
+export const sourceRemovalFlags = { dependencies: negated('remove all packages') };
 
-/** What the flags say of it, as the API takes it. @throws Failure (usage) for an image with what only code has */
-export function sourceOf(flags: FlagValues<typeof sourceFlags> & Partial<FlagValues<typeof sourceRemovalFlags>>) {
+/** The fields of a request body for the flags. @throws Failure (usage) for an image with flags for code */
+export function sourceBody(flags: FlagValues<typeof sourceFlags> & Partial<FlagValues<typeof sourceRemovalFlags>>) {
   const { codeFile, runtime, dependency, image, dependencies } = flags;
-  notBoth('dependency', dependency.length > 0, dependencies === false);
+  checkExclusive('dependency', dependency.length > 0, dependencies === false);
   if (image !== undefined) {
     const [stray] = Object.entries({ codeFile, runtime, dependency: dependency[0] }).find(([, value]) => value) ?? [];
-    if (stray !== undefined) throw usageFailure(`${flagName(stray)} goes with code, and not with --image.`);
+    if (stray !== undefined) throw usageFailure(`${flagName(stray)} cannot be combined with --image.`);
     return { image };
   }
   return {
@@ -32,20 +32,20 @@ export function sourceOf(flags: FlagValues<typeof sourceFlags> & Partial<FlagVal
   };
 }
 
-/** As {@link sourceOf}, of a new function. @throws Failure (usage) when neither code nor image is given, too */
-export function newSourceOf(flags: FlagValues<typeof sourceFlags>) {
+/** {@link sourceBody} for a new function. @throws Failure (usage) also without code and image */
+export function newSourceBody(flags: FlagValues<typeof sourceFlags>) {
   const { codeFile, image } = flags;
   if (codeFile === undefined && image === undefined) {
-    throw usageFailure('Give the source file with --code-file <file>, or a container image with --image <image>.');
+    throw usageFailure('Use --code-file <file> for code, or --image <image> for a container image.');
   }
-  return { ...(codeFile !== undefined && { runtime: runtimeOf(codeFile) }), ...sourceOf(flags) };
+  return { ...(codeFile !== undefined && { runtime: runtimeOf(codeFile) }), ...sourceBody(flags) };
 }
 
 function readCode(file: string): string {
-  const content = readGivenFile(file);
+  const content = readInputFile(file);
   if (content.length === 0) throw usageFailure(`${file} is empty.`);
   if (content.length > codeMaxBytes) {
-    throw usageFailure(`${file} has ${content.length} bytes; inline code has at most ${codeMaxBytes}.`);
+    throw usageFailure(`${file} is too large: ${content.length} bytes; the limit is ${codeMaxBytes} bytes.`);
   }
   return content.toString();
 }

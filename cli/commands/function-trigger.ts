@@ -5,73 +5,73 @@ import { runOverlaps } from '../../runtime/contracts/resources/run.ts';
 import { usageFailure } from '../failure.ts';
 import { amount, choice, choices, flagName, text, toggle, type FlagValues } from '../flags.ts';
 import type { Field } from '../output.ts';
-import { notBoth } from '../pod-settings.ts';
+import { checkExclusive } from '../pod-settings.ts';
 
 const withRows = `with --trigger ${typesWith('query').join('|')}`;
 
-/** What calls a function. */
+/** The triggers of a function. */
 export const triggerFlags = {
-  trigger: choices(functionTriggers, 'what calls it (default http); http and one data source may be given together'),
-  schedule: text('<cron>', 'with --trigger cron: expression of five fields, such as "*/5 * * * *"'),
+  trigger: choices(functionTriggers, 'trigger; http can be combined with one event source (default http)'),
+  schedule: text('<cron>', 'with --trigger cron: five-field expression, such as "*/5 * * * *"'),
   timeZone: text('<zone>', 'with --trigger cron: time zone of the schedule (default Etc/UTC)'),
-  overlap: choice(runOverlaps, 'with --trigger cron: runs while the one before goes on (default Forbid)'),
-  source: text('<service>', 'of a data source: service of its type; the function is bound to it'),
-  database: text('<name>', 'of a data source that it is not bound to yet: database (default one of its own)'),
-  query: text('<sql>', `${withRows}: its rows are the events, each known by its column id`),
-  markDone: text('<sql>', `${withRows}: what marks a row as done, with {{id}} for its id`),
-  list: text('<list>', 'with --trigger redis: its items are the events'),
-  bucket: text('<bucket>', 'with --trigger minio: what is put into it and removed are the events'),
-  eventConcurrency: amount('<n>', 'events that one pod gets at once (default 1, in order)', { min: 1, max: 100 }),
+  overlap: choice(runOverlaps, 'with --trigger cron: policy for overlapping runs (default Forbid)'),
+  source: text('<service>', 'event source: the service; the function is bound to it'),
+  database: text('<name>', 'event source: database, if not bound yet (default: a new one)'),
+  query: text('<sql>', `${withRows}: each row is an event; needs a column id`),
+  markDone: text('<sql>', `${withRows}: marks the row {{id}} as done`),
+  list: text('<list>', 'with --trigger redis: each item is an event'),
+  bucket: text('<bucket>', 'with --trigger minio: each created or deleted object is an event'),
+  eventConcurrency: amount('<n>', 'concurrent events per pod (default 1, which keeps the order)', { min: 1, max: 100 }),
 };
 
-/** Of `update` alone. */
-export const triggerRemovalFlags = { withoutMarkDone: toggle('mark rows as done no more') };
+/** For `update`: removes settings. */
+export const triggerRemovalFlags = { withoutMarkDone: toggle('stop marking rows as done') };
 
-/** Of what takes a data source away. */
-export const discardFlags = {
-  discardEvents: toggle('lose events that were not delivered and that their source does not bring again'),
-};
+/** For commands that remove an event source. */
+export const discardFlags = { discardEvents: toggle('discard undelivered events that cannot be read again') };
+
+/** The query of a request that may discard events. */
+export const discardQuery = ({ discardEvents }: FlagValues<typeof discardFlags>) =>
+  discardEvents ? { discardEvents: 'true' } : {};
 
 type TriggerFlags = FlagValues<typeof triggerFlags> & Partial<FlagValues<typeof triggerRemovalFlags>>;
 
-const ofRequests = ['hostname', 'concurrency'];
-const ofServing = ['port', 'idleTimeout', 'requestTimeout', 'minReplicas', 'maxReplicas'];
-const ofSchedules = ['schedule', 'timeZone', 'overlap'];
-const ofEvents = ['source', 'database', 'query', 'markDone', 'list', 'bucket', 'eventConcurrency'];
+const requestFlags = ['hostname', 'concurrency'];
+const servingFlags = ['port', 'idleTimeout', 'requestTimeout', 'minReplicas', 'maxReplicas'];
+const scheduleFlags = ['schedule', 'timeZone', 'overlap'];
+const eventFlags = ['source', 'database', 'query', 'markDone', 'list', 'bucket', 'eventConcurrency'];
 
 const isEventType = (trigger: string): trigger is EventType => eventTypes.some((type) => type === trigger);
 
-/** The data source that triggers name. @throws Failure (usage) for triggers that no function has together */
+/** The event source among the triggers. @throws Failure (usage) for triggers that cannot be combined */
 function typeOf(triggers: readonly string[]): EventType | undefined {
-  const [type, other] = [...new Set(triggers)].filter(isEventType);
-  if (type !== undefined && other !== undefined) {
-    throw usageFailure(
-      `A function has one data source: --trigger ${type} or --trigger ${other}, each perhaps with http.`,
-    );
+  const [type, second] = [...new Set(triggers)].filter(isEventType);
+  if (type !== undefined && second !== undefined) {
+    throw usageFailure(`A function can have one event source: --trigger ${type} or --trigger ${second}.`);
   }
-  const [beside] = triggers.filter((trigger) => trigger !== 'cron');
-  if (triggers.includes('cron') && beside !== undefined) {
-    throw usageFailure(`--trigger cron goes alone, not with --trigger ${beside}.`);
+  const [other] = triggers.filter((trigger) => trigger !== 'cron');
+  if (triggers.includes('cron') && other !== undefined) {
+    throw usageFailure(`--trigger cron cannot be combined with --trigger ${other}.`);
   }
   return type;
 }
 
-/** @throws Failure (usage) for a flag that a new function's triggers have no use for, or one that they need */
+/** @throws Failure (usage) for a flag that the triggers of a new function do not use, or a missing one */
 export function checkNewTrigger(flags: TriggerFlags & Readonly<Record<string, unknown>>): void {
   const triggers = flags.trigger.length === 0 ? ['http'] : flags.trigger;
   const type = typeOf(triggers);
   if (triggers.includes('cron') && flags.schedule === undefined) {
-    throw usageFailure('--trigger cron needs --schedule <cron>, such as --schedule "*/5 * * * *".');
+    throw usageFailure('--trigger cron requires --schedule <cron>, such as --schedule "*/5 * * * *".');
   }
   const stray = (keys: readonly string[]) => keys.find((key) => flags[key] !== undefined);
   const refuse = (key: string | undefined, trigger: string) => {
-    if (key !== undefined) throw usageFailure(`${flagName(key)} goes with --trigger ${trigger}.`);
+    if (key !== undefined) throw usageFailure(`${flagName(key)} requires --trigger ${trigger}.`);
   };
-  if (!triggers.includes('http')) refuse(stray(ofRequests), 'http');
-  if (!triggers.includes('http') && type === undefined) refuse(stray(ofServing), 'http');
-  if (!triggers.includes('cron')) refuse(stray(ofSchedules), 'cron');
+  if (!triggers.includes('http')) refuse(stray(requestFlags), 'http');
+  if (!triggers.includes('http') && type === undefined) refuse(stray(servingFlags), 'http');
+  if (!triggers.includes('cron')) refuse(stray(scheduleFlags), 'cron');
   if (type === undefined) {
-    const key = stray(ofEvents);
+    const key = stray(eventFlags);
     const types =
       key === 'query' || key === 'markDone' || key === 'list' || key === 'bucket' ? typesWith(key) : eventTypes;
     refuse(key, types.join(' or '));
@@ -82,8 +82,8 @@ export function checkNewTrigger(flags: TriggerFlags & Readonly<Record<string, un
   if (fault) throw usageFailure(fault.message);
 }
 
-/** What the flags say of what calls a function, as the API takes it. @throws Failure (usage) */
-export function triggerOf(flags: TriggerFlags): Record<string, unknown> {
+/** The fields of a request body for the flags. @throws Failure (usage) */
+export function triggerBody(flags: TriggerFlags): Record<string, unknown> {
   const {
     trigger: triggers,
     schedule,
@@ -95,8 +95,8 @@ export function triggerOf(flags: TriggerFlags): Record<string, unknown> {
   } = flags;
   const type = typeOf(triggers);
   const { source, database, query, markDone, list, bucket } = rest;
-  notBoth('mark-done', markDone !== undefined, withoutMarkDone);
-  const given = {
+  checkExclusive('mark-done', markDone !== undefined, withoutMarkDone);
+  const fields = {
     type,
     source,
     database,
@@ -106,7 +106,7 @@ export function triggerOf(flags: TriggerFlags): Record<string, unknown> {
     bucket,
     concurrency,
   };
-  const events = defined(given);
+  const events = defined(fields);
   const other = triggers.find((trigger) => !isEventType(trigger));
   return {
     ...(triggers.length > 0 && { trigger: other ?? type }),
@@ -116,21 +116,21 @@ export function triggerOf(flags: TriggerFlags): Record<string, unknown> {
 }
 
 function defined<Value extends object>(value: Value) {
-  return Object.fromEntries(Object.entries(value).filter(([, each]) => each !== undefined)) as {
+  return Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)) as {
     [Key in keyof Value]?: Exclude<Value[Key], undefined>;
   };
 }
 
-/** What calls a function, in few words. */
+/** The triggers of a function: `http, redis`. */
 export function triggerText({ trigger, events }: Pick<FunctionView, 'trigger' | 'events'>): string {
   return events && events.type !== trigger ? `${trigger}, ${events.type}` : trigger;
 }
 
-/** A function's data source and how far it is. */
+/** A function's event source and its counts. */
 export function eventFields({ name, events }: FunctionView): Field[] {
   if (!events) return [];
   const { counts, more, error } = events;
-  const waiting = counts && `${counts.waiting}${more ? ' and more in the source' : ''}`;
+  const waiting = counts && `${counts.waiting}${more ? ' (more in the source)' : ''}`;
   return [
     ['Source', events.source],
     ['Query', events.query],

@@ -1,73 +1,71 @@
 import { bindingView, type BindingView } from '../../runtime/contracts/api/bindings.ts';
-import { functionView, type FunctionView } from '../../runtime/contracts/api/functions.ts';
+import type { FunctionView } from '../../runtime/contracts/api/functions.ts';
 import { segment } from '../client.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
-import type { Place } from '../place.ts';
+import type { Scope } from '../scope.ts';
 import { waitFor, type Step, type WaitFlags } from '../wait.ts';
-import { untilRouted } from './function-route.ts';
+import { functionKind } from './function-kind.ts';
+import { waitForRoute } from './function-route.ts';
 
 const usable = new Set<FunctionView['status']>(['idle', 'scheduled', 'running']);
 
-export const readFunction = (place: Place, name: string) =>
-  place.api.call('GET', place.path('functions', name), functionView, { query: place.query });
+export const bindingPath = (scope: Scope, name: string, service: string) =>
+  scope.path('functions', name, `bindings/${segment(service)}`);
 
-export const bindingPath = (place: Place, name: string, service: string) =>
-  place.path('functions', name, `bindings/${segment(service)}`);
+export const readBinding = (scope: Scope, name: string, service: string) =>
+  scope.api.call('GET', bindingPath(scope, name, service), bindingView, { query: scope.query });
 
-export const readBinding = (place: Place, name: string, service: string) =>
-  place.api.call('GET', bindingPath(place, name, service), bindingView, { query: place.query });
-
-/** How far a binding is. @throws Failure `failed` with the reason when the service refuses it */
-export async function bindingStep(place: Place, name: string, service: string): Promise<Step<BindingView>> {
-  const found = await readBinding(place, name, service);
-  if (found.status === 'failed') {
-    const message = found.message ?? 'see its status';
+/** The status of a binding. @throws Failure `failed` with the reason */
+export async function bindingStep(scope: Scope, name: string, service: string): Promise<Step<BindingView>> {
+  const binding = await readBinding(scope, name, service);
+  if (binding.status === 'failed') {
+    const message = binding.message ?? 'see its status';
     throw new Failure(`The binding to "${service}" failed: ${message}`, { code: 'failed' });
   }
-  if (found.status === 'ready') return { done: found };
-  return { progress: `${service}: ${found.message ?? found.status}` };
+  if (binding.status === 'ready') return { done: binding };
+  return { progress: `${service}: ${binding.message ?? binding.status}` };
 }
 
 /**
- * Waits until a function is as it was last changed: no pod of before is left, the pods that it always has are ready, so is
- * its way into its data source, and its URL leads to it.
- * @throws Failure `failed` with the reason when its pods do not come up, or the service refuses it
+ * Waits until the last change of a function is applied: all old pods are gone, its minimum of pods and the binding to its
+ * event source are ready, and its URL works.
+ * @throws Failure `failed` with the reason when its pods do not start or its binding fails
  */
-export async function untilUpdated(
+export async function waitForUpdate(
   context: Context,
   flags: WaitFlags,
-  place: Place,
+  scope: Scope,
   name: string,
 ): Promise<FunctionView> {
   const updated = await waitFor(
     context,
     flags,
     async () => {
-      const found = await readFunction(place, name);
-      const { status, updating = false, readyReplicas, replicas } = found;
-      const source = found.events?.source;
+      const view = await functionKind.read(scope, name);
+      const { status, updating = false, readyReplicas, replicas } = view;
+      const source = view.events?.source;
       const isBound = (as: string) =>
-        found.bindings?.some(({ service, status: now }) => service === source && now === as);
-      if (source !== undefined && isBound('failed')) await bindingStep(place, name, source);
-      if (!updating) checkUp(found);
-      const isUp = found.trigger === 'cron' || readyReplicas >= found.minReplicas;
+        view.bindings?.some(({ service, status: now }) => service === source && now === as);
+      if (source !== undefined && isBound('failed')) await bindingStep(scope, name, source);
+      if (!updating) checkRunning(view);
+      const isUp = view.trigger === 'cron' || readyReplicas >= view.minReplicas;
       if (!updating && ((usable.has(status) && isUp) || status === 'failed')) {
-        const way = source !== undefined && !isBound('ready') && (await bindingStep(place, name, source));
-        return way && 'progress' in way ? way : { done: found };
+        const step = source !== undefined && !isBound('ready') && (await bindingStep(scope, name, source));
+        return step && 'progress' in step ? step : { done: view };
       }
-      const how = updating ? 'updating' : 'starting';
-      const moving = `${how} (${readyReplicas} of ${Math.max(replicas, found.minReplicas)} pods ready)`;
-      return { progress: `${name}: ${status === 'pending' ? status : moving}` };
+      const phase = updating ? 'updating' : 'starting';
+      const rollout = `${phase} (${readyReplicas} of ${Math.max(replicas, view.minReplicas)} pods ready)`;
+      return { progress: `${name}: ${status === 'pending' ? status : rollout}` };
     },
-    `it goes on: svc function show ${name} ${place.flags}`,
+    `svc function show ${name} ${scope.flags}`,
   );
-  if (updated.url !== undefined) await untilRouted(context, updated.url);
+  if (updated.url !== undefined) await waitForRoute(context, updated.url);
   return updated;
 }
 
-/** The last run of a schedule may have failed: that is no fault of how the function was made. @throws Failure */
-function checkUp({ name, status, trigger, lastRun, message }: FunctionView): void {
+/** Ignores a failed scheduled run, which is unrelated to the change. @throws Failure when the function failed */
+function checkRunning({ name, status, trigger, lastRun, message }: FunctionView): void {
   if (status !== 'failed' || (trigger === 'cron' && lastRun?.status === 'failed')) return;
   throw new Failure(`Function "${name}" failed: ${message ?? 'see its status'}`, { code: 'failed' });
 }

@@ -9,14 +9,14 @@ import { Failure, usageFailure } from '../failure.ts';
 import { choice, text, texts, type Flag } from '../flags.ts';
 import { columns, fields, outputFormats } from '../output.ts';
 
-const output = choice(outputFormats, 'how to print data (default table)', { short: 'o' });
+const output = choice(outputFormats, 'output format (default table)', { short: 'o' });
 
 const tag: Flag<string> = {
   placeholder: '<name:tag>',
-  description: 'name of the image, as `svc app create --image` takes it (required)',
+  description: 'image name for svc app create --image (required)',
   short: 't',
-  read(given, name) {
-    const [value, ...more] = Array.isArray(given) ? (given as readonly string[]) : [];
+  read(raw, name) {
+    const [value, ...more] = Array.isArray(raw) ? (raw as readonly string[]) : [];
     if (value === undefined || more.length > 0) throw usageFailure(`${name} <name:tag> is required, once.`);
     try {
       return checkImage(value, 'tag');
@@ -30,42 +30,42 @@ const tag: Flag<string> = {
 const build = command({
   name: 'build',
   args: ['folder'],
-  description: 'Make an image of a folder for the platform on this machine (svc up).',
+  description: 'Build an image from a folder for the platform on this machine (svc up).',
   flags: {
     tag,
-    command: text('<command>', 'how it is started (default: web of its Procfile, or start of its package.json)'),
-    env: texts('<name=value>', 'variable that the image brings along'),
+    command: text('<command>', 'start command (default: from Procfile or package.json)'),
+    env: texts('<name=value>', 'environment variable in the image'),
     output,
   },
   examples: ['svc image build ./shop -t shop:1', "svc image build ./api -t api:1 --command 'python3 main.py'"],
   async run({ context, args, flags }) {
     const store = createImageStore(homeAt(homeFolder(context.env)).images);
     const env = Object.fromEntries(
-      flags.env.map((given) => {
-        const [, name, value] = /^([A-Za-z_]\w*)=(.*)$/s.exec(given) ?? [];
-        if (name === undefined || value === undefined) throw usageFailure(`--env takes NAME=VALUE; not "${given}".`);
+      flags.env.map((text) => {
+        const [, name, value] = /^([A-Za-z_]\w*)=(.*)$/s.exec(text) ?? [];
+        if (name === undefined || value === undefined) throw usageFailure(`--env takes NAME=VALUE, not "${text}".`);
         return [name, value];
       }),
     );
-    const { command: given } = flags;
+    const { command: startCommand } = flags;
     try {
       const folder = resolve(args.folder);
-      const made = await buildImage(store, {
+      const image = await buildImage(store, {
         folder,
         reference: flags.tag,
         env,
-        ...(given !== undefined && { command: given }),
+        ...(startCommand !== undefined && { command: startCommand }),
       });
-      const shown = { image: flags.tag, digest: made.digest, command: made.startedBy };
+      const view = { image: flags.tag, digest: image.digest, command: image.startedBy };
       context.print(
         {
-          data: shown,
+          data: view,
           table: fields([
-            ['Image', shown.image],
-            ['Digest', shown.digest],
-            ['Command', shown.command],
+            ['Image', view.image],
+            ['Digest', view.digest],
+            ['Command', view.command],
           ]),
-          names: [shown.image],
+          names: [view.image],
         },
         flags.output,
       );
@@ -78,7 +78,7 @@ const build = command({
 
 const list = command({
   name: 'list',
-  description: 'List the images of this machine.',
+  description: 'List the images on this machine.',
   flags: { output },
   examples: ['svc image list'],
   async run({ context, flags }) {
@@ -97,6 +97,4 @@ const list = command({
   },
 });
 
-export const imageCommands: Commands = {
-  commands: [build, list],
-};
+export const imageCommands: Commands = { commands: [build, list] };

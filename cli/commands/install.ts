@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { readAdminPassword } from '../../infra/install/secrets.ts';
 import { InstallError } from '../../infra/install/install-error.ts';
-import { installedImages, type NeededImages } from '../../infra/install/kept-settings.ts';
+import { installedImages, type NeededImages } from '../../infra/install/existing-settings.ts';
 import { installManifests, installPlatform } from '../../infra/install/install.ts';
 import { platformConfigOf } from '../../infra/manifests/platform/installation.ts';
 import { systemSecrets } from '../../infra/manifests/platform/secrets.ts';
@@ -25,34 +25,37 @@ import { connectionFault, createConnections } from '../connection.ts';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../failure.ts';
 import { fields, type OutputFormat } from '../output.ts';
-import type { InstallFlags } from './install-command.ts';
+import type { InstallFlags } from './install-flags.ts';
 
 const defaultSeconds = 600;
-/** How long the ingress may take to serve a route whose pods are ready. */
+/** How long the ingress may take to serve a new route. */
 const routeSeconds = 30;
 
-/** `svc install`, apart from its flags: it brings the Kubernetes client along, which other commands need not load. */
+/** Runs `svc install`. Its module loads the Kubernetes client, which other commands do not need. */
 export async function install(context: Context, flags: InstallFlags): Promise<void> {
   if (flags.dryRun) {
-    const settings = settingsOf(flags, context.version);
+    const settings = settingsBody(flags, context.version);
     if (settings.ingressAddress === undefined) {
       context.say(
-        'warning: without --ingress-address these manifests leave gates of apps "applying": no cluster is asked',
+        'warning: without --ingress-address, gates of apps stay "applying": a dry run does not read the cluster',
       );
     }
     printManifests(context, settings, flags.output);
     return;
   }
-  // Whatever is wrong with the flags is said before the cluster is asked.
+  // Invalid flags are reported before the cluster is read; its images stand in for the unknown ones.
   const undecided = 'undecided:1';
-  settingsOf(flags, context.version, {
-    ...{ platform: undecided, functionNode: undecided, postgres: undecided, redis: undecided },
+  settingsBody(flags, context.version, {
+    platform: undecided,
+    functionNode: undecided,
+    postgres: undecided,
+    redis: undecided,
   });
   const kube = createKubeClient(loadKubeConfig(kubeconfigOf(context, flags)));
   try {
     const { clock } = context;
     const installed = flags.registry === undefined ? await installedImages(kube) : {};
-    const settings = settingsOf(flags, context.version, installed);
+    const settings = settingsBody(flags, context.version, installed);
     const timeoutMs = (flags.timeout ?? defaultSeconds) * 1000;
     const report = await installPlatform(settings, { kube, clock, timeoutMs, log: context.say });
     const console = publicUrl(settings, consoleHost(settings));
@@ -80,7 +83,7 @@ export async function install(context: Context, flags: InstallFlags): Promise<vo
     if (file === undefined) context.say(`the admin's password: ${passwordCommand}`);
     context.say(`sign in: svc login --api ${console} --email ${settings.adminEmail}`);
   } catch (error) {
-    throw explained(error);
+    throw withHint(error);
   } finally {
     await kube.close();
   }
@@ -88,41 +91,41 @@ export async function install(context: Context, flags: InstallFlags): Promise<vo
 
 const passwordCommand = `kubectl -n ${systemNamespace} get secret ${systemSecrets.admin.name} -o 'go-template={{.data.${systemSecrets.admin.key} | base64decode}}'`;
 
-/** What the checkers get to see is what Traefik passes on, and it drops what comes from an address that it does not trust. */
+/** Traefik drops X-Forwarded-For from addresses that it does not trust, so the checkers would not see it. */
 function trustHint({ others, entryPoints }: PlatformSettings): string {
   const trusted = others.trustedProxies?.join();
   const flags = entryPoints.map((name) => `--entryPoints.${name}.forwardedHeaders.trustedIPs=${trusted}`);
-  return `Traefik must trust the proxies, too: ${flags.join(' ')}`;
+  return `configure Traefik to trust the proxies too: ${flags.join(' ')}`;
 }
 
-/** The same error with what to do about it, where that is known. */
-function explained(error: unknown): unknown {
+/** The error with a hint, if there is one. */
+function withHint(error: unknown): unknown {
   if (error instanceof InstallError) return new Failure(error.message, { hint: error.hint, cause: error });
-  const refusal = error instanceof ChildError ? error.cause : error;
-  if (isKubeError(refusal, 401) || isKubeError(refusal, 403)) {
-    const hint = 'the kubeconfig must be one of a cluster administrator';
-    return new Failure(refusal.message, { code: `kubernetes_${refusal.status}`, hint, cause: error });
+  const apiFailure = error instanceof ChildError ? error.cause : error;
+  if (isKubeError(apiFailure, 401) || isKubeError(apiFailure, 403)) {
+    const hint = 'use the kubeconfig of a cluster administrator';
+    return new Failure(apiFailure.message, { code: `kubernetes_${apiFailure.status}`, hint, cause: error });
   }
   const fault = connectionFault(error);
   if (fault === undefined) return error;
-  return new Failure(`The cluster cannot be reached: ${fault}.`, { hint: 'check --kubeconfig', cause: error });
+  return new Failure(`The cluster is unreachable: ${fault}.`, { hint: 'check --kubeconfig', cause: error });
 }
 
-/** Anew, since a file that is there keeps its own mode. */
+/** Creates the file again, since an existing file keeps its mode. */
 function writePassword(file: string, password: string): void {
   rmSync(file, { force: true });
   writeFileSync(file, `${password}\n`, { mode: 0o600, flag: 'wx' });
 }
 
-/** As kubectl finds it. */
+/** The path of the kubeconfig, by the rules of kubectl. */
 function kubeconfigOf({ env }: Context, flags: InstallFlags): string {
   const named = flags.kubeconfig ?? env['KUBECONFIG'];
   const path = named || join(env['HOME'] ?? homedir(), '.kube', 'config');
   if (existsSync(path)) return path;
-  throw usageFailure(`There is no kubeconfig at ${path}.`, 'give --kubeconfig or set KUBECONFIG');
+  throw usageFailure(`No kubeconfig exists at ${path}.`, 'use --kubeconfig or set KUBECONFIG');
 }
 
-function settingsOf(flags: InstallFlags, version: string, installed: Partial<NeededImages> = {}): PlatformSettings {
+function settingsBody(flags: InstallFlags, version: string, installed: Partial<NeededImages> = {}): PlatformSettings {
   const { publicPort } = flags;
   const ingressAddress = ingressAddressOf(flags);
   try {
@@ -146,10 +149,10 @@ function settingsOf(flags: InstallFlags, version: string, installed: Partial<Nee
       failpoints: flags.failpoints,
     };
     const checked = checkPlatformConfig(platformConfigOf(settings));
-    if ('faults' in checked) throw usageFailure(`The settings are not valid: ${faultsText(checked.faults)}`);
+    if ('faults' in checked) throw usageFailure(`Invalid settings: ${faultsText(checked.faults)}`);
     return settings;
   } catch (error) {
-    // The rules of names and images are the API's, which calls what it refuses a problem.
+    // Names and images are checked by functions of the API, which throw a Problem.
     if (error instanceof Problem) throw usageFailure(error.message);
     throw error;
   }
@@ -159,12 +162,12 @@ function ingressAddressOf({ ingressAddress }: InstallFlags): string | undefined 
   const address = ingressAddress?.replace(/\/$/, '');
   if (address === undefined || ingressAddressPattern.test(address)) return address;
   throw usageFailure(
-    `--ingress-address takes the address of the ingress inside the cluster; not "${ingressAddress}".`,
+    `--ingress-address takes the address of the ingress in the cluster, not "${ingressAddress}".`,
     'such as http://traefik.kube-system.svc:80',
   );
 }
 
-/** Each network once, in its usual spelling. */
+/** The networks in their canonical form, without duplicates. */
 function networksOf(flag: string, typed: readonly string[]): string[] {
   const networks = typed.map((text) => {
     const parsed = parseNetwork(text);
@@ -174,18 +177,18 @@ function networksOf(flag: string, typed: readonly string[]): string[] {
   return [...new Set(networks)];
 }
 
-/** Those that are given, those of the registry that is given, or those that the installation has. */
+/** The images from the flags, from `--registry`, or of the existing installation. */
 function imagesOf(flags: InstallFlags, version: string, installed: Partial<NeededImages>): PlatformImages {
-  const image = (name: string, given: string | undefined, kept: string | undefined): string => {
-    if (given === undefined && flags.registry === undefined && kept !== undefined) return kept;
-    // Nothing is published under a name of ours, so a default would pull whatever somebody else put there.
-    if (given === undefined && flags.registry === undefined) {
+  const image = (name: string, requested: string | undefined, current: string | undefined): string => {
+    if (requested === undefined && flags.registry === undefined && current !== undefined) return current;
+    // No default, because the project publishes no images: a default name could belong to someone else.
+    if (requested === undefined && flags.registry === undefined) {
       throw usageFailure(
-        `No image for ${name} is given.`,
-        `give --registry <registry>, where <registry>/svc/${name}:${version} was pushed, or --image-${name} <image>`,
+        `No image is set for ${name}.`,
+        `use --registry <registry> with <registry>/svc/${name}:${version}, or --image-${name} <image>`,
       );
     }
-    return checkImage(given ?? `${flags.registry}/svc/${name}:${version}`, `image-${name}`);
+    return checkImage(requested ?? `${flags.registry}/svc/${name}:${version}`, `image-${name}`);
   };
   const python = flags.imageFunctionPython ?? (flags.registry && `${flags.registry}/svc/function-python:${version}`);
   const mysql = flags.imageMysql ?? (flags.registry && `${flags.registry}/svc/mariadb:${version}`);
@@ -203,34 +206,34 @@ function imagesOf(flags: InstallFlags, version: string, installed: Partial<Neede
   };
 }
 
-/** Where dependencies of functions come from; an installation keeps what it has unless it is told. */
+/** The package registries of functions; without flags an installation keeps its own. */
 function registriesOf({ npmRegistry: npm, pypiIndex: pypi }: InstallFlags) {
   if (npm === undefined && pypi === undefined) return {};
   return { packageRegistries: { ...(npm !== undefined && { npm }), ...(pypi !== undefined && { pypi }) } };
 }
 
-/** Without a registry nothing is said of builds: an installation keeps what it has. */
+/** The build settings; without a registry an installation keeps its own. */
 function buildsOf(flags: InstallFlags, version: string): Pick<PlatformSettings['others'], 'builds'> {
   const { registry, buildPush: pushAddress } = flags;
-  const ours = (name: string) => registry && `${registry}/svc/${name}:${version}`;
-  const image = flags.imageBuilder ?? ours('builder');
+  const inRegistry = (name: string) => registry && `${registry}/svc/${name}:${version}`;
+  const image = flags.imageBuilder ?? inRegistry('builder');
   const target = flags.buildRegistry ?? (registry && `${registry}/builds`);
   if (image === undefined || target === undefined) {
-    const alone =
+    const dependentSetting =
       flags.buildsAtOnce ??
       flags.buildTimeout ??
       pushAddress ??
       flags.gitNetwork[0] ??
       flags.imageBuildNode ??
       flags.imageBuildPython;
-    if (image === undefined && target === undefined && alone === undefined) return {};
+    if (image === undefined && target === undefined && dependentSetting === undefined) return {};
     throw usageFailure(
-      'Builds need an image and a registry.',
-      'give --image-builder and --build-registry, or --registry; of an installation that builds, svc platform config set changes --builds-at-once, --build-timeout and --git-network',
+      'Builds require an image and a registry.',
+      'use --image-builder and --build-registry, or --registry; to change existing settings, use svc platform config set',
     );
   }
-  const node = flags.imageBuildNode ?? flags.imageFunctionNode ?? ours('function-node');
-  const python = flags.imageBuildPython ?? ours('build-python');
+  const node = flags.imageBuildNode ?? flags.imageFunctionNode ?? inRegistry('function-node');
+  const python = flags.imageBuildPython ?? inRegistry('build-python');
   return {
     builds: {
       image: checkImage(image, 'image-builder'),
@@ -258,12 +261,12 @@ function printManifests(context: Context, settings: PlatformSettings, format: Ou
       table: note + documents.join('---\n').trimEnd(),
       names: objects.map(({ kind, metadata }) => `${kind.toLowerCase()}/${metadata.name}`),
     },
-    // Documents, one an object, are what people read and kubectl applies.
+    // kubectl applies YAML documents, which the table format has.
     format === 'yaml' ? 'table' : format,
   );
 }
 
-/** Waits for the ingress to serve the console; from outside its network that cannot be seen, so it is no failure. */
+/** Waits until the ingress serves the console. A time-out is no failure, since this machine may be in another network. */
 async function checkRoute(context: Context, api: string): Promise<void> {
   const { clock, version } = context;
   const connections = createConnections();
@@ -272,13 +275,13 @@ async function checkRoute(context: Context, api: string): Promise<void> {
   try {
     for (;;) {
       const status = await client.probe('/health').then(
-        (answer) => answer.status,
+        (response) => response.status,
         (error: unknown) => (error instanceof Failure ? error.message : Promise.reject(error)),
       );
       if (status === 200) return;
       if (clock.monotonic() >= deadline) {
-        const why = typeof status === 'number' ? `${api} answers ${status}` : status;
-        context.say(`warning: the platform is up, but not reachable from here: ${why}`);
+        const reason = typeof status === 'number' ? `${api} answers ${status}` : status;
+        context.say(`warning: the platform is ready, but not reachable from this machine: ${reason}`);
         return;
       }
       await clock.sleep(500);

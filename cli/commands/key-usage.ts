@@ -3,22 +3,22 @@ import { command } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
 import { text } from '../flags.ts';
 import { table } from '../output.ts';
-import { placeOf } from '../place.ts';
+import { resolveScope } from '../scope.ts';
 
 export const keyUsageCommand = command({
   name: 'usage',
   args: ['key'],
-  description: 'Show what the gate decided about an API key, by handle or id, on each UTC day with traffic.',
+  description: 'Show the usage of an API key by UTC day, by handle or ID.',
   flags: {
-    from: text('<date>', 'first day (default 89 days before the last); usage is kept for 92 days'),
+    from: text('<date>', 'first day, up to 92 days ago (default: 89 days before the last)'),
     to: text('<date>', 'last day (default today)'),
     ...scopeFlags,
   },
   examples: ['svc key usage k3x9q2ab', 'svc key usage k3x9q2ab --from 2026-11-01 --to 2026-11-30'],
   async run({ context, args, flags }) {
-    const place = placeOf(context, flags);
-    const query = { ...place.query, from: flags.from, to: flags.to };
-    const usage = await place.api.call('GET', place.path('api-keys', args.key, 'usage'), usageView, { query });
+    const scope = resolveScope(context, flags);
+    const query = { ...scope.query, from: flags.from, to: flags.to };
+    const usage = await scope.api.call('GET', scope.path('api-keys', args.key, 'usage'), usageView, { query });
     const { from, to, totals, days } = usage;
     context.print(
       {
@@ -36,7 +36,7 @@ export const keyUsageCommand = command({
       },
       flags.output,
     );
-    const moved = flags.from !== undefined && flags.from < from ? '; nothing older is kept' : '';
-    context.say(`from ${from} to ${to}${moved}`);
+    const note = flags.from !== undefined && flags.from < from ? '; older usage is not stored' : '';
+    context.say(`from ${from} to ${to}${note}`);
   },
 });

@@ -10,13 +10,13 @@ import { amount, choice, toggle } from '../flags.ts';
 import { fields, outputFormats } from '../output.ts';
 import { confirm } from '../prompt.ts';
 
-const output = choice(outputFormats, 'how to print data (default table)', { short: 'o' });
+const output = choice(outputFormats, 'output format (default table)', { short: 'o' });
 
 export const upCommand = command({
   name: 'up',
-  description: 'Start the platform on this machine, without a cluster; what was made before is there again.',
+  description: 'Start the platform on this machine. Existing data is kept.',
   flags: {
-    port: amount('<port>', 'port of the ingress (default: that of the last time, 8080, or the next that is free)', {
+    port: amount('<port>', 'port of the ingress (default: the last one, or the first free from 8080)', {
       min: 1,
       max: 65_535,
     }),
@@ -47,31 +47,31 @@ export const upCommand = command({
 
 export const downCommand = command({
   name: 'down',
-  description: 'End the platform on this machine; what was made is kept, unless --purge is given.',
-  flags: { purge: toggle('also delete everything that was made, data and images included'), ...yesFlag },
+  description: 'Stop the platform on this machine. Data is kept unless --purge is set.',
+  flags: { purge: toggle('also delete all resources, data and images'), ...yesFlag },
   examples: ['svc down', 'svc down --purge --yes'],
   async run({ context, flags }) {
     const folder = homeFolder(context.env);
     const platform = localPlatform(context.env);
     if (platform?.target === 'cluster' && platform.process === undefined) {
       throw new Failure(
-        `The platform of ${folder} runs on a cluster; only one that svc up has started is ended here.`,
+        `The platform of ${folder} runs on a cluster. svc down stops only platforms that svc up started.`,
         {
           code: 'not_on_this_machine',
-          hint: 'of another folder: SVC_HOME=<folder> svc down; the test cluster: npm run testcluster -- down',
+          hint: 'for another folder: SVC_HOME=<folder> svc down; for the test cluster: npm run testcluster -- down',
         },
       );
     }
-    if (flags.purge) await confirm(context, flags, `Delete ${folder} with every app, function, volume and record?`);
-    const ended = await stopSupervisor(homeAt(folder));
-    context.say(ended ? 'the platform on this machine has ended' : 'there was no platform running on this machine');
+    if (flags.purge) await confirm(context, flags, `Delete ${folder} with all apps, functions, volumes and records?`);
+    const stopped = await stopSupervisor(homeAt(folder));
+    context.say(stopped ? 'the platform on this machine is stopped' : 'the platform on this machine was not running');
     if (!flags.purge) return;
     await rm(folder, { recursive: true, force: true });
     context.say(`${folder} is deleted`);
   },
 });
 
-/** The platform that was brought up from this machine, if one ever was. */
+/** The platform that was last started from this machine, if any. */
 export function localPlatform(env: NodeJS.ProcessEnv): LocalPlatform | undefined {
   const folder = homeFolder(env);
   try {

@@ -6,25 +6,23 @@ import {
   type DeliveryView,
 } from '../../runtime/contracts/api/notifications.ts';
 import { command } from '../command.ts';
-import { apiFlags, scopeFlags } from '../common-flags.ts';
+import { projectFlags } from '../common-flags.ts';
 import type { Context } from '../context.ts';
 import { Failure } from '../failure.ts';
 import { amount } from '../flags.ts';
-import { ago, fields, span, table, type Shown } from '../output.ts';
-import { placeOf, type Place } from '../place.ts';
+import { ago, fields, span, table, type Output } from '../output.ts';
+import { resolveProject, type Scope } from '../scope.ts';
 import { waitFlags, waitFor, type WaitFlags } from '../wait.ts';
-
-const projectFlags = { project: scopeFlags.project, ...apiFlags };
 
 const about = ({ app, revision, environment }: DeliveryView) =>
   app === undefined ? undefined : `${app} ${revision ?? ''} (${environment})`;
 
-/** What the last attempt brought, in few words. */
-function answer({ lastAttempt: last }: DeliveryView): string | undefined {
+/** The HTTP status or the error of the last attempt. */
+function responseText({ lastAttempt: last }: DeliveryView): string | undefined {
   return last && (last.error ?? String(last.status));
 }
 
-function shownDelivery(delivery: DeliveryView): Shown {
+function deliveryOutput(delivery: DeliveryView): Output {
   return {
     data: delivery,
     table: fields([
@@ -33,56 +31,59 @@ function shownDelivery(delivery: DeliveryView): Shown {
       ['Deployment', about(delivery)],
       ['Status', delivery.status],
       ['Attempts', delivery.attempts],
-      ['Answer', answer(delivery)],
+      ['Answer', responseText(delivery)],
       ['Next try', delivery.nextAttemptAt],
     ]),
     names: [delivery.id],
   };
 }
 
-/** Waits until a message was tried. @throws Failure with what came back unless it was delivered */
-async function untilTried(
+/** Waits for the next attempt of a message. @throws Failure `not_delivered` with the response */
+async function waitForAttempt(
   context: Context,
   flags: WaitFlags,
-  place: Place,
+  scope: Scope,
   { notification, id }: { notification: string; id: string },
-  before: number,
+  previousAttempts: number,
 ): Promise<DeliveryView> {
-  const path = place.path('notifications', notification, `deliveries/${id}`);
-  const tried = await waitFor(
+  const path = scope.path('notifications', notification, `deliveries/${id}`);
+  const attempted = await waitFor(
     context,
     flags,
     async () => {
-      const found = await place.api.call('GET', path, deliveryDetail);
-      return found.attempts > before ? { done: found } : { progress: `sending to ${notification}` };
+      const delivery = await scope.api.call('GET', path, deliveryDetail);
+      return delivery.attempts > previousAttempts ? { done: delivery } : { progress: `sending to ${notification}` };
     },
-    `it goes on: svc notification deliveries ${notification} --project ${place.project}`,
+    `svc notification deliveries ${notification} --project ${scope.project}`,
   );
-  if (tried.status === 'delivered') return tried;
-  throw new Failure(`The message was not delivered: ${answer(tried) ?? 'see its attempts'}`, {
+  if (attempted.status === 'delivered') return attempted;
+  throw new Failure(`The message was not delivered: ${responseText(attempted) ?? 'see its attempts'}`, {
     code: 'not_delivered',
-    hint: tried.nextAttemptAt === undefined ? undefined : `it is tried again ${inWords(tried.nextAttemptAt, context)}`,
+    hint:
+      attempted.nextAttemptAt === undefined
+        ? undefined
+        : `it is retried ${timeUntil(attempted.nextAttemptAt, context)}`,
   });
 }
 
-function inWords(time: string, { clock }: Context): string {
+function timeUntil(time: string, { clock }: Context): string {
   return `in ${span(Math.max(1, Math.round((Date.parse(time) - clock.now().getTime()) / 1000)))}`;
 }
 
 export const testCommand = command({
   name: 'test',
   args: ['notification'],
-  description: 'Send a message of the type notification.test, and tell what came back.',
+  description: 'Send a test message and show the response.',
   flags: { ...waitFlags, ...projectFlags },
   examples: ['svc notification test ops'],
   async run({ context, args, flags }) {
-    const place = placeOf(context, { ...flags, environment: undefined });
+    const scope = resolveProject(context, flags);
     const { notification } = args;
-    const path = place.path('notifications', notification, 'test');
-    const accepted = await place.api.call('POST', path, deliveryAccepted);
+    const path = scope.path('notifications', notification, 'test');
+    const accepted = await scope.api.call('POST', path, deliveryAccepted);
     if (flags.wait) {
-      const tried = await untilTried(context, flags, place, { notification, id: accepted.id }, 0);
-      context.print(shownDelivery(tried), flags.output);
+      const delivery = await waitForAttempt(context, flags, scope, { notification, id: accepted.id }, 0);
+      context.print(deliveryOutput(delivery), flags.output);
     } else context.print({ data: accepted, table: `${accepted.id} is accepted`, names: [accepted.id] }, flags.output);
   },
 });
@@ -90,18 +91,18 @@ export const testCommand = command({
 export const redeliverCommand = command({
   name: 'redeliver',
   args: ['notification', 'delivery'],
-  description: 'Send a message again, under the same webhook-id, and tell what came back.',
+  description: 'Send a message again and show the response.',
   flags: { ...waitFlags, ...projectFlags },
   examples: ['svc notification redeliver ops 019a0000-0000-7000-8000-000000000001'],
   async run({ context, args, flags }) {
-    const place = placeOf(context, { ...flags, environment: undefined });
+    const scope = resolveProject(context, flags);
     const { notification, delivery: id } = args;
-    const one = place.path('notifications', notification, `deliveries/${encodeURIComponent(id)}`);
-    const { attempts } = await place.api.call('GET', one, deliveryDetail);
-    const accepted = await place.api.call('POST', `${one}/redeliver`, deliveryAccepted);
+    const path = scope.path('notifications', notification, `deliveries/${encodeURIComponent(id)}`);
+    const { attempts } = await scope.api.call('GET', path, deliveryDetail);
+    const accepted = await scope.api.call('POST', `${path}/redeliver`, deliveryAccepted);
     if (flags.wait) {
-      const tried = await untilTried(context, flags, place, { notification, id: accepted.id }, attempts);
-      context.print(shownDelivery(tried), flags.output);
+      const delivery = await waitForAttempt(context, flags, scope, { notification, id: accepted.id }, attempts);
+      context.print(deliveryOutput(delivery), flags.output);
     } else context.print({ data: accepted, table: `${accepted.id} is accepted`, names: [accepted.id] }, flags.output);
   },
 });
@@ -109,28 +110,30 @@ export const redeliverCommand = command({
 export const deliveriesCommand = command({
   name: 'deliveries',
   args: ['notification', 'delivery?'],
-  description:
-    'List what was sent in the last 30 days and what waits to be, newest first, or show one with its attempts.',
-  flags: { limit: amount('<n>', 'at most so many (default 20)', { min: 1, max: 500 }), ...projectFlags },
+  description: 'List messages of the last 30 days, newest first, or show one.',
+  flags: { limit: amount('<n>', 'maximum number of results (default 20)', { min: 1, max: 500 }), ...projectFlags },
   examples: ['svc notification deliveries ops', 'svc notification deliveries ops --limit 100 -o json'],
   async run({ context, args, flags }) {
-    const place = placeOf(context, { ...flags, environment: undefined });
+    const scope = resolveProject(context, flags);
     const now = context.clock.now();
     if (args.delivery !== undefined) {
-      const path = place.path('notifications', args.notification, `deliveries/${encodeURIComponent(args.delivery)}`);
-      const found = await place.api.call('GET', path, deliveryDetail);
-      const attempts = table(found.history, [
+      const path = scope.path('notifications', args.notification, `deliveries/${encodeURIComponent(args.delivery)}`);
+      const delivery = await scope.api.call('GET', path, deliveryDetail);
+      const attempts = table(delivery.history, [
         { title: 'WHEN', value: ({ at }) => ago(at, now) },
         { title: 'TOOK', value: ({ durationMs }) => `${durationMs} ms` },
         { title: 'ANSWER', value: ({ status }) => status },
         { title: 'ERROR', value: ({ error }) => error },
       ]);
-      context.print({ ...shownDelivery(found), table: `${shownDelivery(found).table}\n\n${attempts}` }, flags.output);
+      context.print(
+        { ...deliveryOutput(delivery), table: `${deliveryOutput(delivery).table}\n\n${attempts}` },
+        flags.output,
+      );
       return;
     }
-    const path = place.path('notifications', args.notification, 'deliveries');
+    const path = scope.path('notifications', args.notification, 'deliveries');
     const query = { limit: flags.limit ?? 20 };
-    const { items } = await place.api.call('GET', path, page(deliveryView), { query });
+    const { items } = await scope.api.call('GET', path, page(deliveryView), { query });
     context.print(
       {
         data: items,
@@ -140,8 +143,8 @@ export const deliveriesCommand = command({
           { title: 'DEPLOYMENT', value: about },
           { title: 'STATUS', value: ({ status }) => status },
           { title: 'ATTEMPTS', value: ({ attempts }) => attempts },
-          { title: 'ANSWER', value: answer },
-          { title: 'NEXT TRY', value: ({ nextAttemptAt: next }) => next && inWords(next, context) },
+          { title: 'ANSWER', value: responseText },
+          { title: 'NEXT TRY', value: ({ nextAttemptAt: next }) => next && timeUntil(next, context) },
           { title: 'CREATED', value: ({ createdAt }) => ago(createdAt, now) },
         ]),
         names: items.map(({ id }) => id),

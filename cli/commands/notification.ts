@@ -5,48 +5,56 @@ import {
 } from '../../runtime/contracts/api/notifications.ts';
 import { notificationEvents } from '../../runtime/domain/notification.ts';
 import { command, type Commands } from '../command.ts';
-import { apiFlags, scopeFlags, unaskedFlag, yesFlag } from '../common-flags.ts';
+import { noPromptFlag, projectFlags } from '../common-flags.ts';
 import { usageFailure } from '../failure.ts';
-import { requiredText, text, texts, toggle, type FlagValues } from '../flags.ts';
-import { ago, fields, table, type Shown } from '../output.ts';
-import { placeOf } from '../place.ts';
-import { confirm } from '../prompt.ts';
+import { requiredText, text, texts, toggle, withoutDefaults, type FlagValues } from '../flags.ts';
+import { defineKind } from '../kind.ts';
+import { ageColumn } from '../output.ts';
+import { resolveProject } from '../scope.ts';
 import { deliveriesCommand, redeliverCommand, testCommand } from './notification-deliveries.ts';
-
-/** Notifications are the project's: the environment is a filter of theirs. */
-const projectFlags = { project: scopeFlags.project, ...apiFlags };
-
-function shown(notification: NotificationView & { secret?: string }): Shown {
-  const { apps, environments, enabled, disabledReason } = notification;
-  return {
-    data: notification,
-    table: fields([
-      ['Notification', notification.name],
-      ['URL', notification.url],
-      ['Events', notification.events.map(shortEvent).join(', ')],
-      ['Apps', apps?.join(', ') ?? 'all'],
-      ['Environments', environments?.join(', ') ?? 'all'],
-      ['Status', enabled ? 'enabled' : 'disabled'],
-      ['Reason', disabledReason],
-      ['Secret', notification.secret],
-    ]),
-    names: [notification.name],
-  };
-}
 
 const shortEvent = (event: string) => event.replace('deployment.', '');
 
+const notificationKind = defineKind<NotificationView & { secret?: string }>({
+  name: 'notification',
+  level: 'project',
+  collection: 'notifications',
+  schema: notificationView,
+  id: ({ name }) => name,
+  examples: ['ops', 'failures'],
+  columns: (_, { now }) => [
+    { title: 'STATUS', value: ({ enabled }) => (enabled ? 'enabled' : 'disabled') },
+    { title: 'EVENTS', value: ({ events }) => events.map(shortEvent).join(',') },
+    { title: 'APPS', value: ({ apps }) => apps?.join(',') ?? 'all' },
+    { title: 'ENVIRONMENTS', value: ({ environments }) => environments?.join(',') ?? 'all' },
+    { title: 'URL', value: ({ url }) => url },
+    ageColumn(now),
+  ],
+  details: (view) => [
+    ['Notification', view.name],
+    ['URL', view.url],
+    ['Events', view.events.map(shortEvent).join(', ')],
+    ['Apps', view.apps?.join(', ') ?? 'all'],
+    ['Environments', view.environments?.join(', ') ?? 'all'],
+    ['Status', view.enabled ? 'enabled' : 'disabled'],
+    ['Reason', view.disabledReason],
+    ['Secret', view.secret],
+  ],
+  help: { delete: 'Delete notifications and their pending messages.' },
+  immediate: true,
+});
+
 const filterFlags = {
-  event: texts('<event>', `${notificationEvents.map(shortEvent).join(', ')}; default all`),
-  app: texts('<app>', 'only of this app; default all'),
-  environment: texts('<environment>', 'only in this environment; default all'),
+  event: texts('<event>', `${notificationEvents.map(shortEvent).join(', ')} (default all)`),
+  app: texts('<app>', 'only this app (default all)'),
+  environment: texts('<environment>', 'only this environment (default all)'),
 };
 
 function filtersOf(flags: FlagValues<typeof filterFlags>): Record<string, readonly string[]> {
   const events = flags.event.map((typed) => {
-    const event = notificationEvents.find((known) => known === typed || shortEvent(known) === typed);
+    const event = notificationEvents.find((candidate) => candidate === typed || shortEvent(candidate) === typed);
     if (event !== undefined) return event;
-    throw usageFailure(`--event takes one of ${notificationEvents.map(shortEvent).join(', ')}; not "${typed}".`);
+    throw usageFailure(`--event must be one of ${notificationEvents.map(shortEvent).join(', ')}, not "${typed}".`);
   });
   return {
     ...(events.length > 0 && { events }),
@@ -58,60 +66,19 @@ function filtersOf(flags: FlagValues<typeof filterFlags>): Record<string, readon
 const create = command({
   name: 'create',
   args: ['notification'],
-  description: 'Tell an address of deployments that have ended, by signed webhooks; prints the secret, once.',
-  flags: { url: requiredText('<address>', 'where to send to, https:// or http://'), ...filterFlags, ...projectFlags },
+  description: 'Send a signed webhook when a deployment finishes. Prints the secret once.',
+  flags: { url: requiredText('<address>', 'target URL, https:// or http://'), ...filterFlags, ...projectFlags },
   examples: [
     'svc notification create ops --url https://hooks.example.com/svc',
     'svc notification create failures --url https://hooks.example.com/svc --event failed --environment prod',
   ],
   async run({ context, args, flags }) {
-    const place = placeOf(context, { ...flags, environment: undefined });
+    const scope = resolveProject(context, flags);
     const body = { name: args.notification, url: flags.url, ...filtersOf(flags) };
-    const created = await place.api.call('POST', place.path('notifications'), notificationWithSecret, { body });
-    context.print(shown(created), flags.output);
-    context.say('the secret is not shown again; it checks webhook-signature (https://www.standardwebhooks.com)');
-  },
-});
-
-const list = command({
-  name: 'list',
-  description: 'List the notifications of a project.',
-  flags: projectFlags,
-  examples: ['svc notification list', 'svc notification list -o json'],
-  async run({ context, flags }) {
-    const place = placeOf(context, { ...flags, environment: undefined });
-    const items = await place.api.list(place.path('notifications'), notificationView);
-    const now = context.clock.now();
-    context.print(
-      {
-        data: items,
-        table: table(items, [
-          { title: 'NOTIFICATION', value: ({ name }) => name },
-          { title: 'STATUS', value: ({ enabled }) => (enabled ? 'enabled' : 'disabled') },
-          { title: 'EVENTS', value: ({ events }) => events.map(shortEvent).join(',') },
-          { title: 'APPS', value: ({ apps }) => apps?.join(',') ?? 'all' },
-          { title: 'ENVIRONMENTS', value: ({ environments }) => environments?.join(',') ?? 'all' },
-          { title: 'URL', value: ({ url }) => url },
-          { title: 'CREATED', value: ({ createdAt }) => ago(createdAt, now) },
-        ]),
-        names: items.map(({ name }) => name),
-      },
-      flags.output,
-    );
-  },
-});
-
-const show = command({
-  name: 'show',
-  args: ['notification'],
-  description: 'Show a notification.',
-  flags: projectFlags,
-  examples: ['svc notification show ops'],
-  async run({ context, args, flags }) {
-    const place = placeOf(context, { ...flags, environment: undefined });
-    context.print(
-      shown(await place.api.call('GET', place.path('notifications', args.notification), notificationView)),
-      flags.output,
+    const created = await scope.api.call('POST', scope.path('notifications'), notificationWithSecret, { body });
+    notificationKind.print(context, created, flags.output);
+    context.say(
+      'store the secret now, it is not shown again; it verifies webhook-signature (https://www.standardwebhooks.com)',
     );
   },
 });
@@ -119,14 +86,14 @@ const show = command({
 const update = command({
   name: 'update',
   args: ['notification'],
-  description: 'Change a notification; each filter that is given replaces the one before.',
+  description: 'Change a notification. A filter replaces its previous values.',
   flags: {
     name: text('<name>', 'new name'),
-    url: text('<address>', 'where to send to'),
-    ...filterFlags,
-    allEvents: toggle('of every end of a deployment'),
-    allApps: toggle('of all apps'),
-    allEnvironments: toggle('in all environments'),
+    url: text('<address>', 'target URL'),
+    ...withoutDefaults(filterFlags),
+    allEvents: toggle('send for all events'),
+    allApps: toggle('send for all apps'),
+    allEnvironments: toggle('send for all environments'),
     ...projectFlags,
   },
   examples: [
@@ -143,10 +110,9 @@ const update = command({
       ...(flags.allApps && { apps: null }),
       ...(flags.allEnvironments && { environments: null }),
     };
-    if (Object.keys(body).length === 0) throw usageFailure('There is nothing to change.', 'see --help');
-    const place = placeOf(context, { ...flags, environment: undefined });
-    const path = place.path('notifications', args.notification);
-    context.print(shown(await place.api.call('PATCH', path, notificationView, { body })), flags.output);
+    if (Object.keys(body).length === 0) throw usageFailure('Nothing to change.', 'see svc notification update --help');
+    const scope = resolveProject(context, flags);
+    notificationKind.print(context, await notificationKind.update(scope, args.notification, body), flags.output);
   },
 });
 
@@ -155,47 +121,40 @@ const switched = (name: 'enable' | 'disable', enabled: boolean, description: str
     name,
     args: ['notification'],
     description,
-    flags: { ...unaskedFlag, ...projectFlags },
+    flags: { ...noPromptFlag, ...projectFlags },
     examples: [`svc notification ${name} ops`],
     async run({ context, args, flags }) {
-      const place = placeOf(context, { ...flags, environment: undefined });
-      const path = place.path('notifications', args.notification);
-      context.print(shown(await place.api.call('PATCH', path, notificationView, { body: { enabled } })), flags.output);
+      const scope = resolveProject(context, flags);
+      const changed = await notificationKind.update(scope, args.notification, { enabled });
+      notificationKind.print(context, changed, flags.output);
     },
   });
 
 const rotate = command({
   name: 'rotate',
   args: ['notification'],
-  description: 'Make a new secret, shown once; the old one signs nothing any more, and what is refused is sent again.',
+  description: 'Replace the secret. Rejected messages are retried with the new one.',
   flags: projectFlags,
   examples: ['svc notification rotate ops'],
   async run({ context, args, flags }) {
-    const place = placeOf(context, { ...flags, environment: undefined });
-    const path = place.path('notifications', args.notification, 'rotate');
-    context.print(shown(await place.api.call('POST', path, notificationWithSecret)), flags.output);
-  },
-});
-
-const remove = command({
-  name: 'delete',
-  args: ['notification'],
-  description: 'Delete a notification and everything that waits to be sent.',
-  flags: { ...yesFlag, project: scopeFlags.project, api: apiFlags.api },
-  examples: ['svc notification delete ops --yes'],
-  async run({ context, args, flags }) {
-    const place = placeOf(context, { ...flags, environment: undefined });
-    await confirm(context, flags, `Delete notification ${args.notification} of ${place.project}?`);
-    await place.api.send('DELETE', place.path('notifications', args.notification));
-    context.say(`notification ${args.notification} is deleted`);
+    const scope = resolveProject(context, flags);
+    const path = scope.path('notifications', args.notification, 'rotate');
+    notificationKind.print(context, await scope.api.call('POST', path, notificationWithSecret), flags.output);
   },
 });
 
 export const notificationCommands: Commands = {
   commands: [
-    ...[create, list, show, update],
-    switched('enable', true, 'Send again, from the next deployment on.'),
-    switched('disable', false, 'Send nothing; what waits to be sent is given up.'),
-    ...[rotate, testCommand, deliveriesCommand, redeliverCommand, remove],
+    create,
+    notificationKind.list,
+    notificationKind.show,
+    update,
+    switched('enable', true, 'Enable a notification, from the next deployment on.'),
+    switched('disable', false, 'Disable a notification and discard its pending messages.'),
+    rotate,
+    testCommand,
+    deliveriesCommand,
+    redeliverCommand,
+    notificationKind.delete,
   ],
 };

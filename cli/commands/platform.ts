@@ -4,14 +4,14 @@ import { durationText } from '../../runtime/domain/duration.ts';
 import { command, type Commands } from '../command.ts';
 import { apiFlags } from '../common-flags.ts';
 import { Failure, usageFailure } from '../failure.ts';
-import { choice, duration, orDefault, text, texts, unless, type FlagValues } from '../flags.ts';
-import { fields, type Shown } from '../output.ts';
+import { choice, duration, orDefault, text, texts, negated, type FlagValues } from '../flags.ts';
+import { fields, type Output } from '../output.ts';
 import { waitFlags, waitFor } from '../wait.ts';
 import { statusCommand } from './status.ts';
 
 const path = '/platform/config';
 
-function shown(config: PlatformConfigView): Shown {
+function toOutput(config: PlatformConfigView): Output {
   const { defaultLimits: limits, builds, packageRegistries = {} } = config;
   const listed = (networks: readonly string[]) => (networks.length === 0 ? 'none' : networks.join(', '));
   const table = fields([
@@ -46,64 +46,55 @@ function shown(config: PlatformConfigView): Shown {
 
 const show = command({
   name: 'show',
-  description: "Show the installation's settings that are in force, and whether the last change is.",
+  description: 'Show the active settings and whether the last change was applied.',
   flags: apiFlags,
   examples: ['svc platform config show', 'svc platform config show -o json'],
   async run({ context, flags }) {
-    context.print(shown(await context.api(flags).call('GET', path, platformConfigView)), flags.output);
+    context.print(toOutput(await context.api(flags).call('GET', path, platformConfigView)), flags.output);
   },
 });
 
 const limitFlags = {
-  cpu: text('<cores>', 'CPU of an environment that sets no limit itself, such as 4 or 500m'),
-  memory: text('<size>', 'memory of one, such as 16Gi'),
-  storage: text('<size>', 'storage of one, such as 100Gi'),
-  pods: text('<n>', 'pods of one'),
-  containerMemory: text('<size>', 'memory of a container that sets no limit itself, such as 512Mi'),
+  cpu: text('<cores>', 'default CPU of an environment, such as 4 or 500m'),
+  memory: text('<size>', 'default memory of an environment, such as 16Gi'),
+  storage: text('<size>', 'default storage of an environment, such as 100Gi'),
+  pods: text('<n>', 'default number of pods in an environment'),
+  containerMemory: text('<size>', 'default memory limit of a container, such as 512Mi'),
 };
 
 const imageFlags = {
-  imagePostgres: text('<image>', 'image of services of the type postgres'),
-  imageMysql: text('<image>', 'image of those of the type mysql'),
-  imageRedis: text('<image>', 'image of those of the type redis'),
-  imageMinio: text('<image>', 'image of those of the type minio'),
-  imageMongodb: text('<image>', "image of those of the type mongodb, such as MongoDB's own"),
+  imagePostgres: text('<image>', 'image of PostgreSQL services'),
+  imageMysql: text('<image>', 'image of MySQL services'),
+  imageRedis: text('<image>', 'image of Redis services'),
+  imageMinio: text('<image>', 'image of MinIO services'),
+  imageMongodb: text('<image>', 'image of MongoDB services'),
 };
 
 const settingFlags = {
-  profile: choice([...platformProfiles, 'default'], 'how large the installation is'),
-  trustedProxy: texts(
-    '<network>',
-    "proxy before the ingress whose X-Forwarded-For counts; trustedIPs of Traefik's entry point must name it, too",
-  ),
-  trustedProxies: unless('trust no proxy'),
-  allowPrivateNetwork: texts(
-    '<network>',
-    'private network that pods of environments may reach; best one in which no pods are',
-  ),
-  privateNetworks: unless('let pods reach no private network'),
-  notificationNetwork: texts(
-    '<network>',
-    'private network to which notifications may be sent; best one in which nothing of the cluster is',
-  ),
-  notificationNetworks: unless('send notifications to the internet only'),
-  npmRegistry: text('<url>', 'npm registry of builds and of the dependencies of functions'),
-  pypiIndex: text('<url>', 'Python index of builds and of the dependencies of functions'),
-  buildsAtOnce: text('<n>', 'builds that go on at once'),
-  buildTimeout: orDefault(duration('<duration>', 'how long a build may take, such as 25m', buildTimeoutRange)),
-  gitNetwork: texts('<network>', 'private network that git servers may be in'),
-  gitNetworks: unless('build from git servers in the internet only'),
+  profile: choice([...platformProfiles, 'default'], 'size of the installation'),
+  trustedProxy: texts('<network>', 'proxy whose X-Forwarded-For is trusted; list it in Traefik too'),
+  trustedProxies: negated('trust no proxy'),
+  allowPrivateNetwork: texts('<network>', 'private network that pods may reach; choose one without pods'),
+  privateNetworks: negated('block all private networks for pods'),
+  notificationNetwork: texts('<network>', 'private network for notifications; choose one outside the cluster'),
+  notificationNetworks: negated('send notifications only to the internet'),
+  npmRegistry: text('<url>', 'npm registry for builds and functions'),
+  pypiIndex: text('<url>', 'Python index for builds and functions'),
+  buildsAtOnce: text('<n>', 'concurrent builds'),
+  buildTimeout: orDefault(duration('<duration>', 'maximum duration of a build, such as 25m', buildTimeoutRange)),
+  gitNetwork: texts('<network>', 'private network of git servers'),
+  gitNetworks: negated('build only from git servers on the internet'),
   ...imageFlags,
   ...limitFlags,
 };
 
-/** The body of the change: what was typed; a list replaces what was there, and `default` takes a value back. */
+/** The body of the change. A list replaces the current one, and `default` resets a value. */
 function changeOf(flags: FlagValues<typeof settingFlags>): Record<string, unknown> {
-  const value = (given: string) => (given === 'default' ? null : given);
-  const number = (flag: string, given: string) => (given === 'default' ? null : numberOf(flag, given));
+  const value = (text: string) => (text === 'default' ? null : text);
+  const number = (flag: string, text: string) => (text === 'default' ? null : numberOf(flag, text));
   const part = (name: string, parts: Record<string, string | undefined>) => {
-    const given = Object.entries(parts).flatMap(([key, typed]) => (typed === undefined ? [] : [[key, value(typed)]]));
-    return given.length > 0 && { [name]: Object.fromEntries(given) };
+    const entries = Object.entries(parts).flatMap(([key, text]) => (text === undefined ? [] : [[key, value(text)]]));
+    return entries.length > 0 && { [name]: Object.fromEntries(entries) };
   };
   const { imagePostgres: postgres, imageMysql: mysql, imageRedis: redis, imageMinio: minio } = flags;
   const { imageMongodb: mongodb } = flags;
@@ -113,9 +104,9 @@ function changeOf(flags: FlagValues<typeof settingFlags>): Record<string, unknow
     ...list('gitNetworks', flags.gitNetwork, !flags.gitNetworks),
   };
   const limits = (Object.keys(limitFlags) as (keyof typeof limitFlags)[]).flatMap((key) => {
-    const given = flags[key];
-    if (given === undefined) return [];
-    return [[key, key === 'pods' ? number('--pods', given) : value(given)]];
+    const text = flags[key];
+    if (text === undefined) return [];
+    return [[key, key === 'pods' ? number('--pods', text) : value(text)]];
   });
   return {
     ...(flags.profile !== undefined && { profile: value(flags.profile) }),
@@ -129,19 +120,19 @@ function changeOf(flags: FlagValues<typeof settingFlags>): Record<string, unknow
   };
 }
 
-function list(name: string, given: readonly string[], none: boolean): Record<string, readonly string[]> {
-  if (given.length > 0 && none) throw usageFailure('A list is given and taken away at once.');
-  return given.length > 0 || none ? { [name]: given } : {};
+function list(name: string, values: readonly string[], clear: boolean): Record<string, readonly string[]> {
+  if (values.length > 0 && clear) throw usageFailure('You cannot set and clear the same list.');
+  return values.length > 0 || clear ? { [name]: values } : {};
 }
 
 function numberOf(flag: string, text: string): number {
   if (/^\d{1,9}$/.test(text)) return Number(text);
-  throw usageFailure(`${flag} takes a whole number or "default"; not "${text}".`);
+  throw usageFailure(`${flag} takes a whole number or "default", not "${text}".`);
 }
 
 const set = command({
   name: 'set',
-  description: 'Change settings of the installation, all that are named or none; "default" takes one back.',
+  description: 'Change settings of the installation. "default" resets a setting.',
   flags: { ...settingFlags, ...waitFlags, ...apiFlags },
   examples: [
     'svc platform config set --profile medium --memory 64Gi --container-memory 1Gi',
@@ -152,20 +143,21 @@ const set = command({
   ],
   async run({ context, flags }) {
     const body = changeOf(flags);
-    if (Object.keys(body).length === 0) throw usageFailure('There is nothing to change.', 'give a setting');
+    if (Object.keys(body).length === 0)
+      throw usageFailure('Nothing to change.', 'set a setting; see svc platform config set --help');
     const api = context.api(flags);
     const changed = await api.call('PATCH', path, platformConfigView, { body });
-    const look = async () => {
+    const check = async () => {
       const config = await api.call('GET', path, platformConfigView);
-      if (config.status === 'refused') throw new Failure(config.message ?? 'The settings were refused.');
-      return config.status === 'accepted' ? { done: config } : { progress: 'waiting until the settings are in force' };
+      if (config.status === 'refused') throw new Failure(config.message ?? 'The settings were rejected.');
+      return config.status === 'accepted' ? { done: config } : { progress: 'waiting for the settings to be applied' };
     };
-    const config = flags.wait ? await waitFor(context, flags, look, 'it goes on: svc platform config show') : changed;
-    context.print(shown(config), flags.output);
+    const config = flags.wait ? await waitFor(context, flags, check, 'svc platform config show') : changed;
+    context.print(toOutput(config), flags.output);
   },
 });
 
 export const platformCommands: Commands = {
   commands: [statusCommand],
-  groups: [{ name: 'config', description: "The installation's settings.", commands: [show, set] }],
+  groups: [{ name: 'config', description: 'Manage the settings of the installation.', commands: [show, set] }],
 };

@@ -4,86 +4,73 @@ import { downCommand, upCommand } from './local.ts';
 import { loginCommand, logoutCommand, whoamiCommand } from './session.ts';
 import { statusCommand } from './status.ts';
 
-/** Every command of `svc`. A group is only read when it is called: most of the time that a short command takes is reading. */
+/** All commands of `svc`. Groups are loaded on use, since loading takes most of the time of a short command. */
 export const rootGroup: Group = {
   name: 'svc',
-  description: 'Deploy apps and functions without knowing Kubernetes.',
+  description: 'Deploy apps and functions on Kubernetes.',
   commands: [upCommand, downCommand, installCommand, loginCommand, logoutCommand, whoamiCommand, statusCommand],
   groups: [
     {
       name: 'project',
-      description: 'Projects: groups of environments.',
+      description: 'Manage projects.',
       load: async () => (await import('./project.ts')).projectCommands,
     },
     {
       name: 'environment',
-      description: 'Environments of a project, such as staging and prod.',
+      description: 'Manage the environments of a project.',
       load: async () => (await import('./environment.ts')).environmentCommands,
     },
     {
       name: 'member',
-      description: 'Members: who may do what in a project.',
+      description: 'Manage the members of a project and their roles.',
       load: async () => (await import('./member.ts')).memberCommands,
     },
-    {
-      name: 'app',
-      description: 'Apps: container images at public hosts.',
-      load: async () => (await import('./app.ts')).appCommands,
-    },
+    { name: 'app', description: 'Manage apps.', load: async () => (await import('./app.ts')).appCommands },
     {
       name: 'deployment',
-      description: 'Deployments: what was deployed in a project, and how it ended.',
+      description: 'Show and cancel deployments.',
       load: async () => (await import('./deployments.ts')).deploymentCommands,
     },
     {
       name: 'plan',
-      description: 'Usage plans: what a key may do.',
+      description: 'Manage usage plans for API keys.',
       load: async () => (await import('./plan.ts')).planCommands,
     },
-    {
-      name: 'key',
-      description: 'API keys of consumers.',
-      load: async () => (await import('./key.ts')).keyCommands,
-    },
+    { name: 'key', description: 'Manage API keys.', load: async () => (await import('./key.ts')).keyCommands },
     {
       name: 'function',
-      description:
-        'Functions: code that runs on requests, on a schedule or for events, and costs nothing between them.',
+      description: 'Manage functions that run on requests, schedules or events.',
       load: async () => (await import('./function.ts')).functionCommands,
     },
     {
       name: 'job',
-      description: 'Jobs: programs that run to their end, when asked to or on a schedule.',
+      description: 'Manage jobs that run on demand or on a schedule.',
       load: async () => (await import('./job.ts')).jobCommands,
     },
-    {
-      name: 'volume',
-      description: 'Volumes: storage that outlives the pods that mount it.',
-      load: async () => (await import('./volume.ts')).volumeCommands,
-    },
+    { name: 'volume', description: 'Manage volumes.', load: async () => (await import('./volume.ts')).volumeCommands },
     {
       name: 'service',
-      description: 'Services: databases, caches and object stores for the workloads of an environment.',
+      description: 'Manage databases, caches and object stores.',
       load: async () => (await import('./service.ts')).serviceCommands,
     },
     {
       name: 'notification',
-      description: 'Notifications: signed webhooks that tell of deployments that have ended.',
+      description: 'Manage signed webhooks for finished deployments.',
       load: async () => (await import('./notification.ts')).notificationCommands,
     },
     {
       name: 'user',
-      description: 'Users: who may sign in; and your own password.',
+      description: 'Manage users and change your password.',
       load: async () => (await import('./user.ts')).userCommands,
     },
     {
       name: 'platform',
-      description: 'The installation itself: its state and its settings.',
+      description: 'Show and configure the installation.',
       load: async () => (await import('./platform.ts')).platformCommands,
     },
     {
       name: 'image',
-      description: 'Images of the platform on this machine: folders, instead of layers in a registry.',
+      description: 'Build images for the platform on this machine.',
       load: async () => (await import('./image.ts')).imageCommands,
     },
   ],

@@ -6,54 +6,51 @@ import { usageFailure } from '../failure.ts';
 import { text, toggle, type FlagValues } from '../flags.ts';
 import { askHidden, readStdin } from '../prompt.ts';
 
-/** What is said of a service that runs elsewhere. */
+/** For `create`: an external service. */
 export const externalFlags = {
-  external: text('<host[:port]>', 'register one that runs there, instead of running one'),
-  tls: toggle('external: connections are to be encrypted'),
-  username: text('<name>', 'external: user; its password is asked for'),
+  external: text('<host[:port]>', 'register an external service at this address'),
+  tls: toggle('external: use TLS'),
+  username: text('<name>', 'external: user; prompts for the password'),
   database: text('<name>', 'external: database'),
-  accessKey: text('<key>', 'external object store: access key; its secret key is asked for'),
+  accessKey: text('<key>', 'external object store: access key; prompts for the secret key'),
   region: text('<region>', 'external object store: region'),
   bucket: text('<bucket>', 'external object store: bucket'),
-  passwordStdin: toggle('external: read password or secret key from standard input, instead of asking for it'),
+  passwordStdin: toggle('external: read the password or secret key from standard input'),
 };
 
-type Given = FlagValues<typeof externalFlags> & { type: ServiceType };
+type ExternalFlags = FlagValues<typeof externalFlags> & { type: ServiceType };
 
-/** The part of the request that these flags make; empty for a service that the platform is to run. @throws Failure (usage) */
-export async function externalOf(
+/** The fields of the request body; empty for a managed service. @throws Failure (usage) */
+export async function externalBody(
   context: Context,
-  flags: Given,
+  flags: ExternalFlags,
 ): Promise<{ external?: object; credentials?: ServiceCredentials }> {
   const { external, tls, username, database, accessKey, region, bucket, passwordStdin } = flags;
   const entry = { username, database, accessKey, region, bucket };
-  const named = Object.entries(entry).filter(([, value]) => value !== undefined);
+  const values = Object.entries(entry).filter(([, value]) => value !== undefined);
   if (external === undefined) {
-    if (!tls && !passwordStdin && named.length === 0) return {};
+    if (!tls && !passwordStdin && values.length === 0) return {};
     throw usageFailure(
-      'TLS, users and passwords are said of services that run elsewhere.',
-      'give --external <host>, or leave them out: the platform makes the credentials of what it runs',
+      'TLS, users and passwords are for external services only.',
+      'use --external <host>, or omit them: the platform creates the credentials of managed services',
     );
   }
   const password = await passwordOf(context, flags);
   const secret = password !== undefined && (flags.type === 'minio' ? { secretKey: password } : { password });
-  const credentials: ServiceCredentials = { ...Object.fromEntries(named), ...secret };
-  return {
-    external: { ...addressOf(external), tls },
-    ...(Object.keys(credentials).length > 0 && { credentials }),
-  };
+  const credentials: ServiceCredentials = { ...Object.fromEntries(values), ...secret };
+  return { external: { ...addressOf(external), tls }, ...(Object.keys(credentials).length > 0 && { credentials }) };
 }
 
 async function passwordOf(
   context: Context,
-  { username, accessKey, passwordStdin }: Given,
+  { username, accessKey, passwordStdin }: ExternalFlags,
 ): Promise<string | undefined> {
   const owner = username ?? accessKey;
   if (owner === undefined && !passwordStdin) return undefined;
-  const what = accessKey === undefined ? 'Password' : 'Secret key';
+  const label = accessKey === undefined ? 'Password' : 'Secret key';
   const value = passwordStdin
     ? await readStdin(context)
-    : await askHidden(context, `${what} of ${owner}`, 'give --password-stdin, and the password on standard input');
+    : await askHidden(context, `${label} of ${owner}`, 'use --password-stdin and pass the password on standard input');
   if (value === '') throw usageFailure('The password is empty.');
   return value;
 }
@@ -63,11 +60,11 @@ function addressOf(external: string): { host: string; port?: number } {
   const match = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d{1,5}))?$/.exec(external);
   if (!match) {
     if (isIP(external) === 6) return { host: external };
-    throw usageFailure(`--external takes <host> or <host>:<port>; not "${external}".`);
+    throw usageFailure(`--external takes <host> or <host>:<port>, not "${external}".`);
   }
   const [, bracketed, plain = '', port] = match;
   if (port !== undefined && !(Number(port) >= 1 && Number(port) <= 65_535)) {
-    throw usageFailure(`--external takes a port from 1 to 65535; not "${port}".`);
+    throw usageFailure(`--external takes a port from 1 to 65535, not "${port}".`);
   }
   return { host: bracketed ?? plain, ...(port !== undefined && { port: Number(port) }) };
 }

@@ -12,10 +12,10 @@ const loopback = /^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/;
 
 export const loginCommand = command({
   name: 'login',
-  description: 'Sign in to the management API and remember its address and the session.',
+  description: 'Sign in to a platform.',
   flags: {
     api: apiFlags.api,
-    email: text('<address>', 'e-mail address; asked for when left out'),
+    email: text('<address>', 'email address (default: prompt)'),
     passwordStdin: toggle('read the password from standard input'),
     passwordFile: text('<file>', 'read the password from a file'),
   },
@@ -27,9 +27,9 @@ export const loginCommand = command({
     const api = context.address(flags);
     const { protocol, hostname } = new URL(api);
     if (protocol === 'http:' && !loopback.test(hostname)) {
-      context.say(`warning: ${api} is not encrypted; the password can be read on its way`);
+      context.say(`warning: ${api} is not encrypted; the password is sent in plain text`);
     }
-    const email = flags.email ?? (await ask(context, `E-mail address at ${api}`, 'give --email'));
+    const email = flags.email ?? (await ask(context, `Email address at ${api}`, 'use --email'));
     const password = await passwordOf(context, flags);
     const { token, ...session } = await context
       .api(flags, { anonymous: true })
@@ -39,11 +39,11 @@ export const loginCommand = command({
       api,
       token,
       email: session.email,
-      // What was chosen at another platform means nothing here.
+      // The default project belongs to the previous platform.
       ...(moved && { project: undefined, environment: undefined }),
     });
     context.say(`signed in to ${api} as ${session.email}`);
-    if (session.passwordChangeRequired) context.say('choose a password of your own now: svc user password');
+    if (session.passwordChangeRequired) context.say('change your password now: svc user password');
   },
 });
 
@@ -52,22 +52,22 @@ async function passwordOf(
   flags: { passwordStdin: boolean; passwordFile: string | undefined },
 ): Promise<string> {
   if (flags.passwordStdin && flags.passwordFile !== undefined) {
-    throw usageFailure('Give --password-stdin or --password-file, not both.');
+    throw usageFailure('Use either --password-stdin or --password-file.');
   }
   if (flags.passwordStdin) return readStdin(context);
   if (flags.passwordFile === undefined) {
-    return askHidden(context, 'Password', 'give --password-stdin or --password-file');
+    return askHidden(context, 'Password', 'use --password-stdin or --password-file');
   }
   try {
     return withoutLineEnd(readFileSync(flags.passwordFile, 'utf8'));
   } catch (error) {
-    throw new Failure(`${flags.passwordFile} cannot be read.`, { cause: error });
+    throw new Failure(`Cannot read ${flags.passwordFile}.`, { cause: error });
   }
 }
 
 export const logoutCommand = command({
   name: 'logout',
-  description: 'Sign out: the session ends at the platform and is forgotten here.',
+  description: 'Sign out and end the session.',
   flags: { api: apiFlags.api },
   examples: ['svc logout'],
   async run({ context, flags }) {
@@ -78,7 +78,7 @@ export const logoutCommand = command({
     try {
       await context.api(flags).send('DELETE', '/session');
     } catch (error) {
-      // An ended session is what was wanted.
+      // The session may have ended already.
       if (!(error instanceof Failure) || error.code !== 'unauthenticated') throw error;
     } finally {
       context.remember({ token: undefined, email: undefined });
@@ -89,7 +89,7 @@ export const logoutCommand = command({
 
 export const whoamiCommand = command({
   name: 'whoami',
-  description: 'Show who is signed in, and where.',
+  description: 'Show the current user and platform.',
   flags: apiFlags,
   examples: ['svc whoami', 'svc whoami -o json'],
   async run({ context, flags }) {

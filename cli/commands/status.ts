@@ -7,7 +7,7 @@ import { columns, fields } from '../output.ts';
 
 export const statusCommand = command({
   name: 'status',
-  description: 'Show whether the platform works; ends with 1 when a part of it does not.',
+  description: 'Show the health of the platform. Exits with 1 if a component is unhealthy.',
   flags: apiFlags,
   examples: ['svc status', 'svc status -o json'],
   async run({ context, flags }) {
@@ -15,16 +15,19 @@ export const statusCommand = command({
     const anonymous = !context.signedIn(flags);
     const client = context.api(flags, { anonymous });
     const local = context.local?.();
-    // The test cluster's, too, is in a folder of this machine, and no process of it.
+    // A test cluster also has a folder on this machine, but no process of `svc up`.
     const embedded = local?.api === api && local.target === 'local' ? local : undefined;
     if (embedded && embedded.process === undefined) {
-      throw new Failure('The platform on this machine does not run.', { code: 'not_running', hint: 'svc up' });
+      throw new Failure('The platform on this machine is not running.', {
+        code: 'not_running',
+        hint: 'start it: svc up',
+      });
     }
-    const answer = await client.probe('/health/controllers');
-    const health = controllerHealth.safeParse(answer.body);
+    const response = await client.probe('/health/controllers');
+    const health = controllerHealth.safeParse(response.body);
     if (!health.success) {
-      throw new Failure(`${api} answers ${answer.status}, and not as a management API does.`, {
-        code: `http_${answer.status}`,
+      throw new Failure(`${api} is not a management API: it answered ${response.status}.`, {
+        code: `http_${response.status}`,
         hint: 'check the address (--api, SVC_API)',
       });
     }
@@ -59,7 +62,7 @@ export const statusCommand = command({
     if (unhealthy.length === 0) return;
     const reasons = [
       ...(managerStarted ? [] : ['the controllers are not running']),
-      ...(cacheSynced ? [] : ['their view of the cluster is not complete']),
+      ...(cacheSynced ? [] : ['their cache of the cluster is not synced']),
       ...missing.map((name) => `${name} is not registered`),
     ];
     throw new Failure(`Not healthy: ${unhealthy.join(', ')}.`, {

@@ -6,26 +6,34 @@ import { apiFlags, yesFlag } from '../common-flags.ts';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../failure.ts';
 import { choice, toggle } from '../flags.ts';
-import { ago, table, type Shown } from '../output.ts';
+import { defineKind } from '../kind.ts';
+import { ageColumn } from '../output.ts';
+import { resolvePlatform } from '../scope.ts';
 import { askHidden, confirm, readStdin } from '../prompt.ts';
 
-const pathOf = (user: string) => `/users/${segment(user)}`;
-const given = { passwordStdin: toggle('read the password from standard input, instead of a one-time one') };
+const userKind = defineKind<UserView>({
+  name: 'user',
+  level: 'platform',
+  collection: 'users',
+  schema: userView,
+  id: ({ email }) => email,
+  examples: ['dana@example.com', 'lee@example.com'],
+  columns: (_, { now }) => [
+    { title: 'ROLE', value: ({ role }) => role },
+    { title: 'STATUS', value: ({ status }) => status },
+    ageColumn(now),
+  ],
+  help: {
+    list: 'List the users.',
+    show: 'Show a user, by address or ID.',
+    delete: 'Delete users and their roles, and end their sessions.',
+  },
+  immediate: true,
+});
 
-function shown(users: UserView[], data: unknown, now: Date): Shown {
-  return {
-    data,
-    table: table(users, [
-      { title: 'USER', value: ({ email }) => email },
-      { title: 'ROLE', value: ({ role }) => role },
-      { title: 'STATUS', value: ({ status }) => status },
-      { title: 'CREATED', value: ({ createdAt }) => ago(createdAt, now) },
-    ]),
-    names: users.map(({ email }) => email),
-  };
-}
+const passwordFlag = { passwordStdin: toggle('read the password from standard input (default: generate one)') };
 
-/** A password that was made is the data of the command: alone on standard output, with the rest on stderr. */
+/** Prints a generated password alone on standard output, and the rest on stderr. */
 function printPassword(
   context: Context,
   flags: Parameters<Context['api']>[0] & { output: Parameters<Context['print']>[1] },
@@ -33,12 +41,12 @@ function printPassword(
 ): void {
   const { email, oneTimePassword } = user;
   if (oneTimePassword === undefined) {
-    context.print(shown([user], user, context.clock.now()), flags.output);
+    userKind.print(context, user, flags.output);
     return;
   }
   context.print({ data: user, table: oneTimePassword, names: [email] }, flags.output);
   context.say(
-    `this one-time password of ${email} is shown this once, and works for ${daysLeft(user, context)} days: ` +
+    `store the one-time password of ${email} now, it is not shown again and expires in ${daysLeft(user, context)} days: ` +
       `svc login --api ${context.address(flags)} --email ${email}`,
   );
 }
@@ -51,8 +59,8 @@ function daysLeft({ passwordExpiresAt }: UserView, { clock }: Context): number {
 const create = command({
   name: 'create',
   args: ['email'],
-  description: 'Create a user. A one-time password is printed alone on standard output, this once.',
-  flags: { role: choice(platformRoles, 'role on the platform (default member)'), ...given, ...apiFlags },
+  description: 'Create a user, and print a one-time password.',
+  flags: { role: choice(platformRoles, 'role on the platform (default member)'), ...passwordFlag, ...apiFlags },
   examples: ['svc user create dana@example.com', 'svc user create ci@example.com --password-stdin < password'],
   async run({ context, args, flags }) {
     const body = {
@@ -64,110 +72,73 @@ const create = command({
   },
 });
 
-const list = command({
-  name: 'list',
-  description: 'List the users.',
-  flags: apiFlags,
-  examples: ['svc user list', 'svc user list -o json'],
-  async run({ context, flags }) {
-    const users = await context.api(flags).list('/users', userView);
-    context.print(shown(users, users, context.clock.now()), flags.output);
-  },
-});
-
-const show = command({
-  name: 'show',
-  args: ['email'],
-  description: 'Show a user, by address or id.',
-  flags: apiFlags,
-  examples: ['svc user show dana@example.com'],
-  async run({ context, args, flags }) {
-    const user = await context.api(flags).call('GET', pathOf(args.email), userView);
-    context.print(shown([user], user, context.clock.now()), flags.output);
-  },
-});
-
 const update = command({
   name: 'update',
   args: ['email'],
-  description: 'Change a user’s role on the platform; disable a user, who is signed out at once, or enable one again.',
+  description: 'Change the role of a user, or disable or enable a user.',
   flags: {
     role: choice(platformRoles, 'role on the platform'),
-    disable: toggle('may not sign in any more'),
-    enable: toggle('may sign in again'),
+    disable: toggle('disable the user and end their sessions'),
+    enable: toggle('enable the user'),
     ...apiFlags,
   },
   examples: ['svc user update dana@example.com --role admin', 'svc user update dana@example.com --disable'],
   async run({ context, args, flags }) {
-    if (flags.disable && flags.enable) throw usageFailure('Give --disable or --enable, not both.');
+    if (flags.disable && flags.enable) throw usageFailure('Use either --disable or --enable.');
     const body = {
       ...(flags.role !== undefined && { role: flags.role }),
       ...((flags.disable || flags.enable) && { disabled: flags.disable }),
     };
-    if (Object.keys(body).length === 0) throw usageFailure('There is nothing to change.', 'see --help');
-    const user = await context.api(flags).call('PATCH', pathOf(args.email), userView, { body });
-    context.print(shown([user], user, context.clock.now()), flags.output);
+    if (Object.keys(body).length === 0) throw usageFailure('Nothing to change.', 'see svc user update --help');
+    const user = await userKind.update(resolvePlatform(context, flags), args.email, body);
+    userKind.print(context, user, flags.output);
   },
 });
 
 const resetPassword = command({
   name: 'reset-password',
   args: ['email'],
-  description: 'Replace a user’s password, which ends the user’s sessions; a one-time one is printed this once.',
-  flags: { ...given, ...yesFlag, ...apiFlags },
+  description: 'Reset the password of a user, end their sessions, and print a new one.',
+  flags: { ...passwordFlag, ...yesFlag, ...apiFlags },
   examples: ['svc user reset-password dana@example.com'],
   async run({ context, args, flags }) {
-    // Standard input is the password then, and nobody who could answer.
+    // Standard input contains the password, so the command cannot read a confirmation from it.
     if (!flags.passwordStdin) await confirm(context, flags, `Sign ${args.email} out and replace the password?`);
     const body = flags.passwordStdin ? { password: await readStdin(context) } : {};
-    const path = `${pathOf(args.email)}/password`;
+    const path = `/users/${segment(args.email)}/password`;
     printPassword(context, flags, await context.api(flags).call('POST', path, userWithPassword, { body }));
-  },
-});
-
-const remove = command({
-  name: 'delete',
-  args: ['email'],
-  description: 'Delete a user with all roles, who is signed out at once.',
-  flags: { ...yesFlag, api: apiFlags.api },
-  examples: ['svc user delete dana@example.com --yes'],
-  async run({ context, args, flags }) {
-    const { email } = await context.api(flags).call('GET', pathOf(args.email), userView);
-    await confirm(context, flags, `Delete user ${email}?`);
-    await context.api(flags).send('DELETE', pathOf(args.email));
-    context.say(`user ${email} is deleted`);
   },
 });
 
 const password = command({
   name: 'password',
-  description: 'Change your own password, which ends your other sessions.',
+  description: 'Change your password and end your other sessions.',
   flags: {
-    passwordStdin: toggle('read the current and the new one from standard input, a line each'),
+    passwordStdin: toggle('read the current and the new password as two lines from standard input'),
     api: apiFlags.api,
   },
   examples: ['svc user password'],
   async run({ context, flags }) {
     const [currentPassword, newPassword] = flags.passwordStdin ? await readTwo(context) : await askTwo(context);
     await context.api(flags).send('PUT', '/users/me/password', { body: { currentPassword, newPassword } });
-    context.say('the password is changed, and your other sessions have ended');
+    context.say('your password is changed; your other sessions have ended');
   },
 });
 
 async function readTwo(context: Context): Promise<[string, string]> {
   const [current, next, ...rest] = (await readStdin(context)).split(/\r?\n/);
   if (current && next && rest.length === 0) return [current, next];
-  throw usageFailure('Standard input holds the current and the new password, a line each.');
+  throw usageFailure('Standard input must have two lines: the current and the new password.');
 }
 
 async function askTwo(context: Context): Promise<[string, string]> {
-  const instead = 'give --password-stdin';
-  const current = await askHidden(context, 'Current password', instead);
-  const next = await askHidden(context, 'New password', instead);
-  if ((await askHidden(context, 'New password again', instead)) === next) return [current, next];
-  throw new Failure('The two new passwords differ; nothing was changed.', { code: 'not_confirmed' });
+  const hint = 'use --password-stdin';
+  const current = await askHidden(context, 'Current password', hint);
+  const next = await askHidden(context, 'New password', hint);
+  if ((await askHidden(context, 'New password again', hint)) === next) return [current, next];
+  throw new Failure('The new passwords do not match. Nothing was changed.', { code: 'not_confirmed' });
 }
 
 export const userCommands: Commands = {
-  commands: [create, list, show, update, resetPassword, remove, password],
+  commands: [create, userKind.list, userKind.show, update, resetPassword, userKind.delete, password],
 };

@@ -10,10 +10,10 @@ import { command } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
 import { Failure } from '../failure.ts';
 import { amount, text } from '../flags.ts';
-import { ago, fields, table, type Shown } from '../output.ts';
-import { placeOf } from '../place.ts';
+import { ago, fields, table, type Output } from '../output.ts';
+import { resolveScope } from '../scope.ts';
 
-function shownDelivery(delivery: DeliveryView): Shown {
+function deliveryOutput(delivery: DeliveryView): Output {
   const { body, bodyBytes, ...rest } = delivery;
   const cut = bodyBytes > Buffer.byteLength(body) ? ` (of ${bodyBytes} bytes)` : '';
   return {
@@ -23,13 +23,13 @@ function shownDelivery(delivery: DeliveryView): Shown {
       ['Received', rest.receivedAt],
       ['Sender', rest.sender],
       ['Event', rest.event],
-      ['Its name', rest.deliveryId],
+      ['Delivery ID', rest.deliveryId],
       ['Verdict', `${rest.verdict} (${rest.status})`],
       ['Code', rest.code],
       ['Reason', rest.reason],
       ['Revision', rest.revision],
       ['Deployment', rest.deploymentId],
-      ['Repeats', rest.redeliveryOf],
+      ['Redelivery of', rest.redeliveryOf],
       ['By', rest.actor],
       [`Body${cut}`, body],
     ]),
@@ -37,7 +37,7 @@ function shownDelivery(delivery: DeliveryView): Shown {
   };
 }
 
-function shownDeliveries(items: readonly DeliveryItem[], now: Date): Shown {
+function deliveriesOutput(items: readonly DeliveryItem[], now: Date): Output {
   return {
     data: items,
     table: table(items, [
@@ -56,46 +56,46 @@ function shownDeliveries(items: readonly DeliveryItem[], now: Date): Shown {
 export const deliveriesCommand = command({
   name: 'deliveries',
   args: ['app', 'delivery?'],
-  description: 'List what the webhook was sent in the last 30 days, newest first; with an id, show one with its body.',
-  flags: { limit: amount('<n>', 'at most so many (default 20)', { min: 1, max: 500 }), ...scopeFlags },
+  description: 'List webhook deliveries of the last 30 days, newest first, or show one.',
+  flags: { limit: amount('<n>', 'maximum number of results (default 20)', { min: 1, max: 500 }), ...scopeFlags },
   examples: ['svc app webhook deliveries api', 'svc app webhook deliveries api 019b2c3d-0000-7000-8000-000000000000'],
   async run({ context, args, flags }) {
-    const place = placeOf(context, flags);
-    const path = place.path('apps', args.app, 'webhook/deliveries');
+    const scope = resolveScope(context, flags);
+    const path = scope.path('apps', args.app, 'webhook/deliveries');
     if (args.delivery !== undefined) {
-      const one = `${path}/${segment(args.delivery)}`;
-      const delivery = await place.api.call('GET', one, deliveryView, { query: place.query });
-      context.print(shownDelivery(delivery), flags.output);
+      const deliveryPath = `${path}/${segment(args.delivery)}`;
+      const delivery = await scope.api.call('GET', deliveryPath, deliveryView, { query: scope.query });
+      context.print(deliveryOutput(delivery), flags.output);
       return;
     }
-    const query = { ...place.query, limit: flags.limit ?? 20 };
-    const { items } = await place.api.call('GET', path, page(deliveryItem), { query });
-    context.print(shownDeliveries(items, context.clock.now()), flags.output);
+    const query = { ...scope.query, limit: flags.limit ?? 20 };
+    const { items } = await scope.api.call('GET', path, page(deliveryItem), { query });
+    context.print(deliveriesOutput(items, context.clock.now()), flags.output);
   },
 });
 
 export const redeliverCommand = command({
   name: 'redeliver',
   args: ['app', 'delivery'],
-  description: 'Do what a delivery asked for once more, as a new delivery and by the settings of now.',
+  description: 'Process a delivery again, with the current settings.',
   flags: scopeFlags,
   examples: ['svc app webhook redeliver api 019b2c3d-0000-7000-8000-000000000000'],
   async run({ context, args, flags }) {
-    const place = placeOf(context, flags);
-    const path = place.path('apps', args.app, `webhook/deliveries/${segment(args.delivery)}/redeliver`);
-    const delivery = await place.api.call('POST', path, deliveryView, { query: place.query });
-    context.print(shownDelivery(delivery), flags.output);
+    const scope = resolveScope(context, flags);
+    const path = scope.path('apps', args.app, `webhook/deliveries/${segment(args.delivery)}/redeliver`);
+    const delivery = await scope.api.call('POST', path, deliveryView, { query: scope.query });
+    context.print(deliveryOutput(delivery), flags.output);
   },
 });
 
 export const testCommand = command({
   name: 'test',
   args: ['app'],
-  description: 'Tell what the webhook would do; nothing is deployed. Without flags it is a ping.',
+  description: 'Show what the webhook would do, without deploying (default: a ping).',
   flags: {
-    image: text('<image>', 'as if a CI system sent this image'),
-    commit: text('<hash>', 'as if a CI system sent this commit'),
-    branch: text('<branch>', 'as if somebody pushed to this branch'),
+    image: text('<image>', 'simulate a CI request with this image'),
+    commit: text('<hash>', 'simulate a CI request with this commit'),
+    branch: text('<branch>', 'simulate a push to this branch'),
     ...scopeFlags,
   },
   examples: [
@@ -104,16 +104,17 @@ export const testCommand = command({
     'svc app webhook test api --branch main --commit 4f1c2aa',
   ],
   async run({ context, args, flags }) {
-    const place = placeOf(context, flags);
+    const scope = resolveScope(context, flags);
     const { image, commit, branch } = flags;
     const body = {
       ...(image !== undefined && { image }),
       ...(commit !== undefined && { commit }),
       ...(branch !== undefined && { branch }),
     };
-    const path = place.path('apps', args.app, 'webhook/test');
-    const delivery = await place.api.call('POST', path, deliveryView, { query: place.query, body });
-    if (delivery.verdict === 'refused') throw new Failure(delivery.reason ?? 'Refused.', { code: delivery.code });
-    context.print(shownDelivery(delivery), flags.output);
+    const path = scope.path('apps', args.app, 'webhook/test');
+    const delivery = await scope.api.call('POST', path, deliveryView, { query: scope.query, body });
+    if (delivery.verdict === 'refused')
+      throw new Failure(delivery.reason ?? 'The delivery was refused.', { code: delivery.code });
+    context.print(deliveryOutput(delivery), flags.output);
   },
 });

@@ -1,28 +1,21 @@
 import { gateView, type GateView } from '../../runtime/contracts/api/public-route.ts';
 import { command, type Command, type Group } from '../command.ts';
-import { scopeFlags, unaskedFlag } from '../common-flags.ts';
-import { ago, fields, type Shown } from '../output.ts';
-import { placeOf } from '../place.ts';
+import { scopeFlags, noPromptFlag } from '../common-flags.ts';
+import { ago, fields, type Output } from '../output.ts';
+import { resolveScope } from '../scope.ts';
 import { waitFlags, waitFor } from '../wait.ts';
+import type { WorkloadWords } from './workload-restart.ts';
 
-/** The workloads that the commands are for. */
-interface Gated {
-  what: 'app' | 'function';
-  article: 'an app' | 'a function';
-  /** Such a workload's name, for examples. */
-  example: string;
+/** The status alone, so that scripts can read it. */
+function toOutput({ kind }: WorkloadWords, name: string, view: GateView): Output {
+  return { data: { [kind]: name, ...view }, table: view.gate, names: [name] };
 }
 
-/** For people only the phase, as a script would read it too. */
-function shown({ what }: Gated, name: string, view: GateView): Shown {
-  return { data: { [what]: name, ...view }, table: view.gate, names: [name] };
-}
-
-/** As {@link shown}, with since when and why. */
-function shownInFull(gated: Gated, name: string, view: GateView, now: Date): Shown {
+/** {@link toOutput} with the time and the reason. */
+function detailedOutput(words: WorkloadWords, name: string, view: GateView, now: Date): Output {
   const { gate, since, message } = view;
   return {
-    ...shown(gated, name, view),
+    ...toOutput(words, name, view),
     table: fields([
       ['Gate', gate],
       ['Since', since && `${since} (${ago(since, now)})`],
@@ -36,62 +29,62 @@ function progress(name: string, { gate, message }: GateView): string {
   return `${name}: ${gate}; ${gate === 'applying' ? 'not protected yet' : 'not open yet'}`;
 }
 
-/** `enable` and `disable`, each of which waits until the route is as wished. */
-function switchCommand(gated: Gated, enabled: boolean): Command {
-  const { what, article, example } = gated;
+/** `enable` and `disable`; both wait until the route has changed. */
+function switchCommand(words: WorkloadWords, enabled: boolean): Command {
+  const { kind, article, example } = words;
   const name = enabled ? 'enable' : 'disable';
   return command({
     name,
-    args: [what],
+    args: [kind],
     description: enabled
       ? `Require an API key on the public route of ${article}.`
-      : `Serve the public route of ${article} to everybody again.`,
-    flags: { ...unaskedFlag, ...waitFlags, ...scopeFlags },
-    examples: [`svc ${what} gate ${name} ${example}`],
+      : `Stop requiring an API key on the public route of ${article}.`,
+    flags: { ...noPromptFlag, ...waitFlags, ...scopeFlags },
+    examples: [`svc ${kind} gate ${name} ${example}`],
     async run({ context, args, flags }) {
-      const place = placeOf(context, flags);
-      const path = place.path(`${what}s`, args[what], 'gate');
-      const options = { query: place.query, body: { enabled } };
-      const wished = await place.api.call('PUT', path, gateView, options);
-      const done = enabled ? 'gated' : 'off';
+      const scope = resolveScope(context, flags);
+      const path = scope.path(`${kind}s`, args[kind], 'gate');
+      const options = { query: scope.query, body: { enabled } };
+      const accepted = await scope.api.call('PUT', path, gateView, options);
+      const target = enabled ? 'gated' : 'off';
       const view = flags.wait
         ? await waitFor(
             context,
             flags,
             async () => {
-              const found = await place.api.call('GET', path, gateView, { query: place.query });
-              return found.gate === done ? { done: found } : { progress: progress(args[what], found) };
+              const current = await scope.api.call('GET', path, gateView, { query: scope.query });
+              return current.gate === target ? { done: current } : { progress: progress(args[kind], current) };
             },
-            `it goes on: svc ${what} gate status ${args[what]} ${place.flags}`,
+            `svc ${kind} gate status ${args[kind]} ${scope.flags}`,
           )
-        : wished;
-      context.print(shown(gated, args[what], view), flags.output);
+        : accepted;
+      context.print(toOutput(words, args[kind], view), flags.output);
     },
   });
 }
 
-function statusCommand(gated: Gated): Command {
-  const { what, article, example } = gated;
+function statusCommand(words: WorkloadWords): Command {
+  const { kind, article, example } = words;
   return command({
     name: 'status',
-    args: [what],
-    description: `Show whether the public route of ${article} requires an API key, since when, and what was last seen of it.`,
+    args: [kind],
+    description: `Show the status of the gate of ${article}.`,
     flags: scopeFlags,
-    examples: [`svc ${what} gate status ${example}`],
+    examples: [`svc ${kind} gate status ${example}`],
     async run({ context, args, flags }) {
-      const place = placeOf(context, flags);
-      const path = place.path(`${what}s`, args[what], 'gate');
-      const view = await place.api.call('GET', path, gateView, { query: place.query });
-      context.print(shownInFull(gated, args[what], view, context.clock.now()), flags.output);
+      const scope = resolveScope(context, flags);
+      const path = scope.path(`${kind}s`, args[kind], 'gate');
+      const view = await scope.api.call('GET', path, gateView, { query: scope.query });
+      context.print(detailedOutput(words, args[kind], view, context.clock.now()), flags.output);
     },
   });
 }
 
-/** The commands for the gates of apps, or of functions. */
-export function gateGroup(gated: Gated): Group {
+/** The commands for the gates of apps or functions. */
+export function gateGroup(words: WorkloadWords): Group {
   return {
     name: 'gate',
-    description: `The API-key gate in front of ${gated.article}.`,
-    commands: [switchCommand(gated, true), switchCommand(gated, false), statusCommand(gated)],
+    description: `Manage the gate of ${words.article}.`,
+    commands: [switchCommand(words, true), switchCommand(words, false), statusCommand(words)],
   };
 }

@@ -1,23 +1,27 @@
 import type { scopeFlags } from '../common-flags.ts';
 import type { Context } from '../context.ts';
 import { toggle, type FlagValues } from '../flags.ts';
-import type { Place } from '../place.ts';
+import type { Scope } from '../scope.ts';
 import { waitFlags } from '../wait.ts';
 
-/** Of the commands that change what a workload finds in its environment. */
-export const restartFlags = { restart: toggle('apply it at once, by a restart'), ...waitFlags };
+/** For commands that change the variables, secrets or bindings of a workload. */
+export const restartFlags = { restart: toggle('restart to apply the change now'), ...waitFlags };
 
-/** What the commands for variables and secrets have to know of the workloads that they are for. */
-export interface Restartable {
-  what: 'app' | 'function';
+/** The words for one kind of workload in command lines and help texts. */
+export interface WorkloadWords {
+  kind: 'app' | 'function';
   article: 'an app' | 'a function';
-  /** Such a workload's name, for examples. */
+  /** A name for the examples. */
   example: string;
-  /** After a change of variables or secrets: restarts it with `--restart`, and else says what waits for one. */
+}
+
+/** A kind of workload whose pods must be restarted to get changed variables and secrets. */
+export interface Restartable extends WorkloadWords {
+  /** After a change of variables or secrets: restarts the workload with `--restart`, otherwise prints how to apply it. */
   applyChange: (
     context: Context,
     flags: FlagValues<typeof restartFlags> & Pick<FlagValues<typeof scopeFlags>, 'output'>,
-    place: Place,
+    scope: Scope,
     workload: string,
   ) => Promise<void>;
 }

@@ -2,14 +2,14 @@ import { secretReveal, secretView, type SecretView } from '../../runtime/contrac
 import { segment } from '../client.ts';
 import { command, type Group } from '../command.ts';
 import { scopeFlags, yesFlag } from '../common-flags.ts';
-import { usageFailure } from '../failure.ts';
+import { Failure, usageFailure } from '../failure.ts';
 import { toggle } from '../flags.ts';
-import { ago, table, type Shown } from '../output.ts';
-import { placeOf, type Place } from '../place.ts';
+import { ago, table, type Output } from '../output.ts';
+import { resolveScope, type Scope } from '../scope.ts';
 import { askHidden, confirm, readStdin } from '../prompt.ts';
 import { restartFlags, type Restartable } from './workload-restart.ts';
 
-function shown(secrets: readonly SecretView[], data: unknown, now: Date): Shown {
+function toOutput(secrets: readonly SecretView[], data: unknown, now: Date): Output {
   return {
     data,
     table: table(secrets, [
@@ -21,105 +21,114 @@ function shown(secrets: readonly SecretView[], data: unknown, now: Date): Shown 
   };
 }
 
-/** The commands for the secrets of apps, or of functions. */
-export function secretGroup({ what, example, article, applyChange }: Restartable): Group {
-  const collection = `${what}s` as const;
-  const pathOf = (place: Place, workload: string, secret: string, below = '') =>
-    place.path(collection, workload, `secrets/${segment(secret)}${below}`);
+/** The commands for the secrets of apps or functions. */
+export function secretGroup({ kind, example, article, applyChange }: Restartable): Group {
+  const collection = `${kind}s` as const;
+  const pathOf = (scope: Scope, workload: string, secret: string, below = '') =>
+    scope.path(collection, workload, `secrets/${segment(secret)}${below}`);
 
   const set = command({
     name: 'set',
-    args: [what, 'name'],
-    description: `Set a secret of ${article}; its value is asked for or read from standard input, never typed as a word.`,
+    args: [kind, 'name'],
+    description: `Set a secret of ${article} from a prompt or standard input.`,
     flags: {
-      valueStdin: toggle('read the value from standard input, instead of asking for it'),
+      valueStdin: toggle('read the value from standard input (default: prompt)'),
       ...restartFlags,
       ...scopeFlags,
     },
     examples: [
-      `svc ${what} secret set ${example} DB_PASSWORD`,
-      `svc ${what} secret set ${example} TLS_KEY --value-stdin --restart < key.pem`,
+      `svc ${kind} secret set ${example} DB_PASSWORD`,
+      `svc ${kind} secret set ${example} TLS_KEY --value-stdin --restart < key.pem`,
     ],
     async run({ context, args, flags }) {
-      const place = placeOf(context, flags);
+      const scope = resolveScope(context, flags);
       const value = flags.valueStdin
         ? await readStdin(context)
-        : await askHidden(context, `Value of ${args.name}`, 'give --value-stdin, and the value on standard input');
-      if (value === '') throw usageFailure('The value is empty; delete the secret instead.');
-      const secret = await place.api.call('PUT', pathOf(place, args[what], args.name), secretView, {
-        query: place.query,
+        : await askHidden(context, `Value of ${args.name}`, 'use --value-stdin and pass the value on standard input');
+      if (value === '') throw usageFailure(`The value is empty. To remove the secret: svc ${kind} secret delete`);
+      const secret = await scope.api.call('PUT', pathOf(scope, args[kind], args.name), secretView, {
+        query: scope.query,
         body: { value },
       });
-      if (!flags.restart) context.print(shown([secret], secret, context.clock.now()), flags.output);
-      await applyChange(context, flags, place, args[what]);
+      if (!flags.restart) context.print(toOutput([secret], secret, context.clock.now()), flags.output);
+      await applyChange(context, flags, scope, args[kind]);
     },
   });
 
   const list = command({
     name: 'list',
-    args: [what],
+    args: [kind],
     description: `List the secrets of ${article}, without their values.`,
     flags: scopeFlags,
-    examples: [`svc ${what} secret list ${example}`, `svc ${what} secret list ${example} -o name`],
+    examples: [`svc ${kind} secret list ${example}`, `svc ${kind} secret list ${example} -o name`],
     async run({ context, args, flags }) {
-      const place = placeOf(context, flags);
-      const secrets = await place.api.list(place.path(collection, args[what], 'secrets'), secretView, place.query);
-      context.print(shown(secrets, secrets, context.clock.now()), flags.output);
+      const scope = resolveScope(context, flags);
+      const secrets = await scope.api.list(scope.path(collection, args[kind], 'secrets'), secretView, scope.query);
+      context.print(toOutput(secrets, secrets, context.clock.now()), flags.output);
     },
   });
 
   const reveal = command({
     name: 'reveal',
-    args: [what, 'name'],
-    description: 'Print the value of a secret, alone on standard output; only for admins of the project, and logged.',
+    args: [kind, 'name'],
+    description: 'Print the value of a secret (project admins only; audited).',
     flags: scopeFlags,
-    examples: [`svc ${what} secret reveal ${example} DB_PASSWORD`],
+    examples: [`svc ${kind} secret reveal ${example} DB_PASSWORD`],
     async run({ context, args, flags }) {
-      const place = placeOf(context, flags);
-      const path = pathOf(place, args[what], args.name);
-      const secret = await place.api.call('GET', path, secretReveal, { query: place.query });
+      const scope = resolveScope(context, flags);
+      const path = pathOf(scope, args[kind], args.name);
+      const secret = await scope.api.call('GET', path, secretReveal, { query: scope.query });
       context.print({ data: secret, table: secret.value, names: [secret.name] }, flags.output);
     },
   });
 
   const restore = command({
     name: 'restore',
-    args: [what, 'name'],
-    description: 'Give a secret its previous value back; what it had becomes the previous one.',
+    args: [kind, 'name'],
+    description: 'Restore the previous value of a secret, and keep the current one for undo.',
     flags: { ...restartFlags, ...scopeFlags },
-    examples: [`svc ${what} secret restore ${example} DB_PASSWORD --restart`],
+    examples: [`svc ${kind} secret restore ${example} DB_PASSWORD --restart`],
     async run({ context, args, flags }) {
-      const place = placeOf(context, flags);
-      const path = pathOf(place, args[what], args.name, '/restore');
-      const secret = await place.api.call('POST', path, secretView, { query: place.query });
-      if (!flags.restart) context.print(shown([secret], secret, context.clock.now()), flags.output);
-      await applyChange(context, flags, place, args[what]);
+      const scope = resolveScope(context, flags);
+      const path = pathOf(scope, args[kind], args.name, '/restore');
+      const secret = await scope.api.call('POST', path, secretView, { query: scope.query });
+      if (!flags.restart) context.print(toOutput([secret], secret, context.clock.now()), flags.output);
+      await applyChange(context, flags, scope, args[kind]);
     },
   });
 
   const remove = command({
     name: 'delete',
-    args: [what, '...names'],
-    description: `Delete secrets of ${article}, with the values that they had before.`,
+    args: [kind, '...names'],
+    description: `Delete secrets of ${article} and their previous values.`,
     flags: { ...yesFlag, ...restartFlags, ...scopeFlags },
     examples: [
-      `svc ${what} secret delete ${example} DB_PASSWORD`,
-      `svc ${what} secret delete ${example} OLD_TOKEN --yes --restart`,
+      `svc ${kind} secret delete ${example} DB_PASSWORD`,
+      `svc ${kind} secret delete ${example} OLD_TOKEN --yes --restart`,
     ],
     async run({ context, args, flags }) {
-      const place = placeOf(context, flags);
-      await confirm(context, flags, `Delete ${args.names.join(', ')} of ${args[what]}?`);
-      for (const name of args.names) {
-        await place.api.send('DELETE', pathOf(place, args[what], name), { query: place.query });
+      const scope = resolveScope(context, flags);
+      const secrets = await scope.api.list(scope.path(collection, args[kind], 'secrets'), secretView, scope.query);
+      const missing = args.names.find((name) => !secrets.some((secret) => secret.name === name));
+      if (missing !== undefined) {
+        throw new Failure(`${args[kind]} has no secret "${missing}".`, {
+          code: 'not_found',
+          hint: `list secrets: svc ${kind} secret list ${args[kind]} ${scope.flags}`,
+        });
+      }
+      const noun = args.names.length === 1 ? 'secret' : 'secrets';
+      await confirm(context, flags, `Delete ${noun} ${args.names.join(', ')} of ${args[kind]}?`);
+      for (const name of new Set(args.names)) {
+        await scope.api.send('DELETE', pathOf(scope, args[kind], name), { query: scope.query });
         context.say(`secret ${name} is deleted`);
       }
-      await applyChange(context, flags, place, args[what]);
+      await applyChange(context, flags, scope, args[kind]);
     },
   });
 
   return {
     name: 'secret',
-    description: `Secrets of ${article}: variables whose values are kept apart.`,
+    description: `Manage the secrets of ${article}.`,
     commands: [set, list, reveal, restore, remove],
   };
 }

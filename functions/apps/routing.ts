@@ -6,14 +6,14 @@ import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platf
 import type { SecuritySettings } from '../../runtime/contracts/resources/public-route.ts';
 import { appHost } from '../../runtime/domain/names.ts';
 import { checkChosenHost, checkExtraHosts } from '../../runtime/domain/public-hosts.ts';
-import { checkHostFree, readPlatformConfig } from '../../runtime/host/platform-config.ts';
-import { newSecurity } from '../../runtime/host/security-settings.ts';
-import { hostTaken } from '../../runtime/host/workload-create.ts';
-import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
+import { checkHostFree, readPlatformConfig } from '../../runtime/workloads/platform-config.ts';
+import { newSecurity } from '../../runtime/api/security-settings.ts';
+import { hostTaken } from '../../runtime/workloads/create.ts';
+import { workloadIdOf } from '../../runtime/workloads/objects.ts';
 import { claimHostAhead, dropClaim, otherHolder } from '../../runtime/kube/claims.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 
-/** Between the claim of a host and the spec that names it lies one request to the API server. */
+/** Lifetime of a claim for a host that is not in the spec yet, in ms; the write of the spec follows immediately. */
 const claimAheadMs = 60_000;
 
 interface NewRouting {
@@ -24,8 +24,8 @@ interface NewRouting {
 }
 
 /**
- * The hosts of a new app, its own first, and what its spec says of its route: security headers, unless they are not
- * wanted. @throws Problem `invalid_value`, and `host_taken` for a host of the platform
+ * The hosts of a new app, its main host first, and the route settings of its spec.
+ * @throws Problem `invalid_value`, and `host_taken` for a host of the platform
  */
 export function newRouting(
   config: PlatformConfigSpec,
@@ -34,8 +34,8 @@ export function newRouting(
 ): { hosts: readonly [string, ...string[]]; spec: Pick<AppSpec, 'extraHosts'> & { security: SecuritySettings } } {
   const first = hostname ?? appHost(name, namespace, config.appsDomain);
   checkHosts(config, { name, namespace }, first, extraHosts);
-  const settings = { ...(extraHosts.length > 0 && { extraHosts }), security: newSecurity(security) };
-  return { hosts: [first, ...extraHosts], spec: settings };
+  const spec = { ...(extraHosts.length > 0 && { extraHosts }), security: newSecurity(security) };
+  return { hosts: [first, ...extraHosts], spec };
 }
 
 function checkHosts(
@@ -44,15 +44,15 @@ function checkHosts(
   first: string,
   extraHosts: readonly string[],
 ): void {
-  const place = { appsDomain: config.appsDomain, label: `${name}--${namespace}` };
+  const owner = { appsDomain: config.appsDomain, label: `${name}--${namespace}` };
   for (const host of [first, ...extraHosts]) checkHostFree(config, host);
-  checkChosenHost(first, place);
-  checkExtraHosts(extraHosts, first, place);
+  checkChosenHost(first, owner);
+  checkExtraHosts(extraHosts, first, owner);
 }
 
 /**
- * Claims the hosts that `extraHosts` adds to an app, then makes the change; the controller gives back those that it
- * leaves out. Where one is taken or the change fails, everything is as before.
+ * Claims the hosts that `extraHosts` adds to an app, then applies the change; the controller releases the hosts that it
+ * removes. When a host is taken or the change fails, the new claims are released.
  * @throws Problem `invalid_value`, `host_taken`, and whatever `change` throws
  */
 export async function withExtraHosts(
@@ -67,24 +67,24 @@ export async function withExtraHosts(
   const first = app.spec.hostname ?? appHost(name, namespace, config.appsDomain);
   checkHosts(config, { name, namespace }, first, extraHosts);
   const id = workloadIdOf(app);
-  // Before anything is written, so that a refusal is the rule and giving back the exception.
+  // Checked before anything is written, so that claims rarely have to be released.
   for (const host of extraHosts) {
     const holder = await otherHolder(kube, id, host);
     if (holder) throw hostTaken(host, holder);
   }
   const until = new Date(now.getTime() + claimAheadMs);
-  const made: Stored<HostName>[] = [];
+  const newClaims: Stored<HostName>[] = [];
   try {
     for (const host of extraHosts) {
       const claim = await claimHostAhead(kube, app, host, until);
       if (claim === 'claimed') continue;
       if ('holder' in claim) throw hostTaken(host, claim.holder);
-      made.push(claim.made);
+      newClaims.push(claim.created);
     }
     return await change();
   } catch (error) {
-    // One that cannot be given back now ends by itself.
-    await Promise.allSettled(made.map((claim) => dropClaim(kube, claim)));
+    // A claim that cannot be released now expires.
+    await Promise.allSettled(newClaims.map((claim) => dropClaim(kube, claim)));
     throw error;
   }
 }

@@ -2,12 +2,12 @@ import type { AppView } from '../../runtime/contracts/api/apps.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
 import { lastOutOfMemory } from '../../runtime/contracts/resources/out-of-memory.ts';
-import { gateOf } from '../../runtime/host/gate-routes.ts';
-import { securityToView } from '../../runtime/host/security-settings.ts';
-import { shownIdOf } from '../../runtime/host/workload-objects.ts';
+import { gateOf } from '../../runtime/api/gate-routes.ts';
+import { securityToView } from '../../runtime/api/security-settings.ts';
+import { shownIdOf } from '../../runtime/workloads/objects.ts';
 import type { Environment } from '../../runtime/kube/environments.ts';
 
-/** What the controller has not seen yet does not run already. */
+/** A spec that the controller has not observed yet counts as `deploying`. */
 function phaseOf({ metadata, status }: App): AppView['status'] {
   if (metadata.deletionTimestamp !== undefined) return 'deleting';
   const { phase = 'pending', observedGeneration } = status ?? {};
@@ -15,17 +15,16 @@ function phaseOf({ metadata, status }: App): AppView['status'] {
   return behind && (phase === 'running' || phase === 'failed') ? 'deploying' : phase;
 }
 
-/** An app as the API shows it. `url` and `message` fill in where the controller has reported none. */
+/** An app as the API shows it. `url` and `message` are used when the controller has reported none. */
 export function appToView(
   app: Stored<App>,
   { project, environment }: Environment,
   { url, pendingRestart, message }: { url?: string; pendingRestart?: boolean; message?: string | undefined } = {},
 ): AppView {
   const { metadata, spec, status } = app;
-  const shownUrl = status?.url ?? url;
-  const killed = lastOutOfMemory(status);
+  const reported = { url: status?.url ?? url, message: status?.message ?? message };
+  const outOfMemory = lastOutOfMemory(status);
   const rollout = status?.release;
-  const shownMessage = status?.message ?? message;
   return {
     id: shownIdOf(app),
     name: metadata.name,
@@ -39,9 +38,9 @@ export function appToView(
       rollout: { revision: rollout.generation, readyReplicas: rollout.readyReplicas ?? 0 },
     }),
     status: phaseOf(app),
-    ...(shownMessage !== undefined && { message: shownMessage }),
-    ...(killed && { outOfMemory: killed }),
-    ...(shownUrl !== undefined && { url: shownUrl }),
+    ...(reported.message !== undefined && { message: reported.message }),
+    ...(outOfMemory && { outOfMemory }),
+    ...(reported.url !== undefined && { url: reported.url }),
     ...(spec.healthPath !== undefined && { healthPath: spec.healthPath }),
     ...(spec.memory !== undefined && { memory: spec.memory }),
     ...(spec.cpu !== undefined && { cpu: spec.cpu }),

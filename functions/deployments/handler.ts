@@ -1,15 +1,28 @@
 import type { Pool } from 'pg';
-import { accept } from '../../runtime/host/accept.ts';
-import { pageOfRows } from '../../runtime/host/page.ts';
-import { findDeployment } from '../../runtime/host/project-deployment.ts';
-import { route, sessionOf, type Route } from '../../runtime/host/route.ts';
+import { z } from 'zod';
+import {
+  deploymentAccepted,
+  deploymentLogs,
+  deploymentView,
+  promotionCreate,
+} from '../../runtime/contracts/api/apps.ts';
+import {
+  deploymentState,
+  deploymentTrigger,
+  environmentQuery,
+  idPageQuery,
+  page,
+} from '../../runtime/contracts/api/common.ts';
+import { accept } from '../../runtime/api/accept.ts';
+import { findDeployment } from '../../runtime/api/project-deployment.ts';
+import { pageOfRows } from '../../runtime/http/page.ts';
+import { route, sessionOf, type Route } from '../../runtime/http/route.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { listProjectDeployments } from '../../runtime/records/deployment-lists.ts';
 import { deploymentToView } from '../../runtime/records/deployment-view.ts';
-import { readDeploymentLogs } from './logs.ts';
-import { checkNamed } from './named.ts';
+import { checkFilters } from './filters.ts';
+import { defaultPodLines, readDeploymentLogs } from './logs.ts';
 import { preparePromotion } from './promote.ts';
-import { deploymentLogsSchema, listDeploymentsSchema, promoteSchema } from './schema.ts';
 
 export interface DeploymentDependencies {
   kube: KubeClient;
@@ -20,52 +33,73 @@ export interface DeploymentDependencies {
 
 const tag = 'deployments';
 
-/** Deployments of a whole project: their list, what they printed, and from one environment to another. */
+const listQuery = environmentQuery.extend({
+  ...idPageQuery.shape,
+  environment: z.string().optional().describe('Only deployments of this environment.'),
+  app: z.string().max(100).optional().describe('Only deployments of this app.'),
+  status: deploymentState.optional().describe('Only deployments with this status.'),
+  trigger: deploymentTrigger.optional().describe('Only deployments with this trigger.'),
+});
+
+const logsQuery = z.object({
+  tail: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(10_000)
+    .optional()
+    .describe(
+      `Number of lines from the end of each log (default: the whole build log, ${defaultPodLines} of each pod).`,
+    ),
+});
+
+/** A project's deployments across apps: their list, their logs, and promotion to another environment. */
 export function createDeploymentRoutes({ kube, pool, baseUrl }: DeploymentDependencies): Route[] {
   return [
     route({
-      ...listDeploymentsSchema,
       method: 'GET',
       path: '/projects/:project/deployments',
       access: { project: 'viewer' },
       tag,
-      summary: 'Lists the deployments of all apps of a project, newest first; every filter is optional.',
+      summary: 'Lists the deployments of a project’s apps, newest first. All filters are optional.',
+      query: listQuery,
+      replies: { 200: page(deploymentView) },
       async handle({ params, query }) {
         const { limit, cursor, ...filters } = query;
-        const found = await listProjectDeployments(pool, params.project, {
-          ...filters,
-          ...{ limit: limit + 1, before: cursor },
-        });
-        if (found.length === 0) await checkNamed({ kube, pool }, params.project, filters);
-        return { status: 200, body: pageOfRows(found, limit, { cursorOf: ({ id }) => id, toItem: deploymentToView }) };
+        const range = { ...filters, limit: limit + 1, before: cursor };
+        const rows = await listProjectDeployments(pool, params.project, range);
+        if (rows.length === 0) await checkFilters({ kube, pool }, params.project, filters);
+        return { status: 200, body: pageOfRows(rows, limit, { cursorOf: ({ id }) => id, toItem: deploymentToView }) };
       },
     }),
     route({
-      ...deploymentLogsSchema,
       method: 'GET',
       path: '/projects/:project/deployments/:id/logs',
       access: { project: 'viewer' },
       tag,
-      summary: 'Shows what a deployment printed: its build, and its pods as far as they are still there.',
+      summary: 'Shows the logs of a deployment: its build, and those of its pods that still exist.',
+      query: logsQuery,
+      replies: { 200: deploymentLogs },
       async handle({ params: { project, id }, query }) {
-        const found = await findDeployment(pool, project, id);
-        return { status: 200, body: await readDeploymentLogs({ pool, kube }, found, query.tail) };
+        const deployment = await findDeployment(pool, project, id);
+        return { status: 200, body: await readDeploymentLogs({ pool, kube }, deployment, query.tail) };
       },
     }),
     route({
-      ...promoteSchema,
       method: 'POST',
       path: '/projects/:project/apps/:app/promote',
       access: { project: 'deployer' },
       tag,
-      summary: 'Deploys what an app runs in one environment to the app of the same name in another one.',
+      summary: 'Deploys the image that an app runs in one environment to the same app in another environment.',
+      audit: 'app.promote',
+      body: promotionCreate,
+      replies: { 202: deploymentAccepted },
       async handle(request) {
-        const { params, body, log } = request;
+        const { params, body } = request;
         const actor = sessionOf(request).email;
         const deployment = await preparePromotion(kube, { ...params, ...body, actor });
-        const onAccepted = ({ revision }: { revision: number | null }) =>
-          log.info({ app: params.app, ...body, revision, actor }, 'app promoted');
-        return accept({ pool, baseUrl, project: params.project, deployment, onAccepted });
+        const reply = await accept({ pool, baseUrl, project: params.project, deployment });
+        return { ...reply, audit: { ...reply.audit, ...body } };
       },
     }),
   ];

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { Logger } from 'pino';
 import type { EventExchange, EventGrant } from '../../runtime/contracts/event-exchange.ts';
-import type { ToldWaits } from '../../runtime/host/told-waits.ts';
+import type { NotifyWaiter } from '../../runtime/db/notify-waiter.ts';
 import {
   extendLeases,
   leaseEvents,
@@ -9,52 +9,52 @@ import {
   recordFailed,
   releaseEvents,
 } from '../../runtime/records/event-deliveries.ts';
-import { hastenEvents } from '../../runtime/records/function-events.ts';
+import { expediteEvents } from '../../runtime/records/function-events.ts';
 import type { Sidecar } from './identify.ts';
 import type { DeliveryMetrics } from './metrics.ts';
 
-/** A sidecar renews its leases several times before they run out. */
+/** A sidecar renews its leases several times before they expire. */
 const defaultLeaseMs = 60_000;
-/** Events that are due again are told of by nobody. */
-const lookEveryMs = 2_000;
+/** Interval of reads, in ms: an event that is due again sends no NOTIFY. */
+const pollMs = 2_000;
 
 export interface ExchangeDependencies {
   pool: Pool;
-  /** Told by a listener on `eventsChannel`. */
-  waits: ToldWaits;
+  /** A listener on `eventsChannel` calls `notified`. */
+  waits: NotifyWaiter;
   log: Logger;
   metrics: DeliveryMetrics;
-  /** How long a lease counts; default 1 min. */
+  /** Duration of a lease, in ms; default 1 min. */
   leaseMs?: number;
 }
 
-/** Takes what a sidecar tells of its events, then leases it others. What it tells twice counts once. */
+/** Records the outcomes that a sidecar reports, then leases it more events. A repeated report counts once. */
 export function createExchange({ pool, waits, log, metrics, leaseMs = defaultLeaseMs }: ExchangeDependencies) {
-  const failedOf = (sidecar: Sidecar, again: number, dead: readonly string[]) => {
-    metrics.delivered(sidecar, 'failed', again);
+  const countFailures = (sidecar: Sidecar, retried: number, dead: readonly string[]) => {
+    metrics.delivered(sidecar, 'failed', retried);
     metrics.delivered(sidecar, 'given_up', dead.length);
     for (const event of dead) {
-      log.warn({ workloadId: sidecar.id, event }, 'event given up, it is a dead letter now');
+      log.warn({ workloadId: sidecar.id, event }, 'an event became a dead letter');
     }
   };
 
   return async (sidecar: Sidecar, request: EventExchange, signal: AbortSignal): Promise<EventGrant> => {
     const workloadId = sidecar.id;
     const { delivered, failed, released, held, max, waitMs } = request;
-    const taken = await recordDelivered(pool, workloadId, delivered);
-    metrics.delivered(sidecar, 'taken', taken.counted);
-    if (taken.busy) await hastenEvents(pool, workloadId);
+    const success = await recordDelivered(pool, workloadId, delivered);
+    metrics.delivered(sidecar, 'taken', success.counted);
+    if (success.busy) await expediteEvents(pool, workloadId);
     const { counted, dead } = await recordFailed(pool, workloadId, failed);
-    failedOf(sidecar, counted - dead.length, dead);
+    countFailures(sidecar, counted - dead.length, dead);
     await releaseEvents(pool, workloadId, released);
     const lost = await extendLeases(pool, workloadId, held, leaseMs);
     const ms = max === 0 ? 0 : waitMs;
-    const events = await waits.until(workloadId, { ms, everyMs: lookEveryMs, signal }, async () => {
+    const events = await waits.waitFor(workloadId, { ms, everyMs: pollMs, signal }, async () => {
       const leasing = await leaseEvents(pool, workloadId, { max, leaseMs });
-      failedOf(sidecar, leasing.lapsed, leasing.dead);
-      return { found: leasing.events, over: leasing.events.length > 0 };
+      countFailures(sidecar, leasing.lapsed, leasing.dead);
+      return { value: leasing.events, done: leasing.events.length > 0 };
     });
-    // Nobody is there any more to get them.
+    // The sidecar disconnected and does not receive them.
     if (signal.aborted) await releaseEvents(pool, workloadId, events);
     return { events, lost, leaseMs };
   };

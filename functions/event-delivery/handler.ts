@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { eventExchange } from '../../runtime/contracts/event-exchange.ts';
 import { newId } from '../../runtime/domain/ids.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
-import { parseJson, readBody } from '../../runtime/host/http-body.ts';
-import { problemBodyOf, problemOf } from '../../runtime/host/http-errors.ts';
+import { parseJson, readBody } from '../../runtime/http/body.ts';
+import { problemBodyOf, problemOf } from '../../runtime/http/errors.ts';
 import { createExchange, type ExchangeDependencies } from './exchange.ts';
 import { createIdentify, type IdentifyDependencies } from './identify.ts';
 import { createStoreEvents, type StoreEventsDependencies } from './store-events.ts';
@@ -11,33 +11,33 @@ import { createStoreEvents, type StoreEventsDependencies } from './store-events.
 export type EventDeliveryDependencies = ExchangeDependencies & IdentifyDependencies & StoreEventsDependencies;
 
 /**
- * The port from which the sidecars of function pods get events, `POST /exchange`, and at which object stores tell of their
- * buckets, `POST /stores/<namespace>/<service>`. Never rejects.
+ * The listener from which sidecars of function pods get events, `POST /exchange`, and to which object stores report changes
+ * of their buckets, `POST /stores/<namespace>/<service>`. Never rejects.
  */
 export function createEventDelivery(dependencies: EventDeliveryDependencies) {
   const { log } = dependencies;
   const identify = createIdentify(dependencies);
   const exchange = createExchange(dependencies);
-  const hear = createStoreEvents(dependencies);
+  const receiveStoreEvents = createStoreEvents(dependencies);
 
-  const answer = async (request: IncomingMessage, signal: AbortSignal) => {
-    const heard = await hear(request);
-    if (heard) return heard;
-    if (request.url !== '/exchange') throw new Problem('not_found', 'There is nothing at this path.');
-    if (request.method !== 'POST') throw new Problem('method_not_allowed', 'Events are exchanged by POST.');
+  const handle = async (request: IncomingMessage, signal: AbortSignal) => {
+    const accepted = await receiveStoreEvents(request);
+    if (accepted) return accepted;
+    if (request.url !== '/exchange') throw new Problem('not_found', 'No operation has this path.');
+    if (request.method !== 'POST') throw new Problem('method_not_allowed', 'Use POST to exchange events.');
     const sidecar = await identify(request.headers.authorization);
     const body = parseJson(eventExchange, await readBody(request), request.headers['content-type']);
     return exchange(sidecar, body, signal);
   };
 
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const gone = new AbortController();
-    response.once('close', () => gone.abort());
+    const disconnect = new AbortController();
+    response.once('close', () => disconnect.abort());
     try {
-      send(response, 200, await answer(request, gone.signal));
+      send(response, 200, await handle(request, disconnect.signal));
     } catch (error) {
       const problem = problemOf(error, newId());
-      if (problem.status >= 500) log.warn({ err: error }, 'exchange of events failed');
+      if (problem.status >= 500) log.warn({ err: error }, 'event exchange failed');
       request.resume();
       send(response, problem.status, problemBodyOf(problem));
     }

@@ -6,7 +6,7 @@ import type { Clock } from '../../runtime/domain/clock.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { appLabel, idLabel, kindLabel, roleLabel } from '../../runtime/domain/labels.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
-import { createKnownTokens } from './known-tokens.ts';
+import { createTokenCache } from './token-cache.ts';
 
 /** https://kubernetes.io/docs/reference/kubernetes-api/authentication-resources/token-review-v1/ */
 interface TokenReview extends KubeObject {
@@ -18,11 +18,11 @@ interface TokenReview extends KubeObject {
   };
 }
 
-/** What the API server tells of the pod that a token was made for. */
+/** Fields of a token review that identify the token's pod. */
 const podName = 'authentication.kubernetes.io/pod-name';
 const podUid = 'authentication.kubernetes.io/pod-uid';
 
-/** The function that a sidecar speaks for. */
+/** The function of a sidecar. */
 export interface Sidecar {
   id: Id;
   namespace: string;
@@ -35,9 +35,9 @@ export interface IdentifyDependencies {
 }
 
 /**
- * Tells which function a sidecar speaks for: its token has to be one of this audience, made for a pod that is there, and
- * that pod's labels, which only the platform writes, name the function.
- * @returns a check of the header `Authorization` that answers the function @throws Problem `unauthenticated`
+ * Identifies the function of a sidecar: its token must have the right audience and belong to an existing pod, whose labels,
+ * which only the platform sets, name the function.
+ * @returns a function from the header `Authorization` to the sidecar's function @throws Problem `unauthenticated`
  */
 export function createIdentify({ kube, clock }: IdentifyDependencies): (authorization?: string) => Promise<Sidecar> {
   const review = async (token: string): Promise<Sidecar | undefined> => {
@@ -57,8 +57,8 @@ export function createIdentify({ kube, clock }: IdentifyDependencies): (authoriz
     return id === undefined || name === undefined ? undefined : { id, namespace, name };
   };
 
-  return createKnownTokens(
+  return createTokenCache(
     { clock },
-    { review, refusal: 'Events are for the sidecars of function pods, by a token of the audience svc-events.' },
+    { review, refusal: 'Only the sidecars of function pods can get events, with a token for the audience svc-events.' },
   );
 }

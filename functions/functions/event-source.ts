@@ -7,18 +7,18 @@ import type { ServiceResource } from '../../runtime/contracts/resources/service.
 import type { Clock } from '../../runtime/domain/clock.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
-import { getLivingWorkload, workloadIdOf } from '../../runtime/host/workload-objects.ts';
+import { getLivingWorkload, workloadIdOf } from '../../runtime/workloads/objects.ts';
 import type { Environment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { countEvents, countUndelivered } from '../../runtime/records/dead-letters.ts';
 import { findEventSource, originOf } from '../../runtime/records/function-events.ts';
-import { boundSpec, checkDatabaseFree, checkNames, typesIn } from './bindings.ts';
+import { boundSpec, checkDatabaseFree, checkNames, serviceTypes } from './bindings.ts';
 import type { EventsState } from './view.ts';
 
 /**
- * The spec with a binding to its data source, where it has none yet.
- * @param owner the function; without an id it is new @param database of that binding, default one of the function's own
- * @throws Problem `not_found` for no such service, `invalid_value` for one of another type, `in_use`
+ * The spec with a binding to its event source, if it has none yet.
+ * @param owner the function; a new one has no id @param database of that binding; default: the function's own
+ * @throws Problem `not_found`, `invalid_value` for a service of another type, `in_use`
  */
 export async function withSourceBound(
   { kube, pool, clock }: { kube: KubeClient; pool: Pool; clock: Clock },
@@ -31,18 +31,18 @@ export async function withSourceBound(
   const { source, type } = events;
   const service = await getLivingWorkload<ServiceResource>(kube, 'Service', environment, source);
   if (service.spec.type !== type) {
-    throw refusal(
+    throw invalid(
       'events.source',
-      `The service "${source}" is of type ${service.spec.type}; --trigger ${type} needs a --source of type ${type}.`,
+      `The service "${source}" has the type ${service.spec.type}; --trigger ${type} requires a --source of the type ${type}.`,
     );
   }
   if (events.bucket !== undefined) checkDatabase(type, events.bucket, 'events.bucket');
-  const bound = boundServices(spec).find((binding) => binding.service === source);
-  if (bound) {
-    if (database === undefined || database === bound.database) return spec;
-    throw refusal(
+  const binding = boundServices(spec).find(({ service: name }) => name === source);
+  if (binding) {
+    if (database === undefined || database === binding.database) return spec;
+    throw invalid(
       'events.database',
-      `"${name}" is bound to "${source}" already; choose another database with \`svc function bind ${name} ${source} --database ${database}\`.`,
+      `"${name}" is already bound to "${source}". Change its database with \`svc function bind ${name} ${source} --database ${database}\`.`,
     );
   }
   if (database !== undefined) {
@@ -50,45 +50,43 @@ export async function withSourceBound(
     await checkDatabaseFree(pool, service, database, id);
   }
   const next = boundSpec({ name, spec }, source, { database }, clock.now());
-  checkNames(next, await typesIn(kube, environment));
+  checkNames(next, await serviceTypes(kube, environment));
   return next;
 }
 
 /**
- * Before a function loses its data source, and with it all that is kept of its events.
- * @throws Problem `undelivered_events` while there are some that it has not taken and that their source does not bring again
+ * Checks that no events are lost when a function's event source is removed.
+ * @throws Problem `undelivered_events` while there are undelivered events that their source will not return again
  */
-export async function checkDelivered(pool: Pool, found: Stored<FunctionResource>): Promise<void> {
-  const { events } = found.spec;
+export async function checkDelivered(pool: Pool, object: Stored<FunctionResource>): Promise<void> {
+  const { events } = object.spec;
   if (!events) return;
-  // Rows stay where they are until they are marked; items leave their list, and nobody tells again of an object that is gone.
-  const kept = typesWith('query').includes(events.type) ? originOf(events) : undefined;
-  const { waiting, dead } = await countUndelivered(pool, workloadIdOf(found), kept);
+  // Rows stay in their table until they are marked as done. List items were removed from their list, and a bucket does not
+  // report a deleted object again.
+  const origin = typesWith('query').includes(events.type) ? originOf(events) : undefined;
+  const { waiting, dead } = await countUndelivered(pool, workloadIdOf(object), origin);
   if (waiting + dead === 0) return;
-  const { name } = found.metadata;
-  const some = [
-    ...(waiting > 0
-      ? [`${waiting} ${waiting === 1 ? 'event' : 'events'} to be delivered (svc function events ${name})`]
-      : []),
-    ...(dead > 0
-      ? [`${dead} ${dead === 1 ? 'dead letter' : 'dead letters'} (svc function dead-letters list ${name})`]
-      : []),
+  const { name } = object.metadata;
+  const counted = (count: number, word: string) => `${count} ${word}${count === 1 ? '' : 's'}`;
+  const list = [
+    ...(waiting > 0 ? [`${counted(waiting, 'undelivered event')} (svc function events ${name})`] : []),
+    ...(dead > 0 ? [`${counted(dead, 'dead letter')} (svc function dead-letters list ${name})`] : []),
   ].join(' and ');
   throw new Problem(
     'undelivered_events',
-    `The function "${name}" has ${some}, which its source does not bring again; with --discard-events ("discardEvents") they are lost.`,
+    `The function "${name}" has ${list} that its source will not return again. To lose them, use --discard-events ("discardEvents").`,
     { details: { waiting, dead } },
   );
 }
 
-/** How far a function's events are; undefined for one without. */
-export async function readEventsState(pool: Pool, found: Stored<FunctionResource>): Promise<EventsState | undefined> {
-  if (!found.spec.events) return undefined;
-  const id = workloadIdOf(found);
+/** The counts and the state of a function's event source; undefined for a function without one. */
+export async function readEventsState(pool: Pool, object: Stored<FunctionResource>): Promise<EventsState | undefined> {
+  if (!object.spec.events) return undefined;
+  const id = workloadIdOf(object);
   const [counts, source] = await Promise.all([countEvents(pool, id), findEventSource(pool, id)]);
   return { counts, source };
 }
 
-function refusal(field: string, message: string): Problem {
+function invalid(field: string, message: string): Problem {
   return new Problem('invalid_value', message, { details: { field } });
 }

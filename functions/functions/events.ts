@@ -1,134 +1,118 @@
-import type { DeadLetterView, FunctionEventView } from '../../runtime/contracts/api/functions.ts';
+import { environmentQuery, page, pageQuery } from '../../runtime/contracts/api/common.ts';
+import {
+  deadLetterChoice,
+  deadLettersChanged,
+  deadLetterView,
+  eventNumber,
+  functionEventView,
+  type DeadLetterView,
+  type FunctionEventView,
+} from '../../runtime/contracts/api/functions.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
+import type { Id } from '../../runtime/domain/ids.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
-import { pageOfRows } from '../../runtime/host/page.ts';
-import { route, sessionOf, type Route } from '../../runtime/host/route.ts';
-import { getWorkload, workloadIdOf } from '../../runtime/host/workload-objects.ts';
-import { resolveEnvironment } from '../../runtime/kube/environments.ts';
+import type { ObjectRoutes } from '../../runtime/api/object-routes.ts';
+import { pageOfRows } from '../../runtime/http/page.ts';
+import type { Route } from '../../runtime/http/route.ts';
 import {
   listDead,
-  listUndone,
+  listPendingEvents,
   purgeDead,
   redrive,
   type DeadLetter,
-  type UndoneEvent,
+  type StoredEvent,
 } from '../../runtime/records/dead-letters.ts';
-import { hastenEvents } from '../../runtime/records/function-events.ts';
-import type { FunctionDependencies } from './handler.ts';
-import { changeDeadLettersSchema, listDeadLettersSchema, listEventsSchema } from './schema.ts';
+import { expediteEvents } from '../../runtime/records/function-events.ts';
+import { workloadIdOf } from '../../runtime/workloads/objects.ts';
+import type { FunctionDependencies } from './dependencies.ts';
 
-const tag = 'functions';
-const path = '/projects/:project/functions/:function';
+const query = environmentQuery.extend({ ...pageQuery.shape, cursor: eventNumber.optional() });
 
-const changes = {
-  redrive: {
-    change: redrive,
-    done: 'dead letters redriven',
-    summary: 'Has dead letters delivered again, as if they had just been found; those without content stay.',
-  },
-  purge: {
-    change: purgeDead,
-    done: 'dead letters purged',
-    summary: 'Forgets dead letters and their content; they are not delivered again while their source has them.',
-  },
-} as const;
-
-/** `/projects/{p}/functions/{f}/events` and `…/dead-letters`: what a function's data source has brought, and is not done. */
-export function eventRoutes({ kube, pool }: Pick<FunctionDependencies, 'kube' | 'pool'>): Route[] {
-  const find = async (params: { project: string; function: string }, query: { environment?: string | undefined }) => {
-    const environment = await resolveEnvironment(kube, params.project, query.environment);
-    return withEvents(await getWorkload<FunctionResource>(kube, 'Function', environment, params.function));
-  };
+/** `/events` and `/dead-letters` of a function: events that its source returned and that are not done. */
+export function eventRoutes(
+  functions: ObjectRoutes<FunctionResource>,
+  { pool }: Pick<FunctionDependencies, 'pool'>,
+): Route[] {
+  const change = (
+    action: 'redrive' | 'purge',
+    summary: string,
+    apply: (...parameters: Parameters<typeof redrive>) => Promise<number>,
+  ) =>
+    functions.route({
+      method: 'POST',
+      path: `/dead-letters/${action}`,
+      access: { project: 'deployer' },
+      summary,
+      audit: `dead-letters.${action}`,
+      body: deadLetterChoice,
+      replies: { 200: deadLettersChanged },
+      async handle({ body, find }) {
+        const id = eventFunctionId(await find());
+        const count = await apply(pool, id, 'ids' in body ? body.ids : 'all');
+        // Reading may have stopped because of too many dead letters.
+        if (count > 0) await expediteEvents(pool, id);
+        return { status: 200, body: { count }, audit: count > 0 && { count } };
+      },
+    });
 
   return [
-    route({
-      ...listEventsSchema,
+    functions.route({
       method: 'GET',
-      path: `${path}/events`,
+      path: '/events',
       access: { project: 'viewer' },
-      tag,
-      summary: 'Lists the events of a function that are not done, without their content, in the order of their source.',
-      async handle({ params, query }) {
-        const { limit, cursor } = query;
-        const id = workloadIdOf(await find(params, query));
-        const rows = await listUndone(pool, id, { limit: limit + 1, after: cursor });
-        return {
-          status: 200,
-          body: pageOfRows(rows, limit, { cursorOf: ({ number }) => number, toItem: eventToView }),
-        };
+      summary: 'Lists a function’s events that are not done, without their content, in the order of their source.',
+      query,
+      replies: { 200: page(functionEventView) },
+      async handle({ query: { limit, cursor }, find }) {
+        const rows = await listPendingEvents(pool, eventFunctionId(await find()), { limit: limit + 1, after: cursor });
+        const body = pageOfRows(rows, limit, { cursorOf: ({ number }) => number, toItem: eventToView });
+        return { status: 200, body };
       },
     }),
-    route({
-      ...listDeadLettersSchema,
+    functions.route({
       method: 'GET',
-      path: `${path}/dead-letters`,
+      path: '/dead-letters',
       access: { project: 'deployer' },
-      tag,
-      summary: 'Lists the events of a function that were given up, with what it was sent, newest first.',
-      async handle({ params, query }) {
-        const { limit, cursor } = query;
-        const id = workloadIdOf(await find(params, query));
-        const rows = await listDead(pool, id, { limit: limit + 1, before: cursor });
-        return {
-          status: 200,
-          body: pageOfRows(rows, limit, { cursorOf: ({ number }) => number, toItem: letterToView }),
-        };
+      summary: 'Lists a function’s dead letters with their content, newest first.',
+      query,
+      replies: { 200: page(deadLetterView) },
+      async handle({ query: { limit, cursor }, find }) {
+        const rows = await listDead(pool, eventFunctionId(await find()), { limit: limit + 1, before: cursor });
+        const body = pageOfRows(rows, limit, { cursorOf: ({ number }) => number, toItem: deadLetterToView });
+        return { status: 200, body };
       },
     }),
-    ...(['redrive', 'purge'] as const).map((action) => {
-      const { change, done, summary } = changes[action];
-      return route({
-        ...changeDeadLettersSchema,
-        method: 'POST',
-        path: `${path}/dead-letters/${action}`,
-        access: { project: 'deployer' },
-        tag,
-        summary,
-        async handle(request) {
-          const { params, query, body, log } = request;
-          const found = await find(params, query);
-          const id = workloadIdOf(found);
-          const count = await change(pool, id, 'ids' in body ? body.ids : 'all');
-          // There may have been too many of them to read on.
-          if (count > 0) await hastenEvents(pool, id);
-          const { namespace } = found.metadata;
-          log.info({ function: params.function, namespace, count, actor: sessionOf(request).email }, done);
-          return { status: 200, body: { count } };
-        },
-      });
-    }),
+    change('redrive', 'Redrives dead letters: they are delivered again. Dead letters without content stay.', redrive),
+    change(
+      'purge',
+      'Purges dead letters and their content. They are not delivered again while their source contains them.',
+      purgeDead,
+    ),
   ];
 }
 
-/** @throws Problem `invalid_value` for a function without a data source */
-function withEvents(found: Stored<FunctionResource>): Stored<FunctionResource> {
-  if (found.spec.events) return found;
+/** The id of a function with an event source. @throws Problem `invalid_value` for other functions */
+function eventFunctionId(object: Stored<FunctionResource>): Id {
+  if (object.spec.events) return workloadIdOf(object);
   throw new Problem(
     'invalid_value',
-    `The function "${found.metadata.name}" has no events; give it a data source with --trigger and --source (svc function update).`,
+    `The function "${object.metadata.name}" has no event source. Set one with --trigger and --source (svc function update).`,
     { details: { field: 'events' } },
   );
 }
 
-function shared({ number, id, foundAt, failures, lastError }: UndoneEvent) {
-  return {
-    ...{ id: number, event: id, foundAt: foundAt.toISOString(), failures },
-    ...(lastError !== null && { lastError }),
-  };
+function commonFields({ number, id, foundAt, failures, lastError }: StoredEvent) {
+  return { id: number, event: id, foundAt: foundAt.toISOString(), failures, ...(lastError !== null && { lastError }) };
 }
 
-function eventToView(event: UndoneEvent): FunctionEventView {
+function eventToView(event: StoredEvent): FunctionEventView {
   const { state, dueAt } = event;
   if (state === 'dead') throw new Error('a dead letter among events that are not done');
-  return { ...shared(event), state, dueAt: dueAt.toISOString() };
+  return { ...commonFields(event), state, dueAt: dueAt.toISOString() };
 }
 
-function letterToView(letter: DeadLetter): DeadLetterView {
+function deadLetterToView(letter: DeadLetter): DeadLetterView {
   const { endedAt, foundAt, payload } = letter;
-  return {
-    ...shared(letter),
-    deadAt: (endedAt ?? foundAt).toISOString(),
-    ...(payload !== '' && { payload }),
-  };
+  return { ...commonFields(letter), deadAt: (endedAt ?? foundAt).toISOString(), ...(payload !== '' && { payload }) };
 }

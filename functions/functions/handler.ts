@@ -1,59 +1,46 @@
-import type { Pool } from 'pg';
+import { environmentQuery, page, pageQuery } from '../../runtime/contracts/api/common.ts';
+import {
+  discardQuery,
+  functionCreate,
+  functionRunView,
+  functionUpdate,
+  functionView,
+} from '../../runtime/contracts/api/functions.ts';
+import { logLines, logLinesQuery } from '../../runtime/contracts/api/logs.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { functionImage, publicUrl } from '../../runtime/contracts/resources/platform-config.ts';
-import type { Project } from '../../runtime/contracts/resources/project.ts';
-import type { Clock } from '../../runtime/domain/clock.ts';
-import { checkWorkloadName, functionHost } from '../../runtime/domain/names.ts';
+import { idLabel } from '../../runtime/domain/labels.ts';
+import { functionHost, testRunName } from '../../runtime/domain/names.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
-import { gateRoutes } from '../../runtime/host/gate-routes.ts';
-import { pageOf } from '../../runtime/host/page.ts';
-import { checkHostFree, readPlatformConfig } from '../../runtime/host/platform-config.ts';
-import { route, sessionOf, type Route, type Session } from '../../runtime/host/route.ts';
-import { newSecurity } from '../../runtime/host/security-settings.ts';
-import { createWorkload, newWorkloadMetadata } from '../../runtime/host/workload-create.ts';
-import { newVariables, replacedVariables } from '../../runtime/host/workload-variables.ts';
-import { deleteWorkload, getLivingWorkload, getWorkload, workloadIdOf } from '../../runtime/host/workload-objects.ts';
-import { environmentsOf, resolveEnvironment, type Environment } from '../../runtime/kube/environments.ts';
-import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { gateRoutes } from '../../runtime/api/gate-routes.ts';
+import { logReply } from '../../runtime/api/log-reply.ts';
+import { objectRoutes, type ObjectRoutes } from '../../runtime/api/object-routes.ts';
+import { runRoutes } from '../../runtime/api/run-routes.ts';
+import { newSecurity } from '../../runtime/api/security-settings.ts';
+import { newVariables, replacedVariables } from '../../runtime/api/workload-variables.ts';
+import { pageOf } from '../../runtime/http/page.ts';
+import { route, sessionOf, type Route } from '../../runtime/http/route.ts';
+import { environmentsOf } from '../../runtime/kube/environments.ts';
+import { workloadIdOf } from '../../runtime/workloads/objects.ts';
+import { checkHostFree, readPlatformConfig } from '../../runtime/workloads/platform-config.ts';
 import { bindingRoutes } from './bindings.ts';
-import { calledBy } from './called-by.ts';
 import { changedSpec, changeFunction, checkHostHolder } from './change.ts';
-import { checkRoute, specOf } from './check.ts';
+import { checkCron, checkRoute, specOf } from './check.ts';
 import { checkDelivered, readEventsState, withSourceBound } from './event-source.ts';
+import type { FunctionDependencies } from './dependencies.ts';
 import { eventRoutes } from './events.ts';
-import { logRoutes } from './logs.ts';
-import { runRoutes } from './runs.ts';
-import {
-  createFunctionSchema,
-  deleteFunctionSchema,
-  getFunctionSchema,
-  listAllFunctionsSchema,
-  listFunctionsSchema,
-  updateFunctionSchema,
-} from './schema.ts';
 import { checkPods, isExclusive, isRestartPending, settingsRoutes } from './settings.ts';
-import { functionToView } from './view.ts';
+import { triggerOf } from './trigger.ts';
+import { functionRuns, functionToView } from './view.ts';
 
-export interface FunctionDependencies {
-  kube: KubeClient;
-  pool: Pool;
-  clock: Clock;
-  /** The public address of the management API. */
-  baseUrl: string;
-  /** The projects in which a caller has any role. */
-  visibleProjects: (session: Session) => Promise<Stored<Project>[]>;
-}
-
-const tag = 'functions';
-const path = '/projects/:project/functions/:function';
-
-/** `/projects/{p}/functions` and `/functions`: Function objects, whose controller does the rest. */
+/** `/projects/{project}/functions` and `/functions`: Function objects, which the Function controller reconciles. */
 export function createFunctionRoutes(dependencies: FunctionDependencies): Route[] {
-  const { kube, pool, clock, visibleProjects } = dependencies;
-  const view = async (object: Stored<FunctionResource>, known: { url?: string } = {}) =>
-    functionToView(object, { ...known, exclusive: await isExclusive(kube, object), now: clock.now() });
+  const { kube, pool, clock } = dependencies;
+  const functions = objectRoutes<FunctionResource>(kube, 'Function');
+  const listView = async (object: Stored<FunctionResource>, options: { url?: string } = {}) =>
+    functionToView(object, { ...options, exclusive: await isExclusive(kube, object), now: clock.now() });
   const fullView = async (object: Stored<FunctionResource>) =>
     functionToView(object, {
       now: clock.now(),
@@ -61,165 +48,154 @@ export function createFunctionRoutes(dependencies: FunctionDependencies): Route[
       pendingRestart: await isRestartPending(kube, object),
       events: await readEventsState(pool, object),
     });
-  const find = (environment: Environment, name: string) =>
-    getWorkload<FunctionResource>(kube, 'Function', environment, name);
-  const list = async (namespace: string | undefined): Promise<Stored<FunctionResource>[]> =>
-    (await kube.list<FunctionResource>(kinds.Function, namespace === undefined ? {} : { namespace })).items;
 
   return [
-    route({
-      ...createFunctionSchema,
-      method: 'POST',
-      path: '/projects/:project/functions',
-      access: { project: 'deployer' },
-      tag,
-      summary:
-        'Creates a function of code or of an image; it has no pods until its first request, or the first time of its schedule.',
-      async handle(request) {
-        const { params, query, body, log } = request;
-        const { name, env, security, trigger, events, ...given } = body;
-        checkWorkloadName(name);
-        const variables = newVariables('Function', env ?? {});
-        const settings = { security: newSecurity(security), ...(variables.length > 0 && { env: variables }) };
-        const asked = specOf({ ...given, ...calledBy({ trigger, events }), ...settings });
-        const environment = await resolveEnvironment(kube, params.project, query.environment);
-        const spec = await withSourceBound(dependencies, environment, { name, spec: asked }, events?.database);
-        await checkPods(kube, environment.namespace, spec);
-        const config = await readPlatformConfig(kube);
-        functionImage(config, spec);
-        const host =
-          spec.trigger === 'http'
-            ? (spec.hostname ?? functionHost(name, config.cluster, config.appsDomain))
-            : undefined;
-        if (host !== undefined) checkHostFree(config, host);
-        const { apiVersion, kind } = kinds.Function;
-        const metadata = newWorkloadMetadata('Function', name, environment);
-        const created = await createWorkload(kube, { apiVersion, kind, metadata, spec } as FunctionResource, {
-          hosts: host === undefined ? [] : [host],
-          environment,
-        });
-        log.info(
-          { function: name, namespace: environment.namespace, actor: sessionOf(request).email },
-          'function created',
-        );
-        return { status: 201, body: await view(created, host === undefined ? {} : { url: publicUrl(config, host) }) };
-      },
-    }),
-    route({
-      ...listFunctionsSchema,
-      method: 'GET',
-      path: '/projects/:project/functions',
-      access: { project: 'viewer' },
-      tag,
-      summary: 'Lists the functions of an environment by name.',
-      async handle({ params, query }) {
-        const { namespace } = await resolveEnvironment(kube, params.project, query.environment);
-        const page = pageOf(await list(namespace), ({ metadata }) => metadata.name, query);
-        return { status: 200, body: { ...page, items: await Promise.all(page.items.map((item) => view(item))) } };
-      },
-    }),
-    route({
-      ...listAllFunctionsSchema,
-      method: 'GET',
-      path: '/functions',
-      access: 'session',
-      tag,
-      summary: 'Lists all functions that the caller may see; for admins of the platform also those of no project.',
-      async handle(request) {
-        const { query } = request;
-        const session = sessionOf(request);
-        const projects = await visibleProjects(session);
-        const namespaces = new Set(projects.flatMap(environmentsOf).map(({ namespace }) => namespace));
-        const visible = (await list(undefined)).filter(
-          ({ metadata }) => session.role === 'admin' || namespaces.has(metadata.namespace ?? ''),
-        );
-        const page = pageOf(visible, ({ metadata }) => `${metadata.namespace}/${metadata.name}`, query);
-        return { status: 200, body: { ...page, items: await Promise.all(page.items.map((item) => view(item))) } };
-      },
-    }),
-    route({
-      ...getFunctionSchema,
-      method: 'GET',
-      path,
-      access: { project: 'viewer' },
-      tag,
-      summary: 'Shows a function.',
-      async handle({ params, query }) {
-        const environment = await resolveEnvironment(kube, params.project, query.environment);
-        const found = await find(environment, params.function);
-        return { status: 200, body: await fullView(found) };
-      },
-    }),
-    route({
-      ...updateFunctionSchema,
-      method: 'PATCH',
-      path,
-      access: { project: 'deployer' },
-      tag,
-      summary: 'Changes a function; its pods are replaced one by one, and a function at zero starts with the change.',
-      async handle(request) {
-        const { params, query, body, log } = request;
-        const settings = Object.keys(body);
-        if (settings.length === 0)
-          throw new Problem('invalid_request', 'Give what to change, such as code or an image.');
-        const environment = await resolveEnvironment(kube, params.project, query.environment);
-        const config = await readPlatformConfig(kube);
-        const living = () => getLivingWorkload<FunctionResource>(kube, 'Function', environment, params.function);
-        const changed = await changeFunction(kube, living, async (found) => {
-          const { env, ...given } = body;
-          const variables = env && (await replacedVariables(kube, found, env));
-          const asked = changedSpec(found.spec, { ...given, ...(variables && { env: variables }) });
-          const spec =
-            given.events || given.trigger
-              ? await withSourceBound(
-                  dependencies,
-                  environment,
-                  { name: params.function, id: workloadIdOf(found), spec: asked },
-                  given.events?.database,
-                )
-              : asked;
+    ...functions.collection({
+      view: functionView,
+      viewer: () => listView,
+      create: {
+        summary: 'Creates a function from code or an image. It has no pods until its first request or scheduled run.',
+        body: functionCreate,
+        async prepare({ body, environment }) {
+          const { name, env, security, trigger, events, ...settings } = body;
+          const variables = newVariables('Function', env ?? {});
+          const requested = specOf({
+            ...settings,
+            ...triggerOf({ trigger, events }),
+            security: newSecurity(security),
+            ...(variables.length > 0 && { env: variables }),
+          });
+          const spec = await withSourceBound(dependencies, environment, { name, spec: requested }, events?.database);
           await checkPods(kube, environment.namespace, spec);
+          const config = await readPlatformConfig(kube);
           functionImage(config, spec);
-          if (!spec.events && !query.discardEvents) await checkDelivered(pool, found);
-          if (spec.trigger !== 'http') return spec;
-          const host = spec.hostname ?? functionHost(params.function, config.cluster, config.appsDomain);
+          if (spec.trigger !== 'http') return { spec };
+          const host = spec.hostname ?? functionHost(name, config.cluster, config.appsDomain);
           checkHostFree(config, host);
-          await checkHostHolder(kube, host, found);
-          return spec;
-        });
-        log.info(
-          { function: params.function, namespace: environment.namespace, settings, actor: sessionOf(request).email },
-          'function changed',
-        );
-        return { status: 200, body: await fullView(changed) };
+          return { spec, hosts: [host], url: publicUrl(config, host) };
+        },
+      },
+      list: { summary: 'Lists the functions of an environment by name.' },
+      read: { summary: 'Shows a function.', view: fullView },
+      delete: {
+        summary: 'Deletes a function and its resources. 202 while the deletion is in progress.',
+        query: environmentQuery.extend(discardQuery.shape),
+        async check(object, { discardEvents }) {
+          const deleting = object.metadata.deletionTimestamp !== undefined;
+          if (!deleting && !discardEvents) await checkDelivered(pool, object);
+        },
       },
     }),
-    route({
-      ...deleteFunctionSchema,
-      method: 'DELETE',
-      path,
-      access: { project: 'deployer' },
-      tag,
-      summary: 'Deletes a function and everything that was made for it; 202 while that goes on.',
+    allFunctionsRoute(dependencies, listView),
+    updateRoute(functions, dependencies, fullView),
+    ...bindingRoutes(functions, dependencies),
+    ...eventRoutes(functions, dependencies),
+    ...settingsRoutes(functions, dependencies),
+    ...runRoutes<FunctionResource>(functions, dependencies, {
+      kind: 'Function',
+      start: {
+        path: '/test-runs',
+        summary: 'Runs a cron function once, now. The run is deleted ten minutes after it ends.',
+        audit: 'function.test',
+      },
+      list: { summary: 'Lists a cron function’s active and recent runs, newest first.' },
+      read: { summary: 'Shows a run of a cron function.' },
+      logs: {
+        path: '/run-logs',
+        summary:
+          'Shows the log of a cron function’s run, by default the newest. With `follow`, streams JSON lines until the run has ended.',
+      },
+      container: 'function',
+      view: functionRunView,
+      runName: testRunName,
+      runsOf: functionRuns,
+      startHint: (name) => `svc function test ${name}`,
+      check: checkCron,
+    }),
+    ...gateRoutes(functions, dependencies, checkRoute),
+    functions.route({
+      method: 'GET',
+      path: '/logs',
+      access: { project: 'viewer' },
+      summary:
+        'Shows the logs of a function’s pods, by time, including scheduled and test runs. With `follow`, streams JSON lines.',
+      query: environmentQuery.extend(logLinesQuery.shape),
+      replies: { 200: logLines },
       async handle(request) {
-        const { params, query, log } = request;
-        const environment = await resolveEnvironment(kube, params.project, query.environment);
-        const found = await find(environment, params.function);
-        const deleting = found.metadata.deletionTimestamp !== undefined;
-        if (!deleting && !query.discardEvents) await checkDelivered(pool, found);
-        const left = await deleteWorkload(kube, found);
-        log.info(
-          { function: params.function, namespace: environment.namespace, actor: sessionOf(request).email },
-          'function deleted',
-        );
-        return left ? { status: 202, body: await view(left) } : { status: 204 };
+        const labelSelector = `${idLabel}=${workloadIdOf(await request.find())}`;
+        const source = { namespace: request.environment.namespace, labelSelector, container: 'function' };
+        return logReply({ kube, clock }, source, request);
       },
     }),
-    ...bindingRoutes(dependencies),
-    ...eventRoutes(dependencies),
-    ...settingsRoutes(dependencies),
-    ...runRoutes(dependencies),
-    ...gateRoutes<FunctionResource>(dependencies, { kind: 'Function', checkRoute }),
-    ...logRoutes(dependencies),
   ];
+}
+
+/** `GET /functions`: across projects. */
+function allFunctionsRoute(
+  { kube, visibleProjects }: FunctionDependencies,
+  toView: (object: Stored<FunctionResource>) => Promise<object>,
+): Route {
+  return route({
+    method: 'GET',
+    path: '/functions',
+    access: 'session',
+    tag: 'functions',
+    summary: 'Lists the functions of all your projects. Platform admins also see functions outside projects.',
+    query: pageQuery,
+    replies: { 200: page(functionView) },
+    async handle(request) {
+      const session = sessionOf(request);
+      const projects = await visibleProjects(session);
+      const namespaces = new Set(projects.flatMap(environmentsOf).map(({ namespace }) => namespace));
+      const { items } = await kube.list<FunctionResource>(kinds.Function, {});
+      const visible = items.filter(
+        ({ metadata }) => session.role === 'admin' || namespaces.has(metadata.namespace ?? ''),
+      );
+      const page = pageOf(visible, ({ metadata }) => `${metadata.namespace}/${metadata.name}`, request.query);
+      return { status: 200, body: { ...page, items: await Promise.all(page.items.map(toView)) } };
+    },
+  });
+}
+
+function updateRoute(
+  functions: ObjectRoutes<FunctionResource>,
+  dependencies: FunctionDependencies,
+  toView: (object: Stored<FunctionResource>) => Promise<object>,
+): Route {
+  const { kube, pool } = dependencies;
+  return functions.route({
+    method: 'PATCH',
+    path: '',
+    access: { project: 'deployer' },
+    summary: 'Changes a function. Its pods are replaced one by one; a function at zero uses the change when it starts.',
+    audit: 'function.update',
+    query: environmentQuery.extend(discardQuery.shape),
+    body: functionUpdate,
+    replies: { 200: functionView },
+    async handle({ body, query, environment, name, findLiving }) {
+      const settings = Object.keys(body);
+      if (settings.length === 0) {
+        throw new Problem('invalid_request', 'The request changes nothing. Set a field, such as code or image.');
+      }
+      const config = await readPlatformConfig(kube);
+      const changed = await changeFunction(kube, findLiving, async (current) => {
+        const { env, ...fields } = body;
+        const variables = env && (await replacedVariables(kube, current, env));
+        let spec = changedSpec(current.spec, { ...fields, ...(variables && { env: variables }) });
+        if (fields.events || fields.trigger) {
+          const owner = { name, id: workloadIdOf(current), spec };
+          spec = await withSourceBound(dependencies, environment, owner, fields.events?.database);
+        }
+        await checkPods(kube, environment.namespace, spec);
+        functionImage(config, spec);
+        if (!spec.events && !query.discardEvents) await checkDelivered(pool, current);
+        if (spec.trigger !== 'http') return spec;
+        const host = spec.hostname ?? functionHost(name, config.cluster, config.appsDomain);
+        checkHostFree(config, host);
+        await checkHostHolder(kube, host, current);
+        return spec;
+      });
+      return { status: 200, body: await toView(changed), audit: { settings } };
+    },
+  });
 }

@@ -8,65 +8,54 @@ import {
   type FunctionEvents,
   type FunctionResource,
   type FunctionRun,
+  type FunctionSpec,
 } from '../../runtime/contracts/resources/function.ts';
 import { lastOutOfMemory } from '../../runtime/contracts/resources/out-of-memory.ts';
 import { environmentLabel, projectLabel } from '../../runtime/domain/labels.ts';
 import { testRunName } from '../../runtime/domain/names.ts';
 import { defaultTimeZone, shownTimes, upcomingTimes } from '../../runtime/domain/schedule.ts';
-import { gateOf } from '../../runtime/host/gate-routes.ts';
+import { gateOf } from '../../runtime/api/gate-routes.ts';
 import type { EventCounts } from '../../runtime/records/dead-letters.ts';
 import type { EventSourceState } from '../../runtime/records/function-events.ts';
-import { runViews, type ShownRun } from '../../runtime/host/run-views.ts';
-import { securityToView } from '../../runtime/host/security-settings.ts';
-import { shownIdOf } from '../../runtime/host/workload-objects.ts';
+import { runViews, type RunView } from '../../runtime/api/run-views.ts';
+import { securityToView } from '../../runtime/api/security-settings.ts';
+import { shownIdOf } from '../../runtime/workloads/objects.ts';
 
-/** How far the events of a function are; without a source, its controller has not seen it yet. */
+/** The state of a function's event source; `source` is undefined until its controller has recorded it. */
 export interface EventsState {
   counts: EventCounts;
   source: Pick<EventSourceState, 'polledAt' | 'more' | 'error'> | undefined;
 }
 
-/**
- * A function as the API shows it; never its code.
- * @param options.url fills in before the controller has reported one
- * @param options.exclusive whether it mounts a volume that only one pod at a time may have
- */
-export function functionToView(
-  object: Stored<FunctionResource>,
-  options: {
-    now: Date;
-    url?: string;
-    exclusive: boolean;
-    pendingRestart?: boolean;
-    events?: EventsState | undefined;
-  },
-): FunctionView {
+interface ViewOptions {
+  now: Date;
+  /** Used until the controller has reported a URL. */
+  url?: string;
+  /** Whether the function mounts a volume that only one pod at a time can mount. */
+  exclusive: boolean;
+  pendingRestart?: boolean;
+  events?: EventsState | undefined;
+}
+
+/** A function as the API shows it; never its code. */
+export function functionToView(object: Stored<FunctionResource>, options: ViewOptions): FunctionView {
   const { metadata, spec, status } = object;
-  const url = status?.url ?? options.url;
-  const killed = lastOutOfMemory(status);
-  const deleting = metadata.deletionTimestamp !== undefined;
-  const message = status?.message ?? (deleting ? undefined : whyUnbound(object));
   return {
     id: shownIdOf(object),
     name: metadata.name,
     project: metadata.labels?.[projectLabel] ?? '',
     environment: metadata.labels?.[environmentLabel] ?? '',
-    ...(spec.runtime !== undefined && { runtime: spec.runtime }),
-    ...(spec.image !== undefined && { image: spec.image }),
-    ...(spec.dependencies !== undefined && { dependencies: spec.dependencies }),
+    ...sourceToView(spec),
     trigger: spec.trigger,
     ...(spec.events && { events: eventsToView(spec.events, options.events) }),
-    status: deleting ? 'deleting' : (status?.phase ?? 'pending'),
-    ...(message !== undefined && { message }),
-    ...(killed && { outOfMemory: killed }),
-    ...(spec.trigger === 'http' && url !== undefined && { url }),
-    ...(spec.trigger === 'http' && { security: securityToView(spec.security), gate: gateOf(object) }),
+    ...statusToView(object),
+    ...(spec.trigger === 'http' && routeToView(object, options.url)),
     ...(spec.trigger !== 'cron' && { port: spec.port }),
     replicas: status?.replicas ?? 0,
     readyReplicas: status?.readyReplicas ?? 0,
     idleTimeoutSeconds: spec.idleTimeoutSeconds,
     ...functionLimits(spec, options.exclusive),
-    ...(spec.trigger === 'cron' && scheduleOf(object, deleting ? 0 : shownTimes, options.now)),
+    ...(spec.trigger === 'cron' && scheduleToView(object, options.now)),
     ...(spec.bindings && { bindings: spec.bindings.map((binding) => shortBinding(object, binding)) }),
     env: Object.fromEntries((spec.env ?? []).map(({ name, value }) => [name, value])),
     volumes: spec.volumes ?? [],
@@ -78,8 +67,33 @@ export function functionToView(
   };
 }
 
-/** Why a function that has not started waits for a binding; undefined where none has failed. */
-function whyUnbound({ spec, status }: Stored<FunctionResource>): string | undefined {
+function sourceToView({ runtime, image, dependencies }: FunctionSpec): Partial<FunctionView> {
+  return {
+    ...(runtime !== undefined && { runtime }),
+    ...(image !== undefined && { image }),
+    ...(dependencies !== undefined && { dependencies }),
+  };
+}
+
+function statusToView(object: Stored<FunctionResource>): Pick<FunctionView, 'status' | 'message' | 'outOfMemory'> {
+  const { metadata, status } = object;
+  const outOfMemory = lastOutOfMemory(status);
+  const deleting = metadata.deletionTimestamp !== undefined;
+  const message = status?.message ?? (deleting ? undefined : failedBinding(object));
+  return {
+    status: deleting ? 'deleting' : (status?.phase ?? 'pending'),
+    ...(message !== undefined && { message }),
+    ...(outOfMemory && { outOfMemory }),
+  };
+}
+
+function routeToView(object: Stored<FunctionResource>, defaultUrl: string | undefined): Partial<FunctionView> {
+  const url = object.status?.url ?? defaultUrl;
+  return { ...(url !== undefined && { url }), security: securityToView(object.spec.security), gate: gateOf(object) };
+}
+
+/** The failed binding that keeps a function from starting, as a message. */
+function failedBinding({ spec, status }: Stored<FunctionResource>): string | undefined {
   if ((status?.phase ?? 'pending') !== 'pending') return undefined;
   const bindings = (spec.bindings ?? []).map((binding) => bindingStatus({ ...(status && { status }) }, binding));
   const failed = bindings.find((binding) => binding?.phase === 'failed');
@@ -100,12 +114,15 @@ function eventsToView(
   };
 }
 
-function scheduleOf(object: Stored<FunctionResource>, count: number, now: Date): Partial<FunctionView> {
+function scheduleToView(object: Stored<FunctionResource>, now: Date): Partial<FunctionView> {
   const { schedule = '', timeZone = defaultTimeZone, overlap = 'Forbid' } = object.spec;
   const [lastRun] = functionRuns(object);
-  const nextRuns = count === 0 ? [] : upcomingTimes(schedule, timeZone, now, count);
+  const deleting = object.metadata.deletionTimestamp !== undefined;
+  const nextRuns = deleting ? [] : upcomingTimes(schedule, timeZone, now, shownTimes);
   return {
-    ...{ schedule, timeZone, overlap },
+    schedule,
+    timeZone,
+    overlap,
     nextRuns: nextRuns.map((time) => time.toISOString()),
     ...(lastRun && { lastRun }),
   };
@@ -115,7 +132,7 @@ function shortBinding(object: Stored<FunctionResource>, binding: FunctionBinding
   return { service: binding.service, status: bindingPhase(object, binding) };
 }
 
-/** How far a binding is, as the API says it. */
+/** A binding's status in the API. */
 export function bindingPhase(
   object: Stored<FunctionResource>,
   binding: FunctionBinding,
@@ -125,6 +142,6 @@ export function bindingPhase(
 }
 
 /** The runs of a cron function, newest first. */
-export function functionRuns(object: Stored<FunctionResource>): ShownRun<FunctionRun['trigger']>[] {
+export function functionRuns(object: Stored<FunctionResource>): RunView<FunctionRun['trigger']>[] {
   return runViews(object, ({ id }) => ({ name: testRunName(object.metadata.name, id), trigger: 'test' }));
 }

@@ -1,27 +1,27 @@
 import type { GateChange, GateStatus } from '../../runtime/contracts/api/gate.ts';
 import type { GateReplica } from '../../runtime/records/gate.ts';
 
-/** Replicas report every 5 s; one that missed three reports is in trouble. */
+/** Replicas report every 5 s; after three missing reports, a replica counts as silent. */
 const liveMs = 15_000;
 
 /**
- * A replica that cannot reach the store denies everything 90 s after the last contact (spec.md §8). Until then, and a
- * little more for the way of its last report, it may serve what it knew.
+ * A replica that reported within this time may allow requests: without contact to PostgreSQL it denies everything after 90 s
+ * (docs/reference/gate.md#freshness). The rest is a margin for its last report.
  */
-export const mayServeMs = 100_000;
+export const replicaTimeoutMs = 100_000;
 
-/** A replica's position is newer than the change; close enough as long as the change is this young. */
-const youngMs = 60_000;
+/** Up to this age of a change, the time of a later position is a good estimate of when it was applied. */
+const recentMs = 60_000;
 
 const isLive = ({ silentMs }: GateReplica) => silentMs <= liveMs;
 const hasApplied = ({ applied }: GateReplica, version: number) => applied !== null && applied >= version;
 
-/** Whether nobody who is heard of is still to apply a change. */
+/** Whether all live replicas have applied a change. */
 export function isSettled(replicas: readonly GateReplica[], version: number): boolean {
   return replicas.every((replica) => !isLive(replica) || hasApplied(replica, version));
 }
 
-/** How far a change has come. */
+/** The progress of a change. */
 export function progressOf(replicas: readonly GateReplica[], version: number, at: Date): GateChange {
   return {
     version,
@@ -32,11 +32,14 @@ export function progressOf(replicas: readonly GateReplica[], version: number, at
       const { name, applied, appliedAt, seenAt } = replica;
       const after = appliedAt && hasApplied(replica, version) ? appliedAt.getTime() - at.getTime() : Infinity;
       return {
-        ...{ name, applied: hasApplied(replica, version), live: isLive(replica), seenAt: seenAt.toISOString() },
+        name,
+        applied: hasApplied(replica, version),
+        live: isLive(replica),
+        seenAt: seenAt.toISOString(),
         ...(appliedAt &&
-          (applied === version || after <= youngMs) && {
+          (applied === version || after <= recentMs) && {
             appliedAt: appliedAt.toISOString(),
-            // A change is dated by the begin of its transaction, which a failover may put after this.
+            // A change has the start time of its transaction, which can be later after a failover.
             afterMs: Math.max(0, after),
           }),
       };
@@ -44,7 +47,7 @@ export function progressOf(replicas: readonly GateReplica[], version: number, at
   };
 }
 
-/** Where every replica stands. */
+/** The position of every replica. */
 export function statusOf(replicas: readonly GateReplica[], version: number): GateStatus {
   return {
     version,

@@ -1,21 +1,29 @@
 import type { Pool } from 'pg';
-import type { GitSourceView } from '../../runtime/contracts/api/git.ts';
+import { z } from 'zod';
+import { deploymentAccepted } from '../../runtime/contracts/api/apps.ts';
+import { environmentQuery, idPageQuery, page } from '../../runtime/contracts/api/common.ts';
+import {
+  buildLogView,
+  buildView,
+  gitBuildCreate,
+  gitSourceSet,
+  gitSourceView,
+  type GitSourceView,
+} from '../../runtime/contracts/api/git.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { App } from '../../runtime/contracts/resources/app.ts';
 import { hasEnded } from '../../runtime/domain/deployment.ts';
 import { checkCommit } from '../../runtime/domain/git-source.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { fingerprintOf, publicHalfOf } from '../../runtime/domain/ssh-keys.ts';
-import { accept } from '../../runtime/host/accept.ts';
-import { findApp, findLivingApp } from '../../runtime/host/app-request.ts';
-import { readBuildLog } from '../../runtime/host/build-log.ts';
-import type { GitCredentials } from '../../runtime/host/git.ts';
-import { gitCredentialsOf, readGitSecret } from '../../runtime/host/git-credentials.ts';
-import { checkGivenSource, removeGitSource, setGitSource } from '../../runtime/host/git-source.ts';
-import { pageOfRows } from '../../runtime/host/page.ts';
-import { findDeployment } from '../../runtime/host/project-deployment.ts';
-import { route, sessionOf, type Route, type RouteRequest } from '../../runtime/host/route.ts';
-import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
+import { accept } from '../../runtime/api/accept.ts';
+import { checkGitSource, removeGitSource, setGitSource } from '../../runtime/api/git-source.ts';
+import { objectRoutes } from '../../runtime/api/object-routes.ts';
+import { findDeployment } from '../../runtime/api/project-deployment.ts';
+import type { GitCredentials } from '../../runtime/git/git.ts';
+import { gitCredentialsOf, readGitSecret } from '../../runtime/git/credentials.ts';
+import { pageOfRows } from '../../runtime/http/page.ts';
+import { route, type Route } from '../../runtime/http/route.ts';
 import { resolveEnvironment } from '../../runtime/kube/environments.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { findBuildLog } from '../../runtime/records/build-logs.ts';
@@ -23,18 +31,11 @@ import {
   findGitSource,
   forgetHostKeys,
   forgetPollFailure,
-  hastenPoll,
+  expeditePoll,
   projectGitSource,
 } from '../../runtime/records/git-sources.ts';
-import {
-  buildGitSchema,
-  buildLogSchema,
-  getGitSchema,
-  listBuildsSchema,
-  removeGitSchema,
-  setGitSchema,
-  syncGitSchema,
-} from './schema.ts';
+import { readBuildLog } from '../../runtime/workloads/build-log.ts';
+import { workloadIdOf } from '../../runtime/workloads/objects.ts';
 import { listBuilds } from './store.ts';
 
 export interface GitDependencies {
@@ -45,19 +46,20 @@ export interface GitDependencies {
 }
 
 const tag = 'git';
-const path = '/projects/:project/apps/:app/git';
 
-type AppRequest = Pick<RouteRequest<{ app: string }, unknown, unknown>, 'log' | 'params' | 'session'>;
+const buildLogQuery = z.object({
+  offset: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .default(0)
+    .describe('Skips this many characters; use the `offset` of the previous response.'),
+});
 
-function audit(request: AppRequest, namespace: string, action: string, fields: object = {}): void {
-  const { email: actor } = sessionOf(request);
-  request.log.info({ action, app: request.params.app, namespace, actor, ...fields }, 'git source changed');
-}
-
-function credentialsView(found: GitCredentials | undefined): Pick<GitSourceView, 'credentials' | 'deployKey'> {
-  if (!found) return { credentials: 'none' };
-  if ('token' in found) return { credentials: 'token' };
-  const deployKey = publicHalfOf(found.deployKey);
+function credentialsView(credentials: GitCredentials | undefined): Pick<GitSourceView, 'credentials' | 'deployKey'> {
+  if (!credentials) return { credentials: 'none' };
+  if ('token' in credentials) return { credentials: 'token' };
+  const deployKey = publicHalfOf(credentials.deployKey);
   return { credentials: 'deploy-key', ...(deployKey !== undefined && { deployKey }) };
 }
 
@@ -66,14 +68,15 @@ function hostKeyView(key: string, given: boolean): NonNullable<GitSourceView['ho
   return { type, fingerprint: fingerprintOf(key), given };
 }
 
-/** Where an app's images are built from: the source, what polling it brought, and the builds with their logs. */
+/** The git source of an app, and builds with their logs. */
 export function createGitRoutes({ kube, pool, baseUrl }: GitDependencies): Route[] {
-  const view = async (app: Stored<App>): Promise<GitSourceView> => {
+  const apps = objectRoutes<App>(kube, 'App');
+  const sourceToView = async (app: Stored<App>): Promise<GitSourceView> => {
     const { git } = app.spec;
     if (!git) return { configured: false };
     const [secret, state] = [await readGitSecret(kube, app, git.url), await findGitSource(pool, workloadIdOf(app))];
     const { hostKeys, ...source } = git;
-    // What was polled of another source says nothing of this one.
+    // The result of polling another source does not apply.
     const polled = state?.url === git.url && state.branch === git.branch ? state : undefined;
     const keys = hostKeys ?? (state?.url === git.url ? state.hostKeys : undefined);
     return {
@@ -89,133 +92,133 @@ export function createGitRoutes({ kube, pool, baseUrl }: GitDependencies): Route
   };
 
   return [
-    route({
-      ...setGitSchema,
+    apps.route({
       method: 'PUT',
-      path,
+      path: '/git',
       access: { project: 'deployer' },
       tag,
-      summary: 'Has the app’s images built from a git repository; its newest commit is deployed.',
-      async handle(request) {
-        checkGivenSource(request.body);
-        const { environment, app } = await findLivingApp(kube, request);
-        const changed = await setGitSource(kube, app, request.body);
-        // Webhooks are judged by it from this answer on, and not only once the controller has seen the change.
-        await projectGitSource(pool, workloadIdOf(app), changed.spec.git);
-        if (request.body.knownHosts === null) await forgetHostKeys(pool, workloadIdOf(app));
-        await forgetPollFailure(pool, workloadIdOf(app));
-        await hastenPoll(pool, workloadIdOf(app));
-        audit(request, environment.namespace, 'git.set', { ...changed.spec.git });
-        return { status: 200, body: await view(changed) };
+      summary: 'Sets the git source that the app’s images are built from, and deploys its newest commit.',
+      audit: 'git.set',
+      body: gitSourceSet,
+      replies: { 200: gitSourceView },
+      async handle({ body, findLiving }) {
+        checkGitSource(body);
+        const app = await setGitSource(kube, await findLiving(), body);
+        const id = workloadIdOf(app);
+        // Recorded here so that webhooks use the new source from this response on; the controller would do it later.
+        await projectGitSource(pool, id, app.spec.git);
+        if (body.knownHosts === null) await forgetHostKeys(pool, id);
+        await forgetPollFailure(pool, id);
+        await expeditePoll(pool, id);
+        return { status: 200, body: await sourceToView(app), audit: { ...app.spec.git } };
       },
     }),
-    route({
-      ...getGitSchema,
+    apps.route({
       method: 'GET',
-      path,
+      path: '/git',
       access: { project: 'viewer' },
       tag,
-      summary: 'Shows the app’s git source, without its credentials, and what polling it last brought.',
-      async handle(request) {
-        const { app } = await findApp(kube, request);
-        return { status: 200, body: await view(app) };
+      summary: 'Shows the app’s git source without its credentials, and the result of the last poll.',
+      replies: { 200: gitSourceView },
+      async handle({ find }) {
+        return { status: 200, body: await sourceToView(await find()) };
       },
     }),
-    route({
-      ...removeGitSchema,
+    apps.route({
       method: 'DELETE',
-      path,
+      path: '/git',
       access: { project: 'deployer' },
       tag,
-      summary: 'Detaches the git source: the app keeps running its image, and images are accepted again.',
-      async handle(request) {
-        const { environment, app } = await findApp(kube, request);
+      summary: 'Removes the git source. The app keeps running its image, and can be deployed by image again.',
+      audit: 'git.remove',
+      replies: { 204: null },
+      async handle({ find }) {
+        const app = await find();
         await removeGitSource(kube, app);
         await projectGitSource(pool, workloadIdOf(app), undefined);
-        audit(request, environment.namespace, 'git.remove');
         return { status: 204 };
       },
     }),
-    route({
-      ...syncGitSchema,
+    apps.route({
       method: 'POST',
-      path: `${path}/sync`,
+      path: '/git/sync',
       access: { project: 'deployer' },
       tag,
-      summary: 'Looks for a new commit now instead of at the next poll.',
-      async handle(request) {
-        const { app } = await findLivingApp(kube, request);
-        if (!app.spec.git) throw noSource(request.params.app);
-        await hastenPoll(pool, workloadIdOf(app));
+      summary: 'Polls the git source for a new commit now.',
+      audit: 'git.sync',
+      replies: { 204: null },
+      async handle({ findLiving }) {
+        const app = await findLiving();
+        if (!app.spec.git) throw noGitSource(app);
+        await expeditePoll(pool, workloadIdOf(app));
         return { status: 204 };
       },
     }),
-    route({
-      ...buildGitSchema,
+    apps.route({
       method: 'POST',
-      path: `${path}/builds`,
+      path: '/git/builds',
       access: { project: 'deployer' },
       tag,
-      summary: 'Builds and deploys a commit, or the branch as it is now.',
-      async handle(request) {
-        const { commit } = request.body;
+      summary: 'Builds and deploys a commit, by default the newest of the branch.',
+      audit: 'git.build',
+      body: gitBuildCreate,
+      replies: { 202: deploymentAccepted },
+      async handle({ body: { commit }, environment, actor, findLiving }) {
         if (commit !== undefined) checkCommit(commit);
-        const { environment, app } = await findLivingApp(kube, request);
+        const app = await findLiving();
         const { git } = app.spec;
-        if (!git) throw noSource(request.params.app);
-        const actor = sessionOf(request).email;
-        return accept({
-          ...{ pool, baseUrl, project: environment.project },
-          deployment: { workloadId: workloadIdOf(app), trigger: 'manual', commit, branch: git.branch, actor },
-        });
+        if (!git) throw noGitSource(app);
+        const deployment = {
+          workloadId: workloadIdOf(app),
+          trigger: 'manual',
+          commit,
+          branch: git.branch,
+          actor,
+        } as const;
+        return accept({ pool, baseUrl, project: environment.project, deployment });
       },
     }),
     route({
-      ...listBuildsSchema,
       method: 'GET',
       path: '/projects/:project/builds',
       access: { project: 'viewer' },
       tag,
-      summary: 'Lists the builds of an environment, the newest first.',
-      async handle({ params, query }) {
-        const { namespace } = await resolveEnvironment(kube, params.project, query.environment);
-        const { limit, cursor } = query;
-        const found = await listBuilds(pool, namespace, { limit: limit + 1, before: cursor });
-        const page = pageOfRows(found, limit, {
+      summary: 'Lists the builds of an environment, newest first.',
+      query: environmentQuery.extend(idPageQuery.shape),
+      replies: { 200: page(buildView) },
+      async handle({ params, query: { environment, limit, cursor } }) {
+        const { namespace } = await resolveEnvironment(kube, params.project, environment);
+        const builds = await listBuilds(pool, namespace, { limit: limit + 1, before: cursor });
+        const body = pageOfRows(builds, limit, {
           cursorOf: ({ deploymentId }) => deploymentId,
           toItem: (build) => build,
         });
-        return { status: 200, body: page };
+        return { status: 200, body };
       },
     }),
     route({
-      ...buildLogSchema,
       method: 'GET',
       path: '/projects/:project/builds/:id/logs',
       access: { project: 'viewer' },
       tag,
-      summary:
-        'Follows what the build of a deployment printed, while it goes on: from `offset`, which each answer moves on.',
+      summary: 'Reads the log of a deployment’s build from an offset; poll it while the build is in progress.',
+      query: buildLogQuery,
+      replies: { 200: buildLogView },
       async handle({ params: { project, id }, query: { offset } }) {
-        const found = await findDeployment(pool, project, id);
-        const builds = (found.state === 'accepted' || found.state === 'building') && found.image === '';
-        // The pods know more than what was kept of them, until they go.
-        const live = builds ? await readBuildLog(kube, found.id) : undefined;
-        const { text, truncated } = live ?? (await findBuildLog(pool, found.id)) ?? { text: '', truncated: false };
-        return {
-          status: 200,
-          body: {
-            log: text.slice(offset),
-            offset: Math.max(offset, text.length),
-            ended: !builds || hasEnded(found.state),
-            truncated,
-          },
-        };
+        const deployment = await findDeployment(pool, project, id);
+        const { state, image } = deployment;
+        const building = (state === 'accepted' || state === 'building') && image === '';
+        // While the pods exist, their log is more recent than the stored one.
+        const live = building ? await readBuildLog(kube, deployment.id) : undefined;
+        const { text, truncated } = live ?? (await findBuildLog(pool, deployment.id)) ?? { text: '', truncated: false };
+        const end = Math.max(offset, text.length);
+        const body = { log: text.slice(offset), offset: end, ended: !building || hasEnded(state), truncated };
+        return { status: 200, body };
       },
     }),
   ];
 }
 
-function noSource(app: string): Problem {
-  return new Problem('conflict', `The app "${app}" has no git source; give it one with \`svc app git set\`.`);
+function noGitSource({ metadata: { name } }: Stored<App>): Problem {
+  return new Problem('conflict', `The app "${name}" has no git source. Set one with \`svc app git set\`.`);
 }

@@ -17,7 +17,7 @@ interface BuildRow {
   builtAt: Date | null;
 }
 
-/** Deployments of an environment that are, or were to be, built, the newest first; those before the deployment `before`. */
+/** The deployments of an environment that need or needed a build, newest first: up to `limit` before the deployment `before`. */
 export async function listBuilds(
   pool: Pool,
   namespace: string,
@@ -38,7 +38,13 @@ export async function listBuilds(
 function buildToView(row: BuildRow): BuildView {
   const { id, app, environment, revision, trigger, state, commit, image, reason, acceptedAt, builtAt } = row;
   return {
-    ...{ deploymentId: id, app, environment, revision, trigger, status: statusOf(row), deploymentStatus: state },
+    deploymentId: id,
+    app,
+    environment,
+    revision,
+    trigger,
+    status: statusOf(row),
+    deploymentStatus: state,
     ...(commit !== null && { commit }),
     ...(reason !== null && { reason }),
     ...(image !== '' && { image }),

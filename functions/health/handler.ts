@@ -2,10 +2,10 @@ import type { Pool } from 'pg';
 import type { Registry } from 'prom-client';
 import { z } from 'zod';
 import { controllerHealth, type ControllerHealth } from '../../runtime/contracts/api/health.ts';
-import { route, type Route } from '../../runtime/host/route.ts';
+import { route, type Route } from '../../runtime/http/route.ts';
 import { readControllerReport } from '../../runtime/records/controller-reports.ts';
 
-/** The leader reports every few seconds; a report older than this proves nothing. */
+/** The leader reports every few seconds; an older report is stale. */
 const staleSeconds = 15;
 
 const nothingReported: ControllerHealth = {
@@ -20,7 +20,7 @@ export interface HealthDependencies {
   registry: Registry;
 }
 
-/** What svc-controllers last reported, judged: healthy only when everything is up and the report is fresh. */
+/** The last report of svc-controllers; healthy only when all controllers work and the report is fresh. */
 export async function readControllerHealth(pool: Pool): Promise<ControllerHealth> {
   const latest = await readControllerReport(pool);
   const parsed = controllerHealth.safeParse(latest?.report);
@@ -35,14 +35,14 @@ export async function readControllerHealth(pool: Pool): Promise<ControllerHealth
   };
 }
 
-/** `/health`, `/health/controllers` (spec.md §2.8, §4.4) and `/metrics`: outside the prefix, without a session. */
+/** `/health`, `/health/controllers` and `/metrics` (docs/reference/metrics.md#health), without a session. */
 export function createHealthRoutes({ pool, registry }: HealthDependencies): Route[] {
   return [
     route({
       method: 'GET',
       path: '/health',
       access: 'public',
-      summary: 'Answers while console-api works.',
+      summary: 'Returns 200 while console-api works.',
       tag: 'health',
       replies: { 200: z.object({ status: z.literal('ok') }) },
       handle: () => Promise.resolve({ status: 200, body: { status: 'ok' } }),
@@ -51,12 +51,12 @@ export function createHealthRoutes({ pool, registry }: HealthDependencies): Rout
       method: 'GET',
       path: '/health/controllers',
       access: 'public',
-      summary: 'Tells whether the controllers work.',
+      summary: 'Shows whether the controllers work.',
       tag: 'health',
       replies: { 200: controllerHealth, 503: controllerHealth },
       async handle({ log }) {
         const health = await readControllerHealth(pool).catch((error: unknown) => {
-          log.error({ err: error }, 'the controllers’ report cannot be read');
+          log.error({ err: error }, 'cannot read the controllers’ report');
           return nothingReported;
         });
         return { status: health.healthy ? 200 : 503, body: health };
@@ -66,7 +66,7 @@ export function createHealthRoutes({ pool, registry }: HealthDependencies): Rout
       method: 'GET',
       path: '/metrics',
       access: 'public',
-      summary: 'Metrics of console-api in the format of Prometheus.',
+      summary: 'Shows the metrics of console-api in the Prometheus format.',
       tag: 'health',
       replies: { 200: z.string() },
       handle: async () => ({

@@ -1,24 +1,26 @@
 import type { Pool } from 'pg';
+import { deploymentAccepted, deploymentView, rollbackCreate } from '../../runtime/contracts/api/apps.ts';
+import { environmentQuery, idPageQuery, page } from '../../runtime/contracts/api/common.ts';
+import type { App } from '../../runtime/contracts/resources/app.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
-import { findApp, findLivingApp } from '../../runtime/host/app-request.ts';
-import { accept } from '../../runtime/host/accept.ts';
-import { pageOfRows } from '../../runtime/host/page.ts';
-import { findDeployment, lookUpDeployment } from '../../runtime/host/project-deployment.ts';
-import { route, sessionOf, type Route } from '../../runtime/host/route.ts';
-import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
+import { accept } from '../../runtime/api/accept.ts';
+import { objectRoutes } from '../../runtime/api/object-routes.ts';
+import { findDeployment, lookUpDeployment } from '../../runtime/api/project-deployment.ts';
+import { pageOfRows } from '../../runtime/http/page.ts';
+import { route, sessionOf, type Route } from '../../runtime/http/route.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
-import { holdApp } from '../../runtime/records/app-lock.ts';
-import { cancelDeployment } from '../../runtime/records/deployment-returns.ts';
+import { lockAppRow } from '../../runtime/records/app-lock.ts';
+import { cancelDeployment } from '../../runtime/records/automatic-rollback.ts';
 import { deploymentToView } from '../../runtime/records/deployment-view.ts';
 import { listDeployments, rollbackTarget, sameImage } from '../../runtime/records/deployments.ts';
 import { invalidWebhookToken } from '../../runtime/records/webhooks.ts';
+import { workloadIdOf } from '../../runtime/workloads/objects.ts';
 import { checkRestorable } from './restore.ts';
-import { cancelSchema, deploymentSchema, historySchema, rollbackSchema } from './schema.ts';
 
 export interface HistoryDependencies {
   kube: KubeClient;
   pool: Pool;
-  /** Checks that a request carries the app's webhook token. @throws Problem `invalid_webhook_token` */
+  /** Verifies that a request carries the app's webhook token. @throws Problem `invalid_webhook_token` */
   verifyToken: (request: {
     namespace: string;
     app: string;
@@ -30,54 +32,52 @@ export interface HistoryDependencies {
 }
 
 const tag = 'history';
-const path = '/projects/:project/apps/:app';
 
-/** What was deployed, how it ended, and the way back (spec.md §2.4). */
-export function createHistoryRoutes(dependencies: HistoryDependencies): Route[] {
-  const { kube, pool, verifyToken, baseUrl } = dependencies;
+/** An app's deployments, rollback and cancellation (docs/reference/deployments.md#history). */
+export function createHistoryRoutes({ kube, pool, verifyToken, baseUrl }: HistoryDependencies): Route[] {
+  const apps = objectRoutes<App>(kube, 'App');
 
   return [
-    route({
-      ...historySchema,
+    apps.route({
       method: 'GET',
-      path: `${path}/history`,
+      path: '/history',
       access: { project: 'viewer' },
       tag,
-      summary: 'Lists the deployments of an app, the newest first.',
-      async handle(request) {
-        const { limit, cursor } = request.query;
-        const { app } = await findApp(kube, request);
-        const found = await listDeployments(pool, workloadIdOf(app), { limit: limit + 1, before: cursor });
-        return { status: 200, body: pageOfRows(found, limit, { cursorOf: ({ id }) => id, toItem: deploymentToView }) };
+      summary: 'Lists the deployments of an app, newest first.',
+      query: environmentQuery.extend(idPageQuery.shape),
+      replies: { 200: page(deploymentView) },
+      async handle({ query: { limit, cursor }, find }) {
+        const rows = await listDeployments(pool, workloadIdOf(await find()), { limit: limit + 1, before: cursor });
+        return { status: 200, body: pageOfRows(rows, limit, { cursorOf: ({ id }) => id, toItem: deploymentToView }) };
       },
     }),
-    route({
-      ...rollbackSchema,
+    apps.route({
       method: 'POST',
-      path: `${path}/rollback`,
+      path: '/rollback',
       access: { project: 'deployer' },
       tag,
       summary:
-        'Deploys the image of an earlier revision again, as a new revision: with the variables and secrets of now, or with the environment and settings of that revision.',
-      async handle(request) {
-        const { body } = request;
-        const { environment, app } = await findLivingApp(kube, request);
+        'Deploys the image of an earlier revision as a new revision, with the latest variables and secrets, or with the environment and settings of that revision (`withConfig`).',
+      audit: 'app.rollback',
+      body: rollbackCreate,
+      replies: { 202: deploymentAccepted },
+      async handle({ body: { revision: requested, withConfig }, environment, actor, findLiving }) {
+        const app = await findLiving();
         const workloadId = workloadIdOf(app);
-        const actor = sessionOf(request).email;
-        let { revision } = body;
-        if (body.withConfig) {
-          // Before the transaction, which must not wait for Kubernetes.
-          const wanted = await rollbackTarget(pool, workloadId, revision);
-          await checkRestorable(kube, app, wanted);
-          revision = wanted.revision;
+        let revision = requested;
+        if (withConfig) {
+          // Checked before the transaction, which must not wait for Kubernetes.
+          const target = await rollbackTarget(pool, workloadId, revision);
+          await checkRestorable(kube, app, target);
+          ({ revision } = target);
         }
         return accept({
           pool,
           baseUrl,
           project: environment.project,
           deployment: async (client) => {
-            // The target is judged by what is there when this is accepted.
-            await holdApp(client, workloadId);
+            // The app's row is locked, so that the target is current when the rollback is accepted.
+            await lockAppRow(client, workloadId);
             const target = await rollbackTarget(client, workloadId, revision);
             return {
               workloadId,
@@ -85,47 +85,46 @@ export function createHistoryRoutes(dependencies: HistoryDependencies): Route[] 
               ...sameImage(target),
               actor,
               rollbackOf: target.revision,
-              ...(body.withConfig && { restores: 'config' as const }),
+              ...(withConfig && { restores: 'config' as const }),
             };
           },
         });
       },
     }),
     route({
-      ...cancelSchema,
       method: 'POST',
       path: '/projects/:project/deployments/:id/cancel',
       access: { project: 'deployer' },
       tag,
-      summary:
-        'Cancels a deployment that has not ended; what it had begun is undone by a rollback to the last good revision.',
+      summary: 'Cancels a deployment that is in progress. If its rollout has started, the app is rolled back.',
+      audit: 'deployment.cancel',
+      replies: { 200: deploymentView },
       async handle(request) {
         const { project, id } = request.params;
-        const actor = sessionOf(request).email;
         await findDeployment(pool, project, id);
-        const { returned } = await cancelDeployment(pool, id, actor);
+        const { returned } = await cancelDeployment(pool, id, sessionOf(request).email);
         const cancelled = await findDeployment(pool, project, id);
-        const { app, namespace, revision } = cancelled;
-        request.log.info({ app, namespace, revision, returned, actor }, 'deployment cancelled');
-        return { status: 200, body: deploymentToView(cancelled) };
+        const { app, environment, namespace, revision } = cancelled;
+        const audit = { app, environment, namespace, revision, returned };
+        return { status: 200, body: deploymentToView(cancelled), audit };
       },
     }),
     route({
-      ...deploymentSchema,
       method: 'GET',
       path: '/projects/:project/deployments/:id',
       access: { project: 'viewer', orWebhook: true },
       tag,
-      summary: 'Shows a deployment; the webhook token of its app may read it, too.',
+      summary: 'Shows a deployment. The webhook token of its app is sufficient.',
+      replies: { 200: deploymentView },
       async handle({ params: { project, id }, session, headers, rawBody }) {
         if (session) return { status: 200, body: deploymentToView(await findDeployment(pool, project, id)) };
-        // Without a session nothing is told before the token is proven, not even that there is no such deployment.
-        const entry = await lookUpDeployment(pool, project, id);
-        const at = { namespace: entry?.namespace ?? '', app: entry?.app ?? '' };
+        // Before the token is verified, the response does not show whether the deployment exists.
+        const deployment = await lookUpDeployment(pool, project, id);
+        const at = { namespace: deployment?.namespace ?? '', app: deployment?.app ?? '' };
         const { receiver } = await verifyToken({ ...at, headers, rawBody });
-        // An earlier app of the same name.
-        if (receiver.workloadId !== entry?.workloadId) throw invalidWebhookToken();
-        return { status: 200, body: deploymentToView(entry) };
+        // The deployment may belong to an earlier app of the same name.
+        if (receiver.workloadId !== deployment?.workloadId) throw invalidWebhookToken();
+        return { status: 200, body: deploymentToView(deployment) };
       },
     }),
   ];

@@ -6,18 +6,17 @@ import { checkTimeZone, parseSchedule } from '../../runtime/domain/schedule.ts';
 
 type Checked = { [Field in 'image' | 'env' | 'memory' | 'cpu' | 'schedule' | 'timeZone']?: JobSpec[Field] | undefined };
 
-/** What a schema cannot say of a job's settings. @throws Problem `invalid_value` */
+/** Checks the parts of a job that a schema cannot check. @throws Problem `invalid_value` */
 export function checkJob({ image, env = [], memory, cpu, schedule, timeZone }: Checked): void {
   if (image !== undefined) checkImage(image);
   checkLimits({ memory, cpu });
   if (schedule !== undefined) parseSchedule(schedule);
   if (timeZone !== undefined) checkTimeZone(timeZone);
-  const wrong = env.find(({ name }) => !/^[A-Za-z_][A-Za-z0-9_]{0,252}$/.test(name));
-  if (wrong) {
-    throw refusal('env', `"${wrong.name}" is not a usable variable name: use letters, digits and underscores.`);
-  }
-}
-
-function refusal(field: string, message: string): Problem {
-  return new Problem('invalid_value', message, { details: { field } });
+  const invalid = env.find(({ name }) => !/^[A-Za-z_][A-Za-z0-9_]{0,252}$/.test(name));
+  if (!invalid) return;
+  throw new Problem(
+    'invalid_value',
+    `"${invalid.name}" is not a usable variable name: use letters, digits and underscores.`,
+    { details: { field: 'env' } },
+  );
 }

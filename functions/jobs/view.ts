@@ -3,8 +3,8 @@ import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { JobResource, JobRun } from '../../runtime/contracts/resources/job.ts';
 import { lastOutOfMemory } from '../../runtime/contracts/resources/out-of-memory.ts';
 import { upcomingTimes } from '../../runtime/domain/schedule.ts';
-import { runViews, type ShownRun } from '../../runtime/host/run-views.ts';
-import { shownIdOf } from '../../runtime/host/workload-objects.ts';
+import { runViews, type RunView } from '../../runtime/api/run-views.ts';
+import { shownIdOf } from '../../runtime/workloads/objects.ts';
 import type { Environment } from '../../runtime/kube/environments.ts';
 
 /** A job as the API shows it. */
@@ -19,7 +19,7 @@ export function jobToView(
   const deleting = metadata.deletionTimestamp !== undefined;
   const nextRunAt = deleting ? undefined : nextRun(job, now);
   const [lastRun] = jobRuns(job);
-  const killed = lastOutOfMemory(status);
+  const outOfMemory = lastOutOfMemory(status);
   return {
     id: shownIdOf(job),
     name: metadata.name,
@@ -32,11 +32,15 @@ export function jobToView(
     ...(memory !== undefined && { memory }),
     ...(cpu !== undefined && { cpu }),
     ...(schedule !== undefined && { schedule }),
-    ...{ timeZone, overlap, suspended, retries, historyLimit },
+    timeZone,
+    overlap,
+    suspended,
+    retries,
+    historyLimit,
     ...(timeoutSeconds !== undefined && { timeoutSeconds }),
     status: deleting ? 'deleting' : (status?.phase ?? 'pending'),
     ...(status?.message !== undefined && { message: status.message }),
-    ...(killed && { outOfMemory: killed }),
+    ...(outOfMemory && { outOfMemory }),
     ...(nextRunAt && { nextRunAt: nextRunAt.toISOString() }),
     ...(lastRun && { lastRun }),
     createdAt: metadata.creationTimestamp ?? new Date(0).toISOString(),
@@ -44,7 +48,7 @@ export function jobToView(
 }
 
 /** The job's runs, newest first. */
-export function jobRuns(job: Stored<JobResource>): ShownRun<JobRun['trigger']>[] {
+export function jobRuns(job: Stored<JobResource>): RunView<JobRun['trigger']>[] {
   return runViews(job, ({ id }) => ({ name: `${job.metadata.name}-${id}`, trigger: 'manual' }));
 }
 

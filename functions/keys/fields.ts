@@ -5,14 +5,14 @@ import { parseNetwork } from '../../runtime/domain/network.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
-import type { KeyEnvironment } from '../../runtime/host/locate-key.ts';
+import type { KeyEnvironment } from '../../runtime/api/locate-key.ts';
 import type { KeyChanges } from '../../runtime/records/keys.ts';
 import { findPlan, findPlanByName } from '../../runtime/records/plans.ts';
 
 export interface KeyFieldDependencies {
   pool: Pool;
   clock: Clock;
-  /** The app or function (no other kind of workload) of this name that exists now. */
+  /** The current app or function of this name. */
   findGated: (namespace: string, name: string) => Promise<{ id: Id } | undefined>;
 }
 
@@ -20,7 +20,7 @@ function refuse(field: string, message: string): never {
   throw new Problem('invalid_value', message, { details: { field } });
 }
 
-/** Networks in the form in which they are kept, each once. @throws Problem `invalid_value` */
+/** Networks in canonical form, without duplicates. @throws Problem `invalid_value` */
 function readNetworks(texts: readonly string[]): string[] {
   const networks = texts.map((text) => {
     const parsed = parseNetwork(text);
@@ -29,16 +29,16 @@ function readNetworks(texts: readonly string[]): string[] {
   return [...new Set(networks)];
 }
 
-/** A promise of what a null leaves out. */
-async function unlessNull<In, Out>(value: In | null, read: (value: In) => Promise<Out>): Promise<Out | null> {
+/** Calls `read` unless the value is null. */
+async function mapNonNull<In, Out>(value: In | null, read: (value: In) => Promise<Out>): Promise<Out | null> {
   return value === null ? null : read(value);
 }
 
-/** Resolves what a request says of a key. Every function throws Problem `invalid_value` with the field's name. */
+/** Resolves the fields of a key in a request. Every function throws Problem `invalid_value` with the field's name. */
 export function createKeyFields({ pool, clock, findGated }: KeyFieldDependencies) {
   const expiry = (text: string): Date => {
     const date = new Date(text);
-    if (date <= clock.now()) refuse('expiresAt', `The expiry ${text} is in the past; choose a later one.`);
+    if (date <= clock.now()) refuse('expiresAt', `The expiry ${text} is in the past. Choose a later time.`);
     return date;
   };
 
@@ -48,35 +48,40 @@ export function createKeyFields({ pool, clock, findGated }: KeyFieldDependencies
       (byId ? await findPlan(pool, [environmentId], idOrName) : undefined) ??
       (await findPlanByName(pool, environmentId, idOrName));
     if (plan) return plan.id;
-    return refuse('plan', `The environment "${environment}" has no plan "${idOrName}"; create it or choose another.`);
+    return refuse(
+      'plan',
+      `The environment "${environment}" has no plan "${idOrName}". Create it or choose another plan.`,
+    );
   };
 
   const scope = async ({ environment, namespace }: KeyEnvironment, apps: readonly string[]): Promise<Id[]> => {
     const names = [...new Set(apps)].sort();
-    const found = await Promise.all(names.map(async (name) => ({ name, id: (await findGated(namespace, name))?.id })));
-    const missing = found.filter(({ id }) => id === undefined).map(({ name }) => `"${name}"`);
+    const workloads = await Promise.all(
+      names.map(async (name) => ({ name, id: (await findGated(namespace, name))?.id })),
+    );
+    const missing = workloads.filter(({ id }) => id === undefined).map(({ name }) => `"${name}"`);
     if (missing.length > 0) {
       refuse(
         'apps',
-        `The environment "${environment}" has no app or function ${missing.join(', ')}; a key opens what exists.`,
+        `The environment "${environment}" has no app or function ${missing.join(', ')}. A key can only be limited to existing ones.`,
       );
     }
-    return found.flatMap(({ id }) => id ?? []);
+    return workloads.flatMap(({ id }) => id ?? []);
   };
 
   return {
     expiry,
     planId,
-    /** The changes that a request asks for, in the terms of the record; what is absent stays absent. */
-    async changes(environment: KeyEnvironment, asked: KeyUpdate): Promise<KeyChanges> {
-      const { enabled, name, plan, apps, allowedCidrs, expiresAt } = asked;
+    /** The changes of a request in the form of the record. */
+    async changes(environment: KeyEnvironment, update: KeyUpdate): Promise<KeyChanges> {
+      const { enabled, name, plan, apps, allowedCidrs, expiresAt } = update;
       return {
         ...(enabled !== undefined && { enabled }),
         ...(name !== undefined && { name }),
         ...(expiresAt !== undefined && { expiresAt: expiresAt === null ? null : expiry(expiresAt) }),
         ...(allowedCidrs !== undefined && { allowedCidrs: allowedCidrs === null ? null : readNetworks(allowedCidrs) }),
         ...(plan !== undefined && { planId: await planId(environment, plan) }),
-        ...(apps !== undefined && { scope: await unlessNull(apps, (names) => scope(environment, names)) }),
+        ...(apps !== undefined && { scope: await mapNonNull(apps, (names) => scope(environment, names)) }),
       };
     },
   };

@@ -1,15 +1,15 @@
 import type { KeyView } from '../../runtime/contracts/api/keys.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { usageTotalsFrom } from '../../runtime/domain/usage-window.ts';
-import { auditKeys, differences } from '../../runtime/host/key-audit.ts';
+import { auditKeys, differences } from '../../runtime/api/key-audit.ts';
 import {
   createLocateKey,
   keyNotFound,
   type LocatedKey,
   type LocateKeyDependencies,
-} from '../../runtime/host/locate-key.ts';
-import { pageOfRows } from '../../runtime/host/page.ts';
-import { route, sessionOf, type Route } from '../../runtime/host/route.ts';
+} from '../../runtime/api/locate-key.ts';
+import { pageOfRows } from '../../runtime/http/page.ts';
+import { route, sessionOf, type Route } from '../../runtime/http/route.ts';
 import { listKeys } from '../../runtime/records/keys.ts';
 import { sumUsage } from '../../runtime/records/usage.ts';
 import { createKeyFields, type KeyFieldDependencies } from './fields.ts';
@@ -26,7 +26,7 @@ import { audited, toView } from './view.ts';
 
 export type KeyDependencies = LocateKeyDependencies & KeyFieldDependencies;
 
-/** API keys of an environment (spec.md §2.2): create, list, read, update, rotate, revoke. */
+/** The API keys of an environment (docs/reference/gate.md#keys). */
 export function createKeyRoutes(dependencies: KeyDependencies): Route[] {
   const { pool, clock, resolveEnvironment } = dependencies;
   const locate = createLocateKey(dependencies);
@@ -42,7 +42,7 @@ export function createKeyRoutes(dependencies: KeyDependencies): Route[] {
     method: 'POST',
     path: '/projects/:project/api-keys',
     access: { project: 'admin' },
-    summary: 'Creates an API key; the answer is the only place where the full key is ever shown.',
+    summary: 'Creates an API key. The response is the only place where the full key is shown.',
     tag: 'keys',
     ...createKeySchema,
     async handle(request) {
@@ -50,12 +50,15 @@ export function createKeyRoutes(dependencies: KeyDependencies): Route[] {
       const environment = await resolveEnvironment(params.project, query.environment);
       const { plan, ...optional } = body;
       const { key, record, version } = await createKey(pool, {
-        ...{ name: null, scope: null, expiresAt: null, ...(await fields.changes(environment, optional)) },
+        name: null,
+        scope: null,
+        expiresAt: null,
+        ...(await fields.changes(environment, optional)),
         planId: await fields.planId(environment, plan),
         environmentId: environment.environmentId,
         createdBy: sessionOf(request).email,
       });
-      // An app that was created a moment ago may not have been recorded yet: name what was asked for.
+      // A new app may not be recorded yet, so the response shows the names of the request.
       const apps = body.apps ? [...new Set(body.apps)].sort() : null;
       const located = { record: { ...record, apps }, environment };
       const subject = { apiKey: audited(located.record) };
@@ -89,7 +92,7 @@ export function createKeyRoutes(dependencies: KeyDependencies): Route[] {
     method: 'GET',
     path: '/projects/:project/api-keys/:key',
     access: { project: 'viewer' },
-    summary: 'Reads an API key by its id or handle.',
+    summary: 'Shows an API key, by its id or handle.',
     tag: 'keys',
     ...getKeySchema,
     async handle({ params, query }) {
@@ -101,7 +104,7 @@ export function createKeyRoutes(dependencies: KeyDependencies): Route[] {
     method: 'PATCH',
     path: '/projects/:project/api-keys/:key',
     access: { project: 'admin' },
-    summary: 'Enables, disables or changes an API key; the gate follows within seconds.',
+    summary: 'Enables, disables or changes an API key. The gate applies the change within seconds.',
     tag: 'keys',
     ...updateKeySchema,
     async handle(request) {
@@ -128,7 +131,7 @@ export function createKeyRoutes(dependencies: KeyDependencies): Route[] {
     method: 'POST',
     path: '/projects/:project/api-keys/:key/rotate',
     access: { project: 'admin' },
-    summary: 'Puts a new API key in the place of another, which goes on for a while and then ends by itself.',
+    summary: 'Replaces an API key with a new one. The old key expires after a grace period.',
     tag: 'keys',
     ...rotateKeySchema,
     async handle(request) {
@@ -142,7 +145,9 @@ export function createKeyRoutes(dependencies: KeyDependencies): Route[] {
       if (!rotated) throw keyNotFound(params.project);
       const { key, record, before, after, version } = rotated;
       auditKeys(request, {
-        ...{ action: 'key.rotate', environment: environment.environment, version },
+        action: 'key.rotate',
+        environment: environment.environment,
+        version,
         subject: { apiKey: audited(after) },
         changes: differences(audited(before), audited(after)),
       });
@@ -162,7 +167,7 @@ export function createKeyRoutes(dependencies: KeyDependencies): Route[] {
     method: 'DELETE',
     path: '/projects/:project/api-keys/:key',
     access: { project: 'admin' },
-    summary: 'Revokes an API key for good; the gate follows within seconds.',
+    summary: 'Revokes an API key permanently. The gate applies it within seconds.',
     tag: 'keys',
     ...revokeKeySchema,
     async handle(request) {

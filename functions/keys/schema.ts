@@ -23,17 +23,9 @@ export const createKeySchema = {
   replies: { 201: keyCreated },
 } as const;
 
-export const listKeysSchema = {
-  params: project,
-  query: keyPageQuery,
-  replies: { 200: page(keyView) },
-} as const;
+export const listKeysSchema = { params: project, query: keyPageQuery, replies: { 200: page(keyView) } } as const;
 
-export const getKeySchema = {
-  params: key,
-  query: environmentQuery,
-  replies: { 200: keyView },
-} as const;
+export const getKeySchema = { params: key, query: environmentQuery, replies: { 200: keyView } } as const;
 
 export const updateKeySchema = {
   params: key,
@@ -49,8 +41,4 @@ export const rotateKeySchema = {
   replies: { 201: keyRotated },
 } as const;
 
-export const revokeKeySchema = {
-  params: key,
-  query: environmentQuery,
-  replies: { 200: keyRevoked },
-} as const;
+export const revokeKeySchema = { params: key, query: environmentQuery, replies: { 200: keyRevoked } } as const;

@@ -15,14 +15,14 @@ import {
   type NewKey,
 } from '../../runtime/records/keys.ts';
 
-/** A key that was just made, with the only copy of the full key, and the change's version in the feed. */
+/** A new key, with the only copy of the full key and the change's version in the feed. */
 export interface CreatedKey {
   key: string;
   record: ApiKey;
   version: number;
 }
 
-/** Creates a key. @throws Problem `invalid_value` when the plan is gone */
+/** Creates a key. @throws Problem `invalid_value` when the plan was deleted */
 export async function createKey(pool: Pool, record: NewKey): Promise<CreatedKey> {
   return transaction(pool, (client) => create(client, record));
 }
@@ -32,7 +32,7 @@ async function create(client: ClientBase, record: NewKey): Promise<CreatedKey> {
   return { ...created, version: await readFeedVersion(client) };
 }
 
-/** Changes a key; no `version` when nothing changed, undefined when the key is gone. @throws Problem `invalid_value` */
+/** Changes a key; no `version` when nothing changed, undefined for a deleted key. @throws Problem `invalid_value` */
 export async function changeKey(
   pool: Pool,
   id: Id,
@@ -49,15 +49,15 @@ export async function changeKey(
 export interface Rotation {
   /** When the old key ends, unless it expires earlier. */
   endsAt: Date;
-  /** Of the new key; absent for the old one's. */
+  /** The expiry of the new key; absent to use the old key's. */
   expiresAt: Date | undefined;
   now: Date;
   createdBy: string;
 }
 
 /**
- * Puts a new key of the same plan, scope, name and allow-list in a key's place, in one transaction: of two that race, one
- * wins. Undefined when the key is gone.
+ * Replaces a key by a new one with the same plan, scope, name and allow-list, in one transaction, so that only one of two
+ * concurrent calls succeeds. Undefined for a deleted key.
  * @throws Problem `already_rotated`, `key_expired`, `key_disabled`
  */
 export async function rotateKey(
@@ -71,7 +71,12 @@ export async function rotateKey(
     refuseRotation(before, now);
     const { environmentId, name, planId, scope, allowedCidrs } = before;
     const created = await insertKey(client, {
-      ...{ environmentId, name, planId, scope, allowedCidrs, createdBy },
+      environmentId,
+      name,
+      planId,
+      scope,
+      allowedCidrs,
+      createdBy,
       expiresAt: expiresAt ?? before.expiresAt,
     });
     await replaceKey(client, id, { successor: created.record.id, endsAt });
@@ -81,19 +86,19 @@ export async function rotateKey(
 
 function refuseRotation({ handle, replacedBy, expiresAt, enabled }: ApiKey, now: Date): void {
   if (replacedBy !== null) {
-    throw new Problem('already_rotated', `The key ${handle} was rotated already; ${replacedBy} took its place.`, {
+    throw new Problem('already_rotated', `The key ${handle} was already replaced by ${replacedBy}.`, {
       details: { successor: replacedBy },
     });
   }
   if (expiresAt && expiresAt <= now) {
-    throw new Problem('key_expired', `The key ${handle} has expired; create a new one.`);
+    throw new Problem('key_expired', `The key ${handle} has expired. Create a new key.`);
   }
   if (!enabled) {
-    throw new Problem('key_disabled', `The key ${handle} is disabled; enable it first, or create a new one.`);
+    throw new Problem('key_disabled', `The key ${handle} is disabled. Enable it first, or create a new key.`);
   }
 }
 
-/** Revokes a key for good; the change's version in the feed, or undefined when it was gone already. */
+/** Deletes a key. @returns the change's version in the feed; undefined for a key that was already deleted */
 export async function revokeKey(pool: Pool, id: Id): Promise<number | undefined> {
   return transaction(pool, async (client) => ((await deleteKey(client, id)) ? readFeedVersion(client) : undefined));
 }

@@ -1,16 +1,16 @@
 import type { KeyView } from '../../runtime/contracts/api/keys.ts';
 import type { UsageSummary } from '../../runtime/contracts/api/usage.ts';
-import type { LocatedKey } from '../../runtime/host/locate-key.ts';
+import type { LocatedKey } from '../../runtime/api/locate-key.ts';
 import type { ApiKey } from '../../runtime/records/keys.ts';
 import type { KeyUsage } from '../../runtime/records/usage.ts';
 
-/** The last two weeks before an expiry (spec.md §2.2). */
+/** A warning is shown in the last two weeks before an expiry. */
 const warningMs = 14 * 86_400_000;
 
 function expiryWarning(expiresAt: Date | null, now: Date): 'soon' | 'expired' | undefined {
-  const left = expiresAt ? expiresAt.getTime() - now.getTime() : Infinity;
-  if (left <= 0) return 'expired';
-  return left <= warningMs ? 'soon' : undefined;
+  const remainingMs = expiresAt ? expiresAt.getTime() - now.getTime() : Infinity;
+  if (remainingMs <= 0) return 'expired';
+  return remainingMs <= warningMs ? 'soon' : undefined;
 }
 
 function usageSummary({ allowed, rateDenied, quotaDenied, lastSeen }: KeyUsage): UsageSummary {
@@ -19,7 +19,7 @@ function usageSummary({ allowed, rateDenied, quotaDenied, lastSeen }: KeyUsage):
 
 const unused: KeyUsage = { allowed: 0, rateDenied: 0, quotaDenied: 0, lastSeen: null };
 
-/** A key as the API shows it. @param usage absent when it saw no traffic */
+/** A key as the API shows it. @param usage undefined without traffic */
 export function toView({ record, environment }: LocatedKey, usage: KeyUsage | undefined, now: Date): KeyView {
   const warning = expiryWarning(record.expiresAt, now);
   return {
@@ -40,7 +40,7 @@ export function toView({ record, environment }: LocatedKey, usage: KeyUsage | un
   };
 }
 
-/** What the audit shows of a key: never its digest. */
+/** A key in the audit log, without its digest. */
 export function audited({ id, handle, name, planName, apps, allowedCidrs, enabled, expiresAt, replacedBy }: ApiKey) {
   return { id, handle, name, plan: planName, apps, allowedCidrs, enabled, expiresAt, replacedBy };
 }

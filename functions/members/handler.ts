@@ -2,8 +2,8 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import type { MemberView } from '../../runtime/contracts/api/members.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
-import { pageOfRows } from '../../runtime/host/page.ts';
-import { projectIdOf, route, sessionOf, type Route, type RouteRequest } from '../../runtime/host/route.ts';
+import { pageOfRows } from '../../runtime/http/page.ts';
+import { projectIdOf, route, type Route } from '../../runtime/http/route.ts';
 import { listMembers, removeMember, setMember, type Member } from '../../runtime/records/members.ts';
 import { findUserByEmail, findUserById, type User } from '../../runtime/records/users.ts';
 import { listMembersSchema, removeMemberSchema, setMemberSchema } from './schema.ts';
@@ -15,17 +15,7 @@ function toView({ userId, email, role, enabled, createdAt }: Member): MemberView
   return { userId, email, role, ...(!enabled && { disabled: true }), since: createdAt.toISOString() };
 }
 
-function audit(
-  request: Pick<RouteRequest<{ project: string }, unknown, unknown>, 'log' | 'session' | 'params' | 'grant'>,
-  action: string,
-  { id, email }: Pick<User, 'id' | 'email'>,
-  changes: object,
-): void {
-  const project = { id: projectIdOf(request), name: request.params.project };
-  request.log.info({ action, actor: sessionOf(request).email, project, user: { id, email }, changes }, 'member audit');
-}
-
-/** `/projects/{p}/members`: who may do what in a project; a change holds from the person's next request on. */
+/** `/projects/{project}/members`: the users with a role in a project. A change applies from the user's next request. */
 export function createMemberRoutes({ pool }: { pool: Pool }): Route[] {
   const findUser = async (idOrEmail: string): Promise<User | undefined> =>
     z.uuid().safeParse(idOrEmail).success ? findUserById(pool, idOrEmail) : findUserByEmail(pool, idOrEmail);
@@ -37,7 +27,7 @@ export function createMemberRoutes({ pool }: { pool: Pool }): Route[] {
       path,
       access: { project: 'viewer' },
       tag,
-      summary: 'Lists the members of a project by address.',
+      summary: 'Lists the members of a project by email address.',
       async handle(request) {
         const { limit, cursor } = request.query;
         const members = await listMembers(pool, projectIdOf(request), { limit: limit + 1, after: cursor });
@@ -50,7 +40,8 @@ export function createMemberRoutes({ pool }: { pool: Pool }): Route[] {
       path: `${path}/:user`,
       access: { project: 'admin' },
       tag,
-      summary: 'Gives a user a role in the project, in place of the one before.',
+      summary: 'Sets a user’s role in the project.',
+      audit: 'member.set',
       async handle(request) {
         const { params, body } = request;
         const user = await findUser(params.user);
@@ -58,12 +49,15 @@ export function createMemberRoutes({ pool }: { pool: Pool }): Route[] {
         if (!changed) {
           throw new Problem(
             'not_found',
-            `There is no user "${params.user}"; an admin of the platform creates one: svc user create <email>.`,
+            `There is no user "${params.user}". A platform admin can create one: svc user create <email>.`,
           );
         }
         const { before, member } = changed;
-        if (before !== body.role) audit(request, 'member.set', user, { before: before ?? null, after: body.role });
-        return { status: 200, body: toView(member) };
+        const audit = {
+          user: { id: user.id, email: user.email },
+          changes: { before: before ?? null, after: body.role },
+        };
+        return { status: 200, body: toView(member), audit: before !== body.role && audit };
       },
     }),
     route({
@@ -72,7 +66,8 @@ export function createMemberRoutes({ pool }: { pool: Pool }): Route[] {
       path: `${path}/:user`,
       access: { project: 'admin' },
       tag,
-      summary: 'Takes a user’s role in the project.',
+      summary: 'Removes a user from the project.',
+      audit: 'member.remove',
       async handle(request) {
         const { params } = request;
         const user = await findUser(params.user);
@@ -80,8 +75,7 @@ export function createMemberRoutes({ pool }: { pool: Pool }): Route[] {
         if (!user || before === undefined) {
           throw new Problem('not_found', `The project "${params.project}" has no member "${params.user}".`);
         }
-        audit(request, 'member.remove', user, { before, after: null });
-        return { status: 204 };
+        return { status: 204, audit: { user: { id: user.id, email: user.email }, changes: { before, after: null } } };
       },
     }),
   ];

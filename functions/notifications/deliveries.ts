@@ -20,7 +20,7 @@ export interface DeliveryRow {
   lastDurationMs: number | null;
   lastStatus: number | null;
   lastError: string | null;
-  /** Null while nothing is due: it has ended, or an attempt is under way. */
+  /** Null when the delivery has ended, or while an attempt is in progress. */
   nextAt: Date | null;
 }
 
@@ -35,7 +35,7 @@ const selection = `SELECT d.id, d.type, d.state, d.deployment_id AS "deploymentI
     LEFT JOIN LATERAL (SELECT * FROM notification_attempts a WHERE a.delivery_id = d.id ORDER BY at DESC LIMIT 1) last
       ON true`;
 
-/** A target's deliveries, newest first: up to `limit`, those before the delivery `before`. */
+/** A target's deliveries, newest first: up to `limit` before the delivery `before`. */
 export async function listDeliveries(
   pool: Pool,
   targetId: Id,
@@ -50,6 +50,7 @@ export async function listDeliveries(
   return rows;
 }
 
+/** A delivery of a target; undefined for an unknown id. */
 export async function findDelivery(pool: Pool, targetId: Id, id: Id): Promise<DeliveryRow | undefined> {
   const { rows } = await pool.query<DeliveryRow>(`${selection} WHERE d.target_id = $1 AND d.id = $2`, [targetId, id]);
   return rows[0];
@@ -63,7 +64,7 @@ export interface AttemptRow {
   error: string | null;
 }
 
-/** Every attempt of a delivery, newest first; there are few. */
+/** All attempts of a delivery, newest first. */
 export async function listAttempts(pool: Pool, deliveryId: Id): Promise<AttemptRow[]> {
   const { rows } = await pool.query<AttemptRow>(
     `SELECT at, duration_ms AS "durationMs", status, error FROM notification_attempts
@@ -73,19 +74,21 @@ export async function listAttempts(pool: Pool, deliveryId: Id): Promise<AttemptR
   return rows;
 }
 
-/** Sends a message that only shows that the target can be reached. */
+/** Sends a test message to the target. */
 export async function insertTest(pool: Pool, targetId: Id): Promise<Id> {
   const id = newId();
   await transaction(pool, async (client) => {
     await client.query(`INSERT INTO notification_deliveries (id, target_id, type) VALUES ($1, $2, $3)`, [
-      ...[id, targetId, testEvent],
+      id,
+      targetId,
+      testEvent,
     ]);
     await renewWork(client, 'notifications', id);
   });
   return id;
 }
 
-/** Sends a delivery now, under its id, whatever became of it before; its attempts are counted anew. */
+/** Sends a delivery again now, with the same id, whatever its state. The count of attempts restarts at zero. */
 export async function redeliver(pool: Pool, id: Id): Promise<void> {
   await transaction(pool, async (client) => {
     await client.query(

@@ -2,8 +2,8 @@ import type { Pool } from 'pg';
 import { z } from 'zod';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
-import { pageOfRows } from '../../runtime/host/page.ts';
-import { route, sessionOf, type Route, type RouteReply, type RouteRequest } from '../../runtime/host/route.ts';
+import { pageOfRows } from '../../runtime/http/page.ts';
+import { route, type Route, type RouteReply, type RouteRequest } from '../../runtime/http/route.ts';
 import { findDelivery, insertTest, listAttempts, listDeliveries, redeliver, type DeliveryRow } from './deliveries.ts';
 import { getDeliverySchema, listDeliveriesSchema, redeliverSchema, testNotificationSchema } from './schema.ts';
 import type { Target } from './store.ts';
@@ -22,16 +22,24 @@ interface DeliveryRouteDependencies {
 const tag = 'notifications';
 const path = '/projects/:project/notifications/:notification';
 
-/** What was sent to a target, and sending it again. */
+/** The deliveries of a notification target, tests and redelivery. */
 export function deliveryRoutes({ pool, baseUrl, find }: DeliveryRouteDependencies): Route[] {
   const accepted = (project: string, target: Target, id: Id): RouteReply => {
     const statusUrl = `${baseUrl}/api/v1/projects/${project}/notifications/${target.id}/deliveries/${id}`;
-    return { status: 202, headers: { Location: statusUrl }, body: { id, status: 'pending', statusUrl } };
+    return {
+      status: 202,
+      headers: { Location: statusUrl },
+      body: { id, status: 'pending', statusUrl },
+      audit: { delivery: id },
+    };
   };
   const findOne = async (target: Target, id: string): Promise<DeliveryRow> => {
-    const found = z.uuid().safeParse(id).success ? await findDelivery(pool, target.id, id) : undefined;
-    if (found) return found;
-    throw new Problem('not_found', `Nothing of this id was sent to "${target.name}" in the last 30 days.`);
+    const delivery = z.uuid().safeParse(id).success ? await findDelivery(pool, target.id, id) : undefined;
+    if (delivery) return delivery;
+    throw new Problem(
+      'not_found',
+      `The notification "${target.name}" has no delivery with this id. Deliveries are kept for 30 days.`,
+    );
   };
 
   return [
@@ -41,14 +49,13 @@ export function deliveryRoutes({ pool, baseUrl, find }: DeliveryRouteDependencie
       path: `${path}/test`,
       access: { project: 'admin' },
       tag,
-      summary: 'Sends a message of the type `notification.test`.',
+      summary: 'Sends a test message (type `notification.test`).',
+      audit: 'notification.test',
       async handle(request) {
         const target = await find(request);
         if (!target.enabled) throw disabled(target);
         const id = await insertTest(pool, target.id);
-        const { log, params } = request;
-        log.info({ notification: target.name, delivery: id, actor: sessionOf(request).email }, 'notification tested');
-        return accepted(params.project, target, id);
+        return accepted(request.params.project, target, id);
       },
     }),
     route({
@@ -57,12 +64,12 @@ export function deliveryRoutes({ pool, baseUrl, find }: DeliveryRouteDependencie
       path: `${path}/deliveries`,
       access: { project: 'admin' },
       tag,
-      summary: 'Lists what was sent in the last 30 days and what waits to be, newest first.',
+      summary: 'Lists a notification target’s deliveries of the last 30 days, newest first.',
       async handle(request) {
         const { limit, cursor } = request.query;
         const target = await find(request);
-        const found = await listDeliveries(pool, target.id, { limit: limit + 1, before: cursor });
-        return { status: 200, body: pageOfRows(found, limit, { cursorOf: ({ id }) => id, toItem: deliveryToView }) };
+        const rows = await listDeliveries(pool, target.id, { limit: limit + 1, before: cursor });
+        return { status: 200, body: pageOfRows(rows, limit, { cursorOf: ({ id }) => id, toItem: deliveryToView }) };
       },
     }),
     route({
@@ -71,7 +78,7 @@ export function deliveryRoutes({ pool, baseUrl, find }: DeliveryRouteDependencie
       path: `${path}/deliveries/:delivery`,
       access: { project: 'admin' },
       tag,
-      summary: 'Shows one delivery with all its attempts.',
+      summary: 'Shows a delivery with all its attempts.',
       async handle(request) {
         const delivery = await findOne(await find(request), request.params.delivery);
         const history = (await listAttempts(pool, delivery.id)).map(attemptToView);
@@ -84,14 +91,14 @@ export function deliveryRoutes({ pool, baseUrl, find }: DeliveryRouteDependencie
       path: `${path}/deliveries/:delivery/redeliver`,
       access: { project: 'admin' },
       tag,
-      summary: 'Sends a delivery again at once, under the same `webhook-id`.',
+      summary: 'Sends a delivery again, with the same `webhook-id`.',
+      audit: 'notification.redeliver',
       async handle(request) {
-        const { log, params } = request;
+        const { params } = request;
         const target = await find(request);
         const { id } = await findOne(target, params.delivery);
         if (!target.enabled) throw disabled(target);
         await redeliver(pool, id);
-        log.info({ notification: target.name, delivery: id, actor: sessionOf(request).email }, 'notification repeated');
         return accepted(params.project, target, id);
       },
     }),
@@ -99,5 +106,5 @@ export function deliveryRoutes({ pool, baseUrl, find }: DeliveryRouteDependencie
 }
 
 function disabled({ name }: Target): Problem {
-  return new Problem('conflict', `The notification "${name}" is disabled; enable it: svc notification enable ${name}`);
+  return new Problem('conflict', `The notification "${name}" is disabled. Enable it: svc notification enable ${name}`);
 }

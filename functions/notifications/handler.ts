@@ -5,8 +5,8 @@ import { notificationEvents, notificationSecretContext } from '../../runtime/dom
 import { Problem } from '../../runtime/domain/problem.ts';
 import { seal, type KeyRing } from '../../runtime/domain/sealed.ts';
 import { newWebhookSecret } from '../../runtime/domain/standard-webhooks.ts';
-import { pageOfRows } from '../../runtime/host/page.ts';
-import { projectIdOf, route, sessionOf, type Route, type RouteRequest } from '../../runtime/host/route.ts';
+import { pageOfRows } from '../../runtime/http/page.ts';
+import { projectIdOf, route, type Route, type RouteRequest } from '../../runtime/http/route.ts';
 import { checkReceiver } from './check.ts';
 import { deliveryRoutes } from './delivery-routes.ts';
 import {
@@ -32,7 +32,7 @@ import { targetToView } from './view.ts';
 export interface NotificationDependencies {
   pool: Pool;
   keyRing: KeyRing;
-  /** The settings in force. */
+  /** The active settings of the installation. */
   readSettings: () => Promise<Pick<PlatformConfigSpec, 'notificationNetworks'>>;
   /** The public address of the management API. */
   baseUrl: string;
@@ -42,26 +42,22 @@ const tag = 'notifications';
 const collection = '/projects/:project/notifications';
 const path = `${collection}/:notification`;
 
-type OnTarget = Pick<
+type TargetRequest = Pick<
   RouteRequest<{ project: string; notification: string }, unknown, unknown>,
-  'params' | 'grant' | 'log' | 'session'
+  'params' | 'grant'
 >;
 
-/** `/projects/{p}/notifications`: outgoing signed webhooks of deployments that have ended. */
+/** `/projects/{project}/notifications`: signed requests to notification targets when a deployment ends. */
 export function createNotificationRoutes(dependencies: NotificationDependencies): Route[] {
   const { pool, keyRing, readSettings, baseUrl } = dependencies;
 
-  const find = async ({ params, grant }: Pick<OnTarget, 'params' | 'grant'>): Promise<Target> => {
-    const found = await findTarget(pool, projectIdOf({ grant }), params.notification);
-    return found ?? missing(params);
+  const find = async ({ params, grant }: TargetRequest): Promise<Target> => {
+    const target = await findTarget(pool, projectIdOf({ grant }), params.notification);
+    return target ?? notFound(params);
   };
   const receiver = async (url: string) => checkReceiver(url, (await readSettings()).notificationNetworks ?? []);
-  // Of the address its origin only: its path may be a secret of the receiver's.
-  const audit = (request: Pick<OnTarget, 'log' | 'session'>, action: string, { id, name, url }: Target) =>
-    request.log.info(
-      { action, actor: sessionOf(request).email, notification: { id, name, origin: new URL(url).origin } },
-      'notification audit',
-    );
+  // Only the origin of the URL: its path may contain a secret of the receiver.
+  const auditOf = ({ id, name, url }: Target) => ({ notification: { id, name, origin: new URL(url).origin } });
 
   return [
     route({
@@ -70,20 +66,23 @@ export function createNotificationRoutes(dependencies: NotificationDependencies)
       path: collection,
       access: { project: 'admin' },
       tag,
-      summary: 'Adds an address that is told of deployments that have ended; shows the secret that signs, once.',
+      summary: 'Creates a notification target. The response contains the signing secret, which is shown only once.',
+      audit: 'notification.create',
       async handle(request) {
         const { params, body } = request;
         const [id, secret] = [newId(), newWebhookSecret()];
         const target = await insertTarget(pool, {
-          ...{ id, projectId: projectIdOf(request), project: params.project, name: body.name },
+          id,
+          projectId: projectIdOf(request),
+          project: params.project,
+          name: body.name,
           url: await receiver(body.url),
           secret: seal(keyRing, notificationSecretContext(id), secret),
           events: unique(body.events ?? [...notificationEvents]),
           apps: body.apps ? unique(body.apps) : null,
           environments: body.environments ? unique(body.environments) : null,
         });
-        audit(request, 'notification.create', target);
-        return { status: 201, body: { ...targetToView(target), secret } };
+        return { status: 201, body: { ...targetToView(target), secret }, audit: auditOf(target) };
       },
     }),
     route({
@@ -92,11 +91,11 @@ export function createNotificationRoutes(dependencies: NotificationDependencies)
       path: collection,
       access: { project: 'admin' },
       tag,
-      summary: 'Lists the notifications of a project by name.',
+      summary: 'Lists the notification targets of a project by name.',
       async handle(request) {
         const { limit, cursor } = request.query;
-        const found = await listTargets(pool, projectIdOf(request), { limit: limit + 1, after: cursor });
-        return { status: 200, body: pageOfRows(found, limit, { cursorOf: ({ name }) => name, toItem: targetToView }) };
+        const rows = await listTargets(pool, projectIdOf(request), { limit: limit + 1, after: cursor });
+        return { status: 200, body: pageOfRows(rows, limit, { cursorOf: ({ name }) => name, toItem: targetToView }) };
       },
     }),
     route({
@@ -105,7 +104,7 @@ export function createNotificationRoutes(dependencies: NotificationDependencies)
       path,
       access: { project: 'admin' },
       tag,
-      summary: 'Shows a notification, by name or id; never its secret.',
+      summary: 'Shows a notification target, by name or id, without its secret.',
       async handle(request) {
         return { status: 200, body: targetToView(await find(request)) };
       },
@@ -116,10 +115,12 @@ export function createNotificationRoutes(dependencies: NotificationDependencies)
       path,
       access: { project: 'admin' },
       tag,
-      summary: 'Changes a notification; what waits to be sent goes where it then leads.',
+      summary: 'Changes a notification target. Pending deliveries use the new settings.',
+      audit: 'notification.update',
       async handle(request) {
         const { params, body } = request;
-        if (Object.keys(body).length === 0) throw new Problem('invalid_request', 'Give what to change.');
+        if (Object.keys(body).length === 0)
+          throw new Problem('invalid_request', 'The request changes nothing. Set a field.');
         const before = await find(request);
         const { url, events, apps, environments, name, enabled } = body;
         const changes: TargetChanges = {
@@ -130,9 +131,8 @@ export function createNotificationRoutes(dependencies: NotificationDependencies)
           ...(apps !== undefined && { apps: apps && unique(apps) }),
           ...(environments !== undefined && { environments: environments && unique(environments) }),
         };
-        const after = (await updateTarget(pool, before, changes)) ?? missing(params);
-        audit(request, 'notification.update', after);
-        return { status: 200, body: targetToView(after) };
+        const after = (await updateTarget(pool, before, changes)) ?? notFound(params);
+        return { status: 200, body: targetToView(after), audit: auditOf(after) };
       },
     }),
     route({
@@ -141,14 +141,15 @@ export function createNotificationRoutes(dependencies: NotificationDependencies)
       path: `${path}/rotate`,
       access: { project: 'admin' },
       tag,
-      summary: 'Makes a new secret, shown once; every message from then on is signed with it, those that wait too.',
+      summary:
+        'Creates a new signing secret, which is shown only once. It signs all later attempts, including pending deliveries.',
+      audit: 'notification.rotate',
       async handle(request) {
         const { id } = await find(request);
         const secret = newWebhookSecret();
         const sealed = seal(keyRing, notificationSecretContext(id), secret);
-        const target = (await updateSecret(pool, id, sealed)) ?? missing(request.params);
-        audit(request, 'notification.rotate', target);
-        return { status: 200, body: { ...targetToView(target), secret } };
+        const target = (await updateSecret(pool, id, sealed)) ?? notFound(request.params);
+        return { status: 200, body: { ...targetToView(target), secret }, audit: auditOf(target) };
       },
     }),
     route({
@@ -157,22 +158,22 @@ export function createNotificationRoutes(dependencies: NotificationDependencies)
       path,
       access: { project: 'admin' },
       tag,
-      summary: 'Deletes a notification and everything that waits to be sent to it.',
+      summary: 'Deletes a notification target and its pending deliveries.',
+      audit: 'notification.delete',
       async handle(request) {
         const target = await find(request);
         await deleteTarget(pool, target.id);
-        audit(request, 'notification.delete', target);
-        return { status: 204 };
+        return { status: 204, audit: auditOf(target) };
       },
     }),
     ...deliveryRoutes({ pool, baseUrl, find }),
   ];
 }
 
-function missing({ project, notification }: { project: string; notification: string }): never {
+function notFound({ project, notification }: { project: string; notification: string }): never {
   throw new Problem(
     'not_found',
-    `The project "${project}" has no notification "${notification}"; list them with \`svc notification list\`.`,
+    `The project "${project}" has no notification "${notification}". List the notifications with \`svc notification list\`.`,
   );
 }
 

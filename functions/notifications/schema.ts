@@ -36,7 +36,7 @@ export const rotateNotificationSchema = { params: notification, replies: { 200: 
 export const testNotificationSchema = { params: notification, replies: { 202: deliveryAccepted } } as const;
 export const listDeliveriesSchema = {
   params: notification,
-  /** The cursor is the last delivery's id of the page before. */
+  /** The cursor is the id of the previous page's last delivery. */
   query: z.object({ limit: pageQuery.shape.limit, cursor: z.uuid().optional() }),
   replies: { 200: page(deliveryView) },
 } as const;

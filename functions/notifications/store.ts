@@ -5,7 +5,7 @@ import type { Id } from '../../runtime/domain/ids.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { isDatabaseError } from '../../runtime/records/plans.ts';
 
-/** Where a project wants to be told of its deployments. */
+/** A notification target of a project. */
 export interface Target {
   id: Id;
   name: string;
@@ -23,7 +23,7 @@ export interface Target {
 const columns = `id, name, url, events, apps, environments, enabled, disabled_reason AS "disabledReason",
   created_at AS "createdAt", updated_at AS "updatedAt"`;
 
-/** A project needs few; every end of a deployment writes a row for each. */
+/** Limited because every deployment that ends writes a row for each target. */
 const targetsMax = 20;
 
 export type NewTarget = Pick<Target, 'id' | 'name' | 'url' | 'events' | 'apps' | 'environments'> & {
@@ -33,7 +33,7 @@ export type NewTarget = Pick<Target, 'id' | 'name' | 'url' | 'events' | 'apps' |
   secret: string;
 };
 
-/** @throws Problem `already_exists` for a name that is taken, `conflict` beyond 20 of a project */
+/** Creates a target. @throws Problem `already_exists` for a name in use, `conflict` beyond {@link targetsMax} in a project */
 export async function insertTarget(pool: Pool, target: NewTarget): Promise<Target> {
   const { id, projectId, project, name, url, secret, events, apps, environments } = target;
   try {
@@ -48,7 +48,7 @@ export async function insertTarget(pool: Pool, target: NewTarget): Promise<Targe
       const [row] = rows;
       if (!row) throw new Error('nothing was inserted');
       if (row.total < targetsMax) return row;
-      throw new Problem('conflict', `A project has ${targetsMax} notifications at most; delete one first.`);
+      throw new Problem('conflict', `The project has the maximum of ${targetsMax} notifications. Delete one first.`);
     });
   } catch (error) {
     throw isDatabaseError(error, '23505') ? nameTaken(name) : error;
@@ -56,9 +56,10 @@ export async function insertTarget(pool: Pool, target: NewTarget): Promise<Targe
 }
 
 function nameTaken(name: string): Problem {
-  return new Problem('already_exists', `The project has a notification "${name}" already; choose another name.`);
+  return new Problem('already_exists', `The project already has a notification "${name}". Choose another name.`);
 }
 
+/** The targets of a project by name: up to `limit` after the name `after`. */
 export async function listTargets(
   pool: Pool,
   projectId: Id,
@@ -84,7 +85,7 @@ export async function findTarget(pool: Pool, projectId: Id, reference: string): 
 
 export type TargetChanges = Partial<Pick<Target, 'name' | 'url' | 'events' | 'apps' | 'environments' | 'enabled'>>;
 
-/** Undefined when it is gone. @throws Problem `already_exists` for a name that is taken */
+/** Changes a target; undefined for a deleted one. @throws Problem `already_exists` for a name in use */
 export async function updateTarget(pool: Pool, before: Target, changes: TargetChanges): Promise<Target | undefined> {
   const { id, name, url, events, apps, environments, enabled } = { ...before, ...changes };
   try {
@@ -100,7 +101,7 @@ export async function updateTarget(pool: Pool, before: Target, changes: TargetCh
   }
 }
 
-/** Replaces the sealed secret; messages that wait are signed with the new one. */
+/** Replaces the sealed secret, which also signs pending deliveries. */
 export async function updateSecret(pool: Pool, id: Id, secret: string): Promise<Target | undefined> {
   const { rows } = await pool.query<Target>(
     `UPDATE notification_targets SET secret = $2, updated_at = now() WHERE id = $1 RETURNING ${columns}`,
@@ -109,7 +110,7 @@ export async function updateSecret(pool: Pool, id: Id, secret: string): Promise<
   return rows[0];
 }
 
-/** Deletes a target and all that is to be sent to it. */
+/** Deletes a target and its pending deliveries. */
 export async function deleteTarget(pool: Pool, id: Id): Promise<void> {
   await pool.query('DELETE FROM notification_targets WHERE id = $1', [id]);
 }

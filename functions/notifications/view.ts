@@ -7,7 +7,10 @@ import type { Target } from './store.ts';
 export function targetToView(target: Target): NotificationView {
   const { id, name, url, events, apps, environments, enabled, disabledReason } = target;
   return {
-    ...{ id, name, url, events },
+    id,
+    name,
+    url,
+    events,
     ...(apps && { apps }),
     ...(environments && { environments }),
     enabled,
@@ -18,11 +21,7 @@ export function targetToView(target: Target): NotificationView {
 }
 
 export function attemptToView({ at, durationMs, status, error }: AttemptRow): z.infer<typeof deliveryAttempt> {
-  return {
-    ...{ at: at.toISOString(), durationMs },
-    ...(status !== null && { status }),
-    ...(error !== null && { error }),
-  };
+  return { at: at.toISOString(), durationMs, ...(status !== null && { status }), ...(error !== null && { error }) };
 }
 
 export function deliveryToView(row: DeliveryRow): DeliveryView {
@@ -30,7 +29,10 @@ export function deliveryToView(row: DeliveryRow): DeliveryView {
   const { lastAt, lastDurationMs, lastStatus, lastError } = row;
   const last = lastAt && { at: lastAt, durationMs: lastDurationMs ?? 0, status: lastStatus, error: lastError };
   return {
-    ...{ id, webhookId: `msg_${id}`, type, status: state },
+    id,
+    webhookId: `msg_${id}`,
+    type,
+    status: state,
     ...(deploymentId !== null && { deploymentId }),
     ...(app !== null && { app }),
     ...(environment !== null && { environment }),

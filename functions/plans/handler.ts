@@ -4,9 +4,9 @@ import type { PlanUpdate, PlanView } from '../../runtime/contracts/api/plans.ts'
 import type { Id } from '../../runtime/domain/ids.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { transaction } from '../../runtime/db/pool.ts';
-import { auditKeys, differences } from '../../runtime/host/key-audit.ts';
-import { pageOfRows } from '../../runtime/host/page.ts';
-import { route, type Route } from '../../runtime/host/route.ts';
+import { auditKeys, differences } from '../../runtime/api/key-audit.ts';
+import { pageOfRows } from '../../runtime/http/page.ts';
+import { route, type Route } from '../../runtime/http/route.ts';
 import { readFeedVersion } from '../../runtime/records/gate.ts';
 import {
   deletePlan,
@@ -20,7 +20,7 @@ import {
 } from '../../runtime/records/plans.ts';
 import { createPlanSchema, deletePlanSchema, getPlanSchema, listPlansSchema, updatePlanSchema } from './schema.ts';
 
-/** What plans know of an environment. */
+/** An environment in the routes of plans. */
 interface Environment {
   environment: string;
   environmentId: Id;
@@ -29,8 +29,8 @@ interface Environment {
 export interface PlanDependencies {
   pool: Pool;
   /**
-   * One environment of a project: the named one, else its only one.
-   * @throws Problem `not_found`; `environment_required` that names them
+   * The environment of a request: by name, or the project's only one.
+   * @throws Problem `not_found`; `environment_required` that lists the environments
    */
   resolveEnvironment: (project: string, environment?: string) => Promise<Environment>;
   /** All environments of a project. @throws Problem `not_found` */
@@ -44,12 +44,18 @@ interface Located {
 
 function toView({ id, name, requestsPerSecond, burst, quota, keys, createdAt }: Plan, { environment }: Environment) {
   return {
-    ...{ id, name, environment, requestsPerSecond, burst, keys, createdAt: createdAt.toISOString() },
+    id,
+    name,
+    environment,
+    requestsPerSecond,
+    burst,
+    keys,
+    createdAt: createdAt.toISOString(),
     ...(quota && { quota }),
   } satisfies PlanView;
 }
 
-/** What the audit shows of a plan. */
+/** A plan in the audit log. */
 function audited({ id, name, requestsPerSecond, burst, quota }: Plan) {
   return { id, name, requestsPerSecond, burst, quota };
 }
@@ -64,12 +70,15 @@ function changesOf({ name, requestsPerSecond, burst, quota }: PlanUpdate): PlanC
 }
 
 function notFound(project: string, idOrName: string): Problem {
-  return new Problem('not_found', `The project "${project}" has no plan "${idOrName}"; list its plans to see them.`);
+  return new Problem(
+    'not_found',
+    `The project "${project}" has no plan "${idOrName}". List its plans with \`svc plan list\`.`,
+  );
 }
 
-/** Usage plans of an environment (spec.md §2.1): create, list, read, update, delete. */
+/** The usage plans of an environment (docs/reference/gate.md#plans). */
 export function createPlanRoutes({ pool, resolveEnvironment, projectEnvironments }: PlanDependencies): Route[] {
-  /** By id anywhere in the project, or by name in the environment that is named or the only one. */
+  /** By id in any environment of the project, or by name in one environment. */
   const locate = async (project: string, idOrName: string, environmentName?: string): Promise<Located> => {
     const byId = z.uuid().safeParse(idOrName).success;
     const environments =
@@ -87,7 +96,7 @@ export function createPlanRoutes({ pool, resolveEnvironment, projectEnvironments
     method: 'POST',
     path: '/projects/:project/plans',
     access: { project: 'admin' },
-    summary: 'Creates a usage plan: a rate, a burst and perhaps a quota for each key that is on it.',
+    summary: 'Creates a usage plan: a rate, a burst and an optional quota for each of its keys.',
     tag: 'plans',
     ...createPlanSchema,
     async handle(request) {
@@ -124,7 +133,7 @@ export function createPlanRoutes({ pool, resolveEnvironment, projectEnvironments
     method: 'GET',
     path: '/projects/:project/plans/:plan',
     access: { project: 'viewer' },
-    summary: 'Reads a usage plan by its id, or by its name in one environment.',
+    summary: 'Shows a usage plan, by its id, or by its name in one environment.',
     tag: 'plans',
     ...getPlanSchema,
     async handle({ params, query }) {
@@ -137,7 +146,7 @@ export function createPlanRoutes({ pool, resolveEnvironment, projectEnvironments
     method: 'PATCH',
     path: '/projects/:project/plans/:plan',
     access: { project: 'admin' },
-    summary: 'Changes a usage plan; the gate follows within seconds, for every key on it.',
+    summary: 'Changes a usage plan. The gate applies the change to all its keys within seconds.',
     tag: 'plans',
     ...updatePlanSchema,
     async handle(request) {
@@ -148,7 +157,9 @@ export function createPlanRoutes({ pool, resolveEnvironment, projectEnvironments
       const { before, after, version } = updated;
       if (version === undefined) return { status: 200, body: toView(after, environment) };
       auditKeys(request, {
-        ...{ action: 'plan.update', environment: environment.environment, version },
+        action: 'plan.update',
+        environment: environment.environment,
+        version,
         subject: { plan: audited(after) },
         changes: differences(audited(before), audited(after)),
       });
@@ -160,7 +171,7 @@ export function createPlanRoutes({ pool, resolveEnvironment, projectEnvironments
     method: 'DELETE',
     path: '/projects/:project/plans/:plan',
     access: { project: 'admin' },
-    summary: 'Deletes a usage plan that no key is on.',
+    summary: 'Deletes a usage plan that has no keys.',
     tag: 'plans',
     ...deletePlanSchema,
     async handle(request) {

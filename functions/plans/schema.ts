@@ -21,17 +21,9 @@ export const createPlanSchema = {
   replies: { 201: planChanged },
 } as const;
 
-export const listPlansSchema = {
-  params: project,
-  query: keyPageQuery,
-  replies: { 200: page(planView) },
-} as const;
+export const listPlansSchema = { params: project, query: keyPageQuery, replies: { 200: page(planView) } } as const;
 
-export const getPlanSchema = {
-  params: plan,
-  query: environmentQuery,
-  replies: { 200: planView },
-} as const;
+export const getPlanSchema = { params: plan, query: environmentQuery, replies: { 200: planView } } as const;
 
 export const updatePlanSchema = {
   params: plan,
@@ -40,8 +32,4 @@ export const updatePlanSchema = {
   replies: { 200: planChanged },
 } as const;
 
-export const deletePlanSchema = {
-  params: plan,
-  query: environmentQuery,
-  replies: { 200: planDeleted },
-} as const;
+export const deletePlanSchema = { params: plan, query: environmentQuery, replies: { 200: planDeleted } } as const;

@@ -1,5 +1,5 @@
-import { readPlatformConfig, readSettings } from '../../runtime/host/platform-config.ts';
-import { route, sessionOf, type Route } from '../../runtime/host/route.ts';
+import { readPlatformConfig, readSettings } from '../../runtime/workloads/platform-config.ts';
+import { route, type Route } from '../../runtime/http/route.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { getPlatformConfigSchema, platformStatusSchema, updatePlatformConfigSchema } from './schema.ts';
 import { changeSettings } from './store.ts';
@@ -10,11 +10,11 @@ const tag = 'platform';
 export interface PlatformDependencies {
   version: string;
   kube: Pick<KubeClient, 'get' | 'replace'>;
-  /** Each component's name and whether it works right now. */
+  /** Checks whether each component works. */
   components: Readonly<Record<string, () => Promise<boolean>>>;
 }
 
-/** `/platform`: what runs here and how it is, and the installation's settings. */
+/** `/platform`: the installation's status and settings. */
 export function createPlatformRoutes({ version, kube, components }: PlatformDependencies): Route[] {
   return [
     route({
@@ -41,7 +41,7 @@ export function createPlatformRoutes({ version, kube, components }: PlatformDepe
       path: '/platform/config',
       access: 'platform-admin',
       tag,
-      summary: 'Shows the settings in force, and whether those that were last written are.',
+      summary: 'Shows the active settings, and whether the last change was applied.',
       async handle() {
         const { config, settings } = await readSettings(kube);
         return { status: 200, body: platformConfigToView(config, settings) };
@@ -53,11 +53,12 @@ export function createPlatformRoutes({ version, kube, components }: PlatformDepe
       path: '/platform/config',
       access: 'platform-admin',
       tag,
-      summary: 'Changes settings, all that are named or none; 422 names every one that is bad.',
+      summary: 'Changes settings, all or none. A 422 response lists every invalid setting.',
+      audit: 'platform.config.update',
       async handle(request) {
         const { config, settings } = await changeSettings(kube, request.body);
-        request.log.info({ change: request.body, actor: sessionOf(request).email }, 'platform settings changed');
-        return { status: 200, body: platformConfigToView(config, settings) };
+        const view = platformConfigToView(config, settings);
+        return { status: 200, body: view, audit: { change: request.body } };
       },
     }),
   ];

@@ -8,16 +8,15 @@ import type { PlatformConfig, PlatformConfigSpec } from '../../runtime/contracts
 import { checkImage } from '../../runtime/domain/image.ts';
 import { parseNetwork } from '../../runtime/domain/network.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
-import { readSettings, type StoredSettings } from '../../runtime/host/platform-config.ts';
+import { readSettings, type StoredSettings } from '../../runtime/workloads/platform-config.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
 
-/** Writers of the settings that come between read and write; more than this is not two people. */
-const maxTries = 5;
+/** Attempts before a change fails because of concurrent changes. */
+const maxAttempts = 5;
 
 /**
- * Changes the settings, all of it or nothing. An edit that was refused before is replaced by what is in force with the
- * change.
- * @throws Problem `invalid_value` that names every bad setting, `unavailable`, and `conflict` when others keep changing them
+ * Changes the settings, all or none. The change applies to the active settings, so that it replaces a rejected edit.
+ * @throws Problem `invalid_value` that names every bad setting, `unavailable`, and `conflict` after repeated concurrent changes
  */
 export async function changeSettings(
   kube: Pick<KubeClient, 'get' | 'replace'>,
@@ -36,31 +35,31 @@ export async function changeSettings(
       const stored = await kube.replace<PlatformConfig>({ ...config, spec: checked.spec });
       return { config: stored, settings: settingsInForce(stored) ?? checked.spec };
     } catch (error) {
-      if (!isKubeError(error, 409) || attempt === maxTries) throw error;
+      if (!isKubeError(error, 409) || attempt === maxAttempts) throw error;
     }
   }
 }
 
-/** Settings that have parts of their own, each of which is set or taken back. */
-const composed = ['defaultLimits', 'serviceImages', 'packageRegistries', 'builds'] as const;
+/** Settings with fields. A change replaces only the fields that it contains. */
+const objectSettings = ['defaultLimits', 'serviceImages', 'packageRegistries', 'builds'] as const;
 
 /**
- * What is named is set, and null goes back to the default.
- * @throws Problem `invalid_value` for what only `svc install` can give, and for what is no image or network
+ * Applies a change; null resets a setting to its default.
+ * @throws Problem `invalid_value` for a setting that only `svc install` can change, an invalid image or an invalid network
  */
 function changed(settings: PlatformConfigSpec, change: PlatformConfigUpdate): object {
   if (change.builds && !settings.builds) {
     throw invalid(
       'builds',
-      'The installation builds nothing; give it a builder first: svc install --image-builder --build-registry.',
+      'Builds are not configured. Configure them first: svc install --image-builder --build-registry.',
     );
   }
   for (const [type, image] of Object.entries(change.serviceImages ?? {})) {
     if (typeof image === 'string') checkImage(image, `serviceImages.${type}`);
   }
-  const parts = composed.flatMap((name) => {
-    const given = name === 'builds' ? checkedBuilds(change.builds) : change[name];
-    return given === undefined ? [] : [[name, given && withoutNulls({ ...settings[name], ...given })]];
+  const parts = objectSettings.flatMap((name) => {
+    const fields = name === 'builds' ? checkedBuilds(change.builds) : change[name];
+    return fields === undefined ? [] : [[name, fields && withoutNulls({ ...settings[name], ...fields })]];
   });
   return withoutNulls({ ...settings, ...change, ...Object.fromEntries(parts) });
 }

@@ -11,7 +11,7 @@ import {
 import { effectiveLimits } from '../../runtime/contracts/resources/project.ts';
 import { findCondition } from '../../runtime/kube/conditions.ts';
 
-/** The settings as the API shows them: those in force, and what became of those that were last written. */
+/** The active settings as the API shows them, and whether the last change was accepted. */
 export function platformConfigToView(config: PlatformConfig, settings: PlatformConfigSpec): PlatformConfigView {
   const { appsDomain, cluster, scheme, publicPort, entryPoints, ingressAddress } = settings;
   const { profile = defaultProfile, trustedProxies = [], allowPrivateNetworks = [] } = settings;
@@ -32,7 +32,7 @@ export function platformConfigToView(config: PlatformConfig, settings: PlatformC
     ...(serviceImages && { serviceImages }),
     ...(packageRegistries && { packageRegistries }),
     ...(settings.builds && { builds: buildsToView(settings.builds) }),
-    ...judgement(config),
+    ...changeStatus(config),
   };
 }
 
@@ -41,7 +41,7 @@ function buildsToView({ image, registry, pushAddress, gitNetworks = [], ...rest 
   return { image, registry, ...(pushAddress !== undefined && { pushAddress }), gitNetworks, atOnce, timeoutSeconds };
 }
 
-function judgement({ metadata, status }: PlatformConfig): Pick<PlatformConfigView, 'status' | 'message'> {
+function changeStatus({ metadata, status }: PlatformConfig): Pick<PlatformConfigView, 'status' | 'message'> {
   if (status?.observedGeneration !== metadata.generation) return { status: 'pending' };
   const condition = findCondition(status?.conditions, acceptedCondition);
   if (condition?.status === 'True') return { status: 'accepted' };

@@ -5,9 +5,9 @@ import type { EnvironmentLimits, Project } from '../../runtime/contracts/resourc
 import { newId, type Id } from '../../runtime/domain/ids.ts';
 import { checkEnvironmentName, checkProjectName } from '../../runtime/domain/names.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
-import { pageOf } from '../../runtime/host/page.ts';
-import { readDefaultLimits } from '../../runtime/host/platform-config.ts';
-import { route, sessionOf, type Route, type Session } from '../../runtime/host/route.ts';
+import { pageOf } from '../../runtime/http/page.ts';
+import { readDefaultLimits } from '../../runtime/workloads/platform-config.ts';
+import { route, sessionOf, type Route, type Session } from '../../runtime/http/route.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import {
   createEnvironmentSchema,
@@ -27,12 +27,12 @@ const tag = 'projects';
 
 export interface ProjectDependencies {
   kube: KubeClient;
-  /** The projects in which a caller has any role. */
+  /** The projects in which a user has a role. */
   visibleProjects: (session: Session) => Promise<Stored<Project>[]>;
   members: {
-    /** Makes a person the admin of a project that is about to be created. */
+    /** Makes a user the admin of a project before it is created. */
     found(projectId: Id, userId: Id): Promise<void>;
-    /** Forgets everybody's role in a project. */
+    /** Deletes all roles in a project. */
     forget(projectId: Id): Promise<void>;
   };
 }
@@ -46,33 +46,35 @@ export function createProjectRoutes({ kube, visibleProjects, members }: ProjectD
       path: '/projects',
       access: 'session',
       tag,
-      summary: 'Creates a project with its environments; each becomes a namespace.',
+      summary: 'Creates a project with its environments. Each environment is a namespace.',
+      audit: 'project.create',
       async handle(request) {
         const { name, displayName, environments } = request.body;
         checkProjectName(name);
         for (const environment of environments) checkEnvironmentName(environment, 'environments');
         if (new Set(environments).size < environments.length) {
-          throw new Problem('invalid_value', 'An environment is named twice.', { details: { field: 'environments' } });
+          throw new Problem('invalid_value', 'The list contains an environment twice.', {
+            details: { field: 'environments' },
+          });
         }
         const defaults = await readDefaultLimits(kube);
-        const held = await kube.get<Project>(kinds.Project, name);
-        // A project's own namespaces exist too: the clearer refusal comes first.
-        if (!held) for (const environment of environments) await checkNamespaceFree(kube, name, environment);
+        const existing = await kube.get<Project>(kinds.Project, name);
+        // An existing project is reported as such, not by its namespaces.
+        if (!existing) for (const environment of environments) await checkNamespaceFree(kube, name, environment);
         const id = newId();
-        // The role first: it opens nothing before there is a project of this identity, and one that nobody administers
-        // must not be.
+        // The role is written first: it has no effect before the project exists, and a project must have an admin.
         await members.found(id, sessionOf(request).userId);
         const spec = {
           ...(displayName !== undefined && { displayName }),
           environments: environments.map((environment) => ({ name: environment, id: newId() })),
         };
         const project = await createProject(kube, { id, name, spec }).catch(async (error: unknown) => {
-          // Refused for sure; whatever else failed, the object may be there.
+          // After any other error, the project may exist.
           if (error instanceof Problem) await members.forget(id);
           throw error;
         });
-        request.log.info({ project: name, environments, actor: sessionOf(request).email }, 'project created');
-        return { status: 201, body: projectToView(project, defaults) };
+        const audit = { project: name, projectId: id, environments };
+        return { status: 201, body: projectToView(project, defaults), audit };
       },
     }),
     route({
@@ -81,7 +83,7 @@ export function createProjectRoutes({ kube, visibleProjects, members }: ProjectD
       path: '/projects',
       access: 'session',
       tag,
-      summary: 'Lists the projects that the caller may see, by name.',
+      summary: 'Lists your projects by name. Platform admins see all projects.',
       async handle(request) {
         const { query } = request;
         const items = await visibleProjects(sessionOf(request));
@@ -108,17 +110,17 @@ export function createProjectRoutes({ kube, visibleProjects, members }: ProjectD
       path: '/projects/:project',
       access: { project: 'admin' },
       tag,
-      summary: 'Deletes a project with everything in its environments; 202 while that goes on.',
+      summary: 'Deletes a project and everything in its environments. 202 while the deletion is in progress.',
+      audit: 'project.delete',
       async handle(request) {
         const defaults = await readDefaultLimits(kube);
         const { metadata } = await getProject(kube, request.params.project);
         const { apiVersion, kind } = kinds.Project;
-        // Its controller's finalizer keeps it visible as `deleting` until its namespaces are gone.
+        // The controller's finalizer keeps it as `deleting` until its namespaces are deleted.
         await kube.delete({ apiVersion, kind, name: metadata.name }, { preconditions: { uid: metadata.uid } });
-        request.log.info({ project: metadata.name, actor: sessionOf(request).email }, 'project deleted');
-        const left = await kube.get<Project>(kinds.Project, metadata.name);
-        if (left?.metadata.uid !== metadata.uid) return { status: 204 };
-        return { status: 202, body: projectToView(left, defaults) };
+        const remaining = await kube.get<Project>(kinds.Project, metadata.name);
+        if (remaining?.metadata.uid !== metadata.uid) return { status: 204 };
+        return { status: 202, body: projectToView(remaining, defaults) };
       },
     }),
     route({
@@ -128,22 +130,19 @@ export function createProjectRoutes({ kube, visibleProjects, members }: ProjectD
       access: { project: 'admin' },
       tag,
       summary: 'Adds an environment to a project.',
+      audit: 'environment.create',
       async handle(request) {
         const { name, limits } = request.body;
         checkEnvironmentName(name, 'name');
         checkLimits(limits);
         const defaults = await readDefaultLimits(kube);
-        const known = await getProject(kube, request.params.project);
-        if (known.spec.environments.every((environment) => environment.name !== name)) {
-          await checkNamespaceFree(kube, known.metadata.name, name);
+        const current = await getProject(kube, request.params.project);
+        if (current.spec.environments.every((environment) => environment.name !== name)) {
+          await checkNamespaceFree(kube, current.metadata.name, name);
         }
         const environment = { name, id: newId(), ...(limits && { limits }) };
-        const project = await addEnvironment(kube, known.metadata.name, environment, environmentsMax);
-        request.log.info(
-          { project: project.metadata.name, environment: name, actor: sessionOf(request).email },
-          'environment created',
-        );
-        return { status: 201, body: viewOf(project, name, defaults) };
+        const project = await addEnvironment(kube, current.metadata.name, environment, environmentsMax);
+        return { status: 201, body: viewOf(project, name, defaults), audit: { environment: name } };
       },
     }),
     route({
@@ -152,16 +151,17 @@ export function createProjectRoutes({ kube, visibleProjects, members }: ProjectD
       path: '/projects/:project/environments/:environment',
       access: { project: 'admin' },
       tag,
-      summary: 'Changes what an environment may use.',
+      summary: 'Changes the resource limits of an environment.',
+      audit: 'environment.update',
       async handle(request) {
-        const { params, body, log } = request;
+        const { params, body } = request;
         checkLimits(body.limits);
         const defaults = await readDefaultLimits(kube);
         const project = await changeEnvironment(kube, params.project, params.environment, (environment) =>
           changedLimits(environment, body.limits),
         );
-        log.info({ ...params, limits: body.limits, actor: sessionOf(request).email }, 'environment changed');
-        return { status: 200, body: viewOf(project, params.environment, defaults) };
+        const view = viewOf(project, params.environment, defaults);
+        return { status: 200, body: view, audit: { limits: body.limits } };
       },
     }),
     route({
@@ -170,15 +170,15 @@ export function createProjectRoutes({ kube, visibleProjects, members }: ProjectD
       path: '/projects/:project/environments/:environment',
       access: { project: 'admin' },
       tag,
-      summary: 'Deletes an environment with everything in it; 202 while that goes on.',
+      summary: 'Deletes an environment and everything in it. 202 while the deletion is in progress.',
+      audit: 'environment.delete',
       async handle(request) {
-        const { params, log } = request;
+        const { params } = request;
         const defaults = await readDefaultLimits(kube);
-        // Its entry stays as `deleting` until its namespace and records are gone.
+        // Its entry stays as `deleting` until its namespace and records are deleted.
         const project = await changeEnvironment(kube, params.project, params.environment, (environment) =>
           environment.deleting ? environment : { ...environment, deleting: true },
         );
-        log.info({ ...params, actor: sessionOf(request).email }, 'environment deleted');
         return { status: 202, body: viewOf(project, params.environment, defaults) };
       },
     }),

@@ -5,13 +5,13 @@ import { Problem } from '../../runtime/domain/problem.ts';
 
 type Limits = EnvironmentUpdate['limits'];
 
-/** Checks the quantities that were given. @throws Problem `invalid_value` */
+/** Checks the quantities of a request. @throws Problem `invalid_value` */
 export function checkLimits(limits: Limits | undefined): void {
   const [fault] = limitFaults(limits);
   if (fault) throw new Problem('invalid_value', fault.message, { details: { field: fault.field } });
 }
 
-/** The environment with the limits changed: what is named is set, and null goes back to the default. Pure. */
+/** The environment with changed limits: the change's fields replace the current ones, and null restores a default. Pure. */
 export function changedLimits(environment: EnvironmentSpec, change: Limits): EnvironmentSpec {
   const merged = Object.entries({ ...environment.limits, ...change }).filter(([, value]) => value !== null);
   return { ...environment, limits: environmentLimits.parse(Object.fromEntries(merged)) };

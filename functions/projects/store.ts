@@ -7,13 +7,14 @@ import { namespaceOf } from '../../runtime/domain/names.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
 
-/** Writers of the same project that come between read and write; more than this is not two people. */
-const maxTries = 5;
+/** Attempts before a change fails because of concurrent changes. */
+const maxAttempts = 5;
 
 /** The project. @throws Problem `not_found` */
 export async function getProject(kube: KubeClient, name: string): Promise<Stored<Project>> {
   const project = await kube.get<Project>(kinds.Project, name);
-  if (!project) throw new Problem('not_found', `There is no project "${name}"; list them with \`svc project list\`.`);
+  if (!project)
+    throw new Problem('not_found', `There is no project "${name}". List the projects with \`svc project list\`.`);
   return project;
 }
 
@@ -29,16 +30,16 @@ export async function createProject(
     return await kube.create(project);
   } catch (error) {
     if (!isKubeError(error, 409)) throw error;
-    const held = await kube.get<Project>(kinds.Project, name);
-    throw held?.metadata.deletionTimestamp === undefined
-      ? new Problem('already_exists', `There is a project "${name}" already; choose another name.`)
-      : new Problem('not_ready', `The project "${name}" is still being deleted; try again in a moment.`);
+    const existing = await kube.get<Project>(kinds.Project, name);
+    throw existing?.metadata.deletionTimestamp === undefined
+      ? new Problem('already_exists', `There is already a project "${name}". Choose another name.`)
+      : new Problem('not_ready', `The project "${name}" is being deleted. Try again in a moment.`);
   }
 }
 
 /**
  * Adds an environment. @throws Problem `not_found`, `not_ready` while the project or one of this name is being deleted,
- * `already_exists`, and `conflict` when others keep changing the project
+ * `already_exists`, and `conflict` after repeated concurrent changes
  */
 export async function addEnvironment(
   kube: KubeClient,
@@ -47,16 +48,18 @@ export async function addEnvironment(
   max: number,
 ): Promise<Stored<Project>> {
   return changeEnvironments(kube, projectName, (environments) => {
-    const known = environments.find(({ name }) => name === environment.name);
-    if (known?.deleting) throw stillDeleted(projectName, environment.name);
-    if (known) {
+    const current = environments.find(({ name }) => name === environment.name);
+    if (current?.deleting) throw deletionInProgress(projectName, environment.name);
+    if (current) {
       throw new Problem(
         'already_exists',
-        `The project "${projectName}" has an environment "${environment.name}" already.`,
+        `The project "${projectName}" already has an environment "${environment.name}".`,
       );
     }
     if (environments.length >= max) {
-      throw new Problem('invalid_value', `A project has at most ${max} environments.`, { details: { field: 'name' } });
+      throw new Problem('invalid_value', `The project has the maximum of ${max} environments.`, {
+        details: { field: 'name' },
+      });
     }
     return [...environments, environment];
   });
@@ -64,7 +67,7 @@ export async function addEnvironment(
 
 /**
  * Changes one environment. @throws Problem `not_found`, `not_ready` while it or the project is being deleted, and
- * `conflict` when others keep changing the project
+ * `conflict` after repeated concurrent changes
  */
 export async function changeEnvironment(
   kube: KubeClient,
@@ -73,24 +76,24 @@ export async function changeEnvironment(
   change: (environment: EnvironmentSpec) => EnvironmentSpec,
 ): Promise<Stored<Project>> {
   return changeEnvironments(kube, projectName, (environments) => {
-    const known = environments.find(({ name }) => name === environmentName);
-    if (!known) {
+    const current = environments.find(({ name }) => name === environmentName);
+    if (!current) {
       const names = environments.map(({ name }) => name).join(', ');
       throw new Problem(
         'not_found',
-        `The project "${projectName}" has no environment "${environmentName}"; it has ${names || 'none'}.`,
+        `The project "${projectName}" has no environment "${environmentName}". It has ${names || 'none'}.`,
       );
     }
-    const changed = change(known);
-    if (known.deleting && changed !== known) throw stillDeleted(projectName, environmentName);
-    return environments.map((environment) => (environment === known ? changed : environment));
+    const changed = change(current);
+    if (current.deleting && changed !== current) throw deletionInProgress(projectName, environmentName);
+    return environments.map((environment) => (environment === current ? changed : environment));
   });
 }
 
-function stillDeleted(project: string, environment: string): Problem {
+function deletionInProgress(project: string, environment: string): Problem {
   return new Problem(
     'not_ready',
-    `The environment "${environment}" of the project "${project}" is still being deleted; try again in a moment.`,
+    `The environment "${environment}" of the project "${project}" is being deleted. Try again in a moment.`,
   );
 }
 
@@ -113,14 +116,14 @@ async function changeEnvironments(
         { metadata: { resourceVersion: metadata.resourceVersion }, spec: { environments } },
       );
     } catch (error) {
-      if (!isKubeError(error, 409) || attempt === maxTries) throw error;
+      if (!isKubeError(error, 409) || attempt === maxAttempts) throw error;
     }
   }
 }
 
 /**
- * Refuses an environment whose namespace is there already: namespaces are created, never taken over (decision 0001). The
- * Project controller judges again; this gives the person an answer at once.
+ * Checks that an environment's namespace does not exist: the platform creates namespaces and never adopts one (decision
+ * 0001). The Project controller checks again; this check gives the user an immediate response.
  * @throws Problem `namespace_taken`, or `invalid_value` for a reserved one
  */
 export async function checkNamespaceFree(kube: KubeClient, project: string, environment: string): Promise<void> {
@@ -128,10 +131,8 @@ export async function checkNamespaceFree(kube: KubeClient, project: string, envi
   const namespace = await kube.get(kinds.Namespace, name);
   if (!namespace) return;
   throw namespace.metadata.deletionTimestamp === undefined
-    ? new Problem(
-        'namespace_taken',
-        `The namespace "${name}" exists already and is not taken over; choose another name.`,
-        { details: { namespace: name } },
-      )
-    : new Problem('not_ready', `The namespace "${name}" is still being deleted; try again in a moment.`);
+    ? new Problem('namespace_taken', `The namespace "${name}" already exists. Choose another name.`, {
+        details: { namespace: name },
+      })
+    : new Problem('not_ready', `The namespace "${name}" is being deleted. Try again in a moment.`);
 }

@@ -4,7 +4,7 @@ import { effectiveLimits, type EnvironmentLimits, type Project } from '../../run
 import { namespaceOf } from '../../runtime/domain/names.ts';
 
 /**
- * The environments of a project; one that the controller has not seen yet is not ready.
+ * The environments of a project. One that the controller has not observed yet is not ready.
  * @param defaults the installation's limits of environments that set none
  */
 export function environmentViews(
@@ -12,7 +12,7 @@ export function environmentViews(
   defaults: EnvironmentLimits | undefined,
 ): EnvironmentView[] {
   return spec.environments.map(({ name, id, limits, deleting = false }) => {
-    // Another one of this name may have been there before.
+    // By id, because a deleted environment may have had the same name.
     const observed = status?.environments?.find((environment) => environment.id === id);
     return {
       name,

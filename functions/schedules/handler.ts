@@ -1,12 +1,12 @@
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { schedulePresets } from '../../runtime/domain/schedule-presets.ts';
 import { checkTimeZone, defaultTimeZone, nextTimes, parseSchedule, shownTimes } from '../../runtime/domain/schedule.ts';
-import { route, type Route } from '../../runtime/host/route.ts';
+import { route, type Route } from '../../runtime/http/route.ts';
 import { nextRunsSchema, presetsSchema } from './schema.ts';
 
 const tag = 'schedules';
 
-/** `/schedules`: what a cron expression means, before anything has it. */
+/** `/schedules`: previews of cron expressions. */
 export function createScheduleRoutes({ clock }: { clock: Clock }): Route[] {
   return [
     route({
@@ -29,7 +29,7 @@ export function createScheduleRoutes({ clock }: { clock: Clock }): Route[] {
       path: '/schedules/presets',
       access: 'session',
       tag,
-      summary: 'Lists schedules to choose from, in UTC.',
+      summary: 'Lists schedule presets, in UTC.',
       handle: () => Promise.resolve({ status: 200, body: { items: [...schedulePresets] } }),
     }),
   ];

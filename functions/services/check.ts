@@ -11,39 +11,42 @@ import {
 import { checkHost } from '../../runtime/domain/names.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
 import { checkBytes } from '../../runtime/domain/quantity.ts';
-import { serverOf } from '../../runtime/host/service-images.ts';
+import { serverOf } from '../../runtime/services/images.ts';
 
-/** What the smallest server writes at its first start fits into it. */
-const leastStorage = '64Mi';
+/** Enough for the first start of the smallest server. */
+const minStorage = '64Mi';
 
-type Wanted = z.output<typeof serviceCreate>;
+type ServiceRequest = z.output<typeof serviceCreate>;
 
 /**
- * The spec of a new service. @throws Problem `invalid_value` for what does not go together, `service_not_installed` for a
- * type that this installation has no server for
+ * The spec of a new service. @throws Problem `invalid_value` for conflicting fields, `service_not_installed` for a type that
+ * the installation has no image for
  */
 export function newServiceSpec(
-  { type, external, size, storageClass, credentials }: Wanted,
+  { type, external, size, storageClass, credentials }: ServiceRequest,
   config: Pick<PlatformConfigSpec, 'serviceImages'>,
 ): ServiceSpec {
   if (external) {
     if (size !== undefined || storageClass !== undefined) {
-      throw refused('size', 'An external service has its storage elsewhere; leave out size and storage class.');
+      throw refused('size', 'An external service has no storage in the cluster. Omit size and storage class.');
     }
     if (isIP(external.host) === 0) checkHost(external.host, 'external.host');
-    const others = Object.keys(credentials ?? {}).filter((field) => !knownFields(type).includes(field));
-    if (others.length > 0) {
-      const known = knownFields(type).join(', ');
-      throw refused('credentials', `A service of type ${type} has no ${others.join(', ')}; it has ${known}.`);
+    const fields = knownFields(type);
+    const unknown = Object.keys(credentials ?? {}).filter((field) => !fields.includes(field));
+    if (unknown.length > 0) {
+      throw refused(
+        'credentials',
+        `Credentials of the type ${type} have no ${unknown.join(', ')}. Their fields: ${fields.join(', ')}.`,
+      );
     }
     const { host, port, tls } = external;
     return { type, external: { host, ...(port !== undefined && { port }), tls } };
   }
   if (credentials) {
-    throw refused('credentials', 'The platform makes the credentials of a service that it runs; give none.');
+    throw refused('credentials', 'The platform generates the credentials of a managed service. Omit credentials.');
   }
   serverOf(type, config);
-  checkBytes(size ?? defaultStorageSize, 'size', { min: leastStorage });
+  checkBytes(size ?? defaultStorageSize, 'size', { min: minStorage });
   return { type, storage: { size: size ?? defaultStorageSize, ...(storageClass !== undefined && { storageClass }) } };
 }
 

@@ -11,7 +11,7 @@ export function serviceToView(
 ): ServiceView {
   const { storage, external } = spec;
   return {
-    // One that `kubectl` made has its own id a moment later.
+    // An object created with `kubectl` gets its id from its controller.
     id: metadata.labels?.[idLabel] ?? metadata.uid,
     name: metadata.name,
     project,
@@ -20,7 +20,7 @@ export function serviceToView(
     external: external !== undefined,
     status: metadata.deletionTimestamp === undefined ? (status?.phase ?? 'pending') : 'deleting',
     ...(status?.message !== undefined && { message: status.message }),
-    ...reachOf(status),
+    ...endpointOf(status),
     tls: external?.tls ?? false,
     ...(!external && { size: storage?.size ?? defaultStorageSize }),
     ...(storage?.storageClass !== undefined && { storageClass: storage.storageClass }),
@@ -28,16 +28,16 @@ export function serviceToView(
   };
 }
 
-/** A service's address together with the way into it. */
+/** A service's connection details and credentials. */
 export function serviceToAccess(
   { metadata, spec, status }: Stored<ServiceResource>,
   credentials: ServiceCredentials,
 ): ServiceAccess {
   const { name } = metadata;
-  return { name, type: spec.type, ...reachOf(status), tls: spec.external?.tls ?? false, ...credentials };
+  return { name, type: spec.type, ...endpointOf(status), tls: spec.external?.tls ?? false, ...credentials };
 }
 
-function reachOf(status: ServiceResource['status']): { host?: string; port?: number } {
+function endpointOf(status: ServiceResource['status']): { host?: string; port?: number } {
   return {
     ...(status?.host !== undefined && { host: status.host }),
     ...(status?.port !== undefined && { port: status.port }),

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { sessionCookie } from '../../runtime/contracts/api/sessions.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
-import type { Authenticate } from '../../runtime/host/route.ts';
+import type { Authenticate } from '../../runtime/http/route.ts';
 import { findSession, sessionTokenDigest } from '../../runtime/records/sessions.ts';
 
 const tokenPattern = /^svcs_[a-z0-9]{40}$/;
@@ -18,8 +18,8 @@ export interface AuthenticateOptions {
 type Headers = Parameters<Authenticate>[0]['headers'];
 
 /**
- * Finds the session of a bearer token (command line) or of the console's cookie. A browser sends the cookie on requests
- * that another site started, too, so such a request may only change something when it comes from our own origin.
+ * Finds the session of a bearer token (command line) or of the console's cookie. Browsers also send the cookie on requests
+ * of other sites, so a request with a cookie may change something only if it comes from the console's origin.
  */
 export function createAuthenticate({ pool, clock, baseUrl }: AuthenticateOptions): Authenticate {
   const ownOrigin = new URL(baseUrl).origin;
@@ -27,13 +27,16 @@ export function createAuthenticate({ pool, clock, baseUrl }: AuthenticateOptions
     const bearer = bearerOf(headers);
     const token = bearer ?? cookieOf(headers);
     if (token === undefined || !tokenPattern.test(token)) {
-      throw new Problem('unauthenticated', 'Sign in first: run `svc login`, or send Authorization: Bearer <token>.');
+      throw new Problem(
+        'unauthenticated',
+        'You are not signed in. Run `svc login`, or send Authorization: Bearer <token>.',
+      );
     }
     if (bearer === undefined && !safeMethods.includes(method) && !isSameOrigin(headers, ownOrigin)) {
-      throw new Problem('cross_site', 'This request comes from another site; send it from the console itself.');
+      throw new Problem('cross_site', 'The browser sent this request from another site. Send it from the console.');
     }
     const session = await findSession(pool, sessionTokenDigest(token), clock.now());
-    if (!session) throw new Problem('unauthenticated', 'The session has ended; sign in again with `svc login`.');
+    if (!session) throw new Problem('unauthenticated', 'The session has expired. Sign in again with `svc login`.');
     return session;
   };
 }
@@ -51,8 +54,8 @@ function cookieOf(headers: Headers): string | undefined {
 }
 
 /**
- * By what only the browser itself can write: `Sec-Fetch-Site`, or `Origin` in older ones; where both are there, both.
- * The Host header counts as well: through a port-forward the console has another address than the public one.
+ * Checks headers that only the browser can set: `Sec-Fetch-Site`, and `Origin` in older browsers. The Host header is also
+ * accepted, because the console has another address through a port-forward.
  */
 function isSameOrigin(headers: Headers, ownOrigin: string): boolean {
   const site = headers['sec-fetch-site'];

@@ -11,13 +11,13 @@ export interface FirstAdminOptions {
   passwords: Passwords;
   log: Logger;
   email: string;
-  /** Without it nobody is created. The password is the file's text up to a final line break. */
+  /** Without it no admin is created. The password is the file's text without a final line break. */
   passwordFile?: string;
 }
 
 /**
- * Creates the installation's first admin when there is none; afterwards file and address are not looked at again. Safe
- * in several replicas at once. @throws Error when the file holds fewer than 12 characters
+ * Creates the installation's first admin if there is none. Safe in several replicas at once.
+ * @throws Error when the file contains fewer than 12 characters
  */
 export async function ensureFirstAdmin({
   pool,
@@ -28,11 +28,12 @@ export async function ensureFirstAdmin({
 }: FirstAdminOptions): Promise<void> {
   if (await hasAdmin(pool)) return;
   if (passwordFile === undefined) {
-    log.warn('there is no admin, and no password file to create one from');
+    log.warn('no platform admin exists, and there is no password file to create one');
     return;
   }
   const password = (await readFile(passwordFile, 'utf8')).replace(/\r?\n$/, '');
-  if (password.length < passwordMin) throw new Error('the first admin’s password file holds fewer than 12 characters');
+  if (password.length < passwordMin)
+    throw new Error('the first admin’s password file contains fewer than 12 characters');
   const created = await createFirstAdmin(pool, { id: newId(), email, passwordHash: await passwords.hash(password) });
   if (created) log.info({ email }, 'first admin created');
 }

@@ -4,13 +4,13 @@ import { generateSessionToken } from '../../runtime/domain/api-key.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { newId } from '../../runtime/domain/ids.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
-import { route, sessionOf, type Route } from '../../runtime/host/route.ts';
+import { route, sessionOf, type Route } from '../../runtime/http/route.ts';
 import { deleteSession, insertSession, sessionTokenDigest } from '../../runtime/records/sessions.ts';
 import { findUserByEmail, normaliseEmail } from '../../runtime/records/users.ts';
 import type { LoginLimit } from './login-limit.ts';
 import type { Passwords } from './password.ts';
 
-/** A session ends this long after its login. */
+/** Lifetime of a session. */
 const lifetimeMs = 30 * 24 * 3_600_000;
 
 export interface SessionRoutesOptions {
@@ -22,7 +22,7 @@ export interface SessionRoutesOptions {
   baseUrl: string;
 }
 
-/** `/session`: sign in, who am I, sign out. */
+/** `/session`: sign in, show the signed-in user, sign out. */
 export function createSessionRoutes({ pool, clock, passwords, loginLimit, baseUrl }: SessionRoutesOptions): Route[] {
   const cookie = (value: string, maxAgeSeconds: number) =>
     [
@@ -39,7 +39,7 @@ export function createSessionRoutes({ pool, clock, passwords, loginLimit, baseUr
       method: 'POST',
       path: '/session',
       access: 'public',
-      summary: 'Signs in with e-mail address and password; the token is shown once.',
+      summary: 'Signs in with an email address and a password. The token is shown only once.',
       tag: 'sessions',
       body: sessionCreate,
       replies: { 201: sessionCreated },
@@ -48,7 +48,7 @@ export function createSessionRoutes({ pool, clock, passwords, loginLimit, baseUr
         const wait = await loginLimit.take(account, clientAddress);
         if (wait > 0) {
           log.warn({ clientAddress }, 'login refused: too many attempts');
-          throw new Problem('too_many_requests', `Too many attempts; try again in ${Math.ceil(wait / 60)} minutes.`, {
+          throw new Problem('too_many_requests', `Too many attempts. Try again in ${Math.ceil(wait / 60)} minutes.`, {
             details: { retryAfterSeconds: wait },
           });
         }
@@ -74,7 +74,7 @@ export function createSessionRoutes({ pool, clock, passwords, loginLimit, baseUr
             : false;
         if (!user || !signedIn) {
           log.warn({ clientAddress }, 'login failed');
-          throw new Problem('invalid_credentials', 'E-mail address or password is wrong.');
+          throw new Problem('invalid_credentials', 'The email address or the password is wrong.');
         }
         await loginLimit.clear(account, clientAddress);
         log.info({ email: user.email, sessionId: id }, 'login');
@@ -82,7 +82,9 @@ export function createSessionRoutes({ pool, clock, passwords, loginLimit, baseUr
           status: 201,
           headers: { 'Set-Cookie': cookie(token, lifetimeMs / 1000) },
           body: {
-            ...{ token, email: user.email, expiresAt: expiresAt.toISOString() },
+            token,
+            email: user.email,
+            expiresAt: expiresAt.toISOString(),
             ...(user.oneTimeUntil && { passwordChangeRequired: true }),
           },
         };
@@ -92,7 +94,7 @@ export function createSessionRoutes({ pool, clock, passwords, loginLimit, baseUr
       method: 'GET',
       path: '/session',
       access: 'account',
-      summary: 'Tells who is signed in.',
+      summary: 'Shows the signed-in user.',
       tag: 'sessions',
       replies: { 200: sessionView },
       handle(request) {
@@ -105,7 +107,7 @@ export function createSessionRoutes({ pool, clock, passwords, loginLimit, baseUr
       method: 'DELETE',
       path: '/session',
       access: 'account',
-      summary: 'Signs out: the token stops working.',
+      summary: 'Signs out. The token stops working.',
       tag: 'sessions',
       replies: { 204: null },
       async handle(request) {

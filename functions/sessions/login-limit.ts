@@ -3,29 +3,29 @@ import { isIPv6 } from 'node:net';
 import type { Pool } from 'pg';
 import type { Clock } from '../../runtime/domain/clock.ts';
 
-/** Attempts within {@link windowMs}: of one client for one account, of one client, and of strangers for one account. */
+/** Attempts within {@link windowMs}: of one client for one account, of one client, and of unknown clients for one account. */
 const limits = { pair: 10, client: 100, account: 100 };
 const windowMs = 15 * 60_000;
-/** A client from which somebody has signed in is no stranger to the account for so long. */
+/** How long a client is known to an account after a sign-in. */
 const knownMs = 30 * 24 * 3_600_000;
-/** Bounds what strangers can make the platform keep; what was tried least goes first. */
+/** Maximum number of rows; those with the fewest attempts are deleted first. */
 const maxRows = 100_000;
-/** Attempts between two looks at that bound. */
+/** Attempts between two checks of {@link maxRows}. */
 const trimEvery = 500;
 
 /**
- * Slows down guessing of passwords, in PostgreSQL: for all replicas together, and over restarts. Nobody can lock others
- * out: refused attempts count for nobody else, and who has signed in from a client before is held up there by the
- * attempts of that client for that account only.
+ * Limits password guessing. The counters are in PostgreSQL, shared by all replicas. Users cannot lock out others: rejected
+ * attempts do not count for other clients, and a client that has signed in to an account before is limited only by its own
+ * attempts for that account.
  */
 export interface LoginLimit {
-  /** Counts an attempt before it is made, so that parallel ones count too. Seconds to wait, or 0 to go ahead. */
+  /** Counts an attempt before it is made, so that parallel attempts count too. @returns seconds to wait, or 0 */
   take(account: string, client: string): Promise<number>;
-  /** A successful login takes its attempt back, and makes the client known to the account. */
+  /** After a successful sign-in: removes its attempt, and makes the client known to the account. */
   clear(account: string, client: string): Promise<void>;
 }
 
-/** @param maximum rows that are kept at most; default 100,000 */
+/** @param maximum number of rows; default 100,000 */
 export function createLoginLimit({
   pool,
   clock,
@@ -37,7 +37,7 @@ export function createLoginLimit({
 }): LoginLimit {
   let takes = 0;
 
-  const takeOne = async (key: Buffer, limit: number, now: Date): Promise<number> => {
+  const countAttempt = async (key: Buffer, limit: number, now: Date): Promise<number> => {
     const { taken, endsAt } = await count(pool, key, limit, now, new Date(now.getTime() + windowMs));
     return taken > limit ? Math.max(1, Math.ceil((endsAt.getTime() - now.getTime()) / 1000)) : 0;
   };
@@ -47,14 +47,14 @@ export function createLoginLimit({
       const now = clock.now();
       const keys = keysOf(account, client);
       if (takes++ % trimEvery === 0) await trim(pool, now, maximum);
-      const ofPair = await takeOne(keys.pair, limits.pair, now);
-      if (ofPair > 0 || (await isKnown(pool, keys.known, now))) return ofPair;
-      return (await takeOne(keys.client, limits.client, now)) || takeOne(keys.account, limits.account, now);
+      const pairWaitSeconds = await countAttempt(keys.pair, limits.pair, now);
+      if (pairWaitSeconds > 0 || (await isKnown(pool, keys.known, now))) return pairWaitSeconds;
+      return (await countAttempt(keys.client, limits.client, now)) || countAttempt(keys.account, limits.account, now);
     },
     async clear(account, client) {
       const now = clock.now();
       const keys = keysOf(account, client);
-      if (!(await isKnown(pool, keys.known, now))) await giveBack(pool, [keys.client, keys.account]);
+      if (!(await isKnown(pool, keys.known, now))) await undoAttempt(pool, [keys.client, keys.account]);
       await makeKnown(pool, keys, new Date(now.getTime() + knownMs));
     },
   };
@@ -73,14 +73,14 @@ function keysOf(account: string, address: string): Keys {
   };
 }
 
-/** An IPv6 client has a whole /64 to choose from. */
+/** An IPv6 client can use any address of its /64. */
 function networkOf(address: string): string {
   if (!isIPv6(address) || address.includes('.')) return address;
   const [head = '', tail] = address.toLowerCase().split('::');
   const groups = head === '' ? [] : head.split(':');
-  const after = tail ? tail.split(':') : [];
-  const zeros = tail === undefined ? 0 : 8 - groups.length - after.length;
-  const all = [...groups, ...Array.from({ length: zeros }, () => '0'), ...after];
+  const tailGroups = tail ? tail.split(':') : [];
+  const zeros = tail === undefined ? 0 : 8 - groups.length - tailGroups.length;
+  const all = [...groups, ...Array.from({ length: zeros }, () => '0'), ...tailGroups];
   return all
     .slice(0, 4)
     .map((group) => group.replace(/^0+(?=.)/, ''))
@@ -104,14 +104,14 @@ async function isKnown(pool: Pool, key: Buffer, now: Date): Promise<boolean> {
   return rowCount === 1;
 }
 
-async function giveBack(pool: Pool, keys: Buffer[]): Promise<void> {
+async function undoAttempt(pool: Pool, keys: Buffer[]): Promise<void> {
   for (const key of keys)
     await pool.query('UPDATE login_attempts SET taken = taken - 1 WHERE key = $1 AND taken > 0', [key]);
 }
 
 async function makeKnown(pool: Pool, { known, pair }: Keys, endsAt: Date): Promise<void> {
   await pool.query('DELETE FROM login_attempts WHERE key = $1', [pair]);
-  // As if it had been tried often: it goes last when there are too many.
+  // A high count, so that it is deleted last.
   await pool.query(
     `INSERT INTO login_attempts (key, taken, ends_at) VALUES ($1, $2, $3)
      ON CONFLICT (key) DO UPDATE SET ends_at = excluded.ends_at`,

@@ -2,12 +2,12 @@ import { randomBytes, scrypt, timingSafeEqual, type ScryptOptions } from 'node:c
 import { promisify } from 'node:util';
 import { Problem } from '../../runtime/domain/problem.ts';
 
-/** 2^15 with r=8 takes 32 MiB and about 100 ms of one core: slow for a guesser, short for a person. */
+/** 2^15 with r=8 takes 32 MiB and about 100 ms of one core: slow for guessing, acceptable for a sign-in. */
 const logCost = 15;
 const blockSize = 8;
 const parallelism = 1;
 const digestBytes = 32;
-/** Each running one holds 32 MiB and a thread of the pool, so few run at a time and few wait. */
+/** Each hash takes 32 MiB and a thread of the pool, so concurrency and queue are limited. */
 const maxRunning = 2;
 const maxWaiting = 20;
 
@@ -16,8 +16,8 @@ export interface Passwords {
   /** @throws Problem `too_many_requests` when too many are being hashed */
   hash(password: string): Promise<string>;
   /**
-   * Whether a password has this hash. Without a hash the answer is no, after the same work, so that time does not tell
-   * which accounts exist. @throws Problem `too_many_requests`
+   * Whether a password matches a hash. Without a hash it returns false after the same work, so that the duration does not
+   * show which accounts exist. @throws Problem `too_many_requests`
    */
   verify(password: string, stored: string | undefined): Promise<boolean>;
 }
@@ -33,12 +33,12 @@ function format(salt: Buffer, digest: Buffer): string {
 export function createPasswords(): Passwords {
   let running = 0;
   const waiting: (() => void)[] = [];
-  const nobody = format(randomBytes(16), randomBytes(digestBytes));
+  const decoy = format(randomBytes(16), randomBytes(digestBytes));
 
   const limited = async <T>(work: () => Promise<T>): Promise<T> => {
     if (running >= maxRunning) {
       if (waiting.length >= maxWaiting) {
-        throw new Problem('too_many_requests', 'Too many people are signing in right now; try again in a second.', {
+        throw new Problem('too_many_requests', 'Too many sign-ins are in progress. Try again in a second.', {
           details: { retryAfterSeconds: 1 },
         });
       }
@@ -49,7 +49,7 @@ export function createPasswords(): Passwords {
     try {
       return await work();
     } finally {
-      // The place goes to the next in line, or becomes free.
+      // The slot passes to the next waiting call.
       const next = waiting.shift();
       if (next) next();
       else running -= 1;
@@ -65,7 +65,7 @@ export function createPasswords(): Passwords {
       }),
     verify: (password, stored) =>
       limited(async () => {
-        const [, ln, r, p, salt = '', digest = ''] = phc.exec(stored ?? nobody) ?? [];
+        const [, ln, r, p, salt = '', digest = ''] = phc.exec(stored ?? decoy) ?? [];
         if (ln === undefined) throw new Error('a stored password hash is not in the expected format');
         const expected = Buffer.from(digest, 'base64');
         const options = { N: 2 ** Number(ln), r: Number(r), p: Number(p), maxmem: 2 ** 28 };

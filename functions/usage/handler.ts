@@ -1,14 +1,14 @@
 import type { UsageCounts } from '../../runtime/contracts/api/usage.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { usageWindow } from '../../runtime/domain/usage-window.ts';
-import { createLocateKey, type LocateKeyDependencies } from '../../runtime/host/locate-key.ts';
-import { route, type Route } from '../../runtime/host/route.ts';
+import { createLocateKey, type LocateKeyDependencies } from '../../runtime/api/locate-key.ts';
+import { route, type Route } from '../../runtime/http/route.ts';
 import { listUsage } from '../../runtime/records/usage.ts';
 import { readUsageSchema } from './schema.ts';
 
 export type UsageDependencies = LocateKeyDependencies & { clock: Clock };
 
-/** What the gate decided about a key, by UTC day (spec.md §4.2). */
+/** The usage of a key by UTC day (docs/reference/api.md#usage). */
 export function createUsageRoutes(dependencies: UsageDependencies): Route[] {
   const { pool, clock } = dependencies;
   const locate = createLocateKey(dependencies);
@@ -17,7 +17,7 @@ export function createUsageRoutes(dependencies: UsageDependencies): Route[] {
     method: 'GET',
     path: '/projects/:project/api-keys/:key/usage',
     access: { project: 'viewer' },
-    summary: 'Reads the usage of an API key by UTC day, for at most 92 days back.',
+    summary: 'Shows the usage of an API key by UTC day, for up to the last 92 days.',
     tag: 'usage',
     ...readUsageSchema,
     async handle({ params, query }) {

@@ -5,8 +5,8 @@ import type { Clock } from '../../runtime/domain/clock.ts';
 import { newId } from '../../runtime/domain/ids.ts';
 import { checkPassword, generatePassword } from '../../runtime/domain/password.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
-import { pageOfRows } from '../../runtime/host/page.ts';
-import { route, sessionOf, type Route, type RouteRequest } from '../../runtime/host/route.ts';
+import { pageOfRows } from '../../runtime/http/page.ts';
+import { route, sessionOf, type Route } from '../../runtime/http/route.ts';
 import {
   deleteUser,
   findUserByEmail,
@@ -28,7 +28,7 @@ import {
   updateUserSchema,
 } from './schema.ts';
 
-/** A one-time password signs in for so long. */
+/** Lifetime of a one-time password. */
 const oneTimeMs = 7 * 24 * 3_600_000;
 
 export interface UserDependencies {
@@ -38,7 +38,7 @@ export interface UserDependencies {
     hash(password: string): Promise<string>;
     verify(password: string, stored: string | undefined): Promise<boolean>;
   };
-  /** Whoever has got hold of a session must not guess the password with it either. */
+  /** Also limits password changes, so that a stolen session cannot be used to guess the password. */
   loginLimit: {
     take(account: string, client: string): Promise<number>;
     clear(account: string, client: string): Promise<void>;
@@ -50,24 +50,21 @@ const path = '/users/:user';
 
 function toView({ id, email, role, disabledAt, oneTimeUntil, createdAt }: User): UserView {
   return {
-    ...{ id, email, role },
+    id,
+    email,
+    role,
     status: disabledAt ? 'disabled' : oneTimeUntil ? 'invited' : 'active',
     ...(oneTimeUntil && !disabledAt && { passwordExpiresAt: oneTimeUntil.toISOString() }),
     createdAt: createdAt.toISOString(),
   };
 }
 
-function audit(
-  request: Pick<RouteRequest<unknown, unknown, unknown>, 'log' | 'session'>,
-  action: string,
-  { id, email }: Pick<User, 'id' | 'email'>,
-  changes?: object,
-): void {
-  const actor = sessionOf(request).email;
-  request.log.info({ action, actor, user: { id, email }, ...(changes && { changes }) }, 'user audit');
+/** The fields of an audit entry about a user. */
+function auditOf({ id, email }: Pick<User, 'id' | 'email'>, changes?: object) {
+  return { user: { id, email }, ...(changes && { changes }) };
 }
 
-/** `/users`: who may sign in, for admins of the platform; and everybody's own password. */
+/** `/users`: user management for platform admins, and every user's own password. */
 export function createUserRoutes({ pool, clock, passwords, loginLimit }: UserDependencies): Route[] {
   const find = async (idOrEmail: string): Promise<User> => {
     const byId = z.uuid().safeParse(idOrEmail).success;
@@ -75,11 +72,11 @@ export function createUserRoutes({ pool, clock, passwords, loginLimit }: UserDep
     if (!user) throw noUser(idOrEmail);
     return user;
   };
-  /** The one that was given, or one that works once, for a while. */
-  const secretFor = (given: string | undefined) => {
-    const password = given === undefined ? generatePassword() : checkPassword(given);
-    const oneTimeUntil = given === undefined ? new Date(clock.now().getTime() + oneTimeMs) : null;
-    return { password, oneTimeUntil, shown: given === undefined ? { oneTimePassword: password } : {} };
+  /** A chosen password, or a generated one-time password, which the response shows. */
+  const newPassword = (chosen: string | undefined) => {
+    const password = chosen === undefined ? generatePassword() : checkPassword(chosen);
+    const oneTimeUntil = chosen === undefined ? new Date(clock.now().getTime() + oneTimeMs) : null;
+    return { password, oneTimeUntil, oneTimeFields: chosen === undefined ? { oneTimePassword: password } : {} };
   };
 
   return [
@@ -89,16 +86,16 @@ export function createUserRoutes({ pool, clock, passwords, loginLimit }: UserDep
       path: '/users',
       access: 'platform-admin',
       tag,
-      summary: 'Creates a user; without a password, a one-time one is made and shown this once.',
+      summary: 'Creates a user. Without a password, the response contains a one-time password.',
+      audit: 'user.create',
       async handle(request) {
-        const { role, password: given } = request.body;
+        const { role, password: chosen } = request.body;
         const email = checkEmail(request.body.email);
-        const { password, oneTimeUntil, shown } = secretFor(given);
+        const { password, oneTimeUntil, oneTimeFields } = newPassword(chosen);
         const passwordHash = await passwords.hash(password);
         const user = await insertUser(pool, { id: newId(), email, passwordHash, role, oneTimeUntil });
-        if (!user) throw new Problem('already_exists', `There is a user "${email}" already.`);
-        audit(request, 'user.create', user, { role });
-        return { status: 201, body: { ...toView(user), ...shown } };
+        if (!user) throw new Problem('already_exists', `There is already a user "${email}".`);
+        return { status: 201, body: { ...toView(user), ...oneTimeFields }, audit: auditOf(user, { role }) };
       },
     }),
     route({
@@ -107,7 +104,7 @@ export function createUserRoutes({ pool, clock, passwords, loginLimit }: UserDep
       path: '/users',
       access: 'platform-admin',
       tag,
-      summary: 'Lists the users by address.',
+      summary: 'Lists the users by email address.',
       async handle({ query: { limit, cursor } }) {
         const users = await listUsers(pool, { limit: limit + 1, after: cursor });
         return { status: 200, body: pageOfRows(users, limit, { cursorOf: ({ email }) => email, toItem: toView }) };
@@ -119,17 +116,20 @@ export function createUserRoutes({ pool, clock, passwords, loginLimit }: UserDep
       path: '/users/me/password',
       access: 'account',
       tag,
-      summary: 'Changes one’s own password and ends all other sessions.',
+      summary: 'Changes your password and ends your other sessions.',
+      audit: 'user.password.change',
       async handle(request) {
         const { body, log, clientAddress } = request;
         const { userId, sessionId, email } = sessionOf(request);
         checkPassword(body.newPassword, 'newPassword');
         if (body.newPassword === body.currentPassword) {
-          throw new Problem('invalid_value', 'The new password is the old one.', { details: { field: 'newPassword' } });
+          throw new Problem('invalid_value', 'The new password is the same as the current one. Choose another.', {
+            details: { field: 'newPassword' },
+          });
         }
         const wait = await loginLimit.take(email, clientAddress);
         if (wait > 0) {
-          throw new Problem('too_many_requests', `Too many attempts; try again in ${Math.ceil(wait / 60)} minutes.`, {
+          throw new Problem('too_many_requests', `Too many attempts. Try again in ${Math.ceil(wait / 60)} minutes.`, {
             details: { retryAfterSeconds: wait },
           });
         }
@@ -145,10 +145,10 @@ export function createUserRoutes({ pool, clock, passwords, loginLimit }: UserDep
           provenHash: user.passwordHash,
           keepSession: sessionId,
         });
-        if (!changed) throw new Problem('conflict', 'The password was changed by somebody else at the same moment.');
+        if (!changed)
+          throw new Problem('conflict', 'Another request changed the password at the same time. Try again.');
         await loginLimit.clear(email, clientAddress);
-        audit(request, 'user.password.change', user);
-        return { status: 204 };
+        return { status: 204, audit: auditOf(user) };
       },
     }),
     route({
@@ -157,7 +157,7 @@ export function createUserRoutes({ pool, clock, passwords, loginLimit }: UserDep
       path,
       access: 'platform-admin',
       tag,
-      summary: 'Shows a user, by address or id.',
+      summary: 'Shows a user, by email address or id.',
       handle: async ({ params }) => ({ status: 200, body: toView(await find(params.user)) }),
     }),
     route({
@@ -166,17 +166,18 @@ export function createUserRoutes({ pool, clock, passwords, loginLimit }: UserDep
       path,
       access: 'platform-admin',
       tag,
-      summary: 'Changes a user’s role, or disables the user, who is then signed out at once.',
+      summary: 'Changes a user’s role, or disables the user, which ends the user’s sessions.',
+      audit: 'user.update',
       async handle(request) {
         const { params, body } = request;
         if (Object.keys(body).length === 0)
-          throw new Problem('invalid_request', 'Give what to change: role, disabled.');
+          throw new Problem('invalid_request', 'The request changes nothing. Set role or disabled.');
         const changed = await updateUser(pool, (await find(params.user)).id, body, clock.now());
         if (!changed) throw noUser(params.user);
         const { before, after } = changed;
-        const of = ({ role, disabledAt }: User) => ({ role, disabled: disabledAt !== null });
-        audit(request, 'user.update', after, { before: of(before), after: of(after) });
-        return { status: 200, body: toView(after) };
+        const state = ({ role, disabledAt }: User) => ({ role, disabled: disabledAt !== null });
+        const audit = auditOf(after, { before: state(before), after: state(after) });
+        return { status: 200, body: toView(after), audit };
       },
     }),
     route({
@@ -185,14 +186,15 @@ export function createUserRoutes({ pool, clock, passwords, loginLimit }: UserDep
       path: `${path}/password`,
       access: 'platform-admin',
       tag,
-      summary: 'Replaces a user’s password and ends the user’s sessions; a one-time one is shown this once.',
+      summary:
+        'Resets a user’s password and ends the user’s sessions. Without a password, the response contains a one-time password.',
+      audit: 'user.password.reset',
       async handle(request) {
         const user = await find(request.params.user);
-        const { password, oneTimeUntil, shown } = secretFor(request.body.password);
+        const { password, oneTimeUntil, oneTimeFields } = newPassword(request.body.password);
         const reset = await setPassword(pool, user.id, await passwords.hash(password), { oneTimeUntil });
         if (!reset) throw noUser(request.params.user);
-        audit(request, 'user.password.reset', user);
-        return { status: 200, body: { ...toView({ ...user, oneTimeUntil }), ...shown } };
+        return { status: 200, body: { ...toView({ ...user, oneTimeUntil }), ...oneTimeFields }, audit: auditOf(user) };
       },
     }),
     route({
@@ -201,12 +203,12 @@ export function createUserRoutes({ pool, clock, passwords, loginLimit }: UserDep
       path,
       access: 'platform-admin',
       tag,
-      summary: 'Deletes a user with all roles, who is signed out at once.',
+      summary: 'Deletes a user with all roles and sessions.',
+      audit: 'user.delete',
       async handle(request) {
         const user = await find(request.params.user);
         if (!(await deleteUser(pool, user.id))) throw noUser(request.params.user);
-        audit(request, 'user.delete', user);
-        return { status: 204 };
+        return { status: 204, audit: auditOf(user) };
       },
     }),
   ];
@@ -216,9 +218,9 @@ function noUser(idOrEmail: string): Problem {
   return new Problem('not_found', `There is no user "${idOrEmail}".`);
 }
 
-/** Something that people can be told apart by; whether mail arrives there is not asked. */
-function checkEmail(typed: string): string {
-  const email = normaliseEmail(typed);
+/** Checks the form of an email address; it need not receive mail. */
+function checkEmail(text: string): string {
+  const email = normaliseEmail(text);
   if (/^[^\s@\p{Cc}]+@[^\s@\p{Cc}]+$/u.test(email)) return email;
-  throw new Problem('invalid_value', `"${email}" is not an e-mail address.`, { details: { field: 'email' } });
+  throw new Problem('invalid_value', `"${email}" is not an email address.`, { details: { field: 'email' } });
 }

@@ -13,7 +13,7 @@ export function volumeToView(
 ): VolumeView {
   const storageClass = status?.storageClass ?? spec.storageClass;
   return {
-    // One that `kubectl` made has its own id a moment later.
+    // An object created with `kubectl` gets its id from its controller.
     id: metadata.labels?.[idLabel] ?? metadata.uid,
     name: metadata.name,
     project,

@@ -1,52 +1,52 @@
 import { checkCommit, gitSourceConfigured } from '../../runtime/domain/git-source.ts';
 import { checkImage } from '../../runtime/domain/image.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
-import type { CommitNotice, Notice, PushedImage, PushedRef } from './notice.ts';
-import { canonicalRepository, splitImage, tagFits } from './repository.ts';
+import type { EventCommit, PushedImage, PushedRef, WebhookEvent } from './event.ts';
+import { canonicalRepository, splitImage, tagMatches } from './repository.ts';
 
-/** What is known of an app and its webhook when a request is judged. */
+/** The app and the webhook settings that a decision is based on. */
 export interface Target {
   app: string;
-  /** The image that it runs, or is to run; null when it has none yet. */
+  /** The image of the app's last deployment; null when it has none yet. */
   image: string | null;
-  /** The branch of its git source; undefined when it runs images. */
+  /** The branch of its git source; undefined when it has none. */
   gitBranch: string | undefined;
-  /** The filters of its webhook. */
+  /** The webhook's filters. */
   branch: string | null;
   tags: string | null;
 }
 
-/** What becomes of a request. */
+/** The outcome of an event. */
 export type Decision =
-  | ({ verdict: 'deploy'; image?: string | undefined; digest?: string | undefined } & CommitNotice)
-  /** To be recorded in the history: somebody may look for it there. */
-  | ({ verdict: 'skip'; reason: string } & CommitNotice)
+  | ({ verdict: 'deploy'; image?: string | undefined; digest?: string | undefined } & EventCommit)
+  /** Recorded in the app's history as a skipped deployment. */
+  | ({ verdict: 'skip'; reason: string } & EventCommit)
   | { verdict: 'ignore'; reason: string };
 
-/** Where people ask that a commit is not built, in the words of common CI systems and in our own. */
+/** The markers in a commit message that skip a build, as in common CI systems. */
 const skipMarker = /\[(skip (ci|svc)|(ci|svc) skip)\]/i;
 const imageDigest = /^sha256:[0-9a-f]{64}$/;
 
 /**
- * Judges what a sender sent by what the app takes. Pure.
- * @throws Problem `git_source_configured` for an image of an app that is built of git, `invalid_request`, `invalid_value`
+ * Decides what an event does to an app. Pure.
+ * @throws Problem `git_source_configured` for an image when the app has a git source, `invalid_request`, `invalid_value`
  */
-export function decide(notice: Notice, target: Target): Decision {
-  if (notice.kind === 'nothing') return { verdict: 'ignore', reason: notice.reason };
-  if (notice.kind === 'push') return decidePush(notice.refs, target);
-  if (notice.kind === 'images') return decideImages(notice.images, target);
-  const { kind: _kind, image, commit, ...about } = notice;
+export function decide(event: WebhookEvent, target: Target): Decision {
+  if (event.kind === 'nothing') return { verdict: 'ignore', reason: event.reason };
+  if (event.kind === 'push') return decidePush(event.refs, target);
+  if (event.kind === 'images') return decideImages(event.images, target);
+  const { kind: _kind, image, commit, ...details } = event;
   if (image !== undefined) {
     refuseImage(target);
-    return { verdict: 'deploy', image: checkImage(image), commit, ...about };
+    return { verdict: 'deploy', image: checkImage(image), commit, ...details };
   }
   if (target.gitBranch === undefined) {
-    throw new Problem('invalid_request', `The app "${target.app}" runs an image: send {"image": "<name>:<tag>"}.`);
+    throw new Problem('invalid_request', `The app "${target.app}" runs an image. Send {"image": "<name>:<tag>"}.`);
   }
   if (commit === undefined) {
-    throw new Problem('invalid_request', `The app "${target.app}" is built of git: send {"commit": "<hash>"}.`);
+    throw new Problem('invalid_request', `The app "${target.app}" is built from git. Send {"commit": "<hash>"}.`);
   }
-  return { verdict: 'deploy', commit: checkCommit(commit.toLowerCase()), ...about };
+  return { verdict: 'deploy', commit: checkCommit(commit.toLowerCase()), ...details };
 }
 
 function refuseImage({ app, gitBranch }: Target): void {
@@ -54,57 +54,60 @@ function refuseImage({ app, gitBranch }: Target): void {
 }
 
 function decidePush(refs: readonly PushedRef[], target: Target): Decision {
-  const wanted = target.branch ?? target.gitBranch;
+  const filter = target.branch ?? target.gitBranch;
   const pushed = refs.find(
-    ({ branch, deleted }) => branch !== undefined && !deleted && (wanted === undefined || branch === wanted),
+    ({ branch, deleted }) => branch !== undefined && !deleted && (filter === undefined || branch === filter),
   );
-  if (!pushed) return { verdict: 'ignore', reason: whyNone(refs, wanted) };
+  if (!pushed) return { verdict: 'ignore', reason: ignoredPush(refs, filter) };
   const { commit, commitMessage, commitAuthor, branch } = pushed;
-  const about = { commit, commitMessage, commitAuthor, branch };
+  const details = { commit, commitMessage, commitAuthor, branch };
   const marker = skipMarker.exec(commitMessage ?? '')?.[0];
   if (marker !== undefined) {
-    return { verdict: 'skip', reason: `The commit's message says ${marker.toLowerCase()}.`, ...about };
+    return { verdict: 'skip', reason: `The commit message contains ${marker.toLowerCase()}.`, ...details };
   }
   if (target.gitBranch === undefined) {
-    const reason = `The app runs an image, so a push deploys nothing: let your CI send the image, or run \`svc app git set ${target.app}\`.`;
-    return { verdict: 'skip', reason, ...about };
+    const reason = `The app runs an image, so a push deploys nothing. Send the image from CI, or set a git source: \`svc app git set ${target.app}\`.`;
+    return { verdict: 'skip', reason, ...details };
   }
-  return { verdict: 'deploy', ...about, commit: checkCommit((commit ?? '').toLowerCase()) };
+  return { verdict: 'deploy', ...details, commit: checkCommit((commit ?? '').toLowerCase()) };
 }
 
-function whyNone(refs: readonly PushedRef[], wanted: string | undefined): string {
+/** Why no ref of a push deploys. */
+function ignoredPush(refs: readonly PushedRef[], filter: string | undefined): string {
   const [first] = refs;
   if (!first) return 'Nothing was pushed.';
-  if (first.deleted) return `${what(first)} was deleted.`;
-  if (first.branch === undefined) return `${what(first)} was pushed; only branches deploy.`;
-  return `${what(first)} was pushed; the webhook deploys the branch "${wanted}".`;
+  if (first.deleted) return `${refPhrase(first)} was deleted.`;
+  if (first.branch === undefined) return `${refPhrase(first)} was pushed; only branches deploy.`;
+  return `${refPhrase(first)} was pushed; the webhook deploys the branch "${filter}".`;
 }
 
-function what({ branch, otherRef = '' }: PushedRef): string {
+function refPhrase({ branch, otherRef = '' }: PushedRef): string {
   if (branch !== undefined) return `The branch "${branch}"`;
   return otherRef.startsWith('refs/tags/') ? `The tag "${otherRef.slice('refs/tags/'.length)}"` : `"${otherRef}"`;
 }
 
 function decideImages(images: readonly PushedImage[], target: Target): Decision {
   refuseImage(target);
-  if (target.image === null)
-    throw new Problem('not_ready', 'The app is still being set up; try again in a few seconds.');
+  if (target.image === null) throw new Problem('not_ready', 'The app is being set up. Try again in a few seconds.');
   const { repository } = splitImage(target.image);
   const own = images.filter((image) => canonicalRepository(image.repository) === canonicalRepository(repository));
   const [first] = images;
   if (own.length === 0) {
     const reason = first
-      ? `The image "${first.repository}" is not the app's ("${repository}").`
+      ? `The image "${first.repository}" is not the image of the app ("${repository}").`
       : 'No image was pushed.';
     return { verdict: 'ignore', reason };
   }
   const tagged = own.filter(({ tag }) => tag !== '' && !tag.startsWith('sha256:'));
   if (tagged.length === 0) return { verdict: 'ignore', reason: 'The image was pushed without a tag.' };
   const { tags } = target;
-  // Of several the last: registries tell them in the order in which they were set.
-  const chosen = tagged.findLast(({ tag }) => tags === null || tagFits(tag, tags));
+  // Registries list tags in the order in which they were set; the last one counts.
+  const chosen = tagged.findLast(({ tag }) => tags === null || tagMatches(tag, tags));
   if (!chosen) {
-    return { verdict: 'ignore', reason: `The tag "${tagged.at(-1)?.tag}" does not fit the webhook's "${tags}".` };
+    return {
+      verdict: 'ignore',
+      reason: `The tag "${tagged.at(-1)?.tag}" does not match the webhook's tag filter "${tags}".`,
+    };
   }
   return {
     verdict: 'deploy',

@@ -1,11 +1,11 @@
-import { jsonOf } from '../../runtime/host/http-body.ts';
+import { jsonOf } from '../../runtime/http/body.ts';
 
-/** Fields whose value is secret by their name, wherever they stand. */
+/** Names of fields that contain a secret, at any depth. */
 const secretField =
   /(secret|passw(or)?d|passphrase|authorization|credential|private_?-?key|api_?-?key|access_?-?key|signature|callback_url)|(^|[_-]|[a-z](?=T))tokens?$/i;
-/** Texts that are secret by their form. */
+/** Patterns of secrets in texts. */
 const secretTexts: readonly [RegExp, string][] = [
-  // Our own: keys, sessions, webhooks.
+  // API keys, session tokens and webhook tokens of this platform.
   [/svc(?:s|wh)?_[a-z0-9_]{40,}/g, '[masked]'],
   // GitHub, GitLab, Slack, AWS, Standard Webhooks.
   [/\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,})/g, '[masked]'],
@@ -18,10 +18,10 @@ const secretTexts: readonly [RegExp, string][] = [
   // Credentials in a URL.
   [/(\w:\/\/)[^/\s:@]*:[^/\s@]+@/g, '$1[masked]@'],
 ];
-/** Of longer bodies the beginning is kept. */
+/** Maximum length of a stored body, in characters; longer bodies are cut. */
 const bodyLimit = 64 * 1024;
 
-/** A text without what is recognised as a secret. */
+/** A text with known and recognised secrets masked. */
 export function maskText(text: string, secrets: readonly string[]): string {
   let masked = text;
   for (const secret of secrets) masked = masked.replaceAll(secret, '[masked]');
@@ -29,30 +29,30 @@ export function maskText(text: string, secrets: readonly string[]): string {
   return masked;
 }
 
-/** As forms are written: anything else in a name or a value is escaped. */
+/** A form's syntax: other characters in names and values are escaped. */
 const formText = /^[\w.[\]%+-]+=[^=&\s]*(?:&[\w.[\]%+-]+=[^=&\s]*)*$/;
-/** In place of a body in which nothing tells what is secret. */
-const notKept = '[not kept: neither JSON nor a form, so that secrets in it could not be masked]';
+/** The text that is stored instead of a body without structure. */
+const placeholder = '[not stored: secrets cannot be masked in a body that is neither JSON nor a form]';
 
 /**
- * A body as it may be kept and shown: without the given secrets, without texts that look like one, and without the values
- * of fields whose names say so. What was sent under another type than its own is read all the same.
- * @param parsed the body when it is JSON
+ * A body that may be stored and shown: known secrets, texts that look like secrets, and the values of fields with secret
+ * names are masked. The content type is not considered.
+ * @param parsed the body, if it is JSON
  */
 export function maskBody(rawBody: Buffer, parsed: unknown, secrets: readonly string[]): string {
   const value = parsed ?? parsedJson(rawBody);
   const text = value === undefined ? maskedForm(rawBody) : maskedJson(value);
-  return maskText(text ?? notKept, secrets).slice(0, bodyLimit);
+  return maskText(text ?? placeholder, secrets).slice(0, bodyLimit);
 }
 
-/** Secret fields as a whole: what is in them has names that say nothing. */
+/** Masks a secret field with everything inside it. */
 function maskedJson(json: unknown): string {
   return JSON.stringify(json, (key, value: unknown) =>
     value !== null && value !== '' && secretField.test(key) ? '[masked]' : value,
   );
 }
 
-/** A form as it reads, with the JSON in it masked as any; undefined for what is none, such as JSON that was cut off. */
+/** A decoded form with its JSON values masked too; undefined for other texts, such as incomplete JSON. */
 function maskedForm(rawBody: Buffer): string | undefined {
   const text = rawBody.toString('utf8').trim();
   if (!formText.test(text)) return undefined;
@@ -60,8 +60,8 @@ function maskedForm(rawBody: Buffer): string | undefined {
   for (const [name, value] of new URLSearchParams(text)) {
     const json = /^\s*[[{]/.test(value) ? parsedJson(Buffer.from(value)) : value;
     if (json === undefined) return undefined;
-    const shown = typeof json === 'string' ? json.replaceAll('\0', '\uFFFD') : maskedJson(json);
-    fields.push(`${name}=${value !== '' && secretField.test(name) ? '[masked]' : shown}`);
+    const masked = typeof json === 'string' ? json.replaceAll('\0', '\uFFFD') : maskedJson(json);
+    fields.push(`${name}=${value !== '' && secretField.test(name) ? '[masked]' : masked}`);
   }
   return fields.join('&');
 }

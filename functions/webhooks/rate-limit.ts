@@ -1,25 +1,25 @@
 import type { Clock } from '../../runtime/domain/clock.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 
-/** How many requests of one app are taken: `burst` at once, and `perSecond` in the long run. */
+/** The allowed requests of one app: `burst` at once, and `perSecond` on average. */
 export interface WebhookRate {
   perSecond: number;
   burst: number;
 }
 
-/** So many apps are remembered before those are forgotten that owe nothing. */
+/** Number of remembered apps at which those with a full bucket are removed. */
 const sweepAt = 10_000;
 
 /**
- * Limits the requests of each app whose token was proved, in memory: each replica of console-api counts for itself, so that
- * with several an app can exceed the rate by their number.
+ * Limits the verified requests of each app. Each replica of console-api counts in its own memory, so that the effective
+ * limit is multiplied by the number of replicas.
  */
 export function createRateLimit({ clock, rate }: { clock: Clock; rate: WebhookRate }) {
   const intervalMs = 1_000 / rate.perSecond;
   /** When each app's bucket is full again, on the monotonic clock. */
   const fullAt = new Map<Id, number>();
   return {
-    /** Takes one request. @returns seconds to wait, or 0 to go ahead */
+    /** Takes one request. @returns seconds to wait, or 0 */
     take(workloadId: Id): number {
       const now = clock.monotonic();
       if (fullAt.size >= sweepAt) for (const [id, at] of fullAt) if (at <= now) fullAt.delete(id);

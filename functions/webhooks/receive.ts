@@ -1,38 +1,39 @@
 import type { Logger } from 'pino';
 import { Counter, type Registry } from 'prom-client';
 import { Problem } from '../../runtime/domain/problem.ts';
-import { route, type Route, type RouteReply } from '../../runtime/host/route.ts';
+import { route, type Route, type RouteReply } from '../../runtime/http/route.ts';
 import { readWebhookBody } from './body.ts';
-import type { DeploymentEnds } from './ends.ts';
+import type { DeploymentWaiter } from './deployment-completion.ts';
+import { cleanEvent, cleanText, type WebhookEvent } from './event.ts';
 import { maskBody } from './mask.ts';
-import { cleanNotice, cleanText, type Notice } from './notice.ts';
 import type { RateLimit } from './rate-limit.ts';
 import { deploymentReply } from './reply.ts';
 import { deployWebhookSchema, secretUrlSchema } from './schema.ts';
 import { secretUrlSenders, senderOf } from './senders/all.ts';
-import { settle, type SettleDependencies, type Settled } from './settle.ts';
+import type { Settle, Settled } from './settle.ts';
 import { header, type Headers } from './signatures.ts';
-import { areNames, type ProvenWebhook, type VerifySecretUrl, type VerifyWebhook } from './verify.ts';
+import { areValidNames, type VerifiedWebhook, type VerifySecretUrl, type VerifyWebhook } from './verify.ts';
 
-export interface ReceiveDependencies extends SettleDependencies {
+export interface ReceiveDependencies {
   verify: VerifyWebhook;
   verifySecretUrl: VerifySecretUrl;
   limit: RateLimit;
-  ends: Pick<DeploymentEnds, 'wait'>;
+  settle: Settle;
+  deployments: Pick<DeploymentWaiter, 'wait'>;
   registry: Registry;
   /** The public address of the management API. */
   baseUrl: string;
 }
 
-/** What of a request is read once the body is known, and never before the proof. */
-interface Form {
+/** The data that a sender's module reads from a request's headers and body. */
+interface SenderRequest {
   sender: string;
   event: string | undefined;
   deliveryId: string | undefined;
-  read(): Notice;
+  read: () => WebhookEvent;
 }
 
-interface Received {
+interface ReceivedRequest {
   at: { namespace: string; app: string };
   rawBody: Buffer;
   headers: Headers;
@@ -41,87 +42,98 @@ interface Received {
   waitSeconds: number;
 }
 
-/** The URLs that senders call (spec.md §4.3): with a proof of the token, or with a secret in the URL itself. */
+/**
+ * The URLs that senders call (docs/reference/webhook.md#request). A request is verified before its body is parsed: a
+ * response about the body would show that the app exists.
+ */
 export function createReceiveRoutes(dependencies: ReceiveDependencies): Route[] {
-  const { pool, accept, verify, verifySecretUrl, limit, ends, registry, baseUrl } = dependencies;
+  const { verify, verifySecretUrl, limit, settle, deployments, registry, baseUrl } = dependencies;
   const requests = new Counter({
     name: 'webhook_requests_total',
-    help: 'Requests to deploy webhooks, by sender and by what became of them.',
+    help: 'Requests to deploy webhooks, by sender and verdict.',
     labelNames: ['sender', 'verdict'],
     registers: [registry],
   });
 
-  const proven = async (
-    { at, log }: Pick<Received, 'at' | 'log'>,
+  const verified = async (
+    { at, log }: Pick<ReceivedRequest, 'at' | 'log'>,
     sender: string,
-    prove: () => Promise<ProvenWebhook>,
-  ): Promise<ProvenWebhook> => {
+    verification: Promise<VerifiedWebhook>,
+  ): Promise<VerifiedWebhook> => {
     try {
-      return await prove();
+      return await verification;
     } catch (error) {
       if (error instanceof Problem && error.code === 'invalid_webhook_token') {
         requests.inc({ sender, verdict: 'unauthenticated' });
-        log.info({ ...(areNames(at) && at), sender }, 'webhook refused');
+        log.info({ ...(areValidNames(at) && at), sender }, 'webhook request not authenticated');
       }
       throw error;
     }
   };
 
-  const take = async (
-    { at, rawBody, headers, log, signal, waitSeconds }: Received,
-    { receiver, proof, token }: ProvenWebhook,
-    formOf: (body: unknown) => Form,
-  ): Promise<RouteReply> => {
-    let parsed: unknown;
-    let unreadable: unknown;
-    try {
-      parsed = readWebhookBody(rawBody, header(headers, 'content-type'));
-    } catch (error) {
-      unreadable = error;
-    }
-    const form = formOf(parsed);
-    const { sender } = form;
+  const checkRate = ({ at, log }: ReceivedRequest, { receiver }: VerifiedWebhook, sender: string): void => {
     const retryAfterSeconds = limit.take(receiver.workloadId);
-    if (retryAfterSeconds > 0) {
-      requests.inc({ sender, verdict: 'limited' });
-      log.info({ ...at, sender }, 'webhook limited');
-      // Not in the delivery log: what is written for each would be what the limit is against.
-      throw new Problem('too_many_requests', `Too many requests for this app; wait ${retryAfterSeconds} s.`, {
-        details: { retryAfterSeconds },
-      });
-    }
+    if (retryAfterSeconds === 0) return;
+    requests.inc({ sender, verdict: 'limited' });
+    log.info({ ...at, sender }, 'webhook request rate limited');
+    // Not in the delivery log: the limit exists to save that write.
+    throw new Problem(
+      'too_many_requests',
+      `Too many webhook requests for this app. Try again in ${retryAfterSeconds} seconds.`,
+      { details: { retryAfterSeconds } },
+    );
+  };
+
+  const receive = async (
+    request: ReceivedRequest,
+    webhook: VerifiedWebhook,
+    senderRequest: (body: unknown) => SenderRequest,
+  ): Promise<RouteReply> => {
+    const { at, rawBody, headers, log } = request;
+    const parsed = parsedBody(rawBody, headers);
+    const { sender, event, deliveryId, read } = senderRequest(parsed.body);
+    checkRate(request, webhook, sender);
+    const { receiver, proof, token } = webhook;
     const secrets = token === undefined ? [] : [token];
     const incoming = {
-      ...{ ...at, receiver, proof, sender },
-      event: form.event === undefined ? undefined : cleanText(form.event, secrets),
-      deliveryId: form.deliveryId === undefined ? undefined : cleanText(form.deliveryId, secrets),
-      body: maskBody(rawBody, parsed, secrets),
+      app: at.app,
+      receiver,
+      proof,
+      sender,
+      event: event === undefined ? undefined : cleanText(event, secrets),
+      deliveryId: deliveryId === undefined ? undefined : cleanText(deliveryId, secrets),
+      body: maskBody(rawBody, parsed.body, secrets),
       bodyBytes: rawBody.length,
     };
-    let settled: Settled;
-    try {
-      settled = await settle({ pool, accept }, incoming, () => {
-        if (unreadable !== undefined) throw unreadable;
-        return cleanNotice(form.read(), secrets);
-      });
-    } catch (error) {
+    const settled = await settle(incoming, () => {
+      if (parsed.error !== undefined) throw parsed.error;
+      return cleanEvent(read(), secrets);
+    }).catch((error: unknown) => {
       if (error instanceof Problem) requests.inc({ sender, verdict: 'refused' });
       throw error;
-    }
-    const { verdict, delivery } = settled;
+    });
+    const { verdict, delivery, reason } = settled;
     requests.inc({ sender, verdict });
-    if (settled.verdict === 'ignored') {
-      const { reason } = settled;
-      log.info({ ...at, sender, delivery, reason }, 'webhook ignored');
-      return { status: 200, body: { status: 'ignored', reason } };
-    }
+    // Part of the request's own log line: a second line would cost as much as the rest of the handler without its SQL.
+    const deployment =
+      settled.verdict === 'ignored'
+        ? { reason }
+        : { deploymentId: settled.deployment.id, revision: settled.deployment.revision };
+    log.setBindings({ ...at, sender, verdict, delivery, ...deployment });
+    return replyTo(request, receiver.project, settled);
+  };
+
+  const replyTo = async (
+    { signal, waitSeconds }: ReceivedRequest,
+    project: string,
+    settled: Settled,
+  ): Promise<RouteReply> => {
+    if (settled.verdict === 'ignored') return { status: 200, body: { status: 'ignored', reason: settled.reason } };
     const { id, revision, state } = settled.deployment;
-    // In the line of the request itself: a second one costs as much as all the rest that is no statement.
-    log.setBindings({ ...at, sender, verdict, delivery, deploymentId: id, revision });
-    const statusUrl = `${baseUrl}/api/v1/projects/${receiver.project}/deployments/${id}`;
-    const found = waitSeconds > 0 ? await ends.wait(id, waitSeconds * 1_000, signal) : undefined;
-    const told = found ?? { id, revision, state, reason: settled.reason };
-    return deploymentReply(told, { statusUrl, waited: waitSeconds > 0 });
+    const statusUrl = `${baseUrl}/api/v1/projects/${project}/deployments/${id}`;
+    const waited = waitSeconds > 0;
+    const current = waited ? await deployments.wait(id, waitSeconds * 1_000, signal) : undefined;
+    return deploymentReply(current ?? { id, revision, state, reason: settled.reason }, { statusUrl, waited });
   };
 
   return [
@@ -131,18 +143,16 @@ export function createReceiveRoutes(dependencies: ReceiveDependencies): Route[] 
       path: '/webhook/:namespace/:app',
       access: 'webhook',
       tag: 'webhooks',
-      summary:
-        'Deploys an image or a commit; the answer names where the deployment’s status can be read, or with `wait` how it ended.',
-      async handle({ params: { namespace, app }, query, headers, rawBody, log, signal }) {
-        const at = { namespace, app };
+      summary: 'Deploys an image or a commit. Replies with the deployment’s status URL or, with `wait`, its outcome.',
+      async handle({ params: at, query, headers, rawBody, log, signal }) {
         const sender = senderOf(headers);
-        const webhook = await proven({ at, log }, sender.name, () => verify({ ...at, headers, rawBody }));
-        const received = { at, rawBody, headers, log, signal, waitSeconds: query.wait ?? 0 };
-        // Only now is the body looked at: an answer about it would tell that the app exists.
-        return take(received, webhook, (body) => {
+        const webhook = await verified({ at, log }, sender.name, verify({ ...at, headers, rawBody }));
+        const request = { at, rawBody, headers, log, signal, waitSeconds: query.wait ?? 0 };
+        return receive(request, webhook, (body) => {
           const event = sender.event(headers, body);
           return {
-            ...{ sender: sender.name, event },
+            sender: sender.name,
+            event,
             deliveryId: header(headers, 'idempotency-key') ?? sender.deliveryId(headers, body),
             read: () => sender.read(event, body),
           };
@@ -155,26 +165,37 @@ export function createReceiveRoutes(dependencies: ReceiveDependencies): Route[] 
       path: '/webhook/:namespace/:app/:secret',
       access: 'webhook',
       tag: 'webhooks',
-      summary: 'Deploys what a registry tells of that signs nothing (Docker Hub, Quay): the last part is the proof.',
-      async handle({ params: { namespace, app, secret }, headers, rawBody, log, signal }) {
-        const at = { namespace, app };
-        const webhook = await proven({ at, log }, 'secret-url', () => verifySecretUrl({ ...at, secret }));
-        return take({ at, rawBody, headers, log, signal, waitSeconds: 0 }, webhook, secretUrlForm);
+      summary: 'Deploys an image from a registry that cannot sign requests (Docker Hub, Quay), with a secret URL.',
+      async handle({ params: { secret, ...at }, headers, rawBody, log, signal }) {
+        const webhook = await verified({ at, log }, 'secret-url', verifySecretUrl({ ...at, secret }));
+        return receive({ at, rawBody, headers, log, signal, waitSeconds: 0 }, webhook, secretUrlRequest);
       },
     }),
   ];
 }
 
-function secretUrlForm(body: unknown): Form {
-  for (const sender of secretUrlSenders) {
-    const { name } = sender;
-    const notice = sender.read(body);
-    if (notice) return { sender: name, event: 'push', deliveryId: undefined, read: () => notice };
+function parsedBody(rawBody: Buffer, headers: Headers): { body?: unknown; error?: unknown } {
+  try {
+    return { body: readWebhookBody(rawBody, header(headers, 'content-type')) };
+  } catch (error) {
+    return { error };
+  }
+}
+
+function secretUrlRequest(body: unknown): SenderRequest {
+  for (const registry of secretUrlSenders) {
+    const event = registry.read(body);
+    if (event) return { sender: registry.name, event: 'push', deliveryId: undefined, read: () => event };
   }
   return {
-    ...{ sender: 'secret-url', event: undefined, deliveryId: undefined },
+    sender: 'secret-url',
+    event: undefined,
+    deliveryId: undefined,
     read() {
-      throw new Problem('invalid_request', 'The secret URL is for Docker Hub and Quay; others prove the token.');
+      throw new Problem(
+        'invalid_request',
+        'The secret URL accepts only events of Docker Hub and Quay. Other senders must use the webhook token.',
+      );
     },
   };
 }

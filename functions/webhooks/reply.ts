@@ -2,25 +2,24 @@ import type { z } from 'zod';
 import type { webhookDeployment } from '../../runtime/contracts/api/webhooks.ts';
 import type { DeploymentState } from '../../runtime/domain/deployment.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
-import type { RouteReply } from '../../runtime/host/route.ts';
+import type { RouteReply } from '../../runtime/http/route.ts';
 
-/** A deployment as a webhook's answer tells of it. */
-export interface Told {
+interface ReplyDeployment {
   id: Id;
   revision: number | null;
   state: DeploymentState;
   reason?: string | null | undefined;
 }
 
-/** Ends that are no success: their status for who waited for them (RFC 9110 and, for 424, RFC 4918). */
-const endedBadly: Partial<Record<DeploymentState, number>> = { superseded: 409, cancelled: 409, failed: 424 };
+/** The HTTP status of a deployment that did not succeed, for a sender that waited (RFC 9110 and, for 424, RFC 4918). */
+const failureStatus: Partial<Record<DeploymentState, number>> = { superseded: 409, cancelled: 409, failed: 424 };
 
 /**
- * 202 with where the status is. Who waited (`waited`) gets 200 for a success, 409 for one that a newer deployment or a
- * person ended, 424 for a failure, and 202 for what goes on. What was skipped is 200.
+ * 202 with the status URL, or 200 for a skipped deployment. For a sender that waited: 200 for a success, 409 for a deployment
+ * that was superseded or cancelled, 424 for a failure, and 202 for one that is still in progress.
  */
 export function deploymentReply(
-  { id, revision, state, reason }: Told,
+  { id, revision, state, reason }: ReplyDeployment,
   { statusUrl, waited }: { statusUrl: string; waited: boolean },
 ): RouteReply {
   const body: z.infer<typeof webhookDeployment> = {
@@ -32,10 +31,10 @@ export function deploymentReply(
   };
   const headers = { Location: statusUrl };
   if (state === 'skipped') return { status: 200, headers, body };
-  const bad = waited ? endedBadly[state] : undefined;
-  if (bad !== undefined) {
+  const status = waited ? failureStatus[state] : undefined;
+  if (status !== undefined) {
     const message = `The deployment ${state === 'failed' ? 'failed' : `was ${state}`}. ${reason ?? ''}`.trim();
-    return { status: bad, headers, body: { ...body, code: `deployment_${state}`, message } };
+    return { status, headers, body: { ...body, code: `deployment_${state}`, message } };
   }
   return { status: waited && state === 'succeeded' ? 200 : 202, headers, body };
 }

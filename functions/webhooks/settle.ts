@@ -2,105 +2,124 @@ import { hash } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
-import type { Acceptance } from '../../runtime/records/deployments.ts';
-import { insertDelivery, type NewDelivery } from '../../runtime/records/webhook-deliveries.ts';
+import type { Acceptance } from '../../runtime/records/acceptance.ts';
+import {
+  acceptDeliveries,
+  acceptDelivery,
+  insertDelivery,
+  type DeliveredRequest,
+  type NewDelivery,
+} from '../../runtime/records/webhook-deliveries.ts';
 import type { Receiver, Webhook, WebhookProof } from '../../runtime/records/webhooks.ts';
-import type { AcceptDelivery } from './accept.ts';
+import type { AcceptanceNotifier } from './acceptance-notifier.ts';
+import { createBatches } from './batches.ts';
 import { decide, type Decision, type Target } from './decide.ts';
-import type { Notice } from './notice.ts';
+import type { WebhookEvent } from './event.ts';
 
-/** What came in, whoever sent it. */
-export interface Incoming {
-  namespace: string;
+/** A delivery from a sender, or a redelivery or test by a user. */
+export interface IncomingDelivery {
   app: string;
   receiver: Receiver & { webhook: Webhook };
-  /** What was proved by the sender; undefined for a person, whose role was checked. */
+  /** The sender's proof, which must still be valid at the commit; undefined for a user, whose role was checked. */
   proof?: WebhookProof | undefined;
   sender: string;
   event?: string | undefined;
-  /** A name under which the same delivery is accepted once. */
+  /** Deliveries with the same id are accepted once. */
   deliveryId?: string | undefined;
   redeliveryOf?: Id | undefined;
   actor?: string | undefined;
   body: string;
   bodyBytes: number;
+  /** Only logs the outcome, and deploys nothing. */
+  dryRun?: boolean;
 }
 
-/** What settling takes. */
-export interface SettleDependencies {
-  pool: Pool;
-  accept: AcceptDelivery;
-}
-
-/** What became of it. */
+/** The outcome of a delivery, and its id in the delivery log. */
 export type Settled = { delivery: Id } & (
   | { verdict: 'ignored'; reason: string }
   | { verdict: 'accepted' | 'duplicate' | 'skipped'; deployment: Acceptance; reason?: string | undefined }
 );
 
-/** A sender's own name for a delivery as a key of one length. */
+/**
+ * Decides what a delivery does, then carries it out and records it in the delivery log, in one statement. A delivery that
+ * is rejected because of the request is recorded too.
+ * @param read returns the event of the request; an error rejects the delivery
+ * @throws Problem as `decide` and `acceptDeployment`, and `invalid_webhook_token` when the proof is no longer valid; a dry
+ * run records the Problem instead
+ */
+export type Settle = (incoming: IncomingDelivery, read: () => WebhookEvent) => Promise<Settled>;
+
+/** Deliveries that arrive while others are being accepted share a statement and its commit (decision 0034). */
+export function createSettle({ pool, notifier }: { pool: Pool; notifier: Pick<AcceptanceNotifier, 'add'> }): Settle {
+  const acceptInBatch = createBatches({
+    run: (requests: readonly DeliveredRequest[]) => acceptDeliveries(pool, requests),
+  });
+  const ignore = async (log: LoggedDelivery, reason: string, status = 200): Promise<Settled> => {
+    const delivery = await insertDelivery(pool, { ...log, verdict: 'ignored', status, reason });
+    return { verdict: 'ignored', reason, delivery };
+  };
+
+  return async (incoming, read) => {
+    let log: LoggedDelivery = logEntryOf(incoming);
+    try {
+      const event = read();
+      // A test has nothing to redeliver.
+      if (!incoming.dryRun) log = { ...log, notice: event };
+      const decision = decide(event, targetOf(incoming));
+      if (incoming.dryRun) return await ignore(log, ...dryRunOutcome(decision));
+      if (decision.verdict === 'ignore') return await ignore(log, decision.reason);
+      const request = requestOf(incoming, log, decision);
+      // Outside the batch when the app's row is locked or a request of the batch is rejected.
+      const accepted = (await acceptInBatch(request)) ?? (await acceptDelivery(pool, request));
+      const { superseded, delivery, verdict, ...deployment } = accepted;
+      if (verdict === 'accepted') notifier.add(superseded);
+      return { delivery, verdict, deployment, reason: request.delivery.reason };
+    } catch (error) {
+      if (!(error instanceof Problem) || error.status >= 500 || error.code === 'invalid_webhook_token') throw error;
+      const { status, code, message: reason } = error;
+      const delivery = await insertDelivery(pool, { ...log, verdict: 'refused', status, code, reason });
+      if (incoming.dryRun) return { verdict: 'ignored', reason, delivery };
+      throw error;
+    }
+  };
+}
+
+type LoggedDelivery = Omit<NewDelivery, 'verdict' | 'status'>;
+
+/** The row of the delivery log, without an outcome. */
+function logEntryOf({ receiver, ...incoming }: IncomingDelivery): LoggedDelivery {
+  const { sender, event, deliveryId, redeliveryOf, actor, body, bodyBytes } = incoming;
+  return { workloadId: receiver.workloadId, sender, event, deliveryId, redeliveryOf, actor, body, bodyBytes };
+}
+
+function targetOf({ app, receiver: { image, gitBranch, webhook } }: IncomingDelivery): Target {
+  const { branch, tags } = webhook;
+  return { app, image, gitBranch: gitBranch ?? undefined, branch, tags };
+}
+
+function requestOf(
+  { receiver, proof, actor, deliveryId }: IncomingDelivery,
+  log: LoggedDelivery,
+  decision: Exclude<Decision, { verdict: 'ignore' }>,
+): DeliveredRequest {
+  const { verdict, ...details } = decision;
+  const reason = decision.verdict === 'skip' ? decision.reason : undefined;
+  const common = { workloadId: receiver.workloadId, trigger: 'webhook', actor, proof } as const;
+  return {
+    delivery: { ...log, reason },
+    deployment: { ...common, dedupKey: dedupKey(deliveryId), ...details, skipped: verdict === 'skip' },
+  };
+}
+
+/** A sender's delivery id as a key of limited length. */
 function dedupKey(deliveryId: string | undefined): string | undefined {
   if (deliveryId === undefined) return undefined;
   return `delivery:${deliveryId.length <= 100 ? deliveryId : hash('sha256', deliveryId)}`;
 }
 
-/** What decides about a request: the app and its webhook as they were found. */
-export function targetOf({ app, receiver: { image, gitBranch, webhook } }: Incoming): Target {
-  const { branch, tags } = webhook;
-  return { app, image, gitBranch: gitBranch ?? undefined, branch, tags };
-}
-
-/** The row of the delivery log that says what came in. */
-export function deliveryOf(incoming: Incoming): Omit<NewDelivery, 'verdict' | 'status'> {
-  const { receiver, sender, event, deliveryId, redeliveryOf, actor, body, bodyBytes } = incoming;
-  return { workloadId: receiver.workloadId, sender, event, deliveryId, redeliveryOf, actor, body, bodyBytes };
-}
-
-/**
- * Does what a notice asks for, and records the delivery with it. A refusal that is the request's own fault is recorded, too.
- * @throws Problem as `decide` and `acceptDeployment` do, and `invalid_webhook_token` when the proof counts no more
- */
-export async function settle(
-  dependencies: SettleDependencies,
-  incoming: Incoming,
-  read: () => Notice,
-): Promise<Settled> {
-  let notice: Notice | undefined;
-  try {
-    notice = read();
-    return await carryOut(dependencies, incoming, notice, decide(notice, targetOf(incoming)));
-  } catch (error) {
-    if (error instanceof Problem && error.status < 500 && error.code !== 'invalid_webhook_token') {
-      await insertDelivery(dependencies.pool, {
-        ...deliveryOf(incoming),
-        ...{ notice, verdict: 'refused', status: error.status, code: error.code, reason: error.message },
-      });
-    }
-    throw error;
-  }
-}
-
-async function carryOut(
-  { pool, accept }: SettleDependencies,
-  incoming: Incoming,
-  notice: Notice,
-  decision: Decision,
-): Promise<Settled> {
-  const log = { ...deliveryOf(incoming), notice };
-  if (decision.verdict === 'ignore') {
-    const { reason } = decision;
-    const delivery = await insertDelivery(pool, { ...log, verdict: 'ignored', status: 200, reason });
-    return { verdict: 'ignored', reason, delivery };
-  }
-  const { verdict, ...what } = decision;
-  const reason = decision.verdict === 'skip' ? decision.reason : undefined;
-  const { receiver, proof, actor, deliveryId } = incoming;
-  const common = { workloadId: receiver.workloadId, trigger: 'webhook', actor, proof } as const;
-  const asked = { ...common, dedupKey: dedupKey(deliveryId), ...what };
-  const {
-    delivery,
-    verdict: became,
-    ...deployment
-  } = await accept({ delivery: { ...log, reason }, deployment: asked, skipped: verdict === 'skip' });
-  return { verdict: became, deployment, reason, delivery };
+/** The reason and the HTTP status in the log of a dry run. */
+function dryRunOutcome(decision: Decision): [reason: string, status: number] {
+  if (decision.verdict === 'ignore') return [decision.reason, 200];
+  if (decision.verdict === 'skip') return [`Test: this would be skipped. ${decision.reason}`, 200];
+  return [`Test: this would deploy ${decision.image ?? `the commit ${decision.commit}`}.`, 202];
 }

@@ -5,11 +5,11 @@ import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { generateWebhookToken } from '../../runtime/domain/api-key.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { seal, unseal, type KeyRing } from '../../runtime/domain/sealed.ts';
-import { changeOwnedSecret, type Secret } from '../../runtime/host/owned-secret.ts';
-import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
+import { changeOwnedSecret, type Secret } from '../../runtime/workloads/owned-secret.ts';
+import { workloadIdOf } from '../../runtime/workloads/objects.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
 
-/** Where a webhook's tokens lie: a Secret beside the app, owned by it, so that it goes with the app. */
+/** The Secret with a webhook's tokens. The app owns it, so that it is deleted with the app. */
 export function webhookSecretName(app: string): string {
   return `app-${app}-webhook`;
 }
@@ -18,28 +18,28 @@ const context = (workloadId: Id) => ({ id: workloadId, purpose: 'webhook-token' 
 const keyOf = (version: number) => `v${version}`;
 const versionOf = (key: string) => Number(/^v(\d+)$/.exec(key)?.[1] ?? 0);
 
-/** Opened tokens that are remembered. */
+/** Maximum number of decrypted tokens in memory. */
 const maxCached = 10_000;
 
 export interface TokenStore {
-  /** A token that was read before. One of a version never changes; whether it counts still is not known here. */
+  /** A token that was read before. The token of a version never changes; whether it is still valid is not known here. */
   cached(workloadId: Id, version: number): string | undefined;
   /**
-   * The tokens of some versions in their order, read from the cluster; undefined for one that was not sealed for this app
-   * (or no app).
+   * Reads the tokens of versions, in their order; undefined for a version that does not exist or was not sealed for this
+   * app.
    */
   read(
     at: { namespace: string; app: string },
     webhook: { workloadId: Id | undefined; versions: readonly number[] },
   ): Promise<(string | undefined)[]>;
   /**
-   * Writes a token under the next version, which counts only once the webhook's row says so; versions older than
-   * `current` are dropped. @throws Problem `conflict`, `already_exists` over a Secret that is not the platform's
+   * Writes a token under the next version, which is valid once the webhook's row contains that version. Versions older than
+   * `current` are deleted. @throws Problem `conflict`, `already_exists` for a Secret that the platform does not own
    */
   write(app: Stored<App>, token: string, current: number): Promise<number>;
 }
 
-/** Tokens of webhooks, encrypted at rest in Secrets of the cluster (spec.md §2.3). */
+/** Webhook tokens, encrypted at rest in Secrets (docs/reference/webhook.md#token). */
 export function createTokenStore({
   kube,
   keyRing,
@@ -50,11 +50,11 @@ export function createTokenStore({
   log: Logger;
 }): TokenStore {
   const decoy = { id: 'decoy', sealed: seal(keyRing, context('decoy'), generateWebhookToken()) };
-  const opened = new Map<string, string>();
-  const remember = (workloadId: Id, version: number, token: string) => {
-    const oldest = opened.keys().next();
-    if (opened.size >= maxCached && !oldest.done) opened.delete(oldest.value);
-    opened.set(`${workloadId}/${version}`, token);
+  const cache = new Map<string, string>();
+  const cacheToken = (workloadId: Id, version: number, token: string) => {
+    const oldest = cache.keys().next();
+    if (cache.size >= maxCached && !oldest.done) cache.delete(oldest.value);
+    cache.set(`${workloadId}/${version}`, token);
   };
 
   const open = (
@@ -65,21 +65,21 @@ export function createTokenStore({
   ) => {
     const stored = secret?.data?.[keyOf(version)];
     const sealed = stored === undefined ? undefined : Buffer.from(stored, 'base64').toString('utf8');
-    // The same work with and without a token: time does not tell which apps have one.
+    // The same work with and without a token, so that the duration does not show which apps have one.
     const chosen = sealed === undefined || id === undefined ? decoy : { id, sealed };
     try {
       const token = unseal(keyRing, context(chosen.id), chosen.sealed);
       if (chosen === decoy) return undefined;
-      remember(chosen.id, version, token);
+      cacheToken(chosen.id, version, token);
       return token;
     } catch (error) {
-      log.error({ err: error, ...at, version }, 'a webhook token cannot be opened');
+      log.error({ err: error, ...at, version }, 'cannot decrypt a webhook token');
       return undefined;
     }
   };
 
   return {
-    cached: (workloadId, version) => opened.get(`${workloadId}/${version}`),
+    cached: (workloadId, version) => cache.get(`${workloadId}/${version}`),
     async read({ namespace, app }, { workloadId, versions }) {
       const secret = await find(kube, namespace, app);
       return versions.map((version) => open({ namespace, app }, secret, workloadId, version));
@@ -88,18 +88,18 @@ export function createTokenStore({
       const workloadId = workloadIdOf(app);
       let version = 0;
       await changeOwnedSecret(kube, app, webhookSecretName(app.metadata.name), (data) => {
-        const old = Object.entries(data);
-        version = Math.max(current, ...old.map(([key]) => versionOf(key))) + 1;
+        const entries = Object.entries(data);
+        version = Math.max(current, ...entries.map(([key]) => versionOf(key))) + 1;
         const sealed = Buffer.from(seal(keyRing, context(workloadId), token)).toString('base64');
-        const kept = Object.fromEntries(old.filter(([key]) => versionOf(key) >= current));
-        return { ...kept, [keyOf(version)]: sealed };
+        const remaining = Object.fromEntries(entries.filter(([key]) => versionOf(key) >= current));
+        return { ...remaining, [keyOf(version)]: sealed };
       });
       return version;
     },
   };
 }
 
-/** What may not be read counts as missing: namespaces of others are forbidden rather than empty. */
+/** A Secret that may not be read counts as missing: in namespaces outside projects, reading is forbidden. */
 async function find(kube: KubeClient, namespace: string, app: string): Promise<Stored<Secret> | undefined> {
   try {
     return await kube.get<Secret>(kinds.Secret, webhookSecretName(app), namespace);

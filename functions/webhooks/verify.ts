@@ -2,7 +2,7 @@ import { hash, timingSafeEqual } from 'node:crypto';
 import type { Pool } from 'pg';
 import { generateWebhookToken } from '../../runtime/domain/api-key.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
-import { sameText } from '../../runtime/domain/same-text.ts';
+import { equalInConstantTime } from '../../runtime/domain/constant-time.ts';
 import {
   findReceiver,
   findReceivers,
@@ -17,43 +17,43 @@ import { senderOf } from './senders/all.ts';
 import type { Headers } from './signatures.ts';
 import type { TokenStore } from './token-store.ts';
 
-/** Whose token was proven, and with what. */
-export interface ProvenWebhook {
+/** The webhook of a verified request. */
+export interface VerifiedWebhook {
   receiver: Receiver & { webhook: Webhook };
-  /** What has to count still when something is accepted. */
+  /** The proof, which must still be valid when a deployment is accepted. */
   proof: WebhookProof;
-  /** The token itself, which is kept out of what is stored; undefined when the URL was the secret. */
+  /** The token, to be masked in stored texts; undefined for a secret URL. */
   token: string | undefined;
 }
 
-export interface WebhookRequest {
+interface WebhookRequest {
   namespace: string;
   app: string;
   headers: Headers;
   rawBody: Buffer;
 }
 
-/** Checks that a request proves that its sender knows the app's token. @throws Problem `invalid_webhook_token` */
-export type VerifyWebhook = (request: WebhookRequest) => Promise<ProvenWebhook>;
+/** Verifies that the sender of a request knows the app's token. @throws Problem `invalid_webhook_token` */
+export type VerifyWebhook = (request: WebhookRequest) => Promise<VerifiedWebhook>;
 
 const dnsLabel = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** Whether both can be names at all; what somebody put into the path instead may be a secret. */
-export function areNames({ namespace, app }: { namespace: string; app: string }): boolean {
+/** Whether both have the form of a name; other text in the path may be a secret. */
+export function areValidNames({ namespace, app }: { namespace: string; app: string }): boolean {
   return dnsLabel.test(namespace) && dnsLabel.test(app);
 }
 
-/** `X-Svc-Token` decides when it is there: a wrong one is not made good by a signature. */
-function proves(token: string, headers: Headers, rawBody: Buffer, now: Date): boolean {
-  const given = headers['x-svc-token'];
-  if (given !== undefined) return typeof given === 'string' && sameText(given, token);
+/** If `X-Svc-Token` is present, only that header counts; a valid signature does not replace a wrong token. */
+function provesToken(token: string, headers: Headers, rawBody: Buffer, now: Date): boolean {
+  const sent = headers['x-svc-token'];
+  if (sent !== undefined) return typeof sent === 'string' && equalInConstantTime(sent, token);
   return senderOf(headers).proves(token, { headers, rawBody, now });
 }
 
 /**
- * Every failure has one answer and takes the same look-ups: a stranger does not learn which apps exist, which have a
- * webhook, or what was wrong (field notes: two different texts tell). Only who proves a token that was read before is
- * spared the look into the cluster.
+ * Every failure has the same response and takes the same reads, so that neither shows which apps exist, which have a
+ * webhook, or what was wrong (docs/reference/webhook.md#token). Only a valid token that is cached skips the read from the
+ * cluster.
  */
 export function createVerifyWebhook({
   pool,
@@ -65,53 +65,51 @@ export function createVerifyWebhook({
   clock: Clock;
 }): VerifyWebhook {
   const find = createBatches({ run: (apps: readonly AppName[]) => findReceivers(pool, apps) });
-  const nobodysToken = generateWebhookToken();
+  const decoyToken = generateWebhookToken();
   return async ({ namespace, app, headers, rawBody }) => {
-    // What is no name at all never reaches a store.
-    if (!areNames({ namespace, app })) throw invalidWebhookToken();
+    if (!areValidNames({ namespace, app })) throw invalidWebhookToken();
     const receiver = await find({ namespace, app });
     const webhook = receiver?.webhook;
     const current = webhook?.version ?? 1;
-    // Two in any case, so that time does not tell whether there is a grace.
+    // Always two, so that the duration does not show whether there is a grace period.
     const versions = [current, webhook?.previousVersion ?? current];
     const now = clock.now();
-    const provenBy = (candidates: readonly (string | undefined)[]) => {
-      const fits = candidates.map(
-        (token) => proves(token ?? nobodysToken, headers, rawBody, now) && token !== undefined,
+    const provenIndex = (candidates: readonly (string | undefined)[]) => {
+      const matches = candidates.map(
+        (token) => provesToken(token ?? decoyToken, headers, rawBody, now) && token !== undefined,
       );
-      return fits.indexOf(true);
+      return matches.indexOf(true);
     };
-    const known = receiver ? versions.map((version) => tokens.cached(receiver.workloadId, version)) : [];
-    let candidates = known;
-    let proven = provenBy(known);
-    if (proven < 0) {
+    let candidates = receiver ? versions.map((version) => tokens.cached(receiver.workloadId, version)) : [];
+    let index = provenIndex(candidates);
+    if (index < 0) {
       candidates = await tokens.read({ namespace, app }, { workloadId: webhook && receiver?.workloadId, versions });
-      proven = provenBy(candidates);
+      index = provenIndex(candidates);
     }
-    const version = versions[proven];
+    const version = versions[index];
     if (!receiver || !webhook?.enabled || version === undefined) throw invalidWebhookToken();
-    return { receiver: { ...receiver, webhook }, proof: { version }, token: candidates[proven] };
+    return { receiver: { ...receiver, webhook }, proof: { version }, token: candidates[index] };
   };
 }
 
-/** SHA-256 of the last part of a secret URL: what is stored of it. */
+/** SHA-256 of the last part of a secret URL, which is stored instead of it. */
 export function urlSecretHash(secret: string): Buffer {
   return hash('sha256', secret, 'buffer');
 }
 
-/** Checks the last part of an app's secret URL. @throws Problem `invalid_webhook_token` */
-export type VerifySecretUrl = (request: { namespace: string; app: string; secret: string }) => Promise<ProvenWebhook>;
+/** Verifies the last part of an app's secret URL. @throws Problem `invalid_webhook_token` */
+export type VerifySecretUrl = (request: { namespace: string; app: string; secret: string }) => Promise<VerifiedWebhook>;
 
 export function createVerifySecretUrl({ pool }: { pool: Pool }): VerifySecretUrl {
-  const nobodys = urlSecretHash(generateWebhookToken());
+  const decoyHash = urlSecretHash(generateWebhookToken());
   return async ({ namespace, app, secret }) => {
-    if (!areNames({ namespace, app })) throw invalidWebhookToken();
+    if (!areValidNames({ namespace, app })) throw invalidWebhookToken();
     const receiver = await findReceiver(pool, namespace, app);
     const webhook = receiver?.webhook;
     const stored = webhook?.urlSecretHash;
-    const given = urlSecretHash(secret);
-    const fits = timingSafeEqual(given, stored ?? nobodys);
-    if (!receiver || !webhook?.enabled || !stored || !fits) throw invalidWebhookToken();
-    return { receiver: { ...receiver, webhook }, proof: { urlSecretHash: given }, token: undefined };
+    const sent = urlSecretHash(secret);
+    const matches = timingSafeEqual(sent, stored ?? decoyHash);
+    if (!receiver || !webhook?.enabled || !stored || !matches) throw invalidWebhookToken();
+    return { receiver: { ...receiver, webhook }, proof: { urlSecretHash: sent }, token: undefined };
   };
 }

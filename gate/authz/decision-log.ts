@@ -5,50 +5,50 @@ import { createDenialSummary } from './denial-summary.ts';
 import { createBucket, takeToken, type Bucket } from './rate-limit.ts';
 import type { Verdict } from './verdict.ts';
 
-/** The whole chain is logged up to this (spec.md §6.3). */
+/** Maximum logged length of X-Forwarded-For (docs/reference/logs.md#gate). */
 const forwardedForMaxBytes = 256;
-/** The longest textual address is 45 characters; what a client makes up is cut. */
+/** Clients can send anything as an address; a real one has at most 45 characters. */
 const clientIpMax = 64;
-/** One allowed request in this many is logged (spec.md §8). */
+/** One of this many allowed requests is logged (docs/reference/limits.md#limits). */
 const allowSample = 100;
 /**
- * Denials with an entry of their own, in a second and in a row: enough to investigate an attack by, and a few hundred
- * bytes each, so that a flood cannot fill the log store or take the time of verdicts.
+ * Maximum rate and burst of entries for single denials: enough to investigate an attack, and too few to fill the log
+ * store or to slow down verdicts.
  */
 const entriesPerSecond = 1_000;
 
-/** What is logged of a request, looked at only when it is. */
-export interface LoggedRequest {
-  /** `x-forwarded-for` among them. */
+/** The parts of a request that an entry shows. */
+interface LoggedRequest {
   headers: IncomingHttpHeaders;
-  /** The other end is the ingress. */
+  /** The connection to the ingress. */
   socket: { remoteAddress?: string | undefined };
 }
 
 /**
- * The log of verdicts (spec.md §6.3): every denial, one allow in a hundred, and never a key. Denials past 1,000 entries
- * a second, and those that the output cannot take, are summed up: one entry a second and reason, with their `count`.
+ * The log of verdicts: every denial and one of 100 allowed requests, never a key (docs/reference/logs.md#gate). Denials
+ * beyond 1,000 per second, and those that the output drops, are summarized in one entry per second and reason, with
+ * their `count`.
  */
 export interface DecisionLog {
   record(verdict: Verdict, request: LoggedRequest): void;
-  /** Writes what is summed up so far; nothing may be recorded afterwards. */
+  /** Writes the pending summaries. Do not record anything afterwards. */
   close(): void;
 }
 
 /** A line-oriented output that never blocks: {@link openDecisionOutput}'s, or a test's array. */
 export interface DecisionOutput {
-  /** False says that the line was not taken. */
+  /** @returns false when the line was dropped */
   write(line: string): boolean;
 }
 
-/** The first hop of the chain, as the log's `client_ip` is defined; the ingress itself when there is no chain. */
+/** The first address of X-Forwarded-For; without the header, the ingress's own. */
 function clientIp(forwardedFor: string | undefined, { socket }: LoggedRequest): string | undefined {
   if (forwardedFor === undefined) return socket.remoteAddress;
   const comma = forwardedFor.indexOf(',');
   return (comma < 0 ? forwardedFor : forwardedFor.slice(0, comma)).trim().slice(0, clientIpMax);
 }
 
-/** At most 256 bytes of it in UTF-8, cut between characters. */
+/** The first 256 bytes in UTF-8, cut between characters. */
 function clipForwardedFor(text: string): string {
   let clipped = text.slice(0, forwardedForMaxBytes);
   while (Buffer.byteLength(clipped) > forwardedForMaxBytes) clipped = clipped.slice(0, -1);
@@ -61,12 +61,12 @@ function keyPrefix(verdict: Verdict): string | undefined {
 }
 
 /**
- * @param name the process's name, as in its other log entries
- * @param clock counts the entries of a second
+ * @param name the process name in each entry
+ * @param clock for the rate limit of entries
  */
 export function createDecisionLog(name: string, output: DecisionOutput, clock: Clock): DecisionLog {
-  let taken = true;
-  // Denials are always logged, whatever the level of the rest.
+  let accepted = true;
+  // Independent of LOG_LEVEL: denials are always logged.
   const log = pino(
     {
       level: 'info',
@@ -74,11 +74,11 @@ export function createDecisionLog(name: string, output: DecisionOutput, clock: C
       timestamp: stdTimeFunctions.isoTime,
       formatters: { level: (label: string) => ({ level: label }) },
     },
-    { write: (line: string) => (taken = output.write(line)) },
+    { write: (line: string) => (accepted = output.write(line)) },
   );
   const summary = createDenialSummary(clock, (summed) => {
     log.warn(summed, 'authorize deny');
-    return taken;
+    return accepted;
   });
   const entries: Bucket = createBucket();
   const limit = { requestsPerSecond: entriesPerSecond, burst: entriesPerSecond };
@@ -109,7 +109,7 @@ export function createDecisionLog(name: string, output: DecisionOutput, clock: C
         },
         allowed ? 'authorize allow' : 'authorize deny',
       );
-      if (!taken && !allowed) summary.add(decision, fault);
+      if (!accepted && !allowed) summary.add(decision, fault);
     },
     close: () => summary.close(),
   };

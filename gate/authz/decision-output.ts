@@ -1,23 +1,23 @@
 import { pino } from 'pino';
 import type { DecisionOutput } from './decision-log.ts';
 
-/** How much the output may lag behind before entries are no longer taken. */
+/** Buffered bytes beyond which entries are dropped. */
 const backlogMaxBytes = 4 * 1024 * 1024;
-/** Entries are written in batches of this size (the stream's largest is 16 KiB), or after this time. */
+/** Entries are written in batches of this size (the stream's maximum is 16 KiB), or after this time. */
 const batchBytes = 15 * 1024;
 const batchMs = 200;
-/** How long the end waits for the last entries. */
+/** Maximum time that `close` waits for the last entries. */
 const closeLimitMs = 1_000;
 
-/** An output that is flushed at the end. */
+/** An output that `close` flushes. */
 export interface BufferedOutput extends DecisionOutput {
-  /** Writes what is left; gives up after a second when the output hangs. */
+  /** Writes the buffered entries; gives up after a second when the output blocks. */
   close(): Promise<void>;
 }
 
 /**
- * An output to a file descriptor (1 is stdout) off the event loop. A reader that stops reading costs entries, never
- * time: past 4 MiB they are not taken, which `write` says.
+ * An asynchronous output to a file descriptor (1 is stdout). When the reader stops reading, `write` never blocks: it
+ * drops entries beyond 4 MiB and returns false.
  */
 export function openDecisionOutput(fileDescriptor: number): BufferedOutput {
   const stream = pino.destination({
@@ -25,19 +25,19 @@ export function openDecisionOutput(fileDescriptor: number): BufferedOutput {
     sync: false,
     minLength: batchBytes,
     maxLength: backlogMaxBytes,
-    // pino's types do not know this option of its sonic-boom.
-    ...{ periodicFlush: batchMs },
+    // An option of sonic-boom that pino's types lack.
+    periodicFlush: batchMs,
   });
-  let taken = true;
-  // Told within `write`.
-  stream.on('drop', () => (taken = false));
-  // Nobody reads any more; the verdicts go on.
+  let accepted = true;
+  // Emitted during `write`.
+  stream.on('drop', () => (accepted = false));
+  // The reader is gone. Verdicts continue without a log.
   stream.on('error', () => undefined);
   return {
     write(line) {
-      taken = true;
+      accepted = true;
       stream.write(line);
-      return taken;
+      return accepted;
     },
     async close() {
       await new Promise<void>((resolve) => {

@@ -3,7 +3,7 @@ import type { Decision, KeyFault } from './verdict.ts';
 
 const everyMs = 1_000;
 
-/** Denials of one kind that have no entry of their own. */
+/** Denials of one kind without entries of their own. */
 export interface SummedDenials {
   reason: Decision;
   /** Of `deny_key`. */
@@ -11,30 +11,30 @@ export interface SummedDenials {
   count: number;
 }
 
-/** Counts denials and tells their sums once a second, for as long as there are any. */
+/** Counts denials and writes the counts once a second while there are any. */
 export interface DenialSummary {
   add(reason: Decision, fault: KeyFault | undefined): void;
-  /** Tells what is left. */
+  /** Writes the pending counts. */
   close(): void;
 }
 
-/** @param tell returns false when it could not be told: the count goes into the next second's */
-export function createDenialSummary(clock: Clock, tell: (summed: SummedDenials) => boolean): DenialSummary {
+/** @param write returns false when the output dropped the entry; the count is then added to the next second's */
+export function createDenialSummary(clock: Clock, write: (summed: SummedDenials) => boolean): DenialSummary {
   const closing = new AbortController();
   let sums = new Map<string, SummedDenials>();
   let waiting = false;
 
-  const tellAll = () => {
-    const told = sums;
+  const writeAll = () => {
+    const pending = sums;
     sums = new Map();
-    for (const [kind, summed] of told) if (!tell(summed)) sums.set(kind, summed);
+    for (const [kind, summed] of pending) if (!write(summed)) sums.set(kind, summed);
   };
 
   const wait = async () => {
     waiting = true;
     while (sums.size > 0 && !closing.signal.aborted) {
       await clock.sleep(everyMs, closing.signal).catch(() => undefined);
-      if (!closing.signal.aborted) tellAll();
+      if (!closing.signal.aborted) writeAll();
     }
     waiting = false;
   };
@@ -49,7 +49,7 @@ export function createDenialSummary(clock: Clock, tell: (summed: SummedDenials) 
     },
     close() {
       closing.abort();
-      tellAll();
+      writeAll();
     },
   };
 }

@@ -12,15 +12,15 @@ import {
 } from './gate-store.ts';
 import type { Usage } from './usage.ts';
 import type { GateView } from './view.ts';
-import { within } from './within.ts';
+import { createStoreConnection } from './store-connection.ts';
 
-/** Polls alone keep the view fresh and revocations within seconds; a NOTIFY only makes them faster. */
+/** Polls alone keep the view fresh and apply revocations within seconds. A NOTIFY only speeds this up. */
 const pollEveryMs = 1_000;
-/** A connection or a poll that takes longer counts as lost: far below the ceiling of 90 s, far above a busy store. */
+/** A connection or poll that takes longer counts as failed: far below the 90 s limit, far above a busy store. */
 const pollLimitMs = 5_000;
 /** 100,000 keys load in a few seconds, and so does the usage of all of them. */
 const loadLimitMs = 30_000;
-/** A replica that has nothing to report reports this often that it is alive. */
+/** Interval of reports without a change, which show that the replica is alive. */
 const reportEveryMs = 5_000;
 const retryMinMs = 250;
 const retryMaxMs = 5_000;
@@ -35,27 +35,26 @@ export interface FeedDependencies {
   name: string;
   clock: Clock;
   log: Logger;
-  /** Told after every attempt; for metrics. */
+  /** Called after every poll, for metrics. */
   observe?: (outcome: PollOutcome) => void;
 }
 
 /** Keeps a view current. */
 export interface Feed {
-  /** Begins to follow; returns at once. Trouble is retried for ever, and shows in the view's age. */
+  /** Starts polling and returns at once. Failures are retried forever and show in the view's age. */
   start(): void;
-  /** Looks now instead of at the next poll. */
+  /** Polls now instead of after the interval. */
   nudge(): void;
   stop(): Promise<void>;
 }
 
 /**
- * Follows the change feed and the usage of design.md §6 on one connection, which it drops and renews whenever in doubt.
- * It also keeps the replica's own record: a process life that was closed by others, or whose days have run ahead of the
- * wall clock, goes on as another one.
+ * Follows the feed and the usage of other replicas on one connection, which it reopens after every failure. It also
+ * maintains the replica's own record: when another process closed its incarnation, or the wall clock went back by days,
+ * usage continues under a new incarnation (decision 0008).
  */
 export function createFeed({ store, view, usage, name, clock, log, observe }: FeedDependencies): Feed {
   const stopping = new AbortController();
-  let session: GateSession | undefined;
   let running: Promise<void> | undefined;
   let notified = false;
   let wake: (() => void) | undefined;
@@ -66,8 +65,8 @@ export function createFeed({ store, view, usage, name, clock, log, observe }: Fe
     wake?.();
   };
 
-  /** Waits, but not past a notification or the end. */
-  const rest = async (ms: number) => {
+  /** Sleeps until `ms` have passed, a notification comes, or the feed stops. */
+  const sleep = async (ms: number) => {
     if (notified || stopping.signal.aborted) return;
     const timer = new AbortController();
     wake = () => timer.abort();
@@ -75,40 +74,20 @@ export function createFeed({ store, view, usage, name, clock, log, observe }: Fe
     wake = undefined;
   };
 
-  const limited = <T>(ms: number, what: string, work: Promise<T>) =>
-    within({ clock, signal: stopping.signal, ms, what }, work);
+  const { session, within, drop } = createStoreConnection({ store, clock, signal: stopping.signal }, nudge);
 
-  const drop = () => {
-    session?.end();
-    session = undefined;
-  };
-
-  const open = async (): Promise<GateSession> => {
-    const opening = store.connect(nudge);
-    try {
-      session = await limited(pollLimitMs, 'connecting to the store', opening);
-      return session;
-    } catch (error) {
-      void opening.then(
-        (late) => late.end(),
-        () => undefined,
-      );
-      throw error;
-    }
-  };
-
-  /** Reads everything anew. @param renewal what the last incarnation had written, when there is to be another one */
+  /** Loads everything. @param renewal the new incarnation, and the last batch that the previous one wrote */
   const load = async (connection: GateSession, renewal?: { incarnation: Id; batches: number }) => {
     const incarnation = renewal?.incarnation ?? usage.incarnation();
     const wall = clock.now().getTime();
     const days = renewal ? calendarDay(wall) : usage.calendar(wall);
     const loading = view.beginLoad();
-    const others = new Map<Id, number>();
+    const usageOfOthers = new Map<Id, number>();
     const sink = {
       ...loading,
-      others: (rows: Changes['others']) => rows.forEach(({ keyId, allowed }) => others.set(keyId, allowed)),
+      others: (rows: Changes['others']) => rows.forEach(({ keyId, allowed }) => usageOfOthers.set(keyId, allowed)),
     };
-    const { primary, position } = await limited(
+    const { primary, position } = await within(
       loadLimitMs,
       'loading',
       connection.load({ incarnation, calendar: days }, sink),
@@ -116,25 +95,25 @@ export function createFeed({ store, view, usage, name, clock, log, observe }: Fe
     requirePrimary(primary);
     loading.commit(position);
     if (renewal) usage.renew(renewal.incarnation, renewal.batches, days);
-    usage.replaceOthers(others, days);
+    usage.replaceOthers(usageOfOthers, days);
     log.info({ ...view.size(), version: position.feed.version }, 'gate view loaded');
   };
 
-  /** Goes on as another process life. */
+  /** Continues under a new incarnation. */
   const renew = async (connection: GateSession) => {
     const [last, incarnation] = [usage.incarnation(), newId()];
-    const batches = await limited(pollLimitMs, 'closing a process life', connection.close(last));
+    const batches = await within(pollLimitMs, 'closing the incarnation', connection.close(last));
     await load(connection, { incarnation, batches });
-    await limited(pollLimitMs, 'recording a process life', connection.register(incarnation, name));
-    log.warn({ last, incarnation }, 'usage goes on as another process life');
+    await within(pollLimitMs, 'registering the incarnation', connection.register(incarnation, name));
+    log.warn({ last, incarnation }, 'usage continues under a new incarnation');
   };
 
-  /** False when the changes do not fit what the view holds; it is loaded anew then. */
+  /** @returns false when the changes do not fit the view, which then has to be loaded again */
   const applied = (changes: Changes, days: CalendarDay): boolean => {
     try {
       view.apply(changes);
     } catch (error) {
-      log.error({ err: error }, 'gate view does not hold together');
+      log.error({ err: error }, 'gate view is inconsistent');
       return false;
     }
     if (changes.allUsage)
@@ -146,20 +125,23 @@ export function createFeed({ store, view, usage, name, clock, log, observe }: Fe
     return true;
   };
 
-  /** What changed since the view's position. Undefined when that cannot be told. */
+  /** Applies the changes since the view's position. @returns undefined when a load is needed */
   const follow = async (connection: GateSession, since: ViewPosition, head: Head): Promise<PollOutcome | undefined> => {
-    const known = continues(head, since);
-    if (!known.feed) return undefined;
+    const continuity = continues(head, since);
+    if (!continuity.feed) return undefined;
     const days = usage.calendar(clock.now().getTime());
     const newDay = usage.othersCalendar()?.day !== days.day;
     const still =
       head.position.feed.version === since.feed.version && head.position.usage.version === since.usage.version;
-    if (still && known.usage && !newDay) return 'unchanged';
-    const changes = await limited(
+    if (still && continuity.usage && !newDay) return 'unchanged';
+    const changes = await within(
       loadLimitMs,
       'reading changes',
       connection.changes({
-        ...{ since, allUsage: newDay, incarnation: usage.incarnation(), calendar: days },
+        since,
+        allUsage: newDay,
+        incarnation: usage.incarnation(),
+        calendar: days,
         periodOf: (planId) => view.plan(planId)?.quota?.period,
       }),
     );
@@ -170,18 +152,18 @@ export function createFeed({ store, view, usage, name, clock, log, observe }: Fe
     return 'applied';
   };
 
-  /** One round: afterwards everything that was committed before it began is in the view. */
+  /** Polls once. Afterwards the view contains everything committed before the poll began. */
   const poll = async (connection: GateSession): Promise<PollOutcome> => {
     const sent = clock.monotonic();
     const since = view.position();
-    const head = await limited(pollLimitMs, 'a poll', connection.head(since, usage.incarnation()));
+    const head = await within(pollLimitMs, 'a poll', connection.head(since, usage.incarnation()));
     requirePrimary(head.primary);
-    // One that is not recorded has just started, or stands on an older copy of the store.
+    // The replica has just started, or the store was restored from an older copy.
     if (head.replica === 'missing') {
-      await limited(pollLimitMs, 'recording a process life', connection.register(usage.incarnation(), name));
+      await within(pollLimitMs, 'registering the incarnation', connection.register(usage.incarnation(), name));
     }
-    const known = since && continues(head, since);
-    if (known && (!known.feed || !known.usage)) usage.rewrite();
+    const continuity = since && continues(head, since);
+    if (continuity && (!continuity.feed || !continuity.usage)) usage.rewrite();
     let outcome: PollOutcome | undefined;
     if (head.replica === 'closed' || usage.outrun(clock.now().getTime())) {
       await renew(connection);
@@ -204,7 +186,7 @@ export function createFeed({ store, view, usage, name, clock, log, observe }: Fe
       reported.position.feed.feedId === position.feed.feedId &&
       reported.position.feed.version === position.feed.version;
     if (same && reported && at - reported.at < reportEveryMs) return;
-    await limited(pollLimitMs, 'a report', connection.report(incarnation, position.feed));
+    await within(pollLimitMs, 'a report', connection.report(incarnation, position.feed));
     reported = { at, position, incarnation };
   };
 
@@ -213,11 +195,11 @@ export function createFeed({ store, view, usage, name, clock, log, observe }: Fe
     while (!stopping.signal.aborted) {
       notified = false;
       try {
-        const outcome = await poll(session ?? (await open()));
+        const outcome = await poll(await session());
         if (failures > 0) log.info({ failures }, 'feed recovered');
         failures = 0;
         observe?.(outcome);
-        await rest(pollEveryMs);
+        await sleep(pollEveryMs);
       } catch (error) {
         drop();
         if (stopping.signal.aborted) return;
@@ -226,9 +208,9 @@ export function createFeed({ store, view, usage, name, clock, log, observe }: Fe
         const limit = Math.min(retryMaxMs, retryMinMs * 2 ** failures);
         failures++;
         observe?.('failed');
-        // The connection that went may have left a nudge behind; it must not turn this into a busy loop.
+        // The lost connection may have nudged, which would turn this into a busy loop.
         notified = false;
-        await rest(limit / 2 + Math.random() * (limit / 2));
+        await sleep(limit / 2 + Math.random() * (limit / 2));
       }
     }
   };
@@ -247,7 +229,7 @@ export function createFeed({ store, view, usage, name, clock, log, observe }: Fe
   };
 }
 
-/** A standby may be behind: nothing that it says proves anything. */
+/** A standby may be behind the primary, so it cannot prove freshness. */
 function requirePrimary(primary: boolean): void {
   if (!primary) throw new Error('the store answered from a standby');
 }

@@ -1,22 +1,25 @@
 import type { Id } from '../../runtime/domain/ids.ts';
 import type { CalendarDay, Period } from '../../runtime/domain/period.ts';
 
-/** A point of one feed's history. */
-export interface FeedPosition {
+/** A position in the feed's history. */
+interface FeedPosition {
   feedId: Id;
   version: number;
-  /** The mark of the change at `version`; null where there is none (an empty feed, or one that was cut off before). */
+  /**
+   * The token of the change at `version`; null where it does not exist (an empty feed, or an older change that was
+   * deleted).
+   */
   token: string | null;
 }
 
-/** A point of the history of usage. */
-export interface UsagePosition {
+/** A position in the history of usage. */
+interface UsagePosition {
   version: number;
-  /** The mark of that version; null where there is none. */
+  /** The token of that version; null where it does not exist. */
   token: string | null;
 }
 
-/** Up to where a view has applied the two histories. */
+/** The positions up to which a view has applied the two histories. */
 export interface ViewPosition {
   feed: FeedPosition;
   usage: UsagePosition;
@@ -26,7 +29,7 @@ export interface PlanRow {
   id: Id;
   requestsPerSecond: number;
   burst: number;
-  /** Both null without a quota. */
+  /** Both are null without a quota. */
   quotaLimit: number | null;
   quotaPeriod: Period | null;
 }
@@ -41,9 +44,9 @@ export interface KeyRow {
   planId: Id;
   scope: Id[] | null;
   enabled: boolean;
-  /** Milliseconds since the epoch; null for never. */
+  /** Milliseconds since the epoch; null for a key that does not expire. */
   expiresAt: number | null;
-  /** Null for every client. */
+  /** Null allows every client. */
   allowedCidrs: string[] | null;
 }
 
@@ -54,41 +57,41 @@ export interface AppRow {
   name: string;
 }
 
-/** What the other replicas have allowed a key in the current period of its plan's quota. */
+/** The requests that the other replicas have allowed a key in the current period of its plan's quota. */
 export interface OthersRow {
   keyId: Id;
   allowed: number;
 }
 
-/** Whether a replica's process life may still write usage; `missing` when it was never recorded, or is not any more. */
+/** Whether a replica's process life may still write usage; `missing` when it has no record. */
 export type ReplicaState = 'open' | 'closed' | 'missing';
 
-/** What a poll learns; all of one moment. */
+/** The result of a poll, read in one snapshot. */
 export interface Head {
-  /** False on a standby: what it says may be old. */
+  /** False on a standby, whose data may be old. */
   primary: boolean;
   position: ViewPosition;
-  /** The marks that the two histories have at the versions asked about. */
+  /** The tokens that the two histories have at the requested versions. */
   tokensThere: { feed: string | null; usage: string | null };
   replica: ReplicaState;
 }
 
-/** Whose usage is meant, and of which periods. */
+/** Which usage to read, for which periods. */
 export interface UsageQuestion {
-  /** All but this one's. */
+  /** Excluded: the incarnation of this replica. */
   incarnation: Id;
   calendar: CalendarDay;
 }
 
 export interface ChangesQuestion extends UsageQuestion {
   since: ViewPosition;
-  /** Read the usage of all keys, not only of those for which something changed. */
+  /** Whether to read the usage of all keys, instead of only those with changes. */
   allUsage: boolean;
-  /** The period of a plan's quota as known so far: another one concerns the usage of all of its keys. */
+  /** The period of a plan's quota in the view; a different one changes the usage of all keys of the plan. */
   periodOf: (planId: Id) => Period | undefined;
 }
 
-/** What changed since a position, as of the moment `position`. */
+/** The changes between a position and `position`, in one snapshot. */
 export interface Changes {
   primary: boolean;
   position: ViewPosition;
@@ -96,12 +99,12 @@ export interface Changes {
   keys: KeyRow[];
   apps: AppRow[];
   gone: { plans: Id[]; keys: Id[]; apps: Id[] };
-  /** Of the keys with a quota that are concerned; those of whom nothing is known with 0, unless it is of all. */
+  /** Usage of the keys with a quota that changed. Unless all usage is read, keys without usage are included with 0. */
   others: OthersRow[];
   allUsage: boolean;
 }
 
-/** Takes a whole view in pieces, plans before keys; between two pieces the event loop runs. */
+/** Receives a whole view in pieces, plans before keys. Between two pieces the event loop runs. */
 export interface LoadSink {
   plans(rows: PlanRow[]): void;
   apps(rows: AppRow[]): void;
@@ -109,7 +112,7 @@ export interface LoadSink {
   others(rows: OthersRow[]): void;
 }
 
-/** Absolute counts of one process life, a row for each key and UTC day. */
+/** Absolute counts of one process life: a row for each key and UTC day. */
 export interface UsageColumns {
   keyIds: Id[];
   days: string[];
@@ -119,41 +122,53 @@ export interface UsageColumns {
 }
 
 /**
- * One connection to the store. Calls are made one after the other. One that fails leaves it unusable, and one that takes
- * too long is given up by the caller: end it then.
+ * One connection to the store, for one call at a time. After a call fails or takes too long, the connection is
+ * unusable: end it.
  */
 export interface GateSession {
-  /** The heads of both histories. @param since undefined before the first load */
+  /**
+   * Reads the heads of both histories.
+   * @param since undefined before the first load
+   */
   head(since: ViewPosition | undefined, incarnation: Id): Promise<Head>;
-  /** Undefined when it cannot be told: the history is another one, has a gap, or too much changed. Load then. */
+  /**
+   * Undefined when the changes cannot be determined: the history was replaced, has a gap, or has too many changes. Load
+   * instead.
+   */
   changes(question: ChangesQuestion): Promise<Changes | undefined>;
-  /** Reads everything as of one moment. */
+  /** Reads everything in one snapshot. */
   load(question: UsageQuestion, sink: LoadSink): Promise<{ primary: boolean; position: ViewPosition }>;
-  /** Records a process life; one that is recorded stays as it is. */
+  /** Records a process life, unless it is recorded. */
   register(incarnation: Id, name: string): Promise<void>;
-  /** Tells that it is alive, and how far its view is. */
+  /** Reports that the process is alive, and the position of its view. */
   report(incarnation: Id, feed: FeedPosition): Promise<void>;
-  /** Ends a process life, if it has not ended: it can write no more. Answers with the last batch that it wrote, or 0. */
+  /**
+   * Closes a process life, which then cannot write usage any more.
+   * @returns the number of its last batch, or 0
+   */
   close(incarnation: Id): Promise<number>;
   /**
-   * Writes a batch of usage, numbered from 1; it may be repeated with the same content. False, and nothing is written,
-   * when the process life is not open.
+   * Writes a batch of usage, numbered from 1. Repeating it with the same content has no effect.
+   * @returns false, without writing, when the process life is not open
    */
   flush(incarnation: Id, batch: number, columns: UsageColumns): Promise<boolean>;
-  /** Drops the connection, in the middle of whatever it does. Never throws. */
+  /** Closes the connection, even during a call. Never throws. */
   end(): void;
 }
 
-/** Where a replica gets what it knows, and leaves what it counts: PostgreSQL, or a test's model of it. */
+/**
+ * The store from which a replica reads keys and plans and to which it writes usage: PostgreSQL, or a test's model of
+ * it.
+ */
 export interface GateStore {
   /**
-   * Opens a connection. It may hang; the caller does not wait for it for long.
-   * @param nudge called when the feed has changed, or the connection is lost; without it neither is told
+   * Opens a connection. This may hang, so use a time-out.
+   * @param nudge called when the feed changes or the connection is lost; without it, the connection does not listen
    */
   connect(nudge?: () => void): Promise<GateSession>;
 }
 
-/** Whether what was applied up to `since` is the beginning of the histories that `head` ends. */
+/** Whether the histories that end at `head` contain what was applied up to `since`. */
 export function continues({ position, tokensThere }: Pick<Head, 'position' | 'tokensThere'>, since: ViewPosition) {
   const { feed, usage } = since;
   return {
@@ -166,7 +181,7 @@ export function continues({ position, tokensThere }: Pick<Head, 'position' | 'to
   };
 }
 
-/** Without a mark at a version other than the first, a history cannot be recognised. */
+/** Histories without a token, except at version 0, cannot be compared. */
 function extended(head: number, since: number, tokenThere: string | null, token: string | null): boolean {
   return head >= since && tokenThere === token && (since === 0 || token !== null);
 }

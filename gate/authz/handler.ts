@@ -8,7 +8,7 @@ import type { GateMetrics } from './metrics.ts';
 import { policyField } from './plan.ts';
 import type { Judge, Verdict } from './verdict.ts';
 
-/** What the ingress asks: its forwardAuth address is this and the app's id, exactly so. */
+/** The path of the forwardAuth URL, which ends with the app's id. */
 export const authorizePath = '/authorize';
 const appQuery = `${authorizePath}?app=`;
 
@@ -27,8 +27,8 @@ interface Denial {
 }
 
 /**
- * An answer of spec.md §7.1, made once: all denials of a kind are the same bytes. Any page may read them, since they
- * say nothing that a key's holder does not know.
+ * A denial of docs/reference/gate.md#verdicts. All denials of one kind are the same bytes, built once. Scripts of any
+ * origin may read them, since they reveal nothing that the holder of a key does not know.
  */
 function denial(code: GateDenialCode, message: string): Denial {
   return denialOf(gateDenialStatus[code], JSON.stringify({ code, message }));
@@ -36,26 +36,36 @@ function denial(code: GateDenialCode, message: string): Denial {
 
 function denialOf(status: number, body: string): Denial {
   const headers = [
-    ...['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(body))],
-    ...['Cache-Control', 'no-store', 'Access-Control-Allow-Origin', '*'],
-    ...['Access-Control-Expose-Headers', 'Retry-After, RateLimit, RateLimit-Policy'],
+    'Content-Type',
+    'application/json',
+    'Content-Length',
+    String(Buffer.byteLength(body)),
+    'Cache-Control',
+    'no-store',
+    'Access-Control-Allow-Origin',
+    '*',
+    'Access-Control-Expose-Headers',
+    'Retry-After, RateLimit, RateLimit-Policy',
   ];
   return { status, body, headers };
 }
 
 const invalidKey = denialOf(gateDenialStatus.invalid_key, invalidKeyBody);
-const rateLimited = denial('rate_limited', 'This API key is over the request rate of its plan; slow down.');
+const rateLimited = denial(
+  'rate_limited',
+  'The API key exceeded the request rate of its plan. Retry after the time in Retry-After.',
+);
 const quotaExhausted = denial(
   'quota_exhausted',
-  'This API key has used up the quota of its plan; it opens again when the next period begins.',
+  'The API key has used up the quota of its plan. It works again when the next period begins.',
 );
 const unavailable = denial(
   'gate_unavailable',
-  'The API-key checker svc-authz cannot verify keys right now; try again shortly.',
+  'The API key checker svc-authz cannot verify keys right now. Retry in a few seconds.',
 );
 const misconfigured = denial(
   'misconfigured',
-  "The API-key gate of this app is misconfigured; tell the platform's operator.",
+  'The API key gate of this app is misconfigured. Contact your platform administrator.',
 );
 const unavailableRetrySeconds = ['Retry-After', '10'];
 const pass = ['Cache-Control', 'no-store', 'Content-Length', '0'];
@@ -74,7 +84,7 @@ function limitHeaders({ key: { plan }, limits }: LimitedVerdict): string[] {
   return ['RateLimit-Policy', policyField(plan, limits.calendar), 'RateLimit', limitField(limits)];
 }
 
-/** What the ingress adds to the client's request, for the app; nothing else of an allowed answer leaves the ingress. */
+/** Headers that the ingress adds to the client's request. The client does not get them. */
 function allowHeaders(verdict: LimitedVerdict): string[] {
   const { plan, handle, nameHeader } = verdict.key;
   const policy = policyField(plan, verdict.limits.calendar);
@@ -116,18 +126,18 @@ function answer(response: ServerResponse, verdict: Verdict): void {
 }
 
 /**
- * Answers the ingress's forwardAuth: 2xx lets the client's request through, with the answer's `X-Svc-Key-*` headers
- * added to it; everything else goes to the client as it is. Whatever goes wrong in here denies.
+ * Handles the ingress's forwardAuth requests. After a 2xx, the ingress forwards the client's request with the
+ * `X-Svc-Key-*` headers of this response; it returns any other response to the client. An internal error denies.
  */
 export function createAuthorizeHandler(dependencies: AuthorizeDependencies) {
   const { judge, clock, decisions, metrics, log } = dependencies;
 
-  const judged = (request: IncomingMessage): Verdict => {
+  const judgeRequest = (request: IncomingMessage): Verdict => {
     const { url = '', headers } = request;
     return judge(
       {
         appId: url.startsWith(appQuery) ? url.slice(appQuery.length) : undefined,
-        // Several headers arrive joined by a comma, which no key has.
+        // Repeated headers are joined with a comma, which no key contains.
         apiKey: single(headers['x-api-key']),
         method: single(headers['x-forwarded-method']),
         preflightMethod: headers['access-control-request-method'],
@@ -140,7 +150,7 @@ export function createAuthorizeHandler(dependencies: AuthorizeDependencies) {
   return (request: IncomingMessage, response: ServerResponse): void => {
     let verdict: Verdict;
     try {
-      verdict = judged(request);
+      verdict = judgeRequest(request);
       answer(response, verdict);
     } catch (error) {
       log.error({ err: error }, 'authorize failed');

@@ -1,8 +1,8 @@
 import type { Limits } from './verdict.ts';
 
 /**
- * What a key has left, as a `RateLimit` field (draft-ietf-httpapi-ratelimit-headers-10 §4): `r` requests, and `t` seconds
- * until there are more. The policies that it names are those of `RateLimit-Policy`.
+ * The `RateLimit` field (draft-ietf-httpapi-ratelimit-headers-10 §4): `r` remaining requests, and `t` seconds until the
+ * limit resets, for each policy of `RateLimit-Policy`.
  */
 export function limitField({ rateLeft, rateReset, quota }: Limits): string {
   const rate = `"rate";r=${rateLeft};t=${rateReset}`;

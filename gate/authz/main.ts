@@ -2,11 +2,11 @@ import { connectionSettings } from '../../runtime/db/connection.ts';
 import { systemClock } from '../../runtime/domain/clock.ts';
 import { newId } from '../../runtime/domain/ids.ts';
 import { parseTrustedProxies } from '../../runtime/domain/trusted-proxies.ts';
-import { createAdminServer } from '../../runtime/host/admin-server.ts';
-import { loadAuthzConfig } from '../../runtime/host/config.ts';
-import { runProcess } from '../../runtime/host/lifecycle.ts';
-import { createLogger } from '../../runtime/host/log.ts';
-import { createMetrics } from '../../runtime/host/metrics.ts';
+import { createAdminServer } from '../../runtime/process/admin-server.ts';
+import { loadAuthzConfig } from '../../runtime/process/config.ts';
+import { runProcess } from '../../runtime/process/lifecycle.ts';
+import { createLogger } from '../../runtime/process/log.ts';
+import { createMetrics } from '../../runtime/process/metrics.ts';
 import { createDecisionLog } from './decision-log.ts';
 import { openDecisionOutput } from './decision-output.ts';
 import { createFeed } from './feed.ts';
@@ -22,7 +22,7 @@ import { createGateView } from './view.ts';
 import { createWatchdog } from './watchdog.ts';
 
 const name = 'svc-authz';
-/** The ingress needs about as long to learn that an endpoint goes. */
+/** The ingress needs about this long to notice that an endpoint terminates. */
 const drainMs = 5_000;
 const stdout = 1;
 
@@ -61,15 +61,23 @@ await runProcess({
     });
     const usage = createUsage(newId());
     const feed = createFeed({
-      ...{ store, view, usage, name: config.pod.name, clock, log },
+      store,
+      view,
+      usage,
+      name: config.pod.name,
+      clock,
+      log,
       observe: (outcome) => metrics.polled(outcome),
     });
     const writer = createUsageWriter({
-      ...{ store, usage, clock, log },
+      store,
+      usage,
+      clock,
+      log,
       onFailure: () => metrics.flushFailed(),
       onClosed: () => feed.nudge(),
     });
-    // Stopped after the feed, which would go on as another process life when it finds this one closed.
+    // Stopped after the feed, which would otherwise continue under a new process life when it finds this one closed.
     writer.start();
     lifecycle.add({ name: 'usage writer', stop: () => writer.stop() });
     feed.start();

@@ -4,19 +4,19 @@ import type { PollOutcome } from './feed.ts';
 import type { Decision } from './verdict.ts';
 import type { GateView } from './view.ts';
 
-/** The decisions of spec.md §6.2, present from the start so that rates can be taken of them. */
+/** Exported with 0 from the start, so that rates can be computed (docs/reference/metrics.md#gate). */
 const knownDecisions = ['allow', 'deny_key', 'deny_rate', 'deny_quota', 'unavailable', 'preflight'];
 
 export interface GateMetrics {
   decided(decision: Decision): void;
   polled(outcome: PollOutcome): void;
-  /** A batch of usage could not be written (yet). */
+  /** A write of usage failed; it is retried. */
   flushFailed(): void;
 }
 
-/** The metrics of spec.md §6.2, and how the feed does. */
+/** The metrics of the checker (docs/reference/metrics.md#gate). */
 export function createGateMetrics(registry: Registry, view: GateView, clock: Clock): GateMetrics {
-  // Plain numbers on the hot path; the registry reads them when it is asked.
+  // Plain numbers, since every verdict counts; the registry reads them at each scrape.
   const decisions: Record<string, number> = Object.fromEntries(knownDecisions.map((decision) => [decision, 0]));
   const requests: Counter = new Counter({
     name: 'authz_requests_total',
@@ -45,7 +45,7 @@ export function createGateMetrics(registry: Registry, view: GateView, clock: Clo
   });
   const flushFailures = new Counter({
     name: 'authz_rollup_flush_failures_total',
-    help: 'Batches of usage counters that failed to persist. Each is repeated; what a process still holds when it is killed is lost.',
+    help: 'Failed writes of usage counters. Each is retried; unwritten counts are lost when the process is killed.',
     registers: [registry],
   });
 

@@ -2,13 +2,13 @@ import { periods, type CalendarDay, type Period } from '../../runtime/domain/per
 import type { PlanRow } from './gate-store.ts';
 import type { RateLimit } from './rate-limit.ts';
 
-/** What a plan allows to each of its keys. */
+/** The limits that a plan sets for each of its keys. */
 export interface GatePlan extends RateLimit {
-  /** Allowed requests in a period, of all replicas together; undefined without a quota. */
+  /** Maximum allowed requests per period over all replicas; undefined without a quota. */
   quota: { limit: number; period: Period } | undefined;
   /** The `RateLimit-Policy` field; see {@link policyField}. */
   policy: string;
-  /** The month for which it was made, since a quota's window is as long as its month. */
+  /** The month of `policy`: the window of a monthly quota depends on the month's length. */
   policyMonth: number;
 }
 
@@ -17,7 +17,7 @@ export function createPlan(row: PlanRow): GatePlan {
   return { requestsPerSecond, burst, quota: quotaOf(row), policy: '', policyMonth: NaN };
 }
 
-/** Changes a plan's one object, and so the next verdict of all of its keys. */
+/** Updates the plan object that its keys share, so that the next verdict of each uses the new limits. */
 export function updatePlan(plan: GatePlan, row: PlanRow): void {
   plan.requestsPerSecond = row.requestsPerSecond;
   plan.burst = row.burst;
@@ -26,8 +26,8 @@ export function updatePlan(plan: GatePlan, row: PlanRow): void {
 }
 
 /**
- * What the plan allows, as a `RateLimit-Policy` field (draft-ietf-httpapi-ratelimit-headers-10 §3): `q` requests in `w`
- * seconds. The window of the rate is the time in which an empty burst fills up.
+ * The `RateLimit-Policy` field (draft-ietf-httpapi-ratelimit-headers-10 §3): `q` requests in `w` seconds. The window of
+ * the rate is the time in which an empty burst refills.
  */
 export function policyField(plan: GatePlan, calendar: CalendarDay): string {
   if (plan.policyMonth !== calendar.start.month) {
@@ -43,8 +43,7 @@ export function policyField(plan: GatePlan, calendar: CalendarDay): string {
 }
 
 function quotaOf({ quotaLimit, quotaPeriod }: PlanRow): GatePlan['quota'] {
-  // The name as a constant of this program: V8 compiles what looks things up by it for that one string, and over and
-  // over again for an equal one that came from the store.
+  // Use this program's own string: V8 optimizes property lookups by it, but not by an equal string from the store.
   const period = periods.find((name) => name === quotaPeriod);
   return quotaLimit === null || period === undefined ? undefined : { limit: quotaLimit, period };
 }

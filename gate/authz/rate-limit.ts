@@ -1,12 +1,12 @@
-/** What a plan allows to each of its keys, per replica (spec.md §2.1). */
+/** The rate limit of each key of a plan, per replica (docs/reference/gate.md#rate-limits). */
 export interface RateLimit {
   requestsPerSecond: number;
   burst: number;
 }
 
 /**
- * A token bucket of one key, kept as the tokens that are out rather than those that are left: it holds no plan, so a
- * changed plan judges the very next request.
+ * The token bucket of one key. It stores the tokens taken instead of those left and does not contain the plan, so that
+ * a changed plan applies to the next request.
  */
 export interface Bucket {
   /** Tokens taken and not yet refilled, as of `at`. */
@@ -15,7 +15,7 @@ export interface Bucket {
   at: number;
 }
 
-/** Fractions of a token do not add up exactly; without this a refill of one may count as a hair less. */
+/** Compensates floating-point errors, by which a refill of one token may count as slightly less. */
 const rounding = 1e-9;
 
 /** A full bucket. */
@@ -29,20 +29,20 @@ function takenAt(bucket: Bucket, limit: RateLimit, now: number): number {
 }
 
 /**
- * Takes one token, if there is one.
+ * Takes one token.
  * @param now monotonic milliseconds
- * @returns 0 when it was taken, else the whole seconds after which there is one (at least 1); then nothing was taken
+ * @returns 0 on success; otherwise the whole seconds until a token is available (at least 1)
  */
 export function takeToken(bucket: Bucket, limit: RateLimit, now: number): number {
   const taken = takenAt(bucket, limit, now);
-  const missing = taken + 1 - limit.burst;
-  // The time of a denial is kept too: after a plan's change the new rate refills from here on.
+  const deficit = taken + 1 - limit.burst;
+  // Also set by a denial, so that a changed rate refills from here on.
   bucket.at = now;
-  bucket.taken = missing > rounding ? taken : taken + 1;
-  return missing > rounding ? Math.max(1, Math.ceil(missing / limit.requestsPerSecond - rounding)) : 0;
+  bucket.taken = deficit > rounding ? taken : taken + 1;
+  return deficit > rounding ? Math.max(1, Math.ceil(deficit / limit.requestsPerSecond - rounding)) : 0;
 }
 
-/** Whole tokens that are left. */
+/** The number of whole tokens left. */
 export function tokensLeft(bucket: Bucket | undefined, limit: RateLimit, now: number): number {
   return bucket ? Math.max(0, Math.floor(limit.burst - takenAt(bucket, limit, now) + rounding)) : limit.burst;
 }

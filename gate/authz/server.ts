@@ -1,18 +1,18 @@
-import { once } from 'node:events';
 import { createServer, type RequestListener, type ServerResponse } from 'node:http';
 import type { Registry } from 'prom-client';
+import { drain, listen } from '../../runtime/process/listening.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { authorizePath } from './handler.ts';
 import { LeanRequest } from './lean-request.ts';
 
-/** Traefik refuses heads of more than 1 MiB; what it passes on is judged, however large the key. */
+/** Traefik refuses request heads over 1 MiB, so that every request that it forwards gets a verdict. */
 const headMaxBytes = 1024 * 1024 + 64 * 1024;
-/** Longer than the 90 s for which Traefik keeps an idle connection, so that it is never the one to be surprised. */
+/** Longer than the 90 s for which Traefik keeps idle connections, so that Traefik closes them first. */
 const idleMs = 120_000;
 const requestLimitMs = 10_000;
 
 export interface AuthzServerOptions {
-  /** 0 lets the system choose; `start` tells which. */
+  /** 0 for any free port, which `start` returns. */
   port: number;
   /** Default: every interface. */
   host?: string;
@@ -20,10 +20,7 @@ export interface AuthzServerOptions {
   registry: Registry;
   ready: () => boolean;
   clock: Clock;
-  /**
-   * How long `stop` goes on serving, so that the ingress has time to learn of it, in ms. Until then every answer asks
-   * for the connection to be closed.
-   */
+  /** Milliseconds for which `stop` still serves, with `Connection: close`, until the ingress sends no new requests. */
   drainMs: number;
 }
 
@@ -39,7 +36,7 @@ function send(response: ServerResponse, status: number, body: unknown): void {
     .end(JSON.stringify(body));
 }
 
-/** The gate's main port: `/authorize`, and beside it `/health`, `/ready` and `/metrics` for scrapers (spec.md §6.2). */
+/** The checker's main port: `/authorize`, `/health`, `/ready` and `/metrics`. */
 export function createAuthzServer(options: AuthzServerOptions): AuthzServer {
   const { authorize, registry, ready, clock } = options;
   let draining = false;
@@ -53,9 +50,9 @@ export function createAuthzServer(options: AuthzServerOptions): AuthzServer {
     {
       maxHeaderSize: headMaxBytes,
       requestTimeout: requestLimitMs,
-      // One limit for the life of a connection, below, is cheaper than this one, which is set and unset at every request.
+      // `server.setTimeout` below is cheaper: this timer would be set and cleared for every request.
       keepAliveTimeout: 0,
-      // No request has a body that anybody reads, and a stream that nobody reads costs a tenth of an answer.
+      // Request bodies are not read, and an unused stream costs a tenth of the time of a response.
       optimizeEmptyRequests: true,
       IncomingMessage: LeanRequest,
     },
@@ -66,29 +63,19 @@ export function createAuthzServer(options: AuthzServerOptions): AuthzServer {
       else if (url === '/health') send(response, 200, { healthy: true });
       else if (url === '/ready') send(response, ready() ? 200 : 503, { healthy: ready() });
       else if (url === '/metrics') sendMetrics(response).catch((error: unknown) => response.destroy(error as Error));
-      else send(response, 404, { code: 'not_found', message: 'There is nothing at this path.' });
+      else send(response, 404, { code: 'not_found', message: 'No such path.' });
     },
   );
 
   server.setTimeout(idleMs);
 
   return {
-    async start() {
-      server.listen(options.port, options.host);
-      await once(server, 'listening');
-      const address = server.address();
-      return typeof address === 'object' && address ? address.port : options.port;
-    },
+    start: () => listen(server, options.port, options.host),
     async stop() {
       if (!server.listening) return;
       draining = true;
       await clock.sleep(options.drainMs);
-      const closed = once(server, 'close');
-      server.close();
-      server.closeIdleConnections();
-      const limit = setTimeout(() => server.closeAllConnections(), requestLimitMs);
-      await closed;
-      clearTimeout(limit);
+      await drain(server, { clock, ms: requestLimitMs });
     },
   };
 }

@@ -23,15 +23,15 @@ const planColumns = `id, requests_per_second AS "requestsPerSecond", burst, quot
 const keyColumns = `id, environment_id AS "environmentId", handle, digest, name, plan_id AS "planId", scope, enabled,
   (extract(epoch FROM expires_at) * 1000)::float8 AS "expiresAt", allowed_cidrs::text[] AS "allowedCidrs"`;
 const appColumns = 'id, environment_id AS "environmentId", namespace, name';
-/** What may have a gate: to the checkers a function is an app, too. */
+/** The workloads that may have a gate. The checkers treat a function as an app. */
 const isLivingApp = `kind IN ('App', 'Function') AND deleted_at IS NULL`;
 
-/** More changes than this at once are slower to apply than a reload. */
+/** Above this number of changes, a reload is faster. */
 const changesMax = 10_000;
-/** Rows of one piece of a load: a few milliseconds of work, after which requests have their turn. */
+/** Rows of one piece of a load: a few milliseconds of work, after which requests are served. */
 const pieceRows = 500;
 
-/** One statement, so one moment. */
+/** One statement, so that all values are of the same snapshot. */
 export async function readHead(
   client: ClientBase,
   since: ViewPosition | undefined,
@@ -72,15 +72,15 @@ export async function readHead(
   };
 }
 
-/** Runs `read` in one snapshot of the database. A failure leaves the connection in its transaction: drop it then. */
-async function atOneMoment<T>(client: ClientBase, read: () => Promise<T>): Promise<T> {
+/** Runs `read` in one snapshot of the database. A failure leaves the transaction open: close the connection then. */
+async function inSnapshot<T>(client: ClientBase, read: () => Promise<T>): Promise<T> {
   await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
   const result = await read();
   await client.query('COMMIT');
   return result;
 }
 
-/** The rows of a query, piece by piece. Within a transaction only, one at a time. */
+/** The rows of a query, in pieces. Requires a transaction; run one at a time. */
 async function* pieces(
   client: ClientBase,
   query: { text: string; values?: unknown[] },
@@ -94,13 +94,13 @@ async function* pieces(
   await client.query('CLOSE piece');
 }
 
-/** Everything, with the position that it belongs to. */
+/** Reads everything, with its position. */
 export async function readEverything(
   client: ClientBase,
   question: UsageQuestion,
   sink: LoadSink,
 ): Promise<{ primary: boolean; position: ViewPosition }> {
-  return atOneMoment(client, async () => {
+  return inSnapshot(client, async () => {
     const { primary, position } = await readHead(client, undefined, null);
     const rowsOf = (columns: string, table: string) => pieces(client, { text: `SELECT ${columns} FROM ${table}` });
     for await (const rows of rowsOf(planColumns, 'plans')) sink.plans(rows as PlanRow[]);
@@ -112,18 +112,18 @@ export async function readEverything(
 }
 
 /**
- * What changed after a position, or undefined when that cannot be told: the feed's history is another one, is shorter,
- * has a gap (cut off before), or there are too many. A history of usage that is another one is no reason: then the usage
- * of all keys is read.
+ * The changes since a position. Undefined when they cannot be determined: the feed was replaced, is shorter, has a gap
+ * (deleted changes), or has too many changes. When only the history of usage was replaced, the usage of all keys is
+ * read.
  */
 export async function readChanges(client: ClientBase, question: ChangesQuestion): Promise<Changes | undefined> {
   const { since, incarnation } = question;
-  return atOneMoment(client, async () => {
+  return inSnapshot(client, async () => {
     const head = await readHead(client, since, incarnation);
-    const known = continues(head, since);
+    const continuity = continues(head, since);
     const { primary, position } = head;
     const behind = position.feed.version - since.feed.version;
-    if (!known.feed || behind > changesMax) return undefined;
+    if (!continuity.feed || behind > changesMax) return undefined;
     const changes = await client.query<{ entity: Entity; id: Id }>(
       'SELECT entity, entity_id AS id FROM changes WHERE version > $1',
       [since.feed.version],
@@ -133,32 +133,28 @@ export async function readChanges(client: ClientBase, question: ChangesQuestion)
       ...new Set(changes.rows.filter((row) => row.entity === entity).map(({ id }) => id)),
     ];
     const ids = { plans: idsOf('plan'), keys: idsOf('key'), apps: idsOf('workload') };
-    const rowsOf = async <Row extends QueryResultRow>(columns: string, table: string, wanted: Id[]) =>
-      wanted.length === 0
+    const rowsOf = async <Row extends QueryResultRow>(columns: string, table: string, rowIds: Id[]) =>
+      rowIds.length === 0
         ? []
-        : (await client.query<Row>(`SELECT ${columns} FROM ${table} AND id = ANY($1)`, [wanted])).rows;
+        : (await client.query<Row>(`SELECT ${columns} FROM ${table} AND id = ANY($1)`, [rowIds])).rows;
     const plans = await rowsOf<PlanRow>(planColumns, 'plans WHERE true', ids.plans);
     const keys = await rowsOf<KeyRow>(keyColumns, 'api_keys WHERE true', ids.keys);
     const apps = await rowsOf<AppRow>(appColumns, `workloads WHERE ${isLivingApp}`, ids.apps);
-    const gone = {
-      plans: without(ids.plans, plans),
-      keys: without(ids.keys, keys),
-      apps: without(ids.apps, apps),
-    };
-    const allUsage = question.allUsage || !known.usage;
+    const gone = { plans: without(ids.plans, plans), keys: without(ids.keys, keys), apps: without(ids.apps, apps) };
+    const allUsage = question.allUsage || !continuity.usage;
     const others: OthersRow[] = [];
     if (allUsage) {
       for await (const rows of pieces(client, allOthers(question))) others.push(...(rows as OthersRow[]));
     } else {
       const otherPeriod = plans.filter(({ id, quotaPeriod }) => quotaPeriod && quotaPeriod !== question.periodOf(id));
-      const concerned = { version: since.usage.version, keys: ids.keys, plans: otherPeriod.map(({ id }) => id) };
-      others.push(...(await readOthers(client, question, concerned)));
+      const changed = { version: since.usage.version, keys: ids.keys, plans: otherPeriod.map(({ id }) => id) };
+      others.push(...(await readOthers(client, question, changed)));
     }
     return { primary, position, plans, keys, apps, gone, others, allUsage };
   });
 }
 
 function without(ids: Id[], rows: { id: Id }[]): Id[] {
-  const found = new Set(rows.map(({ id }) => id));
-  return ids.filter((id) => !found.has(id));
+  const existing = new Set(rows.map(({ id }) => id));
+  return ids.filter((id) => !existing.has(id));
 }

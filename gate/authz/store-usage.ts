@@ -9,7 +9,7 @@ function othersValues({ incarnation, calendar: { start, end } }: UsageQuestion):
   return [incarnation, ...moments.map((moment) => utcDay(new Date(moment)))];
 }
 
-/** What all but one incarnation have allowed each key in the current period of its plan's quota. */
+/** The requests that all incarnations but one have allowed each key in the current period of its plan's quota. */
 const othersOf = (keys: string, join: 'JOIN' | 'LEFT JOIN') => `
   SELECT api_keys.id AS "keyId", coalesce(sum(usage.allowed), 0)::float8 AS allowed
   FROM api_keys JOIN plans ON plans.id = plan_id AND quota_limit IS NOT NULL
@@ -18,19 +18,19 @@ const othersOf = (keys: string, join: 'JOIN' | 'LEFT JOIN') => `
     AND usage.day < CASE quota_period WHEN 'day' THEN $5::date WHEN 'week' THEN $6::date ELSE $7::date END
   WHERE ${keys} GROUP BY api_keys.id`;
 
-/** Of all keys of which there is anything to tell; for a cursor. */
+/** The usage of all keys that have any; for a cursor. */
 export function allOthers(question: UsageQuestion): { text: string; values: unknown[] } {
   return { text: othersOf('true', 'JOIN'), values: othersValues(question) };
 }
 
-/** Of the keys with usage after `version`, and of those that are named or whose plan is. */
+/** The usage of the named keys, the keys of the named plans, and keys with usage after `version`. */
 export async function readOthers(
   client: ClientBase,
   question: UsageQuestion,
   concerned: { version: number; keys: Id[]; plans: Id[] },
 ): Promise<OthersRow[]> {
   const { rows } = await client.query<OthersRow>(
-    // A union, where an OR would look at every key.
+    // A UNION, because an OR would scan all keys.
     othersOf(
       `api_keys.id IN (
          SELECT key_id FROM usage WHERE version > $8 AND incarnation <> $1
@@ -42,7 +42,7 @@ export async function readOthers(
   return rows;
 }
 
-/** See `flush_usage` in the migrations: one statement, one transaction. */
+/** One statement in one transaction; see `flush_usage` in the migrations. */
 export async function flushUsage(
   client: ClientBase,
   incarnation: Id,
@@ -50,7 +50,13 @@ export async function flushUsage(
   { keyIds, days, allowed, rateDenied, quotaDenied }: UsageColumns,
 ): Promise<boolean> {
   const { rows } = await client.query<{ open: boolean }>('SELECT flush_usage($1, $2, $3, $4, $5, $6, $7) AS open', [
-    ...[incarnation, batch, keyIds, days, allowed, rateDenied, quotaDenied],
+    incarnation,
+    batch,
+    keyIds,
+    days,
+    allowed,
+    rateDenied,
+    quotaDenied,
   ]);
   return rows[0]?.open === true;
 }

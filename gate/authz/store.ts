@@ -4,13 +4,13 @@ import type { GateSession, GateStore } from './gate-store.ts';
 import { readChanges, readEverything, readHead } from './store-reads.ts';
 import { flushUsage } from './store-usage.ts';
 
-/** The server gives a statement up after this; the feed gives up on a connection much sooner. */
+/** Time-out of a statement on the server. The feed closes a connection much earlier. */
 const statementTimeoutMs = 30_000;
 
 /**
- * The store over PostgreSQL. A session is a connection outside any pool: one that listens, and that whoever doubts it
- * cuts.
- * @param settings as `connectionSettings` makes them
+ * The store in PostgreSQL. A session has its own connection outside any pool, because it listens and may be closed at
+ * any time.
+ * @param settings from `connectionSettings`
  */
 export function createPostgresStore(settings: pg.ClientConfig): GateStore {
   return {
@@ -20,7 +20,7 @@ export function createPostgresStore(settings: pg.ClientConfig): GateStore {
         statement_timeout: statementTimeoutMs,
         idle_in_transaction_session_timeout: statementTimeoutMs,
       });
-      // It may say so more than once, and after its end; unheard, it would end the process.
+      // Without a listener, an error would end the process. It may be emitted repeatedly, and after the end.
       client.on('error', () => nudge?.());
       const session = createSession(client);
       try {
@@ -50,7 +50,7 @@ function createSession(client: pg.Client): GateSession {
     end() {
       client.removeAllListeners('notification').removeAllListeners('end').removeAllListeners('error');
       client.on('error', () => undefined);
-      // Cuts a statement that hangs.
+      // Also cancels a running statement.
       void client.end().catch(() => undefined);
     },
   };

@@ -2,97 +2,110 @@ import type { Id } from '../../runtime/domain/ids.ts';
 import { calendarDay, type CalendarDay, type Period } from '../../runtime/domain/period.ts';
 import type { OthersRow, UsageColumns } from './gate-store.ts';
 
-/** What this process counted for one key and day in its present incarnation, and how much of it is in the store. */
+/** The counts of one key and day in the current incarnation, and the part of them that the store has. */
 interface DayCounts {
   readonly keyId: Id;
-  /** `YYYY-MM-DD`; only {@link Usage.renew} ever changes it. */
+  /** `YYYY-MM-DD`; changed only by {@link Usage.renew}. */
   day: string;
   allowed: number;
   rateDenied: number;
   quotaDenied: number;
   written: { allowed: number; rateDenied: number; quotaDenied: number };
-  /** Whether it is among those to write. */
+  /** Whether it has counts to write. */
   dirty: boolean;
 }
 
-/** One key's counts of this incarnation: those of its last day with traffic, and what was allowed in its periods. */
+/**
+ * One key's counts of this incarnation: those of its last day with traffic, and the allowed requests of the current
+ * periods.
+ */
 export interface OwnCounts {
   today: DayCounts;
-  /** The starts of the week and month that the sums are of. */
+  /** The starts of the week and month that are summed. */
   week: number;
   month: number;
   allowedInWeek: number;
   allowedInMonth: number;
-  /** Whether they are still the key's; false for those of an earlier incarnation, and those that were forgotten. */
-  kept: boolean;
+  /** Whether they are current; false for counts of an earlier incarnation and forgotten ones. */
+  current: boolean;
 }
 
-/** A key whose counts are asked for at every request: it holds them, so that they need not be looked up. */
+/** A key with a reference to its counts, which saves a lookup for every request. */
 export interface CountedKey {
   readonly id: Id;
-  /** {@link Usage}'s own; undefined at first. */
+  /** Set by {@link Usage}; undefined at first. */
   counts: OwnCounts | undefined;
 }
 
-/** A batch to write. It is repeated as it is until it is known whether it was written. */
+/** A batch to write. It is repeated unchanged until its outcome is known. */
 export interface UsageBatch {
   incarnation: Id;
-  /** From 1, in each incarnation. */
+  /** Counted from 1 in each incarnation. */
   number: number;
   columns: UsageColumns;
 }
 
 /**
- * The usage of keys as one replica knows it: its own counts, exactly, and those of the others, as of the last poll.
- *
- * Counts are kept under an incarnation, which is written as absolute numbers per key and day: writing again never counts
- * twice. What is lost when the process is killed is what it counted since the last batch that was written: one flush
- * interval, and the length of an outage of the store, after 90 s of which the gate allows nothing more.
- *
- * Days only go forward within an incarnation. When the wall clock goes back to an earlier day, counts go on for the
- * later one until the feed has {@link renew | renewed} the incarnation.
+ * The usage of keys in one replica: its own exact counts, and those of the others as of the last poll. Counts are
+ * written as absolute numbers per incarnation, key and day, so that a repeated write never counts twice. A killed
+ * process loses the counts since the last written batch: one flush interval, or the length of an outage of the store,
+ * after 90 s of which the gate denies all requests. Within an incarnation, days only advance. When the wall clock goes
+ * back to an earlier day, requests still count for the later day until the feed {@link renew
+ * renews} the incarnation.
  */
 export interface Usage {
   incarnation(): Id;
-  /** The day that requests count for. @param wall milliseconds since the epoch */
+  /**
+   * The day for which requests are counted.
+   * @param wall milliseconds since the epoch
+   */
   calendar(wall: number): CalendarDay;
-  /** What was allowed in the current period, by this replica and the others. */
+  /** The requests allowed in the current period, by all replicas. */
   allowed(key: CountedKey, period: Period, calendar: CalendarDay): number;
   countAllowed(key: CountedKey, calendar: CalendarDay): void;
   countRateDenied(key: CountedKey, calendar: CalendarDay): void;
   countQuotaDenied(key: CountedKey, calendar: CalendarDay): void;
 
-  /** The batch to write now, at most `maxRows` long; the last one again until its end is told. Undefined for none. */
+  /**
+   * The next batch, with at most `maxRows` rows; the previous one until its outcome was reported. Undefined when there
+   * is nothing to write.
+   */
   batch(maxRows: number): UsageBatch | undefined;
-  /** The batch is in the store. */
+  /** Reports that the batch is in the store. */
   written(batch: UsageBatch): void;
-  /** Keys with counts in memory. */
+  /** The number of keys with counts in memory. */
   size(): number;
-  /** Whether anything is not yet in the store. */
+  /** Whether any counts are not in the store yet. */
   pending(): boolean;
 
-  /** Replaces what is known of the others, as read for this calendar. */
+  /** Replaces the counts of the other replicas, as read for this calendar. */
   replaceOthers(rows: Iterable<readonly [Id, number]>, calendar: CalendarDay): void;
-  /** Changes what is known of some keys; of a calendar other than the last replacement's it is ignored. */
+  /**
+   * Updates the other replicas' counts of some keys; ignored for a calendar other than that of the last replacement.
+   */
   updateOthers(rows: readonly OthersRow[], calendar: CalendarDay): void;
-  /** The calendar of the last replacement; another day needs another one. */
+  /** The calendar of the last replacement; on another day, replace again. */
   othersCalendar(): CalendarDay | undefined;
 
-  /** Whether the wall clock has gone back to an earlier day, by more than a slip. */
+  /** Whether the wall clock has gone back to an earlier day, by more than a small correction. */
   outrun(wall: number): boolean;
-  /** The store may have lost what was written (an older copy): what is in memory is written again. */
+  /** Writes all counts in memory again, because the store may have been restored from an older copy. */
   rewrite(): void;
   /**
-   * Goes on as another incarnation from `calendar` on; the last one must have been closed. What it had not written moves
-   * over, that of later days to this one. In the same step tell what the others counted, among them the last one.
-   * @param batches the number of the last batch that it wrote
+   * Continues under a new incarnation from `calendar` on, after the previous one was closed. Unwritten counts move to
+   * the new one; those of later days count for its first day. Replace the others' counts in the same step: they now
+   * include the previous incarnation.
+   * @param batches the number of the previous incarnation's last batch
    */
   renew(incarnation: Id, batches: number, calendar: CalendarDay): void;
-  /** Forgets keys without counts in the current periods; call it once a day. @returns how many */
+  /**
+   * Removes keys without counts in the current periods; call it once a day.
+   * @returns the number of removed keys
+   */
   forget(calendar: CalendarDay): number;
 }
 
-/** The wall clock may be set back so far without anything being renewed: it is usual around a synchronisation. */
+/** The wall clock may go back this far without a renewal, as clock synchronization does. */
 const slipMs = 60_000;
 
 function emptyDay(keyId: Id, day: string): DayCounts {
@@ -110,7 +123,7 @@ export function createUsage(firstIncarnation: Id): Usage {
   let dirty: DayCounts[] = [];
   let outstanding: { batch: UsageBatch; days: DayCounts[] } | undefined;
   let batches = 0;
-  let others = new Map<Id, number>();
+  let usageOfOthers = new Map<Id, number>();
   let othersCalendar: CalendarDay | undefined;
 
   const mark = (day: DayCounts) => {
@@ -120,7 +133,7 @@ export function createUsage(firstIncarnation: Id): Usage {
   };
 
   const find = (key: CountedKey): OwnCounts | undefined => {
-    if (!key.counts?.kept) key.counts = own.get(key.id);
+    if (!key.counts?.current) key.counts = own.get(key.id);
     return key.counts;
   };
 
@@ -129,11 +142,11 @@ export function createUsage(firstIncarnation: Id): Usage {
     let counts = find(key);
     if (!counts) {
       const today = emptyDay(key.id, calendar.day);
-      counts = { today, week, month, allowedInWeek: 0, allowedInMonth: 0, kept: true };
+      counts = { today, week, month, allowedInWeek: 0, allowedInMonth: 0, current: true };
       own.set(key.id, counts);
       key.counts = counts;
     } else if (counts.today.day !== calendar.day) {
-      // The day that is over stays among the dirty ones until it is written.
+      // The counts of the previous day stay in the dirty set until they are written.
       counts.today = emptyDay(key.id, calendar.day);
       if (counts.week !== week) counts.allowedInWeek = 0;
       if (counts.month !== month) counts.allowedInMonth = 0;
@@ -167,9 +180,9 @@ export function createUsage(firstIncarnation: Id): Usage {
       return today;
     },
     allowed(key, period, calendar) {
-      // What was read of another period says nothing of this one, which has only just begun.
+      // Counts of another period do not apply to the current one, which has just started.
       const current = othersCalendar?.start[period] === calendar.start[period];
-      return ownAllowed(key, period, calendar) + (current ? (others.get(key.id) ?? 0) : 0);
+      return ownAllowed(key, period, calendar) + (current ? (usageOfOthers.get(key.id) ?? 0) : 0);
     },
     countAllowed(key, calendar) {
       const counts = countsOf(key, calendar);
@@ -205,7 +218,7 @@ export function createUsage(firstIncarnation: Id): Usage {
       return outstanding.batch;
     },
     written(batch) {
-      // A batch of an incarnation that has been renewed meanwhile was settled there.
+      // The incarnation was renewed, which has handled its batch.
       if (outstanding?.batch !== batch) return;
       confirm(outstanding);
       outstanding = undefined;
@@ -214,14 +227,14 @@ export function createUsage(firstIncarnation: Id): Usage {
     pending: () => outstanding !== undefined || dirty.length > 0,
 
     replaceOthers(rows, calendar) {
-      others = new Map(rows);
+      usageOfOthers = new Map(rows);
       othersCalendar = calendar;
     },
     updateOthers(rows, calendar) {
       if (othersCalendar?.day !== calendar.day) return;
       for (const { keyId, allowed } of rows) {
-        if (allowed === 0) others.delete(keyId);
-        else others.set(keyId, allowed);
+        if (allowed === 0) usageOfOthers.delete(keyId);
+        else usageOfOthers.set(keyId, allowed);
       }
     },
     othersCalendar: () => othersCalendar,
@@ -235,7 +248,7 @@ export function createUsage(firstIncarnation: Id): Usage {
       const days = new Set([...dirty, ...(outstanding?.days ?? [])]);
       for (const counts of own.values()) {
         days.add(counts.today);
-        counts.kept = false;
+        counts.current = false;
       }
       incarnation = next;
       batches = 0;
@@ -257,13 +270,13 @@ export function createUsage(firstIncarnation: Id): Usage {
         const over = counts.month !== calendar.start.month && counts.week !== calendar.start.week;
         if (!over || counts.today.dirty) continue;
         own.delete(keyId);
-        counts.kept = false;
+        counts.current = false;
       }
       return before - own.size;
     },
   };
 
-  /** Counts what another incarnation left, for the periods that it still belongs to. */
+  /** Adds the unwritten counts of another incarnation to the periods that they belong to. */
   function take(moved: DayCounts, calendar: CalendarDay): void {
     const started = Date.parse(moved.day);
     const counts = countsOf({ id: moved.keyId, counts: undefined }, calendar);

@@ -5,11 +5,11 @@ import { createBucket, secondsToFull, takeToken, tokensLeft } from './rate-limit
 import type { Usage } from './usage.ts';
 import type { GateApp, GateKey, GateView } from './view.ts';
 
-/** One request to a gated route, as the ingress reports it. */
+/** One request to a gated route, as reported by the ingress. */
 export interface GateRequest {
   /** From the forwardAuth URL. */
   appId: string | undefined;
-  /** The `X-API-Key` header as it came; several of them joined. */
+  /** The `X-API-Key` header; repeated headers are joined. */
   apiKey: string | undefined;
   /** The client's method. */
   method: string | undefined;
@@ -19,14 +19,14 @@ export interface GateRequest {
   forwardedFor: string | undefined;
 }
 
-/** Why a key was refused: for operators in the log, never for the client. */
+/** Why a key was denied. For the log only; clients never see it. */
 export type KeyFault =
   'missing' | 'malformed' | 'unknown' | 'other_environment' | 'disabled' | 'expired' | 'out_of_scope' | 'address';
 
-/** What a judged key has left, in requests and whole seconds. */
+/** What remains of a key's limits, in requests and whole seconds. */
 export interface Limits {
   rateLeft: number;
-  /** Until the burst is whole again; for a denial by the rate, until there is a token. */
+  /** Until the burst is full; after a denial by rate, until the next token. */
   rateReset: number;
   /** Undefined without a quota. */
   quota: { left: number; reset: number } | undefined;
@@ -36,7 +36,7 @@ export interface Limits {
 export type Verdict =
   | { decision: 'allow'; app: GateApp; key: GateKey; limits: Limits }
   | { decision: 'preflight'; app: GateApp }
-  /** `handle` only when the key was well-formed. */
+  /** `handle` is set when the key is well-formed. */
   | { decision: 'deny_key'; app: GateApp; fault: KeyFault; handle: string | undefined }
   | { decision: 'deny_rate' | 'deny_quota'; app: GateApp; key: GateKey; limits: Limits; retryAfterSeconds: number }
   | { decision: 'misconfigured' }
@@ -44,49 +44,48 @@ export type Verdict =
 
 export type Decision = Verdict['decision'];
 
-/** The two readings of the clock that one verdict is made with. */
-export interface Moment {
+/** The time of a request on both clocks. */
+interface Moment {
   /** Monotonic milliseconds: freshness and rates. */
   monotonic: number;
   /** Wall-clock milliseconds: expiry and quotas. */
   wall: number;
 }
 
-/** What verdicts are made of. */
 export interface JudgeDependencies {
   view: GateView;
   usage: Usage;
-  /** Proxies whose word on the hop before them counts. */
+  /** Proxies that are trusted to report the previous hop. */
   trustedProxies: AddressMatcher;
 }
 
-/** Judges one request, and counts what it takes. */
+/** Decides on one request, and counts it. */
 export type Judge = (request: GateRequest, moment: Moment) => Verdict;
 
-/** Stands in for the allow-list of keys that have none, where a refusal has to take the same time. */
+/** Replaces a missing allow-list in denials, so that they take the same time. */
 const someAddresses = createAddressMatcher(['192.0.2.0/24', '2001:db8::/32']);
 
 /**
- * The verdicts of spec.md §7.1, in design.md §6's order: freshness, the app, cheap refusals of what cannot be a key, the
- * secret, the key's state, quota, rate. Only an allowed request takes a token or counts against the quota. A refused key
- * costs the same work whatever it was refused for, so that the time of an answer tells no more than the answer.
+ * Checks, in this order: freshness, the app, the form of the key, its secret, its state, quota, rate
+ * (docs/reference/gate.md#verdicts). Only allowed requests take a token and count against the quota. A denied key takes
+ * the same work for every fault, so that the response time does not reveal the fault.
  */
 export function createJudge({ view, usage, trustedProxies }: JudgeDependencies): Judge {
-  const refuse = (app: GateApp, fault: KeyFault, handle: string | undefined): Verdict => {
+  const denyKey = (app: GateApp, fault: KeyFault, handle: string | undefined): Verdict => {
     return { decision: 'deny_key', app, fault, handle };
   };
 
-  /** Judges quota and rate of a key that may open the app. */
-  const limit = (app: GateApp, key: GateKey, { monotonic, wall }: Moment): Verdict => {
+  /** Checks quota and rate of a valid key. */
+  const checkLimits = (app: GateApp, key: GateKey, { monotonic, wall }: Moment): Verdict => {
     const { plan } = key;
     const calendar = usage.calendar(wall);
     const limits: Limits = { rateLeft: 0, rateReset: 0, quota: undefined, calendar };
     if (plan.quota) {
       const { limit, period } = plan.quota;
       const reset = Math.max(1, Math.ceil((calendar.end[period] - wall) / 1000));
-      const left = limit - usage.allowed(key, period, calendar);
-      limits.quota = { left: Math.max(0, left - 1), reset };
-      if (left <= 0) {
+      const remaining = limit - usage.allowed(key, period, calendar);
+      limits.quota = { left: Math.max(0, remaining - 1), reset };
+      if (remaining <= 0) {
         usage.countQuotaDenied(key, calendar);
         limits.rateLeft = tokensLeft(key.bucket, plan, monotonic);
         limits.rateReset = secondsToFull(key.bucket, plan, monotonic);
@@ -114,21 +113,22 @@ export function createJudge({ view, usage, trustedProxies }: JudgeDependencies):
     if (!app || appId === undefined) return { decision: 'misconfigured' };
     if (request.method === 'OPTIONS' && request.preflightMethod) return { decision: 'preflight', app };
 
-    if (!apiKey) return refuse(app, 'missing', undefined);
+    if (!apiKey) return denyKey(app, 'missing', undefined);
     const handle = parseApiKey(apiKey)?.handle;
-    if (handle === undefined) return refuse(app, 'malformed', undefined);
+    if (handle === undefined) return denyKey(app, 'malformed', undefined);
     const key = view.key(handle);
-    const proven = view.matches(key, apiKeyDigest(apiKey));
-    const addressed = !key?.addresses || key.addresses(clientAddress(forwardedFor, trustedProxies));
-    if (key && proven && addressed && opens(key, app, appId, moment.wall)) return limit(app, key, moment);
+    const matches = view.matches(key, apiKeyDigest(apiKey));
+    const allowedAddress = !key?.addresses || key.addresses(clientAddress(forwardedFor, trustedProxies));
+    if (key && matches && allowedAddress && isValidFor(key, app, appId, moment.wall))
+      return checkLimits(app, key, moment);
 
     if (!key?.addresses) someAddresses(clientAddress(forwardedFor, trustedProxies));
-    if (!key || !proven) return refuse(app, 'unknown', handle);
-    return refuse(app, stateFault(key, app, appId, moment.wall) ?? 'address', handle);
+    if (!key || !matches) return denyKey(app, 'unknown', handle);
+    return denyKey(app, stateFault(key, app, appId, moment.wall) ?? 'address', handle);
   };
 }
 
-function opens(key: GateKey, app: GateApp, appId: string, wall: number): boolean {
+function isValidFor(key: GateKey, app: GateApp, appId: string, wall: number): boolean {
   return (
     key.environmentId === app.environmentId &&
     key.enabled &&
@@ -137,7 +137,7 @@ function opens(key: GateKey, app: GateApp, appId: string, wall: number): boolean
   );
 }
 
-/** Why a key does not open the app, but for the client's address. */
+/** Why a key is not valid for the app, apart from the client's address. */
 function stateFault(key: GateKey, app: GateApp, appId: string, wall: number): KeyFault | undefined {
   if (key.environmentId !== app.environmentId) return 'other_environment';
   if (!key.enabled) return 'disabled';

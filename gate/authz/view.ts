@@ -3,25 +3,21 @@ import { createAddressMatcher, type AddressMatcher } from '../../runtime/domain/
 import type { Id } from '../../runtime/domain/ids.ts';
 import { createDigestSlab, type DigestSlab } from './digest-slab.ts';
 import type { AppRow, Changes, KeyRow, LoadSink, PlanRow, ViewPosition } from './gate-store.ts';
-import { createHandleIndex, type HandleIndex } from './handle-index.ts';
 import { createPlan, updatePlan, type GatePlan } from './plan.ts';
 import type { Bucket } from './rate-limit.ts';
 import type { CountedKey, OwnCounts } from './usage.ts';
 
-/** Keys, plans and usage older than this deny everything (spec.md §8). */
+/** Maximum age of keys, plans and usage; beyond it, every request is denied (docs/reference/gate.md#freshness). */
 export const freshnessCeilingMs = 90_000;
 
-/**
- * A key as the verdict needs it. There may be 100,000: no field that few keys need costs the others more than a pointer,
- * and what several keys share is shared.
- */
+/** A key in memory. There may be 100,000: rarely used fields are references, and keys share equal values. */
 export interface GateKey extends CountedKey {
   id: Id;
   handle: string;
-  /** Where its digest is in the view's slab. */
+  /** The slot of its digest in the slab. */
   slot: number;
   environmentId: Id;
-  /** The plan's one object: a changed plan holds for all of its keys at once. */
+  /** Shared by all keys of the plan, so that a change applies to all at once. */
   plan: GatePlan;
   /** App ids; undefined for every app of the environment. */
   scope: ReadonlySet<Id> | undefined;
@@ -32,73 +28,78 @@ export interface GateKey extends CountedKey {
   expiresAt: number;
   /** The display name as a header's value; undefined without one. */
   nameHeader: string | undefined;
-  /** Undefined, which is full, before the first request. A key whose row changes keeps it. */
+  /** Undefined (full) before the first request. It survives changes of the key. */
   bucket: Bucket | undefined;
   counts: OwnCounts | undefined;
 }
 
-/** An app that exists, gated or not: whoever asks for it through a gate gets the key checked. */
+/** An existing app or function, gated or not. */
 export interface GateApp {
   environmentId: Id;
   namespace: string;
   name: string;
 }
 
-/** A whole view in the making; the one that is being judged by stays as it is until `commit`. */
-export interface ViewLoad extends Omit<LoadSink, 'others'> {
-  /** Replaces everything, at once. */
+/** A load of the whole view. Verdicts use the current view until `commit`. */
+interface ViewLoad extends Omit<LoadSink, 'others'> {
+  /** Replaces the current view. */
   commit(position: ViewPosition): void;
 }
 
-/** What one replica knows of plans, keys and apps, and how fresh it is. */
+/** The plans, keys and apps that one replica holds in memory, and their age. */
 export interface GateView {
   key(handle: string): GateKey | undefined;
   plan(id: Id): GatePlan | undefined;
   app(id: string): GateApp | undefined;
-  /** Whether the digest is the key's; without a key, false after the same work. */
+  /** Compares the digest with the key's. Without a key, returns false after the same work. */
   matches(key: GateKey | undefined, digest: Uint8Array): boolean;
-  /** Up to where feed and usage were applied; undefined before the first load. */
+  /** The position up to which feed and usage are applied; undefined before the first load. */
   position(): ViewPosition | undefined;
-  /** Begins to replace everything. */
+  /** Starts a load of everything. */
   beginLoad(): ViewLoad;
-  /** Applies what changed since {@link position}. @throws Error when it does not fit; load then */
+  /** Applies the changes since {@link position}. @throws Error when they do not fit; load everything then */
   apply(changes: Pick<Changes, 'position' | 'plans' | 'keys' | 'apps' | 'gone'>): void;
-  /** Everything that had been committed at this moment (monotonic ms) is in the view. */
+  /** Records that the view contains everything committed before this time (monotonic ms). */
   provenAt(monotonic: number): void;
-  /** Milliseconds since the last proof; undefined before the first. */
+  /** Milliseconds since the last `provenAt`; undefined before the first. */
   ageMs(monotonic: number): number | undefined;
-  /** Whether the view may be used for an allow. */
+  /** Whether the view is fresh enough to allow requests. */
   fresh(monotonic: number): boolean;
   size(): { keys: number; plans: number; apps: number };
 }
 
 /**
- * A display name as a header value: printable ASCII as it is, everything else, `%`, and spaces at the ends as
- * percent-encoded UTF-8. `decodeURIComponent` gives the name back; nothing in a name can end the header.
+ * Encodes a display name as a header value: keeps printable ASCII and percent-encodes everything else, `%`, and spaces
+ * at the ends as UTF-8. `decodeURIComponent` restores the name. No name can end the header.
  */
 export function encodeHeaderText(text: string): string {
   return text.toWellFormed().replace(/[^\x20-\x7e]+|%|^ +| +$/g, (part) => encodeURIComponent(part));
 }
 
-/** The rows of one view, without its history. */
+/** The rows of one view, without its position. */
 interface Tables {
   plans: Map<Id, GatePlan>;
   apps: Map<Id, GateApp>;
   keysById: Map<Id, GateKey>;
-  keysByHandle: HandleIndex<GateKey>;
+  keysByHandle: Map<string, GateKey>;
   digests: DigestSlab;
-  /** A digest that no key has; an unknown handle is compared with it, so that it takes as long as a known one. */
-  nobody: number;
-  /** One string for each environment, which thousands of keys share. */
+  /** The slot of a random digest. Unknown handles are compared with it, so that they take the same time. */
+  decoySlot: number;
+  /** One string per environment id, which its keys share. */
   environments: Map<Id, Id>;
 }
 
 function emptyTables(): Tables {
   const digests = createDigestSlab();
-  const nobody = digests.add(randomBytes(32));
+  const decoySlot = digests.add(randomBytes(32));
   return {
-    ...{ plans: new Map(), apps: new Map(), keysById: new Map(), keysByHandle: createHandleIndex() },
-    ...{ digests, nobody, environments: new Map() },
+    plans: new Map(),
+    apps: new Map(),
+    keysById: new Map(),
+    keysByHandle: new Map(),
+    digests,
+    decoySlot,
+    environments: new Map(),
   };
 }
 
@@ -123,9 +124,9 @@ function dropKey({ keysById, keysByHandle, digests }: Tables, id: Id): void {
 function putKey(tables: Tables, row: KeyRow): void {
   const { plans, environments, digests, keysById, keysByHandle } = tables;
   const plan = plans.get(row.planId);
-  // The foreign key forbids it; a view that does not hold together is loaded anew.
+  // The foreign key prevents this. The feed loads an inconsistent view again.
   if (!plan) throw new Error(`the plan ${row.planId} of a key is missing`);
-  const before = keysById.get(row.id);
+  const previous = keysById.get(row.id);
   dropKey(tables, row.id);
   const environmentId = environments.get(row.environmentId) ?? row.environmentId;
   environments.set(environmentId, environmentId);
@@ -140,14 +141,14 @@ function putKey(tables: Tables, row: KeyRow): void {
     enabled: row.enabled,
     expiresAt: row.expiresAt ?? Infinity,
     nameHeader: row.name === null || row.name === '' ? undefined : encodeHeaderText(row.name),
-    bucket: before?.bucket,
-    counts: before?.counts,
+    bucket: previous?.bucket,
+    counts: previous?.counts,
   };
   keysById.set(key.id, key);
   keysByHandle.set(key.handle, key);
 }
 
-/** A load refills no bucket. */
+/** Keeps the buckets over a load, which would otherwise refill them. */
 function keepBuckets(from: Tables, to: Tables): void {
   for (const { id, bucket } of from.keysById.values()) {
     const key = bucket && to.keysById.get(id);
@@ -155,7 +156,7 @@ function keepBuckets(from: Tables, to: Tables): void {
   }
 }
 
-/** An empty view: it knows nothing and is not fresh. */
+/** Creates an empty view, which is not fresh. */
 export function createGateView(): GateView {
   let tables = emptyTables();
   let position: ViewPosition | undefined;
@@ -165,7 +166,7 @@ export function createGateView(): GateView {
     key: (handle) => tables.keysByHandle.get(handle),
     plan: (id) => tables.plans.get(id),
     app: (id) => tables.apps.get(id),
-    matches: (key, digest) => tables.digests.equals(key ? key.slot : tables.nobody, digest),
+    matches: (key, digest) => tables.digests.equals(key ? key.slot : tables.decoySlot, digest),
     position: () => position,
     beginLoad() {
       const loading = emptyTables();

@@ -2,9 +2,9 @@
 import { write } from 'node:fs';
 import { workerData } from 'node:worker_threads';
 
-/** How often the thread looks. */
+/** Interval between two checks. */
 const lookEveryMs = 250;
-/** A look that comes later than this was held up by whatever held up the main thread too. */
+/** A check that comes later than this was delayed itself, as by a suspended machine, and does not count. */
 const onTimeMs = 3 * lookEveryMs;
 const stdout = 1;
 const writeLimitMs = 200;
@@ -29,6 +29,6 @@ while (stalled < stallMs) {
 
 const kill = () => process.kill(process.pid, 'SIGKILL');
 const entry = { level: 'fatal', time: new Date().toISOString(), name, stalledMs: Math.round(stalled) };
-write(stdout, `${JSON.stringify({ ...entry, msg: 'event loop stands still, ending the process' })}\n`, kill);
-// Whoever reads the log may stand still too.
+write(stdout, `${JSON.stringify({ ...entry, msg: 'event loop is blocked; killing the process' })}\n`, kill);
+// In case the reader of the log is blocked, too.
 setTimeout(kill, writeLimitMs);

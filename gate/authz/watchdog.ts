@@ -1,25 +1,25 @@
 import { Worker } from 'node:worker_threads';
 
-/** The main thread takes a step at least this often. */
+/** Interval at which the main thread increments the counter. */
 const beatEveryMs = 250;
-/** A main thread that took no step for so long does not come back soon enough: the process ends, and is started anew. */
+/** The process is killed, and then restarted, when its main thread is blocked for this long. */
 const stallMs = 2_000;
 
 export interface WatchdogOptions {
-  /** The process's name, as in its log. */
+  /** The process name in the log entry. */
   name: string;
 }
 
-/** Ends the process when its event loop stands still. */
+/** Kills the process when its event loop is blocked. */
 export interface Watchdog {
   start(): void;
   stop(): Promise<void>;
 }
 
 /**
- * Watches the event loop from a thread of its own: when the loop took no step for 2 s, that thread writes one entry to
- * stdout and kills the process, so that clients get another replica's answers instead of none. Only time counts in which
- * the thread itself ran: a machine that slept, or a process that was stopped and continued, is left alone.
+ * Watches the event loop from a separate thread. When the loop is blocked for 2 s, the thread writes one log entry to
+ * stdout and kills the process, so that another replica gets the requests. Time in which the thread itself did not run,
+ * because the machine slept or the process was stopped, does not count.
  */
 export function createWatchdog({ name }: WatchdogOptions): Watchdog {
   let thread: Worker | undefined;
@@ -42,10 +42,10 @@ export function createWatchdog({ name }: WatchdogOptions): Watchdog {
   };
 }
 
-/** What the thread is given. */
+/** The data that the thread gets. */
 export interface WatchdogData {
   name: string;
   stallMs: number;
-  /** One counter, which every step of the main thread raises. */
+  /** One counter that the main thread increments. */
   beats: Int32Array;
 }

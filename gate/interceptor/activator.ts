@@ -5,9 +5,12 @@ import type { Endpoints } from './endpoints.ts';
 import { coldStartFailed, coldStartTimeout, platformUnavailable, queueFull, RequestFailure } from './failure.ts';
 import type { Target } from './routes.ts';
 
-/** While requests wait, the scale is looked at this often: the scaler may have gone to zero just before they came. */
+/**
+ * While requests wait, the scale is checked at this interval: the scaler may have scaled to zero just before they
+ * arrived.
+ */
 const recheckMs = 500;
-/** After a lost race for the scale; the next read shows who won. */
+/** Delay after a write conflict; the next read shows the other writer's scale. */
 const conflictDelayMs = 5;
 
 export interface ActivatorOptions {
@@ -15,23 +18,24 @@ export interface ActivatorOptions {
   endpoints: Pick<Endpoints, 'pick' | 'fault' | 'onChange'>;
   clock: Clock;
   log: Logger;
-  /** How many requests may wait for one function; more get 503. */
+  /** Maximum waiting requests of one function; more get 503. */
   queueMax: number;
-  /** How long a request is held, from its arrival on. */
+  /** Maximum time for which a request is held, from its arrival, in ms. */
   holdMs: number;
 }
 
-/** Wakes functions that have no usable pod. */
+/** Starts functions that have no usable pod. */
 export interface Activator {
   start(): void;
   stop(): void;
   /**
-   * Resolves as soon as the function has a usable pod, having raised its scale from 0 to 1 where it was 0; the answer
-   * is when that was, if this process did it. Times are on the monotonic clock; `arrivedAt` is the request's.
-   * @throws RequestFailure when the hold ends, the queue is full or the pods crash; the signal's reason when aborted
+   * Resolves as soon as the function has a usable pod, and scales it from 0 to 1 if necessary. Times are on the
+   * monotonic clock; `arrivedAt` is the request's.
+   * @returns when this process raised the scale; undefined when it did not
+   * @throws RequestFailure when the hold ends, the queue is full or the pods crash; the signal's reason when it aborts
    */
   hold(target: Target, arrivedAt: number, signal: AbortSignal): Promise<number | undefined>;
-  /** How many requests wait, over all functions. */
+  /** The number of waiting requests, over all functions. */
   waiting(): number;
 }
 
@@ -40,22 +44,22 @@ interface Waiter {
   reject: (error: unknown) => void;
 }
 
-/** One function that is being woken, for all requests that wait for it. */
+/** A function that is being started, for all requests that wait for it. */
 interface Wake {
   target: Target;
   waiters: Set<Waiter>;
   stopped: AbortController;
-  /** When the scale was written. */
+  /** When the scale was raised. */
   raisedAt?: number;
-  /** Why the scale could not be raised, when that went wrong last. */
-  trouble?: unknown;
+  /** The error of the last attempt to raise the scale. */
+  lastError?: unknown;
 }
 
 export function createActivator({ kube, endpoints, clock, log, queueMax, holdMs }: ActivatorOptions): Activator {
   const wakes = new Map<string, Wake>();
   let unsubscribe: (() => void) | undefined;
 
-  /** Raises 0 to 1 and nothing else; the precondition makes a race with the scaler or another interceptor harmless. */
+  /** Scales only from 0 to 1; the precondition makes conflicts with the scaler or another interceptor harmless. */
   const raise = async (wake: Wake): Promise<void> => {
     const { namespace, name } = wake.target;
     const scale = await kube.getScale(namespace, name);
@@ -73,13 +77,13 @@ export function createActivator({ kube, endpoints, clock, log, queueMax, holdMs 
       let delay = recheckMs;
       try {
         await raise(wake);
-        delete wake.trouble;
+        delete wake.lastError;
         failures = 0;
       } catch (error) {
         if (isKubeError(error, 409)) delay = conflictDelayMs;
         else {
-          if (wake.trouble === undefined) log.warn({ err: error, ...wake.target }, 'raise from zero failed');
-          wake.trouble = error;
+          if (wake.lastError === undefined) log.warn({ err: error, ...wake.target }, 'raise from zero failed');
+          wake.lastError = error;
           delay = Math.min(1_000, 50 * 2 ** failures++);
         }
       }
@@ -96,8 +100,8 @@ export function createActivator({ kube, endpoints, clock, log, queueMax, holdMs 
   };
 
   const wakeOf = (target: Target): Wake => {
-    const known = wakes.get(target.id);
-    if (known) return known;
+    const current = wakes.get(target.id);
+    if (current) return current;
     const wake: Wake = { target, waiters: new Set(), stopped: new AbortController() };
     wakes.set(target.id, wake);
     void keepAwake(wake);
@@ -124,8 +128,8 @@ export function createActivator({ kube, endpoints, clock, log, queueMax, holdMs 
       if (fault) throw new RequestFailure(coldStartFailed(fault));
       const wake = wakeOf(target);
       if (wake.waiters.size >= queueMax) throw new RequestFailure(queueFull);
-      const held = new AbortController();
-      const turn = new Promise<void>((resolve, reject) => {
+      const ended = new AbortController();
+      const woken = new Promise<void>((resolve, reject) => {
         const waiter: Waiter = { resolve, reject };
         const leave = (error: unknown) => {
           wake.waiters.delete(waiter);
@@ -136,17 +140,17 @@ export function createActivator({ kube, endpoints, clock, log, queueMax, holdMs 
           reject(error);
         };
         wake.waiters.add(waiter);
-        signal.addEventListener('abort', () => leave(signal.reason), { once: true, signal: held.signal });
-        clock.sleep(Math.max(0, arrivedAt + holdMs - clock.monotonic()), held.signal).then(
+        signal.addEventListener('abort', () => leave(signal.reason), { once: true, signal: ended.signal });
+        clock.sleep(Math.max(0, arrivedAt + holdMs - clock.monotonic()), ended.signal).then(
           () => leave(timedOut(wake, holdMs)),
           () => undefined,
         );
       });
       try {
-        await turn;
+        await woken;
         return wake.raisedAt;
       } finally {
-        held.abort();
+        ended.abort();
       }
     },
     waiting: () => [...wakes.values()].reduce((sum, { waiters }) => sum + waiters.size, 0),
@@ -154,7 +158,7 @@ export function createActivator({ kube, endpoints, clock, log, queueMax, holdMs 
 }
 
 function timedOut(wake: Wake, holdMs: number): RequestFailure {
-  return wake.trouble === undefined
+  return wake.lastError === undefined
     ? new RequestFailure(coldStartTimeout(holdMs))
-    : new RequestFailure(platformUnavailable, wake.trouble);
+    : new RequestFailure(platformUnavailable, wake.lastError);
 }

@@ -2,16 +2,16 @@ import type { FunctionTraffic } from '../../runtime/contracts/traffic-report.ts'
 import type { Clock } from '../../runtime/domain/clock.ts';
 import type { Target } from './routes.ts';
 
-/** What tells a function. */
+/** The fields that identify a function. */
 type Counted = Pick<Target, 'id' | 'namespace' | 'name'>;
 
-/** Counts what the scaler judges by. Idle time is on the monotonic clock. */
+/** Counts the traffic that the scaler reads. Idle times are on the monotonic clock. */
 export interface Activity {
   begin(target: Counted): void;
-  /** Ends what one `begin` began. */
+  /** Ends a request that was started with `begin`. */
   end(target: Counted): void;
   inflight(): number;
-  /** One entry for every routed function, and for those that still have something in flight. */
+  /** One entry for every routed function, and for those with requests in flight. */
   report(targets: readonly Counted[]): FunctionTraffic[];
 }
 
@@ -51,7 +51,7 @@ export function createActivity(clock: Clock): Activity {
       const now = clock.monotonic();
       const routed = new Set(targets.map(({ id }) => id));
       for (const [id, count] of counts) if (!routed.has(id) && count.inflight === 0) counts.delete(id);
-      const known = targets.filter(({ id }) => !counts.has(id));
+      const idle = targets.filter(({ id }) => !counts.has(id));
       return [
         ...[...counts.values()].map(({ target, inflight, requests, lastAt }) => ({
           id: target.id,
@@ -61,7 +61,7 @@ export function createActivity(clock: Clock): Activity {
           requests,
           idleMs: inflight > 0 ? 0 : now - lastAt,
         })),
-        ...known.map(({ id, namespace, name }) => ({
+        ...idle.map(({ id, namespace, name }) => ({
           id,
           namespace,
           name,

@@ -6,23 +6,23 @@ import { idLabel } from '../../runtime/domain/labels.ts';
 import type { ObjectSource } from './object-source.ts';
 import type { Probe } from './probe.ts';
 
-/** Attempts follow each other this closely while a pod is young or awaited. */
+/** Interval of probes while a pod is new or requests wait for it. */
 const probeEveryMs = 20;
-/** A pod that has not answered for this long is probed less often. */
+/** A pod that has not responded for this long is probed less often. */
 const eagerForMs = 60_000;
 const patientEveryMs = 1_000;
-/** A SYN that is lost before the pod's network is up would be sent again only after 1 s; a new attempt is faster. */
+/** A SYN that is lost before the pod's network is up is retransmitted only after 1 s; a new attempt is faster. */
 const probeTimeoutMs = 100;
 
-/** One serving pod of a function. */
+/** A serving pod of a function. */
 export interface Endpoint {
   readonly functionId: string;
   readonly pod: string;
   readonly host: string;
   readonly port: number;
-  /** Requests that are on their way to it. */
+  /** Requests in flight. */
   inflight: number;
-  /** On the monotonic clock: when the address was first seen, and when it first took a connection. */
+  /** Monotonic times: when the address was first seen, and when it first accepted a connection. */
   readonly seenAt: number;
   usableAt?: number;
 }
@@ -30,13 +30,16 @@ export interface Endpoint {
 export interface Endpoints {
   start(): void;
   stop(): void;
-  /** The usable pod with the fewest requests, or undefined when there is none. */
+  /** The usable pod with the fewest requests; undefined without one. */
   pick(functionId: string): Endpoint | undefined;
-  /** A connection to the pod was refused or reset: it gets nothing until it takes a connection again. */
+  /** Reports that the pod refused or reset a connection. It gets no requests until it accepts a connection again. */
   suspect(endpoint: Endpoint): void;
-  /** Set while the function has pods and every one of them has a fault. */
+  /** Set while the function has pods and all of them have a fault. */
   fault(functionId: string): PodFault | undefined;
-  /** Tells of every function whose pods changed for the better (one became usable) or the worse (a fault). */
+  /**
+   * Called with each function that has a newly usable pod or a new fault.
+   * @returns a function that unsubscribes
+   */
   onChange(listener: (functionId: string) => void): () => void;
 }
 
@@ -56,9 +59,9 @@ interface Candidate {
 }
 
 /**
- * The pods of all functions. A pod is usable as soon as its address takes a TCP connection, which is earlier than the
- * kubelet's Ready and much earlier than Service endpoints; it leaves at once when it is being deleted, while its preStop
- * still serves what is under way.
+ * The pods of all functions. A pod is usable as soon as its address accepts a TCP connection, which is earlier than the
+ * kubelet's Ready and much earlier than Service endpoints. It stops being usable when it is being deleted, while its
+ * preStop hook lets active requests finish.
  */
 export function createEndpoints({ pods, probe, clock, log }: EndpointsOptions): Endpoints {
   const functions = new Map<string, Map<string, Candidate>>();

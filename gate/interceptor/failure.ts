@@ -1,9 +1,9 @@
 import type { PodFault } from '../../runtime/contracts/pod.ts';
 
-/** Whose fault a failed request was. */
-export type FaultOwner = 'client' | 'platform' | 'cold_start' | 'timeout' | 'function';
+/** The party that caused a failure. */
+type FaultOwner = 'client' | 'platform' | 'cold_start' | 'timeout' | 'function';
 
-/** An answer that the interceptor gives instead of the function. */
+/** A response that the interceptor sends instead of the function's. */
 export interface Failure {
   status: number;
   /** Stable. */
@@ -28,22 +28,22 @@ export class RequestFailure extends Error {
 export const unknownHost: Failure = {
   status: 404,
   code: 'unknown_host',
-  message: 'No function answers at this host name. Check the address, or wait a moment if the function is new.',
+  message: 'No function has this host name. Check the address, or retry in a moment if the function is new.',
   fault: 'client',
 };
 
-/** To the platform's own question whether the route demands a key: it came through, and wakes nobody. */
+/** The response to the platform's gate probe, which must not start a pod. */
 export const gateProbe: Failure = {
   status: 404,
   code: 'not_found',
-  message: 'Nothing is here: at this path the platform asks whether a route demands an API key.',
+  message: 'The platform uses this path to check whether a route requires an API key.',
   fault: 'client',
 };
 
 export const queueFull: Failure = {
   status: 503,
   code: 'cold_start_queue_full',
-  message: 'The function is starting and too many requests wait for it already. Try again in a moment.',
+  message: 'The function is starting and its request queue is full. Retry in a moment.',
   fault: 'cold_start',
   retryAfterSeconds: 2,
 };
@@ -52,17 +52,17 @@ export function coldStartTimeout(holdMs: number): Failure {
   return {
     status: 504,
     code: 'cold_start_timeout',
-    message: `The function did not start within ${Math.round(holdMs / 1000)} seconds. Its status and log say why.`,
+    message: `The function did not start within ${Math.round(holdMs / 1000)} seconds. Check its status and log.`,
     fault: 'cold_start',
     retryAfterSeconds: 10,
   };
 }
 
-/** The hold ended and the platform itself could not do its part. */
+/** The hold ended, and the platform could not raise the scale. */
 export const platformUnavailable: Failure = {
   status: 503,
   code: 'platform_unavailable',
-  message: 'The platform could not start the function just now; this is not a fault of the function. Try again.',
+  message: 'The platform could not start the function. Retry in a moment.',
   fault: 'platform',
   retryAfterSeconds: 10,
 };
@@ -72,53 +72,53 @@ export function coldStartFailed({ reason, exitCode }: PodFault): Failure {
   const how =
     exitCode === undefined
       ? `its pod cannot start (${reason})`
-      : `its process ends as soon as it starts (exit code ${exitCode})`;
+      : `its process exits at startup (exit code ${exitCode})`;
   return {
     status: 502,
     code: 'cold_start_failed',
-    message: `The function does not start: ${how}. Its status and log say why.`,
+    message: `The function does not start: ${how}. Check its status and log.`,
     fault: 'cold_start',
     retryAfterSeconds: 10,
   };
 }
 
-/** The pod took the request and broke off before it answered. */
+/** The pod closed the connection before it sent a response. */
 export const functionBroke: Failure = {
   status: 502,
   code: 'function_broke_off',
-  message: 'The function ended the connection before it answered. Its log says why.',
+  message: 'The function closed the connection before it sent a response. Check its log.',
   fault: 'function',
 };
 
-/** No connection to any pod came about, over and over. */
+/** Every connection to a pod failed until the hold ended. */
 export const functionUnreachable: Failure = {
   status: 502,
   code: 'function_unreachable',
-  message: 'The function has pods, and none of them takes connections. Its status and log say why.',
+  message: 'No pod of the function accepts connections. Check its status and log.',
   fault: 'function',
   retryAfterSeconds: 2,
 };
 
-/** Every pod has as many requests as it may have, and so it stayed, or too many wait already. */
+/** Every pod stayed at its concurrency limit until the hold ended, or the queue is full. */
 export const functionBusy: Failure = {
   status: 503,
   code: 'function_busy',
-  message: 'The function has as many requests as its pods may have at once. Try again in a moment.',
+  message: 'All pods of the function are at their concurrency limit. Retry in a moment.',
   fault: 'function',
   retryAfterSeconds: 2,
 };
 
-/** The pod took the request, and then nothing came for too long. */
+/** The pod accepted the request and sent nothing within the timeout. */
 export function functionTimeout(timeoutMs: number): Failure {
   return {
     status: 504,
     code: 'function_timeout',
-    message: `The function did not begin to answer within ${Math.round(timeoutMs / 1000)} seconds. Its log may say why.`,
+    message: `The function did not start its response within ${Math.round(timeoutMs / 1000)} seconds. Check its log.`,
     fault: 'timeout',
   };
 }
 
-/** The JSON body of a failure (design.md §9). */
+/** The JSON body of a failure (docs/reference/functions.md#http). */
 export function failureBody({ code, message, fault }: Failure, requestId: string): string {
   return JSON.stringify({ code, message, details: { fault, requestId } });
 }

@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AnswerHead } from './answer-reader.ts';
+import type { AnswerHead } from './answer-head.ts';
 import type { Endpoint } from './endpoints.ts';
 import { answerHeaders, forwardHeaders, hasBody, headerLines, type Mark } from './headers.ts';
 import type { Failure, PodConnection, PodExchange } from './pod-connection.ts';
 import type { PodPool } from './pod-pool.ts';
 
 /**
- * How one attempt at a pod ended: with a {@link Failure}; `answered`: the answer went out, whole or as far as both sides
- * lived; or `gone`: the client left first.
+ * The result of one attempt to forward to a pod: a {@link Failure}; `answered` when a response was sent, whole or until
+ * either side disconnected; or `gone` when the client disconnected before it.
  */
 export type Outcome = Failure | 'answered' | 'gone';
 
@@ -16,18 +16,20 @@ export interface Exchange {
   response: ServerResponse;
   endpoint: Endpoint;
   requestId: string;
-  /** How long nothing may come or go before the answer begins. */
+  /** Time-out without data in either direction before the response begins. */
   timeoutMs: number;
-  /** Asked once the pod's answer begins. */
+  /** Called when the pod's response begins. */
   mark: () => Mark;
-  /** Whether the connection is to end with this answer, since the process drains. */
+  /** Whether to close the connection after this response, because the process drains. */
   closing: () => boolean;
 }
 
-/** Bodies up to this are written together with the head, in one piece. */
+/** Bodies up to this size are sent in one write with the head. */
 const smallBody = 16 * 1024;
 
-/** Whether a second attempt can do no harm: nothing of a body was read, and the method may be repeated (RFC 9110 §9.2.2). */
+/**
+ * Whether the request can be sent again: nothing of its body was read, and its method is idempotent (RFC 9110 §9.2.2).
+ */
 export function isRepeatable(request: IncomingMessage): boolean {
   const { method } = request;
   const idempotent =
@@ -36,9 +38,9 @@ export function isRepeatable(request: IncomingMessage): boolean {
 }
 
 /**
- * Sends the request to the pod and streams the answer back. Nothing is buffered beyond the streams' own marks, both ways
- * wait for the slower side, and a client that leaves aborts the pod's work.
- * @param settled called once the attempt is over; an answer has then been written unless the outcome says otherwise
+ * Sends the request to the pod and streams the response back. It buffers only up to the streams' high-water marks,
+ * applies back-pressure in both directions, and aborts the request to the pod when the client disconnects.
+ * @param settled called once at the end of the attempt; unless the outcome says otherwise, a response was sent
  */
 export function forward(pool: PodPool, taken: Exchange, settled: (outcome: Outcome) => void): void {
   const { request, response, endpoint, requestId, timeoutMs, mark, closing } = taken;
@@ -50,7 +52,8 @@ export function forward(pool: PodPool, taken: Exchange, settled: (outcome: Outco
   const abort = () => connection.abort(exchange);
   const onClose = () => {
     if (!response.writableFinished) abort();
-    // The answer is out and the body still comes; node:http no longer tells when the client leaves now.
+    // The response was sent and the request body still arrives; node:http no longer reports that the client
+    // disconnects.
     else if (!request.complete) request.socket.once('close', abort);
     settled(answering ? 'answered' : 'gone');
   };
@@ -64,14 +67,14 @@ export function forward(pool: PodPool, taken: Exchange, settled: (outcome: Outco
     begun(head) {
       writeHead(response, head, mark(), closing());
       answering = true;
-      // Of a stream the client wants the head now; of an answer with a length, head and body fit one packet.
-      // As `flushHeaders` does, which would write the head's Latin-1 as UTF-8.
+      // For a stream, sends the head immediately; with a length, head and body fit one packet. Like `flushHeaders`,
+      // which would encode the head's Latin-1 as UTF-8.
       if (head.length === undefined && request.method !== 'HEAD') response.write('', 'latin1');
     },
     received(bytes, last) {
       if (last && bytes.length <= smallBody) {
         answered = true;
-        // A string, which node:http joins with the head into one write; Latin-1 keeps every byte.
+        // A string, which node:http writes together with the head; Latin-1 keeps every byte.
         response.end(bytes.toString('latin1'), 'latin1');
         return true;
       }
@@ -90,34 +93,34 @@ export function forward(pool: PodPool, taken: Exchange, settled: (outcome: Outco
         response.off('close', onClose);
         settled(failure);
       }
-      // The answer has begun and cannot be taken back: cutting it off is how the client learns.
+      // The response has started, so that only closing the connection can report the failure to the client.
       else if (!answered) response.destroy();
     },
   };
   connection.carry(exchange);
   if (!exchange.hasBody) return;
-  // The body is touched only once a connection stands, so that a refused attempt can be repeated with it.
+  // The body is read only after the connection is open, so that a refused attempt can be repeated with it.
   connection.whenOpen(() => {
     body = sendBody(request, connection, () => request.socket.off('close', abort));
   });
 }
 
-/** @throws TypeError for a head that node:http refuses to write */
+/** @throws TypeError for a head that node:http cannot write */
 function writeHead(response: ServerResponse, head: AnswerHead, mark: Mark, closing: boolean): void {
   const headers = answerHeaders(head.rawHeaders, head.connection, mark);
   if (closing) headers.push('Connection', 'close');
   response.writeHead(head.status, head.statusMessage, headers);
 }
 
-/** A request's body on its way. */
+/** The transfer of a request's body. */
 interface RequestBody {
-  /** The pod takes more. */
+  /** Continues after the pod has drained. */
   resume(): void;
-  /** The pod wants no more: what still comes is read and dropped, so that the client's connection stays usable. */
+  /** Discards the rest of the body, which the pod does not want, so that the client's connection stays usable. */
   drop(): void;
 }
 
-/** @param over called once, when the body is whole or dropped */
+/** @param over called once, when the body is sent or discarded */
 function sendBody(request: IncomingMessage, connection: PodConnection, over: () => void): RequestBody {
   const chunked = request.headers['transfer-encoding'] !== undefined;
   const onData = (bytes: Buffer) => {

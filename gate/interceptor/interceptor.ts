@@ -22,172 +22,172 @@ import { requestIdOf, type Mark } from './headers.ts';
 import type { FunctionFigures, InterceptorMetrics } from './metrics.ts';
 import { createPodPool } from './pod-pool.ts';
 import type { Routes, Target } from './routes.ts';
-import type { Turns } from './turns.ts';
+import type { RequestQueue } from './request-queue.ts';
 import { forwardUpgrade, writeRawHead } from './upgrade.ts';
 
 const internal: Failure = {
   status: 500,
   code: 'internal',
-  message: 'The platform failed at this request.',
+  message: 'The platform failed to handle this request.',
   fault: 'platform',
 };
 
-/** For a client that left before its answer; nobody gets it (nginx's number). */
+/** The status in metrics when the client disconnects before the response (nginx's 499). */
 const clientGone = 499;
 
 export interface InterceptorOptions {
-  /** The pod name, for the report. */
+  /** The pod's name, for the report. */
   replica: string;
   routes: Routes;
   endpoints: Endpoints;
   activator: Activator;
-  turns: Pick<Turns, 'wait' | 'next'>;
+  queue: Pick<RequestQueue, 'wait' | 'next'>;
   activity: Activity;
   metrics: InterceptorMetrics;
   clock: Clock;
   log: Logger;
-  /** How long a request may take to find a pod that takes it, from its arrival on. */
+  /** Maximum time to find a pod for a request, from its arrival, in ms. */
   holdMs: number;
 }
 
-/** What stands behind the port: from a request to an answer. */
+/** Handles requests from their arrival to the response. */
 export interface Interceptor {
   handle(request: IncomingMessage, response: ServerResponse): void;
   handleUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-  /** From now on every answer ends its connection, so that clients come back to another replica. */
+  /** From now on, every response closes its connection, so that clients reconnect to another replica. */
   beginDrain(): void;
   report(): TrafficReport;
-  /** Lets go of the connections to pods. */
+  /** Closes the connections to pods. */
   close(): void;
 }
 
-/** What one request has been through. */
-interface Journey {
+/** The state of one request. */
+interface RequestState {
   target: Target;
   figures: FunctionFigures;
   requestId: string;
   arrivedAt: number;
   cold: boolean;
   raisedAt?: number | undefined;
-  /** Attempts at which a pod broke off. */
+  /** Attempts that a pod aborted. */
   broken: number;
 }
 
-/** What carries a request that is on its way: an HTTP answer or a bare connection. */
+/** Transports a request: HTTP, or a connection after an upgrade. */
 interface Carrier {
-  /** Whether the client has left. */
+  /** Whether the client has disconnected. */
   gone(): boolean;
   onGone(listener: () => void): void;
-  /** @param settle is called once, when the attempt is over */
+  /** @param settle called once, at the end of the attempt */
   send(endpoint: Endpoint, mark: () => Mark, timeoutMs: number, settle: (outcome: Outcome) => void): void;
   repeatable: boolean;
   fail(failure: Failure): void;
-  /** What the client got. */
+  /** The status that the client got. */
   status(): number;
 }
 
 export function createInterceptor(options: InterceptorOptions): Interceptor {
-  const { replica, routes, endpoints, activator, turns, activity, metrics, clock, log, holdMs } = options;
+  const { replica, routes, endpoints, activator, queue, activity, metrics, clock, log, holdMs } = options;
   const pool = createPodPool();
   let draining = false;
   const closing = () => draining;
 
-  const mark = (journey: Journey, endpoint: Endpoint): Mark => {
-    const { requestId, cold } = journey;
+  const mark = (state: RequestState, endpoint: Endpoint): Mark => {
+    const { requestId, cold } = state;
     if (!cold) return { requestId, cold };
-    journey.figures.coldStart((clock.monotonic() - journey.arrivedAt) / 1000);
-    return { requestId, cold, timing: coldStartTiming(journey, endpoint, clock.monotonic()) };
+    state.figures.coldStart((clock.monotonic() - state.arrivedAt) / 1000);
+    return { requestId, cold, timing: coldStartTiming(state, endpoint, clock.monotonic()) };
   };
 
-  const goneSignal = (carrier: Carrier): AbortSignal => {
-    const gone = new AbortController();
-    carrier.onGone(() => gone.abort());
-    return gone.signal;
+  const clientGoneSignal = (carrier: Carrier): AbortSignal => {
+    const controller = new AbortController();
+    carrier.onGone(() => controller.abort());
+    return controller.signal;
   };
 
-  const hold = async (journey: Journey, carrier: Carrier): Promise<void> => {
-    const raisedAt = await activator.hold(journey.target, journey.arrivedAt, goneSignal(carrier));
-    journey.cold = true;
-    journey.raisedAt ??= raisedAt;
+  const hold = async (state: RequestState, carrier: Carrier): Promise<void> => {
+    const raisedAt = await activator.hold(state.target, state.arrivedAt, clientGoneSignal(carrier));
+    state.cold = true;
+    state.raisedAt ??= raisedAt;
   };
 
   /**
-   * Finds a pod that takes the request; a refused one costs nothing, since nothing was sent. Without promises: most requests
-   * find one at once, and each step through the queue of microtasks costs what a header does.
+   * Finds a pod that accepts the request. A refused attempt can be repeated, because nothing was sent. It avoids
+   * promises: most requests find a pod immediately, and each microtask costs as much as a header.
    */
-  const seek = (journey: Journey, carrier: Carrier): void => {
-    const { target } = journey;
+  const tryPod = (state: RequestState, carrier: Carrier): void => {
+    const { target } = state;
     if (carrier.gone()) {
-      end(journey, carrier, 'client_gone');
+      end(state, carrier, 'client_gone');
       return;
     }
     const endpoint = endpoints.pick(target.id);
-    // The pod with the fewest is full, and so all are.
+    // The pod with the fewest requests is at its limit, so all are.
     if (!endpoint || endpoint.inflight >= target.limits.concurrency) {
-      const free = endpoint ? turns.wait(target, journey.arrivedAt, goneSignal(carrier)) : hold(journey, carrier);
-      free.then(() => seek(journey, carrier)).catch((error: unknown) => fail(journey, carrier, error));
+      const free = endpoint ? queue.wait(target, state.arrivedAt, clientGoneSignal(carrier)) : hold(state, carrier);
+      free.then(() => tryPod(state, carrier)).catch((error: unknown) => fail(state, carrier, error));
       return;
     }
     endpoint.inflight++;
     let over = false;
-    const leave = () => {
+    const release = () => {
       if (!over) endpoint.inflight--;
       over = true;
     };
     const settle = (outcome: Outcome) => {
       if (over) return;
-      leave();
+      release();
       try {
-        judge(journey, carrier, endpoint, outcome);
+        handleOutcome(state, carrier, endpoint, outcome);
       } catch (error) {
-        fail(journey, carrier, error);
+        fail(state, carrier, error);
       }
     };
     try {
-      carrier.send(endpoint, () => mark(journey, endpoint), target.limits.timeoutMs, settle);
+      carrier.send(endpoint, () => mark(state, endpoint), target.limits.timeoutMs, settle);
     } catch (error) {
-      leave();
+      release();
       throw error;
     }
   };
 
-  /** @throws RequestFailure where there is nothing more to try */
-  const judge = (journey: Journey, carrier: Carrier, endpoint: Endpoint, outcome: Outcome): void => {
+  /** @throws RequestFailure when no further attempt is possible */
+  const handleOutcome = (state: RequestState, carrier: Carrier, endpoint: Endpoint, outcome: Outcome): void => {
     if (outcome === 'answered' || outcome === 'gone') {
-      end(journey, carrier, outcome === 'gone' ? 'client_gone' : 'answered');
+      end(state, carrier, outcome === 'gone' ? 'client_gone' : 'answered');
       return;
     }
-    if (outcome === 'late') throw new RequestFailure(functionTimeout(journey.target.limits.timeoutMs));
+    if (outcome === 'late') throw new RequestFailure(functionTimeout(state.target.limits.timeoutMs));
     if (outcome === 'refused' || outcome === 'broken') endpoints.suspect(endpoint);
-    if (outcome === 'refused' && clock.monotonic() - journey.arrivedAt >= holdMs) {
+    if (outcome === 'refused' && clock.monotonic() - state.arrivedAt >= holdMs) {
       throw new RequestFailure(functionUnreachable);
     }
     if (outcome === 'stale' && !carrier.repeatable) throw new RequestFailure(functionBroke);
-    if (outcome === 'broken' && (!carrier.repeatable || journey.broken++ > 0)) throw new RequestFailure(functionBroke);
-    seek(journey, carrier);
+    if (outcome === 'broken' && (!carrier.repeatable || state.broken++ > 0)) throw new RequestFailure(functionBroke);
+    tryPod(state, carrier);
   };
 
-  const end = ({ target, figures, arrivedAt }: Journey, carrier: Carrier, result: string): void => {
+  const end = ({ target, figures, arrivedAt }: RequestState, carrier: Carrier, result: string): void => {
     activity.end(target);
-    turns.next(target.id);
+    queue.next(target.id);
     const status = result === 'client_gone' ? clientGone : carrier.status();
     figures.ended(result, status, (clock.monotonic() - arrivedAt) / 1000);
   };
 
-  const fail = (journey: Journey, carrier: Carrier, error: unknown): void => {
-    const { requestId, target } = journey;
+  const fail = (state: RequestState, carrier: Carrier, error: unknown): void => {
+    const { requestId, target } = state;
     if (carrier.gone()) {
-      end(journey, carrier, 'client_gone');
+      end(state, carrier, 'client_gone');
       return;
     }
-    const known = error instanceof RequestFailure;
-    const failure = known ? error.failure : internal;
+    const expected = error instanceof RequestFailure;
+    const failure = expected ? error.failure : internal;
     const { namespace, name } = target;
-    if (known) {
+    if (expected) {
       log.warn({ namespace, function: name, requestId, code: failure.code, err: error.cause }, 'request failed');
-    } else log.error({ err: error, requestId }, 'request broke the interceptor');
+    } else log.error({ err: error, requestId }, 'request failed unexpectedly');
     carrier.fail(failure);
-    end(journey, carrier, failure.code);
+    end(state, carrier, failure.code);
   };
 
   const start = (request: IncomingMessage, carrierOf: (requestId: string) => Carrier) => {
@@ -205,11 +205,11 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
     }
     activity.begin(target);
     const figures = metrics.of(target);
-    const journey = { target, figures, requestId, arrivedAt: clock.monotonic(), cold: false, broken: 0 };
+    const state = { target, figures, requestId, arrivedAt: clock.monotonic(), cold: false, broken: 0 };
     try {
-      seek(journey, carrier);
+      tryPod(state, carrier);
     } catch (error) {
-      fail(journey, carrier, error);
+      fail(state, carrier, error);
     }
   };
 
@@ -227,7 +227,7 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
           else {
             const body = failureBody(failure, requestId);
             const headers = failureHeaders(failure, requestId, body, draining);
-            // With its own words: those of a pod's refused head may still stick to the response.
+            // With its own reason phrase, because that of a pod's rejected head may still be set on the response.
             response.writeHead(failure.status, STATUS_CODES[failure.status] ?? '', headers).end(body);
           }
         },
@@ -267,8 +267,8 @@ function failureHeaders(failure: Failure, requestId: string, body: string, closi
   return headers;
 }
 
-/** https://www.w3.org/TR/server-timing/ — each step's offset from the request's arrival, in milliseconds. */
-function coldStartTiming({ arrivedAt, raisedAt }: Journey, endpoint: Endpoint, answeredAt: number): string {
+/** The offset of each step from the request's arrival, in milliseconds. https://www.w3.org/TR/server-timing/ */
+function coldStartTiming({ arrivedAt, raisedAt }: RequestState, endpoint: Endpoint, answeredAt: number): string {
   const steps: [string, number | undefined][] = [
     ['svc-raised', raisedAt],
     ['svc-address', endpoint.seenAt],

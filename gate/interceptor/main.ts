@@ -3,11 +3,11 @@ import type { FunctionResource } from '../../runtime/contracts/resources/functio
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { systemClock } from '../../runtime/domain/clock.ts';
 import { kindLabel, roleLabel } from '../../runtime/domain/labels.ts';
-import { createAdminServer } from '../../runtime/host/admin-server.ts';
-import { loadInterceptorConfig } from '../../runtime/host/config.ts';
-import { runProcess } from '../../runtime/host/lifecycle.ts';
-import { createLogger } from '../../runtime/host/log.ts';
-import { createMetrics } from '../../runtime/host/metrics.ts';
+import { createAdminServer } from '../../runtime/process/admin-server.ts';
+import { loadInterceptorConfig } from '../../runtime/process/config.ts';
+import { runProcess } from '../../runtime/process/lifecycle.ts';
+import { createLogger } from '../../runtime/process/log.ts';
+import { createMetrics } from '../../runtime/process/metrics.ts';
 import { connectKube } from '../../runtime/kube/connect.ts';
 import { createInformers } from '../../runtime/kube/informers.ts';
 import { createActivator } from './activator.ts';
@@ -18,16 +18,16 @@ import { createInterceptorMetrics } from './metrics.ts';
 import { connectProbe } from './probe.ts';
 import { createProxyServer } from './proxy-server.ts';
 import { createRoutes } from './routes.ts';
-import { createTurns } from './turns.ts';
+import { createRequestQueue } from './request-queue.ts';
 
 const name = 'svc-interceptor';
-/** How long a request waits for a function to start. */
+/** Maximum time for which a request waits for a function to start. */
 const holdMs = 60_000;
-/** Requests that wait for one function, in this replica. */
+/** Maximum waiting requests of one function in this replica. */
 const queueMax = 1_000;
-/** The ingress needs about as long to learn that an endpoint goes. */
+/** The ingress needs about this long to notice that an endpoint terminates. */
 const lingerMs = 5_000;
-/** With the linger, within the 25 s that a process has to stop. */
+/** Together with the linger time, less than the 25 s that a process has to stop. */
 const drainMs = 17_000;
 
 const config = loadInterceptorConfig(process.env);
@@ -47,17 +47,26 @@ await runProcess({
     const pods = informers.of<Pod>(kinds.Pod, { labelSelector: `${kindLabel}=Function,${roleLabel}=serve` });
     const endpoints = createEndpoints({ pods, probe: connectProbe, clock, log });
     const activator = createActivator({ kube, endpoints, clock, log, queueMax, holdMs });
-    const turns = createTurns({ endpoints, clock, queueMax, holdMs });
+    const queue = createRequestQueue({ endpoints, clock, queueMax, holdMs });
     const activity = createActivity(clock);
     const metrics = createInterceptorMetrics(registry, {
       inflight: () => activity.inflight(),
-      waiting: () => activator.waiting() + turns.waiting(),
+      waiting: () => activator.waiting() + queue.waiting(),
     });
     functions.onChange(({ type, object: { metadata } }) => {
       if (type === 'deleted') metrics.forget({ namespace: metadata.namespace ?? '', name: metadata.name });
     });
     const interceptor = createInterceptor({
-      ...{ replica: config.pod.name, routes, endpoints, activator, turns, activity, metrics, clock, log, holdMs },
+      replica: config.pod.name,
+      routes,
+      endpoints,
+      activator,
+      queue,
+      activity,
+      metrics,
+      clock,
+      log,
+      holdMs,
     });
 
     let serving = false;
@@ -68,19 +77,19 @@ await runProcess({
       pages: { '/report': () => interceptor.report() },
     });
     await admin.start();
-    // Added first, so that it stops last: the scaler asks for the report as long as requests are under way.
+    // Added first, so that it stops last: the scaler reads the report while requests are active.
     lifecycle.add({ name: 'admin server', stop: () => admin.stop() });
 
     routes.start();
     endpoints.start();
     activator.start();
-    turns.start();
+    queue.start();
     informers.start();
     lifecycle.add({ name: 'informers', stop: () => informers.stop() });
     lifecycle.add({
       name: 'activator',
       stop: () => {
-        turns.stop();
+        queue.stop();
         activator.stop();
         endpoints.stop();
         routes.stop();

@@ -1,39 +1,42 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { Target } from './routes.ts';
 
-/** What has a name among the functions. */
+/** The labels of a function. */
 type Named = Pick<Target, 'namespace' | 'name'>;
 
-/** Where the requests of one function are counted. */
+/** The metrics of one function. */
 export interface FunctionFigures {
   /**
-   * A request is over.
+   * Records the end of a request.
    * @param result `answered`, `client_gone`, or the code of the failure
-   * @param status that the client got; 499 for one that left before
-   * @param seconds from its arrival to the end of its answer
+   * @param status the response's; 499 when the client disconnected before it
+   * @param seconds from its arrival to the end of its response
    */
   ended(result: string, status: number, seconds: number): void;
-  /** Seconds from a held request's arrival to the pod's first byte. */
+  /** Records the seconds from a held request's arrival to the pod's first byte. */
   coldStart(seconds: number): void;
 }
 
 export interface InterceptorMetrics {
-  /** To be asked when a request comes: those of a function that is forgotten by its end stay forgotten. */
+  /**
+   * Call when a request arrives: the metrics of a function that is deleted before the request ends are then not created
+   * again.
+   */
   of(target: Named): FunctionFigures;
-  /** A request whose host leads to no function. */
+  /** Counts a request whose host has no function. */
   unrouted(result: string): void;
-  /** Drops the figures of a function that is gone. */
+  /** Removes the metrics of a deleted function. */
   forget(target: Named): void;
 }
 
 const functionLabels = ['namespace', 'function'] as const;
 
-/** The figures of one function, looked up once. */
+/** The metrics of one function, looked up once. */
 interface Series extends FunctionFigures {
   forget(): void;
 }
 
-/** The interceptor's own metrics and those of the functions. `inflight` and `waiting` are asked at every scrape. */
+/** The metrics of the interceptor and of the functions. `inflight` and `waiting` are called for every scrape. */
 export function createInterceptorMetrics(
   registry: Registry,
   current: { inflight(): number; waiting(): number },
@@ -41,38 +44,38 @@ export function createInterceptorMetrics(
   const registers = [registry];
   const inflight: Gauge = new Gauge({
     name: 'interceptor_inflight_requests',
-    help: 'Requests held or forwarded at this moment.',
+    help: 'Requests being held or forwarded.',
     registers,
     collect: () => inflight.set(current.inflight()),
   });
   const waiting: Gauge = new Gauge({
     name: 'interceptor_held_requests',
-    help: 'Requests that wait for a pod at this moment.',
+    help: 'Requests waiting for a pod.',
     registers,
     collect: () => waiting.set(current.waiting()),
   });
-  const all = new Counter({
+  const requestsTotal = new Counter({
     name: 'interceptor_requests_total',
-    help: 'Requests by how they ended.',
+    help: 'Requests, by result.',
     labelNames: ['result'],
     registers,
   });
   const requests = new Counter({
     name: 'function_requests_total',
-    help: 'Requests of a function by how they ended and the class of the status (4xx; 499 for a client that left).',
+    help: 'Requests of a function, by result and status class (4xx; 499 for a client that disconnected).',
     labelNames: [...functionLabels, 'result', 'status'],
     registers,
   });
   const duration = new Histogram({
     name: 'function_request_duration_seconds',
-    help: "From a request's arrival to the end of its answer.",
+    help: 'Seconds from the arrival of a request to the end of its response.',
     labelNames: functionLabels,
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
     registers,
   });
   const coldStart = new Histogram({
     name: 'function_cold_start_seconds',
-    help: 'From the arrival of a request that had to wait for a pod to its first byte.',
+    help: 'Seconds from the arrival of a request that waited for a pod to the first byte of its response.',
     labelNames: functionLabels,
     buckets: [0.1, 0.25, 0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 7.5, 10, 20, 30, 60],
     registers,
@@ -81,14 +84,14 @@ export function createInterceptorMetrics(
   const results = new Map<string, { inc(): void }>();
   const count = (result: string) => {
     let counter = results.get(result);
-    if (!counter) results.set(result, (counter = all.labels({ result })));
+    if (!counter) results.set(result, (counter = requestsTotal.labels({ result })));
     counter.inc();
   };
-  const known = new Map<string, Series>();
+  const seriesByKey = new Map<string, Series>();
   const keyOf = ({ namespace, name }: Named) => `${namespace}/${name}`;
   const seriesOf = (target: Named): Series => {
     const labels = { namespace: target.namespace, function: target.name };
-    /** By status, since nearly all of one status end alike. */
+    /** By status, because nearly all responses of one status have the same result. */
     const counters = new Map<number, { result: string; counter: { inc(): void } }>();
     const kinds = new Set<string>();
     const durations = duration.labels(labels);
@@ -97,14 +100,14 @@ export function createInterceptorMetrics(
       ended(result, status, seconds) {
         count(result);
         if (forgotten) return;
-        let known = counters.get(status);
-        if (known?.result !== result) {
+        let entry = counters.get(status);
+        if (entry?.result !== result) {
           const statusClass = status === 499 ? '499' : `${Math.floor(status / 100)}xx`;
-          known = { result, counter: requests.labels({ ...labels, result, status: statusClass }) };
-          counters.set(status, known);
+          entry = { result, counter: requests.labels({ ...labels, result, status: statusClass }) };
+          counters.set(status, entry);
           kinds.add(`${result} ${statusClass}`);
         }
-        known.counter.inc();
+        entry.counter.inc();
         durations.observe(seconds);
       },
       coldStart(seconds) {
@@ -125,16 +128,16 @@ export function createInterceptorMetrics(
   return {
     of(target) {
       const key = keyOf(target);
-      const found = known.get(key);
-      if (found) return found;
-      const made = seriesOf(target);
-      known.set(key, made);
-      return made;
+      const current = seriesByKey.get(key);
+      if (current) return current;
+      const series = seriesOf(target);
+      seriesByKey.set(key, series);
+      return series;
     },
     unrouted: count,
     forget(target) {
-      known.get(keyOf(target))?.forget();
-      known.delete(keyOf(target));
+      seriesByKey.get(keyOf(target))?.forget();
+      seriesByKey.delete(keyOf(target));
     },
   };
 }

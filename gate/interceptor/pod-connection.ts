@@ -1,73 +1,79 @@
-import { createAnswerReader, type AnswerHead } from './answer-reader.ts';
+import type { AnswerHead } from './answer-head.ts';
+import { createAnswerReader } from './answer-reader.ts';
 import type { Endpoint } from './endpoints.ts';
 import { connectToPod, isConnectError } from './pod-socket.ts';
 
-/** Below the 5 s after which a Node server closes an idle connection, so that we close first. */
+/** Below the 5 s after which a Node server closes an idle connection, so that this side closes first. */
 const idleMaxMs = 4_000;
-/** How much sooner than the pod says we close, for what is under way. */
+/** How much earlier than the pod's announced time-out an idle connection is closed, to allow for delays. */
 const idleMarginMs = 1_000;
-/**
- * Every connection reads into it: what was read is passed on, or copied, before anything else is read.
- */
+/** All connections read into this buffer; its content is forwarded or copied before the next read. */
 const readBuffer = Buffer.allocUnsafeSlow(64 * 1024);
 
 /**
- * Why no answer began. `refused`: no connection, nothing was sent. `stale`: a kept connection had been closed by the pod
- * when the request was written to it. `broken`: the pod broke off, or sent nonsense. `late`: nothing came or went for too long.
+ * Why no response began. `refused`: no connection, nothing was sent. `stale`: the pod had closed the kept connection
+ * when the request was written. `broken`: the pod closed the connection or sent an invalid response. `late`: the
+ * time-out without data.
  */
 export type Failure = 'refused' | 'stale' | 'broken' | 'late';
 
-/** One request and its answer, as the connection that carries them sees them. */
+/** One request and its response. */
 export interface PodExchange {
   method: string | undefined;
-  /** The whole head of the request, to be sent in Latin-1. */
+  /** The complete head of the request, sent in Latin-1. */
   head: string;
-  /** Whether `write` and `finish` are to follow. */
+  /** Whether `write` and `finish` follow. */
   hasBody: boolean;
-  /** How long nothing may come or go before the answer begins. */
+  /** Time-out without data in either direction before the response begins. */
   timeoutMs: number;
-  /** The answer begins. What it throws makes the exchange a broken one. */
+  /** Called when the response begins. A throw counts as `broken`. */
   begun(head: AnswerHead): void;
   /**
-   * @param bytes are overwritten once this returns; `last`: the answer ends with them
-   * @returns whether more may come before `resume`
+   * Called with parts of the body.
+   * @param bytes overwritten after the call
+   * @param last whether they complete the response
+   * @returns false to pause until `resume`
    */
   received(bytes: Buffer, last: boolean): boolean;
-  /** The answer is whole. */
+  /** Called when the response is complete. */
   answered(): void;
-  /** More of the request's body may be written. */
+  /** Called when more of the request's body can be written. */
   drained(): void;
-  /** The connection is gone before all was sent and received; with the reason where no answer began. */
+  /** Called when the connection ends before the exchange is complete, with the reason if no response began. */
   lost(failure: Failure | undefined): void;
 }
 
-/** A connection to a pod, for one exchange after the other. */
+/** A connection to a pod, which carries one exchange after the other. */
 export interface PodConnection {
   carry(exchange: PodExchange): void;
-  /** Calls back as soon as the connection stands; never when it does not come about. */
+  /** Calls back when the connection is open; never when it fails. */
   whenOpen(ready: () => void): void;
-  /** @returns whether more may be written before `drained` */
+  /** @returns false to wait for `drained` */
   write(bytes: Buffer | string): boolean;
-  /** Writes pieces as one. */
+  /** Writes the pieces in one system call. */
   writeAll(pieces: readonly (Buffer | string)[]): boolean;
-  /** The request's body is whole. */
+  /** Ends the request's body. */
   finish(): void;
   resume(): void;
-  /** Ends the connection, if it still carries this exchange; `lost` is not called. */
+  /** Closes the connection if it still carries this exchange. Does not call `lost`. */
   abort(exchange: PodExchange): void;
   destroy(): void;
-  /** Whether it can carry an exchange: it stands, and has not rested for so long that the pod may be closing it. */
+  /**
+   * Whether it can carry an exchange: it is open, and has not been idle for so long that the pod may be closing it.
+   */
   usable(): boolean;
 }
 
-/** What the owner of a connection hears of it. */
+/** The owner of a connection. */
 export interface PodConnectionOwner {
-  /** The exchange is over and the connection can carry another one. */
+  /** Called when the exchange is complete and the connection can carry another one. */
   idle(connection: PodConnection): void;
   closed(connection: PodConnection): void;
 }
 
-/** Connects at once. Its owner has to end one that has rested until it is no longer usable, before the pod does. */
+/**
+ * Connects immediately. The owner has to close an idle connection once it is no longer usable, before the pod does.
+ */
 export function openPodConnection({ host, port }: Endpoint, owner: PodConnectionOwner): PodConnection {
   const reader = createAnswerReader();
   let exchange: PodExchange | undefined;
@@ -123,7 +129,7 @@ export function openPodConnection({ host, port }: Endpoint, owner: PodConnection
   const read = (length: number): boolean => {
     heard = true;
     try {
-      // Bytes that nobody asked for: the next answer would not be the one to the next request.
+      // Unexpected bytes would be taken for the next response.
       if (reader.read(readBuffer.subarray(0, length)) < length) lose('broken');
     } catch {
       lose('broken');
@@ -135,7 +141,7 @@ export function openPodConnection({ host, port }: Endpoint, owner: PodConnection
     if (exchange && !answered) lose(refused ? 'refused' : reused && !heard ? 'stale' : 'broken');
   };
 
-  /** Kept from one exchange to the next: a timer is only set anew where its time is another one. */
+  /** The timer is kept between exchanges and reset only for a different time-out. */
   const limit = (ms: number) => {
     if (ms === timeoutMs) return;
     timeoutMs = ms;
@@ -153,13 +159,13 @@ export function openPodConnection({ host, port }: Endpoint, owner: PodConnection
   socket.on('drain', () => exchange?.drained());
   socket.on('error', (error) => (refused = isConnectError(error)));
   socket.once('end', () => {
-    // Only here: a connection that is reset cuts off an answer that has no other end.
+    // Not on a reset, which truncates a response that only the end of the connection delimits.
     if (answering && !answered) reader.close();
     ended();
   });
   socket.once('close', () => {
     ended();
-    // The answer came whole, and the rest of the request has nowhere to go.
+    // The response is complete, but the rest of the request can no longer be sent.
     if (exchange) lose('broken');
     owner.closed(connection);
   });

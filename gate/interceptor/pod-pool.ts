@@ -1,56 +1,59 @@
 import type { Endpoint } from './endpoints.ts';
 import { openPodConnection, type PodConnection } from './pod-connection.ts';
 
-/** More than these do not rest, for each pod. */
+/** Maximum idle connections per pod. */
 const idleMax = 256;
-/** What has rested too long is ended this often: one timer for all, since one for each would be set at every request. */
+/**
+ * Interval at which connections that were idle for too long are closed: one timer for all, because one for each would
+ * be reset at every request.
+ */
 const sweepMs = 500;
 
-/** Connections to pods that are kept, without a bound: how many requests a pod gets is decided before. */
+/** Connections to pods. Their number is not limited here; the limits of requests per pod are applied earlier. */
 export interface PodPool {
-  /** One that rests, the last used first, or a new one. */
+  /** The most recently used idle connection, or a new one. */
   take(endpoint: Endpoint): PodConnection;
-  /** Ends every connection, those in use, too. */
+  /** Closes all connections, including those in use. */
   close(): void;
 }
 
-/** An empty pool. */
+/** Creates an empty pool. */
 export function createPodPool(): PodPool {
   const idle = new Map<Endpoint, PodConnection[]>();
   const open = new Set<PodConnection>();
   const sweep = setInterval(() => {
-    for (const resting of idle.values())
-      for (const connection of resting) if (!connection.usable()) connection.destroy();
+    for (const connections of idle.values())
+      for (const connection of connections) if (!connection.usable()) connection.destroy();
   }, sweepMs);
   sweep.unref();
 
-  const rest = (endpoint: Endpoint, connection: PodConnection) => {
-    const resting = idle.get(endpoint);
-    if (!resting) idle.set(endpoint, [connection]);
-    else if (resting.length < idleMax) resting.push(connection);
+  const release = (endpoint: Endpoint, connection: PodConnection) => {
+    const connections = idle.get(endpoint);
+    if (!connections) idle.set(endpoint, [connection]);
+    else if (connections.length < idleMax) connections.push(connection);
     else connection.destroy();
   };
 
   const forget = (endpoint: Endpoint, connection: PodConnection) => {
     open.delete(connection);
-    const resting = idle.get(endpoint)?.filter((other) => other !== connection);
-    if (resting?.length) idle.set(endpoint, resting);
+    const remaining = idle.get(endpoint)?.filter((other) => other !== connection);
+    if (remaining?.length) idle.set(endpoint, remaining);
     else idle.delete(endpoint);
   };
 
   return {
     take(endpoint) {
-      const resting = idle.get(endpoint);
-      for (let found = resting?.pop(); found; found = resting?.pop()) {
-        if (found.usable()) return found;
-        found.destroy();
+      const connections = idle.get(endpoint);
+      for (let connection = connections?.pop(); connection; connection = connections?.pop()) {
+        if (connection.usable()) return connection;
+        connection.destroy();
       }
-      const made = openPodConnection(endpoint, {
-        idle: (connection) => rest(endpoint, connection),
+      const connection = openPodConnection(endpoint, {
+        idle: (connection) => release(endpoint, connection),
         closed: (connection) => forget(endpoint, connection),
       });
-      open.add(made);
-      return made;
+      open.add(connection);
+      return connection;
     },
     close() {
       clearInterval(sweep);

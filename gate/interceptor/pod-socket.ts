@@ -1,9 +1,9 @@
 import { connect, type NetConnectOpts, type Socket } from 'node:net';
 
-/** A pod's address that swallows packets (its node is gone) must not hold a request for the kernel's two minutes. */
+/** A pod on an unreachable node must not hold a request for the kernel's two minutes. */
 const connectTimeoutMs = 2_000;
 
-/** Marks the connection's failure as one before any byte was sent, as the system's own connect errors do. */
+/** Marks the failure as one before any byte was sent, like the system's own connect errors. */
 function connectTimedOut(): NodeJS.ErrnoException {
   return Object.assign(new Error('the pod did not accept the connection in time'), {
     code: 'ETIMEDOUT',
@@ -11,7 +11,7 @@ function connectTimedOut(): NodeJS.ErrnoException {
   });
 }
 
-/** Connects, and gives up after 2 s. */
+/** Connects with a time-out of 2 s. */
 export function connectToPod(options: NetConnectOpts): Socket {
   const socket = connect(options);
   const timer = setTimeout(() => socket.destroy(connectTimedOut()), connectTimeoutMs);
@@ -20,7 +20,7 @@ export function connectToPod(options: NetConnectOpts): Socket {
   return socket;
 }
 
-/** Whether the error came before a connection stood, so that nothing was sent. */
+/** Whether the error occurred before the connection was open, so that nothing was sent. */
 export function isConnectError(error: unknown): boolean {
   return error instanceof Error && (error as NodeJS.ErrnoException).syscall === 'connect';
 }

@@ -1,9 +1,9 @@
 import { connect } from 'node:net';
 
-/** Tells whether something accepts TCP connections there, within `timeoutMs`. Never rejects. */
+/** Whether the port accepts TCP connections within `timeoutMs`. Never rejects. */
 export type Probe = (host: string, port: number, timeoutMs: number) => Promise<boolean>;
 
-/** A TCP connect that is closed at once. */
+/** Opens a TCP connection and closes it immediately. */
 export const connectProbe: Probe = (host, port, timeoutMs) =>
   new Promise((resolve) => {
     const socket = connect({ host, port });

@@ -3,7 +3,7 @@ import { functionLimits, type FunctionResource } from '../../runtime/contracts/r
 import { idLabel } from '../../runtime/domain/labels.ts';
 import type { ObjectSource } from './object-source.ts';
 
-/** The function that a host name leads to. */
+/** The function that a host name routes to. */
 export interface Target {
   id: string;
   namespace: string;
@@ -12,25 +12,25 @@ export interface Target {
   limits: RequestLimits;
 }
 
-/** What a function's requests are held to; kept current. */
-export interface RequestLimits {
-  /** Requests that one pod gets at once. */
+/** The limits of a function's requests, kept current. */
+interface RequestLimits {
+  /** Maximum concurrent requests of one pod. */
   concurrency: number;
-  /** How long a request may be without a byte, either way, before its answer begins. */
+  /** Time-out without data in either direction before the response begins. */
   timeoutMs: number;
 }
 
-/** Host name → function, kept current by the Function informer. */
+/** Maps host names to functions, from the Function informer. */
 export interface Routes {
   start(): void;
   stop(): void;
-  /** The function of a request's Host header; the port and the case do not count. */
+  /** The function of a request's Host header, ignoring the port and case. */
   find(hostHeader: string | undefined): Target | undefined;
-  /** Every function with a route. */
+  /** All functions with a route. */
   list(): Target[];
 }
 
-/** The name in a Host header: lower case, without port and trailing dot. */
+/** The name in a Host header, in lower case without port and trailing dot. */
 export function hostOf(header: string): string {
   const colon = header.indexOf(':');
   const name = (colon < 0 ? header : header.slice(0, colon)).toLowerCase();
@@ -49,8 +49,8 @@ function targetOf(resource: Stored<FunctionResource>): Target | undefined {
 }
 
 /**
- * Only `status.host` makes a route: the controller writes it once the host's claim is won, so that of two functions that
- * want one host never the loser gets a request.
+ * Only `status.host` makes a route: the controller sets it after the host is claimed, so that of two functions with the
+ * same host only the owner of the claim gets requests.
  */
 export function createRoutes(functions: ObjectSource<FunctionResource>): Routes {
   const byHost = new Map<string, Target>();
@@ -58,19 +58,19 @@ export function createRoutes(functions: ObjectSource<FunctionResource>): Routes 
   let unsubscribe: (() => void) | undefined;
 
   const remove = (uid: string) => {
-    const known = byUid.get(uid);
-    if (!known) return;
+    const current = byUid.get(uid);
+    if (!current) return;
     byUid.delete(uid);
-    if (byHost.get(known.host) === known) byHost.delete(known.host);
+    if (byHost.get(current.host) === current) byHost.delete(current.host);
   };
 
   const put = (resource: Stored<FunctionResource>) => {
     const { uid } = resource.metadata;
     const target = targetOf(resource);
-    const known = byUid.get(uid);
-    // The same target object stays, so that a status update does not disturb what refers to it.
-    if (target && known && known.host === target.host && known.id === target.id) {
-      known.limits = target.limits;
+    const current = byUid.get(uid);
+    // Keeps the target object, so that a status update does not affect its holders.
+    if (target && current && current.host === target.host && current.id === target.id) {
+      current.limits = target.limits;
       return;
     }
     remove(uid);

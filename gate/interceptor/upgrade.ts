@@ -1,6 +1,6 @@
 import { request as httpRequest, STATUS_CODES, type IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { joinConnections } from '../../runtime/host/tunnel.ts';
+import { joinConnections } from '../../runtime/http/tunnel.ts';
 import type { Endpoint } from './endpoints.ts';
 import { answerHeaders, forwardHeaders, headerLines, type Mark } from './headers.ts';
 import { connectToPod, isConnectError } from './pod-socket.ts';
@@ -9,20 +9,20 @@ export interface UpgradeExchange {
   request: IncomingMessage;
   /** The client's connection, which node:http has handed over. */
   socket: Duplex;
-  /** What the client sent right behind its request. */
+  /** Data that the client sent after its request. */
   head: Buffer;
   endpoint: Endpoint;
   requestId: string;
-  /** How long nothing may come or go before the answer begins. */
+  /** Time-out without data in either direction before the response begins. */
   timeoutMs: number;
-  /** Asked once the pod's answer begins. */
+  /** Called when the pod's response begins. */
   mark: () => Mark;
 }
 
-/** As in `forward.ts`. */
+/** The outcomes of `forward.ts`. */
 export type UpgradeOutcome = 'answered' | 'refused' | 'broken' | 'late' | 'gone';
 
-/** Writes the head of an answer to a connection that node:http no longer manages. */
+/** Writes the head of a response to a connection that node:http no longer manages. */
 export function writeRawHead(
   socket: Duplex,
   status: number,
@@ -34,14 +34,14 @@ export function writeRawHead(
 }
 
 /**
- * Passes an upgrade (a WebSocket's, say) to the pod; after its 101 the two connections are one until either ends. A pod
- * that answers without switching is relayed and the connection closed, since its framing is no longer watched.
+ * Forwards an upgrade such as a WebSocket. After the pod's 101, the two connections are joined until either ends. Any
+ * other response of the pod is relayed and the connection closed, because its framing is no longer checked.
  */
 export function forwardUpgrade(exchange: UpgradeExchange, settled: (outcome: UpgradeOutcome) => void): void {
   const { request, socket, head, endpoint, requestId, timeoutMs, mark } = exchange;
   const headers = forwardHeaders(request, requestId);
   headers.push('Connection', 'Upgrade', 'Upgrade', request.headers.upgrade ?? '');
-  // Without an agent: this connection is never given back.
+  // Without an agent: this connection is never reused.
   const upstream = httpRequest({
     agent: false,
     createConnection: () => connectToPod({ host: endpoint.host, port: endpoint.port }),
@@ -72,7 +72,10 @@ export function forwardUpgrade(exchange: UpgradeExchange, settled: (outcome: Upg
     upstream.setTimeout(0);
     writeRawHead(socket, answer.statusCode ?? 101, answer.statusMessage, [
       ...answerHeaders(answer.rawHeaders, answer.headers.connection, mark()),
-      ...['Connection', 'Upgrade', 'Upgrade', answer.headers.upgrade ?? request.headers.upgrade ?? ''],
+      'Connection',
+      'Upgrade',
+      'Upgrade',
+      answer.headers.upgrade ?? request.headers.upgrade ?? '',
     ]);
     joinConnections(socket, head, podSocket, podHead);
   });
@@ -81,7 +84,8 @@ export function forwardUpgrade(exchange: UpgradeExchange, settled: (outcome: Upg
     upstream.setTimeout(0);
     writeRawHead(socket, answer.statusCode ?? 502, answer.statusMessage, [
       ...answerHeaders(answer.rawHeaders, answer.headers.connection, mark()),
-      ...['Connection', 'close'],
+      'Connection',
+      'close',
     ]);
     answer.once('error', () => socket.destroy());
     answer.pipe(socket);

@@ -9,13 +9,13 @@ import { schemaAt } from './structural-schema.ts';
 /** `kubectl get sbuild` */
 export const buildDefinition = customResource({
   kind: kinds.Build,
-  description: 'The way from a git source to an image of an app.',
+  description: 'Builds an image of an app from a git source.',
   shortNames: ['sbuild'],
   spec: buildSpec,
   status: buildStatus,
   validations: [
     {
-      // Its batch Job has the same name, which is also a label of the pods.
+      // Its batch Job has the same name, which Kubernetes also uses as a label value.
       rule: `self.metadata.name.size() <= ${dnsLabelMax} && self.metadata.name.matches('^[a-z]([a-z0-9-]*[a-z0-9])?$')`,
       message: `a build's name has at most ${dnsLabelMax} characters: lower-case letters, digits and hyphens, starting with a letter`,
     },
@@ -25,7 +25,7 @@ export const buildDefinition = customResource({
     schemaAt(schema, 'spec.namespace').maxLength = dnsLabelMax;
     refineGitSource(schemaAt(schema, 'spec.source'));
     schemaAt(schema, 'spec')['x-kubernetes-validations'] = [
-      { rule: 'self == oldSelf', message: 'a build is never changed; make another one' },
+      { rule: 'self == oldSelf', message: 'a build cannot be changed; create another one' },
     ];
   },
   columns: [

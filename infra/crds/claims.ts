@@ -4,15 +4,17 @@ import { dnsLabelMax } from '../../runtime/domain/names.ts';
 import { customResource } from './definition.ts';
 import { schemaAt, type StructuralSchema } from './structural-schema.ts';
 
-/** A claim that could change hands in place would not be a claim: whoever wants it must delete it first. */
+/** A claim cannot be transferred: its holder has to delete it first. */
 function immutableSpec(schema: StructuralSchema): void {
   const spec = schemaAt(schema, 'spec');
-  spec['x-kubernetes-validations'] = [{ rule: 'self == oldSelf', message: 'a claim is never changed' }];
-  // Without lengths the API server cannot bound what the rule costs.
+  spec['x-kubernetes-validations'] = [
+    { rule: 'self == oldSelf', message: 'a claim cannot be changed; delete it and create another one' },
+  ];
+  // The API server needs maximum lengths to estimate the cost of the rule.
   schemaAt(schema, 'spec.workloadId').maxLength = 36;
   for (const field of ['namespace', 'name']) {
-    const found = spec.properties?.[field];
-    if (found) found.maxLength = dnsLabelMax;
+    const property = spec.properties?.[field];
+    if (property) property.maxLength = dnsLabelMax;
   }
 }
 

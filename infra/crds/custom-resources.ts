@@ -7,7 +7,7 @@ import { serviceDefinition } from './service.ts';
 import { volumeDefinition } from './volume.ts';
 import { appDefinition, functionDefinition, jobDefinition } from './workloads.ts';
 
-/** Every custom resource of the platform (decision 0001). */
+/** All custom resources of the platform. */
 export const customResourceDefinitions: readonly CustomResourceDefinition[] = [
   projectDefinition,
   appDefinition,

@@ -24,7 +24,7 @@ export interface CustomResourceDefinition extends KubeObject {
 }
 
 /** A column of `kubectl get`; one with a priority above 0 shows with `-o wide` only. */
-export interface PrinterColumn {
+interface PrinterColumn {
   name: string;
   type: 'string' | 'integer' | 'boolean' | 'date';
   jsonPath: string;
@@ -32,25 +32,25 @@ export interface PrinterColumn {
   description?: string;
 }
 
-/** What one kind is made of. */
+/** The definition of a kind. */
 export interface ResourceDefinition {
   kind: ResourceKind;
   description: string;
   shortNames?: string[];
   spec: z.ZodType;
-  /** Absent: the kind has no status. */
+  /** The status, if the kind has one. */
   status?: z.ZodType;
-  /** Rules over the whole object; of its metadata a rule sees `name` only. */
+  /** Rules for the whole object. Of its metadata, a rule can only use `name`. */
   validations?: Validation[];
-  /** Adds to the schema what zod cannot say: transition rules, list keys. Gets the schema of the whole object. */
+  /** Adds what zod cannot express to the schema of the whole object: transition rules, list keys. */
   refine?: (schema: StructuralSchema) => void;
-  /** Shown between name and age. */
+  /** The columns between name and age. */
   columns: PrinterColumn[];
 }
 
 const age: PrinterColumn = { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' };
 
-/** The CRD of one kind in its one version. Pure. */
+/** The CRD of a kind, with one version. Pure. */
 export function customResource(definition: ResourceDefinition): CustomResourceDefinition {
   const { kind, plural, namespaced } = definition.kind;
   const schema: StructuralSchema = {

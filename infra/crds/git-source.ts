@@ -3,8 +3,8 @@ import { publicKeyMax, publicKeyPattern } from '../../runtime/domain/ssh-keys.ts
 import type { StructuralSchema } from './structural-schema.ts';
 
 /**
- * Gives the parts of a git source their grammar, for objects that do not come through the management API: nothing that a
- * program or a shell could take for something else, and no password.
+ * Adds patterns for the parts of a git source, for objects that are not created through the management API: no text that git
+ * or a shell could interpret as an option or a command, and no password.
  */
 export function refineGitSource(schema: StructuralSchema): void {
   const { url, branch, path, dockerfile, commit, hostKeys } = schema.properties ?? {};

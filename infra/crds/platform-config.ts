@@ -12,21 +12,18 @@ import { schemaAt } from './structural-schema.ts';
 /** The installation's settings. */
 export const platformConfigDefinition = customResource({
   kind: kinds.PlatformConfig,
-  description: "The installation's settings; there is one.",
+  description: 'The settings of the installation. There is exactly one, named "platform".',
   spec: platformConfigSpec,
   status: platformConfigStatus,
   validations: [
     {
       rule: `self.metadata.name == '${platformConfigName}'`,
-      message: `there is one PlatformConfig, named "${platformConfigName}"`,
+      message: `the only PlatformConfig is named "${platformConfigName}"`,
     },
   ],
   refine: (schema) => {
     const label = '[a-z0-9]([a-z0-9-]*[a-z0-9])?';
-    Object.assign(schemaAt(schema, 'spec.appsDomain'), {
-      maxLength: dnsNameMax,
-      pattern: `^${label}(\\.${label})*$`,
-    });
+    Object.assign(schemaAt(schema, 'spec.appsDomain'), { maxLength: dnsNameMax, pattern: `^${label}(\\.${label})*$` });
     Object.assign(schemaAt(schema, 'spec.cluster'), { maxLength: dnsLabelMax, pattern: `^${label}$` });
   },
   columns: [

@@ -7,7 +7,7 @@ import { schemaAt } from './structural-schema.ts';
 /** `kubectl get sproj` */
 export const projectDefinition = customResource({
   kind: kinds.Project,
-  description: 'A group of environments, each of which is one namespace.',
+  description: 'A group of environments. Each environment is one namespace.',
   shortNames: ['sproj'],
   spec: projectSpec,
   status: projectStatus,
@@ -20,7 +20,7 @@ export const projectDefinition = customResource({
     },
     {
       rule: "!self.metadata.name.matches('^(kube|svc|openshift)(-|$)')",
-      message: 'namespaces kube-*, svc-* and openshift-* belong to others; choose another project name',
+      message: 'the namespaces kube-*, svc-* and openshift-* are reserved; choose another project name',
     },
   ],
   refine: (schema) => {
@@ -34,19 +34,19 @@ export const projectDefinition = customResource({
     const environments = schemaAt(schema, 'spec.environments');
     environments['x-kubernetes-list-type'] = 'map';
     environments['x-kubernetes-list-map-keys'] = ['name'];
-    // Keys and plans refer to the id: with another one under its name they would silently belong to nothing.
+    // Keys and plans refer to the id and would be orphaned by a change.
     environments['x-kubernetes-validations'] = [
       {
         rule: 'oldSelf.all(before, self.all(after, after.name != before.name || after.id == before.id))',
-        message: "an environment's id never changes",
+        message: "an environment's id cannot be changed",
       },
       {
         rule: 'oldSelf.all(before, (has(before.deleting) && before.deleting) || self.exists(after, after.name == before.name))',
-        message: 'an environment is removed by `deleting: true`; its entry goes when everything in it is gone',
+        message: 'to delete an environment, set `deleting: true`; its entry is removed once it is empty',
       },
       {
         rule: 'oldSelf.all(before, !(has(before.deleting) && before.deleting) || self.all(after, after.name != before.name || (has(after.deleting) && after.deleting)))',
-        message: 'an environment that is being deleted does not come back',
+        message: 'the deletion of an environment cannot be cancelled',
       },
     ];
   },

@@ -6,7 +6,7 @@ import { serviceStatus } from './status.ts';
 import { schemaAt } from './structural-schema.ts';
 import { workloadName } from './workloads.ts';
 
-/** `kubectl get ssvc`; `kubectl get services` shows those of Kubernetes. */
+/** `kubectl get ssvc`; `kubectl get services` lists the Services of Kubernetes. */
 export const serviceDefinition = customResource({
   kind: kinds.ServiceResource,
   description: 'A database, cache or object store that workloads can be bound to.',
@@ -17,15 +17,15 @@ export const serviceDefinition = customResource({
   refine: (schema) => {
     schemaAt(schema, 'spec.external.host').maxLength = dnsNameMax;
     schemaAt(schema, 'spec')['x-kubernetes-validations'] = [
-      { rule: 'self.type == oldSelf.type', message: 'type never changes; make another service' },
+      { rule: 'self.type == oldSelf.type', message: 'type cannot be changed; create another service' },
       {
         rule: 'has(self.external) == has(oldSelf.external)',
-        message: 'a service that the platform runs does not become an external one, nor the reverse',
+        message: 'a managed service cannot become an external one, nor an external service a managed one',
       },
-      { rule: '!has(self.external) || !has(self.storage)', message: 'an external service has no storage here' },
+      { rule: '!has(self.external) || !has(self.storage)', message: 'an external service cannot have storage' },
       {
         rule: 'has(self.storage) == has(oldSelf.storage) && (!has(self.storage) || self.storage == oldSelf.storage)',
-        message: 'the storage never changes; make another service and copy the data',
+        message: 'storage cannot be changed; create another service and copy the data',
       },
     ];
   },

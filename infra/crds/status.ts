@@ -18,7 +18,7 @@ import { runStates, type Run } from '../../runtime/contracts/resources/run.ts';
 import type { ServiceStatus } from '../../runtime/contracts/resources/service.ts';
 import type { VolumeStatus } from '../../runtime/contracts/resources/volume.ts';
 
-/** An object schema with exactly the fields of `T`: a missing one would be pruned by the API server without a word. */
+/** An object schema with exactly the fields of `T`. The API server would silently drop a field that is missing here. */
 function shapeOf<T>() {
   return <Shape extends { [Key in keyof Required<T>]: z.ZodType<T[Key]> }>(
     shape: Shape & Record<Exclude<keyof Shape, keyof T>, never>,
@@ -52,7 +52,7 @@ const run = <const Trigger extends readonly [string, ...string[]]>(triggers: Tri
     message: text,
   });
 
-/** What the App controller reports. */
+/** The status that the App controller writes. */
 export const appStatus = shapeOf<AppStatus>()({
   ...common,
   phase: z.enum(['pending', 'deploying', 'running', 'failed', 'deleting']).exactOptional(),
@@ -76,7 +76,7 @@ export const appStatus = shapeOf<AppStatus>()({
   ...gate,
 });
 
-/** What the Function controller reports, and the queue `bindings`. */
+/** The status that the Function controller and the queue `bindings` write. */
 export const functionStatus = shapeOf<FunctionStatus>()({
   ...common,
   ...gate,
@@ -103,7 +103,7 @@ export const functionStatus = shapeOf<FunctionStatus>()({
     .exactOptional(),
 });
 
-/** What the Job controller reports. */
+/** The status that the Job controller writes. */
 export const jobStatus = shapeOf<JobStatus>()({
   ...common,
   phase: z.enum(['pending', 'ready', 'scheduled', 'suspended', 'running', 'failed', 'deleting']).exactOptional(),
@@ -112,7 +112,7 @@ export const jobStatus = shapeOf<JobStatus>()({
   runs: z.array(run(jobTriggers)).exactOptional(),
 });
 
-/** What the Volume controller reports. */
+/** The status that the Volume controller writes. */
 export const volumeStatus = shapeOf<VolumeStatus>()({
   ...common,
   phase: z.enum(['pending', 'waiting', 'ready', 'resizing', 'failed', 'deleting']).exactOptional(),
@@ -121,7 +121,7 @@ export const volumeStatus = shapeOf<VolumeStatus>()({
   storageClass: text,
 });
 
-/** What the Service controller reports. */
+/** The status that the Service controller writes. */
 export const serviceStatus = shapeOf<ServiceStatus>()({
   ...common,
   phase: z.enum(['pending', 'ready', 'failed']).exactOptional(),
@@ -130,7 +130,7 @@ export const serviceStatus = shapeOf<ServiceStatus>()({
   port: count,
 });
 
-/** What the Build controller reports. */
+/** The status that the Build controller writes. */
 export const buildStatus = shapeOf<BuildStatus>()({
   ...common,
   phase: z.enum(['pending', 'running', 'succeeded', 'failed']).exactOptional(),
@@ -144,7 +144,7 @@ export const buildStatus = shapeOf<BuildStatus>()({
   commitAuthor: text,
 });
 
-/** What the Project controller reports. */
+/** The status that the Project controller writes. */
 export const projectStatus = shapeOf<ProjectStatus>()({
   ...common,
   phase: z.enum(['creating', 'ready', 'failed', 'deleting']).exactOptional(),
@@ -161,7 +161,7 @@ export const projectStatus = shapeOf<ProjectStatus>()({
     .exactOptional(),
 });
 
-/** What the PlatformConfig controller reports. */
+/** The status that the PlatformConfig controller writes. */
 export const platformConfigStatus = shapeOf<PlatformConfigStatus>()({
   ...common,
   accepted: z.object({ generation: z.int(), spec: platformConfigSpec }).exactOptional(),

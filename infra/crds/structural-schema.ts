@@ -26,27 +26,33 @@ export interface StructuralSchema {
   'x-kubernetes-validations'?: Validation[];
 }
 
-/** A CEL rule; one that names `oldSelf` is checked on updates only. */
+/** A CEL rule. A rule with `oldSelf` is checked on updates only. */
 export interface Validation {
   rule: string;
   message: string;
 }
 
 const types = new Set(['object', 'array', 'string', 'integer', 'number', 'boolean']);
-/** Keywords that mean the same in both, so that they carry over as they are. */
+/** Keywords with the same meaning in both, which are copied. */
 const shared = [
   ...(['description', 'default', 'enum', 'pattern', 'minimum', 'maximum'] as const),
   ...(['minLength', 'maxLength', 'minItems', 'maxItems', 'required'] as const),
 ];
-/** Keywords that this function replaces or that only describe the document. */
+/** Keywords that `convert` handles or that describe the document only. */
 const handled = new Set<string>([
   ...shared,
-  ...['$schema', 'type', 'properties', 'items', 'additionalProperties', 'const', 'format'],
+  '$schema',
+  'type',
+  'properties',
+  'items',
+  'additionalProperties',
+  'const',
+  'format',
 ]);
 
 /**
  * The structural schema of a zod schema's input: defaults, limits and required fields as zod checks them, so that a
- * contract and its CRD cannot drift apart. @throws Error for what a structural schema cannot say, such as a union
+ * contract and its CRD cannot differ. @throws Error for what a structural schema cannot express, such as a union
  */
 export function structuralSchema(schema: z.ZodType): StructuralSchema {
   return convert(z.toJSONSchema(schema, { io: 'input' }) as Record<string, unknown>, '');
@@ -64,7 +70,7 @@ function convert(json: Record<string, unknown>, path: string): StructuralSchema 
   if (json['const'] !== undefined) result.enum = [json['const']];
   if (result.type === 'integer') {
     result.format = 'int64';
-    // zod's bounds of a safe integer say nothing about the field.
+    // zod adds the bounds of a safe integer to every integer.
     if (result.maximum === Number.MAX_SAFE_INTEGER) delete result.maximum;
     if (result.minimum === Number.MIN_SAFE_INTEGER) delete result.minimum;
   }
@@ -86,11 +92,11 @@ function convert(json: Record<string, unknown>, path: string): StructuralSchema 
 
 /** The schema below `path`, such as `spec.environments`; `[]` steps into a list. @throws Error when there is none */
 export function schemaAt(schema: StructuralSchema, path: string): StructuralSchema {
-  let found: StructuralSchema | undefined = schema;
+  let current: StructuralSchema | undefined = schema;
   for (const step of path.split('.')) {
-    found = found?.properties?.[step.replace('[]', '')];
-    if (step.endsWith('[]')) found = found?.items;
+    current = current?.properties?.[step.replace('[]', '')];
+    if (step.endsWith('[]')) current = current?.items;
   }
-  if (!found) throw new Error(`no field "${path}"`);
-  return found;
+  if (!current) throw new Error(`no field "${path}"`);
+  return current;
 }

@@ -19,16 +19,16 @@ export const volumeDefinition = customResource({
     size.maxLength = 22;
     size.pattern = '^[0-9]+(\\.[0-9]+)?([kMGTP]|[KMGTP]i)?$';
     schemaAt(schema, 'spec.storageClass').maxLength = dnsNameMax;
-    // Kubernetes cannot change them of a claim, nor make one smaller.
+    // Kubernetes cannot change these fields of a claim, nor shrink it.
     schemaAt(schema, 'spec')['x-kubernetes-validations'] = [
       {
         rule: 'has(self.storageClass) == has(oldSelf.storageClass) && (!has(self.storageClass) || self.storageClass == oldSelf.storageClass)',
-        message: 'storageClass never changes; make another volume and copy the data',
+        message: 'storageClass cannot be changed; create another volume and copy the data',
       },
-      { rule: 'self.accessMode == oldSelf.accessMode', message: 'accessMode never changes' },
+      { rule: 'self.accessMode == oldSelf.accessMode', message: 'accessMode cannot be changed' },
       {
         rule: 'quantity(self.size).compareTo(quantity(oldSelf.size)) >= 0',
-        message: 'a volume cannot shrink; make a smaller one and copy the data',
+        message: 'a volume cannot shrink; create a smaller one and copy the data',
       },
     ];
   },

@@ -8,14 +8,14 @@ import { refineGitSource } from './git-source.ts';
 import { appStatus, functionStatus, jobStatus } from './status.ts';
 import { schemaAt, type StructuralSchema, type Validation } from './structural-schema.ts';
 
-/** The rule of `checkWorkloadName`, for objects that do not come through the management API. */
+/** The rule of `checkWorkloadName`, for objects that are not created through the management API. */
 export const workloadName: Validation = {
   rule: `self.metadata.name.size() <= ${workloadNameMax} && self.metadata.name.matches('^[a-z]([a-z0-9-]*[a-z0-9])?$') && !self.metadata.name.contains('--')`,
   message: `a name has at most ${workloadNameMax} characters: lower-case letters, digits and single hyphens, starting with a letter`,
 };
 
 function keyedRunRequests(schema: StructuralSchema): void {
-  // The end of the run's name, which no run of a schedule can have.
+  // The end of the run's name. Names of scheduled runs end differently.
   schemaAt(schema, 'spec.runRequests[].id').pattern = '^[0-9a-f]{10}$';
   schemaAt(schema, 'spec.runRequests')['x-kubernetes-list-type'] = 'map';
   schemaAt(schema, 'spec.runRequests')['x-kubernetes-list-map-keys'] = ['id'];
@@ -24,7 +24,7 @@ function keyedRunRequests(schema: StructuralSchema): void {
 /** `kubectl get sapp` */
 export const appDefinition = customResource({
   kind: kinds.App,
-  description: 'A container image that serves at a public host.',
+  description: 'A long-running web process from a container image, with a public host.',
   shortNames: ['sapp'],
   spec: appSpec,
   status: appStatus,
@@ -35,15 +35,15 @@ export const appDefinition = customResource({
     refineGitSource(schemaAt(schema, 'spec.git'));
     schemaAt(schema, 'spec.env')['x-kubernetes-list-type'] = 'map';
     schemaAt(schema, 'spec.env')['x-kubernetes-list-map-keys'] = ['name'];
-    // The fence of every rollout: a late worker must never bring an older release back (design: fencing).
+    // A worker that is late must not restore an older release.
     schemaAt(schema, 'spec')['x-kubernetes-validations'] = [
       {
         rule: '!has(oldSelf.release) || (has(self.release) && self.release.generation >= oldSelf.release.generation)',
-        message: 'release.generation never decreases',
+        message: 'release.generation cannot decrease',
       },
       {
         rule: '!has(oldSelf.release) || !has(self.release) || self.release.generation != oldSelf.release.generation || self.release.deploymentId == oldSelf.release.deploymentId',
-        message: 'a release.generation belongs to one deployment',
+        message: 'release.deploymentId cannot change without release.generation',
       },
     ];
   },
@@ -60,7 +60,7 @@ export const appDefinition = customResource({
 /** `kubectl get sfn` */
 export const functionDefinition = customResource({
   kind: kinds.Function,
-  description: 'Code, or an image, that runs on requests, on a schedule or for events, and costs nothing between them.',
+  description: 'Code or an image that runs on an HTTP request, on a schedule or for an event, and scales to zero.',
   shortNames: ['sfn'],
   spec: functionSpec,
   status: functionStatus,
@@ -76,23 +76,20 @@ export const functionDefinition = customResource({
     schemaAt(schema, 'spec')['x-kubernetes-validations'] = [
       {
         rule: "has(self.schedule) == (self.trigger == 'cron')",
-        message: 'the trigger cron needs a schedule, and no other has one',
+        message: 'schedule is required for the trigger cron, and not allowed for others',
       },
-      {
-        rule: "self.trigger in ['http', 'cron'] || has(self.events)",
-        message: 'a trigger that is a data source needs events',
-      },
+      { rule: "self.trigger in ['http', 'cron'] || has(self.events)", message: 'events is required for this trigger' },
       {
         rule: "!has(self.events) || self.trigger == 'http' || self.trigger == self.events.type",
-        message: 'events are those of the trigger, or beside the trigger http',
+        message: 'events.type must match the trigger, unless the trigger is http',
       },
       {
         rule: 'has(self.image) != has(self.code) && has(self.code) == has(self.runtime)',
-        message: 'a function is an image, or code and its runtime',
+        message: 'a function needs either image, or code and runtime',
       },
       {
         rule: '!has(self.minReplicas) || !has(self.maxReplicas) || self.minReplicas <= self.maxReplicas',
-        message: 'minReplicas is not above maxReplicas',
+        message: 'minReplicas cannot be greater than maxReplicas',
       },
     ];
   },
@@ -110,7 +107,7 @@ export const functionDefinition = customResource({
 /** `kubectl get sjob` */
 export const jobDefinition = customResource({
   kind: kinds.Job,
-  description: 'A program that runs to its end, when asked to or on a schedule.',
+  description: 'A container that runs to completion, on demand or on a schedule.',
   shortNames: ['sjob'],
   spec: jobSpec,
   status: jobStatus,

@@ -8,14 +8,14 @@ export interface IngressRequest {
   body?: string;
 }
 
-/** An HTTP answer, read to its end. */
+/** A complete HTTP response. */
 export interface IngressAnswer {
   status: number;
   headers: IncomingHttpHeaders;
   body: string;
 }
 
-/** A request to a public URL through the ingress: the URL's host is sent, the ingress's address is called. */
+/** Sends a request for a public URL to the ingress's address, with the URL's host in the header `Host`. */
 export function requestThroughIngress(
   ingress: string,
   url: string,

@@ -13,16 +13,17 @@ import { walkthrough } from './walkthrough.ts';
 
 const help = `usage: npm start [-- options]
 
-Starts the platform on this machine, without a cluster and without root, deploys an app, a gate and functions, calls each
-of them and shows what happened, and stays up until Ctrl-C. What was made is there again at the next start.
+Starts the platform on this machine, without a cluster and without root. Then shows how to deploy an app, protect it with
+an API key, deploy by webhook and run functions: each step with its command and its output. Runs until Ctrl-C. Your data
+is kept for the next start.
 
 options:
-  --detach           end after the demo and leave everything running (npm run svc -- down ends it)
-  --port PORT        port of the ingress (default 8080, or the next that is free)
-  --cluster          the same on a real Kubernetes, which is built and started here (Linux, root, Go)
-  --again            show everything once more; deletes the project "shop" first
-  --transcript FILE  also write the demo's commands and their output to FILE, as Markdown
-  --help             this text
+  --detach           exit after the demo; the platform keeps running (stop it with: npm run svc -- down)
+  --port PORT        port of the ingress (default 8080, or the next free port)
+  --cluster          build and start a real Kubernetes for the demo (needs Linux, root and Go)
+  --again            delete the project "shop" and run the demo again
+  --transcript FILE  run the demo again and write its commands and output to FILE, as Markdown
+  --help             show this help
 `;
 
 const { values } = parseArgs({
@@ -39,10 +40,10 @@ const { values } = parseArgs({
 if (values.help) {
   process.stdout.write(help);
 } else {
-  // Waiting for a signal alone would not keep the process alive, and the channel to what it started would.
-  const alive = setInterval(() => undefined, 2 ** 30);
+  // Waiting for a signal does not keep the process alive.
+  const keepAlive = setInterval(() => undefined, 2 ** 30);
   process.exitCode = await demo();
-  clearInterval(alive);
+  clearInterval(keepAlive);
 }
 
 async function demo(): Promise<number> {
@@ -58,7 +59,7 @@ async function demo(): Promise<number> {
     else await stopSupervisor(home);
   };
   const stopped = stopSignal();
-  const foundRunning = !values.cluster && findSupervisor(home) !== undefined;
+  const wasRunning = !values.cluster && findSupervisor(home) !== undefined;
   const work = async () => {
     const info = values.cluster
       ? await upCluster({ folder, log })
@@ -66,34 +67,37 @@ async function demo(): Promise<number> {
     mkdirSync(join(folder, 'demo'), { recursive: true });
     const transcript = createTranscript({ info, home: folder, print: (text) => process.stdout.write(text) });
     const again = values.again || values.transcript !== undefined;
-    const shown = await walkthrough(transcript, info, join(folder, 'demo'), { again });
-    if (!shown)
-      log('what the first start showed is still there; npm start -- --again shows it once more, from nothing');
+    const completed = await walkthrough(transcript, info, join(folder, 'demo'), { again });
+    if (!completed)
+      log('the demo has already run and its project "shop" still exists; run it again with: npm start -- --again');
     if (values.transcript) writeFileSync(values.transcript, transcript.markdown());
     process.stdout.write(`
-The platform is up.
-  management API   ${info.api}
-  apps and functions below  *.${info.appsDomain}:${new URL(info.api).port}
-  signed in as     ${info.adminEmail} (the password is in ${info.adminPasswordFile})
-  kubeconfig       ${info.kubeconfig}
-  command line     npm run svc -- --help
+The platform is running.
+
+  Management API       ${info.api}
+  Apps and functions   *.${info.appsDomain}:${new URL(info.api).port}
+  Signed in as         ${info.adminEmail} (password in ${info.adminPasswordFile})
+  kubectl              --kubeconfig ${info.kubeconfig}
+
+Next: npm run svc -- app list --project shop --environment prod
+Help: npm run svc -- --help
 `);
   };
   try {
-    const early = await Promise.race([work(), stopped]);
-    if (early === undefined && (values.detach || foundRunning)) return 0;
-    if (early === undefined) process.stdout.write('Ctrl-C ends it; what was made is kept.\n');
-    log(`${early ?? (await stopped)}: ending everything`);
+    const signal = await Promise.race([work(), stopped]);
+    if (signal === undefined && (values.detach || wasRunning)) return 0;
+    if (signal === undefined) process.stdout.write('Press Ctrl-C to stop it. Your data is kept.\n');
+    log(`${signal ?? (await stopped)}: stopping the platform`);
     await takeDown();
     return 0;
   } catch (error) {
     process.stderr.write(`error: ${error instanceof Error ? error.message : String(error)}\n`);
-    if (!values.detach && !foundRunning) await takeDown();
+    if (!values.detach && !wasRunning) await takeDown();
     return 1;
   }
 }
 
-/** Resolves to the name of the first signal that asks for the end. */
+/** Resolves to the name of the first signal that stops the demo. */
 function stopSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(name, resolve);

@@ -2,17 +2,17 @@ import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 
-/** The checkout. */
+/** The root of the checkout. */
 export const root = join(import.meta.dirname, '../..');
 
-/** How a program ended and what it said. */
+/** A finished program: its exit code and its output. */
 export interface Ended {
   code: number;
   stdout: string;
   stderr: string;
 }
 
-/** Runs a program in the checkout to its end; past `limitMs` (default none) it is killed, which counts as a failure. */
+/** Runs a program in the checkout until it exits. After `limitMs` (default: no limit) it is killed, with exit code 1. */
 export function run(
   command: string,
   args: readonly string[],
@@ -25,7 +25,7 @@ export function run(
       ...(limitMs !== undefined && { timeout: limitMs, killSignal: 'SIGKILL' as const }),
     });
     const output = Promise.all([text(child.stdout), text(child.stderr)]);
-    // A program that does not read its input may end before all of it is written.
+    // A program that does not read its input may exit before all of it is written.
     child.stdin.on('error', () => undefined);
     child.stdin.end(input);
     child.once('error', reject);

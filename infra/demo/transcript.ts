@@ -2,44 +2,44 @@ import type { RunInfo } from '../run-info.ts';
 import { requestThroughIngress, type IngressAnswer, type IngressRequest } from './ingress.ts';
 import { run } from './program.ts';
 
-/** Runs the demo's commands, prints each with its output, and keeps all of it as Markdown. */
+/** Runs the demo's commands, prints each with its output, and records both as Markdown. */
 export interface Transcript {
   heading(title: string, prose: string): void;
-  /** `svc …`; the answer is what it printed on stdout. @throws Error when it fails */
+  /** Runs `svc` with these arguments. @returns its stdout @throws Error when it fails */
   svc(args: string[], options?: { input?: string; show?: string }): Promise<string>;
-  /** As {@link svc}, shown nowhere. */
+  /** As {@link svc}, without printing or recording it. */
   quiet(args: string[]): Promise<string>;
   /**
-   * A request through the ingress, shown as the curl command that does the same. Where the ingress does not know the host
-   * yet (404), it is asked again, unseen.
+   * Sends a request through the ingress, shown as the equivalent curl command. Repeats it, without showing that, while the
+   * ingress does not know the host yet (404).
    */
   curl(url: string, request?: IngressRequest): Promise<{ status: number; body: string }>;
-  /** Asks, unseen, until the status is as wanted: what was just applied spreads within moments. */
+  /** Repeats a request, without showing it, until it returns this status: a change takes a moment to apply. */
   until(url: string, status: number, request?: IngressRequest): Promise<void>;
-  /** Everything so far, with secrets masked. */
+  /** The record so far, with secrets masked. */
   markdown(): string;
 }
 
-/** @param options.print takes every piece of text as it comes */
+/** @param options.print prints each piece of text immediately */
 export function createTranscript(options: { info: RunInfo; home: string; print: (text: string) => void }): Transcript {
   const { info, home } = options;
   const env = { XDG_CONFIG_HOME: home, SVC_API: info.api, NO_COLOR: '1' };
   const runSvc = (args: string[], input?: string) => run(process.execPath, ['cli/svc.js', ...args], { env, input });
   const send = (url: string, request: IngressRequest) => requestThroughIngress(info.ingress, url, request);
   let markdown = '';
-  const emit = (shown: string) => {
-    markdown += shown;
-    options.print(shown);
+  const emit = (text: string) => {
+    markdown += text;
+    options.print(text);
   };
   const block = (command: string, output: string) =>
     emit(`\n\`\`\`console\n$ ${command}\n${output.trimEnd()}${output.trim() ? '\n' : ''}\`\`\`\n`);
   return {
     heading: (title, prose) => emit(`\n## ${title}\n\n${prose}\n`),
     svc: async (args, { input, show } = {}) => {
-      const ended = await runSvc(args, input);
-      block(show ?? `svc ${args.map(quoted).join(' ')}`, ended.stderr + ended.stdout);
-      if (ended.code !== 0) throw new Error(`svc ${args.join(' ')} ended with code ${ended.code}`);
-      return ended.stdout.trim();
+      const result = await runSvc(args, input);
+      block(show ?? `svc ${args.map(quoted).join(' ')}`, result.stderr + result.stdout);
+      if (result.code !== 0) throw new Error(`svc ${args.join(' ')} failed with exit code ${result.code}`);
+      return result.stdout.trim();
     },
     quiet: async (args) => (await runSvc(args)).stdout,
     curl: async (url, request = {}) => {
@@ -58,7 +58,7 @@ export function createTranscript(options: { info: RunInfo; home: string; print: 
         await pause();
       }
     },
-    markdown: () => masked(markdown),
+    markdown: () => maskSecrets(markdown),
   };
 }
 
@@ -66,9 +66,9 @@ function pause(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 100));
 }
 
-/** A document shows that there is a secret, not which. */
-function masked(shown: string): string {
-  return shown
+/** Removes secrets from a text, keeping their prefixes. */
+function maskSecrets(text: string): string {
+  return text
     .replaceAll(/(svc_[a-z0-9]{8}_)[a-z0-9]{46}/g, '$1…')
     .replaceAll(/(svcwh_)[a-z0-9]{40}/g, '$1…')
     .replaceAll(/(whsec_)[A-Za-z0-9+/]{20,}=*/g, '$1…');
@@ -78,7 +78,7 @@ function quoted(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word}'`;
 }
 
-/** The headers that the walkthrough is about; the others would only make it longer. */
+/** The headers that matter to the walkthrough. */
 const shownHeaders = /^(content-type|retry-after|access-control-allow-origin|x-svc-cold-start|location)$/;
 
 function shownHead({ headers }: IngressAnswer): string {

@@ -13,17 +13,17 @@ export interface BuildOptions {
   /** The images to build; default all. */
   names?: readonly string[];
   log: (line: string) => void;
-  /** Bases, layers and what was pushed last. Default `SVC_CACHE` or `~/.cache/svc`, and `images` in it. */
+  /** The parent of the folder `images` with bases, layers and records of pushes. Default `SVC_CACHE` or `~/.cache/svc`. */
   cacheFolder?: string;
 }
 
 const root = join(import.meta.dirname, '../..');
 
 /**
- * Builds the images on bases made from Debian's packages and pushes them. An image whose inputs have not changed since it
- * was pushed is left alone. The answer maps each image's name to its reference by digest, so that a changed image is
- * another reference; an image in several versions stands there as `<name>:<tag>`.
- * @throws Error when a name is not known, when buildah is not there, or with the last lines of the build that failed
+ * Builds the images on bases made from Debian's packages and pushes them. Skips an image whose inputs have not changed since
+ * the last push. The result maps each image's name to its reference by digest; the name of an image with several variants is
+ * `<name>:<tag>`.
+ * @throws Error for an unknown name, when buildah is missing, or with the last lines of a failed build
  */
 export async function buildImages(options: BuildOptions): Promise<Record<string, string>> {
   const chosen = chooseImages(options.names);
@@ -43,17 +43,17 @@ export async function buildImages(options: BuildOptions): Promise<Record<string,
   return references;
 }
 
-/** The images of these names; default all. @throws Error that names the ones that there are, when one is not known */
+/** The images with these names; default all. @throws Error for an unknown name, with the valid ones */
 export function chooseImages(names: readonly string[] | undefined): readonly ImageDefinition[] {
   const unknown = names?.filter((name) => !images.some((image) => image.name === name)) ?? [];
   if (unknown.length > 0) {
-    const known = images.map(({ name }) => name).join(', ');
-    throw new Error(`there is no image ${unknown.join(', ')}; there are ${known}`);
+    const valid = images.map(({ name }) => name).join(', ');
+    throw new Error(`there is no image ${unknown.join(', ')}; there are ${valid}`);
   }
   return images.filter(({ name }) => names === undefined || names.includes(name));
 }
 
-/** What is built of an image: its tag, its build arguments, and its name in the answer of {@link buildImages}. Pure. */
+/** The variants of an image: tag, build arguments, and name in the result of {@link buildImages}. Pure. */
 export function variantsOf(
   image: Pick<ImageDefinition, 'name' | 'variants'>,
   version: string,
@@ -75,7 +75,7 @@ interface Build {
   options: BuildOptions;
 }
 
-/** Builds and pushes one variant unless the registry has it already; answers its reference by digest. */
+/** Builds and pushes one variant unless the registry already has it. @returns its reference by digest */
 async function build({ image, tag, args, base, folder, buildah, options }: Build): Promise<string> {
   const repository = `${options.registry}/svc/${image.name}`;
   const digest = digestOf(root, image.inputs, base, JSON.stringify(args));
@@ -91,12 +91,25 @@ async function build({ image, tag, args, base, folder, buildah, options }: Build
   try {
     await buildah(
       [
-        ...['bud', '--isolation', 'chroot', '--layers', '--pull-never', '--quiet', '--format', 'oci'],
-        ...['--ignorefile', join(root, ignoreFile)],
-        ...['--file', join(root, 'infra/images', image.name, 'Dockerfile'), '--build-arg', `BASE=${base}`],
+        'bud',
+        '--isolation',
+        'chroot',
+        '--layers',
+        '--pull-never',
+        '--quiet',
+        '--format',
+        'oci',
+        '--ignorefile',
+        join(root, ignoreFile),
+        '--file',
+        join(root, 'infra/images', image.name, 'Dockerfile'),
+        '--build-arg',
+        `BASE=${base}`,
         ...Object.entries(args).flatMap(([key, value]) => ['--build-arg', `${key}=${value}`]),
         ...registryAccess(),
-        ...['--tag', name, join(root, image.context)],
+        '--tag',
+        name,
+        join(root, image.context),
       ],
       root,
     );
@@ -110,7 +123,7 @@ async function build({ image, tag, args, base, folder, buildah, options }: Build
   }
 }
 
-/** This machine's way to the npm registry, given to the build as secrets, so that none of it stays in the image. */
+/** This machine's npm configuration and certificates as build secrets, so that they do not stay in the image. */
 function registryAccess(): string[] {
   const npmrc = process.env['npm_config_userconfig'] ?? join(homedir(), '.npmrc');
   const certificates = process.env['NODE_EXTRA_CA_CERTS'] ?? '/etc/ssl/certs/ca-certificates.crt';
@@ -120,15 +133,15 @@ function registryAccess(): string[] {
   ];
 }
 
-/** Whether the tag is still the image that was pushed: another checkout may have moved it since. */
+/** Whether the tag still refers to the pushed image: another checkout may have moved it. */
 async function tagIs(repository: string, tag: string, reference: string): Promise<boolean> {
   const [registry = '', ...path] = repository.split('/');
   try {
-    const answer = await fetch(`http://${registry}/v2/${path.join('/')}/manifests/${tag}`, {
+    const response = await fetch(`http://${registry}/v2/${path.join('/')}/manifests/${tag}`, {
       method: 'HEAD',
       headers: { accept: 'application/vnd.oci.image.manifest.v1+json' },
     });
-    return answer.ok && answer.headers.get('docker-content-digest') === reference.split('@')[1];
+    return response.ok && response.headers.get('docker-content-digest') === reference.split('@')[1];
   } catch {
     return false;
   }
@@ -138,7 +151,7 @@ function packageVersion(): string {
   return (JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version?: string }).version ?? '0.1.0';
 }
 
-/** buildah and debootstrap come from the system's packages; where they can be installed, they are. */
+/** Installs buildah and debootstrap with apt-get if they are missing. @throws Error when that is not possible */
 async function requireBuildTools(log: (line: string) => void): Promise<void> {
   const missing = ['buildah', 'debootstrap'].filter(
     (tool) => !existsSync(`/usr/bin/${tool}`) && !existsSync(`/usr/sbin/${tool}`),

@@ -3,17 +3,17 @@ import type { BaseName } from './base.ts';
 /** One image of the platform, built from `infra/images/<name>/Dockerfile`. */
 export interface ImageDefinition {
   name: string;
-  /** Which local base stands in for the public one that the Dockerfile names. */
+  /** The local base that replaces the Dockerfile's public one. */
   base: BaseName;
   /** The build context, from the repository's root. */
   context: string;
-  /** What of the context the build reads: its digest decides whether the image is built again. */
+  /** The parts of the context that the build reads. The image is rebuilt when their digest changes. */
   inputs: readonly string[];
   /** Tag → build arguments. `version` stands for the version in package.json. */
   variants: Readonly<Record<string, Readonly<Record<string, string>>>>;
 }
 
-/** What of a context never gets into a build, relative to the repository's root. */
+/** The file with patterns of files that no build reads, relative to the repository's root. */
 export const ignoreFile = 'infra/images/containerignore';
 
 const small = (name: string, base: BaseName, variants: ImageDefinition['variants']): ImageDefinition => ({
@@ -24,7 +24,7 @@ const small = (name: string, base: BaseName, variants: ImageDefinition['variants
   variants,
 });
 
-/** Every image that the platform and its demo need. */
+/** All images that the platform and its demo need. */
 export const images: readonly ImageDefinition[] = [
   {
     name: 'platform',
@@ -55,7 +55,7 @@ export const images: readonly ImageDefinition[] = [
     name: 'builder',
     base: 'builder',
     context: '.',
-    inputs: ['infra/images/builder', ignoreFile, 'runtime/host/git.ts', 'runtime/host/git-failure.ts'],
+    inputs: ['infra/images/builder', ignoreFile, 'runtime/git/git.ts', 'runtime/git/failure.ts'],
     variants: { version: {} },
   },
   small('build-python', 'python', { version: {} }),

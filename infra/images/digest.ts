@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A digest over the paths, modes and contents of files and folders below `root`; equal inputs give equal digests. */
+/** A digest of the paths, modes and contents of files and folders under `root`, and of further texts. */
 export function digestOf(root: string, inputs: readonly string[], ...more: readonly string[]): string {
   const hash = createHash('sha256');
   for (const input of [...inputs].sort()) {

@@ -4,16 +4,16 @@ import { ferretdb, minio, obtainBinary } from '../testcluster/binaries.ts';
 import { lineProgress } from '../testcluster/progress.ts';
 import { defaultHome, layoutOf } from '../testcluster/settings.ts';
 
-/** Puts a server that no package of Debian has onto this machine, built from its Go modules: `npm run program -- <name> <folder>`. */
+/** Builds a server that Debian has no package for, from its Go modules: `npm run program -- <name> <folder>`. */
 const [name = '', folder] = process.argv.slice(2);
-const tool = [minio, ferretdb].find((each) => each.name === name);
+const tool = [minio, ferretdb].find((candidate) => candidate.name === name);
 if (!tool || folder === undefined) {
   process.stderr.write('usage: npm run program -- minio|ferretdb FOLDER\n');
   process.exit(2);
 }
 const say = (line: string) => process.stderr.write(`${line}\n`);
 const { path } = await obtainBinary(tool, layoutOf(defaultHome()).cache, lineProgress(say));
-// One that runs cannot be written over, only put in the place of.
+// Renamed into place, because a running program cannot be overwritten.
 const target = join(folder, tool.name);
 copyFileSync(path, `${target}.part`);
 chmodSync(`${target}.part`, 0o755);

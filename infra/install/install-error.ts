@@ -1,4 +1,4 @@
-/** Why an installation stopped, and what to do about it. */
+/** The reason why an installation stopped, with a hint on how to fix it. */
 export class InstallError extends Error {
   readonly hint: string | undefined;
 

@@ -18,51 +18,51 @@ import { systemSecrets, type SecretName } from '../manifests/platform/secrets.ts
 import type { PlatformSettings } from '../manifests/platform/settings.ts';
 import { findIngressAddress } from './ingress-address.ts';
 import { InstallError } from './install-error.ts';
-import { withKept } from './kept-settings.ts';
+import { withCurrent } from './existing-settings.ts';
 import { checkPrerequisites, isKnown } from './prerequisites.ts';
-import { pauseMs, untilEstablished, untilReady, type Waiting } from './readiness.ts';
+import { pauseMs, waitUntilEstablished, waitUntilReady, type WaitOptions } from './readiness.ts';
 import { ensureSecret } from './secrets.ts';
 
-export type Applied = 'created' | 'updated' | 'unchanged';
+type Applied = 'created' | 'updated' | 'unchanged';
 
 export interface InstallOptions {
   kube: KubeClient;
   clock: Clock;
-  /** For all of it. */
+  /** The time limit of the whole installation. */
   timeoutMs: number;
-  /** One line of progress. */
+  /** Prints one line of progress. */
   log: (line: string) => void;
 }
 
-/** What an installation did, by object. */
+/** The objects that an installation created, updated or left unchanged. */
 export type InstallReport = Record<Applied, string[]>;
 
 /**
- * Installs the platform, or brings an installation to these settings; run again with the same ones it changes nothing.
- * @throws InstallError that says what to do, when the cluster lacks something, holds a foreign object where one of the
- * platform's belongs, or does not come up in time
+ * Installs the platform, or changes an installation to these settings. Repeating it with the same settings changes nothing.
+ * @throws InstallError with a hint, when the cluster lacks a prerequisite, when an object of the same name belongs to
+ * someone else, or when the platform is not ready in time
  */
-export async function installPlatform(asked: PlatformSettings, options: InstallOptions): Promise<InstallReport> {
+export async function installPlatform(requested: PlatformSettings, options: InstallOptions): Promise<InstallReport> {
   const { kube, clock, log } = options;
   const deadline = clock.monotonic() + options.timeoutMs;
-  const waiting = { kube, clock, deadline, log };
+  const waitOptions = { kube, clock, deadline, log };
   const report: InstallReport = { created: [], updated: [], unchanged: [] };
   const note = (object: string, applied: Applied) => {
     report[applied].push(object);
     if (applied !== 'unchanged') log(`${applied} ${object}`);
   };
-  await checkPrerequisites(kube, asked);
+  await checkPrerequisites(kube, requested);
   const live = await kube.get<PlatformConfig>(kinds.PlatformConfig, platformConfigName);
-  const wanted = await withIngress(asked, live, { kube, log });
-  const settings = withStored(wanted, live);
+  const desired = await withIngress(requested, live, { kube, log });
+  const settings = completeSettings(desired, live);
   const keep = (live: KubeObject, next: KubeObject) =>
-    next.kind === 'PlatformConfig' ? { ...next, spec: platformConfigOf(withKept(wanted, live)) } : next;
-  const apply = async (object: KubeObject) => note(nameOf(object), await applyOwn(object, keep, waiting));
+    next.kind === 'PlatformConfig' ? { ...next, spec: platformConfigOf(withCurrent(desired, live)) } : next;
+  const apply = async (object: KubeObject) => note(nameOf(object), await applyOwn(object, keep, waitOptions));
 
   for (const definition of customResourceDefinitions) await apply(definition);
-  await untilEstablished(
+  await waitUntilEstablished(
     customResourceDefinitions.map(({ metadata }) => metadata.name),
-    waiting,
+    waitOptions,
   );
   const { namespace, access, stores, platform } = installation(settings);
   await apply(namespace);
@@ -70,17 +70,17 @@ export async function installPlatform(asked: PlatformSettings, options: InstallO
     note(`Secret ${systemNamespace}/${systemSecrets[secret].name}`, await ensureSecret(kube, secret));
   }
   for (const object of [...access, ...stores, ...platform]) await apply(object);
-  const made = new Set(platform.map(nameOf));
-  for (const object of optionalManifests(settings)) if (!made.has(nameOf(object))) await removeOwn(object, kube, log);
+  const names = new Set(platform.map(nameOf));
+  for (const object of optionalManifests(settings)) if (!names.has(nameOf(object))) await removeOwn(object, kube, log);
   if (report.created.length + report.updated.length === 0) log('unchanged');
-  await untilReady(
+  await waitUntilReady(
     [...stores, ...platform].filter(({ kind }) => /^(Deployment|StatefulSet)$/.test(kind)).map((o) => o.metadata.name),
-    waiting,
+    waitOptions,
   );
   return report;
 }
 
-/** The settings with the ingress's address: the one given, the one found, or the one that the installation has. */
+/** The settings with the ingress's address: the requested one, the address of Traefik's Service, or the current one. */
 async function withIngress(
   settings: PlatformSettings,
   live: Stored<PlatformConfig> | undefined,
@@ -91,32 +91,32 @@ async function withIngress(
     (await findIngressAddress(kube, settings.entryPoints)) ?? newestGoodSettings(live)?.ingressAddress;
   if (ingressAddress !== undefined) return { ...settings, ingressAddress };
   log(
-    `warning: no Service of Traefik with the port ${settings.entryPoints.join(' or ')} was found: gates of apps will stay "applying" until --ingress-address tells where the ingress answers inside the cluster`,
+    `warning: found no Traefik Service with a port named ${settings.entryPoints.join(' or ')}. Until you set --ingress-address to the address of the ingress inside the cluster, gates of apps stay "applying".`,
   );
   return settings;
 }
 
 /**
- * The settings with those that the installation has beside them, and that were not asked for.
- * @throws InstallError when they cannot come into force, before anything was changed
+ * The settings, completed with the installation's current ones.
+ * @throws InstallError when they are invalid, before anything is changed
  */
-function withStored(asked: PlatformSettings, live: Stored<PlatformConfig> | undefined): PlatformSettings {
-  const settings = withKept(asked, live);
+function completeSettings(requested: PlatformSettings, live: Stored<PlatformConfig> | undefined): PlatformSettings {
+  const settings = withCurrent(requested, live);
   const checked = checkPlatformConfig(platformConfigOf(settings), settingsInForce(live));
   if ('spec' in checked) return settings;
   throw new InstallError(
     `The settings are not valid: ${faultsText(checked.faults)}.`,
     checked.faults.some(({ path }) => path === 'appsDomain' || path === 'cluster')
-      ? 'To move every host that apps and functions have by default, delete the settings first, and set again what shall stay: `kubectl delete platformconfig platform`.'
+      ? 'To change the default hosts of all apps and functions, first delete the settings with `kubectl delete platformconfig platform`, then install with all flags that you want to keep.'
       : 'Nothing was changed.',
   );
 }
 
-/** Takes away what an installation with other settings made. */
+/** Deletes an object that only other settings need. */
 async function removeOwn(object: KubeObject, kube: KubeClient, log: InstallOptions['log']): Promise<void> {
   const { name, namespace } = object.metadata;
   const kind = resourceOf(object);
-  // An operator's kind is not there without it.
+  // Without its operator, the kind does not exist.
   if (kind === kinds.PodMonitor && !(await isKnown(kube, kind))) return;
   const live = await kube.get(kind, name, namespace);
   if (!live || live.metadata.labels?.[managedByLabel] !== managedByValue) return;
@@ -124,7 +124,7 @@ async function removeOwn(object: KubeObject, kube: KubeClient, log: InstallOptio
   log(`deleted ${nameOf(object)}`);
 }
 
-/** Everything that {@link installPlatform} applies but the Secrets, whose values exist in the cluster only. Pure. */
+/** All objects that {@link installPlatform} applies except the Secrets, whose values exist only in the cluster. Pure. */
 export function installManifests(settings: PlatformSettings): KubeObject[] {
   const { namespace, access, stores, platform } = installation(settings);
   return [...customResourceDefinitions, namespace, ...access, ...stores, ...platform];
@@ -134,11 +134,11 @@ function nameOf({ kind, metadata }: KubeObject): string {
   return `${kind} ${metadata.namespace === undefined ? '' : `${metadata.namespace}/`}${metadata.name}`;
 }
 
-/** What an earlier `delete` still takes away is waited for; what belongs to others is left alone. */
+/** Applies an object. Waits while a deletion of it is in progress. @throws InstallError when it belongs to someone else */
 async function applyOwn(
   object: KubeObject,
   keep: (live: KubeObject, next: KubeObject) => KubeObject,
-  { kube, clock, deadline }: Waiting,
+  { kube, clock, deadline }: WaitOptions,
 ): Promise<Applied> {
   for (;;) {
     try {

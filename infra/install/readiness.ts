@@ -1,4 +1,5 @@
-import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
+import type { V1CustomResourceDefinition, V1Deployment } from '@kubernetes/client-node';
+import type { BuiltIn, Stored } from '../../runtime/contracts/kubernetes.ts';
 import { podFault, type Pod } from '../../runtime/contracts/pod.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
@@ -6,54 +7,45 @@ import { appLabel, managedByLabel, managedByValue, systemNamespace } from '../..
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { InstallError } from './install-error.ts';
 
-interface CustomResourceDefinition extends KubeObject {
-  status?: { conditions?: { type: string; status: string }[] };
-}
+/** The fields of a rollout that a Deployment and a StatefulSet share. */
+type Rollout = BuiltIn<V1Deployment, 'spec'>;
 
-/** What a Deployment and a StatefulSet have in common, as far as their roll-out goes. */
-interface Rollout extends KubeObject {
-  spec: { replicas?: number };
-  status?: {
-    observedGeneration?: number;
-    replicas?: number;
-    updatedReplicas?: number;
-    readyReplicas?: number;
-    availableReplicas?: number;
-  };
-}
-
-/** What every wait of an installation needs. */
-export interface Waiting {
+/** The input of an installation's waits. */
+export interface WaitOptions {
   kube: KubeClient;
   clock: Clock;
-  /** On the monotonic clock. */
+  /** A time on the monotonic clock. */
   deadline: number;
-  /** One line of progress. */
+  /** Prints one line of progress. */
   log: (line: string) => void;
 }
 
-/** Asking the API server twice a second costs it nothing, and a watch would need more code than this command is worth. */
+/** The pause between two requests. Polling is simpler than a watch, and cheap at this rate. */
 export const pauseMs = 500;
 
-/** Waits until the API server serves these CRDs. @throws InstallError at the deadline */
-export async function untilEstablished(names: readonly string[], { kube, clock, deadline }: Waiting): Promise<void> {
+/** Waits until the API server serves these custom resources. @throws InstallError at the deadline */
+export async function waitUntilEstablished(
+  names: readonly string[],
+  { kube, clock, deadline }: WaitOptions,
+): Promise<void> {
   for (const name of names) {
     for (;;) {
-      const definition = await kube.get<CustomResourceDefinition>(kinds.CustomResourceDefinition, name);
+      const definition = await kube.get<BuiltIn<V1CustomResourceDefinition>>(kinds.CustomResourceDefinition, name);
       const established = definition?.status?.conditions?.some(
         ({ type, status }) => type === 'Established' && status === 'True',
       );
       if (established) break;
-      if (clock.monotonic() > deadline) throw new InstallError(`The cluster does not establish ${name} in time.`);
+      if (clock.monotonic() > deadline)
+        throw new InstallError(`The API server did not start serving ${name} in time.`, 'Run the same command again.');
       await clock.sleep(pauseMs);
     }
   }
 }
 
-/** Waits until every pod of the platform runs its newest version and is ready. @throws InstallError at the deadline */
-export async function untilReady(names: readonly string[], waiting: Waiting): Promise<void> {
-  const { kube, clock, deadline, log } = waiting;
-  let said = '';
+/** Waits until all pods of the platform are updated and ready. @throws InstallError at the deadline */
+export async function waitUntilReady(names: readonly string[], options: WaitOptions): Promise<void> {
+  const { kube, clock, deadline, log } = options;
+  let lastLine = '';
   for (;;) {
     const rollouts = await listRollouts(kube);
     const pending = names.filter((name) => !isRolledOut(rollouts.get(name)));
@@ -67,13 +59,13 @@ export async function untilReady(names: readonly string[], waiting: Waiting): Pr
     });
     if (clock.monotonic() > deadline) {
       throw new InstallError(
-        `Not everything came up in time: ${lines.join(', ')}.`,
-        `Look at \`kubectl -n ${systemNamespace} describe pods\`, then run the same command again: it goes on where it stopped.`,
+        `The platform was not ready in time: ${lines.join(', ')}.`,
+        `Find the cause with \`kubectl -n ${systemNamespace} describe pods\`, then run the same command again to continue.`,
       );
     }
     const line = `waiting for ${lines.join(', ')}`;
-    if (line !== said) log(line);
-    said = line;
+    if (line !== lastLine) log(line);
+    lastLine = line;
     await clock.sleep(pauseMs);
   }
 }
@@ -87,16 +79,16 @@ async function listRollouts(kube: KubeClient): Promise<Map<string, Stored<Rollou
   return new Map(lists.flatMap(({ items }) => items.map((item) => [item.metadata.name, item])));
 }
 
-/** As `kubectl rollout status` judges it. */
+/** The rule of `kubectl rollout status`. */
 function isRolledOut(rollout: Stored<Rollout> | undefined): boolean {
   if (!rollout) return false;
-  const { replicas: wanted = 1 } = rollout.spec;
+  const { replicas: desired = 1 } = rollout.spec;
   const { observedGeneration = 0, replicas = 0, updatedReplicas = 0, readyReplicas = 0 } = rollout.status ?? {};
-  const seen = observedGeneration >= (rollout.metadata.generation ?? 0);
-  return seen && updatedReplicas === wanted && replicas === wanted && readyReplicas === wanted;
+  const isObserved = observedGeneration >= (rollout.metadata.generation ?? 0);
+  return isObserved && updatedReplicas === desired && replicas === desired && readyReplicas === desired;
 }
 
-/** Component → why one of its pods does not come up. */
+/** Why a pod cannot start, by component. */
 async function podFaults(kube: KubeClient): Promise<Map<string, string>> {
   const { items } = await kube.list<Pod>(kinds.Pod, { namespace: systemNamespace, labelSelector: appLabel });
   const faults = new Map<string, string>();
@@ -104,8 +96,8 @@ async function podFaults(kube: KubeClient): Promise<Map<string, string>> {
     const fault = podFault(pod);
     const component = pod.metadata.labels?.[appLabel];
     if (!fault || component === undefined) continue;
-    const said = fault.message === undefined ? '' : `, ${fault.message.split('\n')[0]?.slice(0, 200)}`;
-    faults.set(component, `${fault.reason}${said}`);
+    const detail = fault.message === undefined ? '' : `, ${fault.message.split('\n')[0]?.slice(0, 200)}`;
+    faults.set(component, `${fault.reason}${detail}`);
   }
   return faults;
 }

@@ -10,20 +10,20 @@ interface Secret extends KubeObject {
   data?: Record<string, string>;
 }
 
-// Nothing that reads like something else, since people type the admin's password.
+// No characters that look alike, since people type the admin's password.
 const readable = 'abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789';
 
 const generate: Readonly<Record<SecretName, () => string>> = {
   database: () => randomBytes(32).toString('base64url'),
   redis: () => randomBytes(32).toString('base64url'),
-  // The form that `parseKeyRing` reads.
+  // The format of `parseKeyRing`.
   encryptionKeys: () => JSON.stringify({ current: 'k1', keys: { k1: randomBytes(32).toString('base64') } }),
   admin: () => Array.from({ length: 24 }, () => readable[randomInt(readable.length)]).join(''),
 };
 
 /**
- * Makes a Secret of the platform if there is none; one that exists is never changed, since the database, Redis and sealed
- * values were made with it. @throws InstallError when it is not the platform's, or lacks its value
+ * Creates a Secret of the platform if it does not exist. An existing one is never changed, since the database, Redis and
+ * encrypted values depend on it. @throws InstallError when it belongs to someone else or has no value
  */
 export async function ensureSecret(kube: KubeClient, name: SecretName): Promise<'created' | 'unchanged'> {
   const secret = systemSecrets[name];
@@ -33,31 +33,31 @@ export async function ensureSecret(kube: KubeClient, name: SecretName): Promise<
       await kube.create(secretManifest(name, generate[name]()));
       return 'created';
     } catch (error) {
-      // Another installation running at this moment made it: what it made counts.
+      // Another installation created it at the same time; its value is used.
       if (!isKubeError(error, 409)) throw error;
       return await ensureSecret(kube, name);
     }
   }
   if (existing.metadata.labels?.[managedByLabel] !== managedByValue) {
     throw new InstallError(
-      `Secret ${systemNamespace}/${secret.name} exists and was not made by svc.`,
-      `Delete or rename it; svc keeps the ${secret.purpose} there.`,
+      `Secret ${systemNamespace}/${secret.name} exists, but svc did not create it.`,
+      `Delete or rename it: svc stores the ${secret.purpose} under this name.`,
     );
   }
   if (!existing.data?.[secret.key]) {
     throw new InstallError(
       `Secret ${systemNamespace}/${secret.name} has no key "${secret.key}": the ${secret.purpose} is lost.`,
-      'Restore it from a backup; a new one would not open what was made with the old one.',
+      'Restore it from a backup. A new value would not work with the existing data.',
     );
   }
   return 'unchanged';
 }
 
-/** The first admin's password as it was generated. @throws InstallError when nothing is installed */
+/** The generated password of the first admin. @throws InstallError when nothing is installed */
 export async function readAdminPassword(kube: KubeClient): Promise<string> {
   const { name, key } = systemSecrets.admin;
   const secret = await kube.get<Secret>(kinds.Secret, name, systemNamespace);
   const value = secret?.data?.[key];
-  if (!value) throw new InstallError(`There is no Secret ${systemNamespace}/${name}.`, 'Run `svc install` first.');
+  if (!value) throw new InstallError(`Secret ${systemNamespace}/${name} does not exist.`, 'Run `svc install` first.');
   return Buffer.from(value, 'base64').toString();
 }

@@ -13,16 +13,16 @@ import { customResourceDefinitions } from '../crds/custom-resources.ts';
 import { loadAccess } from './apiserver/access.ts';
 import { createApiServer } from './apiserver/server.ts';
 import { createControllerManager } from './controllers/controller-manager.ts';
-import { firstObjects } from './first-objects.ts';
+import { bootstrapObjects } from './bootstrap-objects.ts';
 import type { Home } from './home.ts';
-import { createImageIntake } from './image-intake.ts';
+import { createImageUploadServer } from './image-upload.ts';
 import { createThreadedIngress } from './ingress/threaded.ts';
 import { createImageStore } from './node/images.ts';
 import { createLocalNode, type LocalNode } from './node/node.ts';
 import type { IssueToken } from './node/volumes.ts';
 import type { Ports } from './ports.ts';
 
-/** What is wanted of {@link createLocalCluster}. */
+/** Options of {@link startLocalCluster}. */
 export interface LocalClusterOptions {
   home: Home;
   ports: Ports;
@@ -30,21 +30,21 @@ export interface LocalClusterOptions {
   log: Logger;
 }
 
-/** A part that has been started; the next to stop is the last that was started. */
+/** A started part. Parts stop in reverse order of their start. */
 export interface Part {
   name: string;
   stop(): Promise<void>;
 }
 
-/** What the names of images begin with that builds may hand in. */
+/** Prefix of the names that builds may give their images. */
 const builtImages = 'localhost:5000/builds/';
 
-/** The entry point of Traefik that the embedded ingress stands for. */
+/** The entry point of Traefik that the embedded ingress replaces. */
 export const entryPoint = 'web';
 
 /**
- * Starts the embedded default: an API server, controllers, a node and an ingress in this one process, the ingress on a
- * thread of its own (design.md §10). Each part is handed to `add` once it runs.
+ * Starts the embedded cluster in this process: an API server, controllers, a node, and an ingress on its own thread
+ * (docs/architecture.md). Calls `add` with each part once it runs.
  */
 export async function startLocalCluster(options: LocalClusterOptions, add: (part: Part) => void): Promise<void> {
   const { home, ports, clock, log } = options;
@@ -53,9 +53,9 @@ export async function startLocalCluster(options: LocalClusterOptions, add: (part
     dataDir: home.apiServer,
     port: ports.apiServer,
     clock,
-    logs: async ({ metadata: { uid = '' } }, { container, ...wanted }, signal) => {
+    logs: async ({ metadata: { uid = '' } }, { container, ...options }, signal) => {
       if (!node) throw new Error('the node has not started yet');
-      return node.logs({ uid, container }, wanted, signal);
+      return node.logs({ uid, container }, options, signal);
     },
     exec: async ({ metadata: { uid = '' } }, { container, command }, streams, signal) => {
       if (!node) throw new Error('the node has not started yet');
@@ -69,39 +69,48 @@ export async function startLocalCluster(options: LocalClusterOptions, add: (part
   const credentials = tokenCredentials(server.url, async () => ({ token: adminToken, ca: tls.certificate }));
   const kube = createKubeClient(credentials);
   add({ name: 'Kubernetes client', stop: () => kube.close() });
-  await ensureFirstObjects(kube);
+  await createBootstrapObjects(kube);
 
   const controllers = createControllerManager({ kube, clock, log, registry: new Registry() });
   await controllers.start();
   add({ name: 'controllers', stop: () => controllers.stop() });
 
   const ingress = createThreadedIngress({
-    ...{ name: String(log.bindings()['name']), level: log.level },
-    ...{ apiServer: server.url, ca: tls.certificate, token: adminToken },
-    ...{ port: ports.ingress, host: '127.0.0.1', entryPoints: [entryPoint] },
+    name: String(log.bindings()['name']),
+    level: log.level,
+    apiServer: server.url,
+    ca: tls.certificate,
+    token: adminToken,
+    port: ports.ingress,
+    host: '127.0.0.1',
+    entryPoints: [entryPoint],
   });
   await ingress.start();
   add({ name: 'ingress', stop: () => ingress.stop() });
 
   const images = createImageStore(home.images);
-  const intake = createImageIntake({ images, log, prefix: builtImages });
-  await intake.start(ports.images);
-  add({ name: 'image intake', stop: () => intake.stop() });
+  const imageUpload = createImageUploadServer({ images, log, prefix: builtImages });
+  await imageUpload.start(ports.images);
+  add({ name: 'image upload', stop: () => imageUpload.stop() });
 
   node = createLocalNode({
-    ...{ kube, clock, log, folder: home.node, images },
+    kube,
+    clock,
+    log,
+    folder: home.node,
+    images,
     issueToken: tokenIssuer(createTransport(credentials)),
     apiServer: { url: server.url, ca: tls.certificate },
   });
-  const started = node;
-  await started.start();
-  add({ name: 'node', stop: () => started.stop() });
+  const startedNode = node;
+  await startedNode.start();
+  add({ name: 'node', stop: () => startedNode.stop() });
 }
 
-/** The kinds that everything here speaks of, and what a distribution of Kubernetes brings along. */
-async function ensureFirstObjects(kube: KubeClient): Promise<void> {
+/** Creates the platform's CRDs and the objects that a Kubernetes distribution provides. */
+async function createBootstrapObjects(kube: KubeClient): Promise<void> {
   for (const definition of customResourceDefinitions) await applyObject(kube, definition);
-  for (const object of firstObjects) {
+  for (const object of bootstrapObjects) {
     await kube.create(object).catch((error: unknown) => {
       if (!isKubeError(error, 409)) throw error;
     });

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** Whether one could listen at a port on every address: `localhost` may mean either family. */
+/** Whether a port is free on all addresses, IPv4 and IPv6, since `localhost` may resolve to either. */
 export async function isPortFree(port: number): Promise<boolean> {
   const server = createServer();
   try {

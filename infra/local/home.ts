@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-/** Where the embedded default keeps everything. */
+/** The files and folders of the embedded cluster. */
 export interface Home {
   folder: string;
   /** The API server's objects and keys. */
@@ -10,15 +10,15 @@ export interface Home {
   node: string;
   images: string;
   log: string;
-  /** The running process, as {@link ProcessRecord}. */
+  /** The running process, as a {@link ProcessRecord}. */
   process: string;
-  /** The ports that it was last given, so that addresses stay. */
+  /** The ports of the last start, reused so that addresses stay the same. */
   ports: string;
 }
 
 /**
- * The folder of the embedded default: `SVC_HOME`; else one of the machine for root, since PostgreSQL refuses to run as
- * root and another user must reach its data; else one of the user's.
+ * The folder of the embedded cluster: `SVC_HOME`; for root, a system folder, since PostgreSQL refuses to run as root
+ * and its own user must reach its data; otherwise a folder of the user.
  * https://specifications.freedesktop.org/basedir-spec/latest/
  */
 export function homeFolder(env: NodeJS.ProcessEnv): string {
@@ -27,7 +27,7 @@ export function homeFolder(env: NodeJS.ProcessEnv): string {
   return join(env['XDG_DATA_HOME'] || join(env['HOME'] ?? homedir(), '.local/share'), 'svc');
 }
 
-/** The places in a folder of the embedded default. Pure. */
+/** The files and folders below the embedded cluster's folder. Pure. */
 export function homeAt(folder: string): Home {
   return {
     folder,

@@ -2,15 +2,15 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Image, ImageStore } from './node/images.ts';
 
-/** Why no image could be made of a folder; the message says what to do. */
+/** An image could not be built from a folder. The message says how to fix it. */
 export class ImageBuildError extends Error {
   override readonly name = 'ImageBuildError';
 }
 
 /**
- * Makes an image of a folder: a copy of its files, and the command that starts it. That command is, in this order, the one
- * given, the line `web:` of a Procfile, or the script `start` of a package.json.
- * @throws ImageBuildError when there is no such folder, or nothing says how it is started
+ * Builds an image from a folder: a copy of its files and a start command. The command is `command`, the line `web:` of
+ * a Procfile, or the script `start` of a package.json, in this order.
+ * @throws ImageBuildError when the folder does not exist or has no start command
  */
 export async function buildImage(
   store: ImageStore,
@@ -21,14 +21,14 @@ export async function buildImage(
     env,
   }: { folder: string; reference: string; command?: string; env: Record<string, string> },
 ): Promise<Image & { startedBy: string }> {
-  if (!existsSync(folder)) throw new ImageBuildError(`There is no folder ${folder}.`);
+  if (!existsSync(folder)) throw new ImageBuildError(`The folder ${folder} does not exist.`);
   const startedBy = command ?? procfileCommand(folder) ?? packageCommand(folder);
   if (startedBy === undefined) {
     throw new ImageBuildError(
-      `Nothing in ${folder} says how it is started: add a Procfile with a line "web: <command>", or a package.json with a script "start", or give --command.`,
+      `${folder} has no start command. Add a Procfile with the line "web: <command>" or a package.json with the script "start", or use --command.`,
     );
   }
-  // A single program takes the shell's place, so that it gets the signals.
+  // `exec` replaces the shell, so that a single program receives the signals.
   const script = /[;&|\n]/.test(startedBy) ? startedBy : `exec ${startedBy}`;
   const image = await store.add(folder, reference, { entrypoint: ['tini', '--', 'sh', '-c', script], env });
   return { ...image, startedBy };
@@ -46,6 +46,6 @@ function packageCommand(folder: string): string | undefined {
   if (!existsSync(file)) return undefined;
   const { scripts } = JSON.parse(readFileSync(file, 'utf8')) as { scripts?: { start?: string } };
   if (scripts?.start === undefined) return undefined;
-  // npm would stand between the program and its signals.
+  // `npm start` does not forward signals, so a plain `node …` script runs without npm.
   return /^node\s[^;&|]*$/.test(scripts.start) ? scripts.start : 'npm start --silent';
 }

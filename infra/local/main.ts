@@ -1,16 +1,17 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { systemClock } from '../../runtime/domain/clock.ts';
-import { runProcess } from '../../runtime/host/lifecycle.ts';
-import { createLogger } from '../../runtime/host/log.ts';
+import { runProcess } from '../../runtime/process/lifecycle.ts';
+import { createLogger } from '../../runtime/process/log.ts';
 import { startLocalCluster } from './cluster.ts';
 import { homeAt } from './home.ts';
 import type { Ports } from './ports.ts';
 import { recordSupervisor } from './supervisor.ts';
 
 /**
- * The process of the embedded default, started by `up.ts`: --home FOLDER --api-port N --ingress-port N --images-port N. Whoever started it
- * is told on its channel once everything runs; with --attached it ends when that channel closes, however that came.
+ * The process of the embedded cluster, which `supervisor.ts` starts: --home FOLDER --api-port N --ingress-port N
+ * --images-port N. It sends `ready` on its IPC channel once everything runs. With --attached it stops when that channel
+ * closes, whatever the reason.
  */
 const { values } = parseArgs({
   options: {

@@ -3,22 +3,22 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ignoreFile, images, type ImageDefinition } from '../images/catalogue.ts';
 import type { ImageConfiguration, ImageStore } from './node/images.ts';
-import { findProgram, functionNode, hasMariadb } from './programs.ts';
+import { findServerProgram, functionNode, hasMariadb } from './programs.ts';
 
 const root = join(import.meta.dirname, '../..');
 
-/** Where the registry of a cluster has the demo's images: the same names mean the same here. */
+/** The test cluster's registry. With these tags the same image names work in both clusters. */
 const registry = 'localhost:5000';
 
-/** Listening on all addresses would show a store to the network, and a socket's path may be too long. */
+/**
+ * Listen on loopback only, so that the stores are not reachable from the network. No Unix socket: its path may be too
+ * long.
+ */
 const storeVariables = { LISTEN_ADDRESS: '127.0.0.1', SOCKET_FOLDER: '' };
 
-/** How the programs of the container images are run as processes of this machine. */
+/** How to run the programs of the container images as processes of this machine. */
 const configurations: Readonly<Record<string, ImageConfiguration>> = {
-  platform: {
-    entrypoint: ['tini', '--', 'node'],
-    env: { NODE_ENV: 'production' },
-  },
+  platform: { entrypoint: ['tini', '--', 'node'], env: { NODE_ENV: 'production' } },
   'function-node': {
     entrypoint: ['tini', '--', 'node', '/runtime/server.mjs'],
     env: { NODE_ENV: 'production' },
@@ -27,14 +27,11 @@ const configurations: Readonly<Record<string, ImageConfiguration>> = {
   },
   'function-python': {
     entrypoint: ['tini', '--', 'python3', '/runtime/main.py'],
-    // Compiled files would be written into the image.
+    // Python must not write compiled files into the image.
     env: { LISTEN_ADDRESS: '127.0.0.1', PYTHONDONTWRITEBYTECODE: '1' },
     workingDir: '/runtime',
   },
-  builder: {
-    entrypoint: ['tini', '--', 'node', '/app/infra/images/builder/main.ts'],
-    env: { BUILD_MAKER: 'folder' },
-  },
+  builder: { entrypoint: ['tini', '--', 'node', '/app/infra/images/builder/main.ts'], env: { BUILD_MAKER: 'folder' } },
   hello: { entrypoint: ['tini', '--', 'node', '/app/server.mjs'] },
   postgres: {
     entrypoint: ['tini', '--', 'sh', '/app/start.sh'],
@@ -59,8 +56,8 @@ const configurations: Readonly<Record<string, ImageConfiguration>> = {
 };
 
 /**
- * Puts the platform's images into the store, with the same programs as the container images.
- * @param path where servers that are programs of this machine are looked for
+ * Adds the platform's images to the store, with the same programs as the container images.
+ * @param path search path for server programs installed on this machine
  * @returns each image's reference by digest, under the names of `infra/images/build.ts`
  */
 export async function addPlatformImages(
@@ -70,18 +67,18 @@ export async function addPlatformImages(
 ): Promise<Record<string, string>> {
   const references: Record<string, string> = {};
   for (const image of images) {
-    // A base is of use in containers only.
+    // Containers only: the base image of other images.
     if (image.name === 'build-python') continue;
-    // Unlike the platform's own stores these may be missing.
+    // Optional servers: without them, services of these types are not available.
     if (image.name === 'mariadb' && !hasMariadb(path)) continue;
     const { name: program } = image;
-    const found = program === 'minio' || program === 'ferretdb' ? findProgram(program, path) : undefined;
-    if ((program === 'minio' || program === 'ferretdb') && found === undefined) continue;
+    const serverProgram = program === 'minio' || program === 'ferretdb' ? findServerProgram(program, path) : undefined;
+    if ((program === 'minio' || program === 'ferretdb') && serverProgram === undefined) continue;
     const folder = mkdtempSync(join(tmpdir(), 'svc-image-'));
     try {
       copyInputs(image, folder);
-      // Pods do not have the search path of who brought the platform up.
-      if (found !== undefined) symlinkSync(found, join(folder, program));
+      // Pods do not have the search path of the user who runs `svc up`.
+      if (serverProgram !== undefined) symlinkSync(serverProgram, join(folder, program));
       if (image.name === 'function-node') {
         mkdirSync(join(folder, 'bin'));
         symlinkSync(functionNode(), join(folder, 'bin/node'));
@@ -90,9 +87,9 @@ export async function addPlatformImages(
         const tag = variant === 'version' ? version : variant;
         const configuration = configurations[image.name] ?? {};
         const name = `svc/${image.name}:${tag}`;
-        const added = await store.add(folder, name, { ...configuration, env: { ...configuration.env, ...env } });
-        await store.tag(`${registry}/${name}`, added);
-        references[variant === 'version' ? image.name : `${image.name}:${variant}`] = `${name}@${added.digest}`;
+        const { digest } = await store.add(folder, name, { ...configuration, env: { ...configuration.env, ...env } });
+        await store.tag(`${registry}/${name}`, { digest });
+        references[variant === 'version' ? image.name : `${image.name}:${variant}`] = `${name}@${digest}`;
       }
     } finally {
       rmSync(folder, { recursive: true, force: true });
@@ -108,6 +105,6 @@ function copyInputs({ name, context, inputs }: ImageDefinition, folder: string):
     : inputs.filter((path) => path !== ignoreFile && path !== 'infra/images/platform')) {
     cpSync(join(root, input), isWhole ? folder : join(folder, input), { recursive: true });
   }
-  // The packages of the checkout: a copy of them would take most of the time of the first start.
+  // A link, since copying node_modules would take most of the time of the first start.
   if (name === 'platform') symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
 }

@@ -7,28 +7,28 @@ import { stopAll } from '../testcluster/processes.ts';
 import type { Home } from './home.ts';
 import { choosePorts, type Ports } from './ports.ts';
 
-/** How long everything may take to end: longer than `runtime/host/lifecycle.ts` allows. */
+/** Time limit for stopping everything; longer than `runtime/process/lifecycle.ts` allows. */
 const stopMs = 30_000;
 
-/** How often ports are chosen anew when others were faster. */
+/** How many times to choose ports when other programs take them first. */
 const portTries = 5;
 
-/** Another program began to listen at one of the ports between the look at it and our own start. */
+/** Another program took a port between the check and our start. */
 class PortTakenError extends Error {}
 
-/** The process of the embedded default as it recorded itself. */
+/** The record that the process of the embedded cluster writes about itself. */
 export interface Supervisor extends ProcessRecord {
   state: 'starting' | 'ready' | 'stopping';
 }
 
-/** Records this process as the one of the embedded default. */
+/** Records this process as the one of the embedded cluster. */
 export function recordSupervisor(home: Home, state: Supervisor['state']): void {
   const part = `${home.process}.part`;
   writeFileSync(part, JSON.stringify({ ...identify('svc-local', process.pid), state }));
   renameSync(part, home.process);
 }
 
-/** The process of the embedded default, if it runs. */
+/** The process of the embedded cluster; undefined when it does not run. */
 export function findSupervisor(home: Home): Supervisor | undefined {
   try {
     const record = JSON.parse(readFileSync(home.process, 'utf8')) as Supervisor;
@@ -38,19 +38,19 @@ export function findSupervisor(home: Home): Supervisor | undefined {
   }
 }
 
-/** The process once it takes work; undefined when none runs, or when the one that ran has ended. */
-export async function settledSupervisor(home: Home): Promise<Supervisor | undefined> {
+/** Waits until the process is ready. @returns undefined when no process runs, or when it ends during the wait */
+export async function waitForSupervisor(home: Home): Promise<Supervisor | undefined> {
   for (;;) {
-    const found = findSupervisor(home);
-    if (!found || found.state === 'ready') return found;
+    const record = findSupervisor(home);
+    if (!record || record.state === 'ready') return record;
     await delay(50);
   }
 }
 
 /**
- * Chooses ports (see `choosePorts`) and starts the process of the embedded default there. Another platform that starts at
- * the same moment may choose the same: whoever comes second chooses again.
- * @throws Error as `choosePorts` and {@link startSupervisor}
+ * Chooses ports (see {@link choosePorts}) and starts the embedded cluster on them. When another program takes a port
+ * first, it chooses again.
+ * @throws Error as {@link choosePorts} and {@link startSupervisor}
  */
 export async function startOnFreePorts(
   home: Home,
@@ -63,22 +63,29 @@ export async function startOnFreePorts(
       return ports;
     } catch (error) {
       if (!(error instanceof PortTakenError) || attempt === portTries) throw error;
-      log('another program took one of the ports meanwhile: choosing again');
+      log('another program took one of the ports; choosing again');
     }
   }
 }
 
 /**
- * Starts the process of the embedded default in a session of its own; resolves when all of it runs.
- * @param options.attached whether it ends with the caller, however the caller ends
- * @throws Error with the last lines of its log when it does not come up
+ * Starts the process of the embedded cluster in its own session and waits until everything runs.
+ * @param options.attached whether it stops when the calling process ends, for whatever reason
+ * @throws Error with the last lines of its log when it does not start
  */
 export async function startSupervisor(home: Home, ports: Ports, { attached }: { attached: boolean }): Promise<void> {
   const log = openSync(home.log, 'w', 0o600);
   const parameters = [
-    ...['--max-semi-space-size=8', join(import.meta.dirname, 'main.ts'), '--home', home.folder],
-    ...['--api-port', String(ports.apiServer), '--ingress-port', String(ports.ingress)],
-    ...['--images-port', String(ports.images)],
+    '--max-semi-space-size=8',
+    join(import.meta.dirname, 'main.ts'),
+    '--home',
+    home.folder,
+    '--api-port',
+    String(ports.apiServer),
+    '--ingress-port',
+    String(ports.ingress),
+    '--images-port',
+    String(ports.images),
     ...(attached ? ['--attached'] : []),
   ];
   try {
@@ -88,7 +95,7 @@ export async function startSupervisor(home: Home, ports: Ports, { attached }: { 
       stdio: ['ignore', log, log, 'ipc'],
       env: { ...process.env, MALLOC_ARENA_MAX: '1', NODE_COMPILE_CACHE: join(home.node, 'compile-cache') },
     });
-    await ready(child, home);
+    await waitUntilReady(child, home);
     if (attached) child.channel?.unref();
     else child.disconnect();
     child.unref();
@@ -97,23 +104,23 @@ export async function startSupervisor(home: Home, ports: Ports, { attached }: { 
   }
 }
 
-function ready(child: ChildProcess, home: Home): Promise<void> {
+function waitUntilReady(child: ChildProcess, home: Home): Promise<void> {
   return new Promise((resolve, reject) => {
-    const ended = () => {
-      const said = readFileSync(home.log, 'utf8').trim().split('\n').slice(-5).join('\n');
-      const Failed = /EADDRINUSE/.test(said) ? PortTakenError : Error;
-      reject(new Failed(`the embedded cluster did not start; the end of ${home.log}:\n${said}`));
+    const onExit = () => {
+      const lastLines = readFileSync(home.log, 'utf8').trim().split('\n').slice(-5).join('\n');
+      const Failed = /EADDRINUSE/.test(lastLines) ? PortTakenError : Error;
+      reject(new Failed(`The embedded cluster did not start. The last lines of ${home.log}:\n${lastLines}`));
     };
     child.once('error', reject);
-    child.once('exit', ended);
+    child.once('exit', onExit);
     child.once('message', () => {
-      child.off('exit', ended);
+      child.off('exit', onExit);
       resolve();
     });
   });
 }
 
-/** Ends the process with everything that runs on it; false when none ran. What it stored stays. */
+/** Stops the process and all pods. Stored data is kept. @returns false when it was not running */
 export async function stopSupervisor(home: Home): Promise<boolean> {
   const running = findSupervisor(home);
   if (!running) return false;

@@ -8,27 +8,27 @@ import { createImageStore } from './node/images.ts';
 import { addPlatformImages } from './platform-images.ts';
 import { missingPackages } from './programs.ts';
 import { readPorts } from './ports.ts';
-import { closedAncestor } from './reachable.ts';
-import { settledSupervisor, startOnFreePorts } from './supervisor.ts';
+import { findClosedAncestor } from './folder-permissions.ts';
+import { waitForSupervisor, startOnFreePorts } from './supervisor.ts';
 
 export interface UpOptions {
   /** See `homeFolder`. */
   folder: string;
-  /** Whether it ends with this process, however this process ends. Default: it stays. */
+  /** Whether it stops when this process ends, for whatever reason. Default false. */
   attached?: boolean;
-  /** Port of the ingress on 127.0.0.1; default the one of the last time, or 8080, or the next that is free. */
+  /** Port of the ingress on 127.0.0.1. Default: the port of the last start, or 8080 or the next free one. */
   port?: number;
-  /** Where the servers of stores and services are looked for, as folders with colons between; default `PATH`. */
+  /** Search path for the servers of stores and services. Default `PATH`. */
   path?: string;
-  /** Failpoints in the workers, for tests. Default false. */
+  /** Enables failpoints in the workers, for tests. Default false. */
   failpoints?: boolean;
-  /** One line of progress. */
+  /** Prints one line of progress. */
   log: (line: string) => void;
 }
 
 /**
- * Brings the embedded default up with the platform on it, as `svc install` puts it into any cluster. Run again it keeps
- * what is there and changes only what is not as it should be. @throws Error when a step fails, with what it said
+ * Starts the embedded cluster and installs the platform on it, as `svc install` does on any cluster. Run again, it
+ * keeps existing data and changes only what differs. @throws Error when a step fails, with its output
  */
 export async function upLocal({
   folder,
@@ -41,26 +41,31 @@ export async function upLocal({
   const missing = missingPackages(path);
   if (missing.length > 0) {
     throw new Error(
-      `the platform's stores need ${missing.join(' and ')}: install them with the system's package manager, such as \`apt-get install ${missing.join(' ')}\``,
+      `Required packages are missing: ${missing.join(', ')}. Install them with your package manager, for example: apt-get install ${missing.join(' ')}`,
     );
   }
   const home = homeAt(folder);
-  const closed = process.getuid?.() === 0 ? closedAncestor(folder) : undefined;
-  if (closed !== undefined) {
+  const closedFolder = process.getuid?.() === 0 ? findClosedAncestor(folder) : undefined;
+  if (closedFolder !== undefined) {
     throw new Error(
-      `PostgreSQL does not run as root, and its own user cannot reach ${folder}: ${closed} is closed to others. Choose another folder with SVC_HOME`,
+      `PostgreSQL cannot reach ${folder}: only the owner may enter ${closedFolder}, and PostgreSQL does not run as root. Choose another folder with SVC_HOME.`,
     );
   }
   mkdirSync(folder, { recursive: true });
-  // Other users' programs run below it, PostgreSQL among them; what is secret there has modes of its own.
+  // Programs of other users, such as PostgreSQL, need to enter this folder. Secret files in it have their own modes.
   chmodSync(folder, 0o711);
   const references = await addPlatformImages(createImageStore(home.images), packageFile.version, path);
-  const running = await settledSupervisor(home);
-  if (running) log(`the embedded cluster runs already (process ${running.pid})`);
+  const running = await waitForSupervisor(home);
+  if (running) log(`the embedded cluster is already running (process ${running.pid})`);
   else log('starting the embedded cluster: API server, controllers, node, ingress');
   const ports = running ? readPorts(home.ports) : await startOnFreePorts(home, { ingress: port, attached, log });
   return installHere({
-    ...{ target: 'local', folder, port: ports.ingress, references, failpoints, log },
+    target: 'local',
+    folder,
+    port: ports.ingress,
+    references,
+    failpoints,
+    log,
     kubeconfig: join(home.apiServer, 'admin.kubeconfig'),
     pushAddress: `http://127.0.0.1:${ports.images}`,
     flags: ['--profile', 'nano', '--ingress-address', `http://127.0.0.1:${ports.ingress}`],

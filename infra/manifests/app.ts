@@ -1,41 +1,42 @@
-import type { KubeObject, ObjectMeta } from '../../runtime/contracts/kubernetes.ts';
+import type { V1Container, V1Deployment, V1Service } from '@kubernetes/client-node';
+import type { BuiltIn, ObjectMeta } from '../../runtime/contracts/kubernetes.ts';
 import type { AppSpec, Release } from '../../runtime/contracts/resources/app.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { podLabels, releaseAnnotation, servingSelector, workloadLabels } from '../../runtime/domain/labels.ts';
 import { servingResources } from './resources.ts';
 import { mountedVolumes } from './volume.ts';
 
-/** Everything that an app's objects are made of. */
+/** The input of an app's objects. */
 export interface AppManifestInput {
   id: Id;
   name: string;
   namespace: string;
   spec: Pick<AppSpec, 'port' | 'replicas' | 'healthPath' | 'cpu' | 'memory' | 'volumes'>;
   release: Release;
-  /** Whether it mounts a volume that only one pod at a time may have: then an old pod goes before the new one comes. */
+  /** Whether it mounts a volume that only one pod at a time can mount: then the old pod stops before the new one starts. */
   exclusive?: boolean;
 }
 
 /** Seconds without progress after which a rollout has failed. */
 export const progressDeadlineSeconds = 120;
 /**
- * Seconds that a pod of a new release serves on after it is told to go: endpoints and the ingress hear of it and of its
- * successor meanwhile. That takes 2 s mostly, and longer where there is no processor time (decision 0027).
+ * Seconds that a pod keeps serving after its termination starts, while endpoints and the ingress switch to the new pod. That
+ * usually takes 2 s, and longer on a busy machine (decision 0027).
  */
 export const lingerSeconds = 10;
-/** Of releases that say nothing of it, and where the next pod comes only once this one is gone. */
+/** For releases that do not set it, and for apps whose next pod starts only once this one has stopped. */
 const shortLingerSeconds = 3;
-/** What a container has to end after that, in seconds. */
+/** The time that a container has to stop after that, in seconds. */
 const endingSeconds = 27;
-/** The ingress's names in the container and Service. */
+/** The name of the port in the container and in the Service. */
 const portName = 'http';
 
 function metadata({ id, name, namespace }: AppManifestInput, objectName = name): ObjectMeta {
   return { name: objectName, namespace, labels: workloadLabels({ kind: 'App', name, id }) };
 }
 
-/** The pods, of one release at a time; an older one serves until as many newer pods are ready. Pure. */
-export function appDeployment(input: AppManifestInput): KubeObject {
+/** The Deployment object of an app's release. Old pods serve until as many new pods are ready. Pure. */
+export function appDeployment(input: AppManifestInput): BuiltIn<V1Deployment, 'spec'> {
   const { id, name, spec, release, exclusive = false } = input;
   const workload = { kind: 'App' as const, name, id };
   const { volumes } = mountedVolumes(spec.volumes);
@@ -55,15 +56,15 @@ export function appDeployment(input: AppManifestInput): KubeObject {
       template: {
         metadata: {
           labels: podLabels(workload, 'serve'),
-          // New with every release, so that the same image deployed again still makes new pods.
+          // Changes with every release, so that deploying the same image again also makes new pods.
           annotations: { [releaseAnnotation]: String(release.generation) },
         },
         spec: {
           automountServiceAccountToken: false,
-          // Variables of every Service in the namespace would change what a pod sees by who lives beside it.
+          // Otherwise the pod's variables would depend on the other Services of the namespace.
           enableServiceLinks: false,
           terminationGracePeriodSeconds: linger + endingSeconds,
-          // Ordinary images run as root and change user themselves: an environment enforces `baseline`, not `restricted`.
+          // Ordinary images start as root and change user themselves, so an environment enforces `baseline`, not `restricted`.
           securityContext: { seccompProfile: { type: 'RuntimeDefault' } },
           containers: [appContainer(input, linger)],
           ...(volumes.length > 0 && { volumes }),
@@ -73,7 +74,7 @@ export function appDeployment(input: AppManifestInput): KubeObject {
   };
 }
 
-function appContainer({ spec, release }: AppManifestInput, linger: number): object {
+function appContainer({ spec, release }: AppManifestInput, linger: number): V1Container {
   const { volumeMounts } = mountedVolumes(spec.volumes);
   return {
     name: 'app',
@@ -81,7 +82,7 @@ function appContainer({ spec, release }: AppManifestInput, linger: number): obje
     ports: [{ name: portName, containerPort: spec.port, protocol: 'TCP' }],
     env: [{ name: 'PORT', value: String(spec.port) }],
     ...(release.envSecret !== undefined && { envFrom: [{ secretRef: { name: release.envSecret } }] }),
-    // Without limits the environment's defaults hold.
+    // Without limits, the environment's defaults apply.
     resources: servingResources(spec, { cpu: '20m', memory: '64Mi' }),
     readinessProbe: {
       ...(spec.healthPath === undefined
@@ -92,20 +93,20 @@ function appContainer({ spec, release }: AppManifestInput, linger: number): obje
       failureThreshold: 3,
     },
     lifecycle: { preStop: { sleep: { seconds: linger } } },
-    // With the crash's last lines in the pod's status, a failed rollout can say why.
+    // Puts the last log lines into the pod's status, where a failed rollout finds the reason.
     terminationMessagePolicy: 'FallbackToLogsOnError',
     securityContext: { allowPrivilegeEscalation: false },
     ...(volumeMounts.length > 0 && { volumeMounts }),
   };
 }
 
-/** A tag can be moved, a digest cannot: where the release knows it, exactly that image runs. */
+/** The image reference of a release, with its digest when the release has one: a tag can move, a digest cannot. */
 export function releaseImage({ image, digest }: Pick<Release, 'image' | 'digest'>): string {
   return digest === undefined || image.includes('@') ? image : `${image}@${digest}`;
 }
 
-/** The address inside the cluster, port 80. It has no gate (spec.md §4.1). Pure. */
-export function appService(input: AppManifestInput): KubeObject {
+/** The app's address inside the cluster, on port 80. Requests to it do not pass the gate. Pure. */
+export function appService(input: AppManifestInput): BuiltIn<V1Service, 'spec'> {
   return {
     apiVersion: 'v1',
     kind: 'Service',

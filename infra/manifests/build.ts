@@ -1,20 +1,22 @@
+import type { V1Container, V1EnvVar, V1Secret, V1VolumeMount } from '@kubernetes/client-node';
 import type { Build } from '../../runtime/contracts/resources/build.ts';
 import { defaultBuildTimeoutSeconds, type BuildSettings } from '../../runtime/contracts/resources/platform-config.ts';
-import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
+import type { BuiltIn, Json } from '../../runtime/contracts/kubernetes.ts';
 import { appLabel, buildNamespace, idLabel, roleLabel } from '../../runtime/domain/labels.ts';
 import type { BatchJob } from './batch.ts';
+import { containerSecurity } from './platform/pod.ts';
 import { registryVariables, type PackageRegistries } from './package-registries.ts';
 
-/** The containers of a build's pod, in their order. */
+/** The containers of a build's pod, in the order in which they run. */
 export const buildSteps = { clone: 'clone', build: 'build' } as const;
 
-/** Of the image `builder`. */
+/** The user of the image `builder`. */
 const user = 10_001;
-/** Where the credentials of the app's git source appear, for the first step only. */
+/** Where the credentials of the app's git source are mounted, in the first step only. */
 const credentialsFolder = '/credentials';
 const workspace = '/workspace';
-/** Credentials for the registry, which an administrator may put there. https://kubernetes.io/docs/tasks/configure-pod-container/pull-image-private-registry/ */
-export const registrySecret = 'svc-registry';
+/** The Secret with the registry's credentials, which an administrator can create. https://kubernetes.io/docs/tasks/configure-pod-container/pull-image-private-registry/ */
+const registrySecret = 'svc-registry';
 const registryFolder = '/registry';
 
 const size = {
@@ -22,8 +24,8 @@ const size = {
   limits: { cpu: '2', memory: '2Gi', 'ephemeral-storage': '10Gi' },
 };
 
-/** What a build's image is called, by nodes and by who pushes it. Pure. */
-export function imageNames(
+/** The names of a build's image: the one that nodes pull, and the one that is pushed. Pure. */
+function imageNames(
   { metadata, spec: { app, namespace, revision } }: Build,
   { registry, pushAddress }: Pick<BuildSettings, 'registry' | 'pushAddress'>,
 ): { image: string; target: string; plainHttp: boolean } {
@@ -38,46 +40,18 @@ export function imageNames(
 }
 
 /**
- * The batch Job that makes a build's image. The first container fetches the source, and has the credentials for that if
- * `<name>` is a Secret; the second one builds what was fetched. No container gets the cluster's credentials. buildah works
- * in a user namespace of its own, which needs more than the runtime's usual profile allows, and no right on the node. Pure.
+ * The batch Job that builds an image. Its first container fetches the source, with the credentials in the Secret `<name>`
+ * if there is one; its second container builds the source. Neither gets a token for the Kubernetes API. Pure.
  */
 export function buildJob(build: Build, settings: BuildSettings, registries?: PackageRegistries): BatchJob {
+  const { app, deploymentId, timeoutSeconds = defaultBuildTimeoutSeconds } = build.spec;
   const { name } = build.metadata;
-  const { app, source, timeoutSeconds = defaultBuildTimeoutSeconds } = build.spec;
-  const { image, target, plainHttp } = imageNames(build, settings);
-  const env = Object.entries({
-    BUILD_WORKSPACE: workspace,
-    BUILD_CREDENTIALS: credentialsFolder,
-    BUILD_URL: source.url,
-    BUILD_BRANCH: source.branch,
-    BUILD_COMMIT: source.commit,
-    BUILD_PATH: source.path,
-    BUILD_DOCKERFILE: source.dockerfile,
-    BUILD_HOST_KEYS: source.hostKeys?.join('\n'),
-    BUILD_IMAGE: image,
-    BUILD_TARGET: target,
-    BUILD_PLAIN_HTTP: String(plainHttp),
-    BUILD_BASE_NODE: settings.baseImages.node,
-    BUILD_BASE_PYTHON: settings.baseImages.python,
-    BUILD_RESULT: '/dev/termination-log',
-  }).flatMap(([variable, value]) => (value === undefined ? [] : [{ name: variable, value }]));
-  const common = {
-    image: settings.image,
-    env,
-    resources: size,
-    // With the last lines in the pod's status, a failed build can say why.
-    terminationMessagePolicy: 'FallbackToLogsOnError',
-  };
-  const shared = [
-    { name: 'workspace', mountPath: workspace },
-    { name: 'tmp', mountPath: '/tmp' },
-  ];
   const labels = {
     [appLabel]: app,
     [roleLabel]: 'build',
-    [idLabel]: build.spec.deploymentId ?? build.metadata.labels?.[idLabel] ?? '',
+    [idLabel]: deploymentId ?? build.metadata.labels?.[idLabel] ?? '',
   };
+  const env = buildVariables(build, settings);
   return {
     apiVersion: 'batch/v1',
     kind: 'Job',
@@ -93,41 +67,8 @@ export function buildJob(build: Build, settings: BuildSettings, registries?: Pac
           enableServiceLinks: false,
           terminationGracePeriodSeconds: 5,
           securityContext: { runAsNonRoot: true, runAsUser: user, runAsGroup: user, fsGroup: user },
-          initContainers: [
-            {
-              ...common,
-              name: buildSteps.clone,
-              args: [buildSteps.clone],
-              securityContext: {
-                allowPrivilegeEscalation: false,
-                readOnlyRootFilesystem: true,
-                capabilities: { drop: ['ALL'] },
-                seccompProfile: { type: 'RuntimeDefault' },
-              },
-              volumeMounts: [...shared, { name: 'credentials', mountPath: credentialsFolder, readOnly: true }],
-            },
-          ],
-          containers: [
-            {
-              ...common,
-              name: buildSteps.build,
-              args: [buildSteps.build],
-              env: [
-                ...env,
-                { name: 'REGISTRY_AUTH_FILE', value: `${registryFolder}/.dockerconfigjson` },
-                // Their names are those of the build arguments, too: `infra/images/builder/make-container.ts`.
-                ...registryVariables(registries, 'npm'),
-                ...registryVariables(registries, 'pypi'),
-              ],
-              securityContext: {
-                // newuidmap gives the user namespace its users; it is what may set them.
-                allowPrivilegeEscalation: true,
-                capabilities: { drop: ['ALL'], add: ['SETGID', 'SETUID'] },
-                seccompProfile: { type: 'Unconfined' },
-              },
-              volumeMounts: [...shared, { name: 'registry', mountPath: registryFolder, readOnly: true }],
-            },
-          ],
+          initContainers: [cloneContainer(settings.image, env)],
+          containers: [buildContainer(settings.image, env, registries)],
           volumes: [
             { name: 'workspace', emptyDir: { sizeLimit: '10Gi' } },
             { name: 'tmp', emptyDir: { sizeLimit: '1Gi' } },
@@ -140,13 +81,76 @@ export function buildJob(build: Build, settings: BuildSettings, registries?: Pac
   };
 }
 
-/** The Secret with the credentials of one build's first step. Pure. */
-export function buildCredentials({ metadata: { name } }: Build, data: Record<string, string>): KubeObject & object {
+/** The variables that `infra/images/builder/settings.ts` reads. */
+function buildVariables(build: Build, settings: BuildSettings): V1EnvVar[] {
+  const { source } = build.spec;
+  const { image, target, plainHttp } = imageNames(build, settings);
+  return Object.entries({
+    BUILD_WORKSPACE: workspace,
+    BUILD_CREDENTIALS: credentialsFolder,
+    BUILD_URL: source.url,
+    BUILD_BRANCH: source.branch,
+    BUILD_COMMIT: source.commit,
+    BUILD_PATH: source.path,
+    BUILD_DOCKERFILE: source.dockerfile,
+    BUILD_HOST_KEYS: source.hostKeys?.join('\n'),
+    BUILD_IMAGE: image,
+    BUILD_TARGET: target,
+    BUILD_PLAIN_HTTP: String(plainHttp),
+    BUILD_BASE_NODE: settings.baseImages.node,
+    BUILD_BASE_PYTHON: settings.baseImages.python,
+    BUILD_RESULT: '/dev/termination-log',
+  }).flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }]));
+}
+
+const workspaceMounts: V1VolumeMount[] = [
+  { name: 'workspace', mountPath: workspace },
+  { name: 'tmp', mountPath: '/tmp' },
+];
+
+/** The fields that both containers share. */
+function stepContainer(image: string, env: V1EnvVar[], step: keyof typeof buildSteps): Json<V1Container> {
   return {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name, namespace: buildNamespace },
-    type: 'Opaque',
-    data,
-  } as KubeObject;
+    image,
+    env,
+    resources: size,
+    // Puts the last log lines into the pod's status, where a failed build finds the reason.
+    terminationMessagePolicy: 'FallbackToLogsOnError',
+    name: buildSteps[step],
+    args: [buildSteps[step]],
+  };
+}
+
+function cloneContainer(image: string, env: V1EnvVar[]): V1Container {
+  return {
+    ...stepContainer(image, env, 'clone'),
+    securityContext: { ...containerSecurity, seccompProfile: { type: 'RuntimeDefault' } },
+    volumeMounts: [...workspaceMounts, { name: 'credentials', mountPath: credentialsFolder, readOnly: true }],
+  };
+}
+
+/** buildah needs no right on the node, but creates a user namespace, which the runtime's default profile forbids. */
+function buildContainer(image: string, env: V1EnvVar[], registries?: PackageRegistries): V1Container {
+  return {
+    ...stepContainer(image, env, 'build'),
+    env: [
+      ...env,
+      { name: 'REGISTRY_AUTH_FILE', value: `${registryFolder}/.dockerconfigjson` },
+      // Also passed on as build arguments of the same names: `infra/images/builder/container-image.ts`.
+      ...registryVariables(registries, 'npm'),
+      ...registryVariables(registries, 'pypi'),
+    ],
+    securityContext: {
+      // newuidmap, which maps the users of the user namespace, needs these.
+      allowPrivilegeEscalation: true,
+      capabilities: { drop: ['ALL'], add: ['SETGID', 'SETUID'] },
+      seccompProfile: { type: 'Unconfined' },
+    },
+    volumeMounts: [...workspaceMounts, { name: 'registry', mountPath: registryFolder, readOnly: true }],
+  };
+}
+
+/** The Secret with the git credentials of one build. Pure. */
+export function buildCredentials({ metadata: { name } }: Build, data: Record<string, string>): BuiltIn<V1Secret> {
+  return { apiVersion: 'v1', kind: 'Secret', metadata: { name, namespace: buildNamespace }, type: 'Opaque', data };
 }

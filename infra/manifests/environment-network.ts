@@ -1,6 +1,13 @@
 import { isIP } from 'node:net';
+import type {
+  V1LabelSelector,
+  V1NetworkPolicy,
+  V1NetworkPolicyEgressRule,
+  V1NetworkPolicyPeer,
+  V1NetworkPolicyPort,
+} from '@kubernetes/client-node';
 import { eventsPort } from '../../runtime/contracts/event-exchange.ts';
-import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
+import type { BuiltIn } from '../../runtime/contracts/kubernetes.ts';
 import {
   appLabel,
   buildNamespace,
@@ -13,41 +20,16 @@ import { networkContains } from '../../runtime/domain/network.ts';
 import { environmentObjectName } from './environment.ts';
 
 /** https://kubernetes.io/docs/reference/kubernetes-api/policy-resources/network-policy-v1/ */
-export interface NetworkPolicy extends KubeObject {
-  apiVersion: 'networking.k8s.io/v1';
-  kind: 'NetworkPolicy';
-  spec: {
-    podSelector: Selector;
-    policyTypes: ('Ingress' | 'Egress')[];
-    ingress: { from: Peer[]; ports?: Port[] }[];
-    egress: { to: Peer[]; ports?: Port[] }[];
-  };
-}
+export type NetworkPolicy = BuiltIn<V1NetworkPolicy, 'spec'>;
 
-export interface Selector {
-  matchLabels?: Record<string, string>;
-  matchExpressions?: { key: string; operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist'; values?: string[] }[];
-}
-
-export interface Peer {
-  namespaceSelector?: Selector;
-  podSelector?: Selector;
-  ipBlock?: { cidr: string; except?: string[] };
-}
-
-export interface Port {
-  protocol: 'TCP' | 'UDP';
-  port: number;
-}
-
-const dnsPorts: Port[] = [
+const dnsPorts: V1NetworkPolicyPort[] = [
   { protocol: 'UDP', port: 53 },
   { protocol: 'TCP', port: 53 },
 ];
 
 /**
- * Addresses that are not the internet: private networks, where nodes, pods, Services and the platform's stores live, and
- * link-local ones, where clouds keep their machines' credentials.
+ * Addresses outside the internet: private networks, which hold nodes, pods, Services and the platform's stores, and
+ * link-local ones, where clouds serve the credentials of their machines.
  * https://www.iana.org/assignments/iana-ipv4-special-registry https://www.iana.org/assignments/iana-ipv6-special-registry
  */
 const notInternet = {
@@ -55,48 +37,51 @@ const notInternet = {
   v6: ['::1/128', 'fc00::/7', 'fe80::/10'],
 };
 
-/** Where the cluster's DNS cache listens on each node, if it has one. https://kubernetes.io/docs/tasks/administer-cluster/nodelocaldns/ */
+/** The address of the cluster's DNS cache on each node, if it has one. https://kubernetes.io/docs/tasks/administer-cluster/nodelocaldns/ */
 const nodeDns = '169.254.20.10/32';
 
-const dns = { to: [{ namespaceSelector: named('kube-system') }, { ipBlock: { cidr: nodeDns } }], ports: dnsPorts };
+const dns = {
+  to: [{ namespaceSelector: namespaceNamed('kube-system') }, { ipBlock: { cidr: nodeDns } }],
+  ports: dnsPorts,
+};
 
 export interface EnvironmentNetwork {
   namespace: string;
-  /** Where the ingress runs; undefined when nobody has said: then every namespace that is no environment may come in. */
+  /** The namespace of the ingress. When undefined, pods of every namespace that is no environment may connect. */
   ingressNamespace: string | undefined;
-  /** Addresses of the Kubernetes API, which may be public ones. */
+  /** Addresses of the Kubernetes API, which may be public. */
   apiServers: readonly string[];
-  /** Private networks that its pods may reach, beside the internet. */
+  /** Private networks that the pods may reach in addition to the internet. */
   allowPrivateNetworks: readonly string[];
 }
 
-/** Pods of an environment by the kinds of the workloads that they are not of; those of no workload are among them. */
-function otherThan(...kinds: WorkloadKind[]): Selector {
+/** Selects the pods of an environment that belong to no workload of these kinds. */
+function podsExcept(...kinds: WorkloadKind[]): V1LabelSelector {
   return { matchExpressions: [{ key: kindLabel, operator: 'NotIn', values: kinds }] };
 }
 
-/** Processes of the platform. */
-function platform(...processes: string[]): Peer {
+/** The pods of these processes of the platform. */
+function platform(...processes: string[]): V1NetworkPolicyPeer {
   return {
-    namespaceSelector: named(systemNamespace),
+    namespaceSelector: namespaceNamed(systemNamespace),
     podSelector: { matchExpressions: [{ key: appLabel, operator: 'In', values: processes }] },
   };
 }
 
 /**
- * Who may talk with the pods of an environment but those of functions: themselves with each other, the ingress and the
- * platform's own processes with them, and they with DNS, the ingress and the internet. So they reach neither other
- * environments nor the Kubernetes API nor the platform's stores. Effective where the cluster's network enforces policies
- * (k3s does). Pure.
+ * The policy of all pods of an environment except those of functions. They accept connections from each other, the ingress
+ * and processes of the platform, and may connect to each other, DNS, the ingress and the internet. They cannot reach other
+ * environments, the Kubernetes API or the platform's stores. It takes effect where the cluster's network enforces policies,
+ * as k3s does. Pure.
  */
 export function environmentPolicy(network: EnvironmentNetwork): NetworkPolicy {
-  const own: Peer = { podSelector: {} };
+  const own: V1NetworkPolicyPeer = { podSelector: {} };
   return {
     apiVersion: 'networking.k8s.io/v1',
     kind: 'NetworkPolicy',
     metadata: { name: environmentObjectName, namespace: network.namespace },
     spec: {
-      podSelector: otherThan('Function'),
+      podSelector: podsExcept('Function'),
       policyTypes: ['Ingress', 'Egress'],
       ingress: [
         {
@@ -113,9 +98,9 @@ export function environmentPolicy(network: EnvironmentNetwork): NetworkPolicy {
 }
 
 /**
- * Who may talk with the pods of an environment's functions: the interceptors, through which every request comes, and they
- * with what the environment's other pods may talk with, but with no service and no other function. What a function is
- * bound to `boundServicesPolicy` opens (decision 0025). Pure.
+ * The policy of the pods of functions. They accept connections from the interceptors only, and may connect to the pods that
+ * other pods of the environment may connect to, except services and other functions. `boundServicesPolicy` adds the services
+ * that a function is bound to (decision 0025). Pure.
  */
 export function functionsPolicy(network: EnvironmentNetwork): NetworkPolicy {
   return {
@@ -127,8 +112,8 @@ export function functionsPolicy(network: EnvironmentNetwork): NetworkPolicy {
       policyTypes: ['Ingress', 'Egress'],
       ingress: [{ from: [platform('svc-interceptor')] }],
       egress: [
-        { to: [{ podSelector: otherThan('Function', 'Service') }] },
-        // Their sidecars get events there, and prove themselves by a token.
+        { to: [{ podSelector: podsExcept('Function', 'Service') }] },
+        // Sidecars fetch events from it; a token identifies them.
         { to: [platform('console-api')], ports: [{ protocol: 'TCP', port: eventsPort }] },
         ...outside(network),
       ],
@@ -136,7 +121,7 @@ export function functionsPolicy(network: EnvironmentNetwork): NetworkPolicy {
   };
 }
 
-/** Lets the servers of an environment's services tell the platform of what happens in them. Pure. */
+/** Lets the servers of an environment's services send events to the platform. Pure. */
 export function servicesPolicy({ namespace }: Pick<EnvironmentNetwork, 'namespace'>): NetworkPolicy {
   return {
     apiVersion: 'networking.k8s.io/v1',
@@ -151,28 +136,29 @@ export function servicesPolicy({ namespace }: Pick<EnvironmentNetwork, 'namespac
   };
 }
 
-/** What pods of an environment may reach beside each other. */
-function outside(network: EnvironmentNetwork): NetworkPolicy['spec']['egress'] {
+/** The destinations outside the environment that its pods may connect to. */
+function outside(network: EnvironmentNetwork): V1NetworkPolicyEgressRule[] {
   const { apiServers, allowPrivateNetworks } = network;
-  const traefik: Selector = { matchLabels: { 'app.kubernetes.io/name': 'traefik' } };
+  const traefik: V1LabelSelector = { matchLabels: { 'app.kubernetes.io/name': 'traefik' } };
   return [
     dns,
-    // Calls of public hosts of the platform itself, where these lead back into the cluster.
+    // For requests to the platform's own public hosts, which may resolve to an address inside the cluster.
     { to: [{ namespaceSelector: ingressOf(network), podSelector: traefik }] },
     { to: [...internet(apiServers), ...allowPrivateNetworks.flatMap((cidr) => privatePeer(cidr, apiServers))] },
   ];
 }
 
-function ingressOf({ ingressNamespace }: EnvironmentNetwork): Selector {
+function ingressOf({ ingressNamespace }: EnvironmentNetwork): V1LabelSelector {
   return ingressNamespace === undefined
     ? { matchExpressions: [{ key: environmentIdLabel, operator: 'DoesNotExist' }] }
-    : named(ingressNamespace);
+    : namespaceNamed(ingressNamespace);
 }
 
 /**
- * Who may talk with the pods of builds: nobody, and they with DNS, the internet, the private networks that pods may reach,
- * and the registry that takes their images. So they reach no app, no store of the platform and not the Kubernetes API. Pure.
- * @param registryAddress where images are pushed to, such as `http://10.0.0.5:5000`
+ * The policy of build pods. They accept no connections, and may connect to DNS, the internet, the private networks that
+ * other pods may reach, and the registry that stores their images. They cannot reach apps, the platform's stores or the
+ * Kubernetes API. Pure.
+ * @param options.registryAddress where images are pushed to, such as `http://10.0.0.5:5000`
  */
 export function buildPolicy({
   apiServers,
@@ -198,45 +184,48 @@ export function buildPolicy({
   };
 }
 
-/** A registry on the internet needs no rule of its own. */
-function registryRule(address: string | undefined): NetworkPolicy['spec']['egress'] {
+/** A registry on the internet needs no rule. */
+function registryRule(address: string | undefined): V1NetworkPolicyEgressRule[] {
   if (address === undefined) return [];
   const { hostname, port, protocol } = new URL(address);
-  const ports: Port[] = [{ protocol: 'TCP', port: Number(port || (protocol === 'http:' ? 80 : 443)) }];
+  const ports: V1NetworkPolicyPort[] = [{ protocol: 'TCP', port: Number(port || (protocol === 'http:' ? 80 : 443)) }];
   const namespace = namespaceInAddress(address);
-  // A Service may pass to another port of its pods.
-  if (namespace !== undefined) return [{ to: [{ namespaceSelector: named(namespace) }] }];
+  // No port is named: a Service may forward to another port of its pods.
+  if (namespace !== undefined) return [{ to: [{ namespaceSelector: namespaceNamed(namespace) }] }];
   const host = hostname.replace(/^\[|\]$/g, '');
   const family = isIP(host);
   return family === 0 ? [] : [{ to: [{ ipBlock: { cidr: `${host}/${family === 4 ? 32 : 128}` } }], ports }];
 }
 
 /** The internet without the addresses of the Kubernetes API. */
-function internet(apiServers: readonly string[]): Peer[] {
-  const [v6, v4] = [apiServers.filter((address) => address.includes(':')), apiServers.filter((a) => !a.includes(':'))];
+function internet(apiServers: readonly string[]): V1NetworkPolicyPeer[] {
+  const [v6, v4] = [
+    apiServers.filter((address) => address.includes(':')),
+    apiServers.filter((address) => !address.includes(':')),
+  ];
   return [
     { ipBlock: { cidr: '0.0.0.0/0', except: [...notInternet.v4, ...v4.map((address) => `${address}/32`)].sort() } },
     { ipBlock: { cidr: '::/0', except: [...notInternet.v6, ...v6.map((address) => `${address}/128`)].sort() } },
   ];
 }
 
-/** The addresses of a private network but the Kubernetes API's; none for a network that is nothing else. */
-function privatePeer(cidr: string, apiServers: readonly string[]): Peer[] {
+/** A private network without the addresses of the Kubernetes API; empty when nothing else is in it. */
+function privatePeer(cidr: string, apiServers: readonly string[]): V1NetworkPolicyPeer[] {
   const except = apiServers
     .map((address) => `${address}/${address.includes(':') ? 128 : 32}`)
     .filter((address) => networkContains(cidr, address))
     .sort();
-  // The API server takes only exceptions that leave something.
+  // The API server refuses an exception that covers the whole network.
   if (except.includes(cidr)) return [];
   return [{ ipBlock: { cidr, ...(except.length > 0 && { except }) } }];
 }
 
-/** The namespace in an in-cluster address such as `http://traefik.kube-system.svc:80`; undefined where there is none. Pure. */
+/** The namespace in an in-cluster address such as `http://traefik.kube-system.svc:80`; undefined for any other address. Pure. */
 export function namespaceInAddress(address: string | undefined): string | undefined {
   const host = address === undefined || !URL.canParse(address) ? '' : new URL(address).hostname;
   return /^[a-z0-9-]+\.([a-z0-9-]+)\.svc(\.|$)/.exec(host)?.[1];
 }
 
-function named(namespace: string): Selector {
+function namespaceNamed(namespace: string): V1LabelSelector {
   return { matchLabels: { 'kubernetes.io/metadata.name': namespace } };
 }

@@ -1,4 +1,5 @@
-import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
+import type { V1LimitRange, V1Namespace, V1ResourceQuota } from '@kubernetes/client-node';
+import type { BuiltIn } from '../../runtime/contracts/kubernetes.ts';
 import type { EnvironmentLimits } from '../../runtime/contracts/resources/project.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import {
@@ -10,15 +11,15 @@ import {
 } from '../../runtime/domain/labels.ts';
 import { canonicalBytes, canonicalCpu } from '../../runtime/domain/quantity.ts';
 
-/** The name of the objects that bound an environment. */
+/** The name of the objects that limit an environment. */
 export const environmentObjectName = 'svc-environment';
 
-/** Claims of storage in one environment; each is a disk that somebody pays for. */
+/** The most claims of storage in one environment: each can be a disk that costs money. */
 const claimsMax = '50';
 
 /**
- * The namespace of one environment. Pods that could reach the node are refused (`baseline`); what is short of
- * `restricted` is told. Pure.
+ * The namespace of one environment. The API server refuses pods that could reach the node (`baseline`), and warns about
+ * pods that do not meet `restricted`. Pure.
  */
 export function environmentNamespace(environment: {
   namespace: string;
@@ -26,7 +27,7 @@ export function environmentNamespace(environment: {
   projectId: Id;
   name: string;
   id: Id;
-}): KubeObject {
+}): BuiltIn<V1Namespace> {
   return {
     apiVersion: 'v1',
     kind: 'Namespace',
@@ -46,10 +47,13 @@ export function environmentNamespace(environment: {
 }
 
 /**
- * What the environment may use in all. Services that open ports of nodes or load balancers would lead around the ingress
- * and the gate, so there are none. Pure.
+ * The quota of an environment. Services that open a port on a node or a load balancer would bypass the ingress and the
+ * gate, so none are allowed. Pure.
  */
-export function environmentQuota(namespace: string, limits: Required<EnvironmentLimits>): KubeObject {
+export function environmentQuota(
+  namespace: string,
+  limits: Required<EnvironmentLimits>,
+): BuiltIn<V1ResourceQuota, 'spec'> {
   const { cpu, memory, storage, pods } = limits;
   return {
     apiVersion: 'v1',
@@ -69,8 +73,11 @@ export function environmentQuota(namespace: string, limits: Required<Environment
   };
 }
 
-/** What a container gets that says nothing itself: a quota refuses a pod for which nothing is said. Pure. */
-export function environmentDefaults(namespace: string, { containerMemory }: Required<EnvironmentLimits>): KubeObject {
+/** The defaults of containers without requests or limits: the quota refuses pods that have none. Pure. */
+export function environmentDefaults(
+  namespace: string,
+  { containerMemory }: Required<EnvironmentLimits>,
+): BuiltIn<V1LimitRange, 'spec'> {
   return {
     apiVersion: 'v1',
     kind: 'LimitRange',

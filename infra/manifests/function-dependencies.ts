@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import type { V1EnvVar, V1PodSpec, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
+import type { Json } from '../../runtime/contracts/kubernetes.ts';
 import type { FunctionRuntime, InlineCode } from '../../runtime/contracts/resources/function.ts';
 import { parseDependencies } from '../../runtime/domain/dependencies.ts';
 import { hostnameLabel, idLabel, workloadLabels } from '../../runtime/domain/labels.ts';
@@ -7,15 +9,15 @@ import { partLabel, workloadOf, type FunctionIdentity } from './function-identit
 import { registryVariables, type PackageRegistries } from './package-registries.ts';
 import type { VolumeClaim } from './volume.ts';
 
-/** The name of the init container that installs. */
+/** The name of the init container that installs dependencies. */
 export const dependenciesContainer = 'dependencies';
 
-/** Where the claim is mounted; what is installed appears in a folder of it, as a whole. */
+/** Where the claim is mounted. The packages appear in a folder of it once all of them are installed. */
 const cacheDirectory = '/var/run/svc/dependencies';
 const installedDirectory = `${cacheDirectory}/packages`;
 const cacheSize = '1Gi';
 
-/** What decides over what is installed. Packages with compiled parts fit the runtime that installed them only. */
+/** The input of an installation. The image is part of it, since compiled packages work only with the runtime they were built for. */
 export interface Dependent extends Omit<InlineCode, 'code'> {
   image: string;
 }
@@ -24,7 +26,7 @@ interface Installer {
   manifest: string;
   command: string[];
   registry: keyof PackageRegistries;
-  /** Of the code, beside the folder itself. */
+  /** Further variables of the code's container. */
   variables: Record<string, string>;
 }
 
@@ -33,7 +35,7 @@ const installers: Readonly<Record<FunctionRuntime, Installer>> = {
     manifest: 'dependencies.json',
     command: ['tini', '--', 'node', '/runtime/install.mjs'],
     registry: 'npm',
-    // Where `require` looks; the runtime sees to `import`.
+    // For `require`; the runtime handles `import`.
     variables: { NODE_PATH: `${installedDirectory}/node_modules` },
   },
   python: {
@@ -44,12 +46,12 @@ const installers: Readonly<Record<FunctionRuntime, Installer>> = {
   },
 };
 
-/** Whether anything is to be installed. Pure. */
+/** Whether the code has dependencies. Pure. */
 export function hasDependencies({ dependencies = [] }: Pick<InlineCode, 'dependencies'>): boolean {
   return dependencies.length > 0;
 }
 
-/** The manifest that the installer reads, by its file's name; nothing without dependencies. Pure. @throws Problem */
+/** The installer's manifest by its file name; empty without dependencies. Pure. @throws Problem for an invalid dependency */
 export function dependencyManifest({ dependencies = [], runtime }: Omit<InlineCode, 'code'>): Record<string, string> {
   if (dependencies.length === 0) return {};
   const parsed = parseDependencies(dependencies, runtime);
@@ -60,13 +62,13 @@ export function dependencyManifest({ dependencies = [], runtime }: Omit<InlineCo
   return { [installers[runtime].manifest]: `${content}\n` };
 }
 
-/** The claim's name carries a digest of what is installed into it, so that other dependencies are another claim. */
+/** The claim's name contains a digest of the dependencies, so that changed dependencies get a new claim. */
 export function dependenciesClaimName(name: string, { dependencies = [], runtime, image }: Dependent): string {
   const digest = createHash('sha256').update(JSON.stringify([runtime, image, dependencies.toSorted()]));
   return `function-${name}-dependencies-${digest.digest('hex').slice(0, 12)}`;
 }
 
-/** Where what is installed once stays for every later start. Pure. */
+/** The claim that keeps installed packages for later starts. Pure. */
 export function dependenciesClaim(identity: FunctionIdentity, dependent: Dependent): VolumeClaim {
   return {
     apiVersion: 'v1',
@@ -76,21 +78,21 @@ export function dependenciesClaim(identity: FunctionIdentity, dependent: Depende
       namespace: identity.namespace,
       labels: { ...workloadLabels(workloadOf(identity)), [partLabel]: 'dependencies' },
     },
-    // The one mode that every cluster has; the pods of one function are on one node for it.
+    // The mode that every cluster supports. It requires the pods of one function to run on one node.
     spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: cacheSize } } },
   };
 }
 
-/** The parts of a pod that has dependencies. */
+/** The parts that a pod has in addition for its code. */
 export interface DependencyParts {
-  pod: Record<string, unknown>;
-  /** Of the container that runs the code. */
-  env: object[];
-  volumeMounts: object[];
-  volumes: object[];
+  pod: Pick<V1PodSpec, 'affinity' | 'initContainers'>;
+  /** Variables of the container that runs the code. */
+  env: V1EnvVar[];
+  volumeMounts: V1VolumeMount[];
+  volumes: Json<V1Volume>[];
 }
 
-/** What a pod gets for its dependencies: a step before the code that finds them installed or installs them. Pure. */
+/** The parts of a pod with dependencies: an init container installs them unless the claim already holds them. Pure. */
 export function dependencyParts(
   { id, name }: FunctionIdentity,
   dependent: Dependent,
@@ -98,7 +100,7 @@ export function dependencyParts(
 ): DependencyParts {
   if (!hasDependencies(dependent)) return { pod: {}, env: [], volumeMounts: [], volumes: [] };
   const { manifest, command, registry, variables } = installers[dependent.runtime];
-  const found = { name: 'SVC_DEPENDENCIES', value: installedDirectory };
+  const packagesFolder = { name: 'SVC_DEPENDENCIES', value: installedDirectory };
   const cache = { name: 'dependencies', mountPath: cacheDirectory };
   return {
     pod: {
@@ -115,7 +117,7 @@ export function dependencyParts(
           image: dependent.image,
           command,
           env: [
-            found,
+            packagesFolder,
             { name: 'SVC_MANIFEST', value: `${codeDirectory}/${manifest}` },
             ...registryVariables(registries, registry),
           ],
@@ -130,7 +132,7 @@ export function dependencyParts(
         },
       ],
     },
-    env: [found, ...Object.entries(variables).map(([variable, value]) => ({ name: variable, value }))],
+    env: [packagesFolder, ...Object.entries(variables).map(([variable, value]) => ({ name: variable, value }))],
     volumeMounts: [{ ...cache, readOnly: true }],
     volumes: [{ name: 'dependencies', persistentVolumeClaim: { claimName: dependenciesClaimName(name, dependent) } }],
   };

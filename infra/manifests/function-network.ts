@@ -2,14 +2,14 @@ import { appLabel, idLabel, kindLabel, workloadLabels } from '../../runtime/doma
 import type { NetworkPolicy } from './environment-network.ts';
 import { workloadOf, type FunctionIdentity } from './function-identity.ts';
 
-/** The name of the policy of one function. */
+/** The name of a function's own policy. */
 export function boundServicesPolicyName(name: string): string {
   return `function-${name}`;
 }
 
 /**
- * Lets the pods of a function reach the services that it is bound to, beside what every function may reach
- * (`functionsPolicy`). Pure. @param services names of Services of its environment, at least one
+ * Lets the pods of a function connect to the services that it is bound to, in addition to `functionsPolicy`. Pure.
+ * @param services names of services in its environment, at least one
  */
 export function boundServicesPolicy(identity: FunctionIdentity, services: readonly string[]): NetworkPolicy {
   const { id, name, namespace } = identity;

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
+import type { V1ConfigMap, V1Container, V1EnvVar, V1PodSpec, V1ResourceRequirements } from '@kubernetes/client-node';
+import type { BuiltIn, Json } from '../../runtime/contracts/kubernetes.ts';
 import {
   functionMemory,
   inlineCode,
@@ -22,40 +23,37 @@ export const functionContainer = 'function';
 
 const codeDirectory = '/var/run/svc/code';
 const codeFiles: Readonly<Record<FunctionRuntime, string>> = { node: 'handler.js', python: 'handler.py' };
-/** The user of the runtime images (infra/images), and the one that any other image has to be content with. */
+/** The user of the runtime images (infra/images). Every other image has to work as this user, too. */
 const runtimeUser = 10_001;
 const graceSeconds = 30;
 
-export interface CodeConfigMap extends KubeObject {
-  immutable: true;
-  data: Record<string, string>;
-}
+export type CodeConfigMap = BuiltIn<V1ConfigMap, 'data'>;
 
-/** What a pod of a function runs with, beside its code. */
+/** The input of a function's pod in addition to its code. */
 export interface RunWith {
   /** The runtime's image, or the function's own. */
   image: string;
-  /** Where dependencies come from; default the public registries. */
+  /** The registries of its dependencies. Default: the public ones. */
   registries?: PackageRegistries | undefined;
-  /** The Node runtime's image, which has the program that gets events; default {@link image}. */
+  /** The Node runtime's image, which contains the program that fetches events. Default: {@link image}. */
   eventImage?: string;
-  /** The immutable Secret with its environment. */
+  /** The name of the immutable Secret with its environment. */
   envSecret?: string | undefined;
 }
 
-/** What runs in a pod, and what it may use. */
+/** The code or image of a function, with its volumes and limits. */
 export type FunctionWorkload = FunctionSource & Pick<FunctionSpec, 'volumes' | 'cpu' | 'memory'>;
 
-/** The ConfigMap's name carries a digest of the code, so that new code is a new object and a running pod keeps its own. */
+/** The ConfigMap's name contains a digest of the code: new code is a new object, and running pods keep theirs. */
 export function codeConfigMapName(name: string, { code, runtime, dependencies = [] }: InlineCode): string {
   const hash = createHash('sha256');
-  // The file in it is named by the runtime.
+  // The runtime decides the file's name.
   if (runtime !== 'node') hash.update(`${runtime}\0`);
   if (dependencies.length > 0) hash.update(`${JSON.stringify(dependencies)}\0`);
   return `function-${name}-code-${hash.update(code).digest('hex').slice(0, 12)}`;
 }
 
-/** The function's source text, and the manifest of what it depends on; immutable, so that the kubelet need not watch it. Pure. */
+/** The function's source text and the manifest of its dependencies. Immutable, so that the kubelet need not watch it. Pure. */
 export function codeConfigMap(identity: FunctionIdentity, spec: InlineCode): CodeConfigMap {
   return {
     apiVersion: 'v1',
@@ -83,10 +81,7 @@ function codeParts(identity: FunctionIdentity, code: InlineCode, { image, regist
 
 const noParts: DependencyParts = { pod: {}, env: [], volumeMounts: [], volumes: [] };
 
-/**
- * The spec of a pod that runs the function's code or image: the same for requests, scheduled runs and test runs but for
- * what is given. Pure.
- */
+/** The spec of a pod that runs the function's code or image: for requests, scheduled runs and test runs. Pure. */
 export function functionPod(
   identity: FunctionIdentity,
   spec: FunctionWorkload,
@@ -95,8 +90,13 @@ export function functionPod(
     container,
     sidecar,
     ...runWith
-  }: RunWith & { env: readonly object[]; container?: Record<string, unknown>; sidecar?: EventSidecar | undefined },
-): Record<string, unknown> {
+  }: RunWith & {
+    env: readonly V1EnvVar[];
+    /** Further fields of the function's container. */
+    container?: Pick<V1Container, 'ports' | 'readinessProbe' | 'lifecycle'>;
+    sidecar?: EventSidecar | undefined;
+  },
+): Json<V1PodSpec> {
   const code = inlineCode(spec);
   const parts = code ? codeParts(identity, code, runWith) : noParts;
   const { image, envSecret } = runWith;
@@ -104,7 +104,7 @@ export function functionPod(
   const hasClaims = mounted.volumes.length > 0 || (code !== undefined && hasDependencies(code));
   return {
     ...parts.pod,
-    // User code gets neither the Kubernetes API nor a list of the namespace's Services.
+    // Users' code gets neither a token for the Kubernetes API nor the addresses of the namespace's Services.
     automountServiceAccountToken: false,
     enableServiceLinks: false,
     terminationGracePeriodSeconds: graceSeconds,
@@ -112,7 +112,7 @@ export function functionPod(
       runAsNonRoot: true,
       runAsUser: runtimeUser,
       runAsGroup: runtimeUser,
-      // What a claim holds is this group's, whoever made its folder.
+      // Files on a claim belong to this group, no matter which user created them.
       ...(hasClaims && { fsGroup: runtimeUser, fsGroupChangePolicy: 'OnRootMismatch' }),
       seccompProfile: { type: 'RuntimeDefault' },
     },
@@ -123,7 +123,7 @@ export function functionPod(
         ...(envSecret !== undefined && { envFrom: [{ secretRef: { name: envSecret } }] }),
         env: [...env, ...parts.env],
         ...container,
-        // The end of the log becomes the pod's own status, so that nobody needs the right to read logs.
+        // Puts the end of the log into the pod's status, so that the controllers need no permission to read logs.
         terminationMessagePolicy: 'FallbackToLogsOnError',
         resources: functionResources(spec),
         securityContext: containerSecurity,
@@ -140,7 +140,7 @@ export function functionPod(
   };
 }
 
-function functionResources({ cpu, memory }: ContainerLimits): object {
+function functionResources({ cpu, memory }: ContainerLimits): V1ResourceRequirements {
   const { requests, limits } = servingResources({ cpu, memory }, { cpu: '20m', memory: '48Mi' });
   return { requests, limits: { memory: functionMemory, ...limits } };
 }

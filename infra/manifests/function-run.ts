@@ -1,4 +1,5 @@
-import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
+import type { V1CronJob, V1JobSpec } from '@kubernetes/client-node';
+import type { BuiltIn, Json } from '../../runtime/contracts/kubernetes.ts';
 import type { FunctionSpec } from '../../runtime/contracts/resources/function.ts';
 import type { RunRequest } from '../../runtime/contracts/resources/run.ts';
 import { podLabels } from '../../runtime/domain/labels.ts';
@@ -8,29 +9,38 @@ import { cronJob, requestedByAnnotation, runLabel, type BatchJob } from './batch
 import { workloadOf, type FunctionIdentity } from './function-identity.ts';
 import { functionPod, type FunctionWorkload, type RunWith } from './function-pod.ts';
 
-/** A test run is removed so long after its end (spec.md §4.8). */
+/** How long a finished test run is kept, in seconds (docs/reference/functions.md#test-runs). */
 export const testRunTtlSeconds = 600;
 
-/** Ended runs of the schedule that are kept, succeeded and failed each, and for how long: a week. */
+/** How many succeeded and how many failed runs of a schedule are kept, and for how long: a week. */
 const historyLimit = 5;
 const retentionSeconds = 604_800;
 
-/** What the builders need of a cron function. */
+/** A function with a schedule. */
 export type ScheduledFunction = FunctionWorkload & Pick<FunctionSpec, 'timeZone' | 'overlap'> & { schedule: string };
 
-/** A cron function's CronJob, which makes its runs at their times. Pure. */
-export function functionSchedule(identity: FunctionIdentity, spec: ScheduledFunction, runWith: RunWith): KubeObject {
+/** The CronJob of a function, which starts its runs on schedule. Pure. */
+export function functionSchedule(
+  identity: FunctionIdentity,
+  spec: ScheduledFunction,
+  runWith: RunWith,
+): BuiltIn<V1CronJob, 'spec'> {
   const { schedule, timeZone = defaultTimeZone, overlap = 'Forbid' } = spec;
   return cronJob(
     { ...workloadOf(identity), namespace: identity.namespace },
     {
-      ...{ schedule, timeZone, overlap, suspended: false, historyLimit, retentionSeconds },
+      schedule,
+      timeZone,
+      overlap,
+      suspended: false,
+      historyLimit,
+      retentionSeconds,
       run: batchSpec(identity, spec, runWith, 'cron'),
     },
   );
 }
 
-/** The test run that one request asks for: like a scheduled run, but once and now. Pure. */
+/** The test run of a request: like a scheduled run, but immediate. Pure. */
 export function testRun(
   identity: FunctionIdentity,
   spec: ScheduledFunction,
@@ -46,7 +56,7 @@ export function testRun(
       labels: podLabels(workloadOf(identity), 'test'),
       ...(request.by !== undefined && { annotations: { [requestedByAnnotation]: request.by } }),
     },
-    // Its ttl comes once its request is gone: removed before that, it would be made again.
+    // Its time to live is set once its request is deleted: a run that is removed earlier would be created again.
     spec: batchSpec(identity, spec, runWith, 'test'),
   };
 }
@@ -56,9 +66,9 @@ function batchSpec(
   spec: ScheduledFunction,
   runWith: RunWith,
   role: 'cron' | 'test',
-): Record<string, unknown> {
+): Json<V1JobSpec> {
   return {
-    // A failure is one failed run: the code may have done half of its work, and the next time comes.
+    // A failed run is not repeated: the code may have done half of its work, and the next run is scheduled anyway.
     backoffLimit: 0,
     template: {
       metadata: { labels: podLabels(workloadOf(identity), role) },

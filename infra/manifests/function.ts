@@ -1,4 +1,5 @@
-import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
+import type { V1Deployment, V1DeploymentSpec, V1PodSpec } from '@kubernetes/client-node';
+import type { BuiltIn, Json } from '../../runtime/contracts/kubernetes.ts';
 import type { FunctionSpec } from '../../runtime/contracts/resources/function.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import {
@@ -17,36 +18,30 @@ import { functionPod, type FunctionWorkload, type RunWith } from './function-pod
 import type { WorkloadRoute } from './workload-route.ts';
 
 /** The Service in front of the interceptors, in the system namespace. */
-export const interceptorService = 'svc-interceptor';
-/** On the function's route, which lies in another namespace and so cannot name its owner: `<namespace>/<name>`. */
+const interceptorService = 'svc-interceptor';
+/** On the function's route, `<namespace>/<name>`: the route is in another namespace, and so has no owner reference. */
 export const functionAnnotation = `${apiGroup}/function`;
-/** On a pod template: when its pods were asked to start anew. */
+/** On a pod template: when a restart was requested. */
 export const restartAnnotation = `${apiGroup}/restarted-at`;
-/** After a scale-down a pod still gets requests until every interceptor has seen that it goes. */
+/** After a scale-down, a pod gets requests until every interceptor knows that it is stopping. */
 const preStopSeconds = 4;
 
-/** What its pods are made of; `containers` has the one that runs the code. */
+/** The template of a function's pods. {@link functionContainer} names the container that runs the code. */
 export interface FunctionTemplate {
   metadata: { labels: Record<string, string>; annotations?: Record<string, string> };
-  spec: object;
+  spec: Json<V1PodSpec>;
 }
 
-/** A Deployment of which others decide the replica count. */
-export interface FunctionDeployment extends KubeObject {
-  spec: { replicas: number; template: FunctionTemplate } & Record<string, unknown>;
-  status?: {
-    observedGeneration?: number;
-    replicas?: number;
-    updatedReplicas?: number;
-    readyReplicas?: number;
-  };
-}
+/** A function's Deployment object. Interceptors and the scaler decide its replica count. */
+export type FunctionDeployment = BuiltIn<V1Deployment> & {
+  spec: Omit<Json<V1DeploymentSpec>, 'template'> & { replicas: number; template: FunctionTemplate };
+};
 
 /**
- * The function's Deployment, at zero replicas: that count is sent at creation only, and then belongs to interceptors and
- * scaler (design.md §7). Pure.
- * @param options.exclusive whether it mounts a volume that only one pod at a time may have: then an old pod goes before the
- * new one comes
+ * The function's Deployment object, at zero replicas. The count is sent on creation only; afterwards the interceptors and
+ * the scaler own it. Pure.
+ * @param options.exclusive whether it mounts a volume that only one pod at a time can mount: then the old pod stops before
+ * the new one starts
  */
 export function functionDeployment(
   identity: FunctionIdentity,
@@ -78,7 +73,7 @@ export function functionDeployment(
           sidecar: eventSidecar(spec, runWith.eventImage ?? runWith.image),
           container: {
             ports: [{ name: 'http', containerPort: spec.port, protocol: 'TCP' }],
-            // The interceptors probe the address themselves; this is for status and rolling updates.
+            // For status and rolling updates only; the interceptors probe the address themselves.
             readinessProbe: { tcpSocket: { port: 'http' }, periodSeconds: 1, timeoutSeconds: 1, failureThreshold: 3 },
             lifecycle: { preStop: { sleep: { seconds: preStopSeconds } } },
           },
@@ -94,8 +89,8 @@ export function functionRouteName(id: Id): string {
 }
 
 /**
- * The function's public route. It and its Middlewares lie beside the interceptors' Service, since a route may name those of
- * another namespace only where Traefik allows it; the function's finalizer removes them. Pure.
+ * The function's public route. The route and its Middlewares are in the namespace of the interceptors' Service, since
+ * Traefik may not allow a route to name a Service of another namespace. The function's finalizer deletes them. Pure.
  */
 export function functionRoute(
   { id, name, namespace }: FunctionIdentity,
@@ -111,7 +106,7 @@ export function functionRoute(
       annotations: { [functionAnnotation]: `${namespace}/${name}` },
     },
     service: { kind: 'Service', name: interceptorService, port: 80, passHostHeader: true },
-    // The interceptors find another pod themselves.
+    // The interceptors retry with another pod themselves.
     retried: false,
   };
 }

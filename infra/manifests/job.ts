@@ -1,4 +1,5 @@
-import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
+import type { V1CronJob, V1JobSpec, V1ResourceRequirements } from '@kubernetes/client-node';
+import type { BuiltIn, Json } from '../../runtime/contracts/kubernetes.ts';
 import type { JobSpec } from '../../runtime/contracts/resources/job.ts';
 import type { RunRequest } from '../../runtime/contracts/resources/run.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
@@ -11,7 +12,7 @@ import { mountedVolumes } from './volume.ts';
 export const jobContainer = 'job';
 const graceSeconds = 30;
 
-/** What the builders need of a job. */
+/** What identifies a job. */
 export interface JobIdentity {
   id: Id;
   name: string;
@@ -20,12 +21,12 @@ export interface JobIdentity {
 
 const workloadOf = ({ id, name }: JobIdentity) => ({ kind: 'Job' as const, id, name });
 
-/** The name of a run that was asked for: `<job>-<hex>`. A CronJob's own end in eight digits, so they never meet. */
+/** The name of a requested run, `<job>-<hex>`. Names of scheduled runs end in eight digits, so the two never collide. */
 export function runName(job: string, request: Pick<RunRequest, 'id'>): string {
   return `${job}-${request.id}`;
 }
 
-/** The run that one request asks for. Pure. */
+/** The run of a request. Pure. */
 export function runJob(identity: JobIdentity, spec: JobSpec, request: RunRequest): BatchJob {
   return {
     apiVersion: 'batch/v1',
@@ -36,17 +37,17 @@ export function runJob(identity: JobIdentity, spec: JobSpec, request: RunRequest
       labels: podLabels(workloadOf(identity), 'run'),
       ...(request.by !== undefined && { annotations: { [requestedByAnnotation]: request.by } }),
     },
-    // No ttl: gone before its request is taken away, the run would be made again. The controller removes it.
+    // No time to live: a run that is removed before its request would be created again. The controller deletes it.
     spec: batchSpec(identity, spec, 'run'),
   };
 }
 
-/** The schedule's own object. Pure. */
-export function jobSchedule(identity: JobIdentity, spec: JobSpec & { schedule: string }): KubeObject {
+/** The CronJob of a job. Pure. */
+export function jobSchedule(identity: JobIdentity, spec: JobSpec & { schedule: string }): BuiltIn<V1CronJob, 'spec'> {
   return cronJob({ ...identity, kind: 'Job' }, { ...spec, run: batchSpec(identity, spec, 'cron') });
 }
 
-function batchSpec(identity: JobIdentity, spec: JobSpec, role: PodRole): Record<string, unknown> {
+function batchSpec(identity: JobIdentity, spec: JobSpec, role: PodRole): Json<V1JobSpec> {
   const { volumes, volumeMounts } = mountedVolumes(spec.volumes);
   return {
     backoffLimit: spec.retries,
@@ -54,22 +55,22 @@ function batchSpec(identity: JobIdentity, spec: JobSpec, role: PodRole): Record<
     template: {
       metadata: { labels: podLabels(workloadOf(identity), role) },
       spec: {
-        // A new pod for each attempt, so that the log of every failure stays.
+        // Each attempt is a new pod, so that the log of every failure is kept.
         restartPolicy: 'Never',
         automountServiceAccountToken: false,
         enableServiceLinks: false,
         terminationGracePeriodSeconds: graceSeconds,
-        // Ordinary images run as root and change user themselves: an environment enforces `baseline`, not `restricted`.
+        // Ordinary images start as root and change user themselves, so an environment enforces `baseline`, not `restricted`.
         securityContext: { seccompProfile: { type: 'RuntimeDefault' } },
         containers: [
           {
             name: jobContainer,
             image: spec.image,
             ...(spec.command && { command: spec.command }),
-            // An empty value is not stored, and would differ from what was asked for.
+            // The API server drops an empty value; sending one would look like a difference in every comparison.
             ...(spec.env && { env: spec.env.map(({ name, value }) => ({ name, ...(value !== '' && { value }) })) }),
             resources: resourcesOf(spec),
-            // With the last lines in the pod's status, a failed run can say why.
+            // Puts the last log lines into the pod's status, where a failed run finds the reason.
             terminationMessagePolicy: 'FallbackToLogsOnError',
             securityContext: { allowPrivilegeEscalation: false },
             ...(volumeMounts.length > 0 && { volumeMounts }),
@@ -81,8 +82,8 @@ function batchSpec(identity: JobIdentity, spec: JobSpec, role: PodRole): Record<
   };
 }
 
-/** Without limits the environment's defaults hold; a request is as high as the limit, so that it is never above. */
-function resourcesOf({ cpu, memory }: JobSpec): { requests?: object; limits?: object } {
+/** Without limits, the environment's defaults apply. A request equals its limit, so that a default never exceeds it. */
+function resourcesOf({ cpu, memory }: JobSpec): V1ResourceRequirements {
   const limits = {
     ...(cpu !== undefined && { cpu: canonicalCpu(cpu) }),
     ...(memory !== undefined && { memory: canonicalBytes(memory) }),

@@ -1,19 +1,17 @@
+import type { V1EnvVar } from '@kubernetes/client-node';
 import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 
 export type PackageRegistries = NonNullable<PlatformConfigSpec['packageRegistries']>;
 
-/** The variables by which npm and pip are told of the installation's registry; none for the public one. Pure. */
-export function registryVariables(
-  registries: PackageRegistries = {},
-  of: keyof PackageRegistries,
-): { name: string; value: string }[] {
-  const address = registries[of];
+/** The variables that set the registry of npm or pip; none for the public registry. Pure. */
+export function registryVariables(registries: PackageRegistries = {}, name: keyof PackageRegistries): V1EnvVar[] {
+  const address = registries[name];
   if (address === undefined) return [];
-  if (of === 'npm') return [{ name: 'npm_config_registry', value: address }];
+  if (name === 'npm') return [{ name: 'npm_config_registry', value: address }];
   const { protocol, host } = new URL(address);
   return [
     { name: 'PIP_INDEX_URL', value: address },
-    // Without TLS pip asks nobody whom it was not told to trust.
+    // pip refuses a registry without TLS unless its host is trusted.
     ...(protocol === 'http:' ? [{ name: 'PIP_TRUSTED_HOST', value: host }] : []),
   ];
 }

@@ -7,13 +7,13 @@ const traefikVersion = 'traefik.io/v1alpha1';
 /** One public route: the same middlewares, and so the same protection, on every host. */
 export interface PublicRouteInput {
   metadata: ObjectMeta;
-  /** At least one, each claimed for the workload. */
+  /** The public hosts, at least one; each is claimed by the workload. */
   hosts: readonly string[];
   /** Traefik's entry points that serve public routes. */
   entryPoints: readonly string[];
-  /** Where requests go, as Traefik names it. */
+  /** The Service that gets the requests, in Traefik's form. */
   service: Readonly<Record<string, unknown>>;
-  /** Names of Middlewares beside the route, in the order in which requests pass them. */
+  /** Names of Middlewares in the route's namespace, in the order in which requests pass them. */
   middlewares?: readonly string[];
 }
 
@@ -37,19 +37,19 @@ export function publicRoute({ metadata, hosts, entryPoints, service, middlewares
   };
 }
 
-/** What any site should send: no guessing of types, no frames on other sites, and no more rights than pages ask for. */
+/** Headers that suit every site: no type sniffing, no framing by other sites, no access to camera and the like. */
 const siteHeaders = {
   'X-Content-Type-Options': 'nosniff',
   'X-Frame-Options': 'SAMEORIGIN',
   'Referrer-Policy': 'strict-origin-when-cross-origin',
   'Permissions-Policy': 'camera=(), microphone=(), geolocation=()',
 };
-/** A year, and for this very host: what lies below it may belong to others. */
+/** One year, without subdomains, which may belong to someone else. */
 const strictTransport = { 'Strict-Transport-Security': 'max-age=31536000' };
 
 /**
- * The response headers of these settings (spec.md §2.5); empty when none are wanted. Over plain HTTP browsers ignore
- * Strict-Transport-Security, so it is for `https` only. Pure. @throws Problem `invalid_value` for a bad CSP source
+ * The response headers of these settings; empty when none are set. Browsers ignore Strict-Transport-Security over plain
+ * HTTP, so it is sent with `https` only. Pure. @throws Problem `invalid_value` for an invalid CSP source
  */
 export function securityHeaders(
   { headers = false, csp }: SecuritySettings,
@@ -63,14 +63,14 @@ export function securityHeaders(
 }
 
 /**
- * The Middleware that puts these headers on every answer of a route, in place of those that the workload sent: Traefik
- * knows no "unless it is there". Pure.
+ * The Middleware that sets these headers on every response of a route. It overwrites headers of the workload: Traefik
+ * cannot set a header only where it is missing. Pure.
  */
 export function responseHeaders(metadata: ObjectMeta, headers: Readonly<Record<string, string>>): KubeObject {
   return middleware(metadata, { headers: { customResponseHeaders: { ...headers } } });
 }
 
-/** A Middleware of Traefik, which does the one thing that its spec names. Pure. */
+/** A Middleware of Traefik with this spec. Pure. */
 export function middleware(metadata: ObjectMeta, spec: Readonly<Record<string, object>>): KubeObject {
   return { apiVersion: traefikVersion, kind: 'Middleware', metadata, spec };
 }

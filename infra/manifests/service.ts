@@ -1,5 +1,6 @@
+import type { V1Service, V1StatefulSet } from '@kubernetes/client-node';
 import { eventsPort, storeEventsPath } from '../../runtime/contracts/event-exchange.ts';
-import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
+import type { BuiltIn } from '../../runtime/contracts/kubernetes.ts';
 import type { ServerType } from '../../runtime/contracts/resources/platform-config.ts';
 import {
   credentialsName,
@@ -15,10 +16,7 @@ import { canonicalBytes } from '../../runtime/domain/quantity.ts';
 import { eventsService } from './platform/network.ts';
 import { storePod, storeServers, type StorePodInput } from './store-server.ts';
 
-/** Of a StatefulSet, what the platform reads again. */
-export interface ServiceStatefulSet extends KubeObject {
-  spec: { volumeClaimTemplates: unknown[] } & Record<string, unknown>;
-}
+export type ServiceStatefulSet = BuiltIn<V1StatefulSet, 'spec'> & { spec: { volumeClaimTemplates: unknown[] } };
 
 export interface ServiceManifestInput {
   id: Id;
@@ -27,7 +25,7 @@ export interface ServiceManifestInput {
   type: ServerType;
   storage: ServiceSpec['storage'];
   image: string;
-  /** Seconds between two looks whether the server answers. */
+  /** Seconds between two readiness probes. */
   readySeconds: number;
 }
 
@@ -35,25 +33,25 @@ const claimTemplate = 'data';
 const credentialsFolder = '/etc/svc/credentials';
 const eventsFolder = '/etc/svc/events';
 
-/** The name that a StatefulSet gives the claim of its one pod. */
+/** The name that the StatefulSet gives the claim of its only pod. */
 export function serviceClaimName(name: string): string {
   return `${claimTemplate}-${name}-0`;
 }
 
-/** The name that workloads reach a service by. */
+/** The DNS name of a service inside the cluster. */
 export function serviceHost({ name, namespace }: { name: string; namespace: string }): string {
   return `${name}.${namespace}.svc`;
 }
 
 /**
- * One server with storage of its own. Its password comes from a file, so that it stands in no pod, and nothing of the
- * Kubernetes API is reachable with what the pod has. Pure.
+ * One server with its own storage. It reads its password from a file, so that no pod spec contains it. The pod has no
+ * access to the Kubernetes API. Pure.
  */
 export function serviceStatefulSet(input: ServiceManifestInput): ServiceStatefulSet {
   const { id, name, namespace, type, storage, image, readySeconds } = input;
   const workload = { kind: 'Service' as const, name, id };
   const labels = workloadLabels(workload);
-  const told = type === 'minio' ? tellsOfObjects(input) : undefined;
+  const events = type === 'minio' ? eventSender(input) : undefined;
   const size = canonicalBytes(storage?.size ?? defaultStorageSize);
   return {
     apiVersion: 'apps/v1',
@@ -66,14 +64,17 @@ export function serviceStatefulSet(input: ServiceManifestInput): ServiceStateful
       template: {
         metadata: { labels: podLabels(workload, 'serve') },
         spec: storePod({
-          ...{ server: storeServers[type], name: type, image, readySeconds },
+          server: storeServers[type],
+          name: type,
+          image,
+          readySeconds,
           passwordFile: `${credentialsFolder}/${passwordField(type)}`,
-          mounts: [{ name: 'credentials', mountPath: credentialsFolder, readOnly: true }, ...(told?.mounts ?? [])],
+          mounts: [{ name: 'credentials', mountPath: credentialsFolder, readOnly: true }, ...(events?.mounts ?? [])],
           volumes: [
             { name: 'credentials', secret: { secretName: credentialsName(name), defaultMode: 0o440 } },
-            ...(told?.volumes ?? []),
+            ...(events?.volumes ?? []),
           ],
-          ...(told && { env: told.env }),
+          ...(events && { env: events.env }),
         }),
       },
       volumeClaimTemplates: [
@@ -90,10 +91,11 @@ export function serviceStatefulSet(input: ServiceManifestInput): ServiceStateful
   };
 }
 
-/** Where an object store tells of what comes and goes in its buckets, and the token that it is known by there. */
-function tellsOfObjects({ name, namespace }: ServiceManifestInput): Pick<StorePodInput, 'mounts' | 'volumes'> & {
-  env: Record<string, string>;
-} {
+/** The address to which an object store sends the events of its buckets, and the token that identifies it. */
+function eventSender({
+  name,
+  namespace,
+}: ServiceManifestInput): Pick<StorePodInput, 'mounts' | 'volumes'> & { env: Record<string, string> } {
   return {
     env: {
       MINIO_EVENTS_URL: `http://${eventsService}.${systemNamespace}.svc:${eventsPort}${storeEventsPath(namespace, name)}`,
@@ -104,8 +106,13 @@ function tellsOfObjects({ name, namespace }: ServiceManifestInput): Pick<StorePo
   };
 }
 
-/** The address that workloads reach the server at. Pure. */
-export function serviceAddress({ id, name, namespace, type }: Omit<ServiceManifestInput, 'image'>): KubeObject {
+/** The address of the server inside the cluster. Pure. */
+export function serviceAddress({
+  id,
+  name,
+  namespace,
+  type,
+}: Omit<ServiceManifestInput, 'image'>): BuiltIn<V1Service, 'spec'> {
   const workload = { kind: 'Service' as const, name, id };
   return {
     apiVersion: 'v1',

@@ -1,26 +1,28 @@
+import type { V1PodSpec, V1Probe, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
+import type { Json } from '../../runtime/contracts/kubernetes.ts';
 import type { ServerType } from '../../runtime/contracts/resources/platform-config.ts';
-import { containerSecurity, podSecurity, resources, type VolumeMount } from './platform/pod.ts';
+import { containerSecurity, podSecurity, resources } from './platform/pod.ts';
 
-/** What the images of servers that keep data (infra/images) differ in. */
+/** The differences between the images of stores (infra/images). */
 export interface StoreServer {
   port: number;
-  /** The variable that names the file with the password. */
+  /** The variable with the path of the password file. */
   passwordFile: string;
-  /** Where the image keeps its data. */
+  /** The folder where the image keeps its data. */
   dataPath: string;
-  /** Paths beside the data that the program writes. */
+  /** Further paths that the program writes to. */
   scratch: readonly string[];
-  /** What the image is told beside that. */
+  /** Further variables. */
   env?: Readonly<Record<string, string>>;
   /**
-   * Tells that the server answers queries, which is later than when it accepts connections: a shell's command that
-   * succeeds, a path that answers 200, or listening alone where it accepts none before it answers.
+   * The readiness check: a shell command that succeeds or a path that returns 200 once the server answers queries, or an
+   * open port for a server that accepts no connections before that.
    */
   answers: string | { path: string } | { listening: true };
   memory: { request: string; limit: string };
 }
 
-/** The servers that there are images of; each lets in one user with all rights, `svc`, and Redis everybody with the password. */
+/** The servers with an image. Each has one user with all rights, `svc`; Redis accepts everyone with the password. */
 export const storeServers = {
   postgres: {
     port: 5432,
@@ -57,12 +59,12 @@ export const storeServers = {
     answers: { path: '/minio/health/cluster' },
     memory: { request: '256Mi', limit: '1Gi' },
   },
-  // Told what MongoDB's own image is told, which can so be given in place of FerretDB's. Both listen to others only once
-  // their user is made, and FerretDB has no client to ask with.
+  // The variables are those of MongoDB's own image, which can replace FerretDB's. Both open their port to other hosts only
+  // once their user exists, and FerretDB has no client for a readiness check.
   mongodb: {
     port: 27_017,
     passwordFile: 'MONGO_INITDB_ROOT_PASSWORD_FILE',
-    // The client in MongoDB's image writes into its home.
+    // The client in MongoDB's image writes to its home folder.
     env: { MONGO_INITDB_ROOT_USERNAME: 'svc', HOME: '/tmp' },
     dataPath: '/data/db',
     scratch: ['/tmp'],
@@ -73,30 +75,30 @@ export const storeServers = {
 
 export interface StorePodInput {
   server: StoreServer;
-  /** Of the container. */
+  /** The container's name. */
   name: string;
   image: string;
-  /** The file with the password, in one of `mounts`. */
+  /** The path of the password file, in one of `mounts`. */
   passwordFile: string;
-  /** Beside the data, which is the volume `data`, and what the server writes elsewhere. */
-  mounts: readonly VolumeMount[];
-  volumes: readonly object[];
-  /** Seconds between two looks whether it answers. */
+  /** Mounts in addition to the data, which is the volume `data`, and the server's scratch paths. */
+  mounts: readonly V1VolumeMount[];
+  volumes: readonly Json<V1Volume>[];
+  /** Seconds between two readiness probes. */
   readySeconds: number;
   serviceAccountName?: string;
-  /** Variables beside the server's own. */
+  /** Variables in addition to the server's own. */
   env?: Readonly<Record<string, string>>;
 }
 
-/** The spec of a pod that runs a server; the volume `data` comes from its StatefulSet. Pure. */
-export function storePod(input: StorePodInput): Record<string, unknown> {
+/** The spec of a pod that runs a store; its StatefulSet provides the volume `data`. Pure. */
+export function storePod(input: StorePodInput): Json<V1PodSpec> {
   const { server, name, image, passwordFile, mounts, volumes, readySeconds, serviceAccountName, env = {} } = input;
-  const scratch: VolumeMount[] = server.scratch.map((mountPath) => ({ name: mountPath.slice(1), mountPath }));
+  const scratch: V1VolumeMount[] = server.scratch.map((mountPath) => ({ name: mountPath.slice(1), mountPath }));
   return {
     ...(serviceAccountName !== undefined && { serviceAccountName }),
     automountServiceAccountToken: false,
     enableServiceLinks: false,
-    // A store that is killed while it writes has to recover at its next start.
+    // A store that is killed while it writes has to recover on its next start.
     terminationGracePeriodSeconds: 60,
     securityContext: podSecurity(),
     containers: [
@@ -108,14 +110,10 @@ export function storePod(input: StorePodInput): Record<string, unknown> {
           { name: server.passwordFile, value: passwordFile },
         ],
         ports: [{ name: 'store', containerPort: server.port, protocol: 'TCP' }],
-        // The first start makes the database cluster, which takes its time on a slow disk.
+        // The first start creates the database files, which takes long on a slow disk.
         startupProbe: { tcpSocket: { port: 'store' }, periodSeconds: 1, failureThreshold: 120 },
         livenessProbe: { tcpSocket: { port: 'store' }, periodSeconds: 20, timeoutSeconds: 5, failureThreshold: 3 },
-        readinessProbe: {
-          ...readiness(server.answers),
-          periodSeconds: readySeconds,
-          timeoutSeconds: 3,
-        },
+        readinessProbe: { ...readiness(server.answers), periodSeconds: readySeconds, timeoutSeconds: 3 },
         securityContext: containerSecurity,
         resources: resources({ cpu: '50m', memory: server.memory.request }, server.memory.limit),
         volumeMounts: [{ name: 'data', mountPath: server.dataPath }, ...scratch, ...mounts],
@@ -125,7 +123,7 @@ export function storePod(input: StorePodInput): Record<string, unknown> {
   };
 }
 
-function readiness(answers: StoreServer['answers']): object {
+function readiness(answers: StoreServer['answers']): Json<V1Probe> {
   if (typeof answers === 'string') return { exec: { command: ['sh', '-c', answers] } };
   if ('path' in answers) return { httpGet: { path: answers.path, port: 'store' } };
   return { tcpSocket: { port: 'store' } };

@@ -1,25 +1,16 @@
-import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
+import type { V1PersistentVolumeClaim } from '@kubernetes/client-node';
+import type { BuiltIn, Json } from '../../runtime/contracts/kubernetes.ts';
 import type { VolumeMount, VolumeSpec } from '../../runtime/contracts/resources/volume.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { idLabel, kindLabel, managedLabels } from '../../runtime/domain/labels.ts';
 import { canonicalBytes } from '../../runtime/domain/quantity.ts';
 
-/** What the platform writes and reads of a claim. https://kubernetes.io/docs/concepts/storage/persistent-volumes/ */
-export interface VolumeClaim extends KubeObject {
-  spec: {
-    accessModes: string[];
-    resources: { requests: { storage: string } };
-    storageClassName?: string;
-    volumeName?: string;
-  };
-  status?: {
-    phase?: 'Pending' | 'Bound' | 'Lost';
-    capacity?: { storage?: string };
-    conditions?: { type: string; status: string; message?: string }[];
-  };
-}
+/** https://kubernetes.io/docs/concepts/storage/persistent-volumes/ */
+export type VolumeClaim = BuiltIn<V1PersistentVolumeClaim> & {
+  spec: Json<NonNullable<V1PersistentVolumeClaim['spec']>> & { resources: { requests: { storage: string } } };
+};
 
-/** The claim of a volume, named as the volume. Pure. */
+/** The claim of a volume, which has the volume's name. Pure. */
 export function volumeClaim(
   { id, name, namespace }: { id: Id; name: string; namespace: string },
   spec: VolumeSpec,
@@ -31,18 +22,18 @@ export function volumeClaim(
     spec: {
       accessModes: [spec.accessMode],
       resources: { requests: { storage: canonicalBytes(spec.size) } },
-      // Absent, the API server fills in the cluster's default class.
+      // Without it, the API server sets the cluster's default class.
       ...(spec.storageClass !== undefined && { storageClassName: spec.storageClass }),
     },
   };
 }
 
-/** The parts of a pod that mount volumes: `volumes` of the pod and `volumeMounts` of its container. Pure. */
+/** The `volumes` of a pod and the `volumeMounts` of its container for these mounts. Pure. */
 export function mountedVolumes(mounts: readonly VolumeMount[] = []): {
   volumes: { name: string; persistentVolumeClaim: { claimName: string } }[];
   volumeMounts: { name: string; mountPath: string }[];
 } {
-  // A prefix keeps them apart from the platform's own, such as `tmp`; one volume may be mounted at several paths.
+  // The prefix avoids collisions with the platform's own volumes, such as `tmp`. One volume may have several mounts.
   const partName = (volume: string) => `volume-${volume}`;
   return {
     volumes: [...new Set(mounts.map(({ name }) => name))].map((name) => ({

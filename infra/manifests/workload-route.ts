@@ -7,103 +7,104 @@ import { middleware, publicRoute, responseHeaders, securityHeaders } from './pub
 
 const keyHeader = 'X-API-Key';
 const consumerHeaders = ['X-Svc-Key-Prefix', 'X-Svc-Key-Name'];
-/** What the plan's limits leave, for the app (IETF draft-ietf-httpapi-ratelimit-headers). */
+/** The remaining quota, for the app (IETF draft-ietf-httpapi-ratelimit-headers). */
 const limitHeaders = ['RateLimit', 'RateLimit-Policy'];
-/** Set by the checker or by nobody; the key itself by nobody, so that no app sees key material. */
+/** Headers that only the checker may set. It never sets the key, so that no app sees key material. */
 const checkedHeaders = [...consumerHeaders, ...limitHeaders, keyHeader];
 /**
- * Traefik tells the checker the method and the path in these. Behind a trusted proxy it would believe what the client
- * wrote there, and a client could pass for a preflight.
+ * Traefik sends the checker the method and the path in these headers. Behind a trusted proxy it would keep the client's own
+ * values, and a client could pretend to send a preflight.
  */
-const claimedHeaders = ['X-Forwarded-Method', 'X-Forwarded-Uri'];
-/** An app that speaks HTTP/2 without TLS needs it to turn a request into a tunnel for requests that nobody checks. */
+const forwardedHeaders = ['X-Forwarded-Method', 'X-Forwarded-Uri'];
+/** Lets a request upgrade to HTTP/2 without TLS, which would carry requests past the checker. */
 const tunnelHeader = 'HTTP2-Settings';
 
-/** So many pods are asked before a request that no pod took is given up; where a rollout is cut off, one of them is new. */
+/** How many pods are tried when no connection can be made. After an interrupted rollout, one of three is a new pod. */
 const attempts = 3;
 
-/** What the public route of an app or a function is made of. */
+/** The public route of an app or a function. */
 export interface WorkloadRoute {
-  /** The workload, about which the checker is asked. */
+  /** The workload's id, which the checker gets. */
   id: Id;
-  /** Name, place and marks of the route; those of its Middlewares are the same, but their names go on. */
+  /** The route's metadata. Its Middlewares have the same, with a suffix to the name. */
   metadata: ObjectMeta;
-  /** The public hosts, claimed for this workload; the first is the one that its URL shows. */
+  /** The public hosts, claimed by this workload. The first one is in its URL. */
   hosts: readonly string[];
   /** Traefik's entry points that serve public routes. */
   entryPoints: readonly string[];
-  /** How clients reach the ingress. */
+  /** The scheme of public URLs. */
   scheme: 'http' | 'https';
-  /** Whether the route demands an API key. */
+  /** Whether the route requires an API key. */
   gated: boolean;
   security?: SecuritySettings | undefined;
-  /** Where requests go, as Traefik names it. */
+  /** The Service that gets the requests, in Traefik's form. */
   service: Readonly<Record<string, unknown>>;
-  /** Whether the next pod is asked where a connection to one cannot be made. */
+  /** Whether another pod is tried when a connection to one cannot be made. */
   retried: boolean;
 }
 
-function named({ metadata }: WorkloadRoute, name: string): ObjectMeta {
+function metadataNamed({ metadata }: WorkloadRoute, name: string): ObjectMeta {
   return { ...metadata, name };
 }
 
 /**
- * The public route. Middlewares run in the order given: what clients may not send goes before the checker adds it, and
- * the security headers come first, so that the gate's denials carry them too. The retry is next to the pods, so that the
+ * The public route. Its Middlewares run in this order: the security headers come first, so that the gate's denials carry
+ * them too. Headers that clients may not send are removed before the checker adds them. The retry is last, so that the
  * checker counts a request once. Pure.
  */
 export function ingressRoute(route: WorkloadRoute): KubeObject {
   const { metadata, hosts, entryPoints, service, gated, retried } = route;
   const { security, gate, retry } = middlewareNames(metadata.name);
-  const secured = routeSecurity(route) !== undefined;
-  const middlewares = [...(secured ? [security] : []), ...(gated ? gate : []), ...(retried ? [retry] : [])];
+  const hasSecurity = routeSecurity(route) !== undefined;
+  const middlewares = [...(hasSecurity ? [security] : []), ...(gated ? gate : []), ...(retried ? [retry] : [])];
   return publicRoute({ metadata, hosts, entryPoints, service, middlewares });
 }
 
-/** What adds the security headers to every answer of the route, or undefined when none are wanted. Pure. */
+/** The Middleware that adds the security headers to every response, or undefined when there are none. Pure. */
 export function routeSecurity(route: WorkloadRoute): KubeObject | undefined {
   const headers = securityHeaders(route.security ?? {}, route.scheme);
   if (Object.keys(headers).length === 0) return undefined;
-  return responseHeaders(named(route, middlewareNames(route.metadata.name).security), headers);
+  return responseHeaders(metadataNamed(route, middlewareNames(route.metadata.name).security), headers);
 }
 
 /**
- * Asks another pod when the connection to one cannot be made, and in no other case: nothing is sent twice. A pod may end
- * before the ingress hears of it, as when the API server is away in the middle of a rollout. Pure.
+ * The Middleware that tries another pod when a connection to one cannot be made, and in no other case: nothing is sent
+ * twice. A pod may stop before the ingress learns of it, for example when the API server fails during a rollout. Pure.
  * https://doc.traefik.io/traefik/v3.6/reference/routing-configuration/http/middlewares/retry/
  */
 export function routeRetry(route: WorkloadRoute): KubeObject | undefined {
   if (!route.retried) return undefined;
-  return middleware(named(route, middlewareNames(route.metadata.name).retry), { retry: { attempts } });
+  return middleware(metadataNamed(route, middlewareNames(route.metadata.name).retry), { retry: { attempts } });
 }
 
-/** The names of all Middlewares that a route may have; whether it has the optional ones depends on its settings. */
+/** The names of all Middlewares that a route can have, depending on its settings. */
 export function middlewareNames(route: string): { retry: string; security: string; gate: readonly [string, string] } {
   return { retry: `${route}-retry`, security: `${route}-security`, gate: [`${route}-gate-strip`, `${route}-gate`] };
 }
 
 /**
- * The gate of the route: first it removes what only the checker and Traefik may say, then it asks the checker. They lie
- * beside the IngressRoute and call the checker by its address, so that Traefik needs no cross-namespace references. Pure.
+ * The gate of the route: the first Middleware removes the headers that only the checker and Traefik may set, the second
+ * calls the checker. They are in the route's namespace and call the checker by its URL, so that Traefik needs no
+ * cross-namespace references. Pure.
  */
 export function gateMiddlewares(route: WorkloadRoute): KubeObject[] {
   const [strip, gate] = middlewareNames(route.metadata.name).gate;
-  const removed = [...consumerHeaders, ...limitHeaders, ...claimedHeaders, tunnelHeader];
+  const removed = [...consumerHeaders, ...limitHeaders, ...forwardedHeaders, tunnelHeader];
   return [
-    middleware(named(route, strip), {
+    middleware(metadataNamed(route, strip), {
       // An empty value removes the header.
       headers: { customRequestHeaders: Object.fromEntries(removed.map((header) => [header, ''])) },
     }),
-    middleware(named(route, gate), {
+    middleware(metadataNamed(route, gate), {
       forwardAuth: {
         address: `http://svc-authz.${systemNamespace}.svc/authorize?app=${route.id}`,
-        // X-Forwarded-For as the entry point vouches for it (it empties what an untrusted client sent), and not only
-        // its last hop: keys may be limited to addresses.
+        // Keeps all of X-Forwarded-For, not only the last hop: keys may be limited to addresses. The entry point has
+        // removed the values of untrusted clients.
         trustForwardHeader: true,
-        // The client's cookies and bodies are not the checker's business.
+        // The checker needs no cookies and no other headers of the client.
         authRequestHeaders: [keyHeader, 'Origin', 'Access-Control-Request-Method'],
         authResponseHeaders: checkedHeaders,
-        // Of the request every spelling is removed, then the checker's own are added.
+        // Removes every spelling from the request before the checker's values are added.
         authResponseHeadersRegex: spellingsPattern(checkedHeaders),
       },
     }),

@@ -6,13 +6,13 @@ import { apiServerUrl } from './components.ts';
 
 const timeoutMilliseconds = 3000;
 
-/** An answer; status 0 when there was none. */
+/** A response; status 0 when there was none. */
 export interface Answer {
   readonly status: number;
   readonly body: string;
 }
 
-/** Asks the API server, as the administrator. Never rejects: no answer is status 0. */
+/** Sends a GET request to the API server, as the administrator. Never rejects: without a response the status is 0. */
 export function askApiServer(pki: string, path: string): Promise<Answer> {
   try {
     const read = (name: string): Buffer => readFileSync(join(pki, name));
@@ -23,7 +23,7 @@ export function askApiServer(pki: string, path: string): Promise<Answer> {
   }
 }
 
-/** Asks a plain HTTP server of this machine. Never rejects: no answer is status 0. */
+/** Sends a GET request to an HTTP server on this machine. Never rejects: without a response the status is 0. */
 export function askServer(url: string): Promise<Answer> {
   return ask(requestPlain, url, {});
 }

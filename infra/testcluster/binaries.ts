@@ -13,27 +13,38 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { attempt, run } from './command.ts';
+import { withLock } from './lock.ts';
 import { ClusterProblem } from './problem.ts';
 import { versions } from './settings.ts';
 import type { Progress } from './progress.ts';
 
-/** One thing that is built: a Go module under `build/` and the package in it. */
+/** A program to build: a Go module under `build/` and the package in it. */
 export interface Tool {
   readonly name: 'kubernetes' | 'coredns' | 'traefik' | 'pause' | 'minio' | 'ferretdb';
   /** Go package to build, as seen from the module. */
   readonly package: string;
   /** Values set at link time, by full variable name. */
   readonly variables: Readonly<Record<string, string>>;
-  /** Files kept beside the binary: path inside a module that the build depends on. */
+  /** Files to store with the binary, by their path inside a module that the build depends on. */
   readonly files: readonly { readonly module: string; readonly path: string; readonly name: string }[];
-  /** The module that is built by itself, since it wants a file with its version that is not in it as it is published. */
+  /** A module that must be built in a copy, because it needs a version file that its published form lacks. */
   readonly alone?: { readonly module: string; readonly versionFile: string };
+  /** Unused packages that take long to compile, each with the file that replaces it. */
+  readonly stubs?: readonly Stub[];
+}
+
+interface Stub {
+  readonly module: string;
+  /** The package's folder in the module. */
+  readonly package: string;
+  /** The replacement, in the folder of the tool's go.mod. */
+  readonly source: string;
 }
 
 /** A built tool. */
 export interface Binary {
   readonly tool: Tool['name'];
-  /** Folder of its own, named by the digest of all that went into it. */
+  /** The binary's own folder, whose name contains the digest of its inputs. */
   readonly folder: string;
   readonly path: string;
 }
@@ -42,7 +53,7 @@ const kubernetesVersion = 'k8s.io/component-base/version';
 const traefikModule = 'github.com/traefik/traefik/v3';
 const [kubernetesMajor = '', kubernetesMinor = ''] = versions.kubernetes.split('.');
 
-/** What the cluster itself is, in the order in which it is built: the largest first shares most with those after it. */
+/** The tools of the cluster, in build order: later ones reuse packages that Kubernetes has compiled. */
 export const tools: readonly Tool[] = [
   { name: 'pause', package: '.', variables: {}, files: [] },
   {
@@ -61,23 +72,36 @@ export const tools: readonly Tool[] = [
     package: `${traefikModule}/cmd/traefik`,
     variables: { [`${traefikModule}/pkg/version.Version`]: versions.traefik },
     files: [{ module: traefikModule, path: 'integration/fixtures/k8s/01-traefik-crd.yml', name: 'crds.yml' }],
+    stubs: [
+      { module: 'github.com/go-acme/lego/v4', package: 'providers/dns', source: 'dns-providers.go.txt' },
+      { module: traefikModule, package: 'pkg/provider/ecs', source: 'ecs.go.txt' },
+    ],
   },
 ];
 
-/** The object store of services; its image holds it, and the cluster does without. */
+/** The object store of services. Its image contains it; the cluster itself does not use it. */
 export const minio: Tool = { name: 'minio', package: 'github.com/minio/minio', variables: {}, files: [] };
 
-/** What services of the type mongodb run; kept as MinIO is. */
+/** The server of services of the type mongodb, in its image like MinIO. */
 export const ferretdb: Tool = {
-  ...{ name: 'ferretdb', package: './cmd/ferretdb', variables: {}, files: [] },
+  name: 'ferretdb',
+  package: './cmd/ferretdb',
+  variables: {},
+  files: [],
   alone: { module: 'github.com/FerretDB/FerretDB', versionFile: 'build/version/version.txt' },
 };
 
-/** How long binaries that are not used are kept: a checkout of another version comes back to its own. */
-const keptDays = 14;
+/** How long unused binaries are kept, since another checkout may use them. */
+const retentionDays = 14;
 
-/** The oldest Go that builds all of them: Traefik's go.mod asks for it. */
-export const oldestGo = { major: 1, minor: 25 };
+/** Older unfinished builds were interrupted: no build takes this long. */
+const abandonedHours = 6;
+
+/** How long to wait for another process that builds the same tool. */
+const buildLockSeconds = 45 * 60;
+
+/** The oldest Go that builds all tools: Traefik's go.mod requires it. */
+const oldestGo = { major: 1, minor: 25 };
 
 /** Parameters of `go` that build a tool to `output`. Pure. */
 export function buildParameters(tool: Tool, output: string): string[] {
@@ -87,11 +111,12 @@ export function buildParameters(tool: Tool, output: string): string[] {
 }
 
 /**
- * A digest of all that decides what the binary is: the module's files, the parameters and the machine's kind.
+ * A digest of everything that the binary depends on: the module's files, the parameters and the architecture.
  * @param sources folder of the module
  */
 export function buildDigest(tool: Tool, sources: string, architecture: string): string {
-  const recipe = [architecture, buildParameters(tool, ''), tool.files, ...(tool.alone ? [tool.alone] : [])];
+  const { alone, stubs } = tool;
+  const recipe = [architecture, buildParameters(tool, ''), tool.files, ...(alone ? [alone] : []), ...(stubs ?? [])];
   const hash = createHash('sha256').update(JSON.stringify(recipe));
   for (const name of readdirSync(sources).sort()) {
     hash.update(`\0${name}\0`).update(readFileSync(join(sources, name)));
@@ -100,7 +125,7 @@ export function buildDigest(tool: Tool, sources: string, architecture: string): 
 }
 
 /**
- * Gives every tool's binary, building those that the cache lacks, one after the other: each build uses all cores.
+ * Returns the binary of every tool. Builds those that are not in the cache, one at a time, since each build uses all cores.
  * Source: the Go modules pinned in `build/<tool>/go.sum`.
  * @param cache folder that keeps the binaries
  * @throws ClusterProblem when Go is missing or too old, or a build fails
@@ -112,18 +137,38 @@ export async function obtainBinaries(cache: string, progress: Progress): Promise
   return binaries;
 }
 
-/** Gives one tool's binary, as {@link obtainBinaries} does, whose cache and errors are the same. */
+/** Returns the binary of one tool, with the cache and the errors of {@link obtainBinaries}. */
 export async function obtainBinary(tool: Tool, cache: string, progress: Progress): Promise<Binary> {
   const binary = placeOf(tool, cache);
   if (existsSync(binary.folder)) {
     utimesSync(binary.folder, new Date(), new Date());
-  } else {
-    await progress.stage(`build ${tool.name}`, () => build(tool, sourcesOf(tool), binary.folder));
+    return binary;
   }
+  await requireGo();
+  const noteWait = (): void => progress.note(`waiting for another process that builds ${tool.name} ...`);
+  await exclusively(`${binary.folder}.lock`, noteWait, async () => {
+    if (existsSync(binary.folder)) return;
+    await progress.stage(`build ${tool.name}`, () => build(tool, sourcesOf(tool), binary.folder));
+  });
   return binary;
 }
 
-/** Where a tool's binary is in the cache; undefined while it has not been built. */
+/** Only Linux has `flock`. Elsewhere two processes may build the same tool, and the later binary replaces the other. */
+function exclusively(file: string, onWait: () => void, work: () => Promise<void>): Promise<void> {
+  return process.platform === 'linux' ? withLock(file, buildLockSeconds, onWait, work) : work();
+}
+
+/** @throws ClusterProblem when a tool is not in the cache and Go is missing or too old */
+export async function requireBuildable(cache: string): Promise<void> {
+  if (needsBuild(cache)) await requireGo();
+}
+
+/** Whether a tool of the cluster or of an image is missing from the cache. */
+export function needsBuild(cache: string): boolean {
+  return [...tools, minio, ferretdb].some((tool) => findBinary(tool, cache) === undefined);
+}
+
+/** The path of a tool's binary in the cache; undefined if it has not been built. */
 export function findBinary(tool: Tool, cache: string): string | undefined {
   const { path } = placeOf(tool, cache);
   return existsSync(path) ? path : undefined;
@@ -138,27 +183,32 @@ function sourcesOf(tool: Tool): string {
   return join(import.meta.dirname, 'build', tool.name);
 }
 
-/** Removes what nobody has used for long, and what an interrupted build left. */
+/** Removes binaries that have not been used for a long time, and the files of interrupted builds. */
 function prune(cache: string): void {
-  const oldest = Date.now() - keptDays * 24 * 3600 * 1000;
   for (const name of readdirSync(cache)) {
     const folder = join(cache, name);
-    if (name.endsWith('.part') || statSync(folder).mtimeMs < oldest) rmSync(folder, { recursive: true, force: true });
+    const hours = name.endsWith('.part') ? abandonedHours : retentionDays * 24;
+    const age = Date.now() - (statSync(folder, { throwIfNoEntry: false })?.mtimeMs ?? Date.now());
+    if (age > hours * 3600 * 1000) rmSync(folder, { recursive: true, force: true });
   }
 }
 
 async function build(tool: Tool, sources: string, folder: string): Promise<void> {
-  await requireGo();
   const unfinished = `${folder}.${process.pid}.part`;
   mkdirSync(unfinished, { recursive: true });
   try {
     const environment = { ...process.env, CGO_ENABLED: '0', GOWORK: 'off' };
-    const source = tool.alone ? await copyOf(tool.alone, sources, join(unfinished, 'source'), environment) : sources;
-    await run('go', buildParameters(tool, join(unfinished, tool.name)), { cwd: source, environment });
+    const source = await sourceOf(tool, sources, join(unfinished, 'source'), environment);
+    // At low priority, because tests with deadlines may be running.
+    const go = ['-n', '10', 'go', ...buildParameters(tool, join(unfinished, tool.name))];
+    await run('nice', go, { cwd: source, environment });
     if (source !== sources) rmSync(source, { recursive: true });
     for (const file of tool.files) {
-      const listed = await run('go', ['list', '-m', '-f', '{{.Dir}}', file.module], { cwd: sources, environment });
-      copyFileSync(join(listed.trim(), file.path), join(unfinished, file.name));
+      const moduleFolder = await run('go', ['list', '-m', '-f', '{{.Dir}}', file.module], {
+        cwd: sources,
+        environment,
+      });
+      copyFileSync(join(moduleFolder.trim(), file.path), join(unfinished, file.name));
     }
     renameSync(unfinished, folder);
   } finally {
@@ -166,29 +216,72 @@ async function build(tool: Tool, sources: string, folder: string): Promise<void>
   }
 }
 
-/** The module as `sources` pins it, with the file that it lacks; what it needs, its own go.sum pins. @returns the folder */
+/** The folder to build a tool in: `sources`, or `folder` with a changed copy. */
+async function sourceOf(
+  { alone, stubs }: Tool,
+  sources: string,
+  folder: string,
+  environment: NodeJS.ProcessEnv,
+): Promise<string> {
+  if (alone) return copyOf(alone, sources, folder, environment);
+  if (stubs) return withStubs(stubs, sources, folder, environment);
+  return sources;
+}
+
+/** Copies the tool's module, and into it the modules with stubs, and makes the tool's module use these copies. */
+async function withStubs(
+  stubs: readonly Stub[],
+  sources: string,
+  folder: string,
+  environment: NodeJS.ProcessEnv,
+): Promise<string> {
+  await run('cp', ['-R', sources, folder]);
+  for (const [index, stub] of stubs.entries()) {
+    const { Dir: published } = await download(stub.module, sources, environment);
+    const copy = `module-${index}`;
+    // Without the mode, because Go's module cache is read-only.
+    await run('cp', ['-R', '--no-preserve=mode', published, join(folder, copy)]);
+    const packageFolder = join(folder, copy, stub.package);
+    for (const name of readdirSync(packageFolder)) if (name.endsWith('.go')) rmSync(join(packageFolder, name));
+    copyFileSync(join(sources, stub.source), join(packageFolder, 'stub.go'));
+    await run('go', ['mod', 'edit', `-replace=${stub.module}=./${copy}`], { cwd: folder, environment });
+  }
+  return folder;
+}
+
+async function download(
+  module: string,
+  sources: string,
+  environment: NodeJS.ProcessEnv,
+): Promise<{ Dir: string; Version: string }> {
+  const output = await run('go', ['mod', 'download', '-json', module], { cwd: sources, environment });
+  return JSON.parse(output) as { Dir: string; Version: string };
+}
+
+/** Copies the module in the version that `sources` pins, and adds the version file. @returns the copy's folder */
 async function copyOf(
   { module, versionFile }: NonNullable<Tool['alone']>,
   sources: string,
   folder: string,
   environment: NodeJS.ProcessEnv,
 ): Promise<string> {
-  const answer = await run('go', ['mod', 'download', '-json', module], { cwd: sources, environment });
-  const { Dir: published, Version: version } = JSON.parse(answer) as { Dir: string; Version: string };
-  // Go's folder cannot be written, and nor could the copy.
+  const { Dir: published, Version: version } = await download(module, sources, environment);
+  // Without the mode, because Go's module cache is read-only.
   await run('cp', ['-R', '--no-preserve=mode', published, folder]);
   writeFileSync(join(folder, versionFile), `${version}\n`);
   return folder;
 }
 
 async function requireGo(): Promise<void> {
-  const wanted = `Go ${oldestGo.major}.${oldestGo.minor} or later`;
+  const requirement = `Go ${oldestGo.major}.${oldestGo.minor} or later`;
   const advice = `Install it from https://go.dev/dl and put it on PATH (Debian's package "golang" is too old).`;
-  const answer = await attempt('go', ['env', 'GOVERSION'], { environment: { ...process.env, GOTOOLCHAIN: 'local' } });
-  if (answer.code !== 0)
-    throw new ClusterProblem(`${wanted} is needed to build the cluster; there is no "go". ${advice}`, 2);
-  const [, major = 0, minor = 0] = (/go(\d+)\.(\d+)/.exec(answer.stdout) ?? []).map(Number);
+  const { code, stdout } = await attempt('go', ['env', 'GOVERSION'], {
+    environment: { ...process.env, GOTOOLCHAIN: 'local' },
+  });
+  if (code !== 0)
+    throw new ClusterProblem(`${requirement} is needed to build the cluster; there is no "go". ${advice}`, 2);
+  const [, major = 0, minor = 0] = (/go(\d+)\.(\d+)/.exec(stdout) ?? []).map(Number);
   if (major < oldestGo.major || (major === oldestGo.major && minor < oldestGo.minor)) {
-    throw new ClusterProblem(`${wanted} is needed; "go" is ${answer.stdout.trim()}. ${advice}`, 2);
+    throw new ClusterProblem(`${requirement} is needed; "go" is ${stdout.trim()}. ${advice}`, 2);
   }
 }

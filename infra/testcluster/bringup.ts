@@ -4,12 +4,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { askApiServer } from './api-server.ts';
 import type { Binary, Tool } from './binaries.ts';
 import { createCertificates } from './certificates.ts';
-import { podProcesses } from './cgroups.ts';
 import { attempt, run } from './command.ts';
 import { apiServerUrl, components, kubeconfigUsers, kubernetesPrograms } from './components.ts';
 import type { ComponentName } from './components.ts';
 import { configurationFiles } from './configuration.ts';
-import { addRules, existingChains } from './firewall.ts';
+import { addRules } from './firewall.ts';
 import { inspect, processStatuses } from './health.ts';
 import type { Image } from './images.ts';
 import { importImage } from './images.ts';
@@ -21,42 +20,32 @@ import { dnsObjects } from './manifests/dns.ts';
 import { ingressObjects } from './manifests/ingress.ts';
 import type { KubernetesObject } from './manifests/object.ts';
 import { addLinks } from './network.ts';
-import { requireFreePorts } from './ports.ts';
 import { ClusterProblem } from './problem.ts';
 import { startDetached } from './processes.ts';
 import type { Progress } from './progress.ts';
 import { inspectMachine, systemPath } from './requirements.ts';
 import type { IngressPorts, Layout } from './settings.ts';
-import { ports } from './settings.ts';
 import { writeState } from './state.ts';
 
 const readyMilliseconds = 120_000;
 const pollMilliseconds = 150;
 
-/** What the cluster is made from. */
+/** The programs and images of the cluster. */
 export interface Parts {
   readonly binaries: ReadonlyMap<Tool['name'], Binary>;
   readonly images: ReadonlyMap<Tool['name'], Image>;
 }
 
 /**
- * Starts a cluster on a machine that has none, and waits until it serves.
- * @throws ClusterProblem when a port is taken, another Kubernetes is here, or a component does not come up in 2 min; what
- *   was started stays, for its logs, until it is taken down
+ * Starts a cluster on a machine without one, and waits until it serves.
+ * @throws ClusterProblem when a component does not start within 2 min. The processes stay, for their logs, until the
+ *   cluster is stopped.
  */
 export async function bringUp(layout: Layout, ingress: IngressPorts, parts: Parts, progress: Progress): Promise<void> {
-  await requireFreePorts([
-    ...Object.entries(ports).map(([name, port]) => ({ name, port })),
-    ...Object.entries(ingress).map(([name, port]) => ({ name: `Traefik's ${name}`, port: Number(port) })),
-  ]);
-  // Its rules and control groups have the same names as ours, and would go when ours do.
-  if ((await existingChains()).kubernetes || podProcesses().length > 0) {
-    throw new ClusterProblem('another Kubernetes runs on this machine, or left its firewall rules; remove it first');
-  }
   await progress.stage('prepare', () => prepare(layout, ingress, parts));
   const start = (...names: ComponentName[]): Promise<void> => startComponents(layout, names);
   const startControllers = async (): Promise<void> => {
-    await until(layout, 'the API server', async () => (await askApiServer(layout.pki, '/readyz')).body === 'ok');
+    await waitUntil(layout, 'the API server', async () => (await askApiServer(layout.pki, '/readyz')).body === 'ok');
     await apply(layout, baseObjects);
     await start('kube-controller-manager', 'kube-scheduler', 'kube-proxy', 'volume-provisioner');
   };
@@ -72,15 +61,15 @@ export async function bringUp(layout: Layout, ingress: IngressPorts, parts: Part
 }
 
 /**
- * Waits until every part is well.
- * @throws ClusterProblem that names what is not, after 2 min or as soon as a process has ended
+ * Waits until every component is healthy.
+ * @throws ClusterProblem that names the unhealthy ones, after 2 min or as soon as a process has ended
  */
 export async function awaitHealth(layout: Layout, ingress: IngressPorts): Promise<void> {
   const describe = async (): Promise<string> => {
     const { components: parts } = await inspect(layout, ingress);
     return parts.flatMap(({ name, state, detail }) => (state === 'ok' ? [] : `${name}: ${detail}`)).join('; ');
   };
-  await until(layout, 'the cluster', async () => (await inspect(layout, ingress)).state === 'up', describe);
+  await waitUntil(layout, 'the cluster', async () => (await inspect(layout, ingress)).state === 'up', describe);
 }
 
 async function prepare(layout: Layout, ingress: IngressPorts, parts: Parts): Promise<void> {
@@ -105,9 +94,9 @@ async function prepare(layout: Layout, ingress: IngressPorts, parts: Parts): Pro
   }
 }
 
-/** Starts processes of the cluster, in the order in which they need each other. */
+/** Starts processes of the cluster, dependencies first. */
 export async function startComponents(layout: Layout, names: readonly ComponentName[]): Promise<void> {
-  // Nothing of the caller's: a proxy that its environment names would get the cluster's own traffic.
+  // Not the caller's environment: a proxy in it would get the cluster's own traffic.
   const environment = { PATH: [layout.bin, ...systemPath].join(':'), HOME: layout.data };
   for (const { name, program, parameters } of components(layout)) {
     if (!names.includes(name)) continue;
@@ -118,7 +107,7 @@ export async function startComponents(layout: Layout, names: readonly ComponentN
 
 async function importImages(layout: Layout, images: Parts['images']): Promise<void> {
   const parameters = ['--address', layout.containerdSocket, 'version'];
-  await until(layout, 'containerd', async () => (await attempt('ctr', parameters)).code === 0);
+  await waitUntil(layout, 'containerd', async () => (await attempt('ctr', parameters)).code === 0);
   for (const image of images.values()) await importImage(layout.containerdSocket, image);
 }
 
@@ -145,23 +134,25 @@ function need<K, V>(map: ReadonlyMap<K, V>, key: K): V {
   return value;
 }
 
-async function until(
+async function waitUntil(
   layout: Layout,
-  what: string,
-  isSo: () => Promise<boolean>,
+  subject: string,
+  isReady: () => Promise<boolean>,
   describe: () => Promise<string> = () => Promise.resolve('no answer'),
 ): Promise<void> {
   const deadline = performance.now() + readyMilliseconds;
-  while (!(await isSo())) {
-    const ended = processStatuses(layout).find(({ detail }) => detail.endsWith('has ended'));
-    if (ended !== undefined) {
-      const log = join(layout.logs, `${ended.name}.log`);
+  while (!(await isReady())) {
+    const exited = processStatuses(layout).find(({ detail }) => detail.endsWith('has ended'));
+    if (exited !== undefined) {
+      const log = join(layout.logs, `${exited.name}.log`);
       const tail = readFileSync(log, 'utf8').trimEnd().split('\n').slice(-10).join('\n');
-      throw new ClusterProblem(`${ended.name} has ended; its log ${log} ends so:\n${tail}`);
+      throw new ClusterProblem(`${exited.name} has ended. Last lines of ${log}:\n${tail}`);
     }
     if (performance.now() > deadline) {
       const seconds = readyMilliseconds / 1000;
-      throw new ClusterProblem(`${what} is not ready after ${seconds} s (${await describe()}); logs: ${layout.logs}`);
+      throw new ClusterProblem(
+        `${subject} is not ready after ${seconds} s (${await describe()}); logs: ${layout.logs}`,
+      );
     }
     await delay(pollMilliseconds);
   }

@@ -3,30 +3,28 @@ import { join } from 'node:path';
 import { run } from './command.ts';
 import { network, node } from './settings.ts';
 
-/** A certificate to be signed by the cluster's own authority. */
+/** A certificate that an authority of the cluster signs. */
 export interface CertificateRequest {
-  /** Name of its files: `<name>.crt` and `<name>.key`. */
+  /** The name of its files, `<name>.crt` and `<name>.key`. */
   readonly name: string;
-  /** Who it says the holder is: Kubernetes takes it as the user's name. */
+  /** The holder. Kubernetes uses it as the user's name. */
   readonly commonName: string;
-  /** Kubernetes takes it as the user's group. */
+  /** Kubernetes uses it as the user's group. */
   readonly organization?: string;
-  /** Who signs it: the cluster's authority unless told. */
+  /** The authority that signs it; default `ca`. */
   readonly authority?: Authority;
   readonly usages: readonly ('serverAuth' | 'clientAuth')[];
-  /** Names and addresses that a server answers at, as `DNS:…` and `IP:…`. */
+  /** Names and addresses of a server, as `DNS:…` and `IP:…`. */
   readonly alternativeNames?: readonly string[];
 }
 
-/**
- * Signers. The front proxy has one of its own: whoever holds a certificate of it may speak for any user.
- */
+/** The authorities. The front proxy has its own, because holders of its certificates may impersonate any user. */
 export type Authority = 'ca' | 'front-proxy-ca';
 
 const validDays = 3650;
 const serverNames = ['kubernetes', 'kubernetes.default', 'kubernetes.default.svc'];
 
-/** Every certificate of the cluster but its authority's. The names and groups are those that Kubernetes grants rights to. */
+/** All certificates except those of the authorities. Kubernetes grants rights to these names and groups. */
 export const certificateRequests: readonly CertificateRequest[] = [
   {
     name: 'apiserver',
@@ -59,34 +57,49 @@ function client(name: string, commonName: string, organization?: string): Certif
   return { name, commonName, usages: ['clientAuth'], ...(organization === undefined ? {} : { organization }) };
 }
 
-/** The openssl configuration for one certificate. A file of our own, since the system's adds extensions. Pure. */
+/** The openssl configuration for one certificate. Used instead of the system's, which adds extensions. Pure. */
 export function certificateConfiguration(request: CertificateRequest): string {
   const organization = request.organization === undefined ? [] : [`O = ${request.organization}`];
   const alternatives =
     request.alternativeNames === undefined ? [] : [`subjectAltName = ${request.alternativeNames.join(', ')}`];
   return lines(
-    ...['[req]', 'prompt = no', 'distinguished_name = subject', 'x509_extensions = extensions'],
-    ...['[subject]', ...organization, `CN = ${request.commonName}`],
-    ...['[extensions]', 'basicConstraints = critical, CA:FALSE', 'keyUsage = critical, digitalSignature'],
-    ...['authorityKeyIdentifier = keyid', `extendedKeyUsage = ${request.usages.join(', ')}`, ...alternatives],
+    '[req]',
+    'prompt = no',
+    'distinguished_name = subject',
+    'x509_extensions = extensions',
+    '[subject]',
+    ...organization,
+    `CN = ${request.commonName}`,
+    '[extensions]',
+    'basicConstraints = critical, CA:FALSE',
+    'keyUsage = critical, digitalSignature',
+    'authorityKeyIdentifier = keyid',
+    `extendedKeyUsage = ${request.usages.join(', ')}`,
+    ...alternatives,
   );
 }
 
 /** The openssl configuration for one authority. Pure. */
 function authorityConfiguration(name: Authority): string {
   return lines(
-    ...['[req]', 'prompt = no', 'distinguished_name = subject', 'x509_extensions = extensions'],
-    ...['[subject]', `CN = testcluster-${name}`],
-    ...['[extensions]', 'basicConstraints = critical, CA:TRUE', 'keyUsage = critical, keyCertSign, cRLSign'],
+    '[req]',
+    'prompt = no',
+    'distinguished_name = subject',
+    'x509_extensions = extensions',
+    '[subject]',
+    `CN = testcluster-${name}`,
+    '[extensions]',
+    'basicConstraints = critical, CA:TRUE',
+    'keyUsage = critical, keyCertSign, cRLSign',
     'subjectKeyIdentifier = hash',
   );
 }
 
-function lines(...each: string[]): string {
-  return `${each.join('\n')}\n`;
+function lines(...texts: string[]): string {
+  return `${texts.join('\n')}\n`;
 }
 
-/** Parameters of `openssl` that make a key and a certificate in `folder`; without `authority` it signs itself. Pure. */
+/** Parameters of `openssl` to create a key and a certificate in `folder`, self-signed without `authority`. Pure. */
 export function opensslParameters(folder: string, name: string, authority?: Authority): string[] {
   const file = (ending: string): string => join(folder, `${name}.${ending}`);
   const signer =
@@ -94,14 +107,28 @@ export function opensslParameters(folder: string, name: string, authority?: Auth
       ? []
       : ['-CA', join(folder, `${authority}.crt`), '-CAkey', join(folder, `${authority}.key`)];
   return [
-    ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', String(validDays)],
-    ...['-config', file('cnf'), '-keyout', file('key'), '-out', file('crt'), ...signer],
+    'req',
+    '-x509',
+    '-newkey',
+    'ec',
+    '-pkeyopt',
+    'ec_paramgen_curve:P-256',
+    '-nodes',
+    '-days',
+    String(validDays),
+    '-config',
+    file('cnf'),
+    '-keyout',
+    file('key'),
+    '-out',
+    file('crt'),
+    ...signer,
   ];
 }
 
 /**
- * Makes the authority, all certificates and the key that signs service account tokens.
- * @param folder made when missing, readable by its owner only
+ * Creates the authorities, all certificates and the key that signs service account tokens.
+ * @param folder created if it does not exist, readable by its owner only
  * @throws ClusterProblem when openssl fails
  */
 export async function createCertificates(folder: string): Promise<void> {
@@ -124,7 +151,7 @@ export async function createCertificates(folder: string): Promise<void> {
 
 async function createTokenKey(folder: string): Promise<void> {
   const key = join(folder, 'service-accounts.key');
-  // RSA, since some readers of such tokens know no other kind.
+  // RSA, because some programs that verify such tokens support no other type.
   await run('openssl', ['genpkey', '-algorithm', 'RSA', '-pkeyopt', 'rsa_keygen_bits:2048', '-out', key]);
   chmodSync(key, 0o600);
   await run('openssl', ['pkey', '-in', key, '-pubout', '-out', join(folder, 'service-accounts.pub')]);

@@ -8,7 +8,7 @@ const root = '/sys/fs/cgroup';
 const podsGroup = 'kubepods';
 
 /** Control groups of pods: one folder with cgroup v2, one for each controller with v1. */
-export function podGroups(): string[] {
+function podGroups(): string[] {
   return [root, ...subfolders(root)].map((folder) => join(folder, podsGroup)).filter((folder) => isGroup(folder));
 }
 
@@ -17,7 +17,7 @@ export function podProcesses(): number[] {
   return [...new Set(podGroups().flatMap((group) => processesIn(group)))];
 }
 
-/** Kills every process in the pods' control groups, also those whose container runtime is gone. */
+/** Kills every process in the pods' control groups, also without a container runtime. */
 export async function killPods(): Promise<void> {
   // A process that forks while the list is read is found in the next round.
   for (let round = 0; round < 5; round += 1) {
@@ -30,7 +30,7 @@ export async function killPods(): Promise<void> {
   }
 }
 
-/** Removes the pods' control groups once they are empty, waiting up to 5 s for the kernel to let go of them. */
+/** Removes the pods' control groups. Waits up to 5 s until they are empty. */
 export async function removePodGroups(): Promise<void> {
   const deadline = performance.now() + 5000;
   for (let groups = podGroups(); groups.length > 0 && performance.now() < deadline; groups = podGroups()) {
@@ -44,18 +44,18 @@ function removeGroup(group: string): void {
   try {
     rmdirSync(group);
   } catch {
-    // A process in it has not quite ended; the caller tries again.
+    // A process in it is still ending. The caller tries again.
   }
 }
 
 function processesIn(group: string): number[] {
-  let own: number[] = [];
+  let pids: number[] = [];
   try {
-    own = readFileSync(join(group, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean).map(Number);
+    pids = readFileSync(join(group, 'cgroup.procs'), 'utf8').split('\n').filter(Boolean).map(Number);
   } catch {
-    // It was removed meanwhile.
+    // The group no longer exists.
   }
-  return [...own, ...subfolders(group).flatMap((child) => processesIn(child))];
+  return [...pids, ...subfolders(group).flatMap((child) => processesIn(child))];
 }
 
 function isGroup(folder: string): boolean {

@@ -1,4 +1,4 @@
-import { mkdirSync, realpathSync } from 'node:fs';
+import { existsSync, mkdirSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { obtainBinaries } from './binaries.ts';
 import { awaitHealth, bringUp } from './bringup.ts';
@@ -9,27 +9,28 @@ import { withLock } from './lock.ts';
 import { ClusterProblem } from './problem.ts';
 import type { Progress } from './progress.ts';
 import { silentProgress } from './progress.ts';
-import { installPackages, requireLinuxRoot } from './requirements.ts';
+import { requireFitMachine } from './preflight.ts';
+import { installPackages, requireLinuxRoot, requirePackages } from './requirements.ts';
 import type { IngressPorts, Layout } from './settings.ts';
 import { defaultHome, defaultIngressPorts, layoutOf, node, ports } from './settings.ts';
 import { ingressPortsOf } from './state.ts';
 import { tearDown } from './teardown.ts';
 
-/** Which cluster is meant, and how to hear of progress. */
+/** The cluster and its progress output. */
 export interface ClusterOptions {
-  /** Folder that holds everything; `SVC_TESTCLUSTER_HOME` or `~/.cache/svc/testcluster` unless told. */
+  /** The cluster's folder; default `SVC_TESTCLUSTER_HOME` or `~/.cache/svc/testcluster`. */
   readonly home?: string;
-  /** Told of each stage; nobody is unless told. */
+  /** Receives progress; default none. */
   readonly progress?: Progress;
 }
 
-/** How to start. */
+/** Options of {@link up}. */
 export interface UpOptions extends ClusterOptions {
   /** Ports on 127.0.0.1 for Traefik; those of the running cluster, else 18080, 18443 and 18079. */
   readonly ingress?: Partial<IngressPorts>;
 }
 
-/** Where things are; see {@link paths}. */
+/** Addresses and folders; see {@link paths}. */
 export interface ClusterPaths {
   readonly home: string;
   /** The administrator's kubeconfig. */
@@ -52,66 +53,84 @@ export interface ClusterPaths {
 /** A first start builds for many minutes, and a second caller waits for it. */
 const lockSeconds = 45 * 60;
 
-/** A Unix socket's path has at most 107 bytes, and containerd appends an ending of its own. */
+/** A Unix socket's path has at most 107 bytes, and containerd appends a suffix. */
 const longestSocketPath = 100;
 
 /**
- * Starts the cluster and returns once it serves: node ready, CoreDNS and Traefik available. One that is well is left
- * as it is; what an unclean stop left is removed first. Only one caller works at a time; others wait.
- * @returns how it is, which is `up`
- * @throws ClusterProblem when the machine cannot run it (`exitCode` 2) or it does not come up (1)
+ * Starts the cluster and returns once it serves: node ready, CoreDNS and Traefik available. A healthy cluster is kept;
+ * remains of an unclean stop are removed first. Only one caller works at a time; others wait.
+ * @returns its health, which is `up`
+ * @throws ClusterProblem when the machine cannot run it (`exitCode` 2) or it does not start (1)
  */
 export async function up(options: UpOptions = {}): Promise<ClusterStatus> {
   requireLinuxRoot();
   const layout = resolve(options.home);
   const progress = options.progress ?? silentProgress;
   await installPackages(progress);
-  return withLock(layout.lock, lockSeconds, waiting(progress), async () => {
+  return withLock(layout.lock, lockSeconds, noteWait(progress), async () => {
     const ingress = { ...ingressPortsOf(layout), ...options.ingress };
     if (await isRunning(layout, ingress)) return inspect(layout, ingress);
+    const chosenPorts = { ...defaultIngressPorts, ...ingress };
+    await tearDown(layout, progress);
+    await requireFitMachine(layout, chosenPorts);
     const binaries = await obtainBinaries(layout.cache, progress);
     const images = await packImages(binaries);
-    await tearDown(layout, progress);
-    await bringUp(layout, { ...defaultIngressPorts, ...ingress }, { binaries, images }, progress);
+    await bringUp(layout, chosenPorts, { binaries, images }, progress);
     return inspect(layout, ingress);
   });
 }
 
-/** Whether all processes run. They are given time to be well: taking a busy cluster from its users is worse than waiting. */
+/**
+ * Checks whether {@link up} can start a cluster here, without changing the machine. Passes when a cluster runs or an
+ * unclean stop left one: `up` uses the first, and removes the second before it checks again.
+ * @throws ClusterProblem with every reason
+ */
+export async function requireStartable(options: ClusterOptions = {}): Promise<void> {
+  requireLinuxRoot();
+  requirePackages();
+  const layout = resolve(options.home);
+  if (existsSync(layout.run)) return;
+  await requireFitMachine(layout, defaultIngressPorts);
+}
+
+/** Whether all processes run. Waits until they are healthy: restarting a busy cluster would be worse than waiting. */
 async function isRunning(layout: Layout, ingress: IngressPorts): Promise<boolean> {
   if (summarise(processStatuses(layout)).state !== 'up') return false;
   const current = ingressPortsOf(layout);
   if (current.web !== ingress.web || current.websecure !== ingress.websecure || current.admin !== ingress.admin) {
-    throw new ClusterProblem(`the cluster runs with other ingress ports (${current.web}); take it down first`);
+    throw new ClusterProblem(
+      `The test cluster already runs with ingress port ${current.web}. Stop it first: npm run testcluster -- down`,
+    );
   }
   await awaitHealth(layout, ingress);
   return true;
 }
 
 /**
- * Stops the cluster and removes everything that it added to the machine but the built binaries; also what is left of
- * one that crashed or never quite came up.
- * @returns whether there was anything to take down
- * @throws ClusterProblem when the machine is not fit (`exitCode` 2), or something cannot be killed or unmounted (1)
+ * Stops the cluster and removes everything that it added to the machine except the built binaries, also after a crash
+ * or a failed start.
+ * @returns whether there was anything to remove
+ * @throws ClusterProblem when the machine is not supported (`exitCode` 2), or something cannot be killed or unmounted
+ * (1)
  */
 export async function down(options: ClusterOptions = {}): Promise<boolean> {
   requireLinuxRoot();
   const layout = resolve(options.home);
   const progress = options.progress ?? silentProgress;
-  return withLock(layout.lock, lockSeconds, waiting(progress), () => tearDown(layout, progress));
+  return withLock(layout.lock, lockSeconds, noteWait(progress), () => tearDown(layout, progress));
 }
 
-function waiting(progress: Progress): () => void {
-  return () => progress.note('waiting for another command that works on the test cluster ...');
+function noteWait(progress: Progress): () => void {
+  return () => progress.note('waiting for another command that is changing the test cluster ...');
 }
 
-/** How every part is. Never throws for a cluster that is not up. */
+/** The health of every part. Never throws when the cluster is not up. */
 export function status(options: ClusterOptions = {}): Promise<ClusterStatus> {
   const layout = resolve(options.home);
   return inspect(layout, ingressPortsOf(layout));
 }
 
-/** Where things are, of the running cluster or of one yet to be started. Nothing is made. */
+/** Addresses and folders of the running cluster, or of one to be started. Creates nothing. */
 export function paths(options: ClusterOptions = {}): ClusterPaths {
   const layout = layoutOf(options.home ?? defaultHome());
   const ingress = ingressPortsOf(layout);
@@ -128,14 +147,14 @@ export function paths(options: ClusterOptions = {}): ClusterPaths {
   };
 }
 
-/** The places under a home folder, by its real path: mounts and sockets are listed by theirs. */
+/** The folders under a home folder, by its real path, since mounts and sockets are listed by theirs. */
 function resolve(home: string = defaultHome()): Layout {
   mkdirSync(home, { recursive: true });
   const layout = layoutOf(realpathSync(home));
   if (layout.containerdSocket.length > longestSocketPath) {
-    const longest = longestSocketPath - join('/', 'run', 'containerd.sock').length;
+    const maxLength = longestSocketPath - join('/', 'run', 'containerd.sock').length;
     throw new ClusterProblem(
-      `${dirname(layout.run)} is too long for a socket's path: at most ${longest} characters`,
+      `The path ${dirname(layout.run)} is too long for Unix sockets. Use one of at most ${maxLength} characters.`,
       2,
     );
   }

@@ -1,18 +1,18 @@
 import { spawn } from 'node:child_process';
 import { ClusterProblem } from './problem.ts';
 
-/** How a command is run. */
+/** Options of a command. */
 export interface CommandOptions {
-  /** Text for its standard input; none unless given. */
+  /** Text for its standard input; default none. */
   readonly input?: string;
   readonly cwd?: string;
-  /** The whole environment; the process's own unless given. */
+  /** Its complete environment; default that of this process. */
   readonly environment?: NodeJS.ProcessEnv;
   /** Called with each line of its standard error, as it comes. */
   readonly onErrorLine?: (line: string) => void;
 }
 
-/** What a command said. */
+/** The result of a command. */
 export interface CommandResult {
   /** Exit code, or -1 when a signal ended it or it could not be started. */
   readonly code: number;
@@ -20,7 +20,7 @@ export interface CommandResult {
   readonly stderr: string;
 }
 
-/** Runs a command, without a shell, to its end. Never rejects: a command that cannot be started has code -1. */
+/** Runs a command without a shell. Never rejects: a command that cannot be started has code -1. */
 export function attempt(
   program: string,
   parameters: readonly string[],
@@ -45,7 +45,7 @@ export function attempt(
     child.on('error', (error) => resolve({ code: -1, stdout, stderr: error.message }));
     child.on('close', (code) => resolve({ code: code ?? -1, stdout, stderr }));
     if (options.input !== undefined && child.stdin !== null) {
-      // A command that ends before it has read everything is judged by its exit code.
+      // The exit code decides, even if the command ends before it has read its input.
       child.stdin.on('error', () => undefined);
       child.stdin.end(options.input);
     }
@@ -53,8 +53,8 @@ export function attempt(
 }
 
 /**
- * Runs a command, without a shell, and returns its standard output.
- * @throws ClusterProblem with the end of its standard error when it does not exit with 0
+ * Runs a command without a shell and returns its standard output.
+ * @throws ClusterProblem with the end of its standard error when its exit code is not 0
  */
 export async function run(
   program: string,

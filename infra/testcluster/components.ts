@@ -5,7 +5,7 @@ import { network, node, ports } from './settings.ts';
 /** One process of the cluster on the machine. */
 export interface Component {
   readonly name: ComponentName;
-  /** Program as it is called: a link in the layout's `bin` folder, or one of the system's. */
+  /** The program: a link in the layout's `bin` folder, or a program of the system. */
   readonly program: string;
   readonly parameters: readonly string[];
 }
@@ -28,13 +28,16 @@ export const kubernetesPrograms = [
   ...(['volume-provisioner', 'kubectl'] as const),
 ];
 
-/** Who reads a kubeconfig of its own: name of the file and of the certificate in it. */
+/** The users that get a kubeconfig: the name of the file and of the certificate in it. */
 export const kubeconfigUsers = ['controller-manager', 'scheduler', 'node', 'proxy', 'volume-provisioner'] as const;
 
-/** Names that a process of the cluster may go by; used to find those that were never recorded. */
+/** Names of the cluster's programs, to find processes that were never recorded. */
 export const programNames: ReadonlySet<string> = new Set([
   ...kubernetesPrograms.filter((name) => name !== 'kubectl'),
-  ...['containerd', 'containerd-shim-runc-v2', 'docker-registry', 'runc'],
+  'containerd',
+  'containerd-shim-runc-v2',
+  'docker-registry',
+  'runc',
 ]);
 
 /** Issuer of service account tokens, and the first audience that the API server accepts. */
@@ -63,16 +66,21 @@ export function components(layout: Layout): Component[] {
       program: bin('kube-scheduler'),
       parameters: [
         ...accessParameters(kubeconfig('scheduler')),
-        ...['--leader-elect=false', '--bind-address=127.0.0.1', `--secure-port=${ports.scheduler}`],
+        '--leader-elect=false',
+        '--bind-address=127.0.0.1',
+        `--secure-port=${ports.scheduler}`,
       ],
     },
     {
       name: 'kubelet',
       program: bin('kubelet'),
       parameters: [
-        ...[`--config=${configuration('kubelet.yaml')}`, `--kubeconfig=${kubeconfig('node')}`],
-        ...[`--root-dir=${join(layout.data, 'kubelet')}`, `--cert-dir=${join(layout.data, 'kubelet-pki')}`],
-        ...[`--node-ip=${node.address}`, `--hostname-override=${node.name}`],
+        `--config=${configuration('kubelet.yaml')}`,
+        `--kubeconfig=${kubeconfig('node')}`,
+        `--root-dir=${join(layout.data, 'kubelet')}`,
+        `--cert-dir=${join(layout.data, 'kubelet-pki')}`,
+        `--node-ip=${node.address}`,
+        `--hostname-override=${node.name}`,
       ],
     },
     { name: 'kube-proxy', program: bin('kube-proxy'), parameters: [`--config=${configuration('proxy.yaml')}`] },
@@ -81,7 +89,8 @@ export function components(layout: Layout): Component[] {
       program: bin('volume-provisioner'),
       parameters: [
         `--kubeconfig=${kubeconfig('volume-provisioner')}`,
-        ...[`--directory=${join(layout.data, 'volumes')}`, `--node=${node.name}`],
+        `--directory=${join(layout.data, 'volumes')}`,
+        `--node=${node.name}`,
       ],
     },
   ];
@@ -91,16 +100,24 @@ function etcdParameters(layout: Layout): string[] {
   const client = `https://127.0.0.1:${ports.etcd}`;
   const peer = `https://127.0.0.1:${ports.etcdPeer}`;
   const tls = (prefix: string): string[] => [
-    ...[`--${prefix}cert-file=${join(layout.pki, 'etcd.crt')}`, `--${prefix}key-file=${join(layout.pki, 'etcd.key')}`],
-    ...[`--${prefix}trusted-ca-file=${join(layout.pki, 'ca.crt')}`, `--${prefix}client-cert-auth=true`],
+    `--${prefix}cert-file=${join(layout.pki, 'etcd.crt')}`,
+    `--${prefix}key-file=${join(layout.pki, 'etcd.key')}`,
+    `--${prefix}trusted-ca-file=${join(layout.pki, 'ca.crt')}`,
+    `--${prefix}client-cert-auth=true`,
   ];
   return [
-    ...['--name=testcluster', `--data-dir=${join(layout.data, 'etcd')}`],
-    ...[`--listen-client-urls=${client}`, `--advertise-client-urls=${client}`],
-    ...[`--listen-peer-urls=${peer}`, `--initial-advertise-peer-urls=${peer}`, `--initial-cluster=testcluster=${peer}`],
-    ...[...tls(''), ...tls('peer-')],
-    // The data goes with the cluster, so nothing is gained by waiting for the disk.
-    ...['--unsafe-no-fsync', '--log-level=warn'],
+    '--name=testcluster',
+    `--data-dir=${join(layout.data, 'etcd')}`,
+    `--listen-client-urls=${client}`,
+    `--advertise-client-urls=${client}`,
+    `--listen-peer-urls=${peer}`,
+    `--initial-advertise-peer-urls=${peer}`,
+    `--initial-cluster=testcluster=${peer}`,
+    ...tls(''),
+    ...tls('peer-'),
+    // The data is deleted with the cluster, so it need not be synced to disk.
+    '--unsafe-no-fsync',
+    '--log-level=warn',
   ];
 }
 
@@ -108,22 +125,35 @@ function apiServerParameters(layout: Layout): string[] {
   const pki = (name: string): string => join(layout.pki, name);
   return [
     `--etcd-servers=https://127.0.0.1:${ports.etcd}`,
-    ...[`--etcd-cafile=${pki('ca.crt')}`, `--etcd-certfile=${pki('etcd.crt')}`, `--etcd-keyfile=${pki('etcd.key')}`],
-    // Pods reach it at the node's address, the machine at 127.0.0.1; the firewall refuses everyone else.
-    ...['--bind-address=0.0.0.0', `--secure-port=${ports.apiServer}`, `--advertise-address=${node.address}`],
-    ...[`--tls-cert-file=${pki('apiserver.crt')}`, `--tls-private-key-file=${pki('apiserver.key')}`],
-    ...[`--client-ca-file=${pki('ca.crt')}`, '--authorization-mode=Node,RBAC'],
-    ...['--enable-admission-plugins=NodeRestriction', '--allow-privileged=true', '--profiling=false'],
-    // With these the API server can stand in front of other API servers; the controllers complain without them.
-    ...[`--requestheader-client-ca-file=${pki('front-proxy-ca.crt')}`, '--requestheader-allowed-names=front-proxy'],
-    ...['--requestheader-username-headers=X-Remote-User', '--requestheader-group-headers=X-Remote-Group'],
+    `--etcd-cafile=${pki('ca.crt')}`,
+    `--etcd-certfile=${pki('etcd.crt')}`,
+    `--etcd-keyfile=${pki('etcd.key')}`,
+    // Pods use the node's address, the machine 127.0.0.1. The firewall blocks all others.
+    '--bind-address=0.0.0.0',
+    `--secure-port=${ports.apiServer}`,
+    `--advertise-address=${node.address}`,
+    `--tls-cert-file=${pki('apiserver.crt')}`,
+    `--tls-private-key-file=${pki('apiserver.key')}`,
+    `--client-ca-file=${pki('ca.crt')}`,
+    '--authorization-mode=Node,RBAC',
+    '--enable-admission-plugins=NodeRestriction',
+    '--allow-privileged=true',
+    '--profiling=false',
+    // For aggregated API servers. Without these parameters, the controllers log errors.
+    `--requestheader-client-ca-file=${pki('front-proxy-ca.crt')}`,
+    '--requestheader-allowed-names=front-proxy',
+    '--requestheader-username-headers=X-Remote-User',
+    '--requestheader-group-headers=X-Remote-Group',
     '--requestheader-extra-headers-prefix=X-Remote-Extra-',
-    ...[`--proxy-client-cert-file=${pki('front-proxy.crt')}`, `--proxy-client-key-file=${pki('front-proxy.key')}`],
+    `--proxy-client-cert-file=${pki('front-proxy.crt')}`,
+    `--proxy-client-key-file=${pki('front-proxy.key')}`,
     `--service-cluster-ip-range=${network.serviceRange}`,
-    ...[`--service-account-issuer=${tokenIssuer}`, `--api-audiences=${tokenIssuer},https://kubernetes.default.svc`],
+    `--service-account-issuer=${tokenIssuer}`,
+    `--api-audiences=${tokenIssuer},https://kubernetes.default.svc`,
     `--service-account-key-file=${pki('service-accounts.pub')}`,
     `--service-account-signing-key-file=${pki('service-accounts.key')}`,
-    ...[`--kubelet-certificate-authority=${pki('ca.crt')}`, '--kubelet-preferred-address-types=InternalIP'],
+    `--kubelet-certificate-authority=${pki('ca.crt')}`,
+    '--kubelet-preferred-address-types=InternalIP',
     `--kubelet-client-certificate=${pki('apiserver-kubelet-client.crt')}`,
     `--kubelet-client-key=${pki('apiserver-kubelet-client.key')}`,
   ];
@@ -133,13 +163,19 @@ function controllerManagerParameters(layout: Layout, kubeconfig: string): string
   const pki = (name: string): string => join(layout.pki, name);
   return [
     ...accessParameters(kubeconfig),
-    ...['--leader-elect=false', '--bind-address=127.0.0.1', `--secure-port=${ports.controllerManager}`],
-    ...['--use-service-account-credentials', `--service-account-private-key-file=${pki('service-accounts.key')}`],
-    // The only node, once taken for lost (after 50 s on a busy machine), would take every pod out of the endpoints.
+    '--leader-elect=false',
+    '--bind-address=127.0.0.1',
+    `--secure-port=${ports.controllerManager}`,
+    '--use-service-account-credentials',
+    `--service-account-private-key-file=${pki('service-accounts.key')}`,
+    // On a busy machine the default of 50 s could mark the only node as lost, which removes all pods from the endpoints.
     '--node-monitor-grace-period=5m',
-    ...[`--root-ca-file=${pki('ca.crt')}`, `--client-ca-file=${pki('ca.crt')}`, '--allocate-node-cidrs=false'],
+    `--root-ca-file=${pki('ca.crt')}`,
+    `--client-ca-file=${pki('ca.crt')}`,
+    '--allocate-node-cidrs=false',
     `--flex-volume-plugin-dir=${join(layout.data, 'volume-plugins')}`,
-    ...[`--cluster-signing-cert-file=${pki('ca.crt')}`, `--cluster-signing-key-file=${pki('ca.key')}`],
+    `--cluster-signing-cert-file=${pki('ca.crt')}`,
+    `--cluster-signing-key-file=${pki('ca.key')}`,
   ];
 }
 

@@ -5,9 +5,9 @@ import { network, node, ports } from './settings.ts';
 /** Image of the first process of every pod. */
 export const pauseImage = 'docker.io/testcluster/pause:1';
 
-/** Facts of the machine that configuration depends on. */
+/** Properties of the machine that the configuration depends on. */
 export interface Machine {
-  /** resolv.conf that pods with `dnsPolicy: Default` get, CoreDNS among them. */
+  /** The resolv.conf of pods with `dnsPolicy: Default`, such as CoreDNS. */
   readonly resolverFile: string;
   /** Whether packets between two ports of a bridge pass iptables. */
   readonly bridgeTrafficFiltered: boolean;
@@ -33,12 +33,13 @@ export function configurationFiles(layout: Layout, machine: Machine): Configurat
   ];
 }
 
-/** JSON is YAML too, and needs no care for quoting. */
+/** JSON is valid YAML and needs no special quoting. */
 function json(value: unknown): string {
   return `${JSON.stringify(value, null, 2)}\n`;
 }
 
-// For every registry the server is ours: an image that we do not have is "not found", and no request leaves the machine.
+// This registry answers for all registries: an image that it does not have is "not found", and no request leaves the
+// machine.
 const registryHost = `server = "http://localhost:${ports.registry}"
 
 [host."http://localhost:${ports.registry}"]
@@ -60,7 +61,7 @@ state = "${join(layout.run, 'containerd')}"
   sandbox_image = "${pauseImage}"
   # A machine that is itself a sandbox may forbid lowering the score, and then no pod starts.
   restrict_oom_score_adj = true
-  # Under our own folder they are found and removed with everything else.
+  # In the cluster's folder, so that they are removed with everything else.
   netns_mounts_under_state_dir = true
   stream_server_address = "127.0.0.1"
   stream_server_port = "0"
@@ -94,10 +95,10 @@ function registryConfiguration(layout: Layout): object {
     storage: {
       filesystem: { rootdirectory: join(layout.data, 'registry') },
       delete: { enabled: true },
-      // It would remember blobs that garbage collection has removed.
+      // A cache would still list blobs that garbage collection has removed.
       cache: { blobdescriptor: '' },
     },
-    // Pods reach it, too; rules keep everybody else away.
+    // Pods need this address, too. Firewall rules keep other machines out.
     http: { addr: `:${ports.registry}` },
   };
 }
@@ -132,7 +133,7 @@ function kubeletConfiguration(layout: Layout, machine: Machine): object {
     enforceNodeAllocatable: [],
     maxPods: 200,
     serializeImagePulls: false,
-    // Nothing but a machine nearly out of memory may evict a pod; images are few and go with the cluster.
+    // Only a machine that is nearly out of memory may evict a pod. Images are few and are removed with the cluster.
     evictionHard: { 'memory.available': '50Mi' },
     imageGCHighThresholdPercent: 100,
     imageGCLowThresholdPercent: 99,
@@ -155,7 +156,7 @@ function proxyConfiguration(layout: Layout, machine: Machine): object {
     nodePortAddresses: ['primary'],
     oomScoreAdj: 0,
     iptables: {
-      // Without that filter an answer from pod to pod would take the short way and arrive from the wrong address.
+      // Without that filter, an answer from pod to pod would take the direct path and arrive from the wrong address.
       masqueradeAll: !machine.bridgeTrafficFiltered,
       localhostNodePorts: false,
       syncPeriod: '30s',

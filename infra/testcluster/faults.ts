@@ -10,20 +10,20 @@ import { readRecords, stopAll } from './processes.ts';
 import type { Layout } from './settings.ts';
 import { defaultHome, layoutOf } from './settings.ts';
 
-/** Another command takes seconds where the cluster runs already. */
+/** Time limit for the lock. While the cluster runs, other commands take only seconds. */
 const lockSeconds = 300;
 const pollMilliseconds = 100;
 const readyMilliseconds = 120_000;
 
 /**
- * Kills parts of the running cluster without a word (SIGKILL), does something, and starts them again, whatever came of
- * it. Returns when the API server is ready. Meanwhile other commands wait that work on the cluster: they would take one
- * with a dead part for broken, and start a new one.
- * @throws ClusterProblem when one of them does not run, or the API server is not ready after 2 min
+ * Kills components of the running cluster with SIGKILL, calls a function, and starts them again, even if the function
+ * fails. Returns when the API server is ready. Until then, other commands that change the cluster wait, since they would
+ * see a broken cluster and start a new one.
+ * @throws ClusterProblem when a component does not run, or the API server is not ready after 2 min
  */
 export async function withoutComponents<T>(
   names: readonly ComponentName[],
-  meanwhile: () => Promise<T>,
+  call: () => Promise<T>,
   home: string = defaultHome(),
 ): Promise<T> {
   const layout = layoutOf(realpathSync(home));
@@ -34,22 +34,22 @@ export async function withoutComponents<T>(
     async () => {
       const running = runningComponents(layout);
       const victims = names.map((name) => {
-        const found = running.find((record) => record.name === name);
-        if (found === undefined) throw new ClusterProblem(`${name} does not run`);
-        return found;
+        const record = running.find((candidate) => candidate.name === name);
+        if (record === undefined) throw new ClusterProblem(`${name} is not running`);
+        return record;
       });
       await stopAll(victims, 0);
       try {
-        return await meanwhile();
+        return await call();
       } finally {
-        await untilReady(layout, names);
+        await waitUntilReady(layout, names);
       }
     },
   );
 }
 
-/** Starts what does not run, and once more what ended before all of it was there, as whoever keeps services up does. */
-async function untilReady(layout: Layout, names: readonly ComponentName[]): Promise<void> {
+/** Starts components until the API server is ready, also those that exit before their dependencies run. */
+async function waitUntilReady(layout: Layout, names: readonly ComponentName[]): Promise<void> {
   const deadline = performance.now() + readyMilliseconds;
   for (;;) {
     const running = new Set(runningComponents(layout).map(({ name }) => name));

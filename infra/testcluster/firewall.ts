@@ -7,13 +7,13 @@ const families = ['iptables', 'ip6tables'] as const;
 const ownChain = new RegExp(`^(KUBE-|${network.chain}$)`);
 
 /**
- * Turns what `iptables-save` prints into input for `iptables-restore --noflush` that removes this cluster's chains and
- * every rule that jumps to one of them, and nothing else. Pure.
+ * Converts the output of `iptables-save` to input for `iptables-restore --noflush` that removes only this cluster's
+ * chains and the rules that jump to them. Pure.
  * @returns an empty text when there is nothing to remove
  */
-export function removalScript(saved: string): string {
+export function removalScript(dump: string): string {
   const script: string[] = [];
-  for (const table of saved.split(/^(?=\*)/m)) {
+  for (const table of dump.split(/^(?=\*)/m)) {
     const lines = table.split('\n');
     const name = lines[0];
     if (name === undefined || !name.startsWith('*')) continue;
@@ -35,7 +35,10 @@ export function removalScript(saved: string): string {
   return script.length === 0 ? '' : `${script.join('\n')}\n`;
 }
 
-/** Rules that let pods out under the machine's address, and keep others away from what listens on every address. Pure. */
+/**
+ * Rules that let pods reach other networks with the machine's address, and keep other machines away from ports that are
+ * open on all addresses. Pure.
+ */
 export function ownRules(ingress: Pick<IngressPorts, 'web' | 'websecure'>): string {
   const { chain, podRange, podBridge } = network;
   const guarded = [ports.apiServer, ports.registry, ingress.web, ingress.websecure].map(
@@ -59,28 +62,25 @@ COMMIT
 `;
 }
 
-/** Adds this cluster's own rules; kube-proxy adds its own itself. */
+/** Adds this cluster's own rules. kube-proxy adds its rules itself. */
 export async function addRules(ingress: IngressPorts): Promise<void> {
   await run('iptables-restore', ['--noflush', '--wait'], { input: ownRules(ingress) });
 }
 
-/** Which of this cluster's kinds of chains exist now: our own, and Kubernetes' (ours or another's). */
+/** Whether chains of this cluster exist, and chains of Kubernetes (of this cluster or another). */
 export async function existingChains(): Promise<{ own: boolean; kubernetes: boolean }> {
-  const saved = await attempt('iptables-save', []);
-  return {
-    own: saved.stdout.includes(`:${network.chain} `),
-    kubernetes: saved.stdout.includes(':KUBE-SERVICES '),
-  };
+  const dump = await attempt('iptables-save', []);
+  return { own: dump.stdout.includes(`:${network.chain} `), kubernetes: dump.stdout.includes(':KUBE-SERVICES ') };
 }
 
-/** Removes what {@link addRules}, kube-proxy and the kubelet added, in every table of both families. */
+/** Removes the rules of {@link addRules}, kube-proxy and the kubelet from every table of both families. */
 export async function removeRules(): Promise<void> {
   for (const family of families) {
-    const saved = await attempt(`${family}-save`, []);
-    const script = removalScript(saved.stdout);
+    const dump = await attempt(`${family}-save`, []);
+    const script = removalScript(dump.stdout);
     if (script !== '') await run(`${family}-restore`, ['--noflush', '--wait'], { input: script });
   }
-  // A connection that was translated keeps its translation, and would reach for a pod that is gone.
+  // An established connection keeps its address translation and would go to a deleted pod.
   await attempt('conntrack', ['--delete', '--orig-dst', network.serviceRange]);
   await attempt('conntrack', ['--delete', '--orig-src', network.podRange]);
   await attempt('conntrack', ['--delete', '--orig-src', node.address]);

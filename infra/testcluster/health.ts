@@ -6,28 +6,28 @@ import { readRecords } from './processes.ts';
 import type { IngressPorts, Layout } from './settings.ts';
 import { node, ports } from './settings.ts';
 
-/** How one part of the cluster is. */
+/** The health of one part of the cluster. */
 export interface ComponentStatus {
   readonly name: string;
-  /** `ok`: it works. `failing`: it runs, or should, but does not do its work. `stopped`: there is no such process. */
+  /** `ok`: works. `failing`: runs, or should run, but does not work. `stopped`: has no process. */
   readonly state: 'ok' | 'failing' | 'stopped';
-  /** For a person: the process's id, or what is wrong. */
+  /** For people: the process id, or the error. */
   readonly detail: string;
 }
 
-/** How the cluster is: `up` when every part is ok, `down` when none runs, else `degraded`. */
+/** The health of the cluster: `up` when every part is ok, `down` when none runs, otherwise `degraded`. */
 export interface ClusterStatus {
   readonly state: 'up' | 'degraded' | 'down';
   readonly components: readonly ComponentStatus[];
 }
 
-/** Sums parts up. Pure. */
+/** Summarizes the health of all parts. Pure. */
 export function summarise(parts: readonly ComponentStatus[]): ClusterStatus {
   const every = (state: ComponentStatus['state']): boolean => parts.every((part) => part.state === state);
   return { state: every('ok') ? 'up' : every('stopped') ? 'down' : 'degraded', components: parts };
 }
 
-/** The processes on the machine, by whether the very process that was started still runs. */
+/** The health of the recorded processes. A process that reuses a process id does not count. */
 export function processStatuses(layout: Layout): ComponentStatus[] {
   const records = new Map(readRecords(layout.processes).map((record) => [record.name, record]));
   return components(layout).map(({ name }): ComponentStatus => {
@@ -38,7 +38,7 @@ export function processStatuses(layout: Layout): ComponentStatus[] {
   });
 }
 
-/** Looks at every part: the processes, and whether they do their work. */
+/** Checks every part: whether its process runs and whether it works. */
 export async function inspect(layout: Layout, ingress: IngressPorts): Promise<ClusterStatus> {
   const processes = processStatuses(layout);
   const stopped = summarise(processes).state === 'down';
@@ -61,10 +61,10 @@ function serviceChecks(layout: Layout, ingress: IngressPorts): Promise<Component
 
 async function check(
   name: string,
-  asked: Promise<Answer>,
+  request: Promise<Answer>,
   isGood: (answer: Answer) => boolean,
 ): Promise<ComponentStatus> {
-  const answer = await asked;
+  const answer = await request;
   if (answer.status === 0) return { name, state: 'failing', detail: 'no answer' };
   if (answer.status !== 200) return { name, state: 'failing', detail: `status ${answer.status}` };
   return isGood(answer) ? { name, state: 'ok', detail: 'ready' } : { name, state: 'failing', detail: 'not ready' };
@@ -73,5 +73,7 @@ async function check(
 /** Whether an object, as JSON text, has a condition of this type with status True. Pure. */
 export function hasCondition(object: string, type: string): boolean {
   const parsed = JSON.parse(object) as { status?: { conditions?: { type: string; status: string }[] } };
-  return parsed.status?.conditions?.some((each) => each.type === type && each.status === 'True') ?? false;
+  return (
+    parsed.status?.conditions?.some((condition) => condition.type === type && condition.status === 'True') ?? false
+  );
 }

@@ -14,8 +14,8 @@ export interface Image {
 }
 
 /**
- * Packs the images of the cluster's own pods, each beside its binary in the cache. What is there already stays.
- * The tag is the binary's digest, so that a changed binary is never taken for the old one.
+ * Packs the images of the cluster's own pods, each next to its binary in the cache. Existing archives are kept. The tag is
+ * the binary's digest, so that a changed binary has another tag.
  */
 export async function packImages(binaries: ReadonlyMap<Tool['name'], Binary>): Promise<Map<Tool['name'], Image>> {
   const images = new Map<Tool['name'], Image>();
@@ -47,7 +47,7 @@ async function pack(binary: Binary, reference: string, archive: string): Promise
   const content = join(work, 'content');
   const parts = join(work, 'parts');
   try {
-    // The mount points must be there, since the file system of a container may be read-only.
+    // The mount points must exist, because the file system of a container may be read-only.
     mkdirSync(join(content, 'tmp'), { recursive: true });
     mkdirSync(join(content, 'etc', 'coredns'), { recursive: true });
     mkdirSync(parts);

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What a kubeconfig says. Certificates and key are PEM text. */
+/** The content of a kubeconfig. Certificates and key are PEM text. */
 export interface KubeconfigInput {
   readonly server: string;
   readonly user: string;
@@ -10,7 +10,7 @@ export interface KubeconfigInput {
   readonly key: string;
 }
 
-/** A kubeconfig with everything inside, so that it can be copied. Pure. */
+/** A self-contained kubeconfig that can be copied. Pure. */
 export function kubeconfig(input: KubeconfigInput): string {
   return `apiVersion: v1
 kind: Config

@@ -3,41 +3,48 @@ import { join } from 'node:path';
 import type { Layout } from './settings.ts';
 import { network } from './settings.ts';
 
-/** Folders outside our own that components, or the programs they call, make at fixed paths. */
+/** Folders at fixed paths outside the cluster's own folder that components or their programs create. */
 const fixedFolders = [
-  ...['/var/lib/kubelet', '/var/log/containers', '/var/lib/cni', '/run/containerd', '/run/kubernetes', '/run/mount'],
+  '/var/lib/kubelet',
+  '/var/log/containers',
+  '/var/lib/cni',
+  '/run/containerd',
+  '/run/kubernetes',
+  '/run/mount',
 ];
 const shimSockets = '/run/containerd/s';
 const networkResults = '/var/lib/cni/results';
 
-/** Those of the fixed folders that are missing now, and so will be ours to remove. */
+/** The fixed folders that do not exist now, so that they can be removed with the cluster. */
 export function missingFolders(): string[] {
   return fixedFolders.filter((folder) => !existsSync(folder));
 }
 
 /**
- * Removes what components left outside our folder.
- * @param layout places of the cluster, whose containers are gone and whose files are still there
- * @param missingBefore what {@link missingFolders} said before the cluster was started
+ * Removes what components left outside the cluster's folder.
+ * @param layout folders of the cluster after its containers were deleted, but before its files are
+ * @param missingBefore the result of {@link missingFolders} before the start
  */
 export function removeLeftovers(layout: Layout, missingBefore: readonly string[]): void {
   for (const socket of socketsOf(layout.run)) removeFile(socket);
   const logs = '/var/log/containers';
-  for (const name of entries(logs)) if (pointsInto(join(logs, name), layout.run)) removeFile(join(logs, name));
+  for (const name of entries(logs)) if (isLinkInto(join(logs, name), layout.run)) removeFile(join(logs, name));
   const sandboxes = entries(join(layout.data, 'containerd', 'io.containerd.grpc.v1.cri', 'sandboxes'));
   for (const name of entries(networkResults)) {
-    const ours = name.startsWith(`${network.cniName}-`) || sandboxes.some((id) => name.includes(`-${id}-`));
-    if (ours) removeFile(join(networkResults, name));
+    const isOwnResult = name.startsWith(`${network.cniName}-`) || sandboxes.some((id) => name.includes(`-${id}-`));
+    if (isOwnResult) removeFile(join(networkResults, name));
   }
   if (missingBefore.includes('/run/containerd')) removeDeadSockets(shimSockets);
   if (missingBefore.includes('/var/lib/kubelet')) rmSync('/var/lib/kubelet', { recursive: true, force: true });
-  // Another container runtime may have come since: only what is empty goes, inner folders first.
+  // Only empty folders are removed, inner ones first: another container runtime may use them by now.
   for (const folder of [networkResults, shimSockets, ...fixedFolders]) {
     if (missingBefore.some((missing) => folder === missing || folder.startsWith(`${missing}/`))) removeEmpty(folder);
   }
 }
 
-/** Sockets of containers' shims: containerd puts them at a fixed place, and notes the address with the container. */
+/**
+ * Sockets of container shims. containerd creates them at a fixed place and records their address with the container.
+ */
 function socketsOf(run: string): string[] {
   const tasks = join(run, 'containerd', 'io.containerd.runtime.v2.task', 'k8s.io');
   return entries(tasks).flatMap((name) => {
@@ -52,13 +59,13 @@ function socketsOf(run: string): string[] {
   });
 }
 
-/** Sockets that no process holds: of shims that ended without their container being noted any more. */
+/** Sockets without a process, of shims whose container is no longer recorded. */
 function removeDeadSockets(folder: string): void {
   const held = new Set(readFileSync('/proc/net/unix', 'utf8').split(/\s+/));
   for (const name of entries(folder)) if (!held.has(join(folder, name))) removeFile(join(folder, name));
 }
 
-function pointsInto(link: string, folder: string): boolean {
+function isLinkInto(link: string, folder: string): boolean {
   try {
     return readlinkSync(link).startsWith(`${folder}/`);
   } catch {
@@ -78,7 +85,7 @@ function removeFile(path: string): void {
   try {
     unlinkSync(path);
   } catch {
-    // Its owner was faster.
+    // Another process removed it first.
   }
 }
 
@@ -86,6 +93,6 @@ function removeEmpty(folder: string): void {
   try {
     rmdirSync(folder);
   } catch {
-    // It is missing, or holds something of another's.
+    // The folder does not exist, or is not empty.
   }
 }

@@ -3,14 +3,14 @@ import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { ClusterProblem } from './problem.ts';
 
-/** A free lock is taken well within this time. */
+/** Time limit for taking a free lock. */
 const noticeMilliseconds = 1000;
 
 /**
- * Runs `work` while no other process does so under the same lock file.
- * @param waitSeconds how long to wait for another to finish
- * @param onWait called when another holds the lock
- * @throws ClusterProblem when the other has not finished by then, and whatever `work` throws
+ * Runs `work` while no other process holds the same lock file.
+ * @param waitSeconds how long to wait for the lock
+ * @param onWait called when another process holds the lock
+ * @throws ClusterProblem when the lock is not free in time, and whatever `work` throws
  */
 export async function withLock<T>(
   file: string,
@@ -19,20 +19,23 @@ export async function withLock<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   mkdirSync(dirname(file), { recursive: true });
-  // The kernel drops this lock when its holder ends, however it ends; a lock file with a process id in it would go stale.
+  // The kernel releases this lock when the holder's process ends. A lock file with a process id could become stale.
   const holder = spawn('flock', ['--wait', String(waitSeconds), file, 'sh', '-c', 'echo held && exec cat'], {
-    detached: true, // so that Ctrl-C reaches us alone and the lock lasts as long as the clean-up does
+    detached: true, // Ctrl-C must not end the holder before the clean-up
     stdio: ['pipe', 'pipe', 'ignore'],
   });
   const ended = new Promise<void>((resolve) => holder.once('close', () => resolve()));
   const timer = setTimeout(onWait, noticeMilliseconds);
-  const held = await new Promise<boolean>((resolve) => {
+  const acquired = await new Promise<boolean>((resolve) => {
     holder.once('error', () => resolve(false));
     holder.once('exit', () => resolve(false));
     holder.stdout.once('data', () => resolve(true));
   });
   clearTimeout(timer);
-  if (!held) throw new ClusterProblem(`another command works on the test cluster (lock ${file})`);
+  if (!acquired)
+    throw new ClusterProblem(
+      `Another command is changing the test cluster (lock file ${file}). Try again when it has finished.`,
+    );
   try {
     return await work();
   } finally {

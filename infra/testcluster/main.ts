@@ -11,9 +11,9 @@ const help = `A real Kubernetes on this machine, for tests: one node, with DNS, 
 Usage: npm run testcluster -- <command> [options]
 
 Commands:
-  up           start it (the first time it is built, which takes about 15 minutes) and wait until it serves
+  up           start it and wait until it serves (the first start builds it for about 10 minutes)
   down         stop it and remove everything that it added to the machine
-  status       say how each part is; exit code 0 when all are well, 1 when not
+  status       show each component's status; exit code 0 when all are healthy, 1 otherwise
   kubeconfig   print the path of the administrator's kubeconfig
 
 Options:
@@ -24,8 +24,8 @@ Options:
   --raw                    kubeconfig: print the content
   -h, --help               print this
 
-It needs Linux, root, and Go for the first start. SVC_TESTCLUSTER_HOME says where it keeps everything
-(~/.cache/svc/testcluster). Exit codes: 0 done, 1 not up or failed, 2 wrong usage or a machine that cannot run it.
+It needs Linux, root, and Go for the first start. SVC_TESTCLUSTER_HOME sets its folder (~/.cache/svc/testcluster).
+Exit codes: 0 success, 1 failed or not up, 2 wrong usage or a machine that cannot run it.
 `;
 
 const options = {
@@ -53,7 +53,7 @@ async function main(parameters: string[]): Promise<number> {
       return report(await up({ progress, ingress }), values.output);
     }
     case 'down':
-      progress.note((await down({ progress })) ? 'the test cluster is down' : 'there was no test cluster');
+      progress.note((await down({ progress })) ? 'the test cluster is down' : 'no test cluster was running');
       return 0;
     case 'status':
       return report(await status(), values.output);
@@ -61,7 +61,7 @@ async function main(parameters: string[]): Promise<number> {
       return values.raw ? print(readKubeconfig()) : print(`${paths().kubeconfig}\n`);
     default:
       throw new ClusterProblem(
-        command === '' ? `say what to do\n\n${help}` : `no such command: ${command}\n\n${help}`,
+        command === '' ? `name a command\n\n${help}` : `unknown command: ${command}\n\n${help}`,
         2,
       );
   }
@@ -70,7 +70,7 @@ async function main(parameters: string[]): Promise<number> {
 function parseCommandLine(parameters: string[]) {
   try {
     const parsed = parseArgs({ args: parameters, options, allowPositionals: true, strict: true });
-    if (parsed.positionals.length > 1) throw new Error(`one command at a time: ${parsed.positionals.join(' ')}`);
+    if (parsed.positionals.length > 1) throw new Error(`give one command, not ${parsed.positionals.join(' ')}`);
     if (!['text', 'json'].includes(parsed.values.output)) throw new Error('--output is text or json');
     return parsed;
   } catch (error) {
@@ -82,14 +82,14 @@ function port(name: 'web' | 'websecure' | 'admin', text: string | undefined): Pa
   if (text === undefined) return {};
   const number = Number(text);
   if (Number.isInteger(number) && number > 0 && number < 65_536) return { [name]: number };
-  throw new ClusterProblem(`not a port: ${text}`, 2);
+  throw new ClusterProblem(`"${text}" is not a port`, 2);
 }
 
 function readKubeconfig(): string {
   try {
     return readFileSync(paths().kubeconfig, 'utf8');
   } catch {
-    throw new ClusterProblem('the test cluster is not up: there is no kubeconfig');
+    throw new ClusterProblem('the test cluster is not up; start it with: npm run testcluster -- up');
   }
 }
 

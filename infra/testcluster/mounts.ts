@@ -14,15 +14,15 @@ export function mountsUnder(mountinfo: string, folder: string): string[] {
 
 /**
  * Unmounts everything below a folder.
- * @throws ClusterProblem when something stays mounted: removing the folder would then remove what is mounted there
+ * @throws ClusterProblem when something stays mounted: removing the folder would then delete the mounted files
  */
 export async function unmountAll(folder: string): Promise<void> {
   const mounted = (): string[] => mountsUnder(readFileSync('/proc/self/mountinfo', 'utf8'), folder);
-  // One pass uncovers mounts below others that were mounted twice at one place.
+  // Each pass can reveal mounts that a later mount at the same place had hidden.
   for (let pass = 0; pass < 5 && mounted().length > 0; pass += 1) {
-    // Lazily, since a process that is just ending may still hold one.
+    // Lazy, since a process that is ending may still use the mount.
     await attempt('umount', ['--lazy', '--', ...mounted()]);
   }
-  const left = mounted();
-  if (left.length > 0) throw new ClusterProblem(`cannot be unmounted: ${left.join(', ')}`);
+  const remaining = mounted();
+  if (remaining.length > 0) throw new ClusterProblem(`Cannot unmount: ${remaining.join(', ')}`);
 }

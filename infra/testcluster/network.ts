@@ -13,7 +13,7 @@ export function linkCommands(): string[][] {
     ['link', 'add', network.nullBridge, 'type', 'bridge'],
     ['address', 'add', `${node.address}/32`, 'dev', network.nullBridge],
     ['link', 'set', network.nullBridge, 'up'],
-    // A packet to a service address that no rule rewrites ends on this empty bridge and never leaves the machine.
+    // A packet to a Service address without a rule ends on this empty bridge and never leaves the machine.
     ['route', 'add', network.serviceRange, 'dev', network.nullBridge],
   ];
 }
@@ -36,11 +36,13 @@ function numeric(address: string): number {
 export async function addLinks(): Promise<void> {
   for (const [name, addresses] of Object.entries(networkInterfaces())) {
     for (const { address, family } of addresses ?? []) {
-      const taken = [network.podRange, network.serviceRange, `${node.address}/32`].find((range) =>
+      const conflict = [network.podRange, network.serviceRange, `${node.address}/32`].find((range) =>
         contains(range, address),
       );
-      if (family !== 'IPv4' || taken === undefined) continue;
-      throw new ClusterProblem(`the test cluster needs ${taken}, but ${name} of this machine has ${address}`);
+      if (family !== 'IPv4' || conflict === undefined) continue;
+      throw new ClusterProblem(
+        `The test cluster needs the addresses ${conflict}, but this machine's interface ${name} uses ${address}.`,
+      );
     }
   }
   for (const parameters of linkCommands()) await run('ip', parameters);
@@ -48,9 +50,9 @@ export async function addLinks(): Promise<void> {
 
 /** Removes the bridges, and with them their addresses and routes, and pods' interfaces that are still on one. */
 export async function removeLinks(): Promise<void> {
-  const listed = await attempt('ip', ['-json', 'link', 'show', 'master', network.podBridge]);
-  if (listed.code === 0) {
-    for (const link of JSON.parse(listed.stdout || '[]') as { ifname?: string }[]) {
+  const result = await attempt('ip', ['-json', 'link', 'show', 'master', network.podBridge]);
+  if (result.code === 0) {
+    for (const link of JSON.parse(result.stdout || '[]') as { ifname?: string }[]) {
       if (link.ifname !== undefined) await attempt('ip', ['link', 'delete', link.ifname]);
     }
   }

@@ -6,17 +6,17 @@ import { paths, up } from './cluster.ts';
 import { lineProgress } from './progress.ts';
 
 export interface UpOptions {
-  /** Where `run.json` and the admin's password go. */
+  /** The folder for `run.json` and the admin's password. */
   folder: string;
   /** Failpoints in the workers, for tests. Default false. */
   failpoints?: boolean;
-  /** One line of progress. */
+  /** Prints one line of progress. */
   log: (line: string) => void;
 }
 
 /**
- * Brings up the test cluster, builds and pushes the images, and installs the platform with `svc install`.
- * Run again it changes only what is not as it should be. @throws Error when a step fails, with what it said
+ * Starts the test cluster, builds and pushes the images, and installs the platform with `svc install`. Repeating it changes
+ * only differences. @throws Error with the output of a step that fails
  */
 export async function upCluster({ folder, failpoints = false, log }: UpOptions): Promise<RunInfo> {
   mkdirSync(folder, { recursive: true });
@@ -24,7 +24,13 @@ export async function upCluster({ folder, failpoints = false, log }: UpOptions):
   const { registry, registryForPods, kubeconfig, ingressPort } = paths();
   const references = await buildImages({ registry, log });
   return installHere({
-    ...{ target: 'cluster', folder, kubeconfig, port: ingressPort, references, failpoints, log },
+    target: 'cluster',
+    folder,
+    kubeconfig,
+    port: ingressPort,
+    references,
+    failpoints,
+    log,
     pushAddress: registryForPods,
   });
 }

@@ -3,22 +3,23 @@ import { createServer } from 'node:net';
 import { listeners } from '../listening-sockets.ts';
 import { ClusterProblem } from './problem.ts';
 
-/** A port that the cluster is going to listen at. */
-export interface WantedPort {
+/** A port that the cluster needs. */
+export interface RequiredPort {
   readonly name: string;
   readonly port: number;
 }
 
 /**
- * Makes sure that all ports are free on 127.0.0.1.
- * @throws ClusterProblem that names each taken port and, where it can be told, the process that holds it
+ * Checks that all ports are free on 127.0.0.1.
+ * @throws ClusterProblem with each used port and, if known, the process that uses it
  */
-export async function requireFreePorts(wanted: readonly WantedPort[]): Promise<void> {
+export async function requireFreePorts(requirements: readonly RequiredPort[]): Promise<void> {
   const taken: string[] = [];
-  for (const { name, port } of wanted) {
+  for (const { name, port } of requirements) {
     if (!(await isFree(port))) taken.push(`port ${port} (${name}) is taken by ${holderOf(port) ?? 'another process'}`);
   }
-  if (taken.length > 0) throw new ClusterProblem(`the test cluster cannot listen:\n  ${taken.join('\n  ')}`);
+  if (taken.length > 0)
+    throw new ClusterProblem(`These ports of the test cluster are in use:\n  ${taken.join('\n  ')}`);
 }
 
 /** Whether nothing listens at a port of 127.0.0.1. */
@@ -45,7 +46,7 @@ function holderOf(port: number): string | undefined {
       const holds = readdirSync(`/proc/${pid}/fd`).some((fd) => links.has(readlinkSync(`/proc/${pid}/fd/${fd}`)));
       if (holds) return `${readText(`/proc/${pid}/comm`).trim()} (process ${pid})`;
     } catch {
-      // It ended, or one of its files was closed meanwhile.
+      // The process has ended or closed the file.
     }
   }
   return undefined;

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { identify, isAlive, type ProcessRecord } from '../process-record.ts';
 import { ClusterProblem } from './problem.ts';
 
-/** A program to start, apart from where it is recorded. */
+/** A program to start. */
 export interface Program {
   readonly name: string;
   readonly path: string;
@@ -15,7 +15,7 @@ export interface Program {
 }
 
 /**
- * Starts a program in a session of its own, which outlives the caller, and records it in `<folder>/<name>.json`.
+ * Starts a program in its own session, so that it outlives the caller, and records it in `<folder>/<name>.json`.
  * @throws ClusterProblem when it cannot be started
  */
 export async function startDetached(program: Program, folder: string): Promise<ProcessRecord> {
@@ -28,19 +28,19 @@ export async function startDetached(program: Program, folder: string): Promise<P
       env: program.environment,
       stdio: ['ignore', log, log],
     });
-    const started = await new Promise<number | Error>((resolve) => {
+    const result = await new Promise<number | Error>((resolve) => {
       child.once('error', resolve);
       child.once('spawn', () => resolve(child.pid ?? new Error('it has no process id')));
     });
-    const record = typeof started === 'number' ? identify(program.name, started) : undefined;
+    const record = typeof result === 'number' ? identify(program.name, result) : undefined;
     if (record === undefined) {
-      const reason = started instanceof Error ? started.message : `see ${program.logFile}`;
-      throw new ClusterProblem(`${program.name} could not be started: ${reason}`);
+      const reason = result instanceof Error ? result.message : `see ${program.logFile}`;
+      throw new ClusterProblem(`Cannot start ${program.name}: ${reason}`);
     }
     child.unref();
     mkdirSync(folder, { recursive: true });
     const file = join(folder, `${program.name}.json`);
-    // Others may be reading it: `status` takes no lock.
+    // Renamed into place, since `status` reads it without a lock.
     writeFileSync(`${file}.part`, JSON.stringify(record));
     renameSync(`${file}.part`, file);
     return record;
@@ -49,7 +49,7 @@ export async function startDetached(program: Program, folder: string): Promise<P
   }
 }
 
-/** Every record in a folder; none when the folder is missing. A file that cannot be read is passed over. */
+/** All records in a folder; none when the folder does not exist. Unreadable files are skipped. */
 export function readRecords(folder: string): ProcessRecord[] {
   let names: string[];
   try {
@@ -67,8 +67,8 @@ export function readRecords(folder: string): ProcessRecord[] {
 }
 
 /**
- * Running processes whose program has one of these names and one of whose parameters lies under `folder`. It finds what
- * was started but never recorded, and what the components started themselves.
+ * Finds running processes by the names of their programs and a parameter below `folder`: those that were started but
+ * not recorded, and those that components started.
  */
 export function findProcesses(programs: ReadonlySet<string>, folder: string): ProcessRecord[] {
   return readdirSync('/proc').flatMap((entry) => {
@@ -88,27 +88,27 @@ function signal(record: ProcessRecord, name: NodeJS.Signals): void {
   try {
     if (isAlive(record)) process.kill(record.pid, name);
   } catch {
-    // It ended between the look and the signal.
+    // It ended after the check.
   }
 }
 
 /**
- * Ends processes: asks, waits, then kills. Only the very processes that were recorded are touched.
- * @param graceMilliseconds how long they may take to end by themselves; 0 kills at once
- * @throws ClusterProblem when one is left 10 s after it was killed
+ * Stops processes: sends SIGTERM, waits, then SIGKILL. A process that reuses a recorded id is not touched.
+ * @param graceMilliseconds time to stop after SIGTERM; 0 kills immediately
+ * @throws ClusterProblem when a process still runs 10 s after SIGKILL
  */
 export async function stopAll(records: readonly ProcessRecord[], graceMilliseconds: number): Promise<void> {
   for (const record of records) signal(record, graceMilliseconds > 0 ? 'SIGTERM' : 'SIGKILL');
-  await untilGone(records, graceMilliseconds);
+  await waitForExit(records, graceMilliseconds);
   for (const record of records) signal(record, 'SIGKILL');
-  await untilGone(records, 10_000);
-  const left = records.filter(isAlive);
-  if (left.length > 0) {
-    throw new ClusterProblem(`cannot be killed: ${left.map((record) => `${record.name} (${record.pid})`).join(', ')}`);
+  await waitForExit(records, 10_000);
+  const survivors = records.filter(isAlive);
+  if (survivors.length > 0) {
+    throw new ClusterProblem(`Cannot kill: ${survivors.map((record) => `${record.name} (${record.pid})`).join(', ')}`);
   }
 }
 
-async function untilGone(records: readonly ProcessRecord[], milliseconds: number): Promise<void> {
+async function waitForExit(records: readonly ProcessRecord[], milliseconds: number): Promise<void> {
   const deadline = performance.now() + milliseconds;
   while (records.some(isAlive) && performance.now() < deadline) await delay(20);
 }

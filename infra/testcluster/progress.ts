@@ -1,14 +1,14 @@
-/** Says what is being done, for a person who waits. */
+/** Reports progress to a person. */
 export interface Progress {
-  /** Runs one stage and says how long it took. */
+  /** Runs a stage and reports how long it took. */
   stage<T>(name: string, work: () => Promise<T>): Promise<T>;
-  /** Says something that takes no time. */
+  /** Prints a note. */
   note(text: string): void;
 }
 
 /**
- * Progress as lines of text; a stage that takes long repeats its line every 30 s.
- * @param write takes one line, without its end
+ * Progress as lines of text. A long stage repeats its line every 30 s.
+ * @param write prints one line
  */
 export function lineProgress(write: (line: string) => void): Progress {
   return {
@@ -32,5 +32,5 @@ export function lineProgress(write: (line: string) => void): Progress {
   };
 }
 
-/** Progress that says nothing. */
+/** Discards all progress. */
 export const silentProgress: Progress = { stage: (_name, work) => work(), note: () => undefined };

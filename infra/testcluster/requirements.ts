@@ -6,10 +6,10 @@ import { readKernelSetting } from './kernel-settings.ts';
 import { ClusterProblem } from './problem.ts';
 import type { Progress } from './progress.ts';
 
-/** Where programs are looked for: administrators' folders too, which a user's PATH may lack. */
+/** The search path for programs. It includes the administrators' folders, which a user's PATH may lack. */
 export const systemPath = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'];
 
-/** Debian packages and the program whose presence makes each one unnecessary. */
+/** Required Debian packages, each with a program that shows that it is installed. */
 const packages: readonly { readonly name: string; readonly program: string }[] = [
   { name: 'containerd', program: 'containerd' },
   { name: 'runc', program: 'runc' },
@@ -23,22 +23,23 @@ const packages: readonly { readonly name: string; readonly program: string }[] =
   { name: 'openssl', program: 'openssl' },
   { name: 'docker-registry', program: 'docker-registry' },
   { name: 'buildah', program: 'buildah' },
+  { name: 'debootstrap', program: 'debootstrap' },
 ];
 
 /**
- * Makes sure that this machine can run the cluster at all.
- * @throws ClusterProblem with exit code 2 that says what is needed
+ * Checks that this machine can run the cluster at all.
+ * @throws ClusterProblem with exit code 2 and the requirements
  */
 export function requireLinuxRoot(): void {
   if (process.platform !== 'linux')
-    throw new ClusterProblem('the test cluster needs Linux: it runs real containers', 2);
+    throw new ClusterProblem('The test cluster needs Linux, because it runs real containers.', 2);
   if (process.getuid?.() !== 0) {
-    throw new ClusterProblem('the test cluster needs root: it adds bridges, firewall rules and containers', 2);
+    throw new ClusterProblem('The test cluster needs root to create bridges, firewall rules and containers.', 2);
   }
 }
 
-/** The packages that are missing here. */
-export function missingPackages(): string[] {
+/** The packages that are not installed. */
+function missingPackages(): string[] {
   return packages.filter(({ program }) => !isInstalled(program)).map(({ name }) => name);
 }
 
@@ -46,17 +47,23 @@ function isInstalled(program: string): boolean {
   return program.startsWith('/') ? existsSync(program) : systemPath.some((folder) => existsSync(join(folder, program)));
 }
 
+/** @throws ClusterProblem when packages are missing and there is no apt-get to install them */
+export function requirePackages(): void {
+  const missing = missingPackages();
+  if (missing.length > 0 && !isInstalled('apt-get')) {
+    const message = `install these packages, or their equivalents, for the test cluster: ${missing.join(' ')}`;
+    throw new ClusterProblem(message, 2);
+  }
+}
+
 /**
  * Installs the missing packages. Source: the system's own package manager (Debian's).
  * @throws ClusterProblem when there is no apt-get, or it fails
  */
 export async function installPackages(progress: Progress): Promise<void> {
+  requirePackages();
   const missing = missingPackages();
-  if (missing.length === 0) return;
-  if (!isInstalled('apt-get')) {
-    throw new ClusterProblem(`the test cluster needs these programs' packages: ${missing.join(' ')}`, 2);
-  }
-  await progress.stage(`install ${missing.join(' ')}`, () => installWithApt(missing));
+  if (missing.length > 0) await progress.stage(`install ${missing.join(' ')}`, () => installWithApt(missing));
 }
 
 /** Installs Debian packages as root, without starting the services that they bring. @throws ClusterProblem */
@@ -64,30 +71,30 @@ export async function installWithApt(names: readonly string[]): Promise<void> {
   const environment = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
   const install = ['install', '--yes', '--quiet', '--no-install-recommends', ...names];
   await withoutServices(async () => {
-    // The lists may be absent or old; a fresh machine has none at all.
+    // The package lists may be missing or outdated.
     if ((await attempt('apt-get', install, { environment })).code === 0) return;
     await run('apt-get', ['update', '--quiet'], { environment });
     await run('apt-get', install, { environment });
   });
 }
 
-/** Debian's packages ask this file whether their service may be started when they are installed. */
+/** Debian packages run this file to decide whether to start their service after installation. */
 const policyFile = '/usr/sbin/policy-rc.d';
 
 async function withoutServices(work: () => Promise<void>): Promise<void> {
-  const ours = !existsSync(policyFile);
-  if (ours) writeFileSync(policyFile, '#!/bin/sh\nexit 101\n', { mode: 0o755 });
+  const isOwnFile = !existsSync(policyFile);
+  if (isOwnFile) writeFileSync(policyFile, '#!/bin/sh\nexit 101\n', { mode: 0o755 });
   try {
     await work();
   } finally {
-    if (ours) rmSync(policyFile, { force: true });
+    if (isOwnFile) rmSync(policyFile, { force: true });
   }
 }
 
-/** What configuration must know of this machine. */
+/** The properties of this machine that the configuration needs. */
 export function inspectMachine(): Machine {
   const candidates = ['/etc/resolv.conf', '/run/systemd/resolve/resolv.conf'].filter((file) => existsSync(file));
-  // A resolver on the machine's loopback address cannot be reached from a pod.
+  // Pods cannot reach a resolver on the machine's loopback address.
   const reachable = candidates.find((file) => /^nameserver\s+(?!127\.|::1\b)/m.test(readFileSync(file, 'utf8')));
   return {
     resolverFile: reachable ?? '/etc/resolv.conf',

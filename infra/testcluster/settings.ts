@@ -1,13 +1,13 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-/** Versions of what is built; the pins themselves are the go.mod files under `build/`. */
+/** Versions of the tools. The go.mod files under `build/` pin them. */
 export const versions = { kubernetes: '1.34.4', coredns: '1.13.2', traefik: '3.6.12' } as const;
 
-/** The one node. Its address lies on a bridge of this machine, so that it exists whatever networks the machine has. */
+/** The only node. Its address is on a bridge of this machine, so that it exists on any network. */
 export const node = { name: 'testcluster', address: '10.97.0.1' } as const;
 
-/** Address ranges and the names of what the cluster adds to the machine's network. */
+/** Address ranges, and the names of everything that the cluster adds to the machine's network. */
 export const network = {
   podRange: '10.244.0.0/24',
   podGateway: '10.244.0.1',
@@ -21,7 +21,7 @@ export const network = {
   cniName: 'svc-testcluster',
 } as const;
 
-/** Ports that cannot be chosen: the usual ones of each component. */
+/** Fixed ports: the default of each component. */
 export const ports = {
   apiServer: 6443,
   etcd: 2379,
@@ -35,20 +35,20 @@ export const ports = {
   registry: 5000,
 } as const;
 
-/** Ports on 127.0.0.1 at which Traefik serves. */
+/** Traefik's ports on 127.0.0.1. */
 export interface IngressPorts {
   /** Entry point `web`, plain HTTP. */
   readonly web: number;
   /** Entry point `websecure`, TLS with Traefik's self-signed certificate. */
   readonly websecure: number;
-  /** Traefik's own entry point: `/ping`, which says that it is ready. */
+  /** Traefik's internal entry point with the readiness check `/ping`. */
   readonly admin: number;
 }
 
-/** The ports used unless told otherwise. */
+/** The default ports. */
 export const defaultIngressPorts: IngressPorts = { web: 18080, websecure: 18443, admin: 18079 };
 
-/** Where everything lies: `cache` outlives the cluster, `run` is the cluster's state and goes with it. */
+/** The folders of the cluster. `run` contains its state and is removed with it; `cache` is kept. */
 export interface Layout {
   readonly home: string;
   readonly cache: string;
@@ -66,15 +66,15 @@ export interface Layout {
 }
 
 /**
- * The folder that holds everything: `SVC_TESTCLUSTER_HOME`, else `~/.cache/svc/testcluster`.
- * @param environment where to look; the process's own unless told
+ * The cluster's folder: `SVC_TESTCLUSTER_HOME` or `~/.cache/svc/testcluster`.
+ * @param environment default: the environment of this process
  */
 export function defaultHome(environment: NodeJS.ProcessEnv = process.env): string {
   const chosen = environment['SVC_TESTCLUSTER_HOME'];
   return chosen === undefined || chosen === '' ? join(homedir(), '.cache', 'svc', 'testcluster') : chosen;
 }
 
-/** The places under one home folder. Pure: nothing is made. */
+/** The paths in a home folder. Pure: creates nothing. */
 export function layoutOf(home: string): Layout {
   const run = join(home, 'run');
   return {

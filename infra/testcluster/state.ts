@@ -3,16 +3,16 @@ import type { KernelSettings } from './kernel-settings.ts';
 import type { IngressPorts, Layout } from './settings.ts';
 import { defaultIngressPorts } from './settings.ts';
 
-/** What must be known to take the cluster down again, written before anything on the machine is changed. */
+/** The data that removing the cluster needs. It is written before the machine is changed. */
 export interface ClusterState {
   readonly ingress: IngressPorts;
-  /** Kernel settings as they were before. */
+  /** The kernel settings before the start. */
   readonly kernelSettings: KernelSettings;
-  /** Folders at fixed places that did not exist before. */
+  /** Folders at fixed paths that did not exist before the start. */
   readonly missingFolders: readonly string[];
 }
 
-/** Reads the state, or undefined when no cluster was started (or its start ended before anything was changed). */
+/** Reads the state; undefined when no cluster was started, or its start ended before it changed anything. */
 export function readState(layout: Layout): ClusterState | undefined {
   try {
     return JSON.parse(readFileSync(layout.state, 'utf8')) as ClusterState;
@@ -21,15 +21,15 @@ export function readState(layout: Layout): ClusterState | undefined {
   }
 }
 
-/** Writes the state; the folder is made, readable by its owner only. */
+/** Writes the state. Creates its folder, readable by its owner only. */
 export function writeState(layout: Layout, state: ClusterState): void {
   mkdirSync(layout.run, { recursive: true, mode: 0o700 });
-  // Half a file would be taken for none, and what was changed since would stay changed.
+  // A partly written file would be ignored, and the changes to the machine would stay.
   writeFileSync(`${layout.state}.part`, JSON.stringify(state, null, 2));
   renameSync(`${layout.state}.part`, layout.state);
 }
 
-/** Ports at which the running cluster's Traefik serves; the usual ones when none runs. */
+/** The Traefik ports of the running cluster; the default ones when none runs. */
 export function ingressPortsOf(layout: Layout): IngressPorts {
   return readState(layout)?.ingress ?? defaultIngressPorts;
 }

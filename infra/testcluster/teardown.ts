@@ -16,28 +16,28 @@ import { ports } from './settings.ts';
 
 const graceMilliseconds = 1000;
 
-/** Ended last: the others fail noisily, or wait, once what they store in or run containers with is gone. */
+/** Stopped last, since the other components depend on them. */
 const storage = new Set(['containerd', 'etcd', 'docker-registry', 'registry', 'containerd-shim-runc-v2', 'runc']);
 
 /**
- * Takes the cluster down, whatever is left of it, and removes everything that it added to the machine but the built
+ * Stops the cluster, in whatever state it is, and removes everything that it added to the machine except the built
  * binaries. Safe to repeat.
- * @returns whether there was anything to take down
+ * @returns whether there was anything to remove
  * @throws ClusterProblem when something cannot be killed or unmounted
  */
 export async function tearDown(layout: Layout, progress: Progress): Promise<boolean> {
   const state = readState(layout);
   const running = ownProcesses(layout);
-  // Without the state file they may be another cluster's, unless processes of this one still ran.
-  const sharedNamesAreOurs = state !== undefined || running.length > 0 || (await hasStrayNetwork());
-  if (!sharedNamesAreOurs && !existsSync(layout.run)) return false;
+  // Without the state file they may belong to another cluster, unless processes of this one still ran.
+  const ownsSharedNames = state !== undefined || running.length > 0 || (await hasStrayNetwork());
+  if (!ownsSharedNames && !existsSync(layout.run)) return false;
   await progress.stage('stop processes', async () => {
-    // The kubelet and the controllers first: they would start again what is ended below.
+    // The kubelet and the controllers first, because they would restart the other processes.
     await stopAll(
       running.filter((record) => !storage.has(record.name)),
       graceMilliseconds,
     );
-    if (sharedNamesAreOurs) await killPods();
+    if (ownsSharedNames) await killPods();
     await stopAll(
       ownProcesses(layout).filter((record) => record.name.startsWith('containerd-shim')),
       0,
@@ -46,7 +46,7 @@ export async function tearDown(layout: Layout, progress: Progress): Promise<bool
   });
   await progress.stage('clean the machine', async () => {
     await unmountAll(layout.run);
-    if (sharedNamesAreOurs) {
+    if (ownsSharedNames) {
       await removePodGroups();
       await removeRules();
       await removeLinks();
@@ -61,12 +61,12 @@ export async function tearDown(layout: Layout, progress: Progress): Promise<bool
 }
 
 function ownProcesses(layout: Layout): ProcessRecord[] {
-  const recorded = readRecords(layout.processes).filter(isAlive);
-  const pids = new Set(recorded.map((record) => record.pid));
-  return [...recorded, ...findProcesses(programNames, layout.run).filter((record) => !pids.has(record.pid))];
+  const records = readRecords(layout.processes).filter(isAlive);
+  const pids = new Set(records.map((record) => record.pid));
+  return [...records, ...findProcesses(programNames, layout.run).filter((record) => !pids.has(record.pid))];
 }
 
-/** Whether a cluster whose state folder was deleted left its network behind. One that runs keeps it. */
+/** Whether a cluster without its state folder left its network behind. A running cluster keeps it. */
 async function hasStrayNetwork(): Promise<boolean> {
   return (await existingChains()).own && (await isFree(ports.apiServer));
 }

@@ -6,9 +6,9 @@ import type { JobQueue } from './job-queue.ts';
 import type { BusMetrics } from './metrics.ts';
 import { claimDue, dueKinds, returnClaims } from './work-table.ts';
 
-/** A wake-up that was missed costs this much; so does the step from one failure to the next. */
+/** A missed wake-up is noticed after this time. Also the delay after a failure. */
 const defaultPollMs = 1_000;
-/** At one time; the next batch follows at once. */
+/** Maximum rows of one claim; the next one follows immediately. */
 const batch = 50;
 
 export interface DispatcherDependencies {
@@ -19,25 +19,28 @@ export interface DispatcherDependencies {
   metrics: BusMetrics;
   /** Default 1 s. */
   pollMs?: number;
-  /** Where tests kill the process: `relay.claimed`, `relay.added`. Default nowhere. */
+  /**
+   * Called with the name of each step at which tests kill the process: `relay.claimed` and `relay.added`. Default: does
+   * nothing.
+   */
   failpoint?: (name: string) => void;
   /** Default: the catalogue's. */
   definitionOf?: (name: JobQueue['name']) => QueueDefinition;
 }
 
-/** Hands due work over to the queues. */
+/** Adds a job to its queue for each work row that is due. */
 export interface Dispatcher {
   start(): void;
-  /** Looks now instead of at the next poll: for notifications and ends of attempts. */
+  /** Checks for due rows now instead of at the next poll, after a notification or the end of an attempt. */
   wake(): void;
-  /** Resolves when nothing is under way any more. */
+  /** Resolves when the batch in progress is done. */
   stop(): Promise<void>;
 }
 
 /**
- * The relay between work table and Redis (design.md §4). A row is claimed and committed before its job is added: no lock
- * is held while Redis is asked, and no worker sees a job before its row. A crash between the two costs the lease, as a
- * flush of Redis does. Any number of dispatchers may run.
+ * Moves due rows of the work table to Redis (docs/architecture.md). It claims a row and commits before it adds the job,
+ * so that no lock is held during calls to Redis and no worker sees a job before its row. After a crash between the two, or
+ * when Redis loses its data, the row is due again at the end of its lease. Any number of dispatchers may run.
  */
 export function createDispatcher(dependencies: DispatcherDependencies): Dispatcher {
   const { pool, queues, clock, log, metrics, pollMs = defaultPollMs, failpoint } = dependencies;
@@ -46,14 +49,17 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
   const stopping = new AbortController();
   let running: Promise<void> | undefined;
   let woken = false;
-  let rouse: (() => void) | undefined;
+  let endSleep: (() => void) | undefined;
 
-  /** Hands over one batch; true when there may be more. */
+  /**
+   * Adds jobs for one batch of rows.
+   * @returns whether more rows may be due
+   */
   const handOver = async (queue: JobQueue): Promise<boolean> => {
     if (!queue.ready()) return false;
     const { concurrency, timeoutMs } = definitionOf(queue.name);
-    // A row that waits in Redis for longer than its lease is handed over again, so that jobs beyond what the workers
-    // take soon would only make more jobs.
+    // A job that waits in Redis for longer than its row's lease is added again, so more jobs than the workers start
+    // soon would only add duplicates.
     const room = 2 * concurrency - (await queue.waiting());
     const limit = Math.min(batch, room);
     if (limit <= 0) return false;
@@ -76,12 +82,12 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     return claims.length === limit;
   };
 
-  const rest = async () => {
+  const sleep = async () => {
     if (woken || stopping.signal.aborted) return;
     const timer = new AbortController();
-    rouse = () => timer.abort();
+    endSleep = () => timer.abort();
     await clock.sleep(pollMs, timer.signal).catch(() => undefined);
-    rouse = undefined;
+    endSleep = undefined;
   };
 
   const run = async () => {
@@ -98,10 +104,10 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
       } catch (error) {
         if (!failing) log.warn({ err: error }, 'dispatcher failed');
         failing = true;
-        // Else wake-ups would make a busy loop of an outage.
+        // Otherwise wake-ups would cause a busy loop during an outage.
         woken = false;
       }
-      await rest();
+      await sleep();
     }
   };
 
@@ -111,11 +117,11 @@ export function createDispatcher(dependencies: DispatcherDependencies): Dispatch
     },
     wake() {
       woken = true;
-      rouse?.();
+      endSleep?.();
     },
     async stop() {
       stopping.abort();
-      rouse?.();
+      endSleep?.();
       await running;
     },
   };

@@ -3,33 +3,36 @@ import type { Logger } from 'pino';
 import type { QueueName, WorkPayload } from '../queues/catalogue.ts';
 import { openProducerRedis, withoutCommand, type RedisAddress } from './redis.ts';
 
-/** The sending side of one queue. */
+/** The producer of one queue. */
 export interface JobQueue {
   readonly name: QueueName;
   start(): void;
-  /** Whether Redis answers; nothing is claimed while it does not. */
+  /** Whether Redis is connected. While it is not, no work is claimed. */
   ready(): boolean;
-  /** Jobs that no worker has taken yet. */
+  /** The number of jobs that no worker has started. */
   waiting(): Promise<number>;
-  /** Hands jobs over; one that is there already stays as it is. Rejects within seconds when Redis does not take them. */
+  /** Adds jobs; a job that already exists is kept. Rejects within seconds when Redis does not accept them. */
   add(jobs: readonly WorkPayload[]): Promise<void>;
   stop(): Promise<void>;
 }
 
-/** A job's id; it names the attempt, since BullMQ ignores an id that it knows, in silence and in any state. */
+/** A job's id. It contains the attempt, because BullMQ silently ignores a job whose id exists, whatever its state. */
 export function jobId({ workId, attempt }: Pick<WorkPayload, 'workId' | 'attempt'>): string {
   return `${workId}-${attempt}`;
 }
 
-async function asking<T>(answer: Promise<T>): Promise<T> {
+async function redactErrors<T>(result: Promise<T>): Promise<T> {
   try {
-    return await answer;
+    return await result;
   } catch (error) {
     throw withoutCommand(error);
   }
 }
 
-/** One BullMQ queue of the catalogue, which carries ids only: one attempt a job, since retries are rows of the work table. */
+/**
+ * The BullMQ queue of a catalogue entry. Its jobs contain only ids and run once, because retries are rows of the work
+ * table.
+ */
 export function createJobQueue({ name, redis, log }: { name: QueueName; redis: RedisAddress; log: Logger }): JobQueue {
   let open: { connection: ReturnType<typeof openProducerRedis>; queue: Queue } | undefined;
 
@@ -47,20 +50,20 @@ export function createJobQueue({ name, redis, log }: { name: QueueName; redis: R
         connection,
         defaultJobOptions: { attempts: 1, removeOnComplete: true, removeOnFail: true },
       });
-      // Every failed command rejects too, and the connection logs its own state.
+      // Failed commands reject as well, and the connection logs its state.
       queue.on('error', () => undefined);
       open = { connection, queue };
     },
     ready: () => open?.connection.status === 'ready',
-    waiting: () => asking(queue().getWaitingCount()),
+    waiting: () => redactErrors(queue().getWaitingCount()),
     async add(jobs) {
-      await asking(queue().addBulk(jobs.map((data) => ({ name, data, opts: { jobId: jobId(data) } }))));
+      await redactErrors(queue().addBulk(jobs.map((data) => ({ name, data, opts: { jobId: jobId(data) } }))));
     },
     async stop() {
       if (!open) return;
       const { connection, queue } = open;
       open = undefined;
-      // Closing talks to Redis, which may be away.
+      // Closing sends commands to Redis, which may be unavailable.
       if (connection.status === 'ready') await queue.close().catch(() => undefined);
       connection.disconnect();
     },

@@ -4,17 +4,17 @@ import { catalogue, type QueueName } from '../queues/catalogue.ts';
 import type { JobQueue } from './job-queue.ts';
 import { countWork, type WorkCounts } from './work-table.ts';
 
-/** How an attempt ended; `lost` never answered, `stale` was not the newest any more. */
-export type AttemptOutcome = 'done' | 'again' | 'failed' | 'lost' | 'stale';
+/** The result of an attempt. `lost`: its worker never reported a result. `stale`: a newer attempt exists. */
+type AttemptOutcome = 'done' | 'again' | 'failed' | 'lost' | 'stale';
 
 export interface BusMetrics {
   handedOver(queue: QueueName, count: number): void;
   attempted(queue: QueueName, outcome: AttemptOutcome, seconds?: number): void;
-  /** From then on each scrape looks at the work table and the queues; what does not answer is left out. */
+  /** Makes each scrape read the work table and the queues; leaves out what fails. */
   watch(pool: Pool, queues: readonly JobQueue[]): void;
 }
 
-/** Metrics of the bus, one label `queue` each. */
+/** The metrics of work and queues, each with the label `queue`. */
 export function createBusMetrics(registry: Registry): BusMetrics {
   const registers = [registry];
   const gauge = (name: string, help: string, collect?: () => Promise<void>) =>
@@ -51,19 +51,19 @@ export function createBusMetrics(registry: Registry): BusMetrics {
       if (took !== undefined) seconds.observe({ queue }, took);
     },
     watch(pool, queues) {
-      let looking: Promise<WorkCounts[] | undefined> | undefined;
+      let reading: Promise<WorkCounts[] | undefined> | undefined;
       // The gauges of one scrape share a query.
-      const look = () =>
-        (looking ??= countWork(pool)
+      const readCounts = () =>
+        (reading ??= countWork(pool)
           .catch(() => undefined)
-          .finally(() => (looking = undefined)));
+          .finally(() => (reading = undefined)));
       const ofWork = (name: string, help: string, value: (counts: WorkCounts) => number) => {
-        const each = gauge(name, help, async () => {
-          const counts = await look();
-          each.reset();
+        const metric = gauge(name, help, async () => {
+          const counts = await readCounts();
+          metric.reset();
           for (const queue of counts ? names : []) {
-            const found = counts?.find(({ kind }) => kind === queue);
-            each.set({ queue }, found ? value(found) : 0);
+            const count = counts?.find(({ kind }) => kind === queue);
+            metric.set({ queue }, count ? value(count) : 0);
           }
         });
       };
@@ -76,7 +76,7 @@ export function createBusMetrics(registry: Registry): BusMetrics {
       );
       const waiting = gauge('svc_queue_waiting', 'Jobs in Redis that no worker has taken yet.', async () => {
         waiting.reset();
-        for (const queue of queues.filter((each) => each.ready())) {
+        for (const queue of queues.filter((candidate) => candidate.ready())) {
           const jobs = await queue.waiting().catch(() => undefined);
           if (jobs !== undefined) waiting.set({ queue: queue.name }, jobs);
         }

@@ -2,21 +2,22 @@ import { readFileSync } from 'node:fs';
 import { Redis, type RedisOptions } from 'ioredis';
 import type { Logger } from 'pino';
 
-/** Where Redis is. */
+/** The address of Redis. */
 export interface RedisAddress {
-  /** `redis://host:port`; in production without a password. */
+  /** `redis://host:port`; without a password in production. */
   url: string;
-  /** Holds the password; read when a connection is opened for the first time. */
+  /** Contains the password; read before the first connection. */
   passwordFile?: string;
 }
 
-/** A command that takes longer counts as failed: Redis answers within milliseconds or not at all. */
+/** Time-out of a command: Redis responds within milliseconds or not at all. */
 const commandTimeoutMs = 2_000;
 const retryMaxMs = 2_000;
 
 /**
- * Takes the command out of a Redis error, and answers with the error: that of a refused AUTH carries the password, and
- * errors are logged.
+ * Removes the command from a Redis error before it is logged, because the error of a rejected AUTH contains the
+ * password.
+ * @returns the error
  */
 export function withoutCommand(error: unknown): unknown {
   if (error instanceof Error && 'command' in error) delete error.command;
@@ -30,11 +31,11 @@ function open({ url, passwordFile }: RedisAddress, log: Logger, options: Behavio
     ...options,
     ...(passwordFile !== undefined && { password: readFileSync(passwordFile, 'utf8').trim() }),
     connectTimeout: 5_000,
-    // For ever: work waits in PostgreSQL meanwhile.
+    // Retries forever: work waits in PostgreSQL.
     retryStrategy: (times: number) => Math.min(retryMaxMs, 50 * 2 ** Math.min(times, 10)),
   });
   let lost = false;
-  // The first listener: others get the error without its command, too.
+  // Registered first, so that other listeners get the error without its command, too.
   redis.on('error', (error: Error) => {
     withoutCommand(error);
     if (!lost) log.warn({ err: error }, 'redis does not answer');
@@ -47,16 +48,15 @@ function open({ url, passwordFile }: RedisAddress, log: Logger, options: Behavio
   return redis;
 }
 
-/** A connection for handing over: fails fast while Redis is away, instead of queueing commands. Connects at once. */
+/**
+ * A connection for adding jobs. It connects immediately, and commands fail instead of being queued while Redis is
+ * unavailable.
+ */
 export function openProducerRedis(address: RedisAddress, log: Logger): Redis {
-  return open(address, log, {
-    enableOfflineQueue: false,
-    maxRetriesPerRequest: 0,
-    commandTimeout: commandTimeoutMs,
-  });
+  return open(address, log, { enableOfflineQueue: false, maxRetriesPerRequest: 0, commandTimeout: commandTimeoutMs });
 }
 
-/** A connection for a BullMQ worker: waits for Redis for ever, as its blocking reads need. Connects at once. */
+/** A connection for a BullMQ worker. It connects immediately and retries forever, as blocking reads require. */
 export function openWorkerRedis(address: RedisAddress, log: Logger): Redis {
   return open(address, log, { maxRetriesPerRequest: null });
 }

@@ -10,26 +10,31 @@ import type { BusMetrics } from './metrics.ts';
 import { openWorkerRedis, withoutCommand, type RedisAddress } from './redis.ts';
 import { beginAttempt, recordAgain, recordDone, recordFailure } from './work-table.ts';
 
-/** One attempt of one piece of work, as its processor sees it. */
+/** One attempt of one work row, as its processor sees it. */
 export interface Attempt {
-  /** What the work is about; the processor reads it afresh. */
+  /** The id of the record; the processor reads its current state. */
   recordId: Id;
-  /** Counts hand-overs, from 1. */
+  /** The number of the attempt, from 1. */
   attempt: number;
-  /** The catalogue's attempts are used up: end the record rather than throw. Work that throws all the same is retried. */
+  /**
+   * Whether this is the last attempt of the catalogue: end the record instead of throwing. A throw is still retried.
+   */
   last: boolean;
-  /** Aborted when the attempt's time is up; its answer does not count any more then. */
+  /** Aborted at the attempt's time-out; its result is ignored from then on. */
   signal: AbortSignal;
   log: Logger;
 }
 
-/** What a processor answers: the work is done, or it is to be called again at that time, or sooner if somebody nudges. */
+/**
+ * The result of a processor: the work is done, or the next attempt is due at this time, or earlier when it is
+ * requested.
+ */
 export type Outcome = 'done' | { again: Date };
 
-/** Does one step of one piece of work. A throw counts as a failure and is retried with back-off. */
+/** Does one step of a work row. A throw counts as a failure and is retried with back-off. */
 export type Processor = (attempt: Attempt) => Promise<Outcome>;
 
-/** One processor for every queue of the catalogue. */
+/** One processor for each queue of the catalogue. */
 export type Processors = { readonly [Name in QueueName]: Processor };
 
 export interface RunnerDependencies {
@@ -40,37 +45,42 @@ export interface RunnerDependencies {
   clock: Clock;
   log: Logger;
   metrics: BusMetrics;
-  /** Called when an attempt has ended: there is room for another, and its work may be due again. */
+  /** Called when an attempt ends: a job may be added, and the row may be due again. */
   onEnd?: () => void;
-  /** Default: the catalogue's. */
+  /** Default: the entry of the catalogue. */
   definition?: QueueDefinition;
-  /** For how long a job in Redis stays its worker's when that one is not heard of, in ms. Default 30 s. */
+  /** How long BullMQ keeps a job locked for a worker that does not renew the lock, in ms. Default 30 s. */
   lockMs?: number;
 }
 
-/** The taking side of one queue. */
+/** The consumer of one queue. */
 export interface Runner {
   start(): void;
-  /** Takes nothing new and resolves once running attempts have answered, or the limit has passed (they are due again). */
+  /**
+   * Starts no new attempts, and resolves when running ones have ended or at the limit, after which they are due again.
+   */
   stop(): Promise<void>;
 }
 
-/** An attempt's lease outlives its time-out by this much, so that its failure can still be recorded. */
+/** An attempt's lease ends this long after its time-out, so that its failure can still be recorded. */
 const graceMs = 5_000;
-/** Of the 25 s that a process has for stopping: for running attempts, and for taking leave of Redis. */
+/** Of the 25 s that a process has to stop: for running attempts, and for closing the connection to Redis. */
 const attemptsLimitMs = 16_000;
 const closeLimitMs = 3_000;
 const errorLengthMax = 500;
-/** As BullMQ's own. */
+/** The default of BullMQ. */
 const defaultLockMs = 30_000;
 
-/** Wait before the next attempt after `failures` in a row, in ms, with up to a quarter of jitter. */
+/** The delay before the next attempt, in ms, after `failures` consecutive failures, with up to a quarter of jitter. */
 export function backoff({ backoffMs, backoffMaxMs }: QueueDefinition, failures: number, random = Math.random): number {
   const full = Math.min(backoffMaxMs, backoffMs * 2 ** Math.min(failures - 1, 30));
   return Math.round(full * (1 - random() / 4));
 }
 
-/** Runs a queue's jobs: begins each attempt in the work table, calls the processor, and records what it answered. */
+/**
+ * Runs a queue's jobs: records the start of each attempt in the work table, calls the processor, and records the
+ * result.
+ */
 export function createRunner(dependencies: RunnerDependencies): Runner {
   const { name, process, pool, redis, clock, metrics, onEnd, lockMs = defaultLockMs } = dependencies;
   const definition: QueueDefinition = dependencies.definition ?? catalogue[name];
@@ -88,7 +98,7 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
     const limit = new AbortController();
     const { timeoutMs, attempts } = definition;
     const timer = new AbortController();
-    const late = clock.sleep(timeoutMs, timer.signal).then(() => {
+    const timedOut = clock.sleep(timeoutMs, timer.signal).then(() => {
       const error = new Error(`the attempt took longer than ${timeoutMs} ms`);
       limit.abort(error);
       throw error;
@@ -96,7 +106,7 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
     const last = failures + 1 >= attempts;
     try {
       const answer = process({ recordId, attempt: job.attempt, last, signal: limit.signal, log });
-      return await Promise.race([answer, late]);
+      return await Promise.race([answer, timedOut]);
     } finally {
       timer.abort();
     }
@@ -118,22 +128,22 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
     }
     const started = clock.monotonic();
     const seconds = () => (clock.monotonic() - started) / 1_000;
-    let heard: boolean;
+    let recorded: boolean;
     let outcome: 'done' | 'again' | 'failed';
     try {
-      const answer = await call(job, begun.recordId, begun.failures, log);
-      outcome = answer === 'done' ? 'done' : 'again';
-      if (answer === 'done') {
-        heard = await recordDone(pool, job);
+      const result = await call(job, begun.recordId, begun.failures, log);
+      outcome = result === 'done' ? 'done' : 'again';
+      if (result === 'done') {
+        recorded = await recordDone(pool, job);
       } else {
-        heard = await recordAgain(pool, job, answer.again);
+        recorded = await recordAgain(pool, job, result.again);
       }
     } catch (error) {
       outcome = 'failed';
-      heard = await recordThrow(job, begun.failures, error, log);
+      recorded = await recordThrow(job, begun.failures, error, log);
     }
-    metrics.attempted(name, heard ? outcome : 'stale', seconds());
-    if (heard) log.debug({ outcome }, 'attempt answered');
+    metrics.attempted(name, recorded ? outcome : 'stale', seconds());
+    if (recorded) log.debug({ outcome }, 'attempt answered');
     else log.warn({ outcome }, 'answer of a stale attempt ignored');
   };
 
@@ -154,7 +164,7 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
         connection,
         concurrency: definition.concurrency,
         ...(definition.limiter && { limiter: definition.limiter }),
-        // The row decides about another attempt; BullMQ never runs a job twice.
+        // The work row decides about retries; BullMQ must never run a job again.
         maxStalledCount: 0,
         lockDuration: lockMs,
         stalledInterval: lockMs,
@@ -162,7 +172,7 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
         removeOnFail: { count: 0 },
         runRetryDelay: 1_000,
       });
-      // What a job throws is an outage of the work table: its lease runs out, and it is due again.
+      // A job throws only when the work table is unavailable; its row is due again at the end of the lease.
       worker.on('failed', (_job, error) => dependencies.log.warn({ err: error, queue: name }, 'job failed'));
       worker.on('error', (error) =>
         dependencies.log.debug({ err: withoutCommand(error), queue: name }, 'queue trouble'),
@@ -174,13 +184,13 @@ export function createRunner(dependencies: RunnerDependencies): Runner {
       const { worker, connection } = open;
       open = undefined;
       const timer = new AbortController();
-      const within = (ms: number) => delay(ms, undefined, { signal: timer.signal }).catch(() => undefined);
-      // Without Redis, an orderly close would wait for ever.
-      const orderly = connection.status === 'ready';
-      const close = () => worker.close(!orderly).catch(() => undefined);
-      const closing = orderly ? close() : undefined;
-      await Promise.race([Promise.allSettled(running), within(attemptsLimitMs)]);
-      await Promise.race([closing ?? close(), within(closeLimitMs)]);
+      const wait = (ms: number) => delay(ms, undefined, { signal: timer.signal }).catch(() => undefined);
+      // Without Redis, a graceful close would wait forever.
+      const graceful = connection.status === 'ready';
+      const close = () => worker.close(!graceful).catch(() => undefined);
+      const closing = graceful ? close() : undefined;
+      await Promise.race([Promise.allSettled(running), wait(attemptsLimitMs)]);
+      await Promise.race([closing ?? close(), wait(closeLimitMs)]);
       timer.abort();
       connection.disconnect();
     },

@@ -2,20 +2,20 @@ import type { Database } from '../db/pool.ts';
 import type { Id } from '../domain/ids.ts';
 import type { QueueName, WorkPayload } from '../queues/catalogue.ts';
 
-/** A row that was taken for hand-over. */
+/** A row that a dispatcher claimed. */
 export interface Claim extends WorkPayload {
-  /** The attempt before this one was taken up by a worker and never answered. */
+  /** Whether the previous attempt was started and never ended. */
   lost: boolean;
 }
 
-/** A row that a worker has taken up. */
+/** A row whose attempt a worker started. */
 export interface BegunWork {
   recordId: Id;
-  /** Failures in a row before this attempt. */
+  /** Consecutive failures before this attempt. */
   failures: number;
 }
 
-/** Of these kinds, those of which something is due: one look at all of them, which finds nothing most of the time. */
+/** The kinds that have due rows, of those given. One query for all of them, which usually finds none. */
 export async function dueKinds(database: Database, kinds: readonly QueueName[]): Promise<ReadonlySet<QueueName>> {
   const { rows } = await database.query<{ kind: QueueName }>({
     name: 'due-kinds',
@@ -27,8 +27,8 @@ export async function dueKinds(database: Database, kinds: readonly QueueName[]):
 }
 
 /**
- * Takes due rows of one kind, the longest due first, and leases them: each counts as one more attempt. Rows that another
- * dispatcher is taking at the same moment are skipped, so that no attempt is handed over twice.
+ * Claims due rows of one kind, the longest due first, with a lease and one more attempt each. Skips rows that another
+ * dispatcher is claiming, so that no attempt is handed over twice.
  */
 export async function claimDue(
   database: Database,
@@ -51,7 +51,10 @@ export async function claimDue(
   return rows;
 }
 
-/** Gives back rows that could not be handed over, to be due in `delayMs`; those that a worker has all the same stay. */
+/**
+ * Returns claims whose jobs could not be added; they are due in `delayMs`. Claims that a worker started anyway are
+ * kept.
+ */
 export async function returnClaims(database: Database, claims: readonly Claim[], delayMs: number): Promise<void> {
   await database.query(
     `UPDATE work SET leased_until = NULL, due_at = LEAST(due_at, now() + $3 * interval '1 ms')
@@ -62,8 +65,8 @@ export async function returnClaims(database: Database, claims: readonly Claim[],
 }
 
 /**
- * A worker takes an attempt up, for `leaseMs` from now. Undefined when the attempt is not the newest any more, was taken
- * up before, or the work is done.
+ * Records the start of an attempt, with a lease of `leaseMs`. Undefined when a newer attempt exists, this one was
+ * started before, or the work is done.
  */
 export async function beginAttempt(
   database: Database,
@@ -82,30 +85,33 @@ export async function beginAttempt(
 
 type AttemptKey = Pick<WorkPayload, 'workId' | 'attempt'>;
 
-const mine = `id = $1 AND attempt = $2 AND state = 'pending' AND begun`;
+const isCurrent = `id = $1 AND attempt = $2 AND state = 'pending' AND begun`;
 
-/** The attempt finished the work. False when its answer comes too late: another attempt counts by now. */
+/**
+ * Records that the attempt finished the work.
+ * @returns false when a newer attempt exists
+ */
 export async function recordDone(database: Database, { workId, attempt }: AttemptKey): Promise<boolean> {
   const { rowCount } = await database.query({
     name: 'record-done',
-    text: `UPDATE work SET state = 'done', done_at = now(), leased_until = NULL, last_error = NULL WHERE ${mine}`,
+    text: `UPDATE work SET state = 'done', done_at = now(), leased_until = NULL, last_error = NULL WHERE ${isCurrent}`,
     values: [workId, attempt],
   });
   return rowCount === 1;
 }
 
-/** The attempt got further; the next one is due at `again`, or at once if something asked for it meanwhile. */
+/** Records that the next attempt is due at `again`, or immediately if it was requested during this one. */
 export async function recordAgain(database: Database, { workId, attempt }: AttemptKey, again: Date): Promise<boolean> {
   const { rowCount } = await database.query({
     name: 'record-again',
     text: `UPDATE work SET leased_until = NULL, begun = false, failures = 0, last_error = NULL, due_at = LEAST(due_at, $3)
-     WHERE ${mine}`,
+     WHERE ${isCurrent}`,
     values: [workId, attempt, again],
   });
   return rowCount === 1;
 }
 
-/** The attempt failed; the next one is due in `delayMs`. */
+/** Records that the attempt failed; the next one is due in `delayMs`. */
 export async function recordFailure(
   database: Database,
   { workId, attempt }: AttemptKey,
@@ -115,18 +121,18 @@ export async function recordFailure(
   const { rowCount } = await database.query(
     `UPDATE work SET leased_until = NULL, begun = false, failures = failures + 1, last_error = $3,
        due_at = LEAST(due_at, now() + $4 * interval '1 ms')
-     WHERE ${mine}`,
+     WHERE ${isCurrent}`,
     [workId, attempt, error, delayMs],
   );
   return rowCount === 1;
 }
 
-/** How the work of one kind stands. */
+/** The rows of one kind, counted for metrics. */
 export interface WorkCounts {
   kind: string;
   pending: number;
   due: number;
-  /** For how long the longest due row has been waiting, in seconds. */
+  /** How long the longest due row has been waiting, in seconds. */
   oldestDueSeconds: number;
 }
 

@@ -1,43 +1,43 @@
 import { z } from 'zod';
 
-/** The audience of the tokens with which the sidecars of function pods ask for events. */
+/** The audience of the tokens of the sidecars in function pods. */
 export const eventsAudience = 'svc-events';
 
-/** Where console-api answers them: a port that no route leads to. */
+/** The port of console-api for sidecars; no public route leads to it. */
 export const eventsPort = 8082;
 
-/** Where an object store that the platform runs tells of what comes and goes in its buckets. Pure. */
+/** The path that a managed object store sends notices about its buckets to. Pure. */
 export function storeEventsPath(namespace: string, service: string): string {
   return `/stores/${namespace}/${service}`;
 }
 
 const lease = z.strictObject({
-  /** Of the event. */
+  /** The event's number. */
   id: z.string().regex(/^\d{1,19}$/),
-  /** Of the lease; an answer to an older one is not heard. */
+  /** The number of the lease; answers to an older lease are ignored. */
   epoch: z.int().min(1),
 });
 
-/** `POST /exchange`: what a sidecar tells of the events that it has leased, and what it wants. */
+/** `POST /exchange`: a sidecar reports on its leased events and requests more. */
 export const eventExchange = z.strictObject({
   /** The function answered 2xx. */
   delivered: z.array(lease).max(1_000),
   failed: z
     .array(
       lease.extend({
-        /** What the function answered, any three digits; absent when it did not. */
+        /** The HTTP status of the function's response, any three digits; absent if there was none. */
         status: z.int().min(0).max(999).optional(),
         message: z.string().max(1_000),
       }),
     )
     .max(1_000),
-  /** Not tried; they are due again at once. */
+  /** Not attempted; they are due again at once. */
   released: z.array(lease).max(1_000),
-  /** Being delivered or waiting for that: their leases begin anew. */
+  /** Being delivered or waiting for it: their leases are renewed. */
   held: z.array(lease).max(1_000),
-  /** Events wanted at most. */
+  /** Maximum number of events. */
   max: z.int().min(0).max(500),
-  /** How long the answer may wait for one to come, in ms. */
+  /** How long to wait for an event, in ms. */
   waitMs: z.int().min(0).max(20_000),
 });
 
@@ -45,21 +45,21 @@ export type EventExchange = z.infer<typeof eventExchange>;
 export type Lease = z.infer<typeof lease>;
 export type FailedDelivery = EventExchange['failed'][number];
 
-/** An event that a sidecar is to deliver. */
+/** An event for a sidecar to deliver. */
 export interface LeasedEvent extends Lease {
-  /** What the source calls it. */
+  /** The source's id of the event. */
   eventId: string;
-  /** A JSON text. */
+  /** JSON. */
   payload: string;
-  /** Counts deliveries, from 1. */
+  /** The number of the delivery attempt, from 1. */
   attempt: number;
 }
 
-/** The answer to an exchange. */
+/** The response to an exchange. */
 export interface EventGrant {
   events: LeasedEvent[];
-  /** Of those held: the leases that do not count any more. */
+  /** Of the `held` leases: those that are no longer valid. */
   lost: string[];
-  /** For how long the leases count from now, in ms. */
+  /** How long the leases are valid from now, in ms. */
   leaseMs: number;
 }

@@ -1,4 +1,4 @@
-/** The codes with which the gate denies, and the status of each (spec.md §7.1). */
+/** The codes of the gate's denials with their HTTP status, docs/reference/gate.md#verdicts. */
 export const gateDenialStatus = {
   invalid_key: 401,
   rate_limited: 429,
@@ -10,14 +10,14 @@ export const gateDenialStatus = {
 export type GateDenialCode = keyof typeof gateDenialStatus;
 
 /**
- * Where the platform asks whether a route demands a key: a path that no app is known to have, and that no function hears
- * of. While a route is open the question is to cost a 404 and nothing else.
+ * The path of the platform's check whether a route requires a key. No app is known to have it, and it does not reach
+ * functions, so that the check of an open route costs a 404 and nothing else.
  */
 export const gateProbePath = '/.well-known/svc-gate-probe';
 
 /**
- * The body of every 401 of the gate, byte for byte: a key that is missing, unknown, disabled, expired or meant for
- * another app reads the same. Whoever asks without a key and gets exactly this has met the gate.
+ * The body of every 401 of the gate, byte for byte: the same for a key that is missing, unknown, disabled, expired or not
+ * valid for the app. A request without a key that gets exactly this body has reached the gate.
  */
 export const invalidKeyBody = JSON.stringify({
   code: 'invalid_key',

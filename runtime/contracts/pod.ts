@@ -1,62 +1,40 @@
-import type { KubeObject, ObjectMeta } from './kubernetes.ts';
+import type { V1Container, V1ContainerState, V1ContainerStatus, V1PodSpec, V1PodStatus } from '@kubernetes/client-node';
+import type { Json, KubeObject } from './kubernetes.ts';
 
-/** https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#ContainerState */
-export interface ContainerState {
-  waiting?: { reason?: string; message?: string };
-  running?: { startedAt?: string };
-  terminated?: { exitCode: number; reason?: string; message?: string; finishedAt?: string };
-}
+export type ContainerState = Json<V1ContainerState>;
 
-export interface ContainerStatus {
-  name: string;
-  ready: boolean;
-  restartCount: number;
-  /** What runs, such as `registry.example.com/shop/api@sha256:…`; some runtimes tell an id that is no digest. */
-  imageID?: string;
-  state?: ContainerState;
-  lastState?: ContainerState;
-}
+/** The fields of a container's status that the platform reads. Some runtimes put an id that is no digest in `imageID`. */
+export type ContainerStatus = Pick<Json<V1ContainerStatus>, 'name' | 'ready' | 'restartCount' | 'state' | 'lastState'> &
+  Partial<Pick<V1ContainerStatus, 'imageID'>>;
 
-interface PodContainer {
-  name: string;
-  ports?: { name?: string; containerPort: number }[];
-  resources?: { limits?: Record<string, string> };
-}
+type PodContainer = Pick<V1Container, 'name' | 'ports' | 'resources'>;
 
-/** What the platform reads of a pod. */
+/** The fields of a pod that the platform reads. */
 export interface Pod extends KubeObject {
   apiVersion: 'v1';
   kind: 'Pod';
-  metadata: ObjectMeta;
-  spec: {
-    containers: PodContainer[];
-    initContainers?: PodContainer[];
-    volumes?: { name: string; configMap?: { name?: string }; persistentVolumeClaim?: { claimName: string } }[];
-  };
-  status?: {
+  spec: Pick<Json<V1PodSpec>, 'volumes'> & { containers: PodContainer[]; initContainers?: PodContainer[] };
+  status?: Pick<Json<V1PodStatus>, 'reason' | 'message' | 'podIP'> & {
     phase?: 'Pending' | 'Running' | 'Succeeded' | 'Failed' | 'Unknown';
-    reason?: string;
-    message?: string;
-    podIP?: string;
     conditions?: { type: string; status: string; reason?: string; message?: string }[];
     initContainerStatuses?: ContainerStatus[];
     containerStatuses?: ContainerStatus[];
   };
 }
 
-/** Why a pod cannot serve and will not by waiting a moment longer. */
+/** Why a pod cannot serve, when more waiting will not help. */
 export interface PodFault {
-  /** The kubelet's word, such as `CrashLoopBackOff` or `ImagePullBackOff`. */
+  /** The kubelet's reason, such as `CrashLoopBackOff` or `ImagePullBackOff`. */
   reason: string;
-  /** The exit code of the container's last life, when it had one. */
+  /** The exit code of the container's previous run, if there was one. */
   exitCode?: number;
-  /** Whether its last life ended for memory. */
+  /** Whether the previous run was killed because it ran out of memory. */
   outOfMemory?: boolean;
-  /** What the container or the kubelet said last. For operators and the owner: it may quote the program's log. */
+  /** The last message of the container or the kubelet, which may quote the program's log. */
   message?: string;
 }
 
-/** Waiting reasons of the kubelet that name a fault; the others (`ContainerCreating`, `PodInitializing`) are a start. */
+/** The kubelet's waiting reasons that are faults. Others (`ContainerCreating`, `PodInitializing`) belong to a normal start. */
 const faultReasons = new Set([
   'CrashLoopBackOff',
   'ImagePullBackOff',
@@ -69,12 +47,13 @@ const faultReasons = new Set([
 ]);
 
 /**
- * What a kubelet says that has not yet seen a Secret or ConfigMap of a new pod: it looks again within moments. One that is
- * not there is `not found`. https://github.com/kubernetes/kubernetes/blob/v1.33.0/pkg/kubelet/util/manager/watch_based_manager.go
+ * The kubelet's message when it does not know a new Secret or ConfigMap yet; it retries within moments. For one that does
+ * not exist, the message is `not found`.
+ * https://github.com/kubernetes/kubernetes/blob/v1.33.0/pkg/kubelet/util/manager/watch_based_manager.go
  */
-const notYetSeen = /^failed to sync (secret|configmap) cache/;
+const notSynced = /^failed to sync (secret|configmap) cache/;
 
-/** The fault of a pod, or undefined while it starts or serves. A pod that was evicted or ended has a fault too. */
+/** The fault of a pod, or undefined while it starts or serves. An evicted or failed pod has a fault, too. */
 export function podFault(pod: Pod): PodFault | undefined {
   const { phase, reason, message } = pod.status ?? {};
   if (phase === 'Failed') return { reason: reason ?? 'Failed', ...(message !== undefined && { message }) };
@@ -82,30 +61,30 @@ export function podFault(pod: Pod): PodFault | undefined {
   for (const { state, lastState } of statuses) {
     const waiting = state?.waiting;
     if (waiting?.reason === undefined || !faultReasons.has(waiting.reason)) continue;
-    if (notYetSeen.test(waiting.message ?? '')) continue;
-    const ended = lastState?.terminated;
-    const said = ended?.message ?? waiting.message;
+    if (notSynced.test(waiting.message ?? '')) continue;
+    const previous = lastState?.terminated;
+    const detail = previous?.message ?? waiting.message;
     return {
       reason: waiting.reason,
-      ...(ended && { exitCode: ended.exitCode }),
-      ...(ended?.reason === 'OOMKilled' && { outOfMemory: true }),
-      ...(said !== undefined && { message: said }),
+      ...(previous && { exitCode: previous.exitCode }),
+      ...(previous?.reason === 'OOMKilled' && { outOfMemory: true }),
+      ...(detail !== undefined && { message: detail }),
     };
   }
   return undefined;
 }
 
-/** Whether the kubelet says that the pod passes its readiness probe. */
+/** Whether the pod is ready. */
 export function isPodReady(pod: Pod): boolean {
   return pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') ?? false;
 }
 
-/** Whether all its containers have ended for good. */
+/** Whether the pod has succeeded or failed. */
 export function isPodEnded({ status }: Pod): boolean {
   return status?.phase === 'Failed' || status?.phase === 'Succeeded';
 }
 
-/** Whether the pod can still get traffic: neither going nor ended. */
+/** Whether the pod can get traffic: it is neither being deleted nor finished. */
 export function isPodLive(pod: Pod): boolean {
   return pod.metadata.deletionTimestamp === undefined && !isPodEnded(pod);
 }

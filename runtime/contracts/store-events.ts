@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /**
- * What MinIO tells of the objects in its buckets, to a webhook as to who listens.
+ * The events that MinIO sends about objects in its buckets, to webhooks and to listeners alike.
  * https://min.io/docs/minio/linux/administration/monitoring/bucket-notifications.html
  */
 export const storeEvents = z.object({
@@ -11,7 +11,7 @@ export const storeEvents = z.object({
       s3: z.object({
         bucket: z.object({ name: z.string() }),
         object: z.object({
-          /** Written as in a form. */
+          /** URL-encoded, as in a form. */
           key: z.string(),
           sequencer: z.string(),
           versionId: z.string().optional(),
@@ -23,36 +23,40 @@ export const storeEvents = z.object({
   ),
 });
 
-/** What a store told of one object. */
+/** A notice of a store about one object. */
 export interface ObjectNotice {
   event: 'created' | 'removed';
   bucket: string;
   key: string;
-  /** Empty for one that was removed. */
+  /** Empty for a removed object. */
   etag: string;
-  /** Of the object, as in a listing, or when it was removed; RFC 3339. */
+  /** When the object was last changed, as in a listing, or removed; RFC 3339. */
   modified: string;
   /** Bytes. */
   size: number;
 }
 
-/** Those by which an object comes or goes, and that say enough of it to know it again in a listing. */
-export const toldEvents = [
-  ...['s3:ObjectCreated:Put', 's3:ObjectCreated:Post', 's3:ObjectCreated:Copy'],
-  ...['s3:ObjectCreated:CompleteMultipartUpload', 's3:ObjectRemoved:Delete', 's3:ObjectRemoved:DeleteMarkerCreated'],
+/** The events that create or remove an object and have enough details to identify it in a listing. */
+export const objectEvents = [
+  's3:ObjectCreated:Put',
+  's3:ObjectCreated:Post',
+  's3:ObjectCreated:Copy',
+  's3:ObjectCreated:CompleteMultipartUpload',
+  's3:ObjectRemoved:Delete',
+  's3:ObjectRemoved:DeleteMarkerCreated',
 ] as const;
 
-/** What records of a store say that a listing would; what they leave open, such as which version is left, the next listing tells. Pure. */
+/** The notices in a store's records. Ambiguous records, such as the removal of one version, are left to the next listing. Pure. */
 export function noticesOf({ Records: records }: z.output<typeof storeEvents>): ObjectNotice[] {
   return records.flatMap(({ eventName, s3: { bucket, object } }): ObjectNotice[] => {
     const { versionId = '', eTag: etag = '', size = 0 } = object;
     const [key, modified] = [unescaped(object.key), timeOf(object.sequencer)];
-    if (!toldEvents.some((name) => name === eventName) || key === undefined || modified === undefined) return [];
-    const told = { bucket: bucket.name, key, modified };
+    if (!objectEvents.some((name) => name === eventName) || key === undefined || modified === undefined) return [];
+    const common = { bucket: bucket.name, key, modified };
     if (eventName.startsWith('s3:ObjectCreated:'))
-      return etag === '' ? [] : [{ event: 'created', ...told, etag, size }];
+      return etag === '' ? [] : [{ event: 'created', ...common, etag, size }];
     const oneVersion = versionId !== '' && eventName === 's3:ObjectRemoved:Delete';
-    return oneVersion ? [] : [{ event: 'removed', ...told, etag: '', size: 0 }];
+    return oneVersion ? [] : [{ event: 'removed', ...common, etag: '', size: 0 }];
   });
 }
 
@@ -64,7 +68,7 @@ function unescaped(key: string): string | undefined {
   }
 }
 
-/** A sequencer is a time in ns, in hexadecimal digits: of the object's last change, or of the event where there is no object. */
+/** A sequencer is a time in ns, in hexadecimal digits: of the object's last change, or of the event if there is no object. */
 function timeOf(sequencer: string): string | undefined {
   if (!/^[0-9a-f]{1,16}$/i.test(sequencer)) return undefined;
   const at = new Date(Number(BigInt(`0x${sequencer}`) / 1_000_000n));

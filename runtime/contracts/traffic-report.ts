@@ -1,26 +1,26 @@
 import { z } from 'zod';
 
-/** What one interceptor knows about one function's traffic. */
-export const functionTraffic = z.object({
+/** The traffic of one function at one interceptor. */
+const functionTraffic = z.object({
   /** The function's identity (label `platform.svc/id`). */
   id: z.string(),
   namespace: z.string(),
   name: z.string(),
-  /** Requests that this interceptor holds or forwards at this moment; an open WebSocket is one. */
+  /** Requests that this interceptor is holding or forwarding; an open WebSocket counts as one. */
   inflight: z.int().min(0),
   /** Requests since the process started. */
   requests: z.int().min(0),
-  /** Milliseconds since the last activity, 0 while something is in flight; without any, since the process started. */
+  /** Milliseconds since the last activity; 0 while a request is in progress; without any activity, since the process started. */
   idleMs: z.number().min(0),
 });
 
-/** `GET /report` on an interceptor's admin port: what the scaler judges by (design.md §7). */
+/** `GET /report` on an interceptor's admin port: the input of the scaler. */
 export const trafficReport = z.object({
   /** The interceptor's pod name. */
   replica: z.string(),
   /** When the report was made, RFC 3339. */
   at: z.string(),
-  /** Every function that the interceptor routes to, with or without traffic. */
+  /** All functions that the interceptor routes to, with or without traffic. */
   functions: z.array(functionTraffic),
 });
 

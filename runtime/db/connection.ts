@@ -1,24 +1,24 @@
 import { readFile } from 'node:fs/promises';
 import type { ClientConfig } from 'pg';
 
-/** Where the database is. */
+/** The address of the database. */
 export interface DatabaseAddress {
-  /** `postgresql://user@host:port/database`; in production without a password. */
+  /** `postgresql://user@host:port/database`; without a password in production. */
   url: string;
-  /** Holds the password. Read at every connection, so that a changed one needs no restart. */
+  /** Contains the password. Read for every connection, so that a changed password needs no restart. */
   passwordFile?: string;
 }
 
 /**
- * What pg needs to connect. The URL is taken apart when a password file is given, since pg lets an empty password of a
- * connection string win over a password function; of its query only `sslmode` counts then.
+ * The settings for pg. With a password file, the URL is parsed here, because pg prefers even an empty password of a
+ * connection string to a password function; of its query, only `sslmode` is used.
  */
 export function connectionSettings({ url, passwordFile }: DatabaseAddress): ClientConfig {
-  // A connection that takes longer is one to a host that is gone; keep-alive finds those that go later.
+  // A connection that takes longer is to a host that is down; keep-alive detects hosts that fail later.
   const common: ClientConfig = {
     connectionTimeoutMillis: 5_000,
     keepAlive: true,
-    // Every query here is short: where the planner's estimate is off, compiling one takes longer than running it.
+    // All queries are short: where the planner's estimate is wrong, compiling takes longer than running.
     options: '-c jit=off',
   };
   if (passwordFile === undefined) return { ...common, connectionString: url };

@@ -3,37 +3,40 @@ import type { Logger } from 'pino';
 import type { Clock } from '../domain/clock.ts';
 import { connectionSettings, type DatabaseAddress } from './connection.ts';
 
-/** A connection that only listens would never notice that its server is gone. */
+/** Interval of checks: a connection that only listens would not notice that its server is down. */
 const checkEveryMs = 10_000;
 const checkLimitMs = 5_000;
 const retryMinMs = 250;
 const retryMaxMs = 5_000;
 
 export interface ListenerOptions extends DatabaseAddress {
-  /** A plain identifier; NOTIFY sends to it. */
+  /** The channel of NOTIFY; a plain identifier. */
   channel: string;
   /**
-   * Called at every notification, and once after every (re)connection, since notifications may have been missed before.
-   * A hint only: whoever depends on it polls too.
+   * Called for every notification, and once after every (re)connection, because notifications may have been missed.
+   * This is only a hint: callers have to poll as well.
    */
   onNotify: (payload: string | undefined) => void;
   clock: Clock;
   log: Logger;
 }
 
-/** A LISTEN that reconnects for ever. */
+/** A LISTEN that reconnects forever. */
 export interface Listener {
   start(): void;
   stop(): Promise<void>;
 }
 
-/** Listens on a connection of its own, which it checks every 10 s and renews when it breaks. */
+/** Listens on its own connection, which it checks every 10 s and reopens when it breaks. */
 export function createListener({ channel, onNotify, clock, log, ...address }: ListenerOptions): Listener {
   const stopping = new AbortController();
   let client: pg.Client | undefined;
   let running: Promise<void> | undefined;
 
-  /** Follows one connection until it breaks; it throws then. */
+  /**
+   * Uses one connection until it breaks.
+   * @throws Error when it breaks or the listener stops
+   */
   const follow = async (connected: () => void) => {
     const broken = new AbortController();
     const current = new pg.Client({ ...connectionSettings(address), query_timeout: checkLimitMs });
@@ -80,7 +83,7 @@ export function createListener({ channel, onNotify, clock, log, ...address }: Li
     },
     async stop() {
       stopping.abort();
-      // Not awaited: a server that is gone never confirms it.
+      // Not awaited: a server that is down never confirms it.
       void client?.end().catch(() => undefined);
       await running;
     },

@@ -1,7 +1,7 @@
 import { systemClock } from '../domain/clock.ts';
-import { loadMigrateConfig } from '../host/config.ts';
-import { runProcess } from '../host/lifecycle.ts';
-import { createLogger } from '../host/log.ts';
+import { loadMigrateConfig } from '../process/config.ts';
+import { runProcess } from '../process/lifecycle.ts';
+import { createLogger } from '../process/log.ts';
 import { migrate } from './migrate.ts';
 
 const name = 'svc-migrate';

@@ -8,17 +8,17 @@ import { connectionSettings, type DatabaseAddress } from './connection.ts';
 
 const folder = join(import.meta.dirname, 'migrations');
 const table = 'pgmigrations';
-/** Between two looks at a database that is not there yet, or not migrated yet. */
+/** Interval between attempts to reach a database, and between checks of its schema. */
 const retryMs = 1_000;
 
 export interface MigrateOptions extends DatabaseAddress {
   clock: Clock;
   log: Logger;
-  /** Ends the waiting for a database that does not answer. */
+  /** Stops waiting for a database that is unavailable. */
   signal?: AbortSignal;
 }
 
-/** Names of this version's migrations, in their order. */
+/** The names of this version's migrations, in order. */
 export async function migrationNames(): Promise<string[]> {
   const files = await readdir(folder);
   return files
@@ -28,13 +28,16 @@ export async function migrationNames(): Promise<string[]> {
 }
 
 /**
- * Brings the schema up to this version, in one transaction, and answers with the names of what was run. Waits for the
- * database to answer, and for another process that migrates (advisory lock); a migration that fails changes nothing.
+ * Upgrades the schema to this version in one transaction: if a migration fails, nothing changes. Waits until the database
+ * is available and until no other process migrates it (advisory lock).
+ * @returns the names of the migrations that were applied
+ * @throws Error if a development version created the database, since its migrations no longer exist
  */
 export async function migrate({ clock, log, signal, ...address }: MigrateOptions): Promise<string[]> {
   const client = await connect(address, clock, log, signal);
   try {
-    const done = await runner({
+    await rejectDevelopmentSchema(client);
+    const applied = await runner({
       dbClient: client,
       dir: folder,
       direction: 'up',
@@ -47,12 +50,23 @@ export async function migrate({ clock, log, signal, ...address }: MigrateOptions
         error: (message) => log.error(message),
       },
     });
-    const names = done.map(({ name }) => name);
+    const names = applied.map(({ name }) => name);
     log.info({ migrations: names }, names.length > 0 ? 'schema migrated' : 'schema is up to date');
     return names;
   } finally {
     await client.end();
   }
+}
+
+/** The migrations of development versions were replaced before the first release. */
+async function rejectDevelopmentSchema(client: pg.Client): Promise<void> {
+  const [first] = await migrationNames();
+  const applied = await appliedMigrations(client);
+  if (first === undefined || applied.length === 0 || applied.includes(first)) return;
+  throw new Error(
+    `The database "${client.database}" was created by a development version of the platform (migration ` +
+      `"${applied[0]}") and cannot be upgraded. Delete it with its data, create it again, and restart the migration.`,
+  );
 }
 
 async function connect(
@@ -69,36 +83,43 @@ async function connect(
       await client.connect();
       return client;
     } catch (error) {
-      log.warn({ err: error }, 'database does not answer yet');
+      log.warn({ err: error }, 'database is unavailable, retrying');
       await client.end().catch(() => undefined);
       await clock.sleep(retryMs, signal);
     }
   }
 }
 
-/** Names of migrations of this version that the database lacks; a database of a newer version lacks none. */
-export async function missingMigrations(pool: pg.Pool): Promise<string[]> {
-  const wanted = await migrationNames();
-  const { rows } = await pool.query<{ migrated: boolean }>(`SELECT to_regclass($1) IS NOT NULL AS migrated`, [table]);
-  if (!rows[0]?.migrated) return wanted;
-  const { rows: run } = await pool.query<{ name: string }>(`SELECT name FROM ${table}`);
-  const names = new Set(run.map(({ name }) => name));
-  return wanted.filter((name) => !names.has(name));
+/** The names of the migrations that were applied to the database, in order. */
+async function appliedMigrations(database: pg.Pool | pg.Client): Promise<string[]> {
+  const { rows: tables } = await database.query<{ exists: boolean }>(`SELECT to_regclass($1) IS NOT NULL AS exists`, [
+    table,
+  ]);
+  if (!tables[0]?.exists) return [];
+  const { rows } = await database.query<{ name: string }>(`SELECT name FROM ${table} ORDER BY id`);
+  return rows.map(({ name }) => name);
 }
 
-/** Resolves once the database has every migration of this version; rejects only when the signal says so. */
+/** The migrations of this version that the database lacks; none for a database of a newer version. */
+export async function missingMigrations(pool: pg.Pool): Promise<string[]> {
+  const names = await migrationNames();
+  const applied = new Set(await appliedMigrations(pool));
+  return names.filter((name) => !applied.has(name));
+}
+
+/** Resolves when the database has all migrations of this version; rejects only when the signal is aborted. */
 export async function waitForSchema(
   pool: pg.Pool,
   { clock, log, signal }: { clock: Clock; log: Logger; signal?: AbortSignal },
 ): Promise<void> {
-  for (let look = 0; ; look++) {
+  for (let attempt = 0; ; attempt++) {
     signal?.throwIfAborted();
     try {
       const missing = await missingMigrations(pool);
       if (missing.length === 0) return;
-      if (look % 30 === 0) log.info({ missing }, 'waiting for the schema');
+      if (attempt % 30 === 0) log.info({ missing }, 'waiting for the schema');
     } catch (error) {
-      if (look % 30 === 0) log.warn({ err: error }, 'waiting for the database');
+      if (attempt % 30 === 0) log.warn({ err: error }, 'waiting for the database');
     }
     await clock.sleep(retryMs, signal);
   }

@@ -2,30 +2,30 @@ import pg from 'pg';
 import type { Logger } from 'pino';
 import { connectionSettings, type DatabaseAddress } from './connection.ts';
 
-/** Either runs single statements; what needs a transaction takes a client. */
+/** For single statements; a transaction needs a client. */
 export type Database = pg.Pool | pg.ClientBase;
 
 export interface PoolOptions extends DatabaseAddress {
-  /** Shown in `pg_stat_activity`, such as `svc-workers`. */
+  /** The name in `pg_stat_activity`, such as `svc-workers`. */
   name?: string;
-  /** Connections at most; default 10. */
+  /** Maximum connections; default 10. */
   max?: number;
-  /** Told of idle connections that break; they are replaced when needed. */
+  /** Logs idle connections that break; they are replaced when needed. */
   log?: Logger;
 }
 
-/** A statement that waits longer for a row or table gives up, so that a writer that hangs stops nobody for long. */
+/** Time-out of waiting for a row or table lock, so that a writer that hangs does not block others for long. */
 const lockTimeoutMs = 5_000;
-/** A transaction that goes silent while it holds locks loses its connection (design.md §6). */
+/** A transaction that is idle for longer while it holds locks loses its connection. */
 const idleInTransactionMs = 5_000;
-/** No statement of the platform needs longer. */
+/** Time-out of a statement; the platform's take far less. */
 const statementTimeoutMs = 15_000;
-/** For a server that has gone without a word: past the statement's own limit, this side gives up. */
+/** Time-out on the client's side, above the statement's own, for a server that no longer responds. */
 const queryTimeoutMs = 20_000;
 
 /**
- * A pool of connections; it connects when first used. A statement rejects after 15 s, or after 5 s of waiting for a lock;
- * a transaction that is idle for 5 s is ended by the server.
+ * A connection pool that connects when first used. A statement rejects after 15 s, or after 5 s of waiting for a lock;
+ * the server ends a transaction that is idle for 5 s.
  */
 export function createPool({ name, max = 10, log, ...address }: PoolOptions): pg.Pool {
   const pool = new pg.Pool({
@@ -37,7 +37,7 @@ export function createPool({ name, max = 10, log, ...address }: PoolOptions): pg
     idle_in_transaction_session_timeout: idleInTransactionMs,
     query_timeout: queryTimeoutMs,
   });
-  // Unheard, it would end the process.
+  // Without a listener, the error would end the process.
   pool.on('error', (error) => log?.warn({ err: error }, 'idle database connection lost'));
   return pool;
 }
@@ -46,8 +46,8 @@ export function createPool({ name, max = 10, log, ...address }: PoolOptions): pg
 const ignore = () => undefined;
 
 /**
- * Runs `work` in one transaction (read committed): commits when it resolves, rolls back when it throws. A rejection with
- * a connection error may hide a commit that succeeded; whoever retries has to be able to see that.
+ * Runs `work` in one transaction (read committed): commits when it resolves, rolls back when it throws. After a
+ * connection error the commit may still have succeeded; a caller that retries must be able to detect that.
  */
 export async function transaction<T>(pool: pg.Pool, work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
   const client = await pool.connect();

@@ -1,13 +1,13 @@
 import { BlockList, isIP, SocketAddress } from 'node:net';
 import { parseNetwork } from './network.ts';
 
-/** Whether an address is in one of some networks. What is no address is in none. */
+/** Whether an address is in one of the networks; false for text that is not an address. */
 export type AddressMatcher = (address: string | undefined) => boolean;
 
-/** No real chain of trusted proxies is longer; a client could make one up that takes long to look through. */
+/** Longer chains of trusted proxies are not real: a client could send one that takes long to parse. */
 const hopsMax = 32;
 
-/** A matcher of networks as `parseNetwork` reads them. @throws Error that says what is wrong with one */
+/** A matcher for networks that `parseNetwork` accepts. @throws Error for an invalid one */
 export function createAddressMatcher(networks: readonly string[]): AddressMatcher {
   const list = new BlockList();
   for (const text of networks) {
@@ -24,10 +24,10 @@ export function createAddressMatcher(networks: readonly string[]): AddressMatche
 }
 
 /**
- * The address of the client, as far as it is vouched for: of the chain of `X-Forwarded-For` the rightmost hop is what the
- * ingress itself saw, and a hop vouches for the one to its left when it is a trusted proxy. All that is left of the first
- * hop that is not trusted may be made up by the client.
- * @returns undefined when there is no chain, the hop that counts is no address, or more than 32 hops are trusted
+ * The client's address as far as it can be trusted. The rightmost hop of `X-Forwarded-For` is what the ingress observed. A
+ * hop that is a trusted proxy vouches for the hop to its left. Hops to the left of the first untrusted one may be forged by
+ * the client.
+ * @returns undefined if there is no chain, the decisive hop is not an address, or more than 32 hops are trusted
  */
 export function clientAddress(forwardedFor: string | undefined, trusted: AddressMatcher): string | undefined {
   if (forwardedFor === undefined) return undefined;
@@ -41,7 +41,7 @@ export function clientAddress(forwardedFor: string | undefined, trusted: Address
   return undefined;
 }
 
-/** The address of one hop: without a port or zone, and an IPv4 address in IPv6's clothes as the former. */
+/** The address of one hop, without port or zone; an IPv4-mapped IPv6 address as IPv4. */
 function hopAddress(text: string): string | undefined {
   let hop = text.trim();
   if (hop.startsWith('[')) hop = hop.slice(1, Math.max(1, hop.indexOf(']')));

@@ -3,7 +3,7 @@ import { crc32 } from 'node:zlib';
 
 /**
  * An API key: `svc_<handle: 8>_<secret: 40><checksum: 6>`, all of [a-z0-9] (decision 0001).
- * The checksum lets garbage be refused before any lookup, and lets scanners recognise a leaked key.
+ * The checksum lets the gate reject malformed keys before a lookup, and lets scanners recognise leaked keys.
  */
 export const apiKeyPattern = /^svc_([a-z0-9]{8})_[a-z0-9]{40}([a-z0-9]{6})$/;
 /** The length of every key. */
@@ -20,19 +20,19 @@ function randomText(length: number): string {
   return text;
 }
 
-/** Six characters in base 36: the CRC-32 of everything before them, modulo 36^6. It recognises; it protects nothing. */
+/** Six characters in base 36: the CRC-32 of everything before them, modulo 36^6. Not a security measure. */
 function checksum(body: string): string {
   return (crc32(body) % 36 ** 6).toString(36).padStart(6, '0');
 }
 
-/** A new key with its public handle. The full key is shown once and stored nowhere. */
+/** A new key with its public handle. The full key is returned once and not stored. */
 export function generateApiKey(): { key: string; handle: string } {
   const handle = randomText(8);
   const body = `svc_${handle}_${randomText(40)}`;
   return { key: body + checksum(body), handle };
 }
 
-/** The value of each character as a digit in base 36; -1 for what no key has. */
+/** The value of each character as a digit in base 36; -1 for characters that keys do not contain. */
 const digits = Int8Array.from({ length: 128 }, (_, code) => {
   const character = String.fromCharCode(code);
   return /[a-z0-9]/.test(character) ? Number.parseInt(character, 36) : -1;
@@ -45,8 +45,8 @@ const crcOfByte = Int32Array.from({ length: 256 }, (_, byte) => {
 });
 
 /**
- * The handle of a well-formed key, or undefined for anything else, checksum included. Cheap for input of any size: this is
- * {@link apiKeyPattern} and {@link checksum} in one pass, since the gate does it for every request.
+ * The handle of a well-formed key with a valid checksum; undefined for anything else. Cheap for input of any size: it is
+ * {@link apiKeyPattern} and {@link checksum} in one pass, because the gate runs it for every request.
  */
 export function parseApiKey(key: string): { handle: string } | undefined {
   if (key.length !== apiKeyLength || !key.startsWith('svc_') || key[secretStart - 1] !== '_') return undefined;
@@ -65,7 +65,7 @@ export function parseApiKey(key: string): { handle: string } | undefined {
 
 /** The SHA-256 digest (32 bytes) under which a key is stored and compared; 206 bits of randomness need no salt. */
 export function apiKeyDigest(key: string): Buffer {
-  // By way of a string: node:crypto makes a Buffer in twice the time, and this is most of what a verdict costs.
+  // Via a string: node:crypto takes twice as long to create a Buffer, and this is most of the cost of a verdict.
   return Buffer.from(hash('sha256', key, 'binary'), 'latin1');
 }
 

@@ -1,6 +1,6 @@
 /**
  * The only source of time in logic, so that tests can advance it without waiting.
- * `now` is the wall clock and may jump; intervals and freshness are judged by `monotonic`.
+ * `now` is the wall clock and may jump; use `monotonic` for intervals and freshness.
  */
 export interface Clock {
   /** Wall-clock time. */
@@ -11,7 +11,7 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** Node's timers take no more, and fire at once when asked to. */
+/** The maximum of Node's timers, which fire at once for longer times. */
 const timerMaxMs = 2 ** 31 - 1;
 
 /** The machine's clock. Its sleeps keep the process alive; abort them on shutdown. */

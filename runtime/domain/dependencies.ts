@@ -1,9 +1,9 @@
 import { Problem } from './problem.ts';
 
-/** What a function in inline code may depend on at most. */
+/** Maximum number of dependencies of a function. */
 export const dependenciesMax = 50;
 
-/** A package from a registry, at one version. */
+/** A package of a registry in one version. */
 export interface Dependency {
   name: string;
   version: string;
@@ -14,7 +14,7 @@ interface Grammar {
   name: RegExp;
   version: RegExp;
   example: string;
-  /** The one spelling of names that mean the same package. */
+  /** The normalised name, the same for all spellings of a package's name. */
   canonical: (name: string) => string;
 }
 
@@ -44,20 +44,21 @@ const grammars = {
 } as const satisfies Record<string, Grammar>;
 
 /**
- * The packages that entries `name@version` name. A version is exact: what is installed must not depend on the day.
- * @throws Problem `invalid_dependency` for anything else, such as URLs, paths, ranges and options of the installer, and for
- * a package that is named twice
+ * Parses entries `name@version`. Versions must be exact, so that an installation always gets the same packages.
+ * @throws Problem `invalid_dependency` for anything else, such as URLs, paths, ranges and installer options, and for a
+ * duplicate package
  */
 export function parseDependencies(entries: readonly string[], runtime: keyof typeof grammars): Dependency[] {
   const { canonical } = grammars[runtime];
-  const found = new Map<string, Dependency>();
+  const dependencies = new Map<string, Dependency>();
   for (const entry of entries) {
     const dependency = parseDependency(entry, runtime);
     const key = canonical(dependency.name);
-    if (found.has(key)) throw refusal(entry, `The dependency "${dependency.name}" is named twice; keep one version.`);
-    found.set(key, dependency);
+    if (dependencies.has(key))
+      throw refusal(entry, `The dependency "${dependency.name}" is listed twice; keep one version.`);
+    dependencies.set(key, dependency);
   }
-  return [...found.values()];
+  return [...dependencies.values()];
 }
 
 function parseDependency(entry: string, runtime: keyof typeof grammars): Dependency {
@@ -65,12 +66,15 @@ function parseDependency(entry: string, runtime: keyof typeof grammars): Depende
   // The first character of a scoped name is an @, too.
   const at = entry.indexOf('@', 1);
   const [name, version] = at < 0 ? [entry, ''] : [entry.slice(0, at), entry.slice(at + 1)];
-  const shown = JSON.stringify(entry.slice(0, 100));
+  const quoted = JSON.stringify(entry.slice(0, 100));
   if (entry.length > 250 || !names.test(name) || /^(?:node_modules|favicon\.ico)$/i.test(name)) {
-    throw refusal(entry, `${shown} does not name a package of ${registry}; give name@version, such as ${example}.`);
+    throw refusal(entry, `${quoted} is not a package of ${registry}; use name@version, such as ${example}.`);
   }
   if (!versions.test(version)) {
-    throw refusal(entry, `${shown} needs an exact version, such as ${example}: no range, tag, address or path.`);
+    throw refusal(
+      entry,
+      `${quoted} needs an exact version, such as ${example}; ranges, tags, URLs and paths are not supported.`,
+    );
   }
   return { name, version };
 }

@@ -1,4 +1,4 @@
-/** The states of a deployment: three active ones in their order, then the ends. */
+/** The states of a deployment: the active ones in order, then the final ones. */
 export const deploymentStates = [
   'accepted',
   'building',
@@ -12,15 +12,15 @@ export const deploymentStates = [
 
 export type DeploymentState = (typeof deploymentStates)[number];
 
-/** What made a deployment (spec.md §2.4). */
+/** What created a deployment. */
 export const deploymentTriggers = ['webhook', 'manual', 'promotion', 'rollback', 'git'] as const;
 
 export type DeploymentTrigger = (typeof deploymentTriggers)[number];
 
-/** States from which a deployment can still move. */
-export const activeStates: readonly DeploymentState[] = ['accepted', 'building', 'rolling_out'];
+/** The states that are not final. */
+const activeStates: readonly DeploymentState[] = ['accepted', 'building', 'rolling_out'];
 
-/** Whether a deployment in this state has come to its end. */
+/** Whether a deployment in this state has ended. */
 export function hasEnded(state: DeploymentState): boolean {
   return !activeStates.includes(state);
 }

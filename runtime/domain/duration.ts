@@ -1,4 +1,4 @@
-/** A length of time as a sentence has it: `25 minutes`, `90 seconds`. Pure. */
+/** A duration for people: `25 minutes`, `90 seconds`. Pure. */
 export function durationText(seconds: number): string {
   const [count, unit] = seconds % 60 === 0 ? [seconds / 60, 'minute'] : [seconds, 'second'];
   return `${count} ${unit}${count === 1 ? '' : 's'}`;

@@ -1,37 +1,37 @@
 import { Problem } from './problem.ts';
 import { hostKeysMax, isPublicKey } from './ssh-keys.ts';
 
-/** Where an app's image is built from. */
+/** The source of an app's images. */
 export interface GitSource {
   /** A repository over https, http or ssh (also as `user@host:path`), without credentials. */
   url: string;
   branch: string;
   /** The folder of the repository that is built; default its root. */
   path?: string | undefined;
-  /** The Dockerfile, seen from that folder; default `Dockerfile`, and without one what `package.json` or `requirements.txt` say. */
+  /** The Dockerfile, relative to that folder; default `Dockerfile`, or if there is none, `package.json` or `requirements.txt`. */
   dockerfile?: string | undefined;
-  /** Over ssh: the keys of the server (`ssh-keys.ts`); without them those that it first showed count. */
+  /** For ssh: the accepted host keys (`ssh-keys.ts`); default: those that the server presents first. */
   hostKeys?: string[] | undefined;
 }
 
 /**
- * What is wrong with a git source that cannot be asked: `unreachable` may pass by itself, the others are for a person to
- * mend.
+ * Why a git source cannot be polled: `unreachable` may be temporary, the others need a change of the settings or the
+ * server.
  */
 export const gitProblems = ['credentials', 'host_key', 'repository', 'branch', 'address', 'unreachable'] as const;
 
 export type GitProblem = (typeof gitProblems)[number];
 
-/** The most that each part may be long, in characters. */
+/** Maximum length of each field, in characters. */
 export const gitLengths = { url: 512, branch: 244, path: 400, commit: 64 } as const;
 
 const host = String.raw`(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])`;
 const user = '[A-Za-z_][A-Za-z0-9_.-]*';
 
 /**
- * The grammar of each part, as the management API and the custom resources check it alike. They are narrower than git's
- * own: nothing that git, ssh or a shell could take for an option, another protocol, a variable or a second command, and
- * no password. A branch also follows https://git-scm.com/docs/git-check-ref-format.
+ * The pattern of each field, for the management API and the custom resources alike. Stricter than git's own rules: the
+ * text cannot be taken for an option, another protocol, a variable or a second command by git, ssh or a shell, and
+ * contains no password. A branch also follows https://git-scm.com/docs/git-check-ref-format.
  */
 export const gitPatterns = {
   url: `^(?:https?://${host}(?::[0-9]{1,5})?/[A-Za-z0-9._~/%+@-]+|ssh://(?:${user}@)?${host}(?::[0-9]{1,5})?/[A-Za-z0-9._~/%+@-]+|${user}@${host}:[A-Za-z0-9._~][A-Za-z0-9._~/%+@-]*)$`,
@@ -47,12 +47,12 @@ const [urlShape, branchShape, pathShape, commitShape] = [
   new RegExp(gitPatterns.commit),
 ];
 
-/** Whether a path has a part that leads elsewhere or into git's own folder. */
+/** Whether a path leaves the repository or leads into git's own folder. */
 function leadsAstray(path: string): boolean {
   return path.split('/').some((part) => /^(?:\.+|\.git)$/i.test(part));
 }
 
-/** Whether this may be a commit's name: 7 to 40 hexadecimal digits, or all 64 of SHA-256. */
+/** Whether a text can be a commit: 7 to 40 hexadecimal digits, or 64 for SHA-256. */
 export function isCommit(text: string): boolean {
   return commitShape.test(text);
 }
@@ -60,22 +60,22 @@ export function isCommit(text: string): boolean {
 /** @throws Problem `invalid_value` */
 export function checkCommit(commit: string, field = 'commit'): string {
   if (isCommit(commit)) return commit;
-  throw refusal(field, `"${shown(commit)}" is no commit; give 7 to 40 hexadecimal digits in lower case.`);
+  throw refusal(field, `"${shown(commit)}" is not a commit; use 7 to 40 lower-case hexadecimal digits.`);
 }
 
 /**
- * Checks the whole name of a branch that something is compared with: it may be any that git takes, but no pattern.
+ * Checks the name of a branch for a comparison: any name that git allows, but no pattern.
  * @throws Problem `invalid_value`
  */
 export function checkBranchName(branch: string): string {
   // https://git-scm.com/docs/git-check-ref-format
   if (!/[\s\p{Cc}~^:?*[\\]|\.\.|@\{|\/\/|^[-/]|\/$|\.$/u.test(branch)) return branch;
-  throw refusal('branch', `"${shown(branch)}" is no branch; give the whole name of one, such as main or release/2.`);
+  throw refusal('branch', `"${shown(branch)}" is not a branch name; use a full name, such as main or release/2.`);
 }
 
 /**
- * Checks every part of a git source. The address is refused here when nothing about it could be right; whether it
- * answers, and to whom, shows when it is polled. @throws Problem `invalid_value` that names the part
+ * Checks the fields of a git source. Whether the server can be reached is only known after a poll.
+ * @throws Problem `invalid_value` that names the field
  */
 export function checkGitSource<Source extends GitSource>(source: Source): Source {
   const { url, branch, path, dockerfile } = source;
@@ -83,8 +83,8 @@ export function checkGitSource<Source extends GitSource>(source: Source): Source
     throw refusal(
       'url',
       hasPassword(url)
-        ? 'The address has a user or password in it; give the address alone, and the token with --token-file.'
-        : `"${shown(url)}" is no address of a repository; give one like https://git.example.com/shop/api.git or git@git.example.com:shop/api.git.`,
+        ? 'The URL contains a user name or password; remove them and pass the token with --token-file.'
+        : `"${shown(url)}" is not a repository URL; use one like https://git.example.com/shop/api.git or git@git.example.com:shop/api.git.`,
     );
   }
   if (
@@ -92,7 +92,7 @@ export function checkGitSource<Source extends GitSource>(source: Source): Source
     !branchShape.test(branch) ||
     /\.\.|@\{|\.lock(?:\/|$)|\.(?:\/|$)/.test(branch)
   ) {
-    throw refusal('branch', `"${shown(branch)}" is no branch; give its name alone, such as main or release/2.`);
+    throw refusal('branch', `"${shown(branch)}" is not a branch name; use a name such as main or release/2.`);
   }
   for (const [field, value] of [
     ['path', path],
@@ -100,17 +100,17 @@ export function checkGitSource<Source extends GitSource>(source: Source): Source
   ] as const) {
     if (value === undefined || (value.length <= gitLengths.path && pathShape.test(value) && !leadsAstray(value)))
       continue;
-    const example = field === 'path' ? 'services/api, or none for its root' : 'docker/Dockerfile';
-    throw refusal(field, `"${shown(value)}" is no path within the repository; give one like ${example}.`);
+    const example = field === 'path' ? 'services/api, or none for the root' : 'docker/Dockerfile';
+    throw refusal(field, `"${shown(value)}" is not a path in the repository; use one like ${example}.`);
   }
   const { hostKeys = [] } = source;
   if (hostKeys.length > hostKeysMax || !hostKeys.every(isPublicKey)) {
-    throw refusal('hostKeys', 'A host key is no public key of ssh; give each as "<type> <base64>".');
+    throw refusal('hostKeys', 'A host key is not an ssh public key; use the form "<type> <base64>".');
   }
   return source;
 }
 
-/** Where a repository is, of an address that {@link checkGitSource} took. Pure. */
+/** The server of a repository URL that passed {@link checkGitSource}. Pure. */
 export function addressOfGit(url: string): { host: string; port: number; overSsh: boolean } {
   const short = /^[^/@]+@(\[[^\]]+\]|[^:/]+):/.exec(url)?.[1];
   const bare = (host: string) => host.replace(/^\[(.*)\]$/, '$1').toLowerCase();
@@ -120,18 +120,18 @@ export function addressOfGit(url: string): { host: string; port: number; overSsh
   return { host: bare(hostname), port: port === '' ? usual : Number(port), overSsh: protocol === 'ssh:' };
 }
 
-/** What credentials were given for: the server and how it is spoken to. Pure. */
+/** What credentials belong to: protocol, host and port. Pure. */
 export function hostOfGit(url: string): string {
   const { host, port, overSsh } = addressOfGit(url);
   return `${overSsh ? 'ssh' : url.slice(0, url.indexOf(':'))}://${host}:${port}`;
 }
 
-/** Of http addresses any user counts: what stands there is a credential. Of ssh ones only a password does. */
+/** Whether a URL contains credentials: any user name in an http URL, a password in an ssh URL. */
 function hasPassword(url: string): boolean {
   return /^https?:\/\/[^/]*@/i.test(url) || /^ssh:\/\/[^/@]*:[^/@]*@/i.test(url);
 }
 
-/** A port above 65535, or numbers that are no address, fit the pattern. */
+/** The pattern also matches ports above 65535 and invalid IP addresses. */
 function canBeRead(url: string): boolean {
   return !url.includes('://') || URL.canParse(url);
 }
@@ -145,8 +145,8 @@ function refusal(field: string, message: string): Problem {
 }
 
 /**
- * The refusal of an image for an app whose images are built (spec.md §4.3).
- * @param flags what a command about the app needs beside its name
+ * The problem of an image for an app whose images are built from git.
+ * @param flags the flags that a command for the app needs besides its name
  */
 export function gitSourceConfigured(app: string, flags: readonly string[] = []): Problem {
   const remove = ['svc app git remove', app, ...flags].join(' ');

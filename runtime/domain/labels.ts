@@ -3,36 +3,36 @@ import type { WorkloadKind } from './names.ts';
 
 /** The API group of every custom resource of the platform (decision 0001). */
 export const apiGroup = 'platform.svc';
-/** The one version, only ever added to (decision 0001). */
+/** The only version; fields are added, never removed (decision 0001). */
 export const apiVersion = 'platform.svc/v1';
-/** The namespace in which the platform's own processes run. */
+/** The namespace of the platform's processes. */
 export const systemNamespace = 'svc-system';
 
-/** The namespace in which images are built, apart from the platform and from what it runs. */
+/** The namespace of builds, separate from the platform and from workloads. */
 export const buildNamespace = 'svc-builds';
 
 export const managedByLabel = 'app.kubernetes.io/managed-by';
-/** The value that spec.md §3.3 gives for every object that the platform creates. */
+/** The value of the label managed-by on every object that the platform creates. */
 export const managedByValue = 'kipper';
 export const idLabel = 'platform.svc/id';
 export const kindLabel = 'platform.svc/kind';
 export const roleLabel = 'platform.svc/role';
 export const appLabel = 'app';
-/** The cluster's own, on nodes. */
+/** A label that Kubernetes sets on nodes. */
 export const hostnameLabel = 'kubernetes.io/hostname';
 export const projectLabel = 'platform.svc/project';
 export const environmentLabel = 'platform.svc/environment';
 export const environmentIdLabel = 'platform.svc/environment-id';
 /** On the pod template: the release generation that the pods run. */
 export const releaseAnnotation = 'platform.svc/release';
-/** On an App: the e-mail address of who created it, which the history tells with the first deployment. */
+/** On an App: the email address of its creator, shown in the history for the first deployment. */
 export const createdByAnnotation = 'platform.svc/created-by';
-/** Held by workloads until their claims and records outside their namespace are gone. */
+/** The finalizer of workloads, removed after their claims and records outside their namespace are deleted. */
 export const workloadFinalizer = 'platform.svc/records';
 
 /**
- * What a pod is there for. Serving selectors use it, since test and cron pods carry the same `app` (design.md §7).
- * `run` is a job's run that somebody asked for; those of its schedule are `cron`.
+ * The purpose of a pod. Selectors of serving pods use it, because test and cron pods have the same `app` label.
+ * `run` is a requested run of a job; scheduled runs are `cron`.
  */
 export type PodRole = 'serve' | 'cron' | 'run' | 'test' | 'build';
 
@@ -54,17 +54,17 @@ export function podLabels(
   return { ...workloadLabels(workload), [roleLabel]: role };
 }
 
-/** What selects a workload's serving pods: all three of app, kind and role, immutable in a Deployment. */
+/** The selector of a workload's serving pods: app, kind and role. Immutable in a Deployment object. */
 export function servingSelector(workload: { kind: WorkloadKind; name: string }): Record<string, string> {
   return { [appLabel]: workload.name, [kindLabel]: workload.kind, [roleLabel]: 'serve' };
 }
 
-/** Selects the pods that serve a workload, of whatever release. */
+/** The selector of a workload's serving pods of all releases. */
 export function servingPods(id: Id): string {
   return `${idLabel}=${id},${roleLabel}=serve`;
 }
 
-/** Whether an object, such as a pod, is of a release of its app. */
+/** Whether an object, such as a pod, belongs to a release. */
 export function isOfRelease(
   metadata: { annotations?: Readonly<Record<string, string>> | undefined } | undefined,
   generation: number,

@@ -1,14 +1,14 @@
-/** Where a mark-done statement has the id of the event (spec.md §2.5), also where somebody put it into quotes. */
+/** The placeholder for the event's id in a mark-done statement, with or without quotes around it. */
 const placeholder = /'\{\{\s*id\s*\}\}'|"\{\{\s*id\s*\}\}"|\{\{\s*id\s*\}\}/g;
 
-/** Whether a mark-done statement names the event: one that does not would mark every row. Pure. */
+/** Whether a mark-done statement contains the placeholder; otherwise it would mark every row. Pure. */
 export function namesId(statement: string): boolean {
   return statement.search(placeholder) !== -1;
 }
 
 /**
- * A mark-done statement with a parameter for each place of the id, so that no id is ever part of the statement. Pure.
- * @param parameter what the database calls its n-th parameter, from 1
+ * A mark-done statement with a parameter for each placeholder, so that an id is never part of the statement. Pure.
+ * @param parameter the database's name of its n-th parameter, from 1
  */
 export function parameterizeId(
   statement: string,
@@ -19,7 +19,7 @@ export function parameterizeId(
   return { text, parameters };
 }
 
-/** A statement without the semicolon that ends it. Pure. */
+/** A statement without its final semicolon. Pure. */
 export function withoutEnd(statement: string): string {
   return statement.trimEnd().replace(/;+$/, '').trimEnd();
 }

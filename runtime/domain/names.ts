@@ -1,9 +1,9 @@
 import { Problem } from './problem.ts';
 
-/** The kinds that share one name space in an environment (spec.md §3.3). */
+/** The kinds that share one set of names in an environment. */
 export type WorkloadKind = 'App' | 'Function' | 'Job' | 'Service';
 
-/** How a person says the kind, with its article: "an app". */
+/** The kind with its article, for messages: "an app". */
 export const kindPhrase: Readonly<Record<WorkloadKind, string>> = {
   App: 'an app',
   Function: 'a function',
@@ -16,8 +16,8 @@ export const dnsLabelMax = 63;
 /** A DNS name is at most 253 characters. */
 export const dnsNameMax = 253;
 /**
- * Deployments, Jobs and their pods append suffixes (`-<10>-<5>`, `-test-<hex>`) to a workload's name, and a CronJob's
- * name may have 52 characters at most, so that every derived name stays a DNS label.
+ * Deployment objects, Jobs and their pods append suffixes (`-<10>-<5>`, `-test-<hex>`) to a workload's name, and a CronJob's
+ * name is limited to 52 characters. This limit keeps every derived name a DNS label.
  */
 export const workloadNameMax = 40;
 
@@ -29,7 +29,7 @@ function refuse(field: string, message: string): never {
   throw new Problem('invalid_value', message, { details: { field } });
 }
 
-/** The name of a function's test run: `<function>-test-<hex>` (spec.md §4.8). */
+/** The name of a function's test run: `<function>-test-<hex>`. */
 export function testRunName(name: string, id: string): string {
   return `${name}-test-${id}`;
 }
@@ -39,24 +39,24 @@ export function checkWorkloadName(name: string, field = 'name'): string {
   if (!dnsLabel.test(name) || name.includes('--')) {
     refuse(
       field,
-      `"${name}" is not a usable name: use lower-case letters, digits and single hyphens, starting with a letter.`,
+      `"${name}" is not a valid name: use lower-case letters, digits and single hyphens, starting with a letter.`,
     );
   }
   if (name.length > workloadNameMax) {
-    refuse(field, `"${name}" has ${name.length} characters; a name has at most ${workloadNameMax}.`);
+    refuse(field, `"${name}" has ${name.length} characters; the limit is ${workloadNameMax}.`);
   }
   return name;
 }
 
-/** Checks a project's name: no `--`, so that `<project>-<environment>` can be told apart in host names (decision 0001). */
+/** Checks a project's name: no `--`, which separates app and namespace in host names (decision 0001). */
 export function checkProjectName(name: string, field = 'name'): string {
   if (!dnsLabel.test(name) || name.includes('--')) {
     refuse(
       field,
-      `"${name}" is not a usable project name: use lower-case letters, digits and single hyphens, starting with a letter.`,
+      `"${name}" is not a valid project name: use lower-case letters, digits and single hyphens, starting with a letter.`,
     );
   }
-  if (name.length > 30) refuse(field, `"${name}" has ${name.length} characters; a project name has at most 30.`);
+  if (name.length > 30) refuse(field, `"${name}" has ${name.length} characters; the limit for project names is 30.`);
   return name;
 }
 
@@ -65,15 +65,16 @@ export function checkEnvironmentName(name: string, field = 'environment'): strin
   if (!environmentLabel.test(name)) {
     refuse(
       field,
-      `"${name}" is not a usable environment name: use lower-case letters and digits, starting with a letter.`,
+      `"${name}" is not a valid environment name: use lower-case letters and digits, starting with a letter.`,
     );
   }
-  if (name.length > 20) refuse(field, `"${name}" has ${name.length} characters; an environment name has at most 20.`);
+  if (name.length > 20)
+    refuse(field, `"${name}" has ${name.length} characters; the limit for environment names is 20.`);
   return name;
 }
 
 /**
- * The namespace of one environment (spec.md §1).
+ * The namespace of an environment.
  * @throws Problem `invalid_value` when the namespace belongs to Kubernetes or to the platform
  */
 export function namespaceOf(project: string, environment: string): string {
@@ -89,7 +90,7 @@ export function appHost(app: string, namespace: string, appsDomain: string): str
   return checkHost(`${app}--${namespace}.${appsDomain}`);
 }
 
-/** The public host of a function: `fn-<name>--<cluster>.<apps_domain>` (spec.md §4.6). @throws Problem `invalid_value` */
+/** The public host of a function: `fn-<name>--<cluster>.<apps_domain>`. @throws Problem `invalid_value` */
 export function functionHost(name: string, cluster: string, appsDomain: string): string {
   return checkHost(`fn-${name}--${cluster}.${appsDomain}`);
 }
@@ -98,21 +99,22 @@ export function functionHost(name: string, cluster: string, appsDomain: string):
 export function checkHost(host: string, field = 'hostname'): string {
   const labels = host.split('.');
   const usable = labels.length > 1 && labels.every((label) => /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(label));
-  if (!usable) refuse(field, `"${host}" is not a host name in lower case, such as api.example.com.`);
+  if (!usable) refuse(field, `"${host}" is not a lower-case host name such as api.example.com.`);
   const long = labels.find((label) => label.length > dnsLabelMax);
   if (long !== undefined) {
     refuse(
       field,
-      `The host name "${host}" has a label of ${long.length} characters ("${long}"); DNS allows ${dnsLabelMax}. Choose a shorter name or --hostname.`,
+      `The host name "${host}" has a label of ${long.length} characters ("${long}"); the limit is ${dnsLabelMax}. Choose a shorter name, or set --hostname.`,
     );
   }
-  if (host.length > dnsNameMax) refuse(field, `The host name "${host}" is longer than ${dnsNameMax} characters.`);
+  if (host.length > dnsNameMax)
+    refuse(field, `The host name "${host}" has ${host.length} characters; the limit is ${dnsNameMax}.`);
   return host;
 }
 
 /**
- * Why a name is refused over a held one, in the words of spec.md §7.2; services are named where one is concerned.
- * @param claimant the kind that asked
+ * The message for a name that is already in use; it mentions services only if one is involved.
+ * @param claimant the kind of the new workload
  */
 export function nameTaken(name: string, holder: WorkloadKind, claimant?: string): Problem {
   const sharers =

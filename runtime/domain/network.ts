@@ -1,23 +1,23 @@
 import { isIP } from 'node:net';
 
-/** A network as it was understood, or what is wrong with the text, in words for whoever wrote it. */
+/** A parsed network, or why the text is invalid, for people. */
 export type ParsedNetwork = { network: string } | { fault: string };
 
 /**
- * Reads a network in CIDR notation, or a single address, into the one form in which it is kept: `10.0.0.0/8`,
- * `2001:db8::/32`, `192.0.2.7/32`. A network with host bits is a mistake more often than not: it is refused, and the
- * fault names the network that was probably meant.
+ * Parses a network in CIDR notation, or an address, into its normal form: `10.0.0.0/8`,
+ * `2001:db8::/32`, `192.0.2.7/32`. A network with host bits set is usually a mistake: it is refused, and the
+ * fault suggests the network that was probably meant.
  */
 export function parseNetwork(text: string): ParsedNetwork {
   const [, address = '', length] = /^([0-9a-fA-F.:]+)(?:\/(0|[1-9]\d{0,2}))?$/.exec(text) ?? [];
   const family = isIP(address);
   const bits = family === 4 ? 32 : 128;
   const prefix = length === undefined ? bits : Number(length);
-  if (family === 0 || prefix > bits) return { fault: `"${text}" is no address and no network such as 192.0.2.0/24` };
+  if (family === 0 || prefix > bits) return { fault: `"${text}" is not an address or a network such as 192.0.2.0/24` };
   const value = family === 4 ? ipv4Value(address) : ipv6Value(address);
   // The gate sees such clients by their IPv4 address.
   if (family === 6 && value >> 32n === 0xffffn) {
-    return { fault: `"${text}" is an IPv4 address in IPv6; write it as IPv4` };
+    return { fault: `"${text}" is an IPv4-mapped IPv6 address; write it as IPv4` };
   }
   const host = (1n << BigInt(bits - prefix)) - 1n;
   const network = `${(family === 4 ? ipv4Text : ipv6Text)(value & ~host)}/${prefix}`;
@@ -28,21 +28,21 @@ export function parseNetwork(text: string): ParsedNetwork {
 /** https://www.iana.org/assignments/iana-ipv4-special-registry https://www.iana.org/assignments/iana-ipv6-special-registry */
 const privateNetworks = ['10.0.0.0/8', '100.64.0.0/10', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'];
 
-/** Whether a network lies wholly inside one of those that private parties may use as they like. */
+/** Whether a network is entirely within the networks for private use. */
 export function isPrivateNetwork(network: string): boolean {
   return privateNetworks.some((whole) => networkContains(whole, network));
 }
 
-/** Networks in which a machine reaches only itself. */
+/** Loopback networks. */
 const loopbackNetworks = ['127.0.0.0/8', '::1/128'];
 
-/** Whether a network lies wholly on the machine itself. */
+/** Whether a network is entirely within the loopback networks. */
 export function isLoopbackNetwork(network: string): boolean {
   return loopbackNetworks.some((whole) => networkContains(whole, network));
 }
 
 /**
- * The IPv4 address that an IPv6 address stands for: mapped (`::ffff:a.b.c.d`, RFC 4291) or behind NAT64 (`64:ff9b::/96`,
+ * The IPv4 address in an IPv6 address: mapped (`::ffff:a.b.c.d`, RFC 4291) or behind NAT64 (`64:ff9b::/96`,
  * RFC 6052); undefined for any other.
  */
 export function ipv4InIpv6(address: string): string | undefined {
@@ -51,7 +51,7 @@ export function ipv4InIpv6(address: string): string | undefined {
   return before === 0xffffn || before === 0x64_ff9b_0000_0000_0000_0000n ? ipv4Text(value & 0xffff_ffffn) : undefined;
 }
 
-/** Whether all of the network `part` lies in the network `whole`; both as {@link parseNetwork} writes them. */
+/** Whether the network `part` is entirely within `whole`; both as {@link parseNetwork} returns them. */
 export function networkContains(whole: string, part: string): boolean {
   const [outer, inner] = [bounds(whole), bounds(part)];
   return outer.bits === inner.bits && outer.first <= inner.first && inner.last <= outer.last;
@@ -72,7 +72,7 @@ function ipv4Text(value: bigint): string {
   return [24n, 16n, 8n, 0n].map((shift) => (value >> shift) & 255n).join('.');
 }
 
-/** The WHATWG URL parser writes IPv6 addresses as RFC 5952 has them. */
+/** The WHATWG URL parser formats IPv6 addresses as in RFC 5952. */
 function canonicalIpv6(address: string): string {
   return new URL(`http://[${address}]`).hostname.slice(1, -1);
 }

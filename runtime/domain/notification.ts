@@ -1,4 +1,4 @@
-/** What a project can be told of: every end of a deployment (spec.md §2.4). */
+/** The types of notifications: the ends of a deployment. */
 export const notificationEvents = [
   'deployment.succeeded',
   'deployment.failed',
@@ -8,15 +8,15 @@ export const notificationEvents = [
 
 export type NotificationEvent = (typeof notificationEvents)[number];
 
-/** The type of a message that only shows that a target can be reached. */
+/** The type of a test message. */
 export const testEvent = 'notification.test';
 
-/** States of a delivery: `failed` is one that is not tried any more, unless somebody asks for it. */
+/** The states of a delivery. `failed`: it is only retried on request. */
 export const deliveryStates = ['pending', 'delivered', 'failed'] as const;
 
 export type DeliveryState = (typeof deliveryStates)[number];
 
-/** What the key ring binds a target's secret to. */
+/** The purpose that a target's sealed secret is bound to. */
 export function notificationSecretContext(targetId: string): { id: string; purpose: string } {
   return { id: targetId, purpose: 'notification-secret' };
 }

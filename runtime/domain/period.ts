@@ -1,4 +1,4 @@
-/** The periods of a plan's quota, calendar periods in UTC (spec.md §2.1). */
+/** The periods of a plan's quota: calendar periods in UTC (docs/reference/gate.md#quotas). */
 export const periods = ['day', 'week', 'month'] as const;
 
 export type Period = (typeof periods)[number];
@@ -10,38 +10,28 @@ export function utcDay(date: Date): string {
   return date.toISOString().slice(0, 10);
 }
 
-/** The first moment of the period that `date` lies in: of its day, of that week's Monday, or of the month's first day. */
+/** The start of the period that contains `date`; weeks start on Monday. */
 export function periodStart(period: Period, date: Date): Date {
   const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()];
   if (period === 'month') return utc(year, month, 1);
   return utc(year, month, period === 'week' ? day - ((date.getUTCDay() + 6) % 7) : day);
 }
 
-/** The first moment after the period that `date` lies in. */
+/** The end of the period that contains `date`, exclusive. */
 export function periodEnd(period: Period, date: Date): Date {
   const start = periodStart(period, date);
   if (period === 'month') return utc(start.getUTCFullYear(), start.getUTCMonth() + 1, 1);
   return new Date(start.getTime() + (period === 'week' ? 7 : 1) * dayMs);
 }
 
-/** Whole seconds until the period that `date` lies in is over, at least 1: never too early. */
-export function secondsToReset(period: Period, date: Date): number {
-  return Math.max(1, Math.ceil((periodEnd(period, date).getTime() - date.getTime()) / 1000));
-}
-
-/** The length of the period that `date` lies in, in seconds. */
-export function periodSeconds(period: Period, date: Date): number {
-  return (periodEnd(period, date).getTime() - periodStart(period, date).getTime()) / 1000;
-}
-
-/** `Date.UTC` takes the years 0 to 99 for 1900 to 1999; this does not. */
+/** As `Date.UTC`, which reads the years 0 to 99 as 1900 to 1999. */
 function utc(year: number, month: number, day: number): Date {
   const date = new Date(0);
   date.setUTCFullYear(year, month, day);
   return date;
 }
 
-/** One UTC day and the periods that it lies in; all in milliseconds since the epoch, ends exclusive. */
+/** One UTC day and the periods that contain it; in milliseconds since the epoch, ends exclusive. */
 export interface CalendarDay {
   /** `YYYY-MM-DD`. */
   day: string;
@@ -49,7 +39,7 @@ export interface CalendarDay {
   end: Readonly<Record<Period, number>>;
 }
 
-/** The day of a moment (milliseconds since the epoch), worked out once so that it need not be for every request of it. */
+/** The day of an instant (milliseconds since the epoch), computed once per day instead of for every request. */
 export function calendarDay(wall: number): CalendarDay {
   const date = new Date(wall);
   const moments = (of: (period: Period, date: Date) => Date) => ({

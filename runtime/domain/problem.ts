@@ -1,8 +1,8 @@
 /**
- * Every stable error code that the management API can answer, with its HTTP status.
- * Codes are a contract (spec.md §9): they are added, never renamed. Messages may change.
+ * All error codes of the management API with their HTTP status (docs/reference/api.md#errors).
+ * Codes are stable: they are added, never renamed. Messages may change.
  */
-export const problemStatus = {
+const problemStatus = {
   invalid_request: 400,
   invalid_json: 400,
   environment_required: 400,
@@ -44,8 +44,8 @@ export const problemStatus = {
 export type ProblemCode = keyof typeof problemStatus;
 
 /**
- * A refusal that the caller caused or can act on. `message` is public: it says what to do and never carries a secret;
- * whatever only operators may see goes into `cause`.
+ * An error that the caller caused or can act on. `message` is public: it says what to do and contains no secret. Details
+ * for operators only go into `cause`.
  */
 export class Problem extends Error {
   readonly code: ProblemCode;
@@ -64,7 +64,7 @@ export class Problem extends Error {
     this.details = options.details;
   }
 
-  /** The error body of the management API (design.md §9). */
+  /** The error body of the management API, docs/reference/api.md#errors. */
   body(): { code: string; message: string; details?: Readonly<Record<string, unknown>> } {
     return { code: this.code, message: this.message, ...(this.details && { details: this.details }) };
   }

@@ -1,11 +1,11 @@
 import { checkHost } from './names.ts';
 import { Problem } from './problem.ts';
 
-/** Where a workload's default host lies, and which hosts nobody may choose. */
+/** What decides a workload's default host and the reserved hosts. */
 export interface HostPlace {
-  /** The domain under which default hosts lie. */
+  /** The domain of default hosts. */
   appsDomain: string;
-  /** The first label of the workload's own default host, which it may always have. */
+  /** The first label of the workload's own default host, which is always allowed. */
   label: string;
 }
 
@@ -14,32 +14,32 @@ function refuse(field: string, host: string, why: string): never {
 }
 
 /**
- * Checks a host that somebody chose. Every label with `--` right under the apps domain is or may become the default host
- * of a workload (decision 0001), and `console` there is the platform's.
+ * Checks a host that a user chose. A label with `--` directly under the apps domain is or may become the default host
+ * of a workload (decision 0001), and `console` is reserved for the platform.
  * @throws Problem `invalid_value`
  */
 export function checkChosenHost(host: string, { appsDomain, label: own }: HostPlace, field = 'hostname'): string {
-  if (host.includes('*')) refuse(field, host, 'has a wildcard; name every host.');
+  if (host.includes('*')) refuse(field, host, 'contains a wildcard; list each host.');
   checkHost(host, field);
-  if (/\.\d+$/.test(host)) refuse(field, host, 'is an address; choose a name.');
+  if (/\.\d+$/.test(host)) refuse(field, host, 'is an IP address; use a host name.');
   const label = host.endsWith(`.${appsDomain}`) ? host.slice(0, -appsDomain.length - 1) : undefined;
-  if (label === 'console') refuse(field, host, "is the platform's own; choose another.");
+  if (label === 'console') refuse(field, host, 'is reserved by the platform; choose another host.');
   if (label !== undefined && !label.includes('.') && label.includes('--') && label !== own) {
-    refuse(field, host, 'may be the default host of another app or function; choose another.');
+    refuse(field, host, 'may be the default host of another app or function; choose another host.');
   }
   return host;
 }
 
 /**
- * Checks the further hosts of a workload (spec.md §2.5): each as {@link checkChosenHost}, none twice, and not its first
- * one again. @throws Problem `invalid_value`
+ * Checks the additional hosts of a workload: each with {@link checkChosenHost}, without duplicates and without its main
+ * host. @throws Problem `invalid_value`
  */
 export function checkExtraHosts(hosts: readonly string[], first: string, place: HostPlace): readonly string[] {
   const field = 'extraHosts';
   hosts.forEach((host, index) => {
     checkChosenHost(host, place, field);
-    if (host === first) refuse(field, host, 'is the one that the app has anyway.');
-    if (hosts.indexOf(host) !== index) refuse(field, host, 'is there twice.');
+    if (host === first) refuse(field, host, "is the app's main host already.");
+    if (hosts.indexOf(host) !== index) refuse(field, host, 'is listed twice.');
   });
   return hosts;
 }

@@ -32,8 +32,8 @@ export function formatBytes(bytes: number): string {
 }
 
 /**
- * The quantity as the API server gives it back (`1024Mi` as `1Gi`), so that what is stored equals what was asked for.
- * What is none stays as it is, for the API server to refuse.
+ * The quantity as the API server returns it (`1024Mi` as `1Gi`), so that a stored object equals the requested one.
+ * Text that is not a quantity is returned unchanged, for the API server to refuse.
  */
 export function canonicalBytes(quantity: string): string {
   const bytes = parseBytes(quantity);
@@ -56,10 +56,8 @@ export function checkBytes(quantity: string, field: string, { min }: { min: stri
   if (bytes === undefined || bytes < (parseBytes(min) ?? 0)) {
     throw new Problem(
       'invalid_value',
-      `"${quantity}" is not a usable ${field}: give ${min} or more, such as 512Mi or 10Gi.`,
-      {
-        details: { field },
-      },
+      `"${quantity}" is not a valid ${field} value; use at least ${min}, such as 512Mi or 10Gi.`,
+      { details: { field } },
     );
   }
   return bytes;
@@ -68,12 +66,14 @@ export function checkBytes(quantity: string, field: string, { min }: { min: stri
 /** Checks a quantity of CPU. @throws Problem `invalid_value` */
 export function checkCpu(quantity: string, field = 'cpu'): void {
   if ((parseMillicores(quantity) ?? 0) > 0) return;
-  throw new Problem('invalid_value', `"${quantity}" is not a usable ${field}: give cores, such as 250m or 1.5.`, {
-    details: { field },
-  });
+  throw new Problem(
+    'invalid_value',
+    `"${quantity}" is not a valid ${field} value; use a number of cores, such as 250m or 1.5.`,
+    { details: { field } },
+  );
 }
 
-/** Checks the limits of a container, where they are given. @throws Problem `invalid_value` */
+/** Checks the limits of a container; absent ones are valid. @throws Problem `invalid_value` */
 export function checkLimits(limits: { memory?: string | null | undefined; cpu?: string | null | undefined }): void {
   if (typeof limits.memory === 'string') checkBytes(limits.memory, 'memory', { min: '4Mi' });
   if (typeof limits.cpu === 'string') checkCpu(limits.cpu);

@@ -1,4 +1,4 @@
-/** What a person may do in one project; each role may do what those before it may (docs/roles.md). */
+/** What a person may do in one project; each role may do what those before it may (docs/reference/roles.md). */
 export const projectRoles = ['viewer', 'deployer', 'admin'] as const;
 
 export type ProjectRole = (typeof projectRoles)[number];

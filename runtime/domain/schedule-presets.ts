@@ -1,4 +1,4 @@
-/** Schedules that are offered (spec.md §4.8), in UTC. */
+/** Common schedules to choose from, in UTC. */
 export const schedulePresets: readonly { schedule: string; description: string }[] = [
   { schedule: '* * * * *', description: 'every minute' },
   { schedule: '*/5 * * * *', description: 'every 5 minutes' },

@@ -1,15 +1,15 @@
 import { CronExpressionParser } from 'cron-parser';
 import { Problem } from './problem.ts';
 
-/** A cron expression that Kubernetes understands. */
+/** A cron expression that Kubernetes accepts. */
 export interface Schedule {
-  /** As cron-parser takes it: with the second, and every field as `*` or a list of numbers. */
+  /** The form for cron-parser: with seconds, and each field `*` or a list of numbers. */
   readonly expression: string;
 }
 
-/** The time zone of a schedule that names none. */
+/** The default time zone of a schedule. */
 export const defaultTimeZone = 'Etc/UTC';
-/** How many of a schedule's next times are shown (spec.md §4.8). */
+/** How many next times of a schedule are shown. */
 export const shownTimes = 5;
 
 const monthNames = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec'];
@@ -45,17 +45,17 @@ const longestMonths = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 const dayMs = 86_400_000;
 
 /**
- * Reads a cron expression as Kubernetes does: minute, hour, day of the month, month, day of the week (0 is Sunday), or
- * one of `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`. What else cron-parser would take (`L`, `#`, `H`, seconds,
- * 7 for Sunday, `@weekdays`) Kubernetes refuses or reads in another way, and so it is refused here; likewise `@every`,
- * whose times depend on when somebody looks, and `TZ=`, since a job has its own time zone.
+ * Parses a cron expression as Kubernetes does: minute, hour, day of the month, month, day of the week (0 is Sunday), or
+ * one of `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`. Other syntax of cron-parser (`L`, `#`, `H`, seconds,
+ * 7 for Sunday, `@weekdays`) is refused, because Kubernetes refuses it or reads it differently; so is `@every`,
+ * whose times depend on its start, and `TZ=`, because a job has its own time zone.
  * https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/#schedule-syntax
- * @throws Problem `invalid_value` that says which part is wrong
+ * @throws Problem `invalid_value` that names the invalid part
  */
 export function parseSchedule(expression: string): Schedule {
   const parts = (macros[expression.trim()] ?? expression.trim()).split(/\s+/);
   if (parts.length !== fields.length) {
-    throw refusal(expression, 'it has five fields, such as "0 2 * * *" for every day at 02:00');
+    throw refusal(expression, 'use five fields, such as "0 2 * * *" for every day at 02:00');
   }
   const values = fields.map((field, index) => {
     try {
@@ -65,11 +65,11 @@ export function parseSchedule(expression: string): Schedule {
     }
   });
   const [, , days = '*', months = '*', weekdays = '*'] = values;
-  if (!everComes(days, months, weekdays)) throw refusal(expression, 'that day never comes');
+  if (!everComes(days, months, weekdays)) throw refusal(expression, 'that day does not exist in any month');
   return { expression: ['0', ...values].join(' ') };
 }
 
-/** cron-parser would look for a day that never comes for the best part of a second. */
+/** Whether the day ever occurs. cron-parser would search for an impossible day for almost a second. */
 function everComes(days: string, months: string, weekdays: string): boolean {
   if (days === '*' || weekdays !== '*') return true;
   const first = Number(days.split(',')[0]);
@@ -79,14 +79,14 @@ function everComes(days: string, months: string, weekdays: string): boolean {
 }
 
 function refusal(expression: string, why: string): Problem {
-  return new Problem('invalid_value', `"${expression}" is not a usable schedule: ${why}.`, {
+  return new Problem('invalid_value', `"${expression}" is not a valid schedule: ${why}.`, {
     details: { field: 'schedule' },
   });
 }
 
 /**
- * A field's values as cron-parser takes them. Both days restricted, a day has to be one of either; only a field that is
- * open leaves it to the other one. A step of one leaves a field open, and a range over all its values does not.
+ * A field's values for cron-parser. If both day fields are restricted, a day must match either of them. Only a field with
+ * `*` or `?` is unrestricted: a step of one keeps it so, a range over all values does not.
  */
 function readField(text: string, field: Field): string {
   const values = new Set<number>();
@@ -94,14 +94,14 @@ function readField(text: string, field: Field): string {
   for (const range of text.split(',')) {
     const match = /^([*?]|\w+)(?:-(\w+))?(?:\/(\d{1,3}))?$/.exec(range);
     const step = Number(match?.[3] ?? 1);
-    if (!match?.[1] || step === 0) throw new Error(`"${range}" is no ${field.what}`);
+    if (!match?.[1] || step === 0) throw new Error(`"${range}" is not a valid ${field.what}`);
     const whole = match[1] === '*' || match[1] === '?';
-    if (whole && match[2] !== undefined) throw new Error(`"${range}" is no ${field.what}`);
+    if (whole && match[2] !== undefined) throw new Error(`"${range}" is not a valid ${field.what}`);
     open ||= whole && step === 1;
     const low = whole ? field.min : valueOf(match[1], field);
     const alone = match[3] === undefined ? low : field.max;
     const high = whole ? field.max : match[2] === undefined ? alone : valueOf(match[2], field);
-    if (low > high) throw new Error(`the ${field.what} range "${range}" ends before it begins`);
+    if (low > high) throw new Error(`the ${field.what} range "${range}" ends before it starts`);
     for (let value = low; value <= high; value += step) values.add(value);
   }
   return open ? '*' : [...values].sort((a, b) => a - b).join(',');
@@ -121,23 +121,23 @@ function valueOf(text: string, { what, min, max, names }: Field): number {
 /** Checks an IANA time zone. @throws Problem `invalid_value` */
 export function checkTimeZone(timeZone: string, field = 'timeZone'): string {
   try {
-    // An offset such as +02:00 is none for Kubernetes, and "Local" depends on the machine.
+    // Kubernetes accepts no offsets such as +02:00, and "Local" depends on the machine.
     if (!/^[A-Za-z]/.test(timeZone)) throw new RangeError('no name');
     return clockOf(timeZone) && timeZone;
   } catch {
-    throw new Problem('invalid_value', `"${timeZone}" is no time zone; give its IANA name, such as Europe/Berlin.`, {
+    throw new Problem('invalid_value', `"${timeZone}" is not a time zone; use an IANA name, such as Europe/Berlin.`, {
       details: { field },
     });
   }
 }
 
 /**
- * The next times of a schedule after a moment, as Kubernetes makes its runs: a local time that a clock change skips is
- * left out, and one that comes twice counts twice. (Where the change is at midnight itself, as in Beirut, Kubernetes may
- * be wrong about that one day; this is not.)
+ * The next times of a schedule after `after`, as Kubernetes creates runs: a local time that a clock change skips is
+ * omitted, and one that occurs twice counts twice. (If the change is at midnight, as in Beirut, Kubernetes may be wrong
+ * for that day; this is not.)
  *
- * cron-parser goes through the local times as if they were UTC, and what they mean in the zone is decided here: its own
- * handling of clock changes moves a skipped time to the next hour, and leaves out the second of two.
+ * cron-parser iterates over local times as if they were UTC, and this function converts them to the zone: its own
+ * handling of clock changes moves a skipped time to the next hour and omits the second of two.
  */
 export function nextTimes(schedule: Schedule, timeZone: string, after: Date, count: number): Date[] {
   const local = clockOf(timeZone);
@@ -162,7 +162,7 @@ export function nextTimes(schedule: Schedule, timeZone: string, after: Date, cou
   return times.slice(0, count).map((time) => new Date(time));
 }
 
-/** As {@link nextTimes} for a schedule that may have come by kubectl: none where it is one that is not known here. */
+/** As {@link nextTimes} for a schedule that may have been set with kubectl: none if it is not valid here. */
 export function upcomingTimes(expression: string, timeZone: string, after: Date, count: number): Date[] {
   try {
     return nextTimes(parseSchedule(expression), timeZone, after, count);
@@ -173,10 +173,10 @@ export function upcomingTimes(expression: string, timeZone: string, after: Date,
 
 type LocalClock = (instant: number) => number;
 
-/** Making one costs more than everything else here; there are some hundreds of zones. */
+/** Cached, because creating a formatter is slow; there are a few hundred zones. */
 const clocks = new Map<string, LocalClock>();
 
-/** What the wall clock of a time zone shows at an instant, both in ms. @throws RangeError for an unknown zone */
+/** The local time of a zone at an instant, both in ms. @throws RangeError for an unknown zone */
 function clockOf(timeZone: string): LocalClock {
   const clock = clocks.get(timeZone) ?? createClock(timeZone);
   clocks.set(timeZone, clock);
@@ -197,12 +197,12 @@ function createClock(timeZone: string): LocalClock {
   };
 }
 
-/** By how much a local clock is ahead of UTC at an instant. */
+/** The offset of a zone from UTC at an instant, in ms. */
 function offsetAt(instant: number, local: LocalClock): number {
   return local(instant) - instant;
 }
 
-/** The instants at which a local clock shows a time, the first one first: none, one or two. */
+/** The instants of a local time, in order: none, one or two. */
 function instantsOf(wall: number, local: LocalClock): number[] {
   // With the offset on either side of a change of clocks.
   const candidates = [dayMs, -dayMs].map((shift) => wall - offsetAt(wall + shift, local));

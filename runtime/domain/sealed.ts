@@ -1,13 +1,13 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 
-/** The ring of encryption keys in the system namespace: new values use `current`, old ones stay readable (decision 0001). */
+/** The encryption keys in the system namespace: new values use `current`, older values stay readable (decision 0001). */
 export interface KeyRing {
   current: string;
   /** Key id → 32 bytes. */
   keys: ReadonlyMap<string, Buffer>;
 }
 
-/** What a sealed value is bound to: moved to another record or purpose it no longer opens. */
+/** What a sealed value is bound to: it cannot be opened for another record or purpose. */
 export interface SealContext {
   id: string;
   purpose: string;
@@ -35,7 +35,7 @@ export function seal(ring: KeyRing, context: SealContext, plaintext: string): st
   return `v1.${ring.current}.${nonce.toString('base64url')}.${sealed.toString('base64url')}`;
 }
 
-/** Opens what {@link seal} made. @throws Error when it was altered, moved, or sealed with a key that the ring lacks */
+/** Decrypts a value of {@link seal}. @throws Error if it was altered or moved, or if the ring lacks its key */
 export function unseal(ring: KeyRing, context: SealContext, sealed: string): string {
   const [version, keyId, nonce, body] = sealed.split('.');
   const key = keyId === undefined ? undefined : ring.keys.get(keyId);

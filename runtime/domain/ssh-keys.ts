@@ -1,36 +1,36 @@
 import { createHash, createHmac, createPrivateKey } from 'node:crypto';
 import { Problem } from './problem.ts';
 
-// A public key stands here as known_hosts and authorized_keys have it: `<type> <base64>`.
+// A public key has the form of known_hosts and authorized_keys: `<type> <base64>`.
 
 /** The grammar of one public key, of at most {@link publicKeyMax} characters: a type that OpenSSH takes by default, and its base64. */
 export const publicKeyPattern =
   '^(?:ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(?:256|384|521)|sk-(?:ssh-ed25519|ecdsa-sha2-nistp256)@openssh\\.com) [A-Za-z0-9+/]{40,}={0,2}$';
 
-/** Characters of one public key at most. */
+/** Maximum length of a public key, in characters. */
 export const publicKeyMax = 4_100;
 
-/** A server has one key of each type; this is far more. */
+/** Maximum number of host keys: far more than a server has, which is one of each type. */
 export const hostKeysMax = 20;
 
 const publicKeyShape = new RegExp(publicKeyPattern);
 const fileMaxLines = 2_000;
 
-/** The fingerprint of a public key, as ssh and the pages of git servers show it: `SHA256:…`. Pure. */
+/** The fingerprint of a public key, as shown by ssh and git servers: `SHA256:…`. Pure. */
 export function fingerprintOf(key: string): string {
   const [, encoded = ''] = key.split(' ');
   return `SHA256:${createHash('sha256').update(Buffer.from(encoded, 'base64')).digest('base64').replace(/=+$/, '')}`;
 }
 
-/** Whether this may be a public key. Pure. */
+/** Whether a text has the form of a public key. Pure. */
 export function isPublicKey(text: string): boolean {
   return text.length <= publicKeyMax && publicKeyShape.test(text);
 }
 
 /**
- * The keys that a known_hosts file (https://man.openbsd.org/sshd.8#SSH_KNOWN_HOSTS_FILE_FORMAT) has for a server. Names may
- * be hashed, as Debian writes them; patterns and marked lines are passed over. Pure.
- * @throws Problem `invalid_value` when it has none
+ * The keys that a known_hosts file (https://man.openbsd.org/sshd.8#SSH_KNOWN_HOSTS_FILE_FORMAT) contains for a server. Names may
+ * be hashed, as on Debian; patterns and marked lines are ignored. Pure.
+ * @throws Problem `invalid_value` if there are none
  */
 export function hostKeysIn(file: string, { host, port }: { host: string; port: number }): string[] {
   const name = port === 22 ? host : `[${host}]:${port}`;
@@ -43,7 +43,7 @@ export function hostKeysIn(file: string, { host, port }: { host: string; port: n
   const scan = port === 22 ? `ssh-keyscan ${host}` : `ssh-keyscan -p ${port} ${host}`;
   throw refusal(
     'knownHosts',
-    `There is no key of ${name} in that file; make one with \`${scan}\`, and compare the fingerprints with those that the server's operator publishes.`,
+    `The file contains no key of ${name}. Create one with \`${scan}\` and compare the fingerprints with those that the server's operator publishes.`,
   );
 }
 
@@ -58,17 +58,17 @@ const openSshFrame = /^-----BEGIN OPENSSH PRIVATE KEY-----\s+([A-Za-z0-9+/=\s]+)
 const openSshMagic = 'openssh-key-v1\0';
 
 /**
- * Checks that a text is a private key that can be used without asking anybody: OpenSSH's own form, or PEM. Pure.
- * @throws Problem `invalid_value`, with nothing of the text in it
+ * Checks that a text is a private key without a passphrase, in OpenSSH format or PEM. Pure.
+ * @throws Problem `invalid_value`, which does not contain the text
  */
 export function checkDeployKey(text: string): void {
   const key = text.trim();
   if (isPublicKey(key.split(/\s+/).slice(0, 2).join(' '))) {
-    throw badKey('This is the public half of a key; give the private one, and add this one to the repository.');
+    throw badKey('This is a public key. Pass the private key here, and add the public key to the repository.');
   }
   if (openSshFrame.test(key)) {
     const parts = openSshParts(key);
-    if (!parts) throw badKey('The private key is cut off or damaged.');
+    if (!parts) throw badKey('The private key is incomplete or damaged.');
     if (parts.cipher !== 'none') throw locked();
     return;
   }
@@ -76,11 +76,11 @@ export function checkDeployKey(text: string): void {
     createPrivateKey(key);
   } catch (error) {
     if ((error as { code?: string }).code === 'ERR_MISSING_PASSPHRASE') throw locked();
-    throw badKey(`This is no private key; make one with \`${makeKey}\`.`);
+    throw badKey(`This is not a private key; create one with \`${makeKey}\`.`);
   }
 }
 
-/** The public half of a key in OpenSSH's form, as a git server takes it; undefined of other forms. Pure. */
+/** The public key of a private key in OpenSSH format, as git servers accept it; undefined for other formats. Pure. */
 export function publicHalfOf(deployKey: string): string | undefined {
   const key = openSshParts(deployKey.trim())?.publicKey;
   return key !== undefined && isPublicKey(key) ? key : undefined;
@@ -88,7 +88,7 @@ export function publicHalfOf(deployKey: string): string | undefined {
 
 const makeKey = "ssh-keygen -t ed25519 -N '' -f deploy-key";
 
-/** https://cvsweb.openbsd.org/src/usr.bin/ssh/PROTOCOL.key: the public half stands there in clear. */
+/** https://cvsweb.openbsd.org/src/usr.bin/ssh/PROTOCOL.key: it contains the public key unencrypted. */
 function openSshParts(key: string): { cipher: string; publicKey: string } | undefined {
   const bytes = Buffer.from(openSshFrame.exec(key)?.[1] ?? '', 'base64');
   if (bytes.subarray(0, openSshMagic.length).toString('latin1') !== openSshMagic) return undefined;
@@ -120,7 +120,7 @@ function openSshParts(key: string): { cipher: string; publicKey: string } | unde
 
 function locked(): Problem {
   return badKey(
-    `The private key is locked by a passphrase, which nobody could type; make one without: \`${makeKey}\`.`,
+    `The private key is protected by a passphrase, which the platform cannot enter. Create one without: \`${makeKey}\`.`,
   );
 }
 

@@ -1,10 +1,10 @@
 import { createHmac, randomBytes } from 'node:crypto';
 
-/** A message as Standard Webhooks 1.0.0 signs it (https://www.standardwebhooks.com). */
+/** A message to sign with Standard Webhooks 1.0.0 (https://www.standardwebhooks.com). */
 export interface WebhookMessage {
-  /** The same however often the message is sent; without a dot. */
+  /** The same for every attempt; contains no dot. */
   id: string;
-  /** When this attempt is made, in whole seconds since 1970. */
+  /** The time of this attempt, in whole seconds since 1970. */
   timestamp: number;
   /** The exact bytes that are sent. */
   body: string | Buffer;
@@ -17,13 +17,13 @@ export function newWebhookSecret(): string {
   return `${prefix}${randomBytes(32).toString('base64')}`;
 }
 
-/** The signature under a secret, as a receiver expects it: `v1,<base64 of HMAC-SHA256 of id.timestamp.body>`. */
+/** The signature with a secret: `v1,<base64 of HMAC-SHA256 of id.timestamp.body>`. */
 export function signWebhook(secret: string, { id, timestamp, body }: WebhookMessage): string {
   const key = Buffer.from(secret.startsWith(prefix) ? secret.slice(prefix.length) : secret, 'base64');
   return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest('base64')}`;
 }
 
-/** The headers that carry it. */
+/** The headers of a signed message. */
 export function webhookHeaders(secret: string, message: WebhookMessage): Record<string, string> {
   return {
     'webhook-id': message.id,

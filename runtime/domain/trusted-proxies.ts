@@ -5,8 +5,8 @@ const name = 'trusted-proxy';
 const flag = `--${name}`;
 
 /**
- * Reads the command line of a process that judges by the client's address: `--trusted-proxy <address or network>`, which
- * may be repeated. Proxies so named are believed about the hop before them; none by default.
+ * Parses the command line of a process that uses the client's address: `--trusted-proxy <address or network>`, which
+ * may be repeated. These proxies are trusted to report the hop before them; default none.
  * @throws Error that says what is wrong
  */
 export function parseTrustedProxies(args: string[]): AddressMatcher {
@@ -18,13 +18,13 @@ export function parseTrustedProxies(args: string[]): AddressMatcher {
   }
 }
 
-/** What such a process is started with. */
+/** The arguments that start such a process. */
 export function trustedProxyArguments(networks: readonly string[]): string[] {
   return networks.flatMap((network) => [flag, network]);
 }
 
-/** The command with these proxies instead of those that it names; everything else as it is. Pure. */
+/** The command with its trusted proxies replaced. Pure. */
 export function withTrustedProxies(command: readonly string[], networks: readonly string[]): string[] {
-  const others = command.filter((word, index) => word !== flag && command[index - 1] !== flag);
-  return [...others, ...trustedProxyArguments(networks)];
+  const otherWords = command.filter((word, index) => word !== flag && command[index - 1] !== flag);
+  return [...otherWords, ...trustedProxyArguments(networks)];
 }

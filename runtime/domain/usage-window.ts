@@ -1,14 +1,14 @@
 import { utcDay } from './period.ts';
 import { Problem } from './problem.ts';
 
-/** How many UTC days of usage are kept, today among them (spec.md §4.2). */
-export const usageDaysKept = 92;
-/** How many of them make the totals of a key, and the window that nobody asked for (spec.md §2.2). */
-export const usageDaysShown = 90;
+/** How many UTC days of usage are kept, including today. */
+const usageDaysKept = 92;
+/** How many of them are in the totals of a key and in the default window. */
+const usageDaysShown = 90;
 
 const dayMs = 86_400_000;
 
-/** The UTC day so many days before another. */
+/** The UTC day `days` before `day`. */
 export function daysBefore(day: string, days: number): string {
   return utcDay(new Date(Date.parse(`${day}T00:00:00Z`) - days * dayMs));
 }
@@ -25,16 +25,16 @@ export interface UsageWindow {
 }
 
 /**
- * The window that is answered: `to` is today unless given, `from` is 89 days before `to` unless given, and is moved
+ * The effective window: `to` defaults to today, `from` to 89 days before `to`, and `from` is moved
  * forward to the earliest day that is kept.
- * @throws Problem `invalid_value` when `from` is after `to`; `usage_expired` when all of it is older than what is kept
+ * @throws Problem `invalid_value` if `from` is after `to`; `usage_expired` if all of it is older than the usage that is kept
  */
 export function usageWindow(asked: { from?: string | undefined; to?: string | undefined }, now: Date): UsageWindow {
   const today = utcDay(now);
   const to = asked.to ?? today;
   const from = asked.from ?? daysBefore(to, usageDaysShown - 1);
   if (from > to) {
-    throw new Problem('invalid_value', `The window begins on ${from}, after its end on ${to}.`, {
+    throw new Problem('invalid_value', `The window starts on ${from}, after its end on ${to}.`, {
       details: { field: 'from' },
     });
   }
@@ -43,9 +43,7 @@ export function usageWindow(asked: { from?: string | undefined; to?: string | un
     throw new Problem(
       'usage_expired',
       `Usage is kept for ${usageDaysKept} days; the earliest kept day is ${earliest}.`,
-      {
-        details: { earliest },
-      },
+      { details: { earliest } },
     );
   }
   return { from: from < earliest ? earliest : from, to };

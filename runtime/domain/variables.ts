@@ -7,17 +7,17 @@ export interface Variable {
   value: string;
 }
 
-/** How many variables, and how many secrets, one workload has at most. */
+/** Maximum number of variables, and of secrets, of a workload. */
 export const variablesMax = 200;
-/** Bytes of one value, of a variable with its references resolved and of a secret: Linux takes 128 KiB at most. */
+/** Maximum bytes of a secret, or of a variable with its references resolved. Linux allows 128 KiB. */
 export const valueMaxBytes = 64 * 1024;
-/** Bytes of all names and values together; a Kubernetes Secret holds 1 MiB at most. */
+/** Maximum bytes of all names and values together. A Kubernetes Secret holds 1 MiB. */
 export const environmentMaxBytes = 512 * 1024;
-/** Set by the platform and different from pod to pod, so nobody sets them and no reference resolves them (spec.md §2.5). */
-export const reservedNames: readonly string[] = ['PORT', 'SVC_MODE', 'SVC_TRIGGER'];
+/** Set by the platform, with values that differ between pods: users cannot set them or refer to them. */
+const reservedNames: readonly string[] = ['PORT', 'SVC_MODE', 'SVC_TRIGGER'];
 
 const nameShape = /^[A-Za-z_][A-Za-z0-9_]{0,199}$/;
-/** `$$`, a reference, or what only begins as one. */
+/** `$$`, a reference, or an incomplete reference. */
 const dollar = /\$\$|\$\{([^{}$]*)\}|\$\{/g;
 
 /** Checks the name of a variable or secret. @throws Problem `invalid_value` */
@@ -25,32 +25,35 @@ export function checkVariableName(name: string, field = 'env'): string {
   if (!nameShape.test(name)) {
     throw refusal(
       field,
-      `"${name.slice(0, 250)}" is not a usable variable name: use letters, digits and underscores, not a digit first.`,
+      `"${name.slice(0, 250)}" is not a valid variable name: use letters, digits and underscores, starting with a letter or underscore.`,
     );
   }
   if (reservedNames.includes(name)) throw refusal(field, `"${name}" is set by the platform; choose another name.`);
   return name;
 }
 
-/** Checks what a variable or secret is to hold; the message never carries it. @throws Problem `invalid_value` */
+/** Checks the value of a variable or secret; the message never contains it. @throws Problem `invalid_value` */
 export function checkVariableValue(name: string, value: string, field = 'env'): string {
   if (value.includes('\0')) {
-    throw refusal(field, `The value of "${name}" contains a NUL character, which no environment can hold.`);
+    throw refusal(
+      field,
+      `The value of "${name}" contains a NUL character, which environment variables cannot contain.`,
+    );
   }
   if (Buffer.byteLength(value) > valueMaxBytes) throw tooLarge(name, field);
   return value;
 }
 
 /**
- * The whole environment: the variables with every `${NAME}` replaced by that variable's resolved value or by that
- * secret, and `$$` by `$`; the secrets as they are. A secret wins over a variable of its name. Sorted by name, so that
- * the same settings always make the same list. Pure.
- * @throws Problem `invalid_value` for a name that is not usable, a reference to what is not set or to itself, with the
- * path that leads there, and for an environment that is too large
+ * The whole environment: in variables, `${NAME}` is replaced by that variable's resolved value or that secret, and `$$` by
+ * `$`; secrets are not changed. A secret overrides a variable with its name. Sorted by name, so that the same settings
+ * always make the same list. Pure.
+ * @throws Problem `invalid_value` for an invalid name, a reference to an unset variable or to itself (with the chain of
+ * references), and an environment that is too large
  */
 export function resolveVariables(variables: readonly Variable[], secrets: readonly Variable[] = []): Variable[] {
   if (variables.length > variablesMax || secrets.length > variablesMax) {
-    throw refusal('env', `An environment has at most ${variablesMax} variables and ${variablesMax} secrets.`);
+    throw refusal('env', `A workload can have at most ${variablesMax} variables and ${variablesMax} secrets.`);
   }
   for (const { name } of [...variables, ...secrets]) checkVariableName(name);
   const raw = new Map(variables.map(({ name, value }) => [name, value]));
@@ -59,72 +62,84 @@ export function resolveVariables(variables: readonly Variable[], secrets: readon
   const all = [...resolved].map(([name, value]) => ({ name, value }));
   const size = all.reduce((sum, { name, value }) => sum + Buffer.byteLength(name) + Buffer.byteLength(value), 0);
   if (size > environmentMaxBytes) {
-    throw refusal('env', `The environment has ${size} bytes; ${environmentMaxBytes / 1024} KiB are the most.`);
+    throw refusal('env', `The environment has ${size} bytes; the limit is ${environmentMaxBytes / 1024} KiB.`);
   }
   return all.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 interface Resolution {
   raw: ReadonlyMap<string, string>;
-  /** What is resolved so far. */
+  /** The secrets, and the variables that are resolved so far. */
   resolved: Map<string, string>;
-  /** Who referred to whom, from the variable that began. */
+  /** The chain of references, starting with the variable that is being resolved. */
   path: readonly string[];
 }
 
 function resolve(name: string, { raw, resolved, path }: Resolution): string {
-  const known = resolved.get(name);
-  if (known !== undefined) return known;
-  const here = [...path, name];
-  const [first = name] = here;
-  const value = raw.get(name);
-  if (reservedNames.includes(name)) {
-    throw refusal('env', `"${first}" refers to "${name}", which differs from pod to pod (${here.join(' → ')}).`, here);
-  }
-  if (value === undefined) {
-    throw refusal('env', `"${first}" refers to "${name}", which is not set (${here.join(' → ')}).`, here);
-  }
-  if (path.includes(name)) {
-    throw refusal('env', `"${name}" refers to itself (${here.slice(path.indexOf(name)).join(' → ')}).`, here);
-  }
-  let bytes = 0;
-  const add = (part: string): string => {
-    bytes += Buffer.byteLength(part);
-    // While it grows: references to references could make it larger than the memory.
-    if (bytes > valueMaxBytes) throw tooLarge(name, 'env');
-    return part;
-  };
-  const parts: string[] = [];
-  let end = 0;
-  for (const match of value.matchAll(dollar)) {
-    const [typed, reference] = match;
-    parts.push(add(value.slice(end, match.index)));
-    end = match.index + typed.length;
-    if (typed === '$$') parts.push(add('$'));
-    else if (reference !== undefined && nameShape.test(reference))
-      parts.push(add(resolve(reference, { raw, resolved, path: here })));
-    else {
-      throw refusal(
-        'env',
-        `The value of "${name}" has a "\${" that begins no reference; write $\${ for one that is meant as it is.`,
-        here,
-      );
-    }
-  }
-  parts.push(add(value.slice(end)));
-  const whole = checkVariableValue(name, parts.join(''));
+  const value = resolved.get(name);
+  if (value !== undefined) return value;
+  const chain = [...path, name];
+  const template = templateOf(name, raw, chain);
+  const resolution = { raw, resolved, path: chain };
+  const whole = checkVariableValue(name, replaceReferences(name, template, resolution));
   resolved.set(name, whole);
   return whole;
 }
 
-/** The names to which a value refers. Pure. */
+/** The unresolved value of a variable. @throws Problem if it cannot be referred to, with the chain that leads to it */
+function templateOf(name: string, raw: ReadonlyMap<string, string>, chain: readonly string[]): string {
+  const [first = name] = chain;
+  const path = chain.join(' → ');
+  if (reservedNames.includes(name)) {
+    throw refusal('env', `"${first}" refers to "${name}", which differs between pods (${path}).`, chain);
+  }
+  const template = raw.get(name);
+  if (template === undefined) {
+    throw refusal('env', `"${first}" refers to "${name}", which is not set (${path}).`, chain);
+  }
+  const start = chain.indexOf(name);
+  if (start < chain.length - 1) {
+    throw refusal('env', `"${name}" refers to itself (${chain.slice(start).join(' → ')}).`, chain);
+  }
+  return template;
+}
+
+function replaceReferences(name: string, template: string, resolution: Resolution): string {
+  let result = '';
+  let bytes = 0;
+  const append = (part: string) => {
+    bytes += Buffer.byteLength(part);
+    // Checked while it grows: nested references could exceed the memory.
+    if (bytes > valueMaxBytes) throw tooLarge(name, 'env');
+    result += part;
+  };
+  let end = 0;
+  for (const match of template.matchAll(dollar)) {
+    const [text, reference] = match;
+    append(template.slice(end, match.index));
+    end = match.index + text.length;
+    if (text === '$$') append('$');
+    else if (reference !== undefined && nameShape.test(reference)) append(resolve(reference, resolution));
+    else {
+      throw refusal(
+        'env',
+        `The value of "${name}" contains an invalid \${…}; write $\${ for a literal \${.`,
+        resolution.path,
+      );
+    }
+  }
+  append(template.slice(end));
+  return result;
+}
+
+/** The names that a value refers to. Pure. */
 export function referencesOf(value: string): string[] {
   return [...value.matchAll(dollar)].flatMap(([, reference]) => (reference === undefined ? [] : [reference]));
 }
 
 /**
- * Names one resolved environment: the same for the same content, in whatever order, and another one for any other. The
- * salt keeps who sees only the name from trying what the secrets could be. Pure.
+ * A digest of a resolved environment, which does not depend on the order. The salt prevents someone who only sees the
+ * digest from guessing secrets. Pure.
  * @returns 16 hexadecimal digits
  */
 export function environmentDigest(variables: readonly Variable[], salt = ''): string {

@@ -2,18 +2,18 @@ import { createHash } from 'node:crypto';
 import type { KubeObject, ObjectMeta, ObjectRef, OwnerReference, Stored } from '../contracts/kubernetes.ts';
 import { apiGroup, managedByLabel, managedByValue, managedLabels } from '../domain/labels.ts';
 import { ownerReference } from './claims.ts';
-import { covers } from './covers.ts';
+import { includesDesired } from './covers.ts';
 import { isKubeError, namespaceTerminating, type KubeClient } from './kube-client.ts';
-import { obstacleOf, type Obstacle } from './obstacle.ts';
+import { toBlocker, type Blocker } from './blocker.ts';
 import { resourceOf } from './resource-paths.ts';
 
-/** On every child: the digest of what was last asked for, so that a field that is no longer wanted is noticed. */
-export const appliedAnnotation = `${apiGroup}/applied`;
+/** The digest of the last desired state, on every child, so that a removed field is noticed. */
+const appliedAnnotation = `${apiGroup}/applied`;
 
-/** Writers of the same object that come between read and write; the next pass tries again after that. */
+/** Attempts to write an object that others change at the same time; then the next reconcile retries. */
 const maxRounds = 4;
 
-/** An object that cannot be brought into the wanted state; retrying alone does not help. `message` names it. */
+/** An object that cannot be created or updated; retrying alone does not help. The message names it. */
 export class ChildError extends Error {
   readonly ref: ObjectRef;
 
@@ -24,24 +24,24 @@ export class ChildError extends Error {
   }
 }
 
-/** An object of the wanted kind and name that the platform did not create, or that another object controls. */
+/** An object with the kind and name of a child that the platform did not create, or that another object owns. */
 export class ForeignObjectError extends ChildError {
-  /** What was seen in the way; the pass may succeed once that has changed. */
-  readonly obstacle: Obstacle;
+  /** The reconcile may succeed once this object changes. */
+  readonly blocker: Blocker;
 
-  constructor(live: Stored<KubeObject>, why: string, lost = `label ${managedByLabel}=${managedByValue}`) {
+  constructor(live: Stored<KubeObject>, reason: string, mark = `label ${managedByLabel}=${managedByValue}`) {
     const ref = refOf(live);
     const place = ref.namespace === undefined ? '' : ` in ${ref.namespace}`;
     super(
       ref,
-      `${ref.kind} "${ref.name}"${place} ${why}; it is left alone. Delete it, rename it, or, if the platform created it, give it back the ${lost}.`,
+      `${ref.kind} "${ref.name}"${place} ${reason}, so it is not changed. Delete or rename it or, if the platform created it, restore its ${mark}.`,
     );
     this.name = 'ForeignObjectError';
-    this.obstacle = obstacleOf(live);
+    this.blocker = toBlocker(live);
   }
 }
 
-/** Something is on its way out or being changed by others; the pass is tried again, and that is no failure. */
+/** An object is being deleted. The reconcile is retried; this is no failure. */
 export class NotYetError extends Error {
   override readonly name = 'NotYetError';
 }
@@ -49,23 +49,22 @@ export class NotYetError extends Error {
 type Writer = Pick<KubeClient, 'get' | 'create' | 'replace' | 'cache'>;
 
 export interface ChildOptions<T extends KubeObject> {
-  /** Takes over what others decide, such as a replica count, from the live object into what is written. Pure. */
+  /** Copies fields that others set, such as the replicas, from the live object into the desired one. Pure. */
   keep?: (live: Stored<T>, desired: T) => T;
   /**
-   * An object that is as it should be by what the watches have brought is not read. For kinds of which every change
-   * brings another pass.
+   * Trusts the cache when it shows the desired state, instead of reading the object. For kinds whose every change causes
+   * another reconcile.
    */
   cached?: boolean;
-  /** Whether the owner counts as its controller, default true. Without, it goes with its owner all the same. */
+  /** Whether the owner is its controller, default true. It is deleted with its owner in any case. */
   controlled?: boolean;
 }
 
 /**
- * Creates the object, or replaces it when a wanted field differs or a formerly wanted one is to go. Nothing is written
- * otherwise, so that a pass over an unchanged world costs reads only.
- * @param owner goes into the owner reference; undefined for what nobody owns (`svc install`)
- * @throws ForeignObjectError for an object that is not ours, ChildError for one that the API server refuses,
- * NotYetError while a former one is still being deleted
+ * Creates the object, or replaces it when a desired field differs or was removed. Otherwise it writes nothing.
+ * @param owner for the owner reference; undefined for an object without an owner (`svc install`)
+ * @throws ForeignObjectError for an object that is not the platform's, ChildError when the API server refuses,
+ * NotYetError while a former object is being deleted
  */
 export async function ensureChild<T extends KubeObject>(
   kube: Writer,
@@ -74,27 +73,27 @@ export async function ensureChild<T extends KubeObject>(
   { keep, cached = false, controlled = true }: ChildOptions<T> = {},
 ): Promise<'created' | 'updated' | 'unchanged'> {
   const ref = refOf(desired);
-  const wanted = withMarks(owner && { ...ownerReference(owner), controller: controlled }, desired);
-  const asWanted = (live: Stored<T>) => covers(live, merged(live, keep ? keep(live, wanted) : wanted));
-  const seen = cached ? kube.cache?.get<T>(resourceOf(ref), ref.name, ref.namespace) : undefined;
-  if (seen && isUsable(seen, owner) && asWanted(seen)) return 'unchanged';
-  // What no watch has brought is most likely not there: a look before would be a request more for every new object.
-  let unseen = cached && kube.cache !== undefined && seen === undefined;
+  const marked = withMarks(owner && Object.assign(ownerReference(owner), { controller: controlled }), desired);
+  const isCurrent = (live: Stored<T>) => includesDesired(live, merged(live, keep ? keep(live, marked) : marked));
+  const cachedObject = cached ? kube.cache?.get<T>(resourceOf(ref), ref.name, ref.namespace) : undefined;
+  if (cachedObject && isUsable(cachedObject, owner) && isCurrent(cachedObject)) return 'unchanged';
+  // An object that is not in the cache most likely does not exist, so that reading it first would waste a request.
+  let createFirst = cached && kube.cache !== undefined && cachedObject === undefined;
   for (let round = 1; ; round++) {
     try {
-      const live = unseen ? undefined : await kube.get<T>(resourceOf(ref), ref.name, ref.namespace);
-      unseen = false;
+      const live = createFirst ? undefined : await kube.get<T>(resourceOf(ref), ref.name, ref.namespace);
+      createFirst = false;
       if (!live) {
-        await kube.create(wanted);
+        await kube.create(marked);
         return 'created';
       }
       refuseForeign(live, owner);
-      if (asWanted(live)) return 'unchanged';
-      await kube.replace(merged(live, keep ? keep(live, wanted) : wanted));
+      if (isCurrent(live)) return 'unchanged';
+      await kube.replace(merged(live, keep ? keep(live, marked) : marked));
       return 'updated';
     } catch (error) {
       if (isKubeError(error, 409) && round < maxRounds) continue;
-      throw explained(error, ref);
+      throw toChildError(error, ref);
     }
   }
 }
@@ -105,8 +104,8 @@ export function applyObject<T extends KubeObject>(kube: Writer, desired: T, opti
 }
 
 /**
- * Deletes an object if it is the owner's: a foreign one of that name is left alone.
- * @returns whether it is gone, or was never ours; false while it is being deleted
+ * Deletes an object if it belongs to the owner.
+ * @returns false while it is being deleted; true when it is gone or belongs to another owner
  */
 export async function deleteChild(
   kube: Pick<KubeClient, 'get' | 'delete'>,
@@ -119,18 +118,18 @@ export async function deleteChild(
   try {
     await kube.delete(ref, { preconditions: { uid: live.metadata.uid } });
   } catch (error) {
-    // Another object by now; the next look judges that one.
+    // The object was recreated meanwhile; the next reconcile checks the new one.
     if (!isKubeError(error, 409)) throw error;
   }
   return (await kube.get(resourceOf(ref), ref.name, ref.namespace)) === undefined;
 }
 
 /**
- * A child that somebody else makes: read, never written.
- * @returns undefined while there is none
+ * Reads a child that another program creates.
+ * @returns undefined while it does not exist
  * @throws ForeignObjectError for an object that is not the owner's, NotYetError while one is being deleted
  */
-export async function ownChild<T extends KubeObject>(
+export async function readChild<T extends KubeObject>(
   kube: Pick<KubeClient, 'get'>,
   owner: Stored<KubeObject>,
   ref: ObjectRef,
@@ -140,7 +139,7 @@ export async function ownChild<T extends KubeObject>(
   return live;
 }
 
-/** Names an object. */
+/** The reference to an object. */
 export function refOf({ apiVersion, kind, metadata: { name, namespace } }: KubeObject): ObjectRef {
   return { apiVersion, kind, name, ...(namespace !== undefined && { namespace }) };
 }
@@ -150,7 +149,7 @@ export function controllerOf({ metadata }: KubeObject): OwnerReference | undefin
   return metadata.ownerReferences?.find(({ controller }) => controller === true);
 }
 
-/** The object that this one goes with: its controller, or one of the platform that does not count as that. */
+/** The owner of an object: its controller, or else a platform object that owns it without being its controller. */
 export function ownerOf(object: KubeObject): OwnerReference | undefined {
   const isPlatforms = ({ apiVersion }: OwnerReference) => apiVersion.startsWith(`${apiGroup}/`);
   return controllerOf(object) ?? object.metadata.ownerReferences?.find(isPlatforms);
@@ -160,20 +159,20 @@ function isOurs({ metadata }: KubeObject): boolean {
   return metadata.labels?.[managedByLabel] === managedByValue;
 }
 
-/** Whether {@link refuseForeign} lets it pass. */
+/** Whether {@link refuseForeign} accepts the object. */
 function isUsable(live: Stored<KubeObject>, owner: Stored<KubeObject> | undefined): boolean {
   if (live.metadata.deletionTimestamp !== undefined || !isOurs(live)) return false;
   return ownerOf(live)?.uid === owner?.metadata.uid;
 }
 
-/** Only what has our label and our owner reference is changed (spec.md §3.3); what has no owner needs the label only. */
+/** Only objects with the platform's label and the owner's reference are changed (docs/reference/resources.md#ownership). */
 function refuseForeign(live: Stored<KubeObject>, owner: Stored<KubeObject> | undefined): void {
   const controller = ownerOf(live);
   const former =
     controller?.kind === owner?.kind &&
     controller?.name === owner?.metadata.name &&
     controller?.uid !== owner?.metadata.uid;
-  // Garbage collection takes away what an object of the same name owned before.
+  // Garbage collection is about to delete the children of a former owner with the same name.
   if (live.metadata.deletionTimestamp !== undefined || (isOurs(live) && former)) {
     throw new NotYetError(`${live.kind} "${live.metadata.name}" is still being deleted`);
   }
@@ -183,12 +182,12 @@ function refuseForeign(live: Stored<KubeObject>, owner: Stored<KubeObject> | und
   }
   if (owner && !controller) {
     const { kind, metadata } = owner;
-    const why = `has the platform's label but does not belong to ${kind} "${metadata.name}"`;
-    throw new ForeignObjectError(live, why, 'owner reference');
+    const reason = `has the platform's label but does not belong to ${kind} "${metadata.name}"`;
+    throw new ForeignObjectError(live, reason, 'owner reference');
   }
 }
 
-/** The object with our label, its owner and the digest; plain JSON, so that undefined fields do not count. */
+/** The object with the platform's label, its owner and the digest, as plain JSON without undefined fields. */
 function withMarks<T extends KubeObject>(owner: OwnerReference | undefined, desired: T): T {
   const plain = JSON.parse(JSON.stringify(desired)) as T;
   const digest = createHash('sha256').update(canonical(plain)).digest('hex').slice(0, 32);
@@ -203,11 +202,11 @@ function withMarks<T extends KubeObject>(owner: OwnerReference | undefined, desi
   };
 }
 
-/** What is written over a live object: our fields, and of its metadata what others put there. */
+/** The update of a live object: the desired fields, with the labels, annotations and owners that others added. */
 function merged<T extends KubeObject>(live: Stored<T>, next: T): Stored<T> {
   const { uid, resourceVersion, finalizers = [], ownerReferences = [], labels, annotations } = live.metadata;
   const ours = next.metadata.ownerReferences ?? [];
-  const others = ownerReferences.filter((reference) => !ours.some((own) => own.uid === reference.uid));
+  const foreign = ownerReferences.filter((reference) => !ours.some((own) => own.uid === reference.uid));
   const metadata: ObjectMeta & { uid: string; resourceVersion: string } = {
     ...next.metadata,
     uid,
@@ -215,12 +214,12 @@ function merged<T extends KubeObject>(live: Stored<T>, next: T): Stored<T> {
     labels: { ...foreignEntries(labels), ...next.metadata.labels },
     annotations: { ...foreignEntries(annotations), ...next.metadata.annotations },
     finalizers: [...new Set([...finalizers, ...(next.metadata.finalizers ?? [])])],
-    ownerReferences: [...others, ...ours],
+    ownerReferences: [...foreign, ...ours],
   };
   return { ...next, metadata };
 }
 
-/** Entries outside the platform's own prefix: ours are as wanted or gone. */
+/** Entries outside the platform's own prefix, whose entries are all part of the desired state. */
 function foreignEntries(entries: Record<string, string> | undefined): Record<string, string> {
   return Object.fromEntries(Object.entries(entries ?? {}).filter(([key]) => !key.startsWith(`${apiGroup}/`)));
 }
@@ -234,8 +233,8 @@ export function canonical(value: unknown): string {
   );
 }
 
-/** A refusal that no retry cures is the object's fault and names it; the rest is passed on. */
-function explained(error: unknown, ref: ObjectRef): unknown {
+/** A ChildError for a refusal that a retry does not fix; other errors are returned unchanged. */
+function toChildError(error: unknown, ref: ObjectRef): unknown {
   if (isKubeError(error) && error.reason === namespaceTerminating) return error;
   if (isKubeError(error) && [400, 403, 422].includes(error.status)) {
     return new ChildError(ref, `${ref.kind} "${ref.name}" was refused by the API server: ${error.message}`, {

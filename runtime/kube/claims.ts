@@ -6,22 +6,20 @@ import { apiGroup, apiVersion, idLabel, workloadLabels } from '../domain/labels.
 import { kindPhrase, type WorkloadKind } from '../domain/names.ts';
 import { isKubeError, type KubeClient } from './kube-client.ts';
 
-/** A workload that can hold claims: it is stored and carries its id as a label. */
+/** A stored workload with its id as a label, which can hold claims. */
 export type Claimant = Stored<KubeObject>;
 
-/** Who holds a host that was asked for. */
+/** The workload that holds a host. */
 export interface HostHolder {
   kind: WorkloadKind;
   namespace: string;
   name: string;
 }
 
-/**
- * On a claim that was made before the spec that names the host: until when it is kept without one. An ISO 8601 time.
- */
+/** On a claim of a host that no spec names yet: the ISO 8601 time until which the claim is valid. */
 const pendingAnnotation = `${apiGroup}/pending-until`;
 
-/** Creation and deletion may cross; each round is one of them. */
+/** Attempts to create or read a claim while others create and delete it. */
 const maxRounds = 5;
 
 interface Identity {
@@ -31,7 +29,7 @@ interface Identity {
   namespace: string;
 }
 
-/** @throws Error when the object is no workload or was created without its id */
+/** @throws Error for an object that is no workload or has no id */
 function identityOf({ kind, metadata }: Claimant): Identity {
   const id = metadata.labels?.[idLabel];
   if (!(kind in kindPhrase) || id === undefined || metadata.namespace === undefined) {
@@ -40,7 +38,7 @@ function identityOf({ kind, metadata }: Claimant): Identity {
   return { kind: kind as WorkloadKind, id, name: metadata.name, namespace: metadata.namespace };
 }
 
-/** What makes a child belong to its owner, and go with it. */
+/** The owner reference of a child, by which it is deleted with its owner. */
 export function ownerReference(owner: Stored<KubeObject>): OwnerReference {
   return {
     apiVersion: owner.apiVersion,
@@ -53,16 +51,16 @@ export function ownerReference(owner: Stored<KubeObject>): OwnerReference {
 }
 
 /**
- * Reserves the workload's name in its environment (spec.md §2.7): of any number of racers exactly one is told
- * `reserved`, and is told so again whenever it asks. The others learn which kind holds the name. Where workloads of one
- * name are older than the reservation, the oldest keeps it (spec.md §3.3).
+ * Reserves the workload's name in its environment (docs/reference/resources.md#names). Of concurrent callers exactly one
+ * gets `reserved`, also when it repeats the call; the others get the kind of the holder. Of workloads that are older than
+ * the reservation, the oldest gets the name.
  */
 export async function reserveName(
   kube: Pick<KubeClient, 'create' | 'get' | 'cache'>,
   workload: Claimant,
 ): Promise<'reserved' | { holder: WorkloadKind }> {
   const { kind, id, name, namespace } = identityOf(workload);
-  // Nobody but its holder gives a claim back; one that is taken away otherwise brings another pass.
+  // Only the holder deletes a claim; any other deletion causes another reconcile.
   if (kube.cache?.get<WorkloadName>(kinds.WorkloadName, name, namespace)?.spec.workloadId === id) return 'reserved';
   const claim: WorkloadName = {
     apiVersion,
@@ -75,16 +73,16 @@ export async function reserveName(
     },
     spec: { kind, workloadId: id },
   };
-  const known = kube.cache
+  const existing = kube.cache
     ? kube.cache.get<WorkloadName>(kinds.WorkloadName, name, namespace)
     : await kube.get<WorkloadName>(kinds.WorkloadName, name, namespace);
-  const older = known ? undefined : await olderNamesake(kube, workload);
+  const older = existing ? undefined : await olderNamesake(kube, workload);
   if (older) return { holder: older };
-  const held = await createOrRead(kube, claim, known !== undefined);
-  return held.spec.workloadId === id ? 'reserved' : { holder: held.spec.kind };
+  const liveClaim = await createOrRead(kube, claim, existing !== undefined);
+  return liveClaim.spec.workloadId === id ? 'reserved' : { holder: liveClaim.spec.kind };
 }
 
-/** The kind of a workload of this name that is there for longer: nobody has reserved the name yet, and it will. */
+/** The kind of an older workload with this name, which has not reserved the name yet but will. */
 async function olderNamesake(
   kube: Pick<KubeClient, 'get' | 'cache'>,
   workload: Claimant,
@@ -92,7 +90,7 @@ async function olderNamesake(
   const { kind, name, namespace } = identityOf(workload);
   for (const [other, resource] of Object.entries(workloadResources) as [WorkloadKind, ResourceKind][]) {
     if (other === kind) continue;
-    // A full copy shows whatever is older by a second.
+    // The cache contains every object that is a second older.
     const copies = kube.cache?.list(resource, {}, namespace);
     const namesake = copies
       ? copies.find(({ metadata }) => metadata.name === name)
@@ -102,23 +100,23 @@ async function olderNamesake(
   return undefined;
 }
 
-/** In whole seconds, as Kubernetes keeps them: two of the same second race. */
+/** By whole seconds, the precision of Kubernetes. */
 function isOlder({ metadata }: Stored<KubeObject>, than: Claimant): boolean {
   const created = Date.parse(metadata.creationTimestamp ?? '');
   return created < Date.parse(than.metadata.creationTimestamp ?? '');
 }
 
-/** Gives the name back, if the workload holds it: when nothing of the workload is left that another could collide with. */
+/** Releases the name if the workload holds it; call it after all its children are deleted. */
 export async function releaseName(kube: Pick<KubeClient, 'get' | 'delete'>, workload: Claimant): Promise<void> {
   const { id, name, namespace } = identityOf(workload);
-  const held = await kube.get<WorkloadName>(kinds.WorkloadName, name, namespace);
-  if (held?.spec.workloadId !== id) return;
-  await dropClaim(kube, held);
+  const liveClaim = await kube.get<WorkloadName>(kinds.WorkloadName, name, namespace);
+  if (liveClaim?.spec.workloadId !== id) return;
+  await dropClaim(kube, liveClaim);
 }
 
 /**
- * Claims a public host for the workload, in the whole cluster. Of any number of racers exactly one is told `claimed`, and
- * is told so again whenever it asks. What was claimed ahead of the spec is from now on an ordinary claim.
+ * Claims a public host for the workload in the whole cluster. Of concurrent callers exactly one gets `claimed`, also when
+ * it repeats the call. A claim of {@link claimHostAhead} becomes permanent.
  */
 export async function claimHost(
   kube: Pick<KubeClient, 'create' | 'get' | 'mergePatch' | 'cache'>,
@@ -126,13 +124,13 @@ export async function claimHost(
   host: string,
 ): Promise<'claimed' | { holder: HostHolder }> {
   const { id } = identityOf(workload);
-  const seen = kube.cache?.get<HostName>(kinds.HostName, host);
-  if (seen?.spec.workloadId === id && pendingUntil(seen) === undefined) return 'claimed';
-  const known = kube.cache ? seen !== undefined : true;
-  const held = await createOrRead(kube, hostClaim(workload, host), known);
-  if (held.spec.workloadId !== id) return { holder: holderOf(held) };
-  if (pendingUntil(held) !== undefined) {
-    const { apiVersion: version, kind, metadata } = held;
+  const cached = kube.cache?.get<HostName>(kinds.HostName, host);
+  if (cached?.spec.workloadId === id && pendingUntil(cached) === undefined) return 'claimed';
+  const mayExist = kube.cache ? cached !== undefined : true;
+  const liveClaim = await createOrRead(kube, hostClaim(workload, host), mayExist);
+  if (liveClaim.spec.workloadId !== id) return { holder: holderOf(liveClaim) };
+  if (pendingUntil(liveClaim) !== undefined) {
+    const { apiVersion: version, kind, metadata } = liveClaim;
     const annotations = { [pendingAnnotation]: null };
     await kube.mergePatch({ apiVersion: version, kind, name: host }, { metadata: { uid: metadata.uid, annotations } });
   }
@@ -140,32 +138,33 @@ export async function claimHost(
 }
 
 /**
- * As {@link claimHost}, for a host that the workload's spec does not name yet: a claim that this call made is kept until
- * `until` without that, and `made` gives it back ({@link dropClaim}) when the spec is not written after all.
+ * Like {@link claimHost}, for a host that the workload's spec does not name yet. A claim that this call creates is valid
+ * until `until`; release it with {@link dropClaim} when the spec is not written.
  */
 export async function claimHostAhead(
   kube: Pick<KubeClient, 'create' | 'get'>,
   workload: Claimant,
   host: string,
   until: Date,
-): Promise<'claimed' | { made: Stored<HostName> } | { holder: HostHolder }> {
+): Promise<'claimed' | { created: Stored<HostName> } | { holder: HostHolder }> {
   const { id } = identityOf(workload);
-  const known = await kube.get<HostName>(kinds.HostName, host);
+  const existing = await kube.get<HostName>(kinds.HostName, host);
   const claim = hostClaim(workload, host);
   const annotations = { [pendingAnnotation]: until.toISOString() };
-  const held = known ?? (await createOrRead(kube, { ...claim, metadata: { ...claim.metadata, annotations } }, false));
-  if (held.spec.workloadId !== id) return { holder: holderOf(held) };
-  return known ? 'claimed' : { made: held };
+  const liveClaim =
+    existing ?? (await createOrRead(kube, { ...claim, metadata: { ...claim.metadata, annotations } }, false));
+  if (liveClaim.spec.workloadId !== id) return { holder: holderOf(liveClaim) };
+  return existing ? 'claimed' : { created: liveClaim };
 }
 
-/** Another workload that holds a host; undefined while nobody does, or this one. */
+/** The other workload that holds a host; undefined when this one or none holds it. */
 export async function otherHolder(
   kube: Pick<KubeClient, 'get'>,
   workloadId: Id,
   host: string,
 ): Promise<HostHolder | undefined> {
-  const held = await kube.get<HostName>(kinds.HostName, host);
-  return held && held.spec.workloadId !== workloadId ? holderOf(held) : undefined;
+  const liveClaim = await kube.get<HostName>(kinds.HostName, host);
+  return liveClaim && liveClaim.spec.workloadId !== workloadId ? holderOf(liveClaim) : undefined;
 }
 
 function hostClaim(workload: Claimant, host: string): HostName {
@@ -186,14 +185,14 @@ function pendingUntil({ metadata }: HostName): string | undefined {
   return metadata.annotations?.[pendingAnnotation];
 }
 
-/** Gives back every host that the workload holds: its end. */
+/** Releases all hosts of a deleted workload. */
 export async function releaseHosts(kube: Pick<KubeClient, 'list' | 'delete'>, workloadId: Id): Promise<void> {
-  for (const held of await hostsOf(kube, workloadId)) await dropClaim(kube, held);
+  for (const liveClaim of await hostsOf(kube, workloadId)) await dropClaim(kube, liveClaim);
 }
 
 /**
- * Gives back the hosts that the workload's spec does not name any more, but for those that a spec to come was promised.
- * @returns after how many ms the first such promise ends; undefined when there is none
+ * Releases the hosts that the workload's spec no longer names, except valid claims of {@link claimHostAhead}.
+ * @returns the ms until the first of these expires; undefined without any
  */
 export async function releaseOtherHosts(
   kube: Pick<KubeClient, 'list' | 'delete' | 'cache'>,
@@ -201,17 +200,17 @@ export async function releaseOtherHosts(
   keep: readonly string[],
   now: Date,
 ): Promise<number | undefined> {
-  const kept = new Set(keep);
-  const known = kube.cache?.list<HostName>(kinds.HostName, { [idLabel]: workloadId });
-  if (known?.every(({ metadata }) => kept.has(metadata.name))) return undefined;
-  let endsInMs: number | undefined;
-  for (const held of await hostsOf(kube, workloadId)) {
-    if (kept.has(held.metadata.name)) continue;
-    const leftMs = Date.parse(pendingUntil(held) ?? '') - now.getTime();
-    if (leftMs > 0) endsInMs = Math.min(leftMs, endsInMs ?? leftMs);
-    else await dropClaim(kube, held);
+  const current = new Set(keep);
+  const claims = kube.cache?.list<HostName>(kinds.HostName, { [idLabel]: workloadId });
+  if (claims?.every(({ metadata }) => current.has(metadata.name))) return undefined;
+  let expiresInMs: number | undefined;
+  for (const liveClaim of await hostsOf(kube, workloadId)) {
+    if (current.has(liveClaim.metadata.name)) continue;
+    const remainingMs = Date.parse(pendingUntil(liveClaim) ?? '') - now.getTime();
+    if (remainingMs > 0) expiresInMs = Math.min(remainingMs, expiresInMs ?? remainingMs);
+    else await dropClaim(kube, liveClaim);
   }
-  return endsInMs;
+  return expiresInMs;
 }
 
 async function hostsOf(kube: Pick<KubeClient, 'list'>, workloadId: Id): Promise<Stored<HostName>[]> {
@@ -219,31 +218,40 @@ async function hostsOf(kube: Pick<KubeClient, 'list'>, workloadId: Id): Promise<
   return items.filter(({ spec }) => spec.workloadId === workloadId);
 }
 
-/** @param look whether a claim of this name may well be there: then it is looked for first */
-async function createOrRead<T extends KubeObject>(kube: Pick<KubeClient, 'create' | 'get'>, claim: T, look: boolean) {
+/** @param mayExist whether to read the claim before creating it */
+async function createOrRead<T extends KubeObject>(
+  kube: Pick<KubeClient, 'create' | 'get'>,
+  claim: T,
+  mayExist: boolean,
+) {
   const { name, namespace } = claim.metadata;
-  let looking = look;
+  let readFirst = mayExist;
   for (let round = 1; ; round++) {
     const kind = claim.kind === 'HostName' ? kinds.HostName : kinds.WorkloadName;
-    const held = looking ? await kube.get<T>(kind, name, namespace) : undefined;
-    if (held) return held;
+    const liveClaim = readFirst ? await kube.get<T>(kind, name, namespace) : undefined;
+    if (liveClaim) return liveClaim;
     try {
       return await kube.create(claim);
     } catch (error) {
-      // Lost the race; the next round reads who won.
+      // Another caller created it first; the next round reads it.
       if (!isKubeError(error, 409) || round === maxRounds) throw error;
-      looking = true;
+      readFirst = true;
     }
   }
 }
 
-/** Gives back a claim; only the very object that was read: by now another workload may hold the name. */
+/** Deletes a claim, unless it was recreated for another workload since it was read. */
 export async function dropClaim(
   kube: Pick<KubeClient, 'delete'>,
-  held: Stored<WorkloadName | HostName>,
+  liveClaim: Stored<WorkloadName | HostName>,
 ): Promise<void> {
-  const { name, namespace, uid } = held.metadata;
-  const ref = { apiVersion: held.apiVersion, kind: held.kind, name, ...(namespace !== undefined && { namespace }) };
+  const { name, namespace, uid } = liveClaim.metadata;
+  const ref = {
+    apiVersion: liveClaim.apiVersion,
+    kind: liveClaim.kind,
+    name,
+    ...(namespace !== undefined && { namespace }),
+  };
   try {
     await kube.delete(ref, { preconditions: { uid } });
   } catch (error) {

@@ -15,14 +15,14 @@ import { createRequestMetrics } from './request-metrics.ts';
 import { createTransport, kubeErrorOf, type Query } from './transport.ts';
 import { jsonLines } from './json-lines.ts';
 
-/** Objects of one page of a list; the API server keeps the pages consistent. */
+/** Objects in one page of a list; the API server keeps the pages consistent. */
 const pageSize = 500;
-/** The API server ends a watch after a random time between these, so that watches do not all end together. */
+/** The range of the random time after which the API server ends a watch, so that watches do not all end together. */
 const watchSeconds = { min: 300, max: 600 };
 
 /** A {@link KubeClient} with connections of its own. */
 export interface ConnectedKubeClient extends KubeClient {
-  /** Ends every connection, watches included. */
+  /** Closes all connections, including watches. */
   close(): Promise<void>;
 }
 
@@ -31,16 +31,16 @@ function queryOf({ labelSelector, fieldSelector }: Selection): Query {
   return { labelSelector, fieldSelector };
 }
 
-/** managedFields are half of every object and nothing reads them; an update without them keeps them. */
-function received<T extends KubeObject>(object: unknown): Stored<T> {
+/** Drops managedFields, which are half of every object and unused; an update without them keeps them. */
+function toStored<T extends KubeObject>(object: unknown): Stored<T> {
   const stored = object as Stored<T> & { metadata: { managedFields?: unknown } };
   delete stored.metadata.managedFields;
   return stored;
 }
 
 /**
- * A {@link KubeClient} over HTTP with these credentials. Connects on first use.
- * @param options.registry where its requests are counted
+ * A {@link KubeClient} over HTTP. Connects on first use.
+ * @param options.registry for the metrics of its requests
  */
 export function createKubeClient(credentials: Credentials, options: { registry?: Registry } = {}): ConnectedKubeClient {
   const transport = createTransport(credentials, options.registry && createRequestMetrics(options.registry));
@@ -56,9 +56,9 @@ export function createKubeClient(credentials: Credentials, options: { registry?:
       const page = (await transport.json('GET', collectionPath(kind, selection.namespace), {
         query: { ...queryOf(selection), limit, continue: next },
       })) as { metadata: { resourceVersion: string; continue?: string }; items: object[] | null };
-      // Items of a list come without their type.
+      // Items of a list have no type.
       for (const item of page.items ?? []) {
-        items.push(received<T>(Object.assign(item, { apiVersion: kind.apiVersion, kind: kind.kind })));
+        items.push(toStored<T>(Object.assign(item, { apiVersion: kind.apiVersion, kind: kind.kind })));
       }
       next = page.metadata.continue;
       if (!next) return { items, resourceVersion: page.metadata.resourceVersion };
@@ -68,7 +68,7 @@ export function createKubeClient(credentials: Credentials, options: { registry?:
   const client: ConnectedKubeClient = {
     async get<T extends KubeObject>(kind: ResourceKind, name: string, namespace?: string) {
       try {
-        return received<T>(await transport.json('GET', objectPath(kind, name, namespace)));
+        return toStored<T>(await transport.json('GET', objectPath(kind, name, namespace)));
       } catch (error) {
         if (isKubeError(error, 404)) return undefined;
         throw error;
@@ -78,26 +78,26 @@ export function createKubeClient(credentials: Credentials, options: { registry?:
       try {
         return await listPages<T>(kind, selection, pageSize);
       } catch (error) {
-        // The version of the first page was compacted away meanwhile; one large answer cannot be.
+        // The version of the first page was compacted meanwhile, which cannot happen to an unpaged list.
         if (!isKubeError(error, 410)) throw error;
         return listPages<T>(kind, selection, undefined);
       }
     },
     async create<T extends KubeObject>(object: T) {
       const path = collectionPath(resourceOf(object), object.metadata.namespace);
-      return received<T>(await transport.json('POST', path, { body: object }));
+      return toStored<T>(await transport.json('POST', path, { body: object }));
     },
     async replace<T extends KubeObject>(object: Stored<T>) {
-      return received<T>(await transport.json('PUT', pathOf(object), { body: object }));
+      return toStored<T>(await transport.json('PUT', pathOf(object), { body: object }));
     },
     async replaceStatus<T extends KubeObject>(object: Stored<T>) {
-      return received<T>(await transport.json('PUT', `${pathOf(object)}/status`, { body: object }));
+      return toStored<T>(await transport.json('PUT', `${pathOf(object)}/status`, { body: object }));
     },
     async mergePatch<T extends KubeObject>(ref: ObjectRef, patch: object, subresource?: 'status') {
       const path = subresource ? `${refPath(ref)}/${subresource}` : refPath(ref);
-      // The default content type would make it a JSON Patch.
+      // The default content type would be that of a JSON Patch.
       const contentType = 'application/merge-patch+json';
-      return received<T>(await transport.json('PATCH', path, { body: patch, contentType }));
+      return toStored<T>(await transport.json('PATCH', path, { body: patch, contentType }));
     },
     async delete(ref, { preconditions, propagationPolicy = 'Background', gracePeriodSeconds } = {}) {
       const body = {
@@ -150,15 +150,15 @@ export function createKubeClient(credentials: Credentials, options: { registry?:
       });
       for await (const line of jsonLines(body)) {
         const { type, object } = line as { type: string; object: unknown };
-        // The HTTP status was 200 long ago; an error arrives as an event.
+        // After the HTTP status 200, an error arrives as an event.
         if (type === 'ERROR') throw kubeErrorOf(500, object);
-        yield { type: type as WatchEvent<T>['type'], object: received<T>(object) };
+        yield { type: type as WatchEvent<T>['type'], object: toStored<T>(object) };
       }
     },
     async *stream(path, signal) {
       yield* await transport.stream(path, signal, {});
     },
-    close: () => credentials.close(),
+    close: () => Promise.resolve(credentials.close()),
   };
   return client;
 }

@@ -1,18 +1,18 @@
 import type { Condition } from '../contracts/kubernetes.ts';
 
-/** A condition as a controller decides it; the time of its last change is kept here. */
+/** A condition without the time of its last change, which {@link setCondition} adds. */
 export type ConditionState = Omit<Condition, 'lastTransitionTime'>;
 
-/** Whether a reconcile pass could write every child (spec.md §2.9). */
-export const childrenAdopted = 'ChildrenAdopted';
+/** Whether a reconcile could write every child (docs/reference/resources.md#conditions). */
+const childrenAdopted = 'ChildrenAdopted';
 /** The reason of `ChildrenAdopted=False`. */
-export const childReconcileFailed = 'ChildReconcileFailed';
+const childReconcileFailed = 'ChildReconcileFailed';
 /** The reason of the warning event that goes with it. */
 export const reconcileFailed = 'ReconcileFailed';
 
 /**
- * The conditions with one of them set: replaced by type, else appended. `lastTransitionTime` moves only when `status`
- * changes. The list given stays as it is.
+ * Returns the conditions with one of them replaced by its type, or appended. `lastTransitionTime` changes only with
+ * `status`. Does not modify the list.
  */
 export function setCondition(
   conditions: readonly Condition[] | undefined,
@@ -20,13 +20,14 @@ export function setCondition(
   now: Date,
 ): Condition[] {
   const list = conditions ?? [];
-  const before = list.find(({ type }) => type === state.type);
-  const lastTransitionTime = before && before.status === state.status ? before.lastTransitionTime : toSeconds(now);
-  const after: Condition = { ...state, lastTransitionTime };
-  return before ? list.map((condition) => (condition === before ? after : condition)) : [...list, after];
+  const previous = list.find(({ type }) => type === state.type);
+  const lastTransitionTime =
+    previous && previous.status === state.status ? previous.lastTransitionTime : toSeconds(now);
+  const next: Condition = { ...state, lastTransitionTime };
+  return previous ? list.map((condition) => (condition === previous ? next : condition)) : [...list, next];
 }
 
-/** Every condition of `states` set, one after the other. */
+/** Applies {@link setCondition} for each of `states`. */
 export function mergeConditions(
   conditions: readonly Condition[] | undefined,
   states: readonly ConditionState[],
@@ -40,7 +41,7 @@ export function findCondition(conditions: readonly Condition[] | undefined, type
   return conditions?.find((condition) => condition.type === type);
 }
 
-/** `ChildrenAdopted` after a pass: True, or False with what stopped it. */
+/** `ChildrenAdopted` after a reconcile: True, or False with the failure. */
 export function childrenAdoptedState(observedGeneration: number | undefined, failure?: string): ConditionState {
   return {
     type: childrenAdopted,
@@ -51,7 +52,7 @@ export function childrenAdoptedState(observedGeneration: number | undefined, fai
   };
 }
 
-/** metav1.Time carries whole seconds; anything finer would differ from what comes back. */
+/** metav1.Time has whole seconds; a fraction would differ from the stored value. */
 function toSeconds(time: Date): string {
   return time.toISOString().replace(/\.\d{3}Z$/, 'Z');
 }

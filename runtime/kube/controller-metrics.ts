@@ -1,12 +1,12 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { KeyQueue } from './key-queue.ts';
 
-/** How a pass ended, in controller-runtime's words. */
+/** The result of a reconcile, in controller-runtime's terms. */
 export type ReconcileResult = 'success' | 'error' | 'requeue' | 'requeue_after';
 
-/** Metrics under controller-runtime's names, so that known dashboards and alert rules work (design.md §5). */
+/** Metrics with controller-runtime's names, so that its dashboards and alert rules work (docs/reference/metrics.md#controllers). */
 export interface ControllerMetrics {
-  /** Makes a controller's series appear, so that an increase from nothing is seen. */
+  /** Initializes a controller's series with 0, so that the first increase is visible. */
   register(controller: string, queue: Pick<KeyQueue, 'depth' | 'longestRunningMs'>): void;
   observe(controller: string, result: ReconcileResult, seconds: number): void;
 }
@@ -18,19 +18,19 @@ export function createControllerMetrics(registry: Registry): ControllerMetrics {
   const registers = [registry];
   const total = new Counter({
     name: 'controller_runtime_reconcile_total',
-    help: 'Reconcile passes.',
+    help: 'Reconciles.',
     labelNames: ['controller', 'result'],
     registers,
   });
   const errors = new Counter({
     name: 'controller_runtime_reconcile_errors_total',
-    help: 'Reconcile passes that failed.',
+    help: 'Failed reconciles.',
     labelNames: ['controller'],
     registers,
   });
   const time = new Histogram({
     name: 'controller_runtime_reconcile_time_seconds',
-    help: 'How long reconcile passes took.',
+    help: 'Duration of reconciles.',
     labelNames: ['controller'],
     buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300],
     registers,
@@ -46,7 +46,7 @@ export function createControllerMetrics(registry: Registry): ControllerMetrics {
   });
   const longest = new Gauge({
     name: 'workqueue_longest_running_processor_seconds',
-    help: 'How long the oldest pass under way has been running.',
+    help: 'Age of the longest running reconcile.',
     labelNames: ['name', 'controller'],
     registers,
     collect() {

@@ -9,87 +9,87 @@ import type { ControllerMetrics, ReconcileResult } from './controller-metrics.ts
 import type { Informers } from './informers.ts';
 import { isKubeError, namespaceTerminating, type KubeClient, type Selection } from './kube-client.ts';
 import { createKeyQueue } from './key-queue.ts';
-import { createObstacleWatch } from './obstacle-watch.ts';
-import type { Obstacle } from './obstacle.ts';
+import { createBlockerWatch } from './blocker-watch.ts';
+import type { Blocker } from './blocker.ts';
 
 /**
- * Every key comes again about this often, whatever the watches said: for what no watch tells, such as a row that was lost.
- * A thousand workloads then cost less than a read per second.
+ * Each key is reconciled about this often in any case, for changes that no watch reports, such as a lost row. For a
+ * thousand workloads this costs less than one read per second.
  */
 const defaultResyncMs = 3_600_000;
-/** A pass mostly waits for the API server. */
+/** Many, because a reconcile mostly waits for the API server. */
 const defaultWorkers = 16;
-/** What the platform made, as a selection. */
+/** Selects the objects that the platform created. */
 export const managedSelection: Selection = { labelSelector: `${managedByLabel}=${managedByValue}` };
 
-/** Names one object of a controller's kind. */
+/** Identifies one object of a controller's kind. */
 export interface Key {
   namespace?: string;
   name: string;
 }
 
-/** One pass over one object. */
+/** The input of one reconcile. */
 export interface ReconcileRequest<T extends KubeObject> extends Key {
-  /** Read for this pass, so that it never acts for an object that is gone; undefined when there is none. */
+  /** Read for this reconcile, so that it never acts for a deleted object; undefined when it does not exist. */
   object: Stored<T> | undefined;
   /** Aborted when the controller stops. */
   signal: AbortSignal;
-  /** Carries the controller's name and the key. */
+  /** With the controller's name and the key. */
   log: Logger;
 }
 
-/** Another kind whose changes concern a controller's objects. */
+/** Another kind whose changes affect a controller's objects. */
 export interface WatchDefinition {
   kind: ResourceKind;
   selection?: Selection;
-  /** Only changes of spec, labels, owners and deletion count, and not what others report in the status. */
+  /** Ignores changes of the status only. */
   ignoreStatus?: boolean;
-  /** What is new concerns nobody: only what changes or goes does. */
+  /** Ignores new objects. */
   ignoreAdded?: boolean;
   /**
-   * Called with the state after a change and with the one before it.
+   * Called with the states of the object after and before a change.
    * @param objects every object of the controller's own kind
    */
   keysOf(object: Stored<KubeObject>, objects: () => Stored<KubeObject>[]): Key[];
 }
 
-/** What a pass asks for. */
+/** The result of one reconcile. */
 export interface ReconcileOutcome {
   requeueAfterMs?: number;
-  /** What others have in the way of a part of it: the key comes again as soon as one of them changes. */
-  obstacles?: readonly Obstacle[];
+  /** Objects that block a part of the reconcile: the key is reconciled again when one of them changes. */
+  blockers?: readonly Blocker[];
 }
 
-/** What one controller does. A pass may run at any time, any number of times, and never twice at once for one key. */
+/** Defines a controller. A reconcile may run at any time and repeatedly, but never twice at once for one key. */
 export interface ControllerDefinition<T extends KubeObject = KubeObject> {
   name: string;
   kind: ResourceKind;
-  /** Which objects of the kind; default all. */
+  /** Selects objects of the kind; default all. */
   selection?: Selection;
-  /** Kinds of children: a change of one brings its owner. Only those with the platform's label are seen. */
+  /** Kinds of children with the platform's label. A change of one reconciles its owner. */
   owns?: readonly ResourceKind[];
   watches?: readonly WatchDefinition[];
-  /** Keys worked on at the same time; default 16. */
+  /** Concurrent reconciles; default 16. */
   workers?: number;
   /**
-   * Brings the world to what the object asks for. What it throws makes the key come again after its back-off; a
-   * {@link ForeignObjectError} also as soon as the object in the way changes.
+   * Makes the cluster match the object. After an error the key is retried with a back-off; after a
+   * {@link ForeignObjectError} also when the foreign object changes.
    */
   reconcile(request: ReconcileRequest<T>): Promise<ReconcileOutcome | void>;
 }
 
 export interface Controller {
   readonly name: string;
-  /** Asks for the informers that it needs; before they start. */
+  /** Registers its informers; call it before they start. */
   register(): void;
   registered(): boolean;
-  /** Works from now on; the informers should have synced. */
+  /** Starts the workers; call it after the informers have synced. */
   start(): void;
-  /** Ends the passes under way and starts no more. */
+  /** Starts no further reconciles and waits for running ones. */
   stop(): Promise<void>;
-  /** Brings every object's key: something changed that all of them depend on. */
+  /** Reconciles all objects, after a change that affects all of them. */
   enqueueAll(): void;
-  /** Brings one object's key, if there is such an object: something changed that no watch tells of. */
+  /** Reconciles one object if it exists, after a change that no watch reports. */
   enqueue(key: Key): void;
 }
 
@@ -104,7 +104,7 @@ export interface ControllerOptions {
   resyncMs?: number;
 }
 
-/** The machine around a {@link ControllerDefinition}: watches, queue, workers, back-off, resync, metrics. */
+/** Runs a {@link ControllerDefinition} with watches, queue, workers, back-off, resync and metrics. */
 export function createController(options: ControllerOptions): Controller {
   const { kube, definition, informers, metrics, clock, resyncMs = defaultResyncMs } = options;
   const { name, kind, selection, owns = [], watches = [], workers = defaultWorkers } = definition;
@@ -114,53 +114,53 @@ export function createController(options: ControllerOptions): Controller {
   let tasks: Promise<void>[] = [];
   let registered = false;
 
-  const enqueue = (key: Key) => queue.add(textOf(key));
-  /** One that is not there yet comes by itself, and one that is gone came when it went. */
-  const enqueueKnown = (keys: readonly Key[]) => {
-    // Each once: the second of two would bring a pass after the one that the first began.
-    for (const text of new Set(keys.map(textOf))) {
-      const { name: known, namespace } = keyOf(text);
-      if (informers.of(kind, selection).get(known, namespace)) queue.add(text);
+  const enqueue = (key: Key) => queue.add(keyText(key));
+  /** Skips objects that are not in the cache: their creation or deletion causes a reconcile by itself. */
+  const enqueueExisting = (keys: readonly Key[]) => {
+    // Each once, because a duplicate would cause a second reconcile after the first.
+    for (const text of new Set(keys.map(keyText))) {
+      const { name: objectName, namespace } = parseKey(text);
+      if (informers.of(kind, selection).get(objectName, namespace)) queue.add(text);
     }
   };
-  const obstacles = createObstacleWatch({ kube, clock, log, onCleared: (text) => queue.add(text) });
+  const blockers = createBlockerWatch({ kube, clock, log, onCleared: (text) => queue.add(text) });
 
   const objects = () => informers.of(kind, selection).list();
   const enqueueAll = () => {
     for (const { metadata } of objects()) enqueue(metadata);
   };
 
-  const pass = async (text: string) => {
-    const key = keyOf(text);
-    const begun = clock.monotonic();
+  const reconcile = async (text: string) => {
+    const key = parseKey(text);
+    const startedAt = clock.monotonic();
     const requestLog = log.child(key);
     let result: ReconcileResult = 'success';
     try {
       const object = await kube.get(kind, key.name, key.namespace);
       const outcome = await definition.reconcile({ ...key, object, signal: stopping.signal, log: requestLog });
       queue.forget(text);
-      obstacles.set(text, outcome?.obstacles ?? []);
+      blockers.set(text, outcome?.blockers ?? []);
       if (outcome?.requeueAfterMs !== undefined) {
         result = 'requeue_after';
         queue.addAfter(text, outcome.requeueAfterMs);
       }
     } catch (error) {
       const inMs = Math.round(queue.retry(text));
-      obstacles.set(text, error instanceof ForeignObjectError ? [error.obstacle] : []);
-      // Somebody else wrote first, or something is on its way: the order of things, and no fault.
-      result = isPassing(error) ? 'requeue' : 'error';
+      blockers.set(text, error instanceof ForeignObjectError ? [error.blocker] : []);
+      // Conflicts and running deletions are normal and no failure.
+      result = isExpected(error) ? 'requeue' : 'error';
       if (stopping.signal.aborted) requestLog.debug({ err: error }, 'reconcile interrupted');
       else if (result === 'error') requestLog.error({ err: error, retryInMs: inMs }, 'reconcile failed');
-      else requestLog.debug({ err: error, retryInMs: inMs }, 'reconcile again');
+      else requestLog.debug({ err: error, retryInMs: inMs }, 'reconcile retried');
     }
-    metrics.observe(name, result, (clock.monotonic() - begun) / 1000);
+    metrics.observe(name, result, (clock.monotonic() - startedAt) / 1000);
   };
 
   const work = async () => {
     for (;;) {
       const key = await queue.take();
       if (key === undefined) return;
-      await pass(key);
+      await reconcile(key);
       queue.done(key);
     }
   };
@@ -173,8 +173,8 @@ export function createController(options: ControllerOptions): Controller {
       );
       if (!slept) return;
       for (const { metadata } of objects()) {
-        // Over the whole time, so that many never come at once.
-        queue.addAfter(textOf(metadata), Math.random() * resyncMs);
+        // Spread over the interval, so that not all run at once.
+        queue.addAfter(keyText(metadata), Math.random() * resyncMs);
       }
     }
   };
@@ -183,8 +183,8 @@ export function createController(options: ControllerOptions): Controller {
     name,
     register() {
       informers.of(kind, selection).onChange(({ object, previous }) => {
-        // Somebody asked for something else: what failed before says nothing about it.
-        if (!previous || !isStatusOnly(object, previous)) queue.forget(textOf(object.metadata));
+        // A changed spec resets the back-off of earlier failures.
+        if (!previous || !isStatusOnly(object, previous)) queue.forget(keyText(object.metadata));
         enqueue(object.metadata);
       });
       for (const owned of owns) {
@@ -195,14 +195,14 @@ export function createController(options: ControllerOptions): Controller {
             const { namespace } = state.metadata;
             return { name: owner.name, ...(kind.namespaced && namespace !== undefined && { namespace }) };
           });
-          enqueueKnown(owners);
+          enqueueExisting(owners);
         });
       }
       for (const watch of watches) {
         informers.of(watch.kind, watch.selection).onChange(({ type, object, previous }) => {
           if (watch.ignoreAdded && type === 'added') return;
           if (watch.ignoreStatus && type === 'modified' && previous && isStatusOnly(object, previous)) return;
-          enqueueKnown([object, previous].flatMap((state) => (state ? watch.keysOf(state, objects) : [])));
+          enqueueExisting([object, previous].flatMap((state) => (state ? watch.keysOf(state, objects) : [])));
         });
       }
       metrics.register(name, queue);
@@ -211,7 +211,7 @@ export function createController(options: ControllerOptions): Controller {
     registered: () => registered,
     start() {
       if (tasks.length > 0) return;
-      // What the watches brought before is waiting already; this adds nothing twice.
+      // Keys that the watches added before are not added twice.
       enqueueAll();
       tasks = [...Array.from({ length: workers }, work), resync()];
       log.info({ workers }, 'controller started');
@@ -220,35 +220,35 @@ export function createController(options: ControllerOptions): Controller {
       stopping.abort(new Error(`controller ${name} was stopped`));
       queue.close();
       await Promise.all(tasks);
-      await obstacles.stop();
+      await blockers.stop();
     },
     enqueueAll,
-    enqueue: (key) => enqueueKnown([key]),
+    enqueue: (key) => enqueueExisting([key]),
   };
 }
 
-/** Whether two states of one object differ in nothing that somebody asks for. */
+/** Whether two states of an object differ only in the status. */
 function isStatusOnly(object: Stored<KubeObject>, previous: Stored<KubeObject>): boolean {
   const { generation, labels, annotations, ownerReferences, finalizers, deletionTimestamp, uid } = object.metadata;
-  const asked = { uid, generation, labels, annotations, ownerReferences, finalizers, deletionTimestamp };
+  const current = { uid, generation, labels, annotations, ownerReferences, finalizers, deletionTimestamp };
   const before = previous.metadata;
-  const same = Object.entries(asked).every(([field, value]) =>
-    isDeepStrictEqual(value, before[field as keyof typeof asked]),
+  const same = Object.entries(current).every(([field, value]) =>
+    isDeepStrictEqual(value, before[field as keyof typeof current]),
   );
-  // Some kinds of Kubernetes count no generations.
+  // Some kinds have no generation.
   return same && isDeepStrictEqual(object.spec, previous.spec);
 }
 
-function isPassing(error: unknown): boolean {
+function isExpected(error: unknown): boolean {
   if (isKubeError(error)) return error.status === 409 || error.reason === namespaceTerminating;
   return error instanceof NotYetError;
 }
 
-function textOf({ namespace, name }: Key): string {
+function keyText({ namespace, name }: Key): string {
   return `${namespace ?? ''}/${name}`;
 }
 
-function keyOf(text: string): Key {
+function parseKey(text: string): Key {
   const slash = text.indexOf('/');
   const namespace = text.slice(0, slash);
   return { name: text.slice(slash + 1), ...(namespace !== '' && { namespace }) };

@@ -1,20 +1,20 @@
 /**
- * Whether a live value has everything that a wanted one asks for: objects may have more fields (defaults, what others
- * wrote), lists must match element by element, and an empty list or object counts as absent, as the API server stores it.
+ * Whether a live value includes everything in a desired one. Live objects may have more fields (defaults, fields of others),
+ * lists must match element by element, and an empty list or object counts as absent, because the API server drops it.
  */
-export function covers(live: unknown, wanted: unknown): boolean {
-  if (wanted === undefined || wanted === null) return true;
-  if (live === undefined || live === null) return isEmpty(wanted);
-  if (Array.isArray(wanted)) {
-    if (!Array.isArray(live) || live.length !== wanted.length) return false;
-    return wanted.every((element, index) => covers(live[index], element));
+export function includesDesired(live: unknown, desired: unknown): boolean {
+  if (desired === undefined || desired === null) return true;
+  if (live === undefined || live === null) return isEmpty(desired);
+  if (Array.isArray(desired)) {
+    if (!Array.isArray(live) || live.length !== desired.length) return false;
+    return desired.every((element, index) => includesDesired(live[index], element));
   }
-  if (typeof wanted === 'object') {
+  if (typeof desired === 'object') {
     if (typeof live !== 'object' || Array.isArray(live)) return false;
     const fields = live as Record<string, unknown>;
-    return Object.entries(wanted).every(([key, value]) => covers(fields[key], value));
+    return Object.entries(desired).every(([key, value]) => includesDesired(fields[key], value));
   }
-  return live === wanted;
+  return live === desired;
 }
 
 function isEmpty(value: unknown): boolean {

@@ -1,57 +1,51 @@
 import { readFile } from 'node:fs/promises';
+import { Agent as HttpAgent, type Agent } from 'node:http';
+import { Agent as HttpsAgent, type AgentOptions } from 'node:https';
 import { isIPv6 } from 'node:net';
 import { join } from 'node:path';
-import { Agent, type Dispatcher } from 'undici';
+import { isDeepStrictEqual } from 'node:util';
 
-/** A rotated token or certificate is used after this long at most; within it a request reads no file. */
+/** Credentials are read again after this time, which limits the use of a rotated token or certificate. */
 const reuseMs = 30_000;
-/** A connection that nobody uses is closed before the API server does it (90 s). */
+/** Idle connections are closed after this time, before the API server closes them (90 s). */
 const keepAliveMs = 30_000;
 
-/** What a request to the API server needs. */
-export interface Access {
+/** Where and how to send a request to the API server. */
+interface Access {
   /** Without a trailing slash. */
   server: string;
   headers: Readonly<Record<string, string>>;
-  dispatcher: Dispatcher;
+  agent: Agent;
 }
 
 export interface Credentials {
-  /** The current access. Its dispatcher stays the same, with its connections, until the TLS material changes. */
+  /** The current access. Its agent stays the same, with its connections, until the TLS options change. */
   access(): Promise<Access>;
-  /** Makes the next {@link access} read everything again: after a 401. */
+  /** Makes the next {@link access} read everything again, as after a 401. */
   expire(): void;
-  close(): Promise<void>;
+  /** Closes all connections. */
+  close(): void;
 }
 
-/** Credentials as they were read at one moment. */
+/** Credentials read at one moment. */
 export interface Reading {
   /** Without a trailing slash. */
   server: string;
   headers: Readonly<Record<string, string>>;
-  /** Another one means other TLS material, and so other connections. */
-  tls: string;
-  connect: () => Dispatcher;
+  /** A change means new connections. */
+  tls: AgentOptions;
 }
 
-/** One HTTP/2 connection for everything would let a single stuck one stop the process; no body time-out: watches. */
-export const connectionOptions = { allowH2: false, keepAliveTimeout: keepAliveMs, bodyTimeout: 0, headersTimeout: 0 };
-/** Of the sockets. */
-export const socketOptions = { keepAlive: true, keepAliveInitialDelay: keepAliveMs };
-
-/** Keeps what `read` finds ready, with connections that outlive a request. */
+/** Caches what `read` returns, with an agent whose connections outlive a request. */
 export function createCredentials(read: () => Promise<Reading>): Credentials {
   let current: { access: Access; readAt: number } | undefined;
-  let pool: { tls: string; dispatcher: Dispatcher } | undefined;
+  let pool: { tls: AgentOptions; agent: Agent } | undefined;
 
   const refresh = async (): Promise<Access> => {
-    const { server, headers, tls, connect } = await read();
-    if (pool?.tls !== tls) {
-      // What still runs on the old connections ends by itself.
-      void pool?.dispatcher.close().catch(() => undefined);
-      pool = { tls, dispatcher: connect() };
-    }
-    return { server, headers, dispatcher: pool.dispatcher };
+    const { server, headers, tls } = await read();
+    // The connections of a former agent close once they are idle.
+    if (!pool || !isDeepStrictEqual(pool.tls, tls)) pool = { tls, agent: createAgent(server, tls) };
+    return { server, headers, agent: pool.agent };
   };
 
   return {
@@ -63,37 +57,37 @@ export function createCredentials(read: () => Promise<Reading>): Credentials {
     expire() {
       current = undefined;
     },
-    async close() {
-      await pool?.dispatcher.destroy();
+    close() {
+      pool?.agent.destroy();
       pool = undefined;
       current = undefined;
     },
   };
 }
 
-/** Credentials of one bearer token. @param read the token and the certificate that the server must prove itself by */
+function createAgent(server: string, tls: AgentOptions): Agent {
+  const options = { ...tls, keepAlive: true, keepAliveMsecs: keepAliveMs, timeout: keepAliveMs };
+  return server.startsWith('http:') ? new HttpAgent(options) : new HttpsAgent(options);
+}
+
+/** Credentials of a bearer token. @param read returns the token and the certificate of the server's authority */
 export function tokenCredentials(server: string, read: () => Promise<{ token: string; ca: string }>): Credentials {
   return createCredentials(async () => {
     const { token, ca } = await read();
-    return {
-      server,
-      headers: { Authorization: `Bearer ${token}` },
-      tls: ca,
-      connect: () => new Agent({ ...connectionOptions, connect: { ca, ...socketOptions } }),
-    };
+    return { server, headers: { Authorization: `Bearer ${token}` }, tls: { ca } };
   });
 }
 
-/** Where a pod finds its service account and the API server. */
+/** A pod's service account and the address of the API server. */
 export interface ServiceAccount {
-  /** With the files `token` and `ca.crt`. */
+  /** Contains the files `token` and `ca.crt`. */
   folder: string;
   host: string;
   port: string;
 }
 
 /**
- * The service account of a pod, whose token is read again as it rotates.
+ * The credentials of a pod's service account, whose token rotates.
  * https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/#directly-accessing-the-rest-api
  */
 export function serviceAccountCredentials({ folder, host, port }: ServiceAccount): Credentials {

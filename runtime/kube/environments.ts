@@ -6,22 +6,22 @@ import { namespaceOf } from '../domain/names.ts';
 import { Problem } from '../domain/problem.ts';
 import type { KubeClient } from './kube-client.ts';
 
-/** One environment of a project (spec.md §1). */
+/** One environment of a project (docs/reference/api.md#environments). */
 export interface Environment {
   project: string;
   environment: string;
   environmentId: Id;
   namespace: string;
-  /** Whether its namespace is there and ours: only then anything can be created in it. */
+  /** Whether its namespace exists and belongs to the platform, so that objects can be created in it. */
   ready: boolean;
   /** Why it is not ready. */
   message?: string;
 }
 
 /**
- * The environment that a request means: the named one, or the project's only one.
- * @throws Problem `not_found` for a project or environment that is not there, `environment_required` when the project
- * has several and none was named; both name what there is
+ * Finds the named environment of a project, or its only one.
+ * @throws Problem `not_found` for a missing project or environment, `environment_required` without a name in a project
+ * with several; the messages list the existing ones
  */
 export async function resolveEnvironment(
   kube: Pick<KubeClient, 'get'>,
@@ -42,17 +42,11 @@ export async function resolveEnvironment(
       details: { environments: names },
     });
   }
-  const found = environments.find(({ environment }) => environment === environmentName);
-  if (found) return found;
+  const match = environments.find(({ environment }) => environment === environmentName);
+  if (match) return match;
   throw new Problem('not_found', `The project "${projectName}" has no environment "${environmentName}"; ${listed}.`, {
     details: { environments: names },
   });
-}
-
-/** Every environment of every project. */
-export async function listEnvironments(kube: Pick<KubeClient, 'list'>): Promise<Environment[]> {
-  const { items } = await kube.list<Project>(kinds.Project);
-  return items.flatMap(environmentsOf);
 }
 
 /** The environments of one project, in the order of its spec. */

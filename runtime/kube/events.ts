@@ -6,11 +6,11 @@ import type { Clock } from '../domain/clock.ts';
 import { managedLabels } from '../domain/labels.ts';
 import { isKubeError, type KubeClient } from './kube-client.ts';
 
-/** The same event is written again after this long at the earliest. */
+/** The minimum interval between two writes of the same event. */
 const quietMs = 60_000;
-/** The API server refuses a longer one. */
+/** The API server's limit. */
 const messageMax = 1024;
-/** Events that are remembered as just written. */
+/** Maximum number of recent events in memory. */
 const rememberedMax = 1000;
 
 /** https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/ (the core/v1 form) */
@@ -28,7 +28,7 @@ interface KubeEvent extends KubeObject {
 }
 
 export interface EventRecorder {
-  /** Tells about an object. The same event again only counts up, once a minute at most. Never rejects. */
+  /** Records a Kubernetes Event about an object. A repeated event increases its count, at most once a minute. Never rejects. */
   record(
     object: Stored<KubeObject>,
     event: { type: 'Normal' | 'Warning'; reason: string; message: string },
@@ -37,7 +37,7 @@ export interface EventRecorder {
 
 export function createEventRecorder(options: {
   kube: Pick<KubeClient, 'get' | 'create' | 'replace'>;
-  /** Who tells, such as `svc-controllers`. */
+  /** The source of the events, such as `svc-controllers`. */
   component: string;
   clock: Clock;
   log: Logger;
@@ -55,7 +55,7 @@ export function createEventRecorder(options: {
     async record(object, { type, reason, message }) {
       const { name, namespace, uid } = object.metadata;
       const text = message.length > messageMax ? `${message.slice(0, messageMax - 1)}…` : message;
-      // The name is the identity, so that any number of writers count up one object.
+      // The name identifies the event, so that all writers increase the count of one object.
       const digest = hash('sha256', [uid, type, reason, text].join('\n'), 'hex').slice(0, 16);
       const eventName = `${name}.${digest}`;
       const before = writtenAt.get(digest);
@@ -88,7 +88,7 @@ export function createEventRecorder(options: {
           lastTimestamp: at,
         });
       } catch (error) {
-        // An event is a courtesy: a namespace that is going away takes none.
+        // Events are optional, and a terminating namespace accepts none.
         if (isKubeError(error)) log.debug({ err: error, reason }, 'event not written');
         else log.warn({ err: error, reason }, 'event not written');
       }

@@ -1,7 +1,7 @@
 import type { KubeObject, Stored } from '../contracts/kubernetes.ts';
 import type { KubeClient } from './kube-client.ts';
 
-/** Adds finalizer and labels where they are missing. @throws KubeError 409 when the object was changed meanwhile */
+/** Adds the finalizer and labels if they are missing. @throws KubeError 409 when the object was changed meanwhile */
 export async function ensureMarks<T extends KubeObject>(
   kube: Pick<KubeClient, 'replace'>,
   object: Stored<T>,
@@ -19,7 +19,7 @@ export async function ensureMarks<T extends KubeObject>(
   return kube.replace({ ...object, metadata });
 }
 
-/** Lets a deleted object go. @throws KubeError 409 when it was changed meanwhile */
+/** Removes the finalizer, so that a deleted object is removed. @throws KubeError 409 when it was changed meanwhile */
 export async function removeFinalizer(
   kube: Pick<KubeClient, 'replace'>,
   object: Stored<KubeObject>,
@@ -27,6 +27,6 @@ export async function removeFinalizer(
 ): Promise<void> {
   const { finalizers = [] } = object.metadata;
   if (!finalizers.includes(finalizer)) return;
-  const left = finalizers.filter((name) => name !== finalizer);
-  await kube.replace({ ...object, metadata: { ...object.metadata, finalizers: left } });
+  const remaining = finalizers.filter((name) => name !== finalizer);
+  await kube.replace({ ...object, metadata: { ...object.metadata, finalizers: remaining } });
 }

@@ -5,46 +5,46 @@ import type { Clock } from '../domain/clock.ts';
 import { backoffMs } from './backoff.ts';
 import { KubeError, type KubeClient, type Selection } from './kube-client.ts';
 
-/** Bookmarks come about once a minute; a watch without a sign of life for this long counts as dead. */
+/** A watch without events or bookmarks for this long counts as dead; the server sends bookmarks about once a minute. */
 const defaultSilenceMs = 150_000;
-/** A watch that ends after this long is followed by a list instead of another watch: an event may be lost without a sign. */
+/** Maximum time between two lists, because events may be lost unnoticed. A watch that ends later is followed by a list. */
 const defaultRelistMs = 1_800_000;
-/** Wait before the n-th try in a row. */
+/** Back-off after failures. */
 const retry = { baseMs: 200, maxMs: 30_000 };
-/** As long as there is nobody to ask, one more attempt costs little; whoever comes back is found soon. */
+/** Back-off while the API server is unreachable; shorter, because attempts are cheap and its return is noticed soon. */
 const unreachable = { ...retry, maxMs: 5_000 };
-/** A watch that lived this long was a working one, even if nothing happened meanwhile. */
+/** A watch that lasted this long resets the back-off, even without events. */
 const provenMs = 5_000;
 
 /** One change of an informer's objects. */
 export interface Change<T extends KubeObject> {
   type: 'added' | 'modified' | 'deleted';
-  /** For `deleted`: the last state that was seen. */
+  /** For `deleted`: the last known state. */
   object: Stored<T>;
   /** The state before. */
   previous?: Stored<T>;
 }
 
 /**
- * A local copy of the objects of one kind and selection, kept current by a watch. It survives cuts, versions that are too
- * old, refusals, silence and lost events: it lists again when it must, and tells the difference as changes. Objects are shared: readers
- * must not alter them.
+ * A local copy of the objects of one kind and selection, kept current by a watch. After interrupted connections, expired
+ * versions, refusals, silence and lost events it lists again if needed, and reports the difference as changes. Do not
+ * modify the objects, which are shared.
  */
 export interface Informer<T extends KubeObject> {
   readonly kind: ResourceKind;
   readonly selection: Selection;
   start(): void;
-  /** Resolves once nothing runs any more. */
+  /** Resolves once the informer has ended. */
   stop(): Promise<void>;
-  /** Whether the objects were listed once. */
+  /** Whether the first list has completed. */
   synced(): boolean;
-  /** Resolves at the first list; rejects when the informer stops before. */
+  /** Resolves after the first list; rejects when the informer stops before. */
   whenSynced(): Promise<void>;
-  /** Age of the API server's last sign of life (list, event or bookmark) in ms; Infinity before the first. */
+  /** Milliseconds since the last list, event or bookmark; Infinity before the first. */
   lastSeenMs(): number;
   get(name: string, namespace?: string): Stored<T> | undefined;
   list(): Stored<T>[];
-  /** Calls the listener on every change from now on; what it throws is logged. The answer unsubscribes. */
+  /** Calls the listener on every change from now on; logs its errors. @returns a function that unsubscribes */
   onChange(listener: (change: Change<T>) => void): () => void;
 }
 
@@ -64,7 +64,7 @@ class SilentWatchError extends Error {
   override readonly name = 'SilentWatchError';
 }
 
-/** Constructs an informer; {@link Informer.start} makes it work. */
+/** Creates an informer; call {@link Informer.start}. */
 export function createInformer<T extends KubeObject>(options: InformerOptions): Informer<T> {
   const { kube, kind, selection = {}, clock, silenceMs = defaultSilenceMs, relistMs = defaultRelistMs } = options;
   const log = options.log.child({ informer: kind.kind });
@@ -72,7 +72,7 @@ export function createInformer<T extends KubeObject>(options: InformerOptions): 
   const listeners = new Set<(change: Change<T>) => void>();
   const stopping = new AbortController();
   const firstList = Promise.withResolvers<void>();
-  // Nobody has to wait for it.
+  // The rejection is unhandled when nothing waits for it.
   firstList.promise.catch(() => undefined);
   let running: Promise<void> | undefined;
   let synced = false;
@@ -80,9 +80,9 @@ export function createInformer<T extends KubeObject>(options: InformerOptions): 
   let listedAt = Number.NEGATIVE_INFINITY;
   let version: string | undefined;
   let failures = 0;
-  let reached = true;
+  let reachable = true;
 
-  const tell = (change: Change<T>) => {
+  const notify = (change: Change<T>) => {
     for (const listener of listeners) {
       try {
         listener(change);
@@ -96,12 +96,12 @@ export function createInformer<T extends KubeObject>(options: InformerOptions): 
     const key = keyOf(object.metadata.name, object.metadata.namespace);
     const previous = objects.get(key);
     if (previous?.metadata.resourceVersion === object.metadata.resourceVersion) return;
-    // Deleted and created again while nobody looked.
-    const remade = previous && previous.metadata.uid !== object.metadata.uid;
-    if (remade) remove(previous);
+    // Deleted and recreated between two lists.
+    const recreated = previous && previous.metadata.uid !== object.metadata.uid;
+    if (recreated) remove(previous);
     objects.set(key, object);
-    if (previous && !remade) tell({ type: 'modified', object, previous });
-    else tell({ type: 'added', object });
+    if (previous && !recreated) notify({ type: 'modified', object, previous });
+    else notify({ type: 'added', object });
   };
 
   const remove = (object: Stored<T>) => {
@@ -109,7 +109,7 @@ export function createInformer<T extends KubeObject>(options: InformerOptions): 
     const previous = objects.get(key);
     if (!previous) return;
     objects.delete(key);
-    tell({ type: 'deleted', object, previous });
+    notify({ type: 'deleted', object, previous });
   };
 
   const relist = async () => {
@@ -124,20 +124,20 @@ export function createInformer<T extends KubeObject>(options: InformerOptions): 
     firstList.resolve();
   };
 
-  /** Aborts the watch when nothing was seen for too long. */
-  const guard = async (watching: AbortController, begun: number) => {
+  /** Aborts the watch after too long a silence. */
+  const guard = async (watching: AbortController, startedAt: number) => {
     while (!watching.signal.aborted) {
-      const left = Math.max(begun, seenAt) + silenceMs - clock.monotonic();
-      if (left <= 0) watching.abort(new SilentWatchError(`nothing was seen for ${silenceMs} ms`));
-      else await clock.sleep(left, watching.signal).catch(() => undefined);
+      const remaining = Math.max(startedAt, seenAt) + silenceMs - clock.monotonic();
+      if (remaining <= 0) watching.abort(new SilentWatchError(`no event or bookmark for ${silenceMs} ms`));
+      else await clock.sleep(remaining, watching.signal).catch(() => undefined);
     }
   };
 
   const follow = async (from: string) => {
     const watching = new AbortController();
     const signal = AbortSignal.any([stopping.signal, watching.signal]);
-    const begun = clock.monotonic();
-    const guarded = guard(watching, begun);
+    const startedAt = clock.monotonic();
+    const guarded = guard(watching, startedAt);
     try {
       for await (const { type, object } of kube.watch<T>(kind, { ...selection, resourceVersion: from }, signal)) {
         if (signal.aborted) break;
@@ -148,14 +148,14 @@ export function createInformer<T extends KubeObject>(options: InformerOptions): 
         else if (type !== 'BOOKMARK') put(object);
       }
       watching.signal.throwIfAborted();
-      // A server that ends each watch at once gets no tight loop.
-      if (clock.monotonic() - begun < provenMs) failures += 1;
+      // A watch that ends at once counts as a failure, which avoids a tight loop.
+      if (clock.monotonic() - startedAt < provenMs) failures += 1;
     } catch (error) {
-      // An aborted connection fails in words of its own.
+      // An aborted connection reports another error.
       watching.signal.throwIfAborted();
       throw error;
     } finally {
-      if (clock.monotonic() - begun >= provenMs) failures = 0;
+      if (clock.monotonic() - startedAt >= provenMs) failures = 0;
       watching.abort();
       await guarded;
     }
@@ -166,21 +166,21 @@ export function createInformer<T extends KubeObject>(options: InformerOptions): 
       try {
         if (version === undefined || clock.monotonic() - listedAt >= relistMs) await relist();
         if (version !== undefined) await follow(version);
-        reached = true;
+        reachable = true;
       } catch (error) {
         if (stopping.signal.aborted) break;
         failures += 1;
-        reached = error instanceof KubeError;
-        // After a cut the watch goes on where it was; anything else may have lost events.
+        reachable = error instanceof KubeError;
+        // After a broken connection the watch continues; other errors may have lost events.
         if (error instanceof SilentWatchError || (error instanceof KubeError && error.status !== 429))
           version = undefined;
         const fields = { err: error, failures, relist: version === undefined };
-        // Every kind has a watch: an outage is told once by each, and not at every attempt.
+        // Each informer logs an outage once, not at every attempt.
         if (failures === 1) log.warn(fields, 'watch interrupted');
         else log.debug(fields, 'watch interrupted again');
       }
-      const wait = reached ? retry : unreachable;
-      if (failures > 0) await clock.sleep(backoffMs(failures, wait), stopping.signal).catch(() => undefined);
+      const backoff = reachable ? retry : unreachable;
+      if (failures > 0) await clock.sleep(backoffMs(failures, backoff), stopping.signal).catch(() => undefined);
     }
   };
 

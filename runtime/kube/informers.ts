@@ -5,16 +5,16 @@ import type { Clock } from '../domain/clock.ts';
 import { createInformer, type Informer } from './informer.ts';
 import type { KubeCache, KubeClient, Selection } from './kube-client.ts';
 
-/** A watch without a sign of life for longer than this no longer proves that its copy is current. */
+/** An informer without a list, event or bookmark for this long counts as outdated. */
 const freshMs = 300_000;
 
-/** The informers of one process: one per kind and selection, shared by all who ask. */
+/** The informers of one process: one for each kind and selection, shared by all users. */
 export interface Informers {
-  /** The informer of these objects; made on the first call, and started with the others or at once if they are. */
+  /** The informer of these objects, created on the first call; started with the others, or at once after {@link start}. */
   of<T extends KubeObject>(kind: ResourceKind, selection?: Selection): Informer<T>;
   start(): void;
   stop(): Promise<void>;
-  /** Whether every informer has its first list and saw a sign of life within five minutes. */
+  /** Whether every informer has its first list, and an event or bookmark within five minutes. */
   synced(): boolean;
   whenSynced(): Promise<void>;
   /** Reads from all of them. */
@@ -38,17 +38,17 @@ export function createInformers(options: {
   const cache: KubeCache = {
     get<T extends KubeObject>(kind: ResourceKind, name: string, namespace?: string) {
       for (const informer of ofKind(kind)) {
-        const found = informer.get(name, namespace);
-        if (found) return found as Stored<T>;
+        const object = informer.get(name, namespace);
+        if (object) return object as Stored<T>;
       }
       return undefined;
     },
     list<T extends KubeObject>(kind: ResourceKind, labels: Readonly<Record<string, string>>, namespace?: string) {
       const informer = ofKind(kind).find(({ selection }) => includes(selection, labels, namespace));
-      const wanted = Object.entries(labels);
+      const entries = Object.entries(labels);
       return informer?.list().filter(({ metadata }) => {
         if (namespace !== undefined && metadata.namespace !== namespace) return false;
-        return wanted.every(([label, value]) => metadata.labels?.[label] === value);
+        return entries.every(([label, value]) => metadata.labels?.[label] === value);
       }) as Stored<T>[] | undefined;
     },
   };
@@ -78,7 +78,7 @@ export function createInformers(options: {
   };
 }
 
-/** Whether everything with these labels is in the selection. */
+/** Whether the selection contains all objects with these labels. */
 function includes(
   { namespace: only, labelSelector, fieldSelector }: Selection,
   labels: Readonly<Record<string, string>>,

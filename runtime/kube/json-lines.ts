@@ -1,7 +1,7 @@
-/** The lines of a byte stream, each parsed as JSON; what is cut off at the end is dropped. Ends the source when left. */
+/** Parses each line of a byte stream as JSON; drops an incomplete last line. Ends the source when the iteration stops. */
 export async function* jsonLines(source: AsyncIterable<Uint8Array>): AsyncIterable<unknown> {
   const decoder = new TextDecoder();
-  // A large object comes in many chunks: they are joined once, when its line is complete.
+  // Joins the chunks of a large object only once, when its line is complete.
   let parts: string[] = [];
   for await (const chunk of source) {
     const text = decoder.decode(chunk, { stream: true });

@@ -1,33 +1,33 @@
 import type { Clock } from '../domain/clock.ts';
 import { backoffMs } from './backoff.ts';
 
-/** spec.md §8: attempts of a failing reconcile come up to about seventeen minutes apart. */
+/** Back-off of a failing reconcile; up to about seventeen minutes. */
 const retry = { baseMs: 5, maxMs: 1_000_000 };
 
 /**
- * Keys that wait for a worker, each at most once. A key that is added while it is being worked on comes again after that,
- * never beside it. A key has one appointment at most: starting to work on it cancels a later one.
+ * Keys that wait for a worker, each at most once. A key that is added while a worker has it is returned again afterwards,
+ * never at the same time. A key has at most one delayed addition, which taking the key cancels.
  */
 export interface KeyQueue {
   add(key: string): void;
-  /** Adds the key after `ms`, unless it comes earlier anyway. */
+  /** Adds the key after `ms`, unless an earlier addition is scheduled. */
   addAfter(key: string, ms: number): void;
-  /** Adds the key after its back-off: 5 ms · 2^failures, at most 1,000 s. The answer is that time in ms. */
+  /** Adds the key after its back-off: 5 ms · 2^failures, at most 1,000 s. @returns the back-off in ms */
   retry(key: string): number;
-  /** The key did well: its back-off starts anew. */
+  /** Resets the back-off of the key. */
   forget(key: string): void;
-  /** The next key, which is then being worked on until {@link done}; undefined once the queue was closed. */
+  /** Takes the next key, until {@link done}; undefined once the queue is closed. */
   take(): Promise<string | undefined>;
   done(key: string): void;
-  /** Lets waiting workers go; keys are dropped from now on. */
+  /** Ends the waiting of workers and drops all keys. */
   close(): void;
-  /** Keys that wait for a worker now. */
+  /** The number of waiting keys. */
   depth(): number;
-  /** Ms for which the oldest work under way has been running; 0 for none. */
+  /** Milliseconds since the oldest taken key was taken; 0 without any. */
   longestRunningMs(): number;
 }
 
-interface Appointment {
+interface DelayedAdd {
   at: number;
   cancel: AbortController;
 }
@@ -36,16 +36,16 @@ export function createKeyQueue(clock: Clock): KeyQueue {
   const waiting = new Set<string>();
   const running = new Map<string, number>();
   const again = new Set<string>();
-  const appointments = new Map<string, Appointment>();
+  const delayed = new Map<string, DelayedAdd>();
   const failures = new Map<string, number>();
   const takers: ((key: string | undefined) => void)[] = [];
   let closed = false;
 
-  const hand = (key: string): string => {
+  const assign = (key: string): string => {
     waiting.delete(key);
     running.set(key, clock.monotonic());
-    appointments.get(key)?.cancel.abort();
-    appointments.delete(key);
+    delayed.get(key)?.cancel.abort();
+    delayed.delete(key);
     return key;
   };
 
@@ -57,23 +57,23 @@ export function createKeyQueue(clock: Clock): KeyQueue {
         return;
       }
       const taker = waiting.has(key) ? undefined : takers.shift();
-      if (taker) taker(hand(key));
+      if (taker) taker(assign(key));
       else waiting.add(key);
     },
     addAfter(key, ms) {
       if (closed) return;
       const at = clock.monotonic() + ms;
-      const known = appointments.get(key);
-      if (known && known.at <= at) return;
-      known?.cancel.abort();
-      const appointment: Appointment = { at, cancel: new AbortController() };
-      appointments.set(key, appointment);
+      const earlier = delayed.get(key);
+      if (earlier && earlier.at <= at) return;
+      earlier?.cancel.abort();
+      const entry: DelayedAdd = { at, cancel: new AbortController() };
+      delayed.set(key, entry);
       const due = () => {
-        if (appointments.get(key) === appointment) appointments.delete(key);
+        if (delayed.get(key) === entry) delayed.delete(key);
         queue.add(key);
       };
-      // Cancelled: the key came earlier.
-      clock.sleep(ms, appointment.cancel.signal).then(due, () => undefined);
+      // Rejected when it was cancelled.
+      clock.sleep(ms, entry.cancel.signal).then(due, () => undefined);
     },
     retry(key) {
       const count = (failures.get(key) ?? 0) + 1;
@@ -88,7 +88,7 @@ export function createKeyQueue(clock: Clock): KeyQueue {
     take() {
       if (closed) return Promise.resolve(undefined);
       const [key] = waiting;
-      if (key !== undefined) return Promise.resolve(hand(key));
+      if (key !== undefined) return Promise.resolve(assign(key));
       return new Promise((resolve) => takers.push(resolve));
     },
     done(key) {
@@ -99,8 +99,8 @@ export function createKeyQueue(clock: Clock): KeyQueue {
       closed = true;
       waiting.clear();
       again.clear();
-      for (const { cancel } of appointments.values()) cancel.abort();
-      appointments.clear();
+      for (const { cancel } of delayed.values()) cancel.abort();
+      delayed.clear();
       for (const taker of takers.splice(0)) taker(undefined);
     },
     depth: () => waiting.size,

@@ -1,25 +1,25 @@
 import type { KubeObject, ObjectRef, Stored } from '../contracts/kubernetes.ts';
 import type { ResourceKind } from '../contracts/resources/kinds.ts';
 
-/** Which objects a list or watch returns. Selectors in the API's own syntax, such as `app=api,platform.svc/role=serve`. */
+/** Selects the objects of a list or watch, with selectors in the API's syntax such as `app=api,platform.svc/role=serve`. */
 export interface Selection {
   namespace?: string;
   labelSelector?: string;
   fieldSelector?: string;
 }
 
-/** A page-free list: all objects, and the version from which a watch continues. */
+/** A complete list, with the version from which a watch can continue. */
 export interface ObjectList<T extends KubeObject> {
   items: Stored<T>[];
   resourceVersion: string;
 }
 
-export interface DeleteOptions {
-  /** Refused with a conflict when the object is another one by now. */
+interface DeleteOptions {
+  /** Refused with a conflict when the object has another uid or version. */
   preconditions?: { uid?: string; resourceVersion?: string };
   /** Default `Background`. */
   propagationPolicy?: 'Background' | 'Foreground' | 'Orphan';
-  /** Of pods: seconds that they may take to end; 0 removes the object at once. Default: the pod's own. */
+  /** For pods: seconds to terminate; 0 removes the object at once. Default: the pod's own. */
   gracePeriodSeconds?: number;
 }
 
@@ -29,7 +29,7 @@ export interface WatchEvent<T extends KubeObject> {
   object: Stored<T>;
 }
 
-/** An answer of the API server other than success. `status` is its HTTP status, `reason` its machine-readable reason. */
+/** An error response of the API server. `status` is its HTTP status, `reason` its machine-readable reason. */
 export class KubeError extends Error {
   readonly status: number;
   readonly reason: string;
@@ -51,12 +51,12 @@ export function isKubeError(error: unknown, status?: number): error is KubeError
 }
 
 /**
- * The platform's one way to Kubernetes (design.md §1): create, replace, JSON merge patch, the scale subresource and
- * delete, nothing else. Every call rejects with a {@link KubeError} when the API server refuses, and after
- * 30 s without an answer.
+ * The only access of the platform to Kubernetes, with few operations: create, replace, JSON merge patch, the scale
+ * subresource and delete. Every call rejects with a {@link KubeError} when the API server refuses, and after 30 s without
+ * a response.
  */
 export interface KubeClient {
-  /** The object, or undefined when there is none. */
+  /** Undefined when the object does not exist. */
   get<T extends KubeObject>(kind: ResourceKind, name: string, namespace?: string): Promise<Stored<T> | undefined>;
   list<T extends KubeObject>(kind: ResourceKind, selection?: Selection): Promise<ObjectList<T>>;
   /** @throws KubeError 409 `AlreadyExists` */
@@ -67,35 +67,35 @@ export interface KubeClient {
   replaceStatus<T extends KubeObject>(object: Stored<T>): Promise<Stored<T>>;
   /** A JSON merge patch (RFC 7386); put `metadata.resourceVersion` into the patch to make it conditional. */
   mergePatch<T extends KubeObject>(ref: ObjectRef, patch: object, subresource?: 'status'): Promise<Stored<T>>;
-  /** Deletes; false when there was nothing to delete. @throws KubeError 409 when a precondition does not hold */
+  /** @returns false when the object does not exist @throws KubeError 409 when a precondition does not hold */
   delete(ref: ObjectRef, options?: DeleteOptions): Promise<boolean>;
   /** A Deployment's replica counts through its scale subresource. */
   getScale(namespace: string, name: string): Promise<Scale | undefined>;
-  /** Sets the count if nobody changed the Deployment since `scale` was read. @throws KubeError 409 */
+  /** Sets the replicas unless the Deployment changed since `scale` was read. @throws KubeError 409 */
   replaceScale(scale: Scale, replicas: number): Promise<void>;
   /**
-   * One watch connection, from `resourceVersion` on, with bookmarks: yields until the server ends it, and throws a
-   * {@link KubeError} (410 when the version is too old) or a connection error. Long-lived use belongs to the informer.
+   * One watch connection from `resourceVersion` on, with bookmarks. Yields until the server ends it; throws a
+   * {@link KubeError} (410 when the version is too old) or a connection error. Use an informer to watch for longer.
    */
   watch<T extends KubeObject>(
     kind: ResourceKind,
     selection: Selection & { resourceVersion: string },
     signal: AbortSignal,
   ): AsyncIterable<WatchEvent<T>>;
-  /** A GET of a text resource, such as a pod's log (`/api/v1/namespaces/…/pods/…/log`), for as long as it goes on. */
+  /** A GET of a text resource, such as a pod's log (`/api/v1/namespaces/…/pods/…/log`), until it ends. */
   stream(path: string, signal: AbortSignal): AsyncIterable<Uint8Array>;
-  /** What watches have brought already, where there are some. */
+  /** The cache of the informers, if there are any. */
   readonly cache?: KubeCache;
 }
 
 /**
- * Reads that cost no request and may be a moment old. Good enough to find that nothing is to do, since whatever changes
- * brings another pass; never enough to delete something.
+ * Reads from the informers without a request; they may be slightly outdated. Use them to find that nothing has to be done,
+ * because every change causes another reconcile, but never to delete something.
  */
 export interface KubeCache {
-  /** The object as it was last seen; undefined proves nothing. */
+  /** The last known state of the object; undefined does not mean that it does not exist. */
   get<T extends KubeObject>(kind: ResourceKind, name: string, namespace?: string): Stored<T> | undefined;
-  /** All objects with these labels; undefined where no copy has them all. */
+  /** All objects with these labels; undefined where no informer has all of them. */
   list<T extends KubeObject>(
     kind: ResourceKind,
     labels: Readonly<Record<string, string>>,
@@ -108,8 +108,8 @@ export interface Scale {
   namespace: string;
   name: string;
   resourceVersion: string;
-  /** Wanted. */
+  /** In the spec. */
   replicas: number;
-  /** Existing. */
+  /** In the status. */
   currentReplicas: number;
 }

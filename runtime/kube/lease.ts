@@ -5,14 +5,14 @@ import type { Clock } from '../domain/clock.ts';
 import { managedLabels } from '../domain/labels.ts';
 import { isKubeError, type KubeClient } from './kube-client.ts';
 
-/** Others may take a Lease that was not renewed for this long, by their own clock. */
+/** Other candidates take over a Lease that was not renewed for this long, by their own clock. */
 const durationMs = 15_000;
-/** The holder renews this often. */
+/** Interval at which the holder renews the Lease. */
 const renewMs = 2_000;
-/** A holder that could not renew for this long stops, well before others may take over. */
+/** A holder that could not renew for this long stops leading, before others can take over. */
 const deadlineMs = 10_000;
-/** The others look this often. */
-const lookMs = 2_000;
+/** Interval at which other candidates read the Lease. */
+const pollMs = 2_000;
 
 /** https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/lease-v1/ */
 interface Lease extends KubeObject {
@@ -31,26 +31,25 @@ export interface LeaseOptions {
   kube: Pick<KubeClient, 'get' | 'create' | 'replace'>;
   namespace: string;
   name: string;
-  /** Unique among the candidates and their lives, such as the pod's name. */
+  /** Unique for each process, such as the pod's name. */
   identity: string;
   clock: Clock;
   log: Logger;
   /** Called once, when this process becomes the leader. */
   onElected: () => void;
-  /** Called once, when it may no longer be the leader. It does not stand again: the process should end. */
+  /** Called once when the leadership may be lost. The process should end, because it does not become a candidate again. */
   onLost: () => void;
 }
 
 /**
- * Leader election on a Lease. At most one leader works at a time as long as processes run at a normal pace; a process
- * that was suspended may still have one write under way, so a Lease is no fence (design.md §4): every write is
- * deterministic or preconditioned as well.
+ * Leader election on a Lease. At most one process leads at a time while processes are not suspended. A suspended process
+ * may still send one write after it lost the Lease, so that every write must be deterministic or preconditioned as well.
  */
 export interface LeaderLease {
   start(): void;
-  /** Stops, and gives the Lease back so that the next leader need not wait. Call when all work has ended. */
+  /** Releases the Lease, so that the next leader need not wait. Call it after all work has ended. */
   stop(): Promise<void>;
-  /** Whether this process is the leader now, by the last renewal that was answered. */
+  /** Whether this process leads, by the last successful renewal. */
   isLeader(): boolean;
 }
 
@@ -59,10 +58,10 @@ export function createLease(options: LeaseOptions): LeaderLease {
   const log = options.log.child({ lease: name, identity });
   const stopping = new AbortController();
   let running: Promise<void> | undefined;
-  let held: Stored<Lease> | undefined;
+  let lease: Stored<Lease> | undefined;
   /** When the last successful renewal was sent. */
   let renewedAt = Number.NEGATIVE_INFINITY;
-  /** What a candidate saw, and since when it stands still. */
+  /** The version that a candidate last read, and since when it is unchanged. */
   let observed: { version: string; since: number } | undefined;
 
   const specAt = (transitions: number, acquireTime: string): Lease['spec'] => ({
@@ -96,43 +95,43 @@ export function createLease(options: LeaseOptions): LeaderLease {
   const renew = async (lease: Stored<Lease>): Promise<Stored<Lease>> =>
     kube.replace({ ...lease, spec: { ...lease.spec, renewTime: microTime(clock.now()) } });
 
-  const stand = async () => {
-    while (!stopping.signal.aborted && !held) {
+  const campaign = async () => {
+    while (!stopping.signal.aborted && !lease) {
       const sentAt = clock.monotonic();
       try {
-        held = await acquire();
+        lease = await acquire();
         renewedAt = sentAt;
       } catch (error) {
         // Another candidate was faster.
-        if (!isKubeError(error, 409)) log.warn({ err: error }, 'lease cannot be read or taken');
+        if (!isKubeError(error, 409)) log.warn({ err: error }, 'cannot read or acquire the lease');
       }
-      if (!held) await clock.sleep(lookMs * (0.9 + 0.2 * Math.random()), stopping.signal).catch(() => undefined);
+      if (!lease) await clock.sleep(pollMs * (0.9 + 0.2 * Math.random()), stopping.signal).catch(() => undefined);
     }
   };
 
   const hold = async () => {
-    while (held && !stopping.signal.aborted) {
+    while (lease && !stopping.signal.aborted) {
       await clock.sleep(renewMs, stopping.signal).catch(() => undefined);
       if (stopping.signal.aborted) return;
       const sentAt = clock.monotonic();
-      // Suspended for too long: somebody else may lead by now.
+      // After a long suspension, another process may lead.
       if (sentAt - renewedAt >= deadlineMs) break;
       try {
-        held = await withDeadline(renew(held), renewedAt + deadlineMs);
+        lease = await withDeadline(renew(lease), renewedAt + deadlineMs);
         renewedAt = sentAt;
       } catch (error) {
-        if (isKubeError(error, 409) && !(await stillOurs())) break;
+        if (isKubeError(error, 409) && !(await isStillOurs())) break;
         if (clock.monotonic() - renewedAt >= deadlineMs) break;
-        log.warn({ err: error }, 'lease not renewed');
+        log.warn({ err: error }, 'cannot renew the lease');
       }
     }
   };
 
-  /** After a conflict: somebody touched the Lease (kubectl), or took it. */
-  const stillOurs = async (): Promise<boolean> => {
+  /** After a conflict: the Lease was edited, for example with kubectl, or another process acquired it. */
+  const isStillOurs = async (): Promise<boolean> => {
     const live = await kube.get<Lease>(kinds.Lease, name, namespace).catch(() => undefined);
     if (live?.spec.holderIdentity !== identity) return live === undefined;
-    held = live;
+    lease = live;
     return true;
   };
 
@@ -151,13 +150,13 @@ export function createLease(options: LeaseOptions): LeaderLease {
   };
 
   const run = async () => {
-    await stand();
-    if (!held) return;
+    await campaign();
+    if (!lease) return;
     log.info('leading');
     onElected();
     await hold();
     if (stopping.signal.aborted) return;
-    held = undefined;
+    lease = undefined;
     log.error('leadership lost');
     onLost();
   };
@@ -169,15 +168,17 @@ export function createLease(options: LeaseOptions): LeaderLease {
     async stop() {
       stopping.abort(new Error('the lease was stopped'));
       await running;
-      const last = held;
-      held = undefined;
+      const last = lease;
+      lease = undefined;
       if (!last) return;
       const { leaseTransitions = 0 } = last.spec;
       const spec = { holderIdentity: '', leaseDurationSeconds: 1, renewTime: microTime(clock.now()), leaseTransitions };
-      // Whoever comes next waits for the Lease to run out instead.
-      await kube.replace({ ...last, spec }).catch((error: unknown) => log.warn({ err: error }, 'lease not given back'));
+      // After a failure the next leader waits until the Lease expires.
+      await kube
+        .replace({ ...last, spec })
+        .catch((error: unknown) => log.warn({ err: error }, 'cannot release the lease'));
     },
-    isLeader: () => held !== undefined && clock.monotonic() - renewedAt < deadlineMs,
+    isLeader: () => lease !== undefined && clock.monotonic() - renewedAt < deadlineMs,
   };
 }
 

@@ -8,8 +8,8 @@ import { createInformers, type Informers } from './informers.ts';
 import type { KubeClient } from './kube-client.ts';
 import { createLease } from './lease.ts';
 
-/** Work besides the controllers that only the leader does, such as the scaler. */
-export interface LeaderPart {
+/** Work besides the controllers that only the leader runs, such as the scaler. */
+interface LeaderPart {
   name: string;
   start(): void | Promise<void>;
   stop(): void | Promise<void>;
@@ -21,7 +21,7 @@ export interface ManagerOptions {
   clock: Clock;
   log: Logger;
   registry: Registry;
-  /** Leadership is lost and everything is being stopped: the process should end. */
+  /** Called when the leadership is lost and everything is being stopped; the process should end. */
   onLost: () => void;
   /** Default 3,600,000; see {@link createController}. */
   resyncMs?: number;
@@ -29,22 +29,22 @@ export interface ManagerOptions {
 
 /** Runs controllers while this process is the leader. */
 export interface Manager {
-  /** Shared by the controllers and whatever else needs objects; they run with or without leadership. */
+  /** Shared with other parts of the process; they run with or without leadership. */
   readonly informers: Informers;
-  /** Adds a controller. Before {@link start}. */
+  /** Adds a controller; call it before {@link start}. */
   add(definition: ControllerDefinition): Controller;
-  /** Adds what starts after the controllers and stops before them. Before {@link start}. */
+  /** Adds a part that starts after the controllers and stops before them; call it before {@link start}. */
   addLeaderPart(part: LeaderPart): void;
   start(): void;
-  /** Ends the passes under way, then gives the Lease back. */
+  /** Waits for running reconciles, then releases the Lease. */
   stop(): Promise<void>;
-  /** Whether this process leads: then its report counts, even while its controllers are still starting. */
+  /** Whether this process leads; its report counts even while its controllers are starting. */
   isLeader(): boolean;
-  /** The health report (spec.md §2.8). */
+  /** The health report (docs/reference/metrics.md#health). */
   report(): ControllerHealth;
 }
 
-/** Constructs a manager without any effect on the cluster. */
+/** Creates a manager; it has no effect before {@link Manager.start}. */
 export function createManager(options: ManagerOptions): Manager {
   const { kube, clock, registry, onLost, resyncMs } = options;
   const log = options.log.child({ part: 'manager' });
@@ -61,7 +61,7 @@ export function createManager(options: ManagerOptions): Manager {
   const startWork = async () => {
     await informers.whenSynced();
     if (stopping) return;
-    for (const controller of controllers.filter((each) => each.registered())) {
+    for (const controller of controllers.filter((entry) => entry.registered())) {
       controller.start();
       started.push(controller);
     }
@@ -75,7 +75,7 @@ export function createManager(options: ManagerOptions): Manager {
   const endWork = async () => {
     stopping = true;
     leading = false;
-    // First, since what still starts waits for them.
+    // First, because a start in progress waits for them.
     await informers.stop();
     await work;
     for (let part = started.pop(); part; part = started.pop()) await part.stop();
@@ -83,7 +83,7 @@ export function createManager(options: ManagerOptions): Manager {
   const stopWork = () => (ended ??= endWork());
 
   const fail = (error: unknown) => {
-    if (!stopping) log.error({ err: error }, 'controllers could not start');
+    if (!stopping) log.error({ err: error }, 'cannot start the controllers');
   };
 
   const lease = createLease({
@@ -95,7 +95,7 @@ export function createManager(options: ManagerOptions): Manager {
       work = startWork().catch(fail);
     },
     onLost() {
-      stopWork().catch((error: unknown) => log.error({ err: error }, 'controllers did not stop'));
+      stopWork().catch((error: unknown) => log.error({ err: error }, 'cannot stop the controllers'));
       onLost();
     },
   });
@@ -123,8 +123,8 @@ export function createManager(options: ManagerOptions): Manager {
         try {
           controller.register();
         } catch (error) {
-          // The others work; the report names it (spec.md §2.8).
-          log.error({ err: error, controller: controller.name }, 'controller not registered');
+          // The other controllers run, and the health report names this one.
+          log.error({ err: error, controller: controller.name }, 'cannot register the controller');
         }
       }
       informers.start();

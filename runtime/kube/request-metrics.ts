@@ -1,8 +1,8 @@
 import { Counter, type Registry } from 'prom-client';
 
-/** Counts the requests to the API server under client-go's name, so that known dashboards and alert rules work. */
+/** Counts the requests to the API server in client-go's metric, so that its dashboards and alert rules work. */
 export interface RequestMetrics {
-  /** @param path of the request, without its query @param code the HTTP status, or 0 when no answer came */
+  /** @param path of the request, without its query @param code the HTTP status, or 0 without a response */
   count(method: string, path: string, code: number): void;
 }
 
@@ -19,7 +19,7 @@ export function createRequestMetrics(registry: Registry): RequestMetrics {
   };
 }
 
-/** The plural in a path, with its subresource: `deployments/scale`. Never a name, so that there are few. */
+/** The plural in a path with its subresource, such as `deployments/scale`; without names, which would be too many series. */
 function resourceIn(path: string): string {
   const [, rest = ''] = /^\/(?:api\/[^/]+|apis\/[^/]+\/[^/]+)\/(.*)$/.exec(path) ?? [];
   const parts = rest.split('/');

@@ -6,25 +6,25 @@ import { appLabel, kindLabel } from '../domain/labels.ts';
 import { Problem } from '../domain/problem.ts';
 import type { KubeClient } from './kube-client.ts';
 
-/** Who has a volume mounted, or will once it runs. */
+/** A workload or pod that mounts a volume. */
 export interface VolumeUser {
-  /** A workload's kind, or `Pod` for one that is no workload's. */
+  /** The kind of a workload, or `Pod` for a pod without one. */
   kind: string;
   name: string;
 }
 
 /**
- * Volume → who uses it, in one namespace: the workloads whose spec names it, but for those that are being deleted, and
- * the pods that still have it, each under its workload's name.
+ * Finds the users of volumes in one namespace: the workloads that name a volume in their spec, except those that are being
+ * deleted, and the pods that mount it, listed under the name of their workload.
  */
 export async function volumeUsers(
   kube: Pick<KubeClient, 'list'>,
   namespace: string,
 ): Promise<(volume: string) => VolumeUser[]> {
-  const found = new Map<string, Map<string, VolumeUser>>();
+  const usersByVolume = new Map<string, Map<string, VolumeUser>>();
   const add = (volume: string, user: VolumeUser) => {
-    const users = found.get(volume) ?? new Map<string, VolumeUser>();
-    found.set(volume, users.set(`${user.kind}/${user.name}`, user));
+    const users = usersByVolume.get(volume) ?? new Map<string, VolumeUser>();
+    usersByVolume.set(volume, users.set(`${user.kind}/${user.name}`, user));
   };
   const workloads = await Promise.all(Object.values(workloadResources).map((kind) => kube.list(kind, { namespace })));
   for (const workload of workloads.flatMap(({ items }) => items)) {
@@ -37,12 +37,12 @@ export async function volumeUsers(
     for (const { persistentVolumeClaim: claim } of pod.spec.volumes ?? [])
       if (claim) add(claim.claimName, ownerOf(pod));
   }
-  return (volume) => [...(found.get(volume)?.values() ?? [])].sort((a, b) => (a.name < b.name ? -1 : 1));
+  return (volume) => [...(usersByVolume.get(volume)?.values() ?? [])].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 /**
- * The first of some mounted volumes that only one pod at a time may have; one that is not there counts as such.
- * Access modes never change.
+ * The first of these volumes that only one pod can mount at a time. A missing volume counts as such. Access modes never
+ * change.
  */
 export async function exclusiveVolume(
   kube: Pick<KubeClient, 'get'>,
@@ -56,17 +56,17 @@ export async function exclusiveVolume(
   return undefined;
 }
 
-/** Why an app, or a function, that mounts such a volume runs once at most. */
+/** The error for more than one replica with such a volume. */
 export function oneReplicaOnly(kind: 'App' | 'Function', volume: string): Problem {
   const [article, field] = kind === 'App' ? ['an', 'replicas'] : ['a', 'maxReplicas'];
   return new Problem(
     'invalid_value',
-    `The volume "${volume}" is ReadWriteOnce, and two pods would write over each other's files: ${article} ${kind.toLowerCase()} that mounts it has at most 1 replica. Use a ReadWriteMany volume for more.`,
+    `The volume "${volume}" is ReadWriteOnce, so ${article} ${kind.toLowerCase()} that mounts it can have at most 1 replica. Use a ReadWriteMany volume for more.`,
     { details: { field, volume } },
   );
 }
 
-/** How a person says them: `the job "report" and the app "api"`. */
+/** Lists users in a message: `the job "report" and the app "api"`. */
 export function usersPhrase(users: readonly VolumeUser[]): string {
   const names = users.map(({ kind, name }) => `the ${kind.toLowerCase()} "${name}"`);
   return new Intl.ListFormat('en', { type: 'conjunction' }).format(names);

@@ -2,10 +2,11 @@ import type { ClientBase } from 'pg';
 import type { Id } from '../domain/ids.ts';
 
 /**
- * Holds an app's row until the caller's transaction ends: nobody accepts or ends a deployment of it meanwhile. Whoever
- * takes more rows takes this one first. @returns false when there is no such app, or it was deleted
+ * Locks an app's row until the caller's transaction ends, so that no other transaction accepts or ends a deployment of
+ * the app. A caller that locks further rows locks this one first.
+ * @returns false when the app does not exist or was deleted
  */
-export async function holdApp(client: ClientBase, workloadId: Id): Promise<boolean> {
+export async function lockAppRow(client: ClientBase, workloadId: Id): Promise<boolean> {
   const { rowCount } = await client.query(
     `SELECT 1 FROM workloads WHERE id = $1 AND deleted_at IS NULL FOR NO KEY UPDATE`,
     [workloadId],

@@ -1,21 +1,21 @@
 import type { Database } from '../db/pool.ts';
 import type { Id } from '../domain/ids.ts';
-import { textEnd, type TextEnd } from '../domain/text-end.ts';
+import { textTail, type TextTail } from '../domain/text-tail.ts';
 
-/** Bytes of a build's log that are kept at most: the last ones. */
+/** Maximum bytes stored of a build's log: the last ones. */
 export const buildLogMaxBytes = 1024 * 1024;
 
-/** The end of a log that is no longer than what is kept. Pure. */
-export function boundedLog(text: string): TextEnd {
-  // PostgreSQL takes no zero characters.
-  return textEnd(Buffer.from(text.replaceAll('\0', '')), buildLogMaxBytes);
+/** The end of a log, shortened to what is stored. Pure. */
+export function boundedLog(text: string): TextTail {
+  // PostgreSQL does not accept zero characters.
+  return textTail(Buffer.from(text.replaceAll('\0', '')), buildLogMaxBytes);
 }
 
 /**
- * Keeps what a build has printed so far, in place of what was kept before. A pod that is on its way out tells less and
- * less: what is but the beginning of what was kept changes nothing.
+ * Saves a build's output so far. A terminating pod returns less and less output: a text that is only the beginning of
+ * the saved one does not replace it.
  */
-export async function saveBuildLog(database: Database, deploymentId: Id, { text, truncated }: TextEnd): Promise<void> {
+export async function saveBuildLog(database: Database, deploymentId: Id, { text, truncated }: TextTail): Promise<void> {
   await database.query(
     `INSERT INTO build_logs (deployment_id, log, truncated) VALUES ($1, $2, $3)
      ON CONFLICT (deployment_id) DO UPDATE SET log = $2, truncated = $3, updated_at = now()
@@ -24,9 +24,9 @@ export async function saveBuildLog(database: Database, deploymentId: Id, { text,
   );
 }
 
-/** What was kept of a build's log; undefined when nothing was. */
-export async function findBuildLog(database: Database, deploymentId: Id): Promise<TextEnd | undefined> {
-  const { rows } = await database.query<TextEnd>(
+/** The saved log of a build; undefined without one. */
+export async function findBuildLog(database: Database, deploymentId: Id): Promise<TextTail | undefined> {
+  const { rows } = await database.query<TextTail>(
     `SELECT log AS text, truncated FROM build_logs WHERE deployment_id = $1`,
     [deploymentId],
   );

@@ -3,17 +3,17 @@ import { transaction, type Database } from '../db/pool.ts';
 import type { Id } from '../domain/ids.ts';
 import { wakeDispatcher } from './work.ts';
 
-/** A build holds a place from here to the end of its deployment, or until its image is there. */
+/** A build occupies a slot from its start until its image is built or its deployment ends. */
 const isBuilt = `d.revision IS NOT NULL AND d.image = '' AND d.ended_at IS NULL`;
 
 /**
- * Gives an accepted deployment one of the places of builds that go on at once, the one that waits longest first. One that
- * has a place keeps it, so that the step which takes it can be repeated. The others say in their reason what they wait for.
- * @returns `ended` when the deployment is not accepted any more
+ * Gives an accepted deployment one of the slots for concurrent builds, the longest waiting first. A deployment that has
+ * a slot keeps it, so that the step can be repeated. Others get a reason that says what they wait for.
+ * @returns `ended` when the deployment is no longer accepted
  */
-export async function takeBuildPlace(pool: Pool, id: Id, atOnce: number): Promise<'taken' | 'waits' | 'ended'> {
+export async function acquireBuildSlot(pool: Pool, id: Id, atOnce: number): Promise<'taken' | 'waits' | 'ended'> {
   return transaction(pool, async (client) => {
-    // Whoever counts is alone.
+    // Serializes counting.
     await client.query(`SELECT pg_advisory_xact_lock(hashtextextended('build places', 0))`);
     const { rows } = await client.query<{ taken: boolean }>(
       `WITH judged AS (
@@ -38,7 +38,7 @@ function waitingReason(atOnce: number): string {
     : `Waits for another build to end: ${atOnce} go on at once.`;
 }
 
-/** A place may be free: has every build that waits for one look now. */
+/** Makes every waiting build check for a free slot. */
 export async function wakeWaitingBuilds(database: Database): Promise<void> {
   const { rowCount } = await database.query(
     `UPDATE work SET due_at = LEAST(due_at, now()) FROM deployments d

@@ -1,13 +1,13 @@
 import type { ControllerHealth } from '../contracts/api/health.ts';
 import type { Database } from '../db/pool.ts';
 
-/** The last report with its age by the database's clock, so that no two machines' clocks are compared. */
+/** The last report, with its age by the database's clock, which avoids comparing the clocks of two machines. */
 export interface StoredControllerReport {
   report: ControllerHealth;
   ageSeconds: number;
 }
 
-/** Replaces the report; only the leader of svc-controllers does. */
+/** Replaces the report. Only the leader of svc-controllers calls this. */
 export async function writeControllerReport(database: Database, report: ControllerHealth): Promise<void> {
   await database.query(
     `INSERT INTO controller_reports (report, reported_at) VALUES ($1, now())

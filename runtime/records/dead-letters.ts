@@ -2,21 +2,21 @@ import type { Database } from '../db/pool.ts';
 import type { Id } from '../domain/ids.ts';
 import { contentBatchRows, eventsChannel } from './function-events.ts';
 
-/** An event of a function that is not done. */
-export interface UndoneEvent {
-  /** Its number, which grows in the order in which events were found. */
+/** A pending event or dead letter of a function. */
+export interface StoredEvent {
+  /** Its number; ascending in the order in which events were found. */
   number: string;
-  /** What the source calls it. */
+  /** The source's id of the event. */
   id: string;
   /** `waiting`: for its first or next delivery. `delivering`: leased. `marking`: delivered, to be marked as done. */
   state: 'waiting' | 'delivering' | 'marking' | 'dead';
   foundAt: Date;
-  /** When it is due again. */
+  /** Time of the next attempt. */
   dueAt: Date;
-  /** In a row: deliveries, or markings of one that was delivered. */
+  /** Consecutive failures: deliveries, or attempts to mark a delivered event as done. */
   failures: number;
   lastError: string | null;
-  /** Since when it is dead. */
+  /** When it became a dead letter. */
   endedAt: Date | null;
 }
 
@@ -24,13 +24,13 @@ const columns = `id AS number, event_id AS id, found_at AS "foundAt", due_at AS 
   last_error AS "lastError", ended_at AS "endedAt", CASE state WHEN 'dead' THEN 'dead' WHEN 'delivered' THEN 'marking'
   ELSE CASE WHEN leased AND due_at > now() THEN 'delivering' ELSE 'waiting' END END AS state`;
 
-/** A function's events that are not done and not given up, in the order of the source: up to `limit` after `after`. */
-export async function listUndone(
+/** A function's pending events, in the order of the source: up to `limit` after `after`. */
+export async function listPendingEvents(
   database: Database,
   workloadId: Id,
   { limit, after }: { limit: number; after?: string | undefined },
-): Promise<UndoneEvent[]> {
-  const { rows } = await database.query<UndoneEvent>(
+): Promise<StoredEvent[]> {
+  const { rows } = await database.query<StoredEvent>(
     `SELECT ${columns} FROM function_events
      WHERE workload_id = $1 AND state IN ('pending', 'delivered') AND id > COALESCE($2::bigint, 0) ORDER BY function_events.id LIMIT $3`,
     [workloadId, after ?? null, limit],
@@ -38,9 +38,9 @@ export async function listUndone(
   return rows;
 }
 
-/** A dead letter with what was to be delivered. */
-export interface DeadLetter extends UndoneEvent {
-  /** A JSON text; empty for an event that was too large to be kept. */
+/** A dead letter with its content. */
+export interface DeadLetter extends StoredEvent {
+  /** A JSON text; empty for an event that was too large to store. */
   payload: string;
 }
 
@@ -58,12 +58,14 @@ export async function listDead(
   return rows;
 }
 
-/** Which dead letters: some by number, or all. */
+/** Selects dead letters: some by number, or all. */
 export type Letters = readonly string[] | 'all';
 
 /**
- * Changes dead letters, some at a time, since their content may be large; each once, whatever becomes of it meanwhile.
- * @param which a condition beside @returns how many
+ * Changes dead letters in batches, because their content may be large. Each is changed once, even when it becomes a
+ * dead letter again.
+ * @param which an additional SQL condition
+ * @returns the number of changed dead letters
  */
 async function change(
   database: Database,
@@ -88,12 +90,14 @@ async function change(
 }
 
 /**
- * Has dead letters delivered again, as if they had just been found; those without content stay.
- * @returns how many
+ * Schedules dead letters for delivery as if they had just been found; those without content stay.
+ * @returns the number of redriven dead letters
  */
 export async function redrive(database: Database, workloadId: Id, letters: Letters): Promise<number> {
   const count = await change(database, {
-    ...{ workloadId, letters, which: `payload <> ''` },
+    workloadId,
+    letters,
+    which: `payload <> ''`,
     set: `state = 'pending', due_at = now(), failures = 0, leased = false, ended_at = NULL`,
   });
   if (count > 0) await database.query(`SELECT pg_notify('${eventsChannel}', $1)`, [workloadId]);
@@ -101,17 +105,19 @@ export async function redrive(database: Database, workloadId: Id, letters: Lette
 }
 
 /**
- * Forgets dead letters and their content; none of them is delivered again for as long as the source has it.
- * @returns how many
+ * Deletes the content of dead letters. Their events are not delivered again while they remain in the source.
+ * @returns the number of purged dead letters
  */
 export async function purgeDead(database: Database, workloadId: Id, letters: Letters): Promise<number> {
   return change(database, {
-    ...{ workloadId, letters, which: 'true' },
+    workloadId,
+    letters,
+    which: 'true',
     set: `state = 'known', payload = '', due_at = 'infinity'`,
   });
 }
 
-/** Events that the function has not taken, but for those of one origin. */
+/** The number of undelivered events, except those of one origin. */
 export async function countUndelivered(
   database: Database,
   workloadId: Id,
@@ -126,7 +132,7 @@ export async function countUndelivered(
   return rows[0] ?? { waiting: 0, dead: 0 };
 }
 
-/** How many events of a function there are, by what becomes of them. */
+/** The number of a function's events in each state. */
 export interface EventCounts {
   waiting: number;
   delivering: number;

@@ -3,7 +3,7 @@ import type { DeploymentState, DeploymentTrigger } from '../domain/deployment.ts
 import type { Id } from '../domain/ids.ts';
 import { deploymentColumns, deploymentSource, type Deployment } from './deployments.ts';
 
-/** Which deployments of a project are listed; what is absent does not matter. */
+/** Filters for a project's deployments; absent fields match everything. */
 export interface DeploymentFilters {
   environment?: string | undefined;
   app?: string | undefined;
@@ -11,7 +11,7 @@ export interface DeploymentFilters {
   trigger?: DeploymentTrigger | undefined;
 }
 
-/** Deployments of all apps of a project, newest first: up to `limit`, those before the deployment `before`. */
+/** Deployments of all apps of a project, newest first: up to `limit`, older than the deployment `before`. */
 export async function listProjectDeployments(
   database: Database,
   project: string,

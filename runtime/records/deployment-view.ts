@@ -1,7 +1,7 @@
 import type { DeploymentView } from '../contracts/api/apps.ts';
 import type { Deployment } from './deployments.ts';
 
-/** A deployment as the API shows it, and notifications tell of it. */
+/** A deployment as the API and notifications show it. */
 export function deploymentToView(entry: Deployment): DeploymentView {
   const { id, app, environment, revision, image, trigger, current, commit, commitMessage, commitAuthor } = entry;
   const { branch, digest, actor, reason, rollbackOf, rolledBackTo } = entry;

@@ -2,21 +2,18 @@ import type { Pool } from 'pg';
 import { transaction } from '../db/pool.ts';
 import type { Id } from '../domain/ids.ts';
 
-/**
- * Removes the plans and keys of an environment: from then on nothing opens there. Repeating it is free.
- */
+/** Deletes the plans and keys of an environment; its gated workloads then accept no key. Idempotent. */
 export async function closeEnvironmentRecords(pool: Pool, environmentId: Id): Promise<void> {
   await transaction(pool, async (client) => {
-    // Keys first: they refer to plans.
+    // Keys first, because they refer to plans.
     await client.query('DELETE FROM api_keys WHERE environment_id = $1', [environmentId]);
     await client.query('DELETE FROM plans WHERE environment_id = $1', [environmentId]);
   });
 }
 
 /**
- * Removes everything that is kept of an environment: plans, keys, workloads with their history, and the work that they
- * still wait for. Only for one whose namespace is gone: a workload that still lives would be recorded anew. Repeating it
- * is free.
+ * Deletes all records of an environment: plans, keys, workloads with their history, and pending work. Call it only
+ * after the namespace is gone, because the controllers would record existing workloads again. Idempotent.
  */
 export async function deleteEnvironmentRecords(pool: Pool, environmentId: Id): Promise<void> {
   await closeEnvironmentRecords(pool, environmentId);

@@ -2,34 +2,36 @@ import type { FailedDelivery, Lease, LeasedEvent } from '../contracts/event-exch
 import type { Database } from '../db/pool.ts';
 import type { Id } from '../domain/ids.ts';
 
-/** Deliveries of one event that fail, after which it is given up. */
-export const deliveriesMax = 12;
+/** Maximum failed deliveries of an event, after which it becomes a dead letter. */
+const deliveriesMax = 12;
 
-/** Content of the events that one answer leases, at most, but for the last one of them. */
+/** Maximum bytes of the events leased at once, without the last one. */
 const leasedBytesMax = 4 * 1024 * 1024;
 
-/** An event that fails so long after its first delivery, in seconds, is given up, however long it waited before. */
+/**
+ * Seconds since its first delivery after which a failing event becomes a dead letter, however long it waited before.
+ */
 const ageMaxSeconds = 24 * 3_600;
-/** Wait before the next delivery, in seconds: doubles from 1 up to this, with jitter. */
+/** Maximum delay before the next delivery, in seconds. The delay doubles from 1, with jitter. */
 const waitMaxSeconds = 3_600;
 
 const columns = (leases: readonly Lease[]) => [leases.map(({ id }) => id), leases.map(({ epoch }) => epoch)];
 
-/** A lease that still counts: nobody has leased the event since, and it has no answer yet. */
+/** A valid lease: the event was not leased again, and its result was not reported. */
 const current = `e.workload_id = $1 AND e.id = l.id AND e.epoch = l.epoch AND e.state = 'pending' AND e.leased`;
 
-/** What a wish for events brought. */
+/** The result of a request for events. */
 export interface Leasing {
   events: LeasedEvent[];
-  /** How many of them had a lease before that ran out without an answer. */
+  /** The number of them whose previous lease expired without a result. */
   lapsed: number;
-  /** What the source calls those that were given up instead, since theirs ran out once too often. */
+  /** The source's ids of events that became dead letters instead, because their lease expired too often. */
   dead: string[];
 }
 
 /**
- * Leases events of a function that are due, the longest found first. A lease that ran out without an answer counts as a
- * failed delivery: what ends its pod each time is given up like what is refused each time.
+ * Leases due events of a function, the longest found first. A lease that expires without a result counts as a failed
+ * delivery, so that an event that crashes its pod every time becomes a dead letter like a refused one.
  */
 export async function leaseEvents(
   database: Database,
@@ -65,10 +67,13 @@ export async function leaseEvents(
   return { events, lapsed: leased.filter(({ lapsed }) => lapsed).length, dead };
 }
 
-/** A lease with more than this of its time left is not written anew. */
+/** A lease with more than this share of its time left is not renewed. */
 const freshShare = 2 / 3;
 
-/** Begins leases anew, but for those that have just begun. @returns the events of those that do not count any more */
+/**
+ * Renews leases, except those that have just begun.
+ * @returns the events of leases that are no longer valid
+ */
 export async function extendLeases(
   database: Database,
   workloadId: Id,
@@ -88,11 +93,11 @@ export async function extendLeases(
        SELECT id FROM fresh UNION ALL SELECT id FROM renewed`,
     values: [workloadId, ...columns(leases), leaseMs, leaseMs * freshShare],
   });
-  const kept = new Set(rows.map(({ id }) => id));
-  return leases.map(({ id }) => id).filter((id) => !kept.has(id));
+  const extended = new Set(rows.map(({ id }) => id));
+  return leases.map(({ id }) => id).filter((id) => !extended.has(id));
 }
 
-/** Gives back events that were not tried. */
+/** Returns events that were not attempted. */
 export async function releaseEvents(database: Database, workloadId: Id, leases: readonly Lease[]): Promise<void> {
   if (leases.length === 0) return;
   await database.query(
@@ -103,10 +108,10 @@ export async function releaseEvents(database: Database, workloadId: Id, leases: 
 }
 
 /**
- * Records that the function has taken events: they are to be marked as done in the source, where it has a statement for
- * that, and are only known otherwise.
- * @returns how many of the leases counted still, and whether the source's turn has something to do: marking, or what there
- * was no room for
+ * Records that the function handled events. They have to be marked as done in the source if it has a statement for
+ * that; otherwise only their ids are kept.
+ * @returns the number of valid leases, and whether the source needs a turn: to mark events, or to read those for which
+ * there was no room
  */
 export async function recordDelivered(
   database: Database,
@@ -130,8 +135,9 @@ export async function recordDelivered(
 }
 
 /**
- * Records that events were not taken: each is due again later, or given up when the function refused it for good, it has
- * failed too often, or for too long. @returns how many of the leases counted still, and the events that were given up
+ * Records failed deliveries. Each event is due again later, or becomes a dead letter when the function refused it
+ * permanently, or it failed too often or for too long.
+ * @returns the number of valid leases, and the new dead letters
  */
 export async function recordFailed(
   database: Database,
@@ -149,20 +155,25 @@ export async function recordFailed(
          FROM function_events o WHERE o.id = l.id) g ON true
      WHERE ${current} RETURNING e.event_id AS "eventId", e.state`,
     [
-      ...[workloadId, ...columns(failed), failed.map(messageOf), failed.map(({ status }) => isRefusal(status))],
-      ...[waitMaxSeconds, deliveriesMax, ageMaxSeconds],
+      workloadId,
+      ...columns(failed),
+      failed.map(messageOf),
+      failed.map(({ status }) => isRefusal(status)),
+      waitMaxSeconds,
+      deliveriesMax,
+      ageMaxSeconds,
     ],
   );
   return { counted: rows.length, dead: rows.filter(({ state }) => state === 'dead').map(({ eventId }) => eventId) };
 }
 
-/** Whether the same event would be refused again: a 4xx but 408 and 429. */
+/** Whether a repetition would be refused as well: 4xx except 408 and 429. */
 function isRefusal(status: number | undefined): boolean {
   return status !== undefined && status >= 400 && status < 500 && status !== 408 && status !== 429;
 }
 
 function messageOf({ status, message }: FailedDelivery): string {
-  // PostgreSQL takes no zero characters.
+  // PostgreSQL does not accept zero characters.
   const plain = message.replaceAll('\0', '');
   return status === undefined ? plain : `The function answered ${status}${plain === '' ? '.' : `: ${plain}`}`;
 }

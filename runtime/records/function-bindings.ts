@@ -4,39 +4,39 @@ import { transaction, type Database } from '../db/pool.ts';
 import { newId, type Id } from '../domain/ids.ts';
 import { renewWork } from './work.ts';
 
-/** What the spec says of a binding that concerns its service. */
-export interface BindingWish {
+/** The part of a binding's spec that decides what is created in the service. */
+export interface DesiredBinding {
   service: string;
   version: number;
   database?: string;
   dropDatabase?: boolean;
-  /** That the function's events come from. */
+  /** The bucket of the function's events. */
   bucket?: string;
 }
 
-/** A binding, with what was made for it so far. */
+/** A binding, with what was created for it so far. */
 export interface BindingRecord {
   id: Id;
   workloadId: Id;
   service: string;
   namespace: string;
-  /** Of the function. */
+  /** The name of the function. */
   name: string;
   environment: string;
   serviceId: Id | null;
   username: string | null;
   database: string | null;
-  /** Attempts in a row that the service refused. */
+  /** Consecutive attempts that the service refused. */
   failures: number;
 }
 
 /**
- * Writes a function's bindings as its object has them now; each that changed gets work, those too that it has no more.
- * Repeating it is free. Of a function that is not projected yet nothing is written.
+ * Writes a function's bindings from its object, and inserts work for those that were added, changed or removed.
+ * Idempotent. Writes nothing for a function that is not projected yet.
  */
-export async function projectBindings(pool: Pool, workloadId: Id, bindings: readonly BindingWish[]): Promise<void> {
+export async function projectBindings(pool: Pool, workloadId: Id, bindings: readonly DesiredBinding[]): Promise<void> {
   const wishes = new Map(
-    bindings.map(({ service, version, database, dropDatabase, bucket }): [string, Omit<BindingWish, 'service'>] => [
+    bindings.map(({ service, version, database, dropDatabase, bucket }): [string, Omit<DesiredBinding, 'service'>] => [
       service,
       {
         version,
@@ -50,12 +50,12 @@ export async function projectBindings(pool: Pool, workloadId: Id, bindings: read
     `SELECT service, wish FROM function_bindings WHERE workload_id = $1`,
     [workloadId],
   );
-  const known = new Map(rows.map(({ service, wish }) => [service, wish]));
-  const changed = [...wishes].filter(([service, wish]) => !isDeepStrictEqual(known.get(service), wish));
-  const gone = rows.filter(({ service, wish }) => wish !== null && !wishes.has(service));
-  if (changed.length === 0 && gone.length === 0) return;
+  const current = new Map(rows.map(({ service, wish }) => [service, wish]));
+  const changed = [...wishes].filter(([service, wish]) => !isDeepStrictEqual(current.get(service), wish));
+  const removed = rows.filter(({ service, wish }) => wish !== null && !wishes.has(service));
+  if (changed.length === 0 && removed.length === 0) return;
   await transaction(pool, async (client) => {
-    for (const [service, wish] of [...changed, ...gone.map((row) => [row.service, null] as const)]) {
+    for (const [service, wish] of [...changed, ...removed.map((row) => [row.service, null] as const)]) {
       const written = await client.query<{ id: Id }>(
         `INSERT INTO function_bindings (id, workload_id, service, wish)
          SELECT $2, id, $3, $4 FROM workloads WHERE id = $1
@@ -67,7 +67,7 @@ export async function projectBindings(pool: Pool, workloadId: Id, bindings: read
   });
 }
 
-/** A binding; undefined once it is gone with all that was made for it. */
+/** A binding; undefined after it was removed with everything created for it. */
 export async function findBinding(database: Database, id: Id): Promise<BindingRecord | undefined> {
   const { rows } = await database.query<BindingRecord>(
     `SELECT b.id, b.workload_id AS "workloadId", b.service, w.namespace, w.name, w.environment,
@@ -78,27 +78,31 @@ export async function findBinding(database: Database, id: Id): Promise<BindingRe
   return rows[0];
 }
 
-/** Records what is about to be made for a binding, so that it is found again whatever happens. */
-export async function recordMade(
+/** Records what is about to be created for a binding, so that it can be removed after a crash. */
+export async function recordPlanned(
   database: Database,
   id: Id,
   made: { serviceId: Id; username: string | undefined; database: string | undefined },
 ): Promise<void> {
   await database.query(`UPDATE function_bindings SET service_id = $2, username = $3, database = $4 WHERE id = $1`, [
-    ...[id, made.serviceId, made.username, made.database],
+    id,
+    made.serviceId,
+    made.username,
+    made.database,
   ]);
 }
 
 /**
- * Has a service's server tell of the bucket of a binding, where it has one, and no longer of the one that it had before,
- * unless another binding has that one, too. Bindings of one service do so one after the other.
- * @param tell makes it so on the server @returns what it answered for the binding's own bucket; true without one
+ * Enables the server's notifications for the bucket of a binding, and disables those for its former bucket, unless
+ * another binding has that one. Bindings of one service do this one at a time.
+ * @param tell enables or disables notifications on the server
+ * @returns the result of `tell` for the binding's bucket; true without one
  */
-export async function hearOfBucket(
+export async function updateBucketNotifications(
   pool: Pool,
   { id, serviceId }: { id: Id; serviceId: Id },
   bucket: string | undefined,
-  tell: (bucket: string, told: boolean) => Promise<boolean>,
+  tell: (bucket: string, enabled: boolean) => Promise<boolean>,
 ): Promise<boolean> {
   return transaction(pool, async (client) => {
     await client.query(`SELECT pg_advisory_xact_lock(hashtextextended('function_bindings.heard_bucket ' || $1, 0))`, [
@@ -117,20 +121,23 @@ export async function hearOfBucket(
   });
 }
 
-/** Counts an attempt that the service refused, or forgets them. */
+/** Sets the number of consecutive refused attempts. */
 export async function countFailures(database: Database, id: Id, failures: number): Promise<void> {
   await database.query(`UPDATE function_bindings SET failures = $2 WHERE id = $1`, [id, failures]);
 }
 
-/** Records that nothing of a binding is left, unless it has been asked for again. */
-export async function forgetBinding(database: Database, id: Id): Promise<void> {
+/** Deletes the record of a removed binding, unless it was added again. */
+export async function deleteBindingRecord(database: Database, id: Id): Promise<void> {
   await database.query(`DELETE FROM function_bindings WHERE id = $1 AND (wish IS NULL OR wish ? 'dropDatabase')`, [id]);
 }
 
-/** A service that has refused so often is not asked any more before its environment goes. */
+/** After this many refusals, the deletion of an environment no longer waits for a service. */
 const refusalsMax = 3;
 
-/** Whether users that bindings made on these services of a namespace are still to be taken away, and may yet be. */
+/**
+ * Whether users that bindings created on these services of a namespace still have to be deleted, and not too many
+ * attempts failed.
+ */
 export async function hasBoundUsers(
   database: Database,
   namespace: string,
@@ -144,14 +151,14 @@ export async function hasBoundUsers(
   return rowCount === 1;
 }
 
-/** For whom a database of a service was made. */
+/** The function for which a database was created. */
 export interface DatabaseHolder {
   workloadId: Id;
-  /** Of the function, while it lives. */
+  /** The function's name; null after its deletion. */
   name: string | null;
 }
 
-/** Whose a database of a service is; undefined for one that no binding made. */
+/** The function that holds a database of a service; undefined for a database that no binding created. */
 export async function findDatabase(
   database: Database,
   serviceId: Id,
@@ -167,10 +174,15 @@ export async function findDatabase(
 }
 
 /**
- * Records that a database is a function's, before it is made; one that was a deleted function's becomes its own.
- * @returns false when another function's binding has it
+ * Records that a function holds a database, before it is created. A database of a deleted function is transferred.
+ * @returns false when a binding of another function holds it
  */
-export async function holdDatabase(database: Database, serviceId: Id, name: string, workloadId: Id): Promise<boolean> {
+export async function reserveDatabase(
+  database: Database,
+  serviceId: Id,
+  name: string,
+  workloadId: Id,
+): Promise<boolean> {
   const { rowCount } = await database.query(
     `INSERT INTO service_databases AS d (service_id, name, workload_id) VALUES ($1, $2, $3)
      ON CONFLICT (service_id, name) DO UPDATE SET workload_id = $3
@@ -181,12 +193,12 @@ export async function holdDatabase(database: Database, serviceId: Id, name: stri
   return rowCount === 1;
 }
 
-/** Records that a database is gone. */
-export async function forgetDatabase(database: Database, serviceId: Id, name: string): Promise<void> {
+/** Deletes the record of a dropped database. */
+export async function deleteDatabaseRecord(database: Database, serviceId: Id, name: string): Promise<void> {
   await database.query(`DELETE FROM service_databases WHERE service_id = $1 AND name = $2`, [serviceId, name]);
 }
 
-/** Records that a service is gone with all its databases. Repeating it is free. */
-export async function forgetServiceDatabases(database: Database, serviceId: Id): Promise<void> {
+/** Deletes the records of a deleted service's databases. Idempotent. */
+export async function deleteServiceDatabaseRecords(database: Database, serviceId: Id): Promise<void> {
   await database.query(`DELETE FROM service_databases WHERE service_id = $1`, [serviceId]);
 }

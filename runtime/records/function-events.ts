@@ -3,73 +3,74 @@ import type { Pool } from 'pg';
 import type { FunctionEvents } from '../contracts/resources/function.ts';
 import { transaction, type Database } from '../db/pool.ts';
 import type { Id } from '../domain/ids.ts';
-import { finishWork, hastenWork, renewWork } from './work.ts';
+import { finishWork, expediteWork, renewWork } from './work.ts';
 
-/** Something that a source holds, and that the function is to get once. */
-export interface FoundEvent {
-  /** What the source calls it: the same for as long as it is the same event; at most {@link eventIdBytesMax} bytes. */
+/** An event in a source, which is delivered to the function once. */
+export interface SourceEvent {
+  /** The source's id of the event, the same each time it is read; at most {@link eventIdBytesMax} bytes. */
   id: string;
-  /** What the function gets: a JSON text, passed on as it is; undefined where it is larger than {@link eventBytesMax} bytes. */
+  /** A JSON text, delivered unchanged; undefined when it is larger than {@link eventBytesMax} bytes. */
   payload: string | undefined;
 }
 
-/** Ids are kept in an index, whose entries have a limit. */
+/** Ids are indexed, and PostgreSQL limits the size of index entries. */
 export const eventIdBytesMax = 2_000;
 
-/** A thousand of them have to find room in memory and database. */
+/** Maximum size of an event: {@link undoneMax} of them have to fit into memory and the database. */
 export const eventBytesMax = 1024 * 1024;
 
-/** Events of one function that are kept at a time without being done; what is beyond stays in the source. */
+/** Maximum stored events of one function that are not done; the others stay in the source. */
 export const undoneMax = 1_000;
 
 /**
- * Dead letters of one function, and bytes of their content, with which nothing more of its source is read: a function that
- * refuses everything would fill the disk that all share.
+ * Maximum dead letters of one function, and bytes of their content. Beyond them its source is not read, because a
+ * function that refuses all events would fill the shared disk.
  */
 export const deadMax = 10_000;
 export const deadBytesMax = 256 * 1024 * 1024;
 
-/** Rows without content that one statement changes at most; it has 15 s. */
+/** Maximum rows without content that one statement changes, because of its time-out of 15 s. */
 const batchRows = 5_000;
-/** The same of rows with content, which may be large. */
+/** The same for rows with content, which may be large. */
 export const contentBatchRows = 500;
 
-/** The channel that tells, with the function's id, that events have come. */
+/** The channel of notifications about new events, with the function's id. */
 export const eventsChannel = 'function_events';
 
-/** What reading a function's source has brought. */
+/** The state of reading a function's source. */
 export interface EventSourceState {
   workloadId: Id;
   namespace: string;
   name: string;
   settings: FunctionEvents;
-  /** What decides which event an id stands for. */
+  /** Identifies the settings that decide which event an id refers to. */
   origin: string;
-  /** Whether events that were delivered before anything marked them may be left to be marked. */
+  /** Whether there may be unmarked events that were delivered before the source had a mark-done statement. */
   unmarkedLeft: boolean;
-  /** When it was last read. */
+  /** When the source was last read. */
   polledAt: Date | null;
-  /** Whether there was no more room for all of it then. */
+  /** Whether events were left in the source for lack of room. */
   more: boolean;
-  /** Why it could not be read, or nothing be marked as done. */
+  /** Why it could not be read, or events could not be marked as done. */
   error: string | null;
-  /** Turns in a row that failed. */
+  /** Consecutive failed turns. */
   failures: number;
-  /** When this was read, by the database's clock. */
+  /** The database's time of this read. */
   readAt: Date;
 }
 
-/** A digest of what decides which event an id stands for; how it is marked does not. Pure. */
+/**
+ * A digest of the settings that decide which event an id refers to; the mark-done statement is not among them. Pure.
+ */
 export function originOf({ type, source, query, list, bucket }: FunctionEvents): string {
   const parts = [type, source, query ?? null, list ?? null, bucket ?? null];
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 12);
 }
 
 /**
- * Writes a function's data source as its object is now; what is not there any more is read no longer, and its undone
- * events are forgotten. One that changed is read, and marks what it has to, at once; one that marks events from now on
- * marks those that were delivered before, too. Repeating it is free; of a function that is not projected yet nothing is
- * written.
+ * Writes a function's data source from its object. A removed source is no longer read, and its pending events are
+ * deleted. A changed source is read immediately; one that newly marks events also marks those delivered before.
+ * Idempotent. Writes nothing for a function that is not projected yet.
  */
 export async function projectEventSource(
   pool: Pool,
@@ -77,10 +78,10 @@ export async function projectEventSource(
   settings: FunctionEvents | undefined,
 ): Promise<void> {
   if (settings === undefined) return removeEventSource(pool, workloadId);
-  const wanted = JSON.stringify(settings);
+  const desired = JSON.stringify(settings);
   const { rows } = await pool.query<{ same: boolean }>(
     `SELECT settings = $2::jsonb AS same FROM event_sources WHERE workload_id = $1`,
-    [workloadId, wanted],
+    [workloadId, desired],
   );
   if (rows[0]?.same === true) return;
   await transaction(pool, async (client) => {
@@ -90,7 +91,7 @@ export async function projectEventSource(
        ON CONFLICT (workload_id) DO UPDATE SET settings = $2, origin = $3, poll = event_sources.poll + 1, error = NULL,
          failures = 0, marks_since = CASE WHEN NOT $2::jsonb ? 'markDone' THEN NULL
            WHEN event_sources.settings ? 'markDone' THEN event_sources.marks_since ELSE clock_timestamp() END`,
-      [workloadId, wanted, originOf(settings)],
+      [workloadId, desired, originOf(settings)],
     );
     if (written.rowCount !== 1) return;
     await client.query(
@@ -107,12 +108,15 @@ const eventTables = [
   { name: 'object_notices', batch: batchRows },
 ] as const;
 
-/** Nothing is read or delivered any more at once; then what is kept goes, with what an earlier call has left. */
+/**
+ * Deletes the source first, so that reading and delivering stop, and then its events, including those that an
+ * interrupted call left.
+ */
 async function removeEventSource(pool: Pool, workloadId: Id): Promise<void> {
-  const left = ['event_sources', ...eventTables.map(({ name }) => name)].map(
+  const conditions = ['event_sources', ...eventTables.map(({ name }) => name)].map(
     (name) => `EXISTS (SELECT FROM ${name} WHERE workload_id = $1)`,
   );
-  const { rows } = await pool.query<{ left: boolean }>(`SELECT ${left.join(' OR ')} AS left`, [workloadId]);
+  const { rows } = await pool.query<{ left: boolean }>(`SELECT ${conditions.join(' OR ')} AS left`, [workloadId]);
   if (rows[0]?.left !== true) return;
   await transaction(pool, async (client) => {
     await client.query(`DELETE FROM event_sources WHERE workload_id = $1`, [workloadId]);
@@ -128,7 +132,7 @@ async function removeEventSource(pool: Pool, workloadId: Id): Promise<void> {
   }
 }
 
-/** The data source of a living function; undefined when it has none, or its controller has not seen it yet. */
+/** The data source of an existing function; undefined without one, or before its controller projected it. */
 export async function findEventSource(database: Database, workloadId: Id): Promise<EventSourceState | undefined> {
   const { rows } = await database.query<EventSourceState>(
     `SELECT s.workload_id AS "workloadId", w.namespace, w.name, s.settings, s.origin, s.polled_at AS "polledAt", s.more, s.error,
@@ -144,22 +148,22 @@ export async function findEventSource(database: Database, workloadId: Id): Promi
 export interface Poll {
   workloadId: Id;
   origin: string;
-  /** Its number; a newer one takes the right to write from it. */
+  /** Its number. A poll with a higher number ends its right to write. */
   poll: string;
   /** When it began, by the database's clock. */
   startedAt: Date;
-  /** How many events more are kept. */
+  /** How many more events can be stored. */
   room: number;
-  /** Whether there are as many dead letters as may be, so that nothing is to be read. */
+  /** Whether the maximum of dead letters is reached, so that nothing must be read. */
   full: boolean;
 }
 
 /**
- * Begins to read a source. What was marked as done before is forgotten: if it is found now, it is there anew. What was
- * purged instead (due at infinity) stays known, and so does what was delivered before the source had a marking. What was
- * to be marked, and cannot be any more, takes no room: it is only known where the source marks nothing now, and forgotten
- * where it is another one.
- * @returns undefined when the source is another one by now, or none
+ * Begins to read a source. Deletes the ids of events that were marked as done: if one is found again, it is a new
+ * event. Keeps the ids of purged events (due at infinity) and of events that were delivered before the source had a
+ * mark-done statement. Events that can no longer be marked take no room: their ids are kept if the source has no such
+ * statement now, and deleted if it is a different source.
+ * @returns undefined when the source was removed or replaced
  */
 export async function beginPoll(
   database: Database,
@@ -203,23 +207,23 @@ interface Begun {
   deadBytes: number;
 }
 
-/** What became of a page of events. */
+/** The result of storing a page of events. */
 export interface Taken {
-  /** These are kept now, or were before, in the page's order; all of the page but where there was no more room. */
-  events: readonly FoundEvent[];
-  /** How many are new. */
+  /** The events of the page that are stored now, in the page's order; all of them unless there was no room. */
+  events: readonly SourceEvent[];
+  /** The number of new events. */
   added: number;
 }
 
 /**
- * Keeps the events of a page that are not kept yet, at most `room` of them, and tells who waits for some. An event that is
- * too large is kept as a dead letter without its content.
- * @returns undefined when a newer poll has begun, or the source is another one by now
+ * Stores the new events of a page, at most `room`, and notifies waiting sidecars. An event that is too large becomes a
+ * dead letter without content.
+ * @returns undefined when a newer poll has begun, or the source was replaced
  */
-export async function takeEvents(
+export async function addEvents(
   database: Database,
   { workloadId, origin, poll }: Poll,
-  page: readonly FoundEvent[],
+  page: readonly SourceEvent[],
   room: number,
 ): Promise<Taken | undefined> {
   const { rows } = await database.query<{ current: boolean; added: string[] }>({
@@ -240,10 +244,14 @@ export async function takeEvents(
      SELECT EXISTS (SELECT FROM current) AS current, ARRAY(SELECT event_id FROM added) AS added,
        CASE WHEN EXISTS (SELECT FROM added) THEN pg_notify('${eventsChannel}', $1::text) END`,
     values: [
-      ...[workloadId, origin, poll, page.map(({ id }) => id)],
+      workloadId,
+      origin,
+      poll,
+      page.map(({ id }) => id),
       page.map(({ payload }) => payload ?? ''),
       page.map(({ payload }) => payload === undefined),
-      ...[room, `The event is larger than ${eventBytesMax} bytes.`],
+      room,
+      `The event is larger than ${eventBytesMax} bytes.`,
     ],
   });
   const row = rows[0];
@@ -254,10 +262,10 @@ export async function takeEvents(
 }
 
 /**
- * Ends a poll. One that was complete forgets what is known and was not found any more: without a statement that marks
- * events as done, that is how the source says so.
- * @param ended.more whether it stopped before the end, for want of room
- * @param ended.complete whether it has found all that is kept and that the source has still
+ * Ends a poll. A complete one deletes the ids that were not found any more: without a mark-done statement, this is how
+ * events leave the source.
+ * @param ended.more whether it stopped early for lack of room
+ * @param ended.complete whether it found all stored events that are still in the source
  * @param seen the ids that it found
  */
 export async function endPoll(
@@ -267,7 +275,7 @@ export async function endPoll(
   seen: ReadonlySet<string>,
 ): Promise<void> {
   for (let forgotten: number | null = batchRows; forgotten === batchRows;) {
-    // `<> ALL` is looked up in a hash, whatever PostgreSQL knows of the table's size by then; a join may not be.
+    // PostgreSQL always uses a hash for `<> ALL`; for a join, that depends on its statistics.
     ({ rowCount: forgotten } = await database.query(
       `WITH current AS (
          UPDATE event_sources SET polled_at = clock_timestamp(), more = $6 WHERE workload_id = $1 AND origin = $2 AND poll = $3
@@ -280,7 +288,7 @@ export async function endPoll(
   }
 }
 
-/** Records how a turn with a source ended: undefined when it went well. */
+/** Records the result of a turn with a source; undefined for success. */
 export async function recordTurn(database: Database, workloadId: Id, error: string | undefined): Promise<void> {
   await database.query(
     `UPDATE event_sources SET error = $2, failures = CASE WHEN $2::text IS NULL THEN 0 ELSE failures + 1 END
@@ -290,8 +298,9 @@ export async function recordTurn(database: Database, workloadId: Id, error: stri
 }
 
 /**
- * Has events that were delivered before the source had a marking be marked, too: as many as bring those that are to be
- * marked to `limit`. @returns whether any may be left
+ * Schedules marking for events that were delivered before the source had a mark-done statement, so that up to `limit`
+ * are to be marked.
+ * @returns whether any may be left
  */
 export async function recallUnmarked(
   database: Database,
@@ -315,16 +324,16 @@ export async function recallUnmarked(
   return over === 0;
 }
 
-/** An event that was delivered and is to be marked as done in its source. */
+/** An event that was delivered and has to be marked as done in its source. */
 export interface DeliveredEvent {
   id: string;
-  /** What the source calls it. */
+  /** The source's id of the event. */
   eventId: string;
 }
 
 /**
- * Up to `limit` delivered events whose marking is due, the longest found first. Only one worker has a function's turn
- * at a time, and marking twice is harmless, so nothing is leased.
+ * Up to `limit` delivered events whose marking is due, the longest found first. They are not leased, because only one
+ * worker at a time has a function's turn, and marking twice is harmless.
  */
 export async function listDelivered(
   database: Database,
@@ -340,7 +349,7 @@ export async function listDelivered(
   return rows;
 }
 
-/** Records that events are marked as done in their source; those that are no longer `delivered` stay as they are. */
+/** Records that events are marked as done in their source; changes only those in the state `delivered`. */
 export async function recordMarked(database: Database, ids: readonly string[]): Promise<void> {
   await database.query({
     name: 'record-marked-events',
@@ -350,10 +359,10 @@ export async function recordMarked(database: Database, ids: readonly string[]): 
   });
 }
 
-/** How long the marking of an event waits after a failure, at most, in seconds. */
+/** Maximum delay before marking is retried, in seconds. */
 const markingWaitMaxSeconds = 300;
 
-/** Records why events could not be marked as done; each is tried again later, without being delivered again. */
+/** Records why events could not be marked as done; marking is retried later, without another delivery. */
 export async function recordMarkFailures(database: Database, failed: ReadonlyMap<string, string>): Promise<void> {
   if (failed.size === 0) return;
   await database.query(
@@ -364,7 +373,7 @@ export async function recordMarkFailures(database: Database, failed: ReadonlyMap
   );
 }
 
-/** Has the turn of a function's source come now. */
-export async function hastenEvents(database: Database, workloadId: Id): Promise<void> {
-  await hastenWork(database, 'events', [workloadId]);
+/** Makes the next turn of a function's source due now. */
+export async function expediteEvents(database: Database, workloadId: Id): Promise<void> {
+  await expediteWork(database, 'events', [workloadId]);
 }

@@ -1,10 +1,13 @@
 import type { Database } from '../db/pool.ts';
 import type { Id } from '../domain/ids.ts';
 
-/** The incarnation under which the usage of ended process lives is folded together. */
+/** The incarnation that holds the folded usage of ended process lives. */
 export const foldedIncarnation: Id = '00000000-0000-0000-0000-000000000000';
 
-/** Records a process life of a checker; one that is recorded stays as it is. @param name the pod's name */
+/**
+ * Records a process life of a checker, unless it is recorded.
+ * @param name the pod's name
+ */
 export async function registerReplica(database: Database, incarnation: Id, name: string): Promise<void> {
   await database.query('INSERT INTO gate_replicas (incarnation, name) VALUES ($1, $2) ON CONFLICT DO NOTHING', [
     incarnation,
@@ -12,7 +15,7 @@ export async function registerReplica(database: Database, incarnation: Id, name:
   ]);
 }
 
-/** Notes that a replica is alive, and that its view holds the feed up to `version`. */
+/** Records that a replica is alive, and that its view contains the feed up to `version`. */
 export async function reportReplica(
   database: Database,
   incarnation: Id,
@@ -27,8 +30,8 @@ export async function reportReplica(
 }
 
 /**
- * Ends a process life, if it has not ended: it can write no more usage from then on.
- * @returns the number of the last batch of usage that it wrote; 0 for none, or when it is not recorded
+ * Ends a process life, which then cannot write usage any more.
+ * @returns the number of the last batch of usage that it wrote; 0 for none, or without a record
  */
 export async function closeReplica(database: Database, incarnation: Id): Promise<number> {
   const { rows } = await database.query<{ flushes: string }>(

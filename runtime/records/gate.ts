@@ -1,24 +1,24 @@
 import type { Database } from '../db/pool.ts';
 import type { Id } from '../domain/ids.ts';
 
-/** One process life of a checker, as it reported last. */
+/** One process life of a checker, as last reported. */
 export interface GateReplica {
   incarnation: Id;
   /** The pod's name. */
   name: string;
-  /** The version of the feed that its view holds; null while it loads, or when it follows another feed. */
+  /** The feed version that its view contains; null while it loads, or after the feed was replaced. */
   applied: number | null;
   /** When it reached that version. */
   appliedAt: Date | null;
   startedAt: Date;
   seenAt: Date;
-  /** Since it was last seen, in ms by the database's clock. */
+  /** Milliseconds since its last report, by the database's clock. */
   silentMs: number;
 }
 
 /**
- * The newest version of the gate's change feed. In the transaction of a change, after it: the version of that change,
- * since the head stays locked until the commit.
+ * The newest version of the gate's feed. After a change in the same transaction, this is the version of the change,
+ * because the head stays locked until the commit.
  */
 export async function readFeedVersion(database: Database): Promise<number> {
   const { rows } = await database.query<{ version: number }>('SELECT version::float8 AS version FROM feed_head');
@@ -27,13 +27,13 @@ export async function readFeedVersion(database: Database): Promise<number> {
   return row.version;
 }
 
-/** When the change of this version was made; undefined when it is not (or no longer) in the feed. */
+/** When the change with this version was made; undefined when the feed does not contain it (any more). */
 export async function findChange(database: Database, version: number): Promise<Date | undefined> {
   const { rows } = await database.query<{ at: Date }>('SELECT at FROM changes WHERE version = $1', [version]);
   return rows[0]?.at;
 }
 
-/** The replicas that have not ended in good order and were seen within `withinMs`, by name, older lives first. */
+/** The replicas that were not stopped and reported within `withinMs`, by name, older process lives first. */
 export async function listGateReplicas(database: Database, withinMs: number): Promise<GateReplica[]> {
   const { rows } = await database.query<GateReplica>(
     `SELECT incarnation, name, started_at AS "startedAt", seen_at AS "seenAt",

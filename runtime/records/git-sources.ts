@@ -2,30 +2,30 @@ import type { Pool, PoolClient } from 'pg';
 import { transaction, type Database } from '../db/pool.ts';
 import { hostOfGit, type GitProblem, type GitSource } from '../domain/git-source.ts';
 import type { Id } from '../domain/ids.ts';
-import { holdApp } from './app-lock.ts';
-import { acceptDeployment, type Acceptance } from './deployments.ts';
-import { finishWork, hastenWork, renewWork } from './work.ts';
+import { lockAppRow } from './app-lock.ts';
+import { acceptDeployment, type Acceptance } from './acceptance.ts';
+import { finishWork, expediteWork, renewWork } from './work.ts';
 
-/** What polling an app's git source has brought; `hostKeys` are those that its server first showed. */
+/** The state of polling an app's git source. `hostKeys` are those accepted from its server at the first poll. */
 export interface GitSourceState extends GitSource {
   workloadId: Id;
   namespace: string;
   name: string;
-  /** The branch's newest commit that was seen. */
+  /** The newest commit of the branch at the last poll. */
   commit: string | null;
   polledAt: Date | null;
   /** Why the last poll failed. */
   error: string | null;
   problem: GitProblem | null;
-  /** Polls in a row that failed. */
+  /** Consecutive failed polls. */
   failures: number;
-  /** When this was read, by the database's clock. */
+  /** The database's time of this read. */
   readAt: Date;
 }
 
 /**
- * Writes an app's git source as its object is now; what is not there any more is polled no longer. One that changed is
- * polled at once, as if it had never been. Repeating it is free; of an app that is not projected yet nothing is written.
+ * Writes an app's git source from its object. A removed source is no longer polled; a changed one is polled
+ * immediately, as a new one. Idempotent. Writes nothing for an app that is not projected yet.
  */
 export async function projectGitSource(pool: Pool, workloadId: Id, source: GitSource | undefined): Promise<void> {
   const values = [workloadId, source?.url, source?.branch, source?.path ?? null, source?.dockerfile ?? null];
@@ -55,7 +55,7 @@ export async function projectGitSource(pool: Pool, workloadId: Id, source: GitSo
 const columns = `s.workload_id AS "workloadId", w.namespace, w.name, s.url, s.branch, s.path, s.dockerfile, s.commit,
   s.polled_at AS "polledAt", s.error, s.problem, s.failures, s.server, s.host_keys AS "hostKeys", clock_timestamp() AS "readAt"`;
 
-/** The git source of a living app; undefined when it has none, or its controller has not seen it yet. */
+/** The git source of an existing app; undefined without one, or before its controller projected it. */
 export async function findGitSource(database: Database, workloadId: Id): Promise<GitSourceState | undefined> {
   const { rows } = await database.query<GitSourceState & { server: string | null; hostKeys: string[] | null }>(
     `SELECT ${columns} FROM git_sources s JOIN workloads w ON w.id = s.workload_id
@@ -68,12 +68,12 @@ export async function findGitSource(database: Database, workloadId: Id): Promise
     ...row,
     path: row.path ?? undefined,
     dockerfile: row.dockerfile ?? undefined,
-    // Those of another server say nothing of this one.
+    // Keys of another server do not apply.
     hostKeys: (server === hostOfGit(row.url) && hostKeys) || undefined,
   };
 }
 
-/** Keeps the keys that a source's server showed, unless some are kept of it: only the first sight is believed. */
+/** Stores the host keys that a source's server presented, unless some are stored: only the first ones are trusted. */
 export async function keepHostKeys(
   database: Database,
   { workloadId, url }: Pick<GitSourceState, 'workloadId' | 'url'>,
@@ -86,17 +86,17 @@ export async function keepHostKeys(
   );
 }
 
-/** Has the key believed and kept that the source's server shows next. */
+/** Deletes the stored host keys, so that the keys which the server presents next are trusted. */
 export async function forgetHostKeys(database: Database, workloadId: Id): Promise<void> {
   await database.query(`UPDATE git_sources SET server = NULL, host_keys = NULL WHERE workload_id = $1`, [workloadId]);
 }
 
-/** Has the source of an app polled now. */
-export async function hastenPoll(database: Database, workloadId: Id): Promise<void> {
-  await hastenWork(database, 'polling', [workloadId]);
+/** Makes the next poll of an app's source due now. */
+export async function expeditePoll(database: Database, workloadId: Id): Promise<void> {
+  await expediteWork(database, 'polling', [workloadId]);
 }
 
-/** Forgets that the last poll failed: what it failed for may have been mended. */
+/** Deletes the error of the last poll, whose cause may be fixed. */
 export async function forgetPollFailure(database: Database, workloadId: Id): Promise<void> {
   await database.query(
     `UPDATE git_sources SET polled_at = NULL, error = NULL, problem = NULL, failures = 0
@@ -105,7 +105,7 @@ export async function forgetPollFailure(database: Database, workloadId: Id): Pro
   );
 }
 
-/** Records that a poll failed, unless the source is another one by now. */
+/** Records that a poll failed, unless the source was changed. */
 export async function recordPollFailure(
   database: Database,
   { workloadId, url, branch }: Pick<GitSourceState, 'workloadId' | 'url' | 'branch'>,
@@ -118,14 +118,17 @@ export async function recordPollFailure(
   );
 }
 
-/** What became of a poll that found the tip of the branch. */
+/**
+ * The result of a poll that found the branch. `overtaken`: the source was changed or a deployment accepted during the
+ * poll.
+ */
 export type PollOutcome = { deployed: Acceptance } | 'unchanged' | 'overtaken';
 
 /**
- * Records the tip of a source's branch and deploys it, unless it was seen before or the history has it since the poll that
- * saw another tip: a webhook may have been faster, and what was then skipped, cancelled, or went back, stays so. What was
- * accepted while the poll was under way may be newer than what it saw; then nothing is recorded, and it is to be polled
- * again.
+ * Records the commit of a source's branch and deploys it, unless the last poll saw it, or the history has contained it
+ * since: a webhook may have been faster, and a deployment that was skipped, cancelled or rolled back is not repeated.
+ * If a deployment was accepted during the poll, it may be newer than the commit; then nothing is recorded, and the
+ * source has to be polled again.
  * @param since when the poll began, by the database's clock
  */
 export async function recordTip(
@@ -135,7 +138,7 @@ export async function recordTip(
   since: Date,
 ): Promise<PollOutcome> {
   return transaction(pool, async (client: PoolClient) => {
-    await holdApp(client, workloadId);
+    await lockAppRow(client, workloadId);
     const { rows } = await client.query<{ before: string | null; overtaken: boolean; handled: boolean }>(
       `SELECT s.commit AS before,
          EXISTS (SELECT FROM deployments WHERE workload_id = $1 AND accepted_at > $5) AS overtaken,
@@ -146,17 +149,17 @@ export async function recordTip(
        FROM git_sources s WHERE workload_id = $1 AND url = $2 AND branch = $3 FOR UPDATE`,
       [workloadId, url, branch, commit, since],
     );
-    const known = rows[0];
-    // Removed or changed meanwhile: whoever did so has it polled anew.
-    if (!known || known.overtaken) return 'overtaken';
+    const state = rows[0];
+    // The source was removed or changed, which schedules another poll.
+    if (!state || state.overtaken) return 'overtaken';
     await client.query(
       `UPDATE git_sources SET commit = $2, seen_at = $3, polled_at = now(), error = NULL, problem = NULL,
          failures = 0 WHERE workload_id = $1`,
       [workloadId, commit, since],
     );
-    if (known.before === commit) return 'unchanged';
-    // A source that was just set is built whatever ran before.
-    if (known.before !== null && known.handled) return 'unchanged';
+    if (state.before === commit) return 'unchanged';
+    // A new source is always built.
+    if (state.before !== null && state.handled) return 'unchanged';
     return { deployed: await acceptDeployment(client, { workloadId, trigger: 'git', commit, branch }) };
   });
 }

@@ -6,7 +6,7 @@ import { newId, type Id } from '../domain/ids.ts';
 import { Problem } from '../domain/problem.ts';
 import { isDatabaseError, type PageRequest } from './plans.ts';
 
-/** An API key as everyone but its holder sees it (spec.md §2.2). */
+/** An API key, without its secret (docs/reference/gate.md#keys). */
 export interface ApiKey {
   id: Id;
   environmentId: Id;
@@ -14,15 +14,15 @@ export interface ApiKey {
   name: string | null;
   planId: Id;
   planName: string;
-  /** Names of the living apps that the key opens; null for every app of its environment. */
+  /** Names of the existing apps for which the key is valid; null for every app of its environment. */
   apps: string[] | null;
-  /** Ids of the workloads that it opens, deleted ones too; null for every app. */
+  /** Ids of the workloads for which the key is valid, including deleted ones; null for every app. */
   scope: Id[] | null;
-  /** Networks of the clients that may use it, such as `192.0.2.0/24`; null for all. */
+  /** Networks from which the key may be used, such as `192.0.2.0/24`; null for all. */
   allowedCidrs: string[] | null;
   enabled: boolean;
   expiresAt: Date | null;
-  /** The handle of the key that took its place when it was rotated. */
+  /** The handle of the key that replaced it in a rotation. */
   replacedBy: string | null;
   createdAt: Date;
   createdBy: string;
@@ -34,13 +34,13 @@ export interface NewKey {
   planId: Id;
   /** Workload ids; null for every app of the environment. */
   scope: readonly Id[] | null;
-  /** Networks as `parseNetwork` writes them; null, the default, for every client. */
+  /** Networks in the form that `parseNetwork` returns; null, the default, for every client. */
   allowedCidrs?: readonly string[] | null;
   expiresAt: Date | null;
   createdBy: string;
 }
 
-/** What a change may set. */
+/** The fields that a change can set. */
 export type KeyChanges = Partial<Omit<NewKey, 'environmentId' | 'createdBy'> & { enabled: boolean }>;
 
 const columns = `api_keys.id, api_keys.environment_id AS "environmentId", handle, api_keys.name,
@@ -52,7 +52,7 @@ const columns = `api_keys.id, api_keys.environment_id AS "environmentId", handle
 
 const source = 'api_keys JOIN plans ON plans.id = plan_id';
 
-/** Handles are random and unique in the whole installation: with a billion keys one in 2,800 first tries collides. */
+/** Handles are random and unique in the installation. With a billion keys, one in 2,800 first attempts collides. */
 const handleTries = 5;
 
 function planGone(): Problem {
@@ -62,8 +62,8 @@ function planGone(): Problem {
 }
 
 /**
- * Creates a key. Only its digest is stored: the full key in the answer exists nowhere else.
- * @throws Problem `invalid_value` when the plan is gone
+ * Creates a key. Only its digest is stored: the returned value is the only copy of the full key.
+ * @throws Problem `invalid_value` when the plan does not exist
  */
 export async function insertKey(
   database: Database,
@@ -79,8 +79,16 @@ export async function insertKey(
            (id, environment_id, handle, digest, name, plan_id, scope, allowed_cidrs, expires_at, created_by)
          VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (handle) DO NOTHING`,
         [
-          ...[id, record.environmentId, handle, apiKeyDigest(key), record.name, record.planId, record.scope],
-          ...[record.allowedCidrs, record.expiresAt, record.createdBy],
+          id,
+          record.environmentId,
+          handle,
+          apiKeyDigest(key),
+          record.name,
+          record.planId,
+          record.scope,
+          record.allowedCidrs,
+          record.expiresAt,
+          record.createdBy,
         ],
       );
       const created = rowCount === 1 ? await findKey(database, [record.environmentId], id) : undefined;
@@ -92,7 +100,7 @@ export async function insertKey(
   }
 }
 
-/** A key by its id or handle, within some environments. */
+/** Finds a key by id or handle, within some environments. */
 export async function findKey(
   database: Database,
   environmentIds: readonly Id[],
@@ -120,8 +128,8 @@ export async function listKeys(
 }
 
 /**
- * Locks a key until the transaction ends, and reads it as it is then; undefined when it is gone. (A lock together with the
- * join would lose a row whose plan changes meanwhile.)
+ * Locks a key until the transaction ends, and reads it; undefined when it does not exist. These are two statements,
+ * because a lock with a join would lose the row when the key's plan changes concurrently.
  */
 export async function lockKey(client: ClientBase, id: Id): Promise<ApiKey | undefined> {
   const { rows } = await client.query<{ environmentId: Id }>(
@@ -132,8 +140,9 @@ export async function lockKey(client: ClientBase, id: Id): Promise<ApiKey | unde
 }
 
 /**
- * Sets the fields that `changes` has; false when they were so already, or the key is gone.
- * @throws Problem `invalid_value` when the plan is gone
+ * Sets the fields of `changes`.
+ * @returns false when nothing changed or the key does not exist
+ * @throws Problem `invalid_value` when the plan does not exist
  */
 export async function updateKey(database: Database, id: Id, changes: KeyChanges): Promise<boolean> {
   const fields = updatable.filter(([field]) => changes[field] !== undefined);
@@ -152,7 +161,7 @@ export async function updateKey(database: Database, id: Id, changes: KeyChanges)
   }
 }
 
-/** Column by field; in the statement go these names only. */
+/** Columns by field. Only these names are inserted into the statement. */
 const updatable: readonly (readonly [keyof KeyChanges, string])[] = [
   ['enabled', 'enabled'],
   ['name', 'name'],
@@ -162,19 +171,19 @@ const updatable: readonly (readonly [keyof KeyChanges, string])[] = [
   ['expiresAt', 'expires_at'],
 ];
 
-/** Enables or disables a key; false when it was so already, or is gone. */
-export async function setKeyEnabled(database: Database, id: Id, enabled: boolean): Promise<boolean> {
-  return updateKey(database, id, { enabled });
-}
-
-/** Records that a key was rotated: its successor, and its end, which is never later than it was. */
+/** Records that a key was rotated: its successor, and its expiry, which is never later than before. */
 export async function replaceKey(database: Database, id: Id, by: { successor: Id; endsAt: Date }): Promise<void> {
   await database.query('UPDATE api_keys SET replaced_by = $2, expires_at = least(expires_at, $3) WHERE id = $1', [
-    ...[id, by.successor, by.endsAt],
+    id,
+    by.successor,
+    by.endsAt,
   ]);
 }
 
-/** Revokes a key for good; false when it is gone already. */
+/**
+ * Revokes a key permanently.
+ * @returns false when it does not exist
+ */
 export async function deleteKey(database: Database, id: Id): Promise<boolean> {
   const { rowCount } = await database.query('DELETE FROM api_keys WHERE id = $1', [id]);
   return rowCount === 1;

@@ -4,12 +4,12 @@ import type { Id } from '../domain/ids.ts';
 import { Problem } from '../domain/problem.ts';
 import type { ProjectRole } from '../domain/roles.ts';
 
-/** A person's role in one project. */
+/** A user's role in one project. */
 export interface Member {
   userId: Id;
   email: string;
   role: ProjectRole;
-  /** Whether the person may sign in. */
+  /** Whether the user may sign in. */
   enabled: boolean;
   createdAt: Date;
 }
@@ -18,7 +18,7 @@ const columns = `users.id AS "userId", users.email, project_members.role,
   users.disabled_at IS NULL AS enabled, project_members.created_at AS "createdAt"`;
 const joined = 'project_members JOIN users ON users.id = project_members.user_id';
 
-/** The role of a person in a project, or undefined. */
+/** The role of a user in a project; undefined without one. */
 export async function findRole(pool: Pool, projectId: Id, userId: Id): Promise<ProjectRole | undefined> {
   const { rows } = await pool.query<{ role: ProjectRole }>(
     `SELECT role FROM project_members WHERE project_id = $1 AND user_id = $2`,
@@ -27,7 +27,7 @@ export async function findRole(pool: Pool, projectId: Id, userId: Id): Promise<P
   return rows[0]?.role;
 }
 
-/** Every project in which a person has a role. */
+/** All projects in which a user has a role. */
 export async function listRoles(pool: Pool, userId: Id): Promise<Map<Id, ProjectRole>> {
   const { rows } = await pool.query<{ projectId: Id; role: ProjectRole }>(
     `SELECT project_id AS "projectId", role FROM project_members WHERE user_id = $1`,
@@ -36,7 +36,7 @@ export async function listRoles(pool: Pool, userId: Id): Promise<Map<Id, Project
   return new Map(rows.map(({ projectId, role }) => [projectId, role]));
 }
 
-/** The addresses of up to `limit` admins of a project who may sign in, in their order. */
+/** The addresses of up to `limit` enabled admins of a project, sorted. */
 export async function listAdmins(pool: Pool, projectId: Id, limit: number): Promise<string[]> {
   const { rows } = await pool.query<{ email: string }>(
     `SELECT users.email FROM ${joined}
@@ -46,7 +46,7 @@ export async function listAdmins(pool: Pool, projectId: Id, limit: number): Prom
   return rows.map(({ email }) => email);
 }
 
-/** Up to `limit` members of a project by address, those after `after` when it is given. */
+/** Up to `limit` members of a project, sorted by address, after `after` if it is set. */
 export async function listMembers(
   pool: Pool,
   projectId: Id,
@@ -60,7 +60,7 @@ export async function listMembers(
   return rows;
 }
 
-/** Makes a person the admin of a project that is about to be created. */
+/** Makes a user the admin of a project that is about to be created. */
 export async function insertFounder(pool: Pool, projectId: Id, userId: Id): Promise<void> {
   await pool.query(`INSERT INTO project_members (project_id, user_id, role) VALUES ($1, $2, 'admin')`, [
     projectId,
@@ -69,7 +69,8 @@ export async function insertFounder(pool: Pool, projectId: Id, userId: Id): Prom
 }
 
 /**
- * Gives a person a role. @returns the role before, if any, and the member after; undefined when there is no such person
+ * Gives a user a role.
+ * @returns the previous role, if any, and the member; undefined when the user does not exist
  * @throws Problem `last_admin`
  */
 export async function setMember(
@@ -79,7 +80,7 @@ export async function setMember(
   role: ProjectRole,
 ): Promise<{ before: ProjectRole | undefined; member: Member } | undefined> {
   return transaction(pool, async (client) => {
-    // Before the members, as whoever deletes the person does it.
+    // Locked before the members, in the same order as the deletion of a user.
     const { rowCount } = await client.query('SELECT 1 FROM users WHERE id = $1 FOR KEY SHARE', [userId]);
     if (rowCount === 0) return undefined;
     const before = await lockMember(client, projectId, userId, role);
@@ -93,7 +94,11 @@ export async function setMember(
   });
 }
 
-/** Takes a person's role. @returns the role that it was, or undefined for none @throws Problem `last_admin` */
+/**
+ * Removes a user's role.
+ * @returns the previous role; undefined without one
+ * @throws Problem `last_admin`
+ */
 export async function removeMember(pool: Pool, projectId: Id, userId: Id): Promise<ProjectRole | undefined> {
   return transaction(pool, async (client) => {
     const before = await lockMember(client, projectId, userId, undefined);
@@ -102,7 +107,7 @@ export async function removeMember(pool: Pool, projectId: Id, userId: Id): Promi
   });
 }
 
-/** Forgets everybody's role in a project that is gone. Repeating it is free. */
+/** Deletes all roles in a deleted project. Idempotent. */
 export async function deleteProjectMembers(pool: Pool, projectId: Id): Promise<void> {
   await pool.query(`DELETE FROM project_members WHERE project_id = $1`, [projectId]);
 }
@@ -116,8 +121,10 @@ async function findMember(db: Database, projectId: Id, userId: Id): Promise<Memb
 }
 
 /**
- * Locks the members of a project, so that two changes at once cannot take its last two admins, and judges one of them.
- * @returns the role that the person has now @throws Problem `last_admin`
+ * Locks the members of a project, so that two concurrent changes cannot remove its last two admins, and checks one of
+ * them.
+ * @returns the user's current role
+ * @throws Problem `last_admin`
  */
 async function lockMember(
   client: PoolClient,

@@ -5,24 +5,27 @@ import { newId, type Id } from '../domain/ids.ts';
 import { Problem } from '../domain/problem.ts';
 import { readFeedVersion } from './gate.ts';
 
-/** A usage plan (spec.md §2.1). */
+/** A plan (docs/reference/gate.md#plans). */
 export interface Plan {
   id: Id;
   environmentId: Id;
   name: string;
   requestsPerSecond: number;
   burst: number;
-  /** Allowed requests of one key per UTC calendar period; null for no quota. */
+  /** Allowed requests of one key per calendar period in UTC; null without a quota. */
   quota: Quota | null;
-  /** How many keys are on it. */
+  /** The number of keys that are on it. */
   keys: number;
   createdAt: Date;
 }
 
-/** What a change may set. */
+/** The fields that a change can set. */
 export type PlanChanges = Partial<Pick<Plan, 'name' | 'requestsPerSecond' | 'burst' | 'quota'>>;
 
-/** A page of a list: newest first (ids are ordered by time, to the millisecond), up to `limit`, those before the id `before`. */
+/**
+ * A page of a list, newest first (ids are ordered by time, to the millisecond): up to `limit`, older than the id
+ * `before`.
+ */
 export interface PageRequest {
   limit: number;
   before?: Id | undefined;
@@ -32,10 +35,10 @@ const columns = `id, environment_id AS "environmentId", name, requests_per_secon
   CASE WHEN quota_limit IS NOT NULL THEN jsonb_build_object('limit', quota_limit, 'period', quota_period) END AS quota,
   (SELECT count(*)::integer FROM api_keys WHERE plan_id = plans.id) AS keys, created_at AS "createdAt"`;
 
-/** How many keys a refusal names. */
+/** Maximum number of keys that an error names. */
 const namedKeysMax = 10;
 
-/** Whether PostgreSQL refused with this SQLSTATE. https://www.postgresql.org/docs/15/errcodes-appendix.html */
+/** Whether PostgreSQL returned this SQLSTATE. https://www.postgresql.org/docs/15/errcodes-appendix.html */
 export function isDatabaseError(error: unknown, state: string): boolean {
   return error instanceof Error && (error as { code?: unknown }).code === state;
 }
@@ -44,7 +47,10 @@ function nameTaken(name: string | undefined): Problem {
   return new Problem('already_exists', `There is a plan "${name}" in this environment already.`, { details: { name } });
 }
 
-/** Creates a plan. @throws Problem `already_exists` when the environment has one of this name */
+/**
+ * Creates a plan.
+ * @throws Problem `already_exists` when the environment has a plan of this name
+ */
 export async function insertPlan(
   database: Database,
   plan: Pick<Plan, 'environmentId' | 'name' | 'requestsPerSecond' | 'burst'> & Partial<Pick<Plan, 'quota'>>,
@@ -52,18 +58,17 @@ export async function insertPlan(
   const { rows } = await database.query<Plan>(
     `INSERT INTO plans (id, environment_id, name, requests_per_second, burst, quota_limit, quota_period)
      VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (environment_id, name) DO NOTHING RETURNING ${columns}`,
-    [
-      ...[newId(), plan.environmentId, plan.name, plan.requestsPerSecond, plan.burst],
-      ...[plan.quota?.limit, plan.quota?.period],
-    ],
+    [newId(), plan.environmentId, plan.name, plan.requestsPerSecond, plan.burst, plan.quota?.limit, plan.quota?.period],
   );
   if (rows[0]) return rows[0];
   throw nameTaken(plan.name);
 }
 
 /**
- * Changes a plan; all keys on it follow. `version` is the change's in the feed, absent when nothing changed.
- * Undefined when there is no such plan. @throws Problem `already_exists` for another plan's name
+ * Changes a plan, and so the limits of all keys on it. `version` is that of the change in the feed, absent when nothing
+ * changed.
+ * @returns undefined when the plan does not exist
+ * @throws Problem `already_exists` when another plan has the name
  */
 export async function updatePlan(
   pool: Pool,
@@ -92,7 +97,7 @@ export async function updatePlan(
   });
 }
 
-/** A plan by its id, within some environments. */
+/** Finds a plan by id, within some environments. */
 export async function findPlan(database: Database, environmentIds: readonly Id[], id: Id): Promise<Plan | undefined> {
   const { rows } = await database.query<Plan>(
     `SELECT ${columns} FROM plans WHERE environment_id = ANY($1) AND id = $2`,
@@ -101,7 +106,7 @@ export async function findPlan(database: Database, environmentIds: readonly Id[]
   return rows[0];
 }
 
-/** A plan by its name, which is unique within one environment. */
+/** Finds a plan by its name, which is unique within one environment. */
 export async function findPlanByName(database: Database, environmentId: Id, name: string): Promise<Plan | undefined> {
   const { rows } = await database.query<Plan>(`SELECT ${columns} FROM plans WHERE environment_id = $1 AND name = $2`, [
     environmentId,
@@ -123,7 +128,8 @@ export async function listPlans(
 }
 
 /**
- * Deletes a plan; resolves to the change's version in the feed, or undefined when there was none.
+ * Deletes a plan.
+ * @returns the version of the change in the feed; undefined when the plan does not exist
  * @throws Problem `in_use` that names the keys on it
  */
 export async function deletePlan(pool: Pool, id: Id): Promise<number | undefined> {

@@ -3,24 +3,24 @@ import type { Pool } from 'pg';
 import type { Id } from '../domain/ids.ts';
 import type { PlatformRole } from '../domain/roles.ts';
 
-/** A session with the person whose it is. */
+/** A session with its user. */
 export interface SessionRecord {
   sessionId: Id;
   userId: Id;
   email: string;
   role: PlatformRole;
-  /** Signed in with a one-time password, which has to be replaced first of all. */
+  /** Whether the user signed in with a one-time password, which has to be changed before anything else. */
   passwordChangeRequired: boolean;
 }
 
-/** What is stored of a bearer token: its SHA-256 (32 bytes); 206 bits of randomness need no salt. */
+/** The SHA-256 of a bearer token (32 bytes), which is stored instead of it; 206 bits of randomness need no salt. */
 export function sessionTokenDigest(token: string): Buffer {
   return hash('sha256', token, 'buffer');
 }
 
 /**
- * Stores a session, and forgets those that ended before `now`.
- * @returns false when the person is disabled or gone, or has another password than the one that was proven, by now
+ * Stores a session, and deletes those that expired before `now`.
+ * @returns false when the user is disabled or deleted, or the password was changed since it was verified
  */
 export async function insertSession(
   pool: Pool,
@@ -28,7 +28,7 @@ export async function insertSession(
   now: Date,
 ): Promise<boolean> {
   await pool.query(`DELETE FROM sessions WHERE expires_at <= $1`, [now]);
-  // The lock: a reset of the password at the same moment ends this session, or comes before it.
+  // The lock orders this with a concurrent password reset, which then ends this session or rejects it.
   const { rowCount } = await pool.query(
     `INSERT INTO sessions (id, user_id, token_digest, created_at, expires_at)
      SELECT $1, id, $3, $4, $5 FROM users WHERE id = $2 AND disabled_at IS NULL AND password_hash = $6 FOR SHARE`,
@@ -37,7 +37,7 @@ export async function insertSession(
   return rowCount === 1;
 }
 
-/** The session of a token, or undefined when there is none or it ended before `now`. */
+/** The session of a token; undefined when it does not exist or expired before `now`. */
 export async function findSession(pool: Pool, tokenDigest: Buffer, now: Date): Promise<SessionRecord | undefined> {
   const { rows } = await pool.query<SessionRecord>(
     `SELECT sessions.id AS "sessionId", users.id AS "userId", users.email, users.role,
@@ -49,7 +49,7 @@ export async function findSession(pool: Pool, tokenDigest: Buffer, now: Date): P
   return rows[0];
 }
 
-/** Ends a session; one that has ended already is fine. */
+/** Deletes a session, if it exists. */
 export async function deleteSession(pool: Pool, id: Id): Promise<void> {
   await pool.query(`DELETE FROM sessions WHERE id = $1`, [id]);
 }

@@ -1,7 +1,7 @@
 import type { Database } from '../db/pool.ts';
 import type { Id } from '../domain/ids.ts';
 
-/** Verdicts of one key (spec.md §2.2). */
+/** The counted requests of one key (docs/reference/api.md#usage). */
 export interface UsageCounts {
   allowed: number;
   rateDenied: number;
@@ -9,7 +9,7 @@ export interface UsageCounts {
 }
 
 export interface KeyUsage extends UsageCounts {
-  /** The last UTC day with traffic; null when none is kept. */
+  /** The last UTC day with traffic; null when none is stored. */
   lastSeen: string | null;
 }
 
@@ -20,7 +20,7 @@ const sums = (filter: string) => `
 
 const hasTraffic = 'allowed + rate_denied + quota_denied > 0';
 
-/** Totals from the UTC day `from` on, and the last day with traffic at all, of each key that saw any. */
+/** The totals from the UTC day `from` on, and the last day with traffic, of each key that had any. */
 export async function sumUsage(
   database: Database,
   keyIds: readonly Id[],
@@ -34,7 +34,7 @@ export async function sumUsage(
   return new Map(rows.map(({ keyId, ...usage }) => [keyId, usage]));
 }
 
-/** The UTC days with traffic of a key, oldest first; both ends inclusive. */
+/** The UTC days with traffic of a key, oldest first; both ends are inclusive. */
 export async function listUsage(
   database: Database,
   keyId: Id,

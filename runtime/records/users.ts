@@ -4,17 +4,20 @@ import type { Id } from '../domain/ids.ts';
 import { Problem } from '../domain/problem.ts';
 import type { PlatformRole } from '../domain/roles.ts';
 
-/** A person who may sign in. */
+/** A person who can sign in. */
 export interface User {
   id: Id;
-  /** In lower case: one person, one spelling. */
+  /** In lower case, so that an address has one spelling. */
   email: string;
   /** scrypt in the PHC string format. */
   passwordHash: string;
   role: PlatformRole;
-  /** When it was disabled: since then nobody signs in with it. */
+  /** When it was disabled; a disabled user cannot sign in. */
   disabledAt: Date | null;
-  /** Set: the password was made by an admin, works until then, and has to be replaced first of all. */
+  /**
+   * Set for a one-time password, which an admin created: it is valid until then, and has to be changed before anything
+   * else.
+   */
   oneTimeUntil: Date | null;
   createdAt: Date;
 }
@@ -22,24 +25,24 @@ export interface User {
 const columns = `id, email, password_hash AS "passwordHash", role, disabled_at AS "disabledAt",
   one_time_until AS "oneTimeUntil", created_at AS "createdAt"`;
 
-/** The one spelling of an address under which a user is stored and looked up. */
+/** The spelling under which an address is stored and looked up. */
 export function normaliseEmail(email: string): string {
   return email.trim().toLowerCase();
 }
 
-/** The user with this address, or undefined. */
+/** Finds a user by address. */
 export async function findUserByEmail(pool: Pool, email: string): Promise<User | undefined> {
   const { rows } = await pool.query<User>(`SELECT ${columns} FROM users WHERE email = $1`, [normaliseEmail(email)]);
   return rows[0];
 }
 
-/** The user with this id, or undefined. */
+/** Finds a user by id. */
 export async function findUserById(pool: Pool, id: Id): Promise<User | undefined> {
   const { rows } = await pool.query<User>(`SELECT ${columns} FROM users WHERE id = $1`, [id]);
   return rows[0];
 }
 
-/** Up to `limit` users by address, those after `after` when it is given. */
+/** Up to `limit` users, sorted by address, after `after` if it is set. */
 export async function listUsers(
   pool: Pool,
   { limit, after }: { limit: number; after?: string | undefined },
@@ -51,15 +54,16 @@ export async function listUsers(
   return rows;
 }
 
-/** Whether anybody may administer the installation. */
+/** Whether the installation has an enabled admin. */
 export async function hasAdmin(pool: Pool): Promise<boolean> {
   const { rows } = await pool.query(`SELECT 1 FROM users WHERE role = 'admin' LIMIT 1`);
   return rows.length > 0;
 }
 
 /**
- * Creates the installation's first admin unless there is one, and tells whether it did. Two replicas that start together
- * create one: the address is unique.
+ * Creates the installation's first admin if there is none. When two replicas start together, only one succeeds, because
+ * the address is unique.
+ * @returns whether it was created
  */
 export async function createFirstAdmin(
   pool: Pool,
@@ -74,7 +78,10 @@ export async function createFirstAdmin(
   return rowCount === 1;
 }
 
-/** Creates a user. @returns undefined when there is one of this address */
+/**
+ * Creates a user.
+ * @returns undefined when the address is taken
+ */
 export async function insertUser(
   pool: Pool,
   user: Pick<User, 'id' | 'email' | 'passwordHash' | 'role' | 'oneTimeUntil'>,
@@ -88,8 +95,9 @@ export async function insertUser(
 }
 
 /**
- * Changes a user; a role holds from the next request on, and one that is disabled loses its sessions.
- * @returns before and after, or undefined when there is none @throws Problem `last_admin`
+ * Changes a user. A role applies from the next request on; disabling a user deletes the sessions.
+ * @returns the user before and after; undefined when it does not exist
+ * @throws Problem `last_admin`
  */
 export async function updateUser(
   pool: Pool,
@@ -113,8 +121,9 @@ export async function updateUser(
 }
 
 /**
- * Replaces a password and ends the sessions, but for `keepSession`. @param given `provenHash`: only while the password is
- * still the one that was proven @returns whether it did
+ * Replaces a password and deletes the user's sessions, except `keepSession`.
+ * @param given `provenHash`: only if the password is still the one that was verified
+ * @returns whether the password was replaced
  */
 export async function setPassword(
   pool: Pool,
@@ -137,7 +146,11 @@ export async function setPassword(
   });
 }
 
-/** Deletes a user with sessions and roles. @returns whether there was one @throws Problem `last_admin` */
+/**
+ * Deletes a user with sessions and roles.
+ * @returns whether the user existed
+ * @throws Problem `last_admin`
+ */
 export async function deleteUser(pool: Pool, id: Id): Promise<boolean> {
   return transaction(pool, async (client) => {
     await lockUser(client, id, false);
@@ -146,7 +159,7 @@ export async function deleteUser(pool: Pool, id: Id): Promise<boolean> {
   });
 }
 
-/** Locks the platform's admins and one user, so that two changes at once cannot take the last two admins. */
+/** Locks the platform admins and one user, so that two concurrent changes cannot remove the last two admins. */
 async function lockUser(client: PoolClient, id: Id, keepsAdmin: boolean): Promise<User | undefined> {
   const { rows } = await client.query<User>(
     `SELECT ${columns} FROM users WHERE id = $1 OR (role = 'admin' AND disabled_at IS NULL) ORDER BY id FOR UPDATE`,

@@ -3,15 +3,17 @@ import type { Database } from '../db/pool.ts';
 import { newId, type Id } from '../domain/ids.ts';
 import { Problem } from '../domain/problem.ts';
 import {
+  acceptanceArgumentNames,
   acceptanceArguments,
+  acceptanceCall,
+  acceptanceValues,
   runAcceptances,
   type Acceptance,
   type NewDeployment,
-  type SkippedDeployment,
   type Unannounced,
-} from './deployments.ts';
+} from './acceptance.ts';
 
-/** One request to a webhook whose sender proved the token, or what a person repeated or tried of it. */
+/** A request to a webhook with a valid token, or a test or redelivery by a user. */
 export interface Delivery {
   id: Id;
   receivedAt: Date;
@@ -19,22 +21,22 @@ export interface Delivery {
   event: string | null;
   deliveryId: string | null;
   verdict: 'accepted' | 'duplicate' | 'skipped' | 'ignored' | 'refused';
-  /** The HTTP status that was answered. */
+  /** The HTTP status of the response. */
   status: number;
   code: string | null;
   reason: string | null;
   deploymentId: Id | null;
-  /** Of the deployment. */
+  /** The revision of the deployment. */
   revision: number | null;
   redeliveryOf: Id | null;
   actor: string | null;
 }
 
-/** A delivery with what was sent. */
+/** A delivery with its request. */
 export interface FullDelivery extends Delivery {
-  /** What was understood of the body; null when it was not. */
+  /** The parsed event; null when the body could not be parsed. */
   notice: unknown;
-  /** Masked; of a long one its beginning. */
+  /** Masked; of a long body, only the beginning. */
   body: string;
   bodyBytes: number;
 }
@@ -54,33 +56,49 @@ const columns = `v.id, v.received_at AS "receivedAt", v.sender, v.event, v.deliv
   v.code, v.reason, v.deployment_id AS "deploymentId", d.revision, v.redelivery_of AS "redeliveryOf", v.actor`;
 const source = 'webhook_deliveries v LEFT JOIN deployments d ON d.id = v.deployment_id';
 
-/** What is known of a delivery before it is settled: columns and their types. */
-const given = {
-  ...{ id: 'uuid', workload_id: 'uuid', sender: 'text', event: 'text', delivery_id: 'text', redelivery_of: 'uuid' },
-  ...{ actor: 'text', notice: 'jsonb', body: 'text', body_bytes: 'integer', code: 'text', reason: 'text' },
+/** The columns of a delivery that are known before its outcome, with their types. */
+const logged = {
+  id: 'uuid',
+  workload_id: 'uuid',
+  sender: 'text',
+  event: 'text',
+  delivery_id: 'text',
+  redelivery_of: 'uuid',
+  actor: 'text',
+  notice: 'jsonb',
+  body: 'text',
+  body_bytes: 'integer',
+  code: 'text',
+  reason: 'text',
 };
-const givenColumns = Object.keys(given);
+const loggedColumns = Object.keys(logged);
 
-/** Accepts all that is asked for, in its order, with the rows of the delivery log. @param restriction of what is asked for */
+/**
+ * The statement that accepts deployments in the order of the requests and logs their deliveries. Each parameter is the array
+ * of one column: those of the log, then the arguments of `accept_deployment`. @param restriction of the requests
+ */
 function acceptanceText(restriction: string): string {
-  const types = [...Object.values(given), 'jsonb'];
-  return `WITH asked AS (
-      SELECT asked.* FROM unnest(${types.map((type, index) => `$${index + 1}::${type}[]`).join(', ')})
-        WITH ORDINALITY AS asked (${givenColumns.join(', ')}, request, position) ${restriction}),
+  const arrays = [...Object.values(logged), ...Object.values(acceptanceArguments)].map(
+    (type, index) => `$${index + 1}::${type}[]`,
+  );
+  const columns = [...loggedColumns, ...acceptanceArgumentNames.map((name) => `new_${name}`)];
+  return `WITH request AS (
+      SELECT request.* FROM unnest(${arrays.join(', ')})
+        WITH ORDINALITY AS request (${columns.join(', ')}, position) ${restriction}),
     accepted AS (
-      SELECT position::integer, asked.id AS delivery, accepted.*,
+      SELECT position::integer, request.id AS delivery, accepted.*,
         CASE WHEN NOT created THEN 'duplicate' WHEN state = 'skipped' THEN 'skipped' ELSE 'accepted' END AS verdict
-      FROM asked, accept_deployment(workload_id, request) AS accepted),
+      FROM request, ${acceptanceCall((name) => `request.new_${name}`)} AS accepted),
     logged AS (
-      INSERT INTO webhook_deliveries (${givenColumns.join(', ')}, verdict, status, deployment_id)
-      SELECT ${givenColumns.map((column) => `asked.${column}`).join(', ')}, verdict,
+      INSERT INTO webhook_deliveries (${loggedColumns.join(', ')}, verdict, status, deployment_id)
+      SELECT ${loggedColumns.map((column) => `request.${column}`).join(', ')}, verdict,
         CASE WHEN state = 'skipped' THEN 200 ELSE 202 END, accepted.id
-      FROM accepted JOIN asked USING (position))
+      FROM accepted JOIN request USING (position))
     SELECT * FROM accepted`;
 }
 
 const acceptance = { name: 'accept-webhook-delivery', text: acceptanceText('') };
-/** Of those alone whose app nobody holds. */
+/** Leaves out the requests for apps that another transaction holds. */
 const freeAcceptances = {
   name: 'accept-webhook-deliveries',
   text: acceptanceText(
@@ -88,13 +106,23 @@ const freeAcceptances = {
   ),
 };
 
-/** The values of {@link given}. */
+/** The values of {@link logged}, in their order. */
 function valuesOf(id: Id, delivery: Omit<NewDelivery, 'verdict' | 'status'>): unknown[] {
   const { workloadId, sender, event, deliveryId, code, redeliveryOf, actor, notice, body, bodyBytes, reason } =
     delivery;
   return [
-    ...[id, workloadId, sender, event ?? null, deliveryId ?? null, redeliveryOf ?? null, actor ?? null],
-    ...[notice === undefined ? null : JSON.stringify(notice), body, bodyBytes, code ?? null, reason ?? null],
+    id,
+    workloadId,
+    sender,
+    event ?? null,
+    deliveryId ?? null,
+    redeliveryOf ?? null,
+    actor ?? null,
+    notice === undefined ? null : JSON.stringify(notice),
+    body,
+    bodyBytes,
+    code ?? null,
+    reason ?? null,
   ];
 }
 
@@ -104,78 +132,75 @@ export async function insertDelivery(database: Database, delivery: NewDelivery):
   const values = [...valuesOf(id, delivery), delivery.verdict, delivery.status];
   await database.query({
     name: 'insert-webhook-delivery',
-    text: `INSERT INTO webhook_deliveries (${givenColumns.join(', ')}, verdict, status)
+    text: `INSERT INTO webhook_deliveries (${loggedColumns.join(', ')}, verdict, status)
       VALUES (${values.map((_, index) => `$${index + 1}`).join(', ')})`,
     values,
   });
   return id;
 }
 
-/** What became of a delivery that was to make a deployment. */
-export interface AcceptedDelivery extends Acceptance {
+/** The outcome of a delivery that requests a deployment. */
+interface AcceptedDelivery extends Acceptance {
   delivery: Id;
   verdict: 'accepted' | 'duplicate' | 'skipped';
 }
 
-/** A delivery, and the deployment that it asks for. */
+/** A delivery and the deployment that it requests. */
 export interface DeliveredRequest {
   delivery: Omit<NewDelivery, 'verdict' | 'status'>;
-  deployment: NewDeployment | SkippedDeployment;
-  /** Whether the deployment is only recorded as skipped. */
-  skipped: boolean;
+  deployment: NewDeployment;
 }
 
 type Accepted = Unannounced<AcceptedDelivery>;
 
 /**
- * Accepts the deployment that a delivery asks for, or records that it was skipped, and the delivery with it: neither
- * exists without the other. It is the caller who announces what was accepted, if he can do so later: nobody is to wait for
- * that. @throws Problem as `acceptDeployment` does; nothing is written then
+ * Accepts the deployment of a delivery and logs the delivery in the same statement. The caller announces the acceptance,
+ * after it has answered where it can. @throws Problem as `acceptDeployment` does; then nothing is written
  */
 export async function acceptDelivery(database: Database, request: DeliveredRequest): Promise<Accepted> {
-  const [accepted] = await acceptTogether(database, [request], acceptance);
-  if (!accepted) throw new Error('an acceptance has one row');
+  const [accepted] = await acceptAll(database, [request], acceptance);
+  if (!accepted) throw new Error('accept_deployment returned no row');
   return accepted;
 }
 
 /**
- * Accepts several as {@link acceptDelivery} does, in one statement with one commit, and waits for nobody: those whose app
- * somebody else holds are left out, and all of them when one is refused. @returns what became of each; undefined: nothing
+ * Accepts several deliveries as {@link acceptDelivery} does, in one statement with one commit, without waiting for locks:
+ * requests for apps that another transaction holds are left out, and all of them if one is refused.
+ * @returns the outcomes, in the order of the requests; undefined for a request that was left out
  */
 export async function acceptDeliveries(
   database: Database,
   requests: readonly DeliveredRequest[],
 ): Promise<(Accepted | undefined)[]> {
   try {
-    return await acceptTogether(database, requests, freeAcceptances);
+    return await acceptAll(database, requests, freeAcceptances);
   } catch (error) {
-    const refused = error instanceof Problem || (error instanceof pg.DatabaseError && !isIntervention(error));
+    const refused = error instanceof Problem || (error instanceof pg.DatabaseError && !isShutdown(error));
     if (refused) return requests.map(() => undefined);
     throw error;
   }
 }
 
-/** Whether the server was stopped or ended the session: nobody knows whether that came after the commit. */
-const isIntervention = ({ code = '' }: pg.DatabaseError) => code.startsWith('57P');
+/** Whether the server stopped or ended the session, so that it is unknown whether the statement was committed. */
+const isShutdown = ({ code = '' }: pg.DatabaseError) => code.startsWith('57P');
 
-async function acceptTogether(
+async function acceptAll(
   database: Database,
   requests: readonly DeliveredRequest[],
   { name, text }: { name: string; text: string },
 ): Promise<(Accepted | undefined)[]> {
-  const asked = requests.map(({ delivery, deployment, skipped }) => {
-    const [, request] = acceptanceArguments(deployment, skipped);
-    return [...valuesOf(newId(), delivery), request];
-  });
-  // A column is a parameter.
-  const values = [...givenColumns, 'request'].map((_, column) => asked.map((row) => row[column]));
-  const rows = await runAcceptances<Accepted & { position: number }>(database, { name, text, values });
-  const became: (Accepted | undefined)[] = requests.map(() => undefined);
-  for (const { position, ...accepted } of rows) became[position - 1] = accepted;
-  return became;
+  const rows = requests.map(({ delivery, deployment }) => [
+    ...valuesOf(newId(), delivery),
+    ...acceptanceValues(deployment),
+  ]);
+  const columns = [...loggedColumns, ...acceptanceArgumentNames].map((_, column) => rows.map((row) => row[column]));
+  const accepted = await runAcceptances<Accepted & { position: number }>(database, { name, text, values: columns });
+  const outcomes: (Accepted | undefined)[] = requests.map(() => undefined);
+  for (const { position, ...outcome } of accepted) outcomes[position - 1] = outcome;
+  return outcomes;
 }
 
-/** An app's deliveries, newest first: up to `limit`, those before the delivery `before`. */
+/** An app's deliveries, newest first: up to `limit`, older than the delivery `before`. */
 export async function listDeliveries(
   database: Database,
   workloadId: Id,
@@ -190,7 +215,7 @@ export async function listDeliveries(
   return rows;
 }
 
-/** One delivery of an app. */
+/** Finds a delivery of an app. */
 export async function getDelivery(database: Database, workloadId: Id, id: Id): Promise<FullDelivery | undefined> {
   const { rows } = await database.query<FullDelivery>(
     `SELECT ${columns}, v.notice, v.body, v.body_bytes AS "bodyBytes" FROM ${source}

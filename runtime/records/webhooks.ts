@@ -2,34 +2,37 @@ import type { Database } from '../db/pool.ts';
 import type { Id } from '../domain/ids.ts';
 import { Problem } from '../domain/problem.ts';
 
-/** An app's webhook; its token is sealed in a Secret of the cluster, under `v<version>` (spec.md §2.3). */
+/**
+ * An app's webhook. Its token is sealed in a Secret of the cluster, under `v<version>`
+ * (docs/reference/webhook.md#token).
+ */
 export interface Webhook {
   enabled: boolean;
   version: number;
   updatedAt: Date;
-  /** The version before and its end, while its grace lasts. */
+  /** The previous version and its end, during the grace period. */
   previousVersion: number | null;
   previousUntil: Date | null;
-  /** The only branch whose pushes deploy; null: that of the app's git source. */
+  /** The only branch whose pushes deploy; null for the branch of the app's git source. */
   branch: string | null;
-  /** Patterns of the tags that a registry may deploy, separated by commas; null: any. */
+  /** Patterns of the tags that a registry may deploy, separated by commas; null for all. */
   tags: string | null;
-  /** SHA-256 of the secret URL's last part; null: the app has no secret URL. */
+  /** The SHA-256 of the last part of the secret URL; null without a secret URL. */
   urlSecretHash: Buffer | null;
 }
 
-/** An app whose webhook is called, and the webhook if it ever had one. */
+/** An app whose webhook is called, with the webhook if it was ever enabled. */
 export interface Receiver {
   workloadId: Id;
   project: string;
   webhook: Webhook | undefined;
-  /** The image of its newest deployment that has one: what it runs, or is to run; null before the first. */
+  /** The image of its newest deployment that has one; null before the first. */
   image: string | null;
-  /** The branch of its git source; null when it runs images. */
+  /** The branch of its git source; null without one. */
   gitBranch: string | null;
 }
 
-/** What can be set about a webhook besides its token; absent: stays as it is, null: none. */
+/** The settings of a webhook besides its token. Absent fields stay; null removes the setting. */
 export interface WebhookSettings {
   branch?: string | null | undefined;
   tags?: string | null | undefined;
@@ -41,15 +44,15 @@ const columns = `enabled, version, webhooks.updated_at AS "updatedAt", webhooks.
   CASE WHEN ${grace} THEN previous_version END AS "previousVersion",
   CASE WHEN ${grace} THEN previous_until END AS "previousUntil"`;
 
-/** Acceptances, which ask what counts, wait for whoever changes it, and the other way round. */
+/** Locks the app, so that acceptances and changes of the webhook wait for each other. */
 const lockApp = 'SELECT id FROM workloads WHERE id = $1 FOR NO KEY UPDATE';
 
-/** The one answer to every failed proof, so that nobody learns which apps there are. */
+/** The error for every failed proof, which does not reveal whether the app exists. */
 export function invalidWebhookToken(): Problem {
   return new Problem('invalid_webhook_token', 'The webhook token or signature is missing or wrong.');
 }
 
-/** The app's webhook, or undefined when it never had one. */
+/** The app's webhook; undefined when it was never enabled. */
 export async function findWebhook(database: Database, workloadId: Id): Promise<Webhook | undefined> {
   const { rows } = await database.query<Webhook>(`SELECT ${columns} FROM webhooks WHERE workload_id = $1`, [
     workloadId,
@@ -57,19 +60,19 @@ export async function findWebhook(database: Database, workloadId: Id): Promise<W
   return rows[0];
 }
 
-/** The living app of this name with its webhook, in one look; undefined when there is no such app. */
+/** Finds an existing app by name with its webhook, in one query. */
 export async function findReceiver(database: Database, namespace: string, name: string): Promise<Receiver | undefined> {
   const [found] = await findReceivers(database, [{ namespace, app: name }]);
   return found;
 }
 
-/** An app as a webhook's URL names it. */
+/** The name of an app in a webhook's URL. */
 export interface AppName {
   namespace: string;
   app: string;
 }
 
-/** As {@link findReceiver}, of several; in their order. */
+/** Like {@link findReceiver} for several apps; the result is in their order. */
 export async function findReceivers(database: Database, apps: readonly AppName[]): Promise<(Receiver | undefined)[]> {
   type Row = Omit<Receiver, 'webhook'> & (Webhook | { enabled: null }) & { position: number };
   const { rows } = await database.query<Row>({
@@ -83,20 +86,23 @@ export async function findReceivers(database: Database, apps: readonly AppName[]
       WHERE kind = 'App' AND deleted_at IS NULL`,
     values: [apps.map(({ namespace }) => namespace), apps.map(({ app }) => app)],
   });
-  const found: (Receiver | undefined)[] = apps.map(() => undefined);
+  const receivers: (Receiver | undefined)[] = apps.map(() => undefined);
   for (const { position, workloadId, project, image, gitBranch, ...webhook } of rows) {
-    found[position - 1] = {
-      ...{ workloadId, project, image, gitBranch },
+    receivers[position - 1] = {
+      workloadId,
+      project,
+      image,
+      gitBranch,
       webhook: webhook.enabled === null ? undefined : webhook,
     };
   }
-  return found;
+  return receivers;
 }
 
 /**
- * Enables the webhook with the token of `version`, which must have been written before. Every older one is invalid from
- * the commit on, but for the one that counted until then, which stays valid for `graceSeconds` more. False when a newer
- * version counts already: another enable was faster.
+ * Enables the webhook with the token of `version`, which must have been written before. Older tokens become invalid at
+ * the commit, except the current one, which stays valid for `graceSeconds`.
+ * @returns false when a newer version is enabled
  * @throws Problem `not_ready` when the app is not projected yet
  */
 export async function enableWebhook(
@@ -105,8 +111,8 @@ export async function enableWebhook(
   version: number,
   graceSeconds = 0,
 ): Promise<boolean> {
-  const { rowCount: known } = await database.query('SELECT 1 FROM workloads WHERE id = $1', [workloadId]);
-  if (!known) throw new Problem('not_ready', 'The app is still being set up; try again in a few seconds.');
+  const { rowCount: projected } = await database.query('SELECT 1 FROM workloads WHERE id = $1', [workloadId]);
+  if (!projected) throw new Problem('not_ready', 'The app is still being set up; try again in a few seconds.');
   const { rowCount } = await database.query(
     `WITH app AS (${lockApp})
      INSERT INTO webhooks (workload_id, enabled, version) SELECT id, true, $2 FROM app
@@ -119,7 +125,10 @@ export async function enableWebhook(
   return rowCount === 1;
 }
 
-/** Changes what is given. False when the app never had a webhook. */
+/**
+ * Changes settings.
+ * @returns false when the webhook was never enabled
+ */
 export async function changeWebhook(database: Database, workloadId: Id, settings: WebhookSettings): Promise<boolean> {
   const { branch, tags, urlSecretHash } = settings;
   const { rowCount } = await database.query(
@@ -129,16 +138,20 @@ export async function changeWebhook(database: Database, workloadId: Id, settings
      FROM app WHERE workload_id = app.id`,
     [
       workloadId,
-      ...[branch !== undefined, branch ?? null, tags !== undefined, tags ?? null],
-      ...[urlSecretHash !== undefined, urlSecretHash ?? null],
+      branch !== undefined,
+      branch ?? null,
+      tags !== undefined,
+      tags ?? null,
+      urlSecretHash !== undefined,
+      urlSecretHash ?? null,
     ],
   );
   return rowCount === 1;
 }
 
 /**
- * Disables the webhook: its tokens and its secret URL open nothing any more, also after it is enabled again. False when
- * it was disabled.
+ * Disables the webhook. Its tokens and secret URL stay invalid, even after it is enabled again.
+ * @returns false when it was disabled
  */
 export async function disableWebhook(database: Database, workloadId: Id): Promise<boolean> {
   const { rowCount } = await database.query(
@@ -151,7 +164,7 @@ export async function disableWebhook(database: Database, workloadId: Id): Promis
 }
 
 /**
- * What a sender has proved: the token of a version, or the last part of the secret URL by its SHA-256. Whether it counts
- * is decided where something is accepted, with the app's row held; so whoever changes that takes this row, too.
+ * What a sender proved: the token of a version, or the secret URL, by the SHA-256 of its last part. It is checked when
+ * a deployment is accepted, under the lock of the app's row, which changes of the webhook take as well.
  */
 export type WebhookProof = { version: number } | { urlSecretHash: Buffer };

@@ -2,14 +2,14 @@ import { newId, type Id } from '../domain/ids.ts';
 import type { Database } from '../db/pool.ts';
 import type { QueueName } from '../queues/catalogue.ts';
 
-/** Tells the dispatcher, at the commit, that work is due. */
+/** Notifies the dispatcher, when the transaction commits, that work is due. */
 export async function wakeDispatcher(database: Database): Promise<void> {
   await database.query(`SELECT pg_notify('work', '')`);
 }
 
 /**
- * Puts work about a record into the outbox: in the transaction that writes the record, so that neither exists without
- * the other. The dispatcher hears of it at the commit.
+ * Inserts work for a record, in the transaction that writes the record, so that neither exists without the other. The
+ * dispatcher is notified at the commit.
  * @returns the row's id
  */
 export async function insertWork(database: Database, kind: QueueName, recordId: Id): Promise<Id> {
@@ -19,7 +19,7 @@ export async function insertWork(database: Database, kind: QueueName, recordId: 
   return id;
 }
 
-/** Makes the work on a record due now, as if it had never been tried: it may be done, under way, or purged. */
+/** Makes the work on a record due now with no failures, even if it is done, in progress or purged. */
 export async function renewWork(database: Database, kind: QueueName, recordId: Id): Promise<void> {
   await database.query(
     `INSERT INTO work (id, kind, record_id) VALUES ($1, $2, $3)
@@ -30,7 +30,7 @@ export async function renewWork(database: Database, kind: QueueName, recordId: I
   await wakeDispatcher(database);
 }
 
-/** Marks the work on records as done: it is not handed over again, and a running attempt's answer is not heard. */
+/** Marks the work on records as done: it is not handed over again, and the result of a running attempt is ignored. */
 export async function finishWork(database: Database, kind: QueueName, recordIds: readonly Id[]): Promise<void> {
   if (recordIds.length === 0) return;
   await database.query({
@@ -42,10 +42,10 @@ export async function finishWork(database: Database, kind: QueueName, recordIds:
 }
 
 /**
- * Makes the unfinished work on records due now; while an attempt is under way another one follows it. What is due already
- * is not written, and nobody told of it again.
+ * Makes the unfinished work on records due now; a running attempt is followed by another one. Work that is already due
+ * is not written, and causes no notification.
  */
-export async function hastenWork(database: Database, kind: QueueName, recordIds: readonly Id[]): Promise<void> {
+export async function expediteWork(database: Database, kind: QueueName, recordIds: readonly Id[]): Promise<void> {
   if (recordIds.length === 0) return;
   const { rowCount } = await database.query(
     `UPDATE work SET due_at = now() WHERE kind = $1 AND record_id = ANY($2) AND state = 'pending' AND due_at > now()`,
@@ -55,9 +55,9 @@ export async function hastenWork(database: Database, kind: QueueName, recordIds:
 }
 
 /**
- * Makes the work on an app's active deployments due now: something happened that it waits for. While an attempt is under
- * way another one follows it, since that one may have looked too early.
- * @returns how many rows are due
+ * Makes the work on an app's active deployments due now, because what it waits for has happened. A running attempt is
+ * followed by another one, because it may have read an older state.
+ * @returns the number of due rows
  */
 export async function nudgeRollouts(database: Database, workloadId: Id): Promise<number> {
   const { rowCount } = await database.query(

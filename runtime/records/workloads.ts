@@ -1,9 +1,9 @@
 import type { ClientBase, Pool } from 'pg';
 import type { Id } from '../domain/ids.ts';
 import { transaction, type Database } from '../db/pool.ts';
-import { endActiveDeployments } from './deployment-ends.ts';
+import { endActiveDeployments } from './deployment-completion.ts';
 
-/** What a controller projects of a workload out of Kubernetes; part of the gate's feed (design.md §2). */
+/** The fields of a workload that its controller copies from Kubernetes; part of the gate's feed. */
 export interface WorkloadProjection {
   /** The object's label `platform.svc/id`. */
   id: Id;
@@ -13,7 +13,7 @@ export interface WorkloadProjection {
   environment: string;
   namespace: string;
   name: string;
-  /** Whether the gate demands a key; always false for what has no gate. */
+  /** Whether the gate requires a key; always false for workloads without a gate. */
   gated: boolean;
 }
 
@@ -25,9 +25,8 @@ const columns = `id, kind, environment_id AS "environmentId", project, environme
   created_at AS "createdAt"`;
 
 /**
- * Writes a workload's row as its object is now, and nothing when the row says so already. Repeating it is free. Another
- * living row of the same name belongs to an object that was deleted without a word, and ends here; a row that was marked
- * deleted stays so.
+ * Writes a workload's row from its object, if it differs. Idempotent. Another existing row of the same name belongs to
+ * an object whose deletion was missed, and is marked deleted; a deleted row stays deleted.
  */
 export async function projectWorkload(pool: Pool, workload: WorkloadProjection): Promise<void> {
   const { id, kind, environmentId, project, environment, namespace, name, gated } = workload;
@@ -39,11 +38,11 @@ export async function projectWorkload(pool: Pool, workload: WorkloadProjection):
   );
   if (rowCount === 1) return;
   await transaction(pool, async (client) => {
-    const { rows: others } = await client.query<{ id: Id }>(
+    const { rows: duplicates } = await client.query<{ id: Id }>(
       `SELECT id FROM workloads WHERE namespace = $1 AND name = $2 AND deleted_at IS NULL AND id <> $3`,
       [namespace, name, id],
     );
-    for (const other of others) await markDeleted(client, other.id);
+    for (const other of duplicates) await markDeleted(client, other.id);
     await client.query(
       `INSERT INTO workloads (id, kind, environment_id, project, environment, namespace, name, gated)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
@@ -56,8 +55,8 @@ export async function projectWorkload(pool: Pool, workload: WorkloadProjection):
 }
 
 /**
- * Records that a workload is gone: the gate forgets it, its active deployments end as cancelled, its name is free.
- * Its history stays. Repeating it is free; an id that was never projected is fine.
+ * Marks a workload deleted: the gate drops it, its active deployments end as cancelled, and its name becomes free. Its
+ * history stays. Idempotent; ignores an id that was never projected.
  */
 export async function markWorkloadDeleted(pool: Pool, id: Id): Promise<void> {
   await transaction(pool, (client) => markDeleted(client, id));
@@ -71,7 +70,7 @@ async function markDeleted(client: ClientBase, id: Id): Promise<void> {
   if (rowCount === 1) await endActiveDeployments(client, id, 'cancelled', 'The app was deleted.');
 }
 
-/** The living workload of this name, or undefined: also while its controller has not seen it yet. */
+/** Finds an existing workload by name; undefined also before its controller projected it. */
 export async function findWorkload(database: Database, namespace: string, name: string): Promise<Workload | undefined> {
   const { rows } = await database.query<Workload>(
     `SELECT ${columns} FROM workloads WHERE namespace = $1 AND name = $2 AND deleted_at IS NULL`,

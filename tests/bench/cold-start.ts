@@ -14,12 +14,12 @@ import {
 } from './cold-start/subject.ts';
 import { median, printFigure } from './figure.ts';
 
-/** The floor's client tries this often, as the interceptor does. */
+/** The client of the floor retries at this interval, as the interceptor does. */
 const tryEveryMs = 20;
 /**
- * First byte of a function at zero, through Traefik and interceptor, beside the floor: the same Deployment scaled from
- * zero by an API call, and its pod's own address asked until it answers. Pairs in one run, their order alternating.
- * Needs a running platform (`npm start`); `--pairs <n>`, 30 by default.
+ * Time to the first byte of a function at zero, through Traefik and interceptor, compared with the floor: the same
+ * Deployment scaled from zero by an API call, and its pod polled directly until it answers. Pairs in one run, in
+ * alternating order. Needs a running platform (`npm start`); `--pairs <n>` (30).
  */
 export async function run(args: string[]): Promise<void> {
   const { values } = parseArgs({ args, options: { pairs: { type: 'string', default: '30' } } });
@@ -71,12 +71,12 @@ function report({ platform, floor }: { platform: Steps[]; floor: Steps[] }): voi
   printFigure({ name: 'cold-start.ratio', value: ratio, unit: 'ratio', target: { operator: '<=', value: 1.1 } });
 }
 
-/** The scale written as kubectl would, then the pod's own address asked as soon as there is one. */
+/** Writes the scale as kubectl does, then polls the pod's address as soon as it has one. */
 async function floor(subject: Subject): Promise<Steps> {
   const { pods } = subject;
-  const found = new Promise<{ host: string; port: number }>((resolve) => {
+  const address = new Promise<{ host: string; port: number }>((resolve) => {
     const unsubscribe = pods.onChange(({ object: { spec, status } }) => {
-      // The embedded cluster gives each pod a port of its own instead of an address.
+      // The embedded cluster gives each pod its own port instead of an address.
       const port = spec.containers[0]?.ports?.[0]?.containerPort;
       if (status?.podIP === undefined || port === undefined) return;
       unsubscribe();
@@ -85,7 +85,7 @@ async function floor(subject: Subject): Promise<Steps> {
   });
   const begun = performance.now();
   await setScale(subject, 1);
-  const { host, port } = await found;
+  const { host, port } = await address;
   const steps: Steps = { address: performance.now() - begun, connect: Number.NaN, firstByte: Number.NaN };
   for (;;) {
     const attemptedAt = performance.now();

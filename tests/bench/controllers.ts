@@ -19,17 +19,17 @@ import {
 } from './controllers/workloads.ts';
 import { printFigure } from './figure.ts';
 
-/** A queue that was empty for this long stays so: nothing is on its way through a watch any more. */
+/** A queue that was empty for this long has nothing left: no event is still on its way through a watch. */
 const quietMs = 2_000;
 const lookMs = 200;
 
 const say = (line: string) => process.stderr.write(`${line}\n`);
 
 /**
- * The controllers with many workloads on the real API server, none of which has a pod: how long until all of the
- * platform's own objects are written, how soon a new leader has settled, what an idle one does, and how fast a change
- * gets through. Needs a running platform (`npm start`) that nobody else uses meanwhile. `--functions <n>` (1,000),
- * `--apps <n>` (200), `--idle-seconds <n>` (120), `--changes <n>` (200), `--keep`.
+ * The controllers with many workloads on the real API server, none of which has a pod: the time until all of the
+ * platform's own objects are written, until a new leader has settled, the requests of an idle one, and the time of a
+ * change. Needs a running platform (`npm start`) that is otherwise unused. `--functions <n>` (1,000), `--apps <n>`
+ * (200), `--idle-seconds <n>` (120), `--changes <n>` (200), `--keep`.
  */
 export async function run(args: string[]): Promise<void> {
   const { values } = parseArgs({
@@ -155,7 +155,9 @@ async function changes(
   const quantile = (part: number) => times[Math.min(times.length - 1, Math.floor(times.length * part))] ?? Number.NaN;
   printFigure({ name: 'controllers.change.p50', value: quantile(0.5), unit: 'ms' });
   printFigure({
-    ...{ name: 'controllers.change.p99', value: quantile(0.99), unit: 'ms' },
+    name: 'controllers.change.p99',
+    value: quantile(0.99),
+    unit: 'ms',
     target: { operator: '<', value: 1_000 },
   });
 }
@@ -164,7 +166,7 @@ function hasPort({ spec }: KubeObject, port: number): boolean {
   return JSON.stringify(spec).includes(`"containerPort":${port}`);
 }
 
-/** Waits until nothing waits or is worked on for a while. */
+/** Waits until the queues were empty for a while. */
 async function settled(kube: KubeClient, holds: (now: Sample) => boolean = () => true): Promise<Sample> {
   let quietSince: { at: number; passes: number } | undefined;
   for (;;) {
@@ -177,7 +179,7 @@ async function settled(kube: KubeClient, holds: (now: Sample) => boolean = () =>
   }
 }
 
-/** Which requests were made between two samples, on stderr. */
+/** Prints the requests between two samples on stderr. */
 function explain(before: Sample | undefined, after: Sample): void {
   const made = Object.entries(after.requests)
     .map(([request, count]) => ({ request, count: count - (before?.requests[request] ?? 0) }))

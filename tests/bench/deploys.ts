@@ -12,25 +12,29 @@ import { deploymentStates, durableCommits, platformDatabase } from './deploys/da
 import { servingPairs } from './deploys/serving.ts';
 import { median, printFigure } from './figure.ts';
 
-/** Callers at the same time, for the rate. */
+/** Concurrent callers, for the rate. */
 const together = 32;
-/** The platform takes so many of an app at once; beyond that it is the limit that is measured. */
+/** The platform's limit per app; beyond it the limit would be measured. */
 const burst = 100;
 const say = (line: string) => process.stderr.write(`${line}\n`);
 
 /**
- * Deploys on a running platform that nobody else uses meanwhile (`SVC_HOME`, else the one of `npm start`): what accepting
- * one costs beside a durable commit of the same PostgreSQL, how many are accepted a second through the ingress with none
- * lost, many at once to their end, and how soon a new pod serves beside kubectl. `--apps <n>` (100), `--accepted <n>`
- * (100), `--seconds <n>` (10), `--queued <n>` (1,000), `--pairs <n>` (10). A cluster's pods have to be reachable from here.
+ * Deploys on a running platform that is otherwise unused (`SVC_HOME`, else the one of `npm start`): the cost of
+ * accepting one compared with a durable commit of the same PostgreSQL, the number accepted a second through the ingress
+ * with none lost, many at once to their end, and the time until a new pod serves compared with kubectl. `--apps <n>`
+ * (100), `--accepted <n>` (100), `--seconds <n>` (10), `--queued <n>` (1,000), `--pairs <n>` (10). A cluster's pods
+ * must be reachable from this machine.
  */
 export async function run(args: string[]): Promise<void> {
   const option = (value: string) => ({ type: 'string', default: value }) as const;
   const { values } = parseArgs({
     args,
     options: {
-      ...{ apps: option('100'), accepted: option('100'), seconds: option('10') },
-      ...{ queued: option('1000'), pairs: option('10') },
+      apps: option('100'),
+      accepted: option('100'),
+      seconds: option('10'),
+      queued: option('1000'),
+      pairs: option('10'),
     },
   });
   const platform = await runningPlatform();
@@ -43,7 +47,7 @@ export async function run(args: string[]): Promise<void> {
     await createProject(kube, project);
     const targets = await createTargets(platform, kube, project, Number(values.apps));
     await allEnded(database, namespace);
-    // The first webhook of an app has its token read from the cluster, once in the life of a console-api.
+    // An app's first webhook reads the token from the cluster, once in the life of a console-api.
     for (const target of targets) await caller.deploy(target, 'registry.test/first:1');
     await allEnded(database, namespace);
     await acceptance(database, namespace, caller, targets, Number(values.accepted));
@@ -53,10 +57,7 @@ export async function run(args: string[]): Promise<void> {
     const ratio = median(pairs.map((pair) => pair.platform / pair.kubectl));
     printFigure({ name: 'deploys.serving', value: median(pairs.map((pair) => pair.platform)), unit: 'ms' });
     printFigure({ name: 'deploys.serving.kubectl', value: median(pairs.map((pair) => pair.kubectl)), unit: 'ms' });
-    printFigure({
-      ...{ name: 'deploys.serving.ratio', value: ratio, unit: 'ratio' },
-      target: { operator: '<=', value: 1.1 },
-    });
+    printFigure({ name: 'deploys.serving.ratio', value: ratio, unit: 'ratio', target: { operator: '<=', value: 1.1 } });
   } finally {
     await caller.close();
     await removeProject(kube, project);
@@ -66,8 +67,8 @@ export async function run(args: string[]): Promise<void> {
 }
 
 /**
- * Commit and call in turn, so that both meet the same disk, each by itself and over a connection that stays; a call once
- * the rollout of the one before has ended.
+ * Alternates commit and call, so that both use the same disk, each alone and over a kept connection; each call waits
+ * for the end of the previous rollout.
  */
 async function acceptance(
   database: pg.Client,
@@ -113,14 +114,14 @@ async function rate(
   printFigure({ name: 'deploys.accepted.rate', value, unit: '/s', target: { operator: '>=', value: 500 } });
   printFigure({ name: 'deploys.accepted.busy', value: median(calls.map(({ ms }) => ms)), unit: 'ms' });
   const stored = await deploymentStates(database, namespace, accepted);
-  const found = Object.values(stored).reduce((sum, count) => sum + count, 0);
-  printFigure({ name: 'deploys.accepted.lost', value: accepted.length - found, unit: 'deployments', target: none });
+  const total = Object.values(stored).reduce((sum, count) => sum + count, 0);
+  printFigure({ name: 'deploys.accepted.lost', value: accepted.length - total, unit: 'deployments', target: none });
   await allEnded(database, namespace);
 }
 
 const none = { operator: '<=', value: 0 } as const;
 
-/** Accepts them all, then waits for their ends; twice, since memory that grows shows in the second half. */
+/** Accepts them all, then waits for their ends; twice, since growing memory shows in the second half. */
 async function queue(
   database: pg.Client,
   kube: KubeClient,
@@ -133,10 +134,10 @@ async function queue(
   const megabytes: number[] = [];
   const begun = performance.now();
   for (const half of [0, 1]) {
-    let left = count / 2;
+    let remaining = count / 2;
     const calls = await callTogether(
-      () => left-- > 0,
-      () => caller.deploy(targetOf(targets, left + 1), `registry.test/queue:${half}-${left}`),
+      () => remaining-- > 0,
+      () => caller.deploy(targetOf(targets, remaining + 1), `registry.test/queue:${half}-${remaining}`),
     );
     ids.push(...calls.flatMap(({ id }) => id ?? []));
     await allEnded(database, namespace);
@@ -150,7 +151,9 @@ async function queue(
   const [first = 0, second = 0] = megabytes;
   printFigure({ name: 'deploys.queued.memory', value: second, unit: 'MB' });
   printFigure({
-    ...{ name: 'deploys.queued.memory.growth', value: second / first, unit: 'ratio' },
+    name: 'deploys.queued.memory.growth',
+    value: second / first,
+    unit: 'ratio',
     target: { operator: '<=', value: 1.1 },
   });
 }

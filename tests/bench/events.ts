@@ -7,8 +7,8 @@ import type { Pod } from '../../runtime/contracts/pod.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { systemClock } from '../../runtime/domain/clock.ts';
 import { appLabel } from '../../runtime/domain/labels.ts';
-import { bindingSecretName, boundCredentials } from '../../runtime/host/function-bindings.ts';
-import type { Secret } from '../../runtime/host/owned-secret.ts';
+import { bindingSecretName, boundCredentials } from '../../runtime/workloads/function-bindings.ts';
+import type { Secret } from '../../runtime/workloads/owned-secret.ts';
 import { createKubeClient } from '../../runtime/kube/client.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { loadKubeConfig } from '../../runtime/kube/kubeconfig.ts';
@@ -19,15 +19,15 @@ const service = 'db';
 const code = 'export const handler = () => ({ statusCode: 204 });\n';
 const query = 'SELECT id, name FROM orders WHERE done IS NULL ORDER BY id';
 const markDone = 'UPDATE orders SET done = clock_timestamp() WHERE id = {{id}}::bigint';
-/** Events of the million that are waited for. */
+/** How many events of the million are waited for. */
 const sample = 10_000;
 const say = (line: string) => process.stderr.write(`${line}\n`);
 
 /**
- * Events of a PostgreSQL service that a function is called with, all marked as done by then, with one pod. The rate of
- * ten thousand rows that wait, and what an event costs where a million wait beside where a thousand do. Needs a running
- * platform (`SVC_HOME`, else the one of `npm start`). `--batches <n>` of a thousand (5), `--backlog <n>` for the million,
- * `--concurrency <n>` of the function (10).
+ * A function with a PostgreSQL event source and one pod, until all events are marked as done. Measures the rate with
+ * ten thousand waiting rows, and the cost of an event with a million waiting rows compared with a thousand. Needs a
+ * running platform (`SVC_HOME`, else the one of `npm start`). `--batches <n>` of a thousand (5), `--backlog <n>` for
+ * the million, `--concurrency <n>` of the function (10).
  */
 export async function run(args: string[]): Promise<void> {
   const option = (value: string) => ({ type: 'string', default: value }) as const;
@@ -67,26 +67,27 @@ async function measure(source: pg.Client, batches: number, backlog: number): Pro
   printFigure({ name: 'events.thousand', value: median(thousand) * 1_000, unit: 'µs/event' });
   printFigure({ name: 'events.million', value: million * 1_000, unit: 'µs/event' });
   printFigure({
-    ...{ name: 'events.million-to-thousand', value: million / median(thousand), unit: 'ratio' },
-    // No more, but for what two measurements differ by.
+    name: 'events.million-to-thousand',
+    value: million / median(thousand),
+    unit: 'ratio',
+    // Equal, except for the spread of two measurements.
     target: { operator: '<=', value: 1.1 },
   });
 }
 
 /**
- * Puts `rows` into the empty table, waits until the first `count` are marked as done, and empties it.
- * @returns what one of them took in ms, between the first and the last fifth: neither the look that finds the first one
- * nor a start counts
+ * Inserts `rows` into the empty table, waits until the first `count` are marked as done, and empties it.
+ * @returns the time per event in ms, between the first and the last fifth, which excludes the first read and a start
  */
 async function drain(source: pg.Client, rows: number, count: number): Promise<number> {
   await source.query('TRUNCATE orders RESTART IDENTITY');
   await source.query(`INSERT INTO orders (name) SELECT 'order ' || n FROM generate_series(1, $1) n`, [rows]);
   await source.query('ANALYZE orders');
-  const left = async () => {
+  const countPending = async () => {
     const { rowCount } = await source.query('SELECT FROM orders WHERE id <= $1 AND done IS NULL LIMIT 1', [count]);
     return rowCount !== 0;
   };
-  while (await left()) await systemClock.sleep(50);
+  while (await countPending()) await systemClock.sleep(50);
   const { rows: marked } = await source.query<{ at: number }>(
     'SELECT extract(epoch FROM done)::float8 * 1000 AS at FROM orders WHERE id <= $1 ORDER BY done',
     [count],
@@ -96,7 +97,10 @@ async function drain(source: pg.Client, rows: number, count: number): Promise<nu
   return ((marked[to]?.at ?? Number.NaN) - (marked[from]?.at ?? Number.NaN)) / (to - from);
 }
 
-/** A service, a function that its rows call, and their table. @returns a connection to it as the function's own user */
+/**
+ * A service, a function with its rows as event source, and their table. @returns a connection to it as the function's
+ * own user
+ */
 async function createIntake(
   platform: Platform,
   kube: KubeClient,
@@ -112,7 +116,7 @@ async function createIntake(
   writeFileSync(file, code);
   const trigger = ['--trigger', 'postgres', '--source', service, '--query', query, '--mark-done', markDone];
   const one = ['--max-replicas', '1', '--event-concurrency', concurrency];
-  await platform.ok([...['function', 'create', name, '--code-file', file], ...trigger, ...one, '--no-wait', ...flags]);
+  await platform.ok(['function', 'create', name, '--code-file', file, ...trigger, ...one, '--no-wait', ...flags]);
   rmSync(folder, { recursive: true });
   const client = await connect(kube, namespace, name);
   await client.query('CREATE TABLE orders (id bigserial PRIMARY KEY, name text, done timestamptz)');
@@ -120,7 +124,7 @@ async function createIntake(
   return client;
 }
 
-/** At the service's pod, since its name resolves in pods only. */
+/** The service's pod, since the service's name resolves only in pods. */
 async function connect(kube: KubeClient, namespace: string, name: string): Promise<pg.Client> {
   for (;;) {
     const secret = await kube.get<Secret>(kinds.Secret, bindingSecretName(name, service), namespace);

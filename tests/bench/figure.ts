@@ -1,4 +1,4 @@
-/** What a figure has to reach. */
+/** The target of a figure. */
 export interface Target {
   operator: '<=' | '>=' | '<' | '>';
   value: number;
@@ -21,7 +21,7 @@ function reaches(value: number, { operator, value: bound }: Target): boolean {
 }
 
 /** `figure <name> <value> <unit> target <op><value> ok|short`: one line, for people and for scripts. */
-export function figureLine({ name, value, unit, target }: Figure): string {
+function figureLine({ name, value, unit, target }: Figure): string {
   const rounded = unit === 'ratio' ? value.toFixed(3) : String(Math.round(value * 10) / 10);
   const judged = target ? ` target ${target.operator}${target.value} ${reaches(value, target) ? 'ok' : 'short'}` : '';
   return `figure ${name} ${rounded} ${unit}${judged}`;

@@ -16,7 +16,9 @@ export async function run(args: string[]): Promise<void> {
     args,
     options: {
       only: { type: 'string', multiple: true, default: [] },
-      ...{ pairs: option('30'), rounds: option('9'), seconds: option('3') },
+      pairs: option('30'),
+      rounds: option('9'),
+      seconds: option('3'),
     },
   });
   const unknown = values.only.find((name) => !parts.some((part) => part === name));
@@ -24,7 +26,7 @@ export async function run(args: string[]): Promise<void> {
   const run: Readonly<Record<(typeof parts)[number], () => Promise<void>>> = {
     'cold-start': () => runColdStart(['--pairs', values.pairs]),
     events: () => runEvents([]),
-    // Last, since this process leaves a core for good.
+    // Last, because it moves this process off a core permanently.
     warm: () => measureWarm({ rounds: Number(values.rounds), seconds: Number(values.seconds) }),
   };
   for (const part of parts) {

@@ -27,9 +27,9 @@ const megabyte = 1e6;
 interface Settings {
   rounds: number;
   seconds: number;
-  /** Of the run that watches the memory; 0 leaves it out. */
+  /** Requests of the memory run; 0 skips it. */
   requests: number;
-  /** Another gate, already running on the servers' core: its checker's address and a file with a key a line. */
+  /** Another gate, already running on the servers' core: its checker's address and a file with one key per line. */
   peer?: { url: URL; keys: string[] };
 }
 
@@ -47,7 +47,9 @@ function settings(args: string[]): Settings {
   const { peer, 'peer-keys': keysFile } = values;
   if ((peer === undefined) !== (keysFile === undefined)) throw new Error('--peer and --peer-keys go together');
   return {
-    ...{ rounds: Number(values.rounds), seconds: Number(values.seconds), requests: Number(values.requests) },
+    rounds: Number(values.rounds),
+    seconds: Number(values.seconds),
+    requests: Number(values.requests),
     ...(peer !== undefined &&
       keysFile !== undefined && {
         peer: { url: new URL(peer), keys: readFileSync(keysFile, 'utf8').split('\n').filter(Boolean) },
@@ -56,13 +58,12 @@ function settings(args: string[]): Settings {
 }
 
 /**
- * The API-key checker beside a bare `node:http` server, in one run: throughput, latency, many keys, a flood of denials,
- * revocation and memory. The server under load is alone on the first core; the load, the store (a private PostgreSQL)
- * and the reader of the log are on the second. Everything that is compared is measured in rounds by turns, and judged by
- * the median of the rounds' ratios, so that a machine whose speed drifts compares like with like.
- *
+ * The API-key checker compared with a bare `node:http` server, in one run: throughput, latency, many keys, a flood of
+ * denials, revocation and memory. The server under load is alone on the first core; the load, the store (a private
+ * PostgreSQL) and the reader of the log are on the second. Everything that is compared is measured in alternating
+ * rounds, and the median of the rounds' ratios counts, so that a machine whose speed drifts compares like with like.
  * `--rounds <n>` of `--seconds <n>` each; `--requests <n>` for the memory; `--peer <url> --peer-keys <file>` measures
- * another gate that runs already, pinned to the first core.
+ * another running gate, pinned to the first core.
  */
 export async function run(args: string[]): Promise<void> {
   const chosen = settings(args);
@@ -86,7 +87,9 @@ export async function run(args: string[]): Promise<void> {
     const large = await started(startGate(many.url));
     printFigure({ name: 'gate.ready.few-keys', value: gate.readyMs, unit: 'ms' });
     printFigure({
-      ...{ name: 'gate.ready.many-keys', value: large.readyMs, unit: 'ms' },
+      name: 'gate.ready.many-keys',
+      value: large.readyMs,
+      unit: 'ms',
       target: { operator: '<', value: 5_000 },
     });
 
@@ -98,14 +101,19 @@ export async function run(args: string[]): Promise<void> {
     const saturation = await measureThroughput(load, options);
     const resident = residentMemory(large.pid);
     printFigure({
-      ...{ name: 'gate.resident.many-keys', value: resident.now / megabyte, unit: 'MB' },
+      name: 'gate.resident.many-keys',
+      value: resident.now / megabyte,
+      unit: 'MB',
       target: { operator: '<', value: 200 },
     });
     printFigure({ name: 'gate.resident.many-keys-peak', value: resident.peak / megabyte, unit: 'MB' });
     await measureLatency(load, Math.round(saturation / 2), options);
     await measureRevocation(load, {
-      ...{ server: gate, appId: few.records.appId, keys: few.records.keys.slice(rotation), pool: few.pool },
-      ...{ connections },
+      server: gate,
+      appId: few.records.appId,
+      keys: few.records.keys.slice(rotation),
+      pool: few.pool,
+      connections,
     });
     await measureAllKeys(load, options);
     printFigure({ name: 'gate.resident.all-keys', value: residentMemory(large.pid).now / megabyte, unit: 'MB' });
@@ -130,7 +138,7 @@ async function createStore(
   return { url, pool, records: await insertBenchRecords(pool, keys) };
 }
 
-/** Names the targets of the rounds. */
+/** Names of the targets of the rounds. */
 async function prepare(
   load: LoadClient,
   { peer }: Settings,
@@ -145,7 +153,7 @@ async function prepare(
   await load.prepare('bare', { ...address(bare), path: path(few), keys: fewKeys });
   await load.prepare('gate', { ...address(gate), path: path(few), keys: fewKeys });
   await load.prepare('flood', { ...address(gate), path: path(few), keys: stranger });
-  // Spread over the table, not the first ones of it.
+  // Spread over the table instead of its first rows.
   const spread = manyKeysList.filter((_, index) => index % (manyKeys / rotation) === 0);
   await load.prepare('many-keys', { ...address(large), path: path(many), keys: spread });
   await load.prepare('all-keys', { ...address(large), path: path(many), keys: manyKeysList });

@@ -15,14 +15,14 @@ import { createSubject, throughPlatform, toZero } from './cold-start/subject.ts'
 import { median, printFigure } from './figure.ts';
 import { usageOf } from './local/process-tree.ts';
 
-/** What runs after a start has come to rest by then. */
+/** After this time the work of a start has ended. */
 const settleMs = 30_000;
 const idleMs = 60_000;
 
 /**
- * The embedded default: from a fresh clone of what is committed, with an empty npm cache, to the demo's last line; a warm
- * start; everything at rest with the demo's apps in place; and cold starts of a Node function. PostgreSQL and Redis must be
- * installed. `--skip-clone` leaves out the first, `--starts <n>` are 20 by default.
+ * The embedded cluster: from a fresh clone of the committed files, with an empty npm cache, to the demo's last line; a
+ * warm start; everything idle with the demo's apps; and cold starts of a Node function. PostgreSQL and Redis must be
+ * installed. `--skip-clone` skips the first; `--starts <n>` (20).
  */
 export async function run(args: string[]): Promise<void> {
   const { values } = parseArgs({
@@ -31,7 +31,7 @@ export async function run(args: string[]): Promise<void> {
   });
   const scratch = mkdtempSync(join(tmpdir(), 'svc-bench-'));
   const folder = join(scratch, 'home');
-  // Root's PostgreSQL runs as another user.
+  // PostgreSQL started by root runs as another user.
   chmodSync(scratch, 0o711);
   const home = homeAt(folder);
   process.env['SVC_HOME'] = folder;
@@ -54,14 +54,16 @@ export async function run(args: string[]): Promise<void> {
   }
 }
 
-/** Seconds of `npm start -- --detach` in a clone, the clone included. What it started is left for the other figures. */
+/**
+ * Seconds of `npm start -- --detach` in a clone, including the clone. The platform keeps running for the other figures.
+ */
 async function fromFreshClone(scratch: string, folder: string): Promise<number> {
   const clone = join(scratch, 'clone');
   const env = {
     ...process.env,
     SVC_HOME: folder,
     npm_config_cache: join(scratch, 'npm'),
-    // The way to the registry is the machine's own.
+    // The machine's own registry settings are used.
     npm_config_userconfig: process.env['npm_config_userconfig'] ?? join(homedir(), '.npmrc'),
     PATH: (process.env['PATH'] ?? '')
       .split(delimiter)
@@ -77,7 +79,7 @@ async function fromFreshClone(scratch: string, folder: string): Promise<number> 
   return (performance.now() - begun) / 1000;
 }
 
-/** Memory counts shared pages once (proportional set size); time is that of all processes, those that ended included. */
+/** Memory counts shared pages once (proportional set size); time is that of all processes, including ended ones. */
 async function rest(home: Home): Promise<void> {
   const supervisor = findSupervisor(home);
   if (!supervisor) throw new Error(`${home.process} names no process that runs`);

@@ -4,11 +4,11 @@ import { sequence, world } from './world.ts';
 const path = '/api/v1/projects/shop/apps/api/gate';
 const since = '2026-11-21T11:58:00.000Z';
 
-t.test('gate enable waits until the ingress was seen to demand a key, and says what is missing', async (t) => {
+t.test('gate enable waits until the ingress demands a key, and says what is missing', async (t) => {
   const unseen = {
     gate: 'applying',
     since,
-    message: 'The route is not yet protected. The ingress has yet to take it up.',
+    message: 'The route is not yet protected. The ingress has not applied the change yet.',
   };
   const gated = { gate: 'gated', since, message: 'The ingress refuses requests without an API key.' };
   const { run, seen, routes } = await world(t, {
@@ -20,7 +20,7 @@ t.test('gate enable waits until the ingress was seen to demand a key, and says w
     stdout: 'gated\n',
     stderr: [
       'api: applying; not protected yet\n',
-      'api: applying. The route is not yet protected. The ingress has yet to take it up\n',
+      'api: applying. The route is not yet protected. The ingress has not applied the change yet\n',
     ].join(''),
   });
   t.same(seen[0]?.body, { enabled: true });
@@ -32,11 +32,11 @@ t.test('gate enable waits until the ingress was seen to demand a key, and says w
   t.match(await run(['app', 'gate', 'enable', 'api', '--timeout', '2s']), {
     code: 3,
     stdout: '',
-    stderr: /yet to take it up\. \(timeout\)\nhint: it goes on: svc app gate status api --project shop/,
+    stderr: /not applied the change yet\. \(timeout\)\nhint: check with: svc app gate status api --project shop/,
   });
 });
 
-t.test('gate disable waits until it was seen to demand none', async (t) => {
+t.test('gate disable waits until the ingress demands none', async (t) => {
   const { run, seen } = await world(t, {
     [`PUT ${path}`]: { body: { gate: 'lifting' } },
     [`GET ${path}`]: sequence(
@@ -53,7 +53,7 @@ t.test('gate disable waits until it was seen to demand none', async (t) => {
   t.same(await run(['app', 'gate', 'disable', 'api', '--no-wait']), { code: 0, stdout: 'lifting\n', stderr: '' });
 });
 
-t.test('gate status shows the phase, since when, and what was seen', async (t) => {
+t.test('gate status shows the phase, its time, and the observed answer', async (t) => {
   const view = { gate: 'applying', since, message: 'Nobody can be asked.' };
   const { run, routes } = await world(t, { [`GET ${path}`]: { body: view } });
   t.equal(

@@ -8,7 +8,7 @@ const url = 'https://git.example.com/shop/api.git';
 const source = { configured: true, url, branch: 'main', credentials: 'token' };
 const token = 'ghp_0123456789abcdefSECRET';
 
-t.test('app git set sends what was given; a token comes from a file, standard input or a person', async (t) => {
+t.test('app git set sends the given fields; a token is read from a file, stdin or a prompt', async (t) => {
   const { run, seen } = await world(t, { [`PUT ${path}`]: { body: source } });
   const folder = t.testdir({ token: `${token}\n`, key: 'a key\n', empty: ' \n', hosts: 'git.test ssh-ed25519 AAAA\n' });
   const set = ['app', 'git', 'set', 'api', '--url', url];
@@ -43,7 +43,7 @@ t.test('app git set sends what was given; a token comes from a file, standard in
   t.equal((await run(['app', 'git', 'set', 'api'])).code, 2);
   t.equal(seen.length, before, 'nothing was sent');
   const plain = ['app', 'git', 'set', 'api', '--url', 'http://git.test/a.git', '--token-file', join(folder, 'token')];
-  t.match((await run(plain)).stderr, /anybody on the way can read the token/);
+  t.match((await run(plain)).stderr, /http:\/\/ sends the token unencrypted/);
   t.match((await run([...set, '-e', 'prod'])).stderr, /: svc app history api --project shop --environment prod\n$/);
 });
 
@@ -60,7 +60,7 @@ t.test('app git status, sync, build and remove', async (t) => {
   });
   t.match((await run(['app', 'git', 'status', 'api'])).stdout, /Last commit: +0123456\n.*Error: +no route/s);
   const { stdout } = await run(['app', 'git', 'status', 'api']);
-  t.match(stdout, /Public key: +ssh-ed25519 AAAA\nHost keys: +ssh-rsa SHA256:abc \(as first shown\)/);
+  t.match(stdout, /Public key: +ssh-ed25519 AAAA\nHost keys: +ssh-rsa SHA256:abc \(first seen\)/);
   t.match(await run(['app', 'git', 'sync', 'api']), { code: 0, stderr: /svc app git status api --project shop\n/ });
   t.match(await run(['app', 'git', 'build', 'api', '--commit', '3f2a9c1', '-o', 'name']), { stdout: `${id}\n` });
   t.same(seen.at(-1)?.body, { commit: '3f2a9c1' });
@@ -71,7 +71,7 @@ t.test('app git status, sync, build and remove', async (t) => {
   t.match(seen.at(-1), { method: 'DELETE', query: { environment: 'prod' } });
 });
 
-t.test('app create --git waits for the first build, and says what keeps it', async (t) => {
+t.test('app create --git waits for the first build, and prints what delays it', async (t) => {
   const unbuilt = { ...app, image: '', status: 'pending', readyReplicas: 0 };
   const { run, seen } = await world(t, {
     [`POST ${apps}`]: { status: 201, body: unbuilt },
@@ -86,7 +86,7 @@ t.test('app create --git waits for the first build, and says what keeps it', asy
   });
   const ran = await run(['app', 'create', 'api', '--git', url, '--branch', 'release', '--port', '80']);
   t.equal(ran.code, 0, ran.stderr);
-  const [looking, unreached] = ['looking into the repository', 'the repository is not reached: no route'];
+  const [looking, unreached] = ['reading the repository', 'the repository is unreachable: no route'];
   t.equal(ran.stderr, `api: ${looking}\napi: ${unreached}\napi: building\n`);
   t.same(seen[0]?.body, { name: 'api', git: { url, branch: 'release' }, port: 80 });
 
@@ -102,7 +102,11 @@ t.test('app create --git waits for the first build, and says what keeps it', asy
   const elsewhere = { ...source, error: 'The git server sends elsewhere.', problem: 'repository' };
   other.routes[`GET ${path}`] = { body: elsewhere };
   const redirected = await other.run(['app', 'create', 'api', '--git', url, '--wait']);
-  t.match(redirected, { code: 1, stderr: /sends elsewhere.*svc app git set api --url <url>/s }, 'not the same again');
+  t.match(
+    redirected,
+    { code: 1, stderr: /sends elsewhere.*svc app git set api --url <url>/s },
+    'the same line is not repeated',
+  );
 
   const create = ['app', 'create', 'api', '--no-wait'];
   for (const flags of [[], ['--git', url, '--image', 'r/api:1'], ['--image', 'r/api:1', '--branch', 'main']]) {
@@ -110,7 +114,7 @@ t.test('app create --git waits for the first build, and says what keeps it', asy
   }
 });
 
-t.test('app deploy and app update --commit build a commit of an app that is built of git', async (t) => {
+t.test('app deploy and app update --commit build a commit of an app with a git source', async (t) => {
   const { run, seen } = await world(t, { [`POST ${path}/builds`]: { status: 202, body: accepted } });
   for (const command of ['deploy', 'update']) {
     const ran = await run(['app', command, 'api', '--commit', '3f2a9c1', '--no-wait']);

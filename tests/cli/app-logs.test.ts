@@ -3,10 +3,12 @@ import { sequence, world } from './world.ts';
 
 const path = '/api/v1/projects/shop/apps/api/logs';
 const line = (pod: string, second: number, text: string) => ({
-  ...{ pod, time: `2026-11-21T12:00:0${second}.000000000Z`, line: text },
+  pod,
+  time: `2026-11-21T12:00:0${second}.000000000Z`,
+  line: text,
 });
 
-t.test('logs of one pod are its lines, those of several have the names before them', async (t) => {
+t.test('logs of one pod are plain lines, those of several pods have the pod names as prefix', async (t) => {
   const { run, routes, seen } = await world(t, { [`GET ${path}`]: { body: { items: [line('api-1', 1, 'one')] } } });
   t.equal((await run(['app', 'logs', 'api', '--since', '1h', '--tail', '5', '--previous'])).stdout, 'one\n');
   t.match(seen[0]?.query, { sinceSeconds: '3600', tail: '5', previous: 'true' });
@@ -15,10 +17,10 @@ t.test('logs of one pod are its lines, those of several have the names before th
   t.equal((await run(['app', 'logs', 'api', '-o', 'name'])).stdout, 'api-1\napi-2\n');
   t.match(await run(['app', 'logs', 'api', '-f', '--previous']), { code: 2 });
   routes[`GET ${path}`] = { body: { items: [line('api-1', 1, 'one')], truncated: true } };
-  t.match(await run(['app', 'logs', 'api']), { stdout: 'one\n', stderr: /^the beginning of the log is left out: / });
+  t.match(await run(['app', 'logs', 'api']), { stdout: 'one\n', stderr: /^the log is truncated: / });
 });
 
-t.test('-f asks again where it was, prints each line once, and ends when the API refuses', async (t) => {
+t.test('-f reconnects where it stopped, prints each line once, and ends when the API refuses', async (t) => {
   const text = (...lines: object[]) => ({ body: lines.map((one) => `${JSON.stringify(one)}\n\n`).join('') });
   const { run, seen } = await world(t, {
     [`GET ${path}`]: sequence(
@@ -30,7 +32,7 @@ t.test('-f asks again where it was, prints each line once, and ends when the API
   });
   const ran = await run(['app', 'logs', 'api', '-f']);
   t.equal(ran.stdout, 'api-1 | one\napi-2 | two\napi-1 | also two\napi-1 | three\n');
-  t.match(ran, { code: 4, stderr: /^the log was interrupted; asking for it again\nerror: Log in\./ });
+  t.match(ran, { code: 4, stderr: /^the log stream was interrupted; reconnecting\nerror: Log in\./ });
   t.match(seen[0]?.query, { follow: 'true', tail: '100' });
   t.match(seen[1]?.query, { follow: 'true', sinceTime: '2026-11-21T11:59:57.000Z' });
 });

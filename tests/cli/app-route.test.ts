@@ -4,7 +4,7 @@ import { app, world, type Reply, type Seen } from './world.ts';
 const apps = '/api/v1/projects/shop/apps';
 const path = `${apps}/api`;
 
-/** An API whose app takes every change of its route. */
+/** An API whose app accepts every change of its route. */
 function storing(t: Parameters<typeof world>[0], start: object = {}) {
   let now: object = { ...app, ...start };
   return world(t, {
@@ -19,7 +19,7 @@ function storing(t: Parameters<typeof world>[0], start: object = {}) {
 
 const patches = (seen: Seen[]) => seen.filter(({ method }) => method === 'PATCH').map(({ body }) => body);
 
-t.test('app host: the whole list goes with every change, and people hear what is left to do', async (t) => {
+t.test('app host: each change sends the whole list, and the output names the next steps', async (t) => {
   const { run, seen } = await storing(t);
   t.same(await run(['app', 'host', 'add', 'api', 'example.com', 'www.example.com']), {
     code: 0,
@@ -29,8 +29,8 @@ example.com                       https://example.com                       extr
 www.example.com                   https://www.example.com                   extra
 `,
     stderr: [
-      'example.com: its DNS has to lead to the ingress, and the ingress needs a certificate for it\n',
-      'www.example.com: its DNS has to lead to the ingress, and the ingress needs a certificate for it\n',
+      'example.com: point its DNS to the ingress, and add a certificate for it to the ingress\n',
+      'www.example.com: point its DNS to the ingress, and add a certificate for it to the ingress\n',
     ].join(''),
   });
   t.equal((await run(['app', 'host', 'add', 'api', 'www.example.com', 'new.example.com'])).code, 0);
@@ -51,22 +51,22 @@ www.example.com                   https://www.example.com                   extr
   t.match((await run(['app', 'show', 'api'])).stdout, /^Also at: +www.example.com$/m);
 });
 
-t.test('app host: the port that clients use is shown; an app that has no URL yet shows what is known', async (t) => {
+t.test('app host: shows the port that clients use, and the known fields of an app without URL', async (t) => {
   const { run } = await storing(t, { url: 'http://api.test:18080', extraHosts: ['example.com'] });
   t.match((await run(['app', 'host', 'list', 'api'])).stdout, /example.com +http:\/\/example.com:18080 +extra/);
   t.equal(
     (await run(['app', 'host', 'add', 'api', 'a.example.com'])).stderr,
-    'a.example.com: its DNS has to lead to the ingress\n',
+    'a.example.com: point its DNS to the ingress\n',
   );
   const { run: early } = await storing(t, { url: undefined, extraHosts: ['example.com'] });
   t.equal((await early(['app', 'host', 'list', 'api', '-o', 'name'])).stdout, 'example.com\n');
 });
 
-t.test('app host: what is not there cannot be removed, and a refusal changes nothing', async (t) => {
+t.test('app host: a host that is not in the list cannot be removed, and an API failure changes nothing', async (t) => {
   const { run, seen, routes } = await storing(t, { extraHosts: ['example.com'] });
   t.match(await run(['app', 'host', 'remove', 'api', 'www.example.com']), {
     code: 1,
-    stderr: /"www.example.com" is no further host of app "api".*hint: svc app host list api/s,
+    stderr: /App "api" has no additional host "www.example.com".*hint: list hosts: svc app host list api/s,
   });
   t.same(patches(seen), []);
   t.equal((await run(['app', 'host', 'add', 'api'])).code, 2);
@@ -79,7 +79,7 @@ t.test('app host: what is not there cannot be removed, and a refusal changes not
   });
 });
 
-t.test('app security: headers and policy are set each for itself', async (t) => {
+t.test('app security: headers and policy are set separately', async (t) => {
   const { run, seen } = await storing(t);
   const set = (...flags: string[]) => run(['app', 'security', 'set', 'api', ...flags]);
   t.same(await set('--csp', 'cdn.example.com', '--csp', '*.example.org'), {
@@ -95,7 +95,9 @@ t.test('app security: headers and policy are set each for itself', async (t) => 
     { security: { headers: false, csp: null } },
   ]);
   t.same(JSON.parse((await run(['app', 'security', 'show', 'api', '-o', 'json'])).stdout), {
-    ...{ app: 'api', headers: false, csp: null },
+    app: 'api',
+    headers: false,
+    csp: null,
   });
   t.match((await run(['app', 'show', 'api'])).stdout, /^Security: +headers off, policy none$/m);
   for (const wrong of [[], ['--headers', 'no'], ['--csp', 'self', '--csp', 'a.example.com']]) {
@@ -104,7 +106,7 @@ t.test('app security: headers and policy are set each for itself', async (t) => 
   t.equal(patches(seen).length, 3);
 });
 
-t.test('app create: nothing of the route is sent unless it is asked for', async (t) => {
+t.test('app create: sends nothing of the route without a flag for it', async (t) => {
   const { run, seen } = await world(t, { [`POST ${apps}`]: { status: 201, body: app } });
   const create = (...flags: string[]) =>
     run(['app', 'create', 'api', '--image', 'r.example.com/api:1', '--no-wait', ...flags]);

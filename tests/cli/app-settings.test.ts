@@ -9,9 +9,9 @@ const restarted = () => ({
     { body: deployment },
   ),
 });
-const hint = 'pods have it from the next deployment on; at once: svc app restart api --project shop\n';
+const hint = 'the change applies to the next deployment; apply it now: svc app restart api --project shop\n';
 
-t.test('app create and update send the settings that are given, and nothing else', async (t) => {
+t.test('app create and update send the given settings, and nothing else', async (t) => {
   const { run, seen } = await world(t, {
     'POST /api/v1/projects/shop/apps': { status: 201, body: app },
     [`PATCH ${path}`]: { body: app },
@@ -48,7 +48,7 @@ t.test('app create and update send the settings that are given, and nothing else
   for (const flags of wrong) t.equal((await run([...update, ...flags])).code, 2, flags.join(' '));
 });
 
-t.test('app update waits until all pods are as the settings say', async (t) => {
+t.test('app update waits until all pods have the settings', async (t) => {
   const { run } = await world(t, {
     [`PATCH ${path}`]: { body: app },
     [`GET ${path}`]: sequence(
@@ -61,7 +61,7 @@ t.test('app update waits until all pods are as the settings say', async (t) => {
   t.equal(stderr, 'api: deploying (1 of 2 ready)\napi: running (1 of 2 ready)\n');
 });
 
-t.test('app update fails with the reason where only pods of before serve', async (t) => {
+t.test('app update fails with the reason when only earlier pods serve', async (t) => {
   const message = 'Revision 2 failed: pods "api-1" is forbidden: exceeded quota';
   const { run, routes } = await world(t, {
     [`PATCH ${path}`]: { body: { ...app, status: 'deploying' } },
@@ -72,19 +72,23 @@ t.test('app update fails with the reason where only pods of before serve', async
   t.match(failed, {
     code: 1,
     stdout: '',
-    stderr: /error: Revision 2 failed: .*exceeded quota \(failed\)\nhint: what ran/,
+    stderr: /error: Revision 2 failed: .*exceeded quota \(failed\)\nhint: the old pods/,
   });
-  t.match(await run(['app', 'update', 'api', '--auto-rollback', 'on']), { code: 0 }, 'what changes no pods');
+  t.match(await run(['app', 'update', 'api', '--auto-rollback', 'on']), { code: 0 }, 'a change that replaces no pods');
   routes[`GET ${path}`] = sequence({ body: { ...app, message } }, { body: app });
-  t.match(await run(update), { code: 0, stdout: /running/ }, 'a change that mends it');
+  t.match(await run(update), { code: 0, stdout: /running/ }, 'a change that fixes it');
 });
 
-t.test('app show tells all of it, and what waits for a restart', async (t) => {
+t.test('app show prints all settings, and the changes that wait for a restart', async (t) => {
   const { run } = await world(t, {
     [`GET ${path}`]: {
       body: {
         ...app,
-        ...{ memory: '512Mi', cpu: '500m', healthPath: '/up', env: { A: '1', B: '2' }, pendingRestart: true },
+        memory: '512Mi',
+        cpu: '500m',
+        healthPath: '/up',
+        env: { A: '1', B: '2' },
+        pendingRestart: true,
         volumes: [{ name: 'data', path: '/data' }],
       },
     },
@@ -113,13 +117,13 @@ t.test('app env', async (t) => {
   t.match(await run(['app', 'env', 'delete', 'api', 'A', 'B']), { code: 0, stderr: hint });
   t.same(seen.at(-1)?.body, { A: null, B: null });
   const list = await run(['app', 'env', 'list', 'api']);
-  t.match(list, { code: 0, stderr: /runs with other values; at once: svc app restart api/ });
+  t.match(list, { code: 0, stderr: /running pods have other values; apply these now: svc app restart api/ });
   t.same(JSON.parse((await run(['app', 'env', 'list', 'api', '-o', 'json'])).stdout), view);
-  t.match(await run(['app', 'env', 'set', 'api', 'A']), { code: 2, stderr: /takes NAME=value; not "A"/ });
+  t.match(await run(['app', 'env', 'set', 'api', 'A']), { code: 2, stderr: /takes NAME=value, not "A"/ });
   t.match(await run(['app', 'env', 'set', 'api']), { code: 2 });
 });
 
-t.test('app secret: values come by prompt or standard input, and go nowhere else', async (t) => {
+t.test('app secret: values are read from a prompt or stdin, and printed nowhere', async (t) => {
   const secret = { name: 'DB_PASSWORD', updatedAt: createdAt, hasPrevious: true };
   const at = `${path}/secrets/DB_PASSWORD`;
   const { run, seen } = await world(t, {
@@ -137,9 +141,9 @@ t.test('app secret: values come by prompt or standard input, and go nowhere else
   t.notMatch(typed.stdout + typed.stderr, /hunter2/);
   t.equal((await run([...set, '--value-stdin'], { stdin: 'two\nlines\n' })).code, 0);
   t.same(seen[1]?.body, { value: 'two\nlines' });
-  t.match(await run(set), { code: 2, stderr: /give --value-stdin/ });
+  t.match(await run(set), { code: 2, stderr: /use --value-stdin/ });
   t.match(await run([...set, '--value-stdin']), { code: 2, stderr: /empty/ });
-  t.match(await run([...set, 'hunter2']), { code: 2 }, 'never as a word');
+  t.match(await run([...set, 'hunter2']), { code: 2 }, 'never as an argument');
 
   t.equal(
     (await run(['app', 'secret', 'list', 'api'])).stdout,

@@ -22,8 +22,17 @@ t.test('app create waits for the first deployment and prints the app', async (t)
     ),
   });
   const ran = await run([
-    ...['app', 'create', 'api', '--image', 'r.example.com/api:1', '--replicas', '2', '-e', 'prod'],
-    ...['--health-path', '/ready'],
+    'app',
+    'create',
+    'api',
+    '--image',
+    'r.example.com/api:1',
+    '--replicas',
+    '2',
+    '-e',
+    'prod',
+    '--health-path',
+    '/ready',
   ]);
   t.equal(ran.code, 0, ran.stderr);
   t.match(seen[0], {
@@ -56,13 +65,13 @@ t.test('app create: failures end with 1 and the reason; --no-wait and --timeout 
   routes[`GET ${apps}/api`] = { body: { ...app, status: 'failed', message: 'the host is taken' } };
   t.match(await run(create), { code: 1, stdout: '', stderr: /App "api" failed: the host is taken/ });
 
-  // The app says it first; the deployment ends a moment later, and its reason has the end of a log.
+  // The app reports it first; the deployment ends a moment later, and its reason contains the end of a log.
   const rolling = { ...deployment, revision: 1, status: 'rolling_out', current: false };
   const ended = { ...rolling, status: 'failed', reason: 'nothing listens\nno database' };
   routes[`GET ${apps}/api/history`] = sequence({ body: { items: [rolling] } }, { body: { items: [ended] } });
   t.match(await run(create), { code: 1, stderr: /Revision 1 of api failed: nothing listens\nno database/ });
   routes[`GET ${apps}/api/history`] = { body: { items: [rolling] } };
-  t.match(await run(create), { code: 1, stderr: /App "api" failed: the host is taken/ }, 'nor does it wait for ever');
+  t.match(await run(create), { code: 1, stderr: /App "api" failed: the host is taken/ }, 'it does not wait for ever');
 
   routes[`GET ${apps}/api`] = { body: { ...app, status: 'deploying' } };
   const failed = { ...deployment, revision: 1, status: 'failed', reason: 'ImagePullBackOff', current: false };
@@ -72,7 +81,7 @@ t.test('app create: failures end with 1 and the reason; --no-wait and --timeout 
   routes[`GET ${apps}/api/history`] = { body: { items: [] } };
   t.match(await run([...create, '--timeout', '3s']), {
     code: 3,
-    stderr: /within 3 seconds: api: deploying.*\(timeout\)/,
+    stderr: /after 3 seconds.*api: deploying.*\(timeout\)/,
   });
 
   const before = seen.length;
@@ -129,7 +138,7 @@ t.test('app update follows the deployment to its end', async (t) => {
   t.same(JSON.parse(noWait.stdout), accepted);
 });
 
-t.test('a wait outlasts an API that is away for a moment, and ends when its time is over', async (t) => {
+t.test('waiting continues while the API is briefly down, and ends at its time-out', async (t) => {
   const path = `/api/v1/projects/shop/deployments/${id}`;
   const away = { status: 503, body: { code: 'unavailable', message: 'Later.' } };
   const { run, routes } = await world(t, {
@@ -137,14 +146,14 @@ t.test('a wait outlasts an API that is away for a moment, and ends when its time
     [`GET ${path}`]: sequence(away, { status: 502, body: 'Bad Gateway' }, { body: deployment }),
   });
   const update = ['app', 'update', 'api', '--image', 'r.example.com/api:2', '--timeout', '5s'];
-  t.match(await run(update), { code: 0, stderr: 'the platform does not answer; trying again\n' });
+  t.match(await run(update), { code: 0, stderr: 'the platform does not respond; retrying\n' });
   routes[`GET ${path}`] = away;
-  t.match(await run(update), { code: 3, stderr: /within 5 seconds.*\(timeout\)/ });
+  t.match(await run(update), { code: 3, stderr: /after 5 seconds.*\(timeout\)/ });
   routes[`GET ${path}`] = { status: 500, body: { code: 'internal', message: 'Failed.' } };
   t.match(await run(update), { code: 1, stderr: /Failed\. \(internal\)/ });
 });
 
-t.test('app update --replicas waits until so many are ready', async (t) => {
+t.test('app update --replicas waits until that number is ready', async (t) => {
   const { run } = await world(t, {
     [`PATCH ${apps}/api`]: { body: { ...app, replicas: 3 } },
     [`GET ${apps}/api`]: sequence(
@@ -188,7 +197,7 @@ t.test('app history is a table with a mark on the current revision', async (t) =
   );
 });
 
-t.test('app history shows what was skipped with its reason, without a revision', async (t) => {
+t.test('app history shows skipped deployments with the reason, without a revision', async (t) => {
   const { revision: _revision, image: _image, ...rest } = deployment;
   const skipped = { ...rest, status: 'skipped', reason: 'Asked to.', current: false, trigger: 'webhook' };
   const { run } = await world(t, { [`GET ${apps}/api/history`]: { body: { items: [skipped, deployment] } } });
@@ -207,12 +216,12 @@ t.test('app rollback waits, and prints how to undo it', async (t) => {
   t.equal(ran.code, 0, ran.stderr);
   t.same(seen[1]?.body, { revision: 5 });
   t.match(ran.stderr, 'undo with: svc app rollback api --revision 7 --project shop');
-  t.match(ran.stderr, /not touched: data in volumes.*variables, secrets.*--with-config/);
+  t.match(ran.stderr, /unchanged: volume data.*variables, secrets.*--with-config/);
   await run(['app', 'rollback', 'api', '--no-wait']);
   t.same(seen.at(-1)?.body, {});
 });
 
-t.test('delete asks, waits until it is gone, and touches nothing without consent', async (t) => {
+t.test('delete asks for confirmation, waits until the app is gone, and deletes nothing without consent', async (t) => {
   const { run, routes, seen } = await world(t, {
     [`GET ${apps}/api`]: { body: app },
     [`DELETE ${apps}/api`]: () => {
@@ -225,7 +234,7 @@ t.test('delete asks, waits until it is gone, and touches nothing without consent
   });
   const unasked = await run(['app', 'delete', 'api']);
   t.equal(unasked.code, 2);
-  t.match(unasked.stderr, 'Delete app api of shop/prod?');
+  t.match(unasked.stderr, 'Delete app api in shop/prod?');
   t.match(unasked.stderr, '--yes');
   t.match(await run(['app', 'delete', 'api'], { typed: ['n\r'] }), { code: 1, stderr: /Nothing was changed/ });
   t.notOk(seen.some(({ method }) => method === 'DELETE'));
@@ -258,28 +267,26 @@ t.test('app webhook: grace, filters and the secret URL', async (t) => {
   });
   const enabled = await run(['app', 'webhook', 'enable', 'api', '--grace', '1h', '--branch', 'main', '--tags', 'v*']);
   t.same(seen[0]?.body, { graceSeconds: 3600, branch: 'main', tags: 'v*' });
-  t.match(enabled.stdout, /Branch: +main\nSecret URL: +on \(shown once, when it was made\)/);
-  t.match(enabled.stderr, 'the one before works until 2026-01-01T01:00:00.000Z');
+  t.match(enabled.stdout, /Branch: +main\nSecret URL: +on \(shown only once\)/);
+  t.match(enabled.stderr, 'the previous token works until 2026-01-01T01:00:00.000Z');
   const set = await run(['app', 'webhook', 'set', 'api', '--secret-url', 'on', '--tags', '']);
   t.same(seen[1]?.body, { tags: null, secretUrl: true });
   t.match(set.stdout, /Secret URL: +https:\/\/x\/hook\/s\n/);
   t.match(set.stderr, 'it is not shown again');
   t.equal((await run(['app', 'webhook', 'set', 'api'])).code, 2);
   const late = await run(['app', 'webhook', 'enable', 'api', '--grace', '31d']);
-  t.match(late, { code: 2, stderr: /--grace takes a duration of up to 30d, such as .*; not "31d"/ });
+  t.match(late, { code: 2, stderr: /--grace must be a duration of up to 30d, such as .*, not "31d"/ });
 });
 
 t.test('app webhook deliveries, one of them, redeliver and test', async (t) => {
   const path = `${apps}/api/webhook/deliveries`;
   const item = {
-    ...{
-      id,
-      receivedAt: '2025-12-31T23:00:00.000Z',
-      sender: 'github',
-      event: 'push',
-      verdict: 'accepted',
-      status: 202,
-    },
+    id,
+    receivedAt: '2025-12-31T23:00:00.000Z',
+    sender: 'github',
+    event: 'push',
+    verdict: 'accepted',
+    status: 202,
     revision: 4,
   };
   const view = { ...item, body: '{"ref":"x"}', bodyBytes: 11 };
@@ -301,7 +308,7 @@ t.test('app webhook deliveries, one of them, redeliver and test', async (t) => {
     (await run(['app', 'webhook', 'deliveries', 'api', id])).stdout,
     /Verdict: +accepted \(202\)[^]*Body: +\{"ref":"x"\}/,
   );
-  t.match((await run(['app', 'webhook', 'redeliver', 'api', id])).stdout, new RegExp(`Repeats: +${id}`));
+  t.match((await run(['app', 'webhook', 'redeliver', 'api', id])).stdout, new RegExp(`Redelivery of: +${id}`));
   t.equal((await run(['app', 'webhook', 'test', 'api'])).code, 0);
   t.match(await run(['app', 'webhook', 'test', 'api', '--image', 'x']), { code: 1, stderr: /invalid_value/ });
 });
@@ -351,30 +358,33 @@ t.test('projects and environments', async (t) => {
   t.match(await run(['project', 'delete', 'shop', '--yes', '--no-wait']), { code: 0, stderr: /is being deleted/ });
 });
 
-t.test('environments are bounded, and deleted only by their name', async (t) => {
+t.test('environments are bounded, and deleting one requires its name', async (t) => {
   const limits = { cpu: '16', memory: '32Gi', storage: '200Gi', pods: 200, containerMemory: '512Mi' };
   const staging = { name: 'staging', namespace: 'shop-staging', ready: true, limits };
   const path = '/api/v1/projects/shop';
   const { run, seen, routes } = await world(t, {
     [`GET ${path}/environments`]: { body: { items: [staging] } },
     [`PATCH ${path}/environments/staging`]: { body: { ...staging, limits: { ...limits, pods: 7 } } },
-    [`DELETE ${path}/environments/staging`]: { status: 202, body: { ...staging, ready: false, deleting: true } },
-    [`GET ${path}`]: { body: { name: 'shop', status: 'ready', environments: [], createdAt: '2026-01-01T00:00:00Z' } },
+    [`DELETE ${path}/environments/staging`]: () => {
+      routes[`GET ${path}/environments`] = { body: { items: [] } };
+      return { status: 202, body: { ...staging, ready: false, deleting: true } };
+    },
   });
   t.match((await run(['environment', 'show', 'staging'])).stdout, /Memory: +32Gi/);
   t.match(await run(['environment', 'show', 'prod']), { code: 1, stderr: /no environment "prod".*it has staging/s });
   const updated = await run(['environment', 'update', 'staging', '--pods', '7', '--container-memory', 'default']);
   t.match(updated, { code: 0, stdout: /Pods: +7/ });
   t.same(seen.at(-1)?.body, { limits: { pods: 7, containerMemory: null } });
-  t.match(await run(['environment', 'update', 'staging']), { code: 2, stderr: /nothing to change/ });
-  const asked = seen.length;
-  t.match(await run(['environment', 'delete', 'staging']), { code: 2, stderr: /Type staging to go on/ });
-  t.equal(seen.length, asked, 'nobody to ask, and nothing is sent');
+  t.match(await run(['environment', 'update', 'staging']), { code: 2, stderr: /Nothing to change/ });
+  t.match(await run(['environment', 'delete', 'staging']), { code: 2, stderr: /Type staging to confirm/ });
+  t.notOk(
+    seen.some(({ method }) => method === 'DELETE'),
+    'nothing is deleted without a confirmation',
+  );
   t.match(await run(['environment', 'delete', 'staging', '--yes']), { code: 0, stderr: /staging is deleted/ });
-  delete routes[`GET ${path}`];
 });
 
-t.test('every list is a bare array for programs, also when it is empty', async (t) => {
+t.test('with -o json every list is a bare array, also an empty one', async (t) => {
   const project = '/api/v1/projects/shop';
   const lists: [string[], string][] = [
     [['project', 'list'], '/api/v1/projects'],
@@ -409,7 +419,12 @@ t.test('functions', async (t) => {
     replicas: 0,
     readyReplicas: 0,
     idleTimeoutSeconds: 10,
-    ...{ concurrency: 4, requestTimeoutSeconds: 60, minReplicas: 1, maxReplicas: 3, env: {}, volumes: [] },
+    concurrency: 4,
+    requestTimeoutSeconds: 60,
+    minReplicas: 1,
+    maxReplicas: 3,
+    env: {},
+    volumes: [],
     createdAt,
   };
   const functions = '/api/v1/projects/shop/functions';
@@ -434,10 +449,13 @@ t.test('functions', async (t) => {
     runtime: 'node',
     code: 'export const handler = 1;\n',
     idleTimeoutSeconds: 10,
-    ...{ concurrency: 4, requestTimeoutSeconds: 60, minReplicas: 1, maxReplicas: 3 },
+    concurrency: 4,
+    requestTimeoutSeconds: 60,
+    minReplicas: 1,
+    maxReplicas: 3,
   });
   t.match(created.stdout, 'https://fn-hello--home.apps.example.com');
-  t.match(created.stdout, /Scale: +1 to 3 pods, 4 requests at once each/);
+  t.match(created.stdout, /Scale: +1 to 3 pods, 4 concurrent requests each/);
   t.match((await run(['function', 'list'], { env: { SVC_PROJECT: '' } })).stdout, /hello +shop\/prod +idle/);
   t.match((await run(['function', 'list'])).stdout, /hello +idle/);
 
@@ -462,7 +480,7 @@ t.test('functions', async (t) => {
   t.match(await run(create), { code: 1, stdout: '', stderr: /Function "hello" failed: the name is taken/ });
 });
 
-t.test('whatever takes something away takes --yes', async (t) => {
+t.test('every command that deletes takes --yes', async (t) => {
   const verbs = new Set([
     'delete',
     'remove',
@@ -483,18 +501,18 @@ t.test('whatever takes something away takes --yes', async (t) => {
   await check(rootGroup, 'svc');
 });
 
-t.test('a platform that runs on a cluster has no process here, and is not ended here', async (t) => {
+t.test('a platform on a cluster has no local process, and svc down does not stop it', async (t) => {
   const { run, routes, api } = await world(t);
   const local = { target: 'cluster', api, process: undefined } as const;
   routes['GET /health/controllers'] = {
     body: { healthy: true, managerStarted: true, cacheSynced: true, controllers: [] },
   };
   const anonymous = { env: { SVC_TOKEN: '' } };
-  const shown = await run(['status'], { ...anonymous, local });
-  t.equal(shown.code, 0, shown.stderr);
-  t.notMatch(shown.stdout, /Process/);
+  const status = await run(['status'], { ...anonymous, local });
+  t.equal(status.code, 0, status.stderr);
+  t.notMatch(status.stdout, /Process/);
   const stopped = { ...local, target: 'local' } as const;
-  t.match(await run(['status'], { ...anonymous, local: stopped }), { code: 1, stderr: /does not run.*not_running/s });
+  t.match(await run(['status'], { ...anonymous, local: stopped }), { code: 1, stderr: /is not running.*not_running/s });
   t.match((await run(['status'], { ...anonymous, local: { ...stopped, process: 7 } })).stdout, /Process: +7/);
 
   const folder = t.testdir({ 'run.json': JSON.stringify({ target: 'cluster', api }) });
@@ -533,6 +551,6 @@ t.test('status ends with 1 when a part does not work', async (t) => {
   };
   const bad = await run(['status', '-o', 'json']);
   t.equal(bad.code, 1);
-  t.match(bad.stderr, /Not healthy: controllers.*\n.*not complete; App is not registered/);
+  t.match(bad.stderr, /Not healthy: controllers.*\n.*not synced; App is not registered/);
   t.equal((JSON.parse(bad.stdout) as { healthy: boolean }).healthy, false);
 });

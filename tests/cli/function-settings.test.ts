@@ -5,11 +5,23 @@ import { createdAt, id, sequence, world } from './world.ts';
 const functions = '/api/v1/projects/shop/functions';
 const path = `${functions}/hello`;
 const hello = {
-  ...{ id, name: 'hello', project: 'shop', environment: 'prod', runtime: 'node', trigger: 'http', status: 'running' },
-  ...{ replicas: 1, readyReplicas: 1, idleTimeoutSeconds: 300, ...functionLimits({}), env: {}, volumes: [], createdAt },
+  id,
+  name: 'hello',
+  project: 'shop',
+  environment: 'prod',
+  runtime: 'node',
+  trigger: 'http',
+  status: 'running',
+  replicas: 1,
+  readyReplicas: 1,
+  idleTimeoutSeconds: 300,
+  ...functionLimits({}),
+  env: {},
+  volumes: [],
+  createdAt,
 };
 const hint =
-  'the next cold start or run has it; in pods that run, at once: svc function restart hello --project shop\n';
+  'the change applies to the next cold start or run; apply it now: svc function restart hello --project shop\n';
 const restarted = () => ({
   [`POST ${path}/restart`]: { body: { ...hello, pendingRestart: true } },
   [`GET ${path}`]: sequence(
@@ -18,14 +30,15 @@ const restarted = () => ({
   ),
 });
 
-t.test('create and update send the settings of the pods that are given, and nothing else', async (t) => {
+t.test('create and update send the given pod settings, and nothing else', async (t) => {
   const { run, seen } = await world(t, {
     [`POST ${functions}`]: { status: 201, body: hello },
     [`PATCH ${path}`]: { body: hello },
   });
   const pods = ['--memory', '512Mi', '--cpu', '500m', '--volume', 'a:/a', '--volume', 'b:/b'];
   const body = {
-    ...{ memory: '512Mi', cpu: '500m' },
+    memory: '512Mi',
+    cpu: '500m',
     volumes: [
       { name: 'a', path: '/a' },
       { name: 'b', path: '/b' },
@@ -47,7 +60,7 @@ t.test('create and update send the settings of the pods that are given, and noth
   t.equal((await run([...create, '--env', 'A'])).code, 2);
 });
 
-t.test('show tells all of it, and what waits for a restart', async (t) => {
+t.test('show prints all settings, and the changes that wait for a restart', async (t) => {
   const settings = { memory: '512Mi', cpu: '500m', env: { A: '1', B: '2' }, volumes: [{ name: 'd', path: '/d' }] };
   const { run } = await world(t, { [`GET ${path}`]: { body: { ...hello, ...settings, pendingRestart: true } } });
   const { stdout } = await run(['function', 'show', 'hello']);
@@ -57,7 +70,7 @@ t.test('show tells all of it, and what waits for a restart', async (t) => {
   );
 });
 
-t.test('env and secret change a function, and say what has to be done for it to be seen', async (t) => {
+t.test('env and secret change a function, and say how to apply the change', async (t) => {
   const view = { variables: { A: '1' }, pendingRestart: true };
   const secret = { name: 'TOKEN', updatedAt: createdAt, hasPrevious: false };
   const { run, seen } = await world(t, {
@@ -73,12 +86,15 @@ t.test('env and secret change a function, and say what has to be done for it to 
   t.match(await run(['function', 'env', 'set', 'hello', 'A=1']), { code: 0, stdout: /A +1/, stderr: hint });
   t.same(seen.at(-1)?.body, { A: '1' });
   t.match(await run(['function', 'env', 'list', 'hello']), {
-    ...{ code: 0, stderr: /the function runs with other values; at once: svc function restart hello/ },
+    code: 0,
+    stderr: /the running pods have other values; apply these now: svc function restart hello/,
   });
   t.match(await run(['function', 'env', 'delete', 'hello', 'A']), { code: 0 });
   t.same(seen.at(-1)?.body, { A: null });
   t.match(await run(['function', 'secret', 'set', 'hello', 'TOKEN', '--value-stdin'], { stdin: 'hunter2' }), {
-    ...{ code: 0, stdout: /TOKEN/, stderr: hint },
+    code: 0,
+    stdout: /TOKEN/,
+    stderr: hint,
   });
   t.match(await run(['function', 'secret', 'list', 'hello']), { code: 0, stdout: /TOKEN/ });
   t.match(await run(['function', 'secret', 'reveal', 'hello', 'TOKEN']), { code: 0, stdout: /hunter2/ });
@@ -86,11 +102,11 @@ t.test('env and secret change a function, and say what has to be done for it to 
   t.match(await run(['function', 'secret', 'delete', 'hello', 'TOKEN', '--yes']), { code: 0 });
   const ran = await run(['function', 'env', 'set', 'hello', 'A=1', '--restart']);
   t.equal(ran.code, 0, ran.stderr);
-  t.match(ran.stderr, 'hello: pods start anew (1 of 1 ready)\n');
+  t.match(ran.stderr, 'hello: restarting (1 of 1 ready)\n');
   t.notMatch(ran.stderr, /the next cold start/);
 });
 
-t.test('restart waits until every pod has started anew, unless told not to', async (t) => {
+t.test('restart waits until every pod was replaced, unless --no-wait is given', async (t) => {
   const { run, seen } = await world(t, restarted());
   const ran = await run(['function', 'restart', 'hello']);
   t.match(ran, { code: 0, stdout: /Status: +running\nPods: +1 of 1 ready/ });
@@ -98,47 +114,44 @@ t.test('restart waits until every pod has started anew, unless told not to', asy
   t.equal(seen.at(-1)?.method, 'POST');
 });
 
-t.test(
-  'update follows a change to its end: 0 when it is there, 1 with the reason, 3 when the time is over',
-  async (t) => {
-    const broken = 'The code does not start (exit code 1): no such module; what ran before keeps serving.';
-    const cron = { trigger: 'cron', schedule: '0 2 * * *', replicas: 0, readyReplicas: 0 };
-    const failedRun = { name: 'hello-1', trigger: 'cron', status: 'failed', createdAt };
-    const update = ['function', 'update', 'hello', '--idle-timeout', '1h'];
-    const cases: [string, object[], Partial<{ code: number; stdout: RegExp; stderr: string | RegExp }>][] = [
+t.test('update follows a change: 0 when it is applied, 1 with the reason, 3 after the time-out', async (t) => {
+  const broken = 'The code failed to start (exit code 1): no such module; the previous pods keep serving.';
+  const cron = { trigger: 'cron', schedule: '0 2 * * *', replicas: 0, readyReplicas: 0 };
+  const failedRun = { name: 'hello-1', trigger: 'cron', status: 'failed', createdAt };
+  const update = ['function', 'update', 'hello', '--idle-timeout', '1h'];
+  const cases: [string, object[], Partial<{ code: number; stdout: RegExp; stderr: string | RegExp }>][] = [
+    [
+      'a moment later',
+      [{ updating: true, status: 'failed', message: 'of before' }, { updating: true }, { updating: false }],
+      { code: 0, stdout: /Status: +running/, stderr: 'hello: updating (1 of 1 pods ready)\n' },
+    ],
+    [
+      'until the pods that it always has are ready',
       [
-        'a moment later',
-        [{ updating: true, status: 'failed', message: 'of before' }, { updating: true }, { updating: false }],
-        { code: 0, stdout: /Status: +running/, stderr: 'hello: updating (1 of 1 pods ready)\n' },
+        { status: 'idle', minReplicas: 2, replicas: 0, readyReplicas: 0 },
+        { minReplicas: 2, replicas: 2, readyReplicas: 2 },
       ],
-      [
-        'until the pods that it always has are ready',
-        [
-          { status: 'idle', minReplicas: 2, replicas: 0, readyReplicas: 0 },
-          { minReplicas: 2, replicas: 2, readyReplicas: 2 },
-        ],
-        { code: 0, stdout: /Pods: +2 of 2 ready/, stderr: 'hello: starting (0 of 2 pods ready)\n' },
-      ],
-      ['at zero', [{ status: 'idle', replicas: 0, readyReplicas: 0 }], { code: 0, stderr: '' }],
-      [
-        'broken',
-        [{ updating: true }, { status: 'failed', message: broken }],
-        { code: 1, stderr: /failed: The code.*keeps/ },
-      ],
-      ['a schedule whose last run failed', [{ ...cron, status: 'failed', lastRun: failedRun }], { code: 0 }],
-      ['a schedule that cannot be', [{ ...cron, status: 'failed', message: 'in the way' }], { code: 1 }],
-      ['for too long', [{ updating: true }], { code: 3, stderr: /did not end within 5 minutes/ }],
-    ];
-    for (const [name, answers, expected] of cases) {
-      const bodies = answers.map((answer) => ({ body: { ...hello, ...answer } }));
-      const { run } = await world(t, {
-        [`PATCH ${path}`]: { body: { ...hello, updating: true } },
-        [`GET ${path}`]: sequence(...bodies),
-      });
-      t.match(await run(update), expected, name);
-    }
-    const { run, seen } = await world(t, { [`PATCH ${path}`]: { body: { ...hello, updating: true } } });
-    t.equal((await run([...update, '--no-wait'])).code, 0);
-    t.equal(seen.length, 1);
-  },
-);
+      { code: 0, stdout: /Pods: +2 of 2 ready/, stderr: 'hello: starting (0 of 2 pods ready)\n' },
+    ],
+    ['at zero', [{ status: 'idle', replicas: 0, readyReplicas: 0 }], { code: 0, stderr: '' }],
+    [
+      'broken',
+      [{ updating: true }, { status: 'failed', message: broken }],
+      { code: 1, stderr: /failed: The code.*keep/ },
+    ],
+    ['a schedule whose last run failed', [{ ...cron, status: 'failed', lastRun: failedRun }], { code: 0 }],
+    ['a schedule that cannot be', [{ ...cron, status: 'failed', message: 'in the way' }], { code: 1 }],
+    ['for too long', [{ updating: true }], { code: 3, stderr: /Timed out after 5 minutes/ }],
+  ];
+  for (const [name, answers, expected] of cases) {
+    const bodies = answers.map((answer) => ({ body: { ...hello, ...answer } }));
+    const { run } = await world(t, {
+      [`PATCH ${path}`]: { body: { ...hello, updating: true } },
+      [`GET ${path}`]: sequence(...bodies),
+    });
+    t.match(await run(update), expected, name);
+  }
+  const { run, seen } = await world(t, { [`PATCH ${path}`]: { body: { ...hello, updating: true } } });
+  t.equal((await run([...update, '--no-wait'])).code, 0);
+  t.equal(seen.length, 1);
+});

@@ -13,13 +13,19 @@ interface Manifest {
 }
 
 const install = [
-  ...['install', '--apps-domain', 'apps.example.com', '--cluster', 'home', '--registry', 'r.example.com'],
+  'install',
+  '--apps-domain',
+  'apps.example.com',
+  '--cluster',
+  'home',
+  '--registry',
+  'r.example.com',
   '--dry-run',
 ];
 
-t.test('what is said about the ingress and the proxies before it stands in the manifests', async (t) => {
+t.test('flags about the ingress and the proxies are in the manifests', async (t) => {
   const { run } = await world(t);
-  const made = async (...flags: string[]) => {
+  const printManifests = async (...flags: string[]) => {
     const { code, stdout, stderr } = await run([...install, '-o', 'json', ...flags]);
     t.equal(code, 0, stderr);
     const { items } = JSON.parse(stdout) as { items: Manifest[] };
@@ -32,52 +38,58 @@ t.test('what is said about the ingress and the proxies before it stands in the m
       stderr,
     };
   };
-  t.match(await made(), {
+  t.match(await printManifests(), {
     settings: { ingressAddress: undefined },
     command: [],
     scraped: false,
     stderr: /--ingress-address/,
   });
-  const said = await made(
-    ...['--ingress-address', 'http://traefik.traefik.svc:80/', '--scrape', '--profile', 'nano'],
-    ...['--trusted-proxy', '10.0.0.0/8', '--trusted-proxy', '2001:DB8::7', '--trusted-proxy', '10.0.0.0/8'],
+  const output = await printManifests(
+    '--ingress-address',
+    'http://traefik.traefik.svc:80/',
+    '--scrape',
+    '--profile',
+    'nano',
+    '--trusted-proxy',
+    '10.0.0.0/8',
+    '--trusted-proxy',
+    '2001:DB8::7',
+    '--trusted-proxy',
+    '10.0.0.0/8',
   );
-  t.match(said, { scraped: true, stderr: '' });
-  t.match(said.settings, { ingressAddress: 'http://traefik.traefik.svc:80', profile: 'nano' });
-  t.same(said.settings?.trustedProxies, ['10.0.0.0/8', '2001:db8::7/128']);
-  t.same(said.command, ['--trusted-proxy', '10.0.0.0/8', '--trusted-proxy', '2001:db8::7/128']);
+  t.match(output, { scraped: true, stderr: '' });
+  t.match(output.settings, { ingressAddress: 'http://traefik.traefik.svc:80', profile: 'nano' });
+  t.same(output.settings?.trustedProxies, ['10.0.0.0/8', '2001:db8::7/128']);
+  t.same(output.command, ['--trusted-proxy', '10.0.0.0/8', '--trusted-proxy', '2001:db8::7/128']);
 });
 
-t.test('what cannot be meant is refused before anything is done', async (t) => {
+t.test('impossible settings are refused before anything is done', async (t) => {
   const { run } = await world(t);
   const cases: [string[], RegExp][] = [
     [['--ingress-address', 'traefik.traefik.svc'], /--ingress-address takes the address .*\nhint: such as http:/],
     [['--ingress-address', 'http://traefik/path'], /--ingress-address takes/],
     [['--ingress-address', 'ftp://traefik'], /--ingress-address takes/],
     [['--trusted-proxy', '10.0.0.1/8'], /--trusted-proxy 10.0.0.1\/8: .*the network is 10.0.0.0\/8/],
-    [['--trusted-proxy', 'proxy.example.com'], /is no address/],
-    [['--trusted-proxy', '0.0.0.0/0'], /trustedProxies\.0: .*everybody/],
-    [['--profile', 'huge'], /--profile takes one of nano, small/],
+    [['--trusted-proxy', 'proxy.example.com'], /is not an address/],
+    [['--trusted-proxy', '0.0.0.0/0'], /trustedProxies\.0: .*matches all addresses/],
+    [['--profile', 'huge'], /--profile must be one of nano, small/],
   ];
   for (const [flags, stderr] of cases) {
     t.match(await run([...install, ...flags]), { code: 2, stdout: '', stderr }, flags.join(' '));
   }
 });
 
-t.test(
-  'what only builds have is refused without them, and names the command for an installation that has them',
-  async (t) => {
-    const { run } = await world(t);
-    const images = ['platform', 'function-node', 'postgres', 'redis'].flatMap((name) => [
-      `--image-${name}`,
-      'r.test/x:1',
-    ]);
-    for (const flags of [
-      ['--builds-at-once', '4'],
-      ['--build-timeout', '1h'],
-    ]) {
-      const ran = await run(['install', '--apps-domain', 'a.test', '--cluster', 'c', ...images, ...flags]);
-      t.match(ran, { code: 2, stderr: /need an image and a registry.*svc platform config set/s });
-    }
-  },
-);
+t.test('settings that only builds use are refused without builds, naming the command', async (t) => {
+  const { run } = await world(t);
+  const images = ['platform', 'function-node', 'postgres', 'redis'].flatMap((name) => [
+    `--image-${name}`,
+    'r.test/x:1',
+  ]);
+  for (const flags of [
+    ['--builds-at-once', '4'],
+    ['--build-timeout', '1h'],
+  ]) {
+    const ran = await run(['install', '--apps-domain', 'a.test', '--cluster', 'c', ...images, ...flags]);
+    t.match(ran, { code: 2, stderr: /require an image and a registry.*svc platform config set/s });
+  }
+});

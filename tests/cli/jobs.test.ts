@@ -4,27 +4,74 @@ import { createdAt, id, sequence, world } from './world.ts';
 const jobs = '/api/v1/projects/shop/jobs';
 const run = { name: 'report-00c0ffee00', trigger: 'manual', status: 'succeeded', actor: 'ada@svc.test', createdAt };
 const job = {
-  ...{ id, name: 'report', project: 'shop', environment: 'prod', image: 'r.example.com/report:7' },
-  ...{ command: ['npm', 'run', 'report'], env: { MODE: 'full' }, volumes: [{ name: 'data', path: '/data' }] },
-  ...{ schedule: '0 2 * * *', timeZone: 'Etc/UTC', overlap: 'Forbid', suspended: false, retries: 0, historyLimit: 5 },
-  ...{ status: 'scheduled', nextRunAt: '2026-11-22T02:00:00.000Z', lastRun: run, createdAt },
+  id,
+  name: 'report',
+  project: 'shop',
+  environment: 'prod',
+  image: 'r.example.com/report:7',
+  command: ['npm', 'run', 'report'],
+  env: { MODE: 'full' },
+  volumes: [{ name: 'data', path: '/data' }],
+  schedule: '0 2 * * *',
+  timeZone: 'Etc/UTC',
+  overlap: 'Forbid',
+  suspended: false,
+  retries: 0,
+  historyLimit: 5,
+  status: 'scheduled',
+  nextRunAt: '2026-11-22T02:00:00.000Z',
+  lastRun: run,
+  createdAt,
 };
 const query = ['-e', 'prod'];
 
-t.test('job create sends what was typed, and prints the job', async (t) => {
+t.test('job create sends the given flags, and prints the job', async (t) => {
   const { run, seen } = await world(t, { [`POST ${jobs}`]: { status: 201, body: job } });
   const ran = await run([
-    ...['job', 'create', 'report', '--image', 'r.example.com/report:7', ...query],
-    ...['--command', 'sh', '--command', '-c', '--command', 'echo $A', '--command', ''],
-    ...['--env', 'MODE=full', '--env', 'URL=http://x?a=b', '--volume', 'data:/data', '--schedule', '0 2 * * *'],
-    ...['--retries', '2', '--run-timeout', '10m', '--memory', '256Mi', '--history', '3'],
+    'job',
+    'create',
+    'report',
+    '--image',
+    'r.example.com/report:7',
+    ...query,
+    '--command',
+    'sh',
+    '--command',
+    '-c',
+    '--command',
+    'echo $A',
+    '--command',
+    '',
+    '--env',
+    'MODE=full',
+    '--env',
+    'URL=http://x?a=b',
+    '--volume',
+    'data:/data',
+    '--schedule',
+    '0 2 * * *',
+    '--retries',
+    '2',
+    '--run-timeout',
+    '10m',
+    '--memory',
+    '256Mi',
+    '--history',
+    '3',
   ]);
   t.equal(ran.code, 0, ran.stderr);
   t.same(seen[0]?.query, { environment: 'prod' });
   t.same(seen[0]?.body, {
-    ...{ name: 'report', image: 'r.example.com/report:7', command: ['sh', '-c', 'echo $A', ''] },
-    ...{ env: { MODE: 'full', URL: 'http://x?a=b' }, volumes: [{ name: 'data', path: '/data' }] },
-    ...{ schedule: '0 2 * * *', retries: 2, timeoutSeconds: 600, historyLimit: 3, memory: '256Mi' },
+    name: 'report',
+    image: 'r.example.com/report:7',
+    command: ['sh', '-c', 'echo $A', ''],
+    env: { MODE: 'full', URL: 'http://x?a=b' },
+    volumes: [{ name: 'data', path: '/data' }],
+    schedule: '0 2 * * *',
+    retries: 2,
+    timeoutSeconds: 600,
+    historyLimit: 3,
+    memory: '256Mi',
   });
   t.equal(
     ran.stdout,
@@ -43,22 +90,24 @@ Volumes:      data:/data
   );
   await run(['job', 'create', 'report', '--image', 'r.example.com/report:7', '--shell', 'echo hi | wc']);
   t.same(seen[1]?.body, {
-    ...{ name: 'report', image: 'r.example.com/report:7', command: ['/bin/sh', '-c', 'echo hi | wc'] },
+    name: 'report',
+    image: 'r.example.com/report:7',
+    command: ['/bin/sh', '-c', 'echo hi | wc'],
   });
 });
 
-t.test('what cannot be meant is a usage error, before anything is sent', async (t) => {
+t.test('an impossible combination is a usage error, before anything is sent', async (t) => {
   const { run, seen } = await world(t);
   const create = ['job', 'create', 'report', '--image', 'r.example.com/report:7'];
   for (const [args, said] of [
-    [[...create, '--env', 'MODE'], /--env takes NAME=value; not "MODE"/],
+    [[...create, '--env', 'MODE'], /--env takes NAME=value, not "MODE"/],
     [[...create, '--volume', 'data'], /--volume takes name:\/path/],
-    [[...create, '--command', 'a', '--shell', 'b'], /not both/],
+    [[...create, '--command', 'a', '--shell', 'b'], /either|cannot set and remove/],
     [['job', 'create', 'report'], /--image <image> is required/],
-    [['job', 'update', 'report'], /Give what to change/],
-    [['job', 'update', 'report', '--suspend', '--resume'], /not both/],
-    [['job', 'update', 'report', '--manual', '--schedule', '* * * * *'], /not both/],
-    [['job', 'update', 'report', '--volume', 'data:/data', '--no-volumes'], /not both/],
+    [['job', 'update', 'report'], /Nothing to change/],
+    [['job', 'update', 'report', '--suspend', '--resume'], /either|cannot set and remove/],
+    [['job', 'update', 'report', '--manual', '--schedule', '* * * * *'], /either|cannot set and remove/],
+    [['job', 'update', 'report', '--volume', 'data:/data', '--no-volumes'], /either|cannot set and remove/],
     [['volume', 'create', 'data'], /--size <quantity> is required/],
   ] as const) {
     t.match(await run([...args]), { code: 2, stderr: said }, args.join(' '));
@@ -66,7 +115,7 @@ t.test('what cannot be meant is a usage error, before anything is sent', async (
   t.same(seen, []);
 });
 
-t.test('job update sends only what is to change', async (t) => {
+t.test('job update sends only the changes', async (t) => {
   const { run, seen } = await world(t, { [`PATCH ${jobs}/report`]: { body: job } });
   await run(['job', 'update', 'report', '--image', 'r.example.com/report:8', '--suspend']);
   await run(['job', 'update', 'report', '--manual', '--resume']);
@@ -77,28 +126,28 @@ t.test('job update sends only what is to change', async (t) => {
   );
 });
 
-t.test('job run waits for the end, and ends with it', async (t) => {
+t.test('job run waits for the end, and ends with its exit code', async (t) => {
   const accepted = { id: run.name, status: 'pending', statusUrl: 'http://x/y' };
   const at = `GET ${jobs}/report/runs/${run.name}`;
   const ended = { ...run, startedAt: '2026-11-21T11:00:01Z', endedAt: '2026-11-21T11:00:13Z' };
   const cli = await world(t, {
     [`POST ${jobs}/report/runs`]: { status: 202, body: accepted },
     [at]: sequence(
-      { body: { ...run, status: 'pending', message: 'The pod does not start (ImagePullBackOff).' } },
+      { body: { ...run, status: 'pending', message: 'The pod cannot start (ImagePullBackOff).' } },
       { body: { ...run, status: 'running' } },
       { body: ended },
     ),
   });
   const ran = await cli.run(['job', 'run', 'report', ...query]);
   t.equal(ran.code, 0, ran.stderr);
-  t.equal(ran.stderr, `${run.name}: pending (The pod does not start (ImagePullBackOff))\n${run.name}: running\n`);
-  t.match(ran.stdout, /Status: +succeeded\nTrigger: +manual\nAsked by: +ada@svc.test\nTook: +12 s/);
-  cli.routes[at] = { body: { ...ended, status: 'failed', message: 'The program ended with 3: no such table' } };
+  t.equal(ran.stderr, `${run.name}: pending (The pod cannot start (ImagePullBackOff))\n${run.name}: running\n`);
+  t.match(ran.stdout, /Status: +succeeded\nTrigger: +manual\nStarted by: +ada@svc.test\nTook: +12 s/);
+  cli.routes[at] = { body: { ...ended, status: 'failed', message: 'The program exited with code 3: no such table' } };
   t.match(await cli.run(['job', 'run', 'report', ...query]), {
     code: 1,
     stdout: '',
     stderr:
-      /failed: The program ended with 3: no such table \(run_failed\)\nhint: svc job logs report --run report-00c0ffee00 --project shop --environment prod/,
+      /failed: The program exited with code 3: no such table \(run_failed\)\nhint: svc job logs report --run report-00c0ffee00 --project shop --environment prod/,
   });
   t.same(JSON.parse((await cli.run(['job', 'run', 'report', '--no-wait', '-o', 'json'])).stdout), accepted);
 });
@@ -124,46 +173,54 @@ report   scheduled   0 2 * * *   succeeded, 1 hour ago   r.example.com/report:7 
   t.same(JSON.parse((await cli.run(['job', 'runs', 'report', '-o', 'json'])).stdout), [run]);
 });
 
-t.test('job logs prints the log alone; who wrote it goes to stderr', async (t) => {
+t.test('job logs prints only the log; pod names go to stderr', async (t) => {
   const one = { run: run.name, pods: [{ name: 'a', log: 'one\ntwo\n' }] };
   const cli = await world(t, { [`GET ${jobs}/report/logs`]: { body: one } });
   t.match(await cli.run(['job', 'logs', 'report', '--run', run.name, '--tail', '5']), {
-    ...{ code: 0, stdout: 'one\ntwo\n', stderr: '' },
+    code: 0,
+    stdout: 'one\ntwo\n',
+    stderr: '',
   });
   t.match(cli.seen[0]?.query, { run: run.name, tail: '5' });
   cli.routes[`GET ${jobs}/report/logs`] = { body: { ...one, pods: [...one.pods, { name: 'b' }] } };
   t.match(await cli.run(['job', 'logs', 'report']), {
     stdout: 'one\ntwo\n',
-    stderr: 'attempt 1, pod a\nattempt 2, pod b\npod b has no log yet\n',
+    stderr: 'attempt 1, pod a\nattempt 2, pod b\npod b has no logs yet\n',
   });
   cli.routes[`GET ${jobs}/report/logs`] = { body: { ...one, pods: [{ name: 'a', log: 'two\n', truncated: true }] } };
-  t.match(await cli.run(['job', 'logs', 'report']), { stdout: 'two\n', stderr: /log of pod a is left out\n$/ });
+  t.match(await cli.run(['job', 'logs', 'report']), { stdout: 'two\n', stderr: /the log of pod a is truncated\n$/ });
   cli.routes[`GET ${jobs}/report/logs`] = { body: { ...one, pods: [] } };
   t.match(await cli.run(['job', 'logs', 'report']), { stdout: '', stderr: /has no pods/ });
 });
 
-t.test('job logs -f goes on until the run has ended, over streams that are cut', async (t) => {
+t.test('job logs -f continues until the run has ended, across streams that are cut', async (t) => {
   const text = (...lines: object[]) => ({ body: lines.map((line) => `${JSON.stringify(line)}\n`).join('\n') });
   const line = (pod: string, second: number, said: string) => ({
-    ...{ pod, time: `2026-11-21T12:00:0${second}.000000000Z`, line: said },
+    pod,
+    time: `2026-11-21T12:00:0${second}.000000000Z`,
+    line: said,
   });
   const cli = await world(t, {
     [`GET ${jobs}/report/logs`]: sequence(
       text({ run: run.name }, line('a', 1, 'one')),
       text({ run: run.name }, line('a', 1, 'one'), line('b', 2, 'two'), {
-        ...{ run: run.name, ended: 'failed', message: 'No.' },
+        run: run.name,
+        ended: 'failed',
+        message: 'No.',
       }),
     ),
   });
   t.match(await cli.run(['job', 'logs', 'report', '-f']), {
-    ...{ code: 0, stdout: 'one\ntwo\n', stderr: `attempt 2, pod b\nrun ${run.name} failed: No.\n` },
+    code: 0,
+    stdout: 'one\ntwo\n',
+    stderr: `attempt 2, pod b\nrun ${run.name} failed: No.\n`,
   });
   t.match(cli.seen[0]?.query, { follow: 'true' });
   t.match(cli.seen[1]?.query, { follow: 'true', run: run.name, sinceTime: '2026-11-21T11:59:56.000Z' });
   t.match(await cli.run(['job', 'logs', 'report', '-f', '-o', 'yaml']), { code: 2 });
 });
 
-t.test('job delete asks, deletes all that are named, and waits until they are gone', async (t) => {
+t.test('job delete asks, deletes all named jobs, and waits until they are gone', async (t) => {
   const gone = { status: 404, body: { code: 'not_found', message: 'There is none.' } };
   const cli = await world(t, {
     [`GET ${jobs}/report`]: sequence({ body: job }, { body: job }, gone),
@@ -172,5 +229,5 @@ t.test('job delete asks, deletes all that are named, and waits until they are go
   const ran = await cli.run(['job', 'delete', 'report', '--yes']);
   t.match(ran, { code: 0, stderr: 'deleting job report\njob report is deleted\n' });
   t.match(await cli.run(['job', 'delete', 'report', 'none', '--yes']), { code: 1, stderr: /not_found/ });
-  t.equal(cli.seen.filter(({ method }) => method === 'DELETE').length, 1, 'nothing goes when a name is wrong');
+  t.equal(cli.seen.filter(({ method }) => method === 'DELETE').length, 1, 'nothing is deleted when a name is wrong');
 });

@@ -3,30 +3,57 @@ import { createdAt, id, sequence, world } from './world.ts';
 
 const path = '/api/v1/projects/shop/notifications';
 const target = {
-  ...{ id, name: 'ops', url: 'https://hooks.example.com/x', events: ['deployment.failed'], enabled: true },
-  ...{ createdAt, updatedAt: createdAt },
+  id,
+  name: 'ops',
+  url: 'https://hooks.example.com/x',
+  events: ['deployment.failed'],
+  enabled: true,
+  createdAt,
+  updatedAt: createdAt,
 };
 const delivery = {
-  ...{ id, webhookId: `msg_${id}`, type: 'deployment.failed', status: 'pending', app: 'api', environment: 'prod' },
-  ...{ revision: 3, createdAt, attempts: 0, history: [] },
+  id,
+  webhookId: `msg_${id}`,
+  type: 'deployment.failed',
+  status: 'pending',
+  app: 'api',
+  environment: 'prod',
+  revision: 3,
+  createdAt,
+  attempts: 0,
+  history: [],
 };
 
-t.test('create sends what is wanted, and prints the secret on stdout', async (t) => {
+t.test('create sends the given fields, and prints the secret on stdout', async (t) => {
   const { run, seen } = await world(t, { [`POST ${path}`]: { status: 201, body: { ...target, secret: 'whsec_x' } } });
   const ran = await run([
-    ...['notification', 'create', 'ops', '--url', target.url, '--event', 'failed', '--event', 'deployment.cancelled'],
-    ...['--app', 'api', '--environment', 'prod'],
+    'notification',
+    'create',
+    'ops',
+    '--url',
+    target.url,
+    '--event',
+    'failed',
+    '--event',
+    'deployment.cancelled',
+    '--app',
+    'api',
+    '--environment',
+    'prod',
   ]);
   t.equal(ran.code, 0, ran.stderr);
   t.same(seen[0]?.body, {
-    ...{ name: 'ops', url: target.url, events: ['deployment.failed', 'deployment.cancelled'] },
-    ...{ apps: ['api'], environments: ['prod'] },
+    name: 'ops',
+    url: target.url,
+    events: ['deployment.failed', 'deployment.cancelled'],
+    apps: ['api'],
+    environments: ['prod'],
   });
   t.match(ran.stdout, /Events: +failed\n(.*\n)+Secret: +whsec_x\n/);
   t.match(ran.stderr, /not shown again/);
   t.match(await run(['notification', 'create', 'ops', '--url', target.url, '--event', 'started']), {
     code: 2,
-    stderr: /--event takes one of succeeded, failed, superseded, cancelled/,
+    stderr: /--event must be one of succeeded, failed, superseded, cancelled/,
   });
   t.match(await run(['notification', 'create', 'ops']), { code: 2, stderr: /--url <address> is required/ });
 });
@@ -55,7 +82,7 @@ t.test('list, show, update and delete', async (t) => {
   t.match(await run(['notification', 'delete', 'ops', '--yes']), { code: 0, stderr: /is deleted/ });
 });
 
-t.test('a test tells what came back; one that was not delivered is a failure', async (t) => {
+t.test('a test prints the receiver’s answer; an undelivered one is a failure', async (t) => {
   const accepted = { status: 202, body: { id, status: 'pending', statusUrl: 'http://x' } };
   const tried = { ...delivery, attempts: 1, lastAttempt: { at: createdAt, durationMs: 9, status: 204 } };
   const refused = { at: createdAt, durationMs: 9, error: 'the connection was refused' };
@@ -72,11 +99,11 @@ t.test('a test tells what came back; one that was not delivered is a failure', a
   );
   t.match(await run(['notification', 'redeliver', 'ops', id]), {
     code: 1,
-    stderr: /not delivered: the connection was refused \(not_delivered\)\nhint: it is tried again in 1 minute/,
+    stderr: /not delivered: the connection was refused \(not_delivered\)\nhint: it is retried in 1 minute/,
   });
 });
 
-t.test('deliveries with what came back, and one with its attempts', async (t) => {
+t.test('deliveries with the receiver’s answer, and one with its attempts', async (t) => {
   const last = { at: createdAt, durationMs: 12, status: 500, error: 'it answered 500' };
   const tried = { ...delivery, attempts: 1, lastAttempt: last, nextAttemptAt: '2026-11-21T12:00:30Z', history: [last] };
   const { run, seen } = await world(t, {

@@ -14,24 +14,51 @@ const recent = { outOfMemory: { at: '2026-11-21T10:00:00Z', message } };
 const old = { outOfMemory: { at: '2026-11-19T10:00:00Z', message } };
 
 const app: AppView = {
-  ...{ id, name: 'api', ...place, image: 'r.test/api:1', port: 8080, replicas: 1, readyReplicas: 1, status: 'running' },
-  ...{
-    volumes: [],
-    autoRollback: true,
-    extraHosts: [],
-    security: { headers: true, csp: null },
-    env: {},
-    gate: 'off',
-    createdAt,
-  },
+  id,
+  name: 'api',
+  ...place,
+  image: 'r.test/api:1',
+  port: 8080,
+  replicas: 1,
+  readyReplicas: 1,
+  status: 'running',
+  volumes: [],
+  autoRollback: true,
+  extraHosts: [],
+  security: { headers: true, csp: null },
+  env: {},
+  gate: 'off',
+  createdAt,
 };
 const hello: FunctionView = {
-  ...{ id, name: 'api', ...place, runtime: 'node', trigger: 'http', status: 'idle', replicas: 0, readyReplicas: 0 },
-  ...{ idleTimeoutSeconds: 300, ...functionLimits({}), env: {}, volumes: [], createdAt },
+  id,
+  name: 'api',
+  ...place,
+  runtime: 'node',
+  trigger: 'http',
+  status: 'idle',
+  replicas: 0,
+  readyReplicas: 0,
+  idleTimeoutSeconds: 300,
+  ...functionLimits({}),
+  env: {},
+  volumes: [],
+  createdAt,
 };
 const job: JobView = {
-  ...{ id, name: 'api', ...place, image: 'r.test/api:1', env: {}, volumes: [], timeZone: 'Etc/UTC', overlap: 'Forbid' },
-  ...{ suspended: false, retries: 0, historyLimit: 5, status: 'ready', createdAt },
+  id,
+  name: 'api',
+  ...place,
+  image: 'r.test/api:1',
+  env: {},
+  volumes: [],
+  timeZone: 'Etc/UTC',
+  overlap: 'Forbid',
+  suspended: false,
+  retries: 0,
+  historyLimit: 5,
+  status: 'ready',
+  createdAt,
 };
 
 for (const [group, view] of [
@@ -39,7 +66,7 @@ for (const [group, view] of [
   ['function', hello],
   ['job', job],
 ] as const) {
-  t.test(`svc ${group} tells of kills for memory, in the list for a day`, async (t) => {
+  t.test(`svc ${group} shows kills for memory, in the list for a day`, async (t) => {
     const path = `/api/v1/projects/shop/${group}s`;
     const { run, routes } = await world(t);
     const shown = async (...words: string[]) => {
@@ -61,6 +88,6 @@ for (const [group, view] of [
     t.match(await shown('show', 'api'), /try 128Mi/);
     t.notMatch(await shown('list'), /MESSAGE/);
     answer({ ...view, ...recent, message: 'Something else.' });
-    t.match(await shown('list'), /Something else\.\n$/, 'what stops it comes first');
+    t.match(await shown('list'), /Something else\.\n$/, 'the blocker is shown first');
   });
 }

@@ -26,7 +26,7 @@ const settings: PlatformConfigView = {
 };
 const path = '/api/v1/platform/config';
 
-t.test('config show tells the settings in force, and why the last change is not', async (t) => {
+t.test('config show prints the active settings, and why the last change was refused', async (t) => {
   const { run, routes } = await world(t, { [`GET ${path}`]: { body: settings } });
   const { code, stdout } = await run(['platform', 'config', 'show']);
   t.equal(code, 0);
@@ -37,12 +37,15 @@ t.test('config show tells the settings in force, and why the last change is not'
   t.match(stdout, /Runtime node: +r.example.com\/f:1\nService postgres: +r.example.com\/d:1\n/);
   t.match(stdout, /npm registry: +https:\/\/npm.example.com\nPyPI index: +public\nBuilds at once: +2\n/);
   t.same(JSON.parse((await run(['platform', 'config', 'show', '-o', 'json'])).stdout), settings);
-  const message = 'What was in force stays so; trustedProxies.0: "x" is no address';
+  const message = 'The previous settings stay active; trustedProxies.0: "x" is not an address';
   routes[`GET ${path}`] = { body: { ...settings, status: 'refused', message } };
-  t.match((await run(['platform', 'config', 'show'])).stdout, /Last change: +refused\nMessage: .*"x" is no address/);
+  t.match(
+    (await run(['platform', 'config', 'show'])).stdout,
+    /Last change: +refused\nMessage: .*"x" is not an address/,
+  );
 });
 
-t.test('config set sends what was named, and waits until it is in force', async (t) => {
+t.test('config set sends the named settings, and waits until they are active', async (t) => {
   const answers: PlatformConfigView['status'][] = ['pending', 'accepted'];
   const { run, seen } = await world(t, {
     [`PATCH ${path}`]: { body: { ...settings, status: 'pending' } },
@@ -57,7 +60,7 @@ t.test('config set sends what was named, and waits until it is in force', async 
     profile: 'large',
     trustedProxies: ['192.0.2.1', '10.0.0.0/8'],
   });
-  t.same(answers, [], 'it looked until the settings were accepted');
+  t.same(answers, [], 'it polled until the settings were accepted');
   t.same(await sent('--no-trusted-proxies', '--allow-private-network', '10.1.0.0/16'), {
     trustedProxies: [],
     allowPrivateNetworks: ['10.1.0.0/16'],
@@ -84,40 +87,40 @@ t.test('config set sends what was named, and waits until it is in force', async 
   });
 });
 
-t.test('config set says every fault that the platform names, and what makes no sense stays here', async (t) => {
+t.test('config set prints every error of the platform, and refuses impossible values itself', async (t) => {
   const issues = [
     { path: 'profile', message: 'Invalid option' },
-    { path: 'trustedProxies.0', message: '"x" is no address' },
+    { path: 'trustedProxies.0', message: '"x" is not an address' },
   ];
-  const refusal = { code: 'invalid_value', message: 'The settings are not valid: profile: …', details: { issues } };
-  const { run, seen } = await world(t, { [`PATCH ${path}`]: { status: 422, body: refusal } });
+  const apiFailure = { code: 'invalid_value', message: 'The settings are not valid: profile: …', details: { issues } };
+  const { run, seen } = await world(t, { [`PATCH ${path}`]: { status: 422, body: apiFailure } });
   t.match(await run(['platform', 'config', 'set', '--trusted-proxy', 'x']), {
     code: 1,
-    stderr: /not valid: profile.*\nhint: also trustedProxies\.0: "x" is no address/,
+    stderr: /not valid: profile.*\nhint: also trustedProxies\.0: "x" is not an address/,
   });
   const before = seen.length;
   for (const [flags, stderr] of [
-    [[], /nothing to change/],
+    [[], /Nothing to change/],
     [['--pods', 'many'], /--pods takes a whole number/],
     [['--builds-at-once', 'many'], /--builds-at-once takes a whole number/],
-    [['--build-timeout', 'long'], /--build-timeout takes a duration from 10s to 1d, such as .*; not "long"/],
-    [['--build-timeout', '5s'], /--build-timeout takes a duration from 10s to 1d, such as .*; not "5s"/],
-    [['--build-timeout', '25h'], /--build-timeout takes a duration from 10s to 1d, such as .*; not "25h"/],
-    [['--npm-registry', ''], /--npm-registry needs a value, and this one is empty/],
-    [['--git-network', ''], /--git-network needs a value, and this one is empty/],
-    [['--trusted-proxy', '10.0.0.1', '--no-trusted-proxies'], /given and taken away/],
+    [['--build-timeout', 'long'], /--build-timeout must be a duration from 10s to 1d, such as .*, not "long"/],
+    [['--build-timeout', '5s'], /--build-timeout must be a duration from 10s to 1d, such as .*, not "5s"/],
+    [['--build-timeout', '25h'], /--build-timeout must be a duration from 10s to 1d, such as .*, not "25h"/],
+    [['--npm-registry', ''], /--npm-registry needs a value, but the value is empty/],
+    [['--git-network', ''], /--git-network needs a value, but the value is empty/],
+    [['--trusted-proxy', '10.0.0.1', '--no-trusted-proxies'], /set and clear the same list/],
   ] as const) {
     t.match(await run(['platform', 'config', 'set', ...flags]), { code: 2, stderr });
   }
   t.equal(seen.length, before);
 });
 
-t.test('config set ends with 1 when the controllers refuse what was written', async (t) => {
+t.test('config set ends with 1 when the controllers refuse the new settings', async (t) => {
   const { run } = await world(t, {
     [`PATCH ${path}`]: { body: { ...settings, status: 'pending' } },
-    [`GET ${path}`]: { body: { ...settings, status: 'refused', message: 'What was in force stays so; …' } },
+    [`GET ${path}`]: { body: { ...settings, status: 'refused', message: 'The previous settings stay active; …' } },
   });
-  t.match(await run(['platform', 'config', 'set', '--profile', 'large']), { code: 1, stderr: /stays so/ });
+  t.match(await run(['platform', 'config', 'set', '--profile', 'large']), { code: 1, stderr: /stay active/ });
 });
 
 t.test('platform status is status', async (t) => {

@@ -3,8 +3,18 @@ import { createdAt, id, sequence, world } from './world.ts';
 
 const services = '/api/v1/projects/shop/services';
 const service = {
-  ...{ id, name: 'orders', project: 'shop', environment: 'prod', type: 'postgres', external: false, status: 'ready' },
-  ...{ host: 'orders.shop-prod.svc', port: 5432, tls: false, size: '1Gi', createdAt },
+  id,
+  name: 'orders',
+  project: 'shop',
+  environment: 'prod',
+  type: 'postgres',
+  external: false,
+  status: 'ready',
+  host: 'orders.shop-prod.svc',
+  port: 5432,
+  tls: false,
+  size: '1Gi',
+  createdAt,
 };
 
 t.test('service create waits until the server answers; list and show', async (t) => {
@@ -25,7 +35,7 @@ Project:      shop
 Environment:  prod
 Type:         postgres
 Status:       ready
-Run by:       the platform
+Managed:      yes
 Host:         orders.shop-prod.svc
 Port:         5432
 Size:         1Gi
@@ -46,7 +56,7 @@ cache     redis      ready    orders.shop-prod.svc   6379   1 hour ago
   t.match(failed, { code: 1, stderr: /Service "orders" failed: The image cannot be pulled/ });
 });
 
-t.test('the password of an external service comes from standard input or a question', async (t) => {
+t.test('the password of an external service is read from stdin or a prompt', async (t) => {
   const external = { ...service, external: true, host: 'db.example.com', size: undefined };
   const cli = await world(t, {
     [`POST ${services}`]: { status: 201, body: external },
@@ -57,7 +67,9 @@ t.test('the password of an external service comes from standard input or a quest
   const ran = await cli.run([...create, ...entry, '--tls', '--password-stdin'], { stdin: 'hunter2\n' });
   t.equal(ran.code, 0, ran.stderr);
   t.same(cli.seen[0]?.body, {
-    ...{ name: 'orders', type: 'mysql', external: { host: 'db.example.com', port: 3307, tls: true } },
+    name: 'orders',
+    type: 'mysql',
+    external: { host: 'db.example.com', port: 3307, tls: true },
     credentials: { username: 'shop', database: 'orders', password: 'hunter2' },
   });
   t.match((await cli.run([...create, ...entry], { typed: ['hunter3\n'] })).stderr, /Password of shop: \n/);
@@ -74,18 +86,18 @@ t.test('the password of an external service comes from standard input or a quest
   t.same(cli.seen[3]?.body, { name: 'cache', type: 'redis', external: { host: '10.0.0.7', tls: false } });
 });
 
-t.test('what cannot be meant is a usage error', async (t) => {
+t.test('an impossible combination is a usage error', async (t) => {
   const cli = await world(t, {});
   for (const [args, said] of [
     [['orders'], /--type <postgres\|mysql\|mongodb\|redis\|minio> is required/],
-    [['orders', '--type', 'oracle'], /takes one of postgres, mysql/],
-    [['orders', '--type', 'postgres', '--username', 'shop'], /give --external <host>/],
+    [['orders', '--type', 'oracle'], /must be one of postgres, mysql/],
+    [['orders', '--type', 'postgres', '--username', 'shop'], /use --external <host>/],
     [
       ['orders', '--type', 'postgres', '--external', 'db.example.com:70000'],
-      /takes a port from 1 to 65535; not "70000"/,
+      /takes a port from 1 to 65535, not "70000"/,
     ],
     [['orders', '--type', 'postgres', '--external', 'a:b:c'], /takes <host> or <host>:<port>/],
-    [['orders', '--type', 'postgres', '--external', 'db.example.com', '--username', 'shop'], /give --password-stdin/],
+    [['orders', '--type', 'postgres', '--external', 'db.example.com', '--username', 'shop'], /use --password-stdin/],
   ] as const) {
     const ran = await cli.run(['service', 'create', ...args]);
     t.equal(ran.code, 2, args.join(' '));
@@ -94,7 +106,7 @@ t.test('what cannot be meant is a usage error', async (t) => {
   t.same(cli.seen, []);
 });
 
-t.test('service credentials, and delete after a question', async (t) => {
+t.test('service credentials, and delete after a confirmation', async (t) => {
   const { name, type, host, port, tls } = service;
   const cli = await world(t, {
     [`GET ${services}/orders/credentials`]: {
@@ -112,8 +124,8 @@ Password:  s3cret
 Database:  svc
 `,
   );
-  const asked = await cli.run(['service', 'delete', 'orders'], { typed: ['n\n'] });
-  t.match(asked, { code: 1, stderr: /Delete orders of shop, with all data of what the platform runs\?/ });
+  const declined = await cli.run(['service', 'delete', 'orders'], { typed: ['n\n'] });
+  t.match(declined, { code: 1, stderr: /Delete service orders in shop\/prod, with all data of managed services\?/ });
   const deleted = await cli.run(['service', 'delete', 'orders', '--yes', '--no-wait']);
   t.match(deleted, { code: 0, stderr: 'service orders is being deleted\n' });
 });

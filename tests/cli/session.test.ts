@@ -12,7 +12,7 @@ const project = {
   createdAt: '2026-11-21T11:00:00Z',
 };
 
-t.test('login sends the password once, remembers the token for its owner only, and prints neither', async (t) => {
+t.test('login sends the password once, stores the token readable by its owner only, and prints neither', async (t) => {
   const { run, seen, api, configuration } = await world(t, { 'POST /api/v1/session': { status: 201, body: session } });
   const login = ['login', '--email', 'admin@svc.local', '--password-stdin'];
   const ran = await run(login, { env: signedOut, stdin: 'pass word\n' });
@@ -25,7 +25,7 @@ t.test('login sends the password once, remembers the token for its owner only, a
   t.equal(statSync(configuration).mode & 0o777, 0o600);
 });
 
-t.test('a password may come from a file; both ways at once are refused', async (t) => {
+t.test('a password may be read from a file; both sources at once are refused', async (t) => {
   const { run, seen } = await world(t, { 'POST /api/v1/session': { status: 201, body: session } });
   const file = join(t.testdir({ password: 'from file\r\n' }), 'password');
   const login = ['login', '--email', 'a@b.c', '--password-file'];
@@ -33,27 +33,27 @@ t.test('a password may come from a file; both ways at once are refused', async (
   t.match(seen[0]?.body, { password: 'from file' });
   t.equal((await run([...login, file, '--password-stdin'], { env: signedOut })).code, 2);
   t.equal((await run([...login, '/nothing'], { env: signedOut })).code, 1);
-  const asked = await run(['login', '--email', 'a@b.c'], { env: signedOut });
-  t.equal(asked.code, 2);
-  t.match(asked.stderr, /--password-stdin or --password-file/);
+  const prompted = await run(['login', '--email', 'a@b.c'], { env: signedOut });
+  t.equal(prompted.code, 2);
+  t.match(prompted.stderr, /--password-stdin or --password-file/);
   t.equal(seen.length, 1);
 });
 
-t.test('a person is asked for e-mail and password; the password is not shown while it is typed', async (t) => {
+t.test('a prompt asks for e-mail and password; the password is not shown', async (t) => {
   const { run, seen } = await world(t, { 'POST /api/v1/session': { status: 201, body: session } });
   const ran = await run(['login'], { env: signedOut, typed: ['a@b.c\r', 'hidden one\r'] });
   t.equal(ran.code, 0, ran.stderr);
   t.same(seen[0]?.body, { email: 'a@b.c', password: 'hidden one' });
-  t.match(ran.stderr, /E-mail address at .*a@b\.c.*Password: \n/s);
+  t.match(ran.stderr, /Email address at .*a@b\.c.*Password: \n/s);
   t.notMatch(ran.stderr, 'hidden');
   for (const key of ['\u0003', '\u0004']) {
-    const left = await run(['login', '--email', 'a@b.c'], { env: signedOut, typed: [key] });
-    t.match(left, { code: 1, stderr: /Interrupted/ });
+    const interrupted = await run(['login', '--email', 'a@b.c'], { env: signedOut, typed: [key] });
+    t.match(interrupted, { code: 1, stderr: /Interrupted/ });
   }
   t.equal(seen.length, 1);
 });
 
-t.test('wrong credentials end with 1 and remember nothing', async (t) => {
+t.test('wrong credentials end with 1 and store nothing', async (t) => {
   const { run, configuration } = await world(t, {
     'POST /api/v1/session': { status: 401, body: { code: 'invalid_credentials', message: 'Wrong.' } },
   });
@@ -62,7 +62,7 @@ t.test('wrong credentials end with 1 and remember nothing', async (t) => {
   t.notOk(existsSync(configuration));
 });
 
-t.test('not signed in ends with 4, here or at the platform', async (t) => {
+t.test('a missing session ends with 4, here or at the platform', async (t) => {
   const { run, seen, api } = await world(t, {
     'GET /api/v1/session': { status: 401, body: { code: 'unauthenticated', message: 'Log in.' } },
   });
@@ -77,7 +77,7 @@ t.test('not signed in ends with 4, here or at the platform', async (t) => {
   t.equal(nowhere.code, 4);
 });
 
-t.test('a remembered token goes to the address that gave it, and to no other', async (t) => {
+t.test('a stored token is sent only to the address that issued it', async (t) => {
   const one = await world(t, { 'POST /api/v1/session': { status: 201, body: session } });
   await one.run(['login', '--email', 'a@b.c', '--password-stdin'], { env: signedOut, stdin: 'x' });
   const other = await world(t);
@@ -85,11 +85,11 @@ t.test('a remembered token goes to the address that gave it, and to no other', a
   t.equal(ran.code, 4);
   t.same(other.seen, []);
   const own = await one.run(['project', 'list'], { env: { ...signedOut, SVC_API: '' } });
-  t.equal(own.code, 1, 'the remembered address is used');
+  t.equal(own.code, 1, 'the stored address is used');
   t.equal(one.seen.at(-1)?.headers.authorization, 'Bearer svcs_secret');
 });
 
-t.test('logout ends the session and forgets it, also when it had ended', async (t) => {
+t.test('logout ends the session and removes it, also when it had expired', async (t) => {
   for (const reply of [{ status: 204 }, { status: 401, body: { code: 'unauthenticated', message: 'x' } }]) {
     const { run, seen, api, configuration } = await world(t, {
       'POST /api/v1/session': { status: 201, body: session },
@@ -113,7 +113,7 @@ t.test('whoami', async (t) => {
   t.same(JSON.parse((await run(['whoami', '-o', 'json'])).stdout), { api, email: 'a@b.c', role: 'admin' });
 });
 
-t.test('project use remembers project and environment; flags and variables come first', async (t) => {
+t.test('project use stores project and environment; flags and variables have priority', async (t) => {
   const { run, seen, configuration } = await world(t, { 'GET /api/v1/projects/shop': { body: project } });
   const env = { SVC_PROJECT: '' };
   t.equal((await run(['project', 'use', 'shop', '-e', 'prod'], { env })).code, 0);
@@ -141,13 +141,13 @@ t.test('a configuration that cannot be read is named', async (t) => {
   t.match(ran.stderr, configuration);
 });
 
-t.test('a password over an unencrypted connection to elsewhere is warned about', async (t) => {
+t.test('a password over an unencrypted connection to another machine causes a warning', async (t) => {
   const { run } = await world(t);
   const login = ['login', '--email', 'a@b.c', '--password-stdin', '--api'];
   t.match((await run([...login, 'http://192.0.2.1.invalid'], { env: signedOut, stdin: 'x' })).stderr, 'not encrypted');
 });
 
-t.test('addresses are taken as people write them', async (t) => {
+t.test('addresses are accepted in the usual spellings', async (t) => {
   const { run, seen, api } = await world(t);
   for (const typed of [`${api}/`, `${api}/api/v1`, `${api}/api/v1/`]) {
     await run(['project', 'list', '--api', typed]);

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { world } from './world.ts';
 
-t.test('help goes to stdout, on every level, with examples', async (t) => {
+t.test('help is printed on stdout, on every level, with examples', async (t) => {
   const { run, seen } = await world(t);
   for (const args of [[], ['--help'], ['-h'], ['help']]) {
     const { code, stdout, stderr } = await run(args);
@@ -11,7 +11,7 @@ t.test('help goes to stdout, on every level, with examples', async (t) => {
       t.match(stdout, new RegExp(`^  ${name} `, 'm'));
     }
   }
-  t.match((await run(['app'])).stdout, /^ {2}gate {2,}The API-key gate/m);
+  t.match((await run(['app'])).stdout, /^ {2}gate {2,}Manage the gate of an app/m);
   t.match((await run(['app', 'gate', '--help'])).stdout, /svc app gate <command>/);
   const create = await run(['app', 'create', 'api', '--help']);
   t.match(create.stdout, /svc app create <app> \[options\]/);
@@ -23,48 +23,51 @@ t.test('help goes to stdout, on every level, with examples', async (t) => {
   t.same(seen, []);
 });
 
-t.test('what was typed wrongly ends with 2, says what was meant, and sends nothing', async (t) => {
+t.test('a usage error ends with 2, suggests a correction, and sends nothing', async (t) => {
   const { run, seen } = await world(t);
   const cases: [string[], RegExp][] = [
-    [['ap'], /no command "svc ap".*\n.*did you mean svc app\?/],
+    [['ap'], /Unknown command "svc ap".*\n.*did you mean svc app\?/],
     [['app', 'creat'], /did you mean svc app create\?/],
     [['app', 'gaet'], /did you mean svc app gate\?/],
     [['frobnicate'], /see svc --help/],
-    [['--project', 'x', 'app', 'list'], /options after the command/],
-    [['app', 'list', '--projet', 'x'], /no option --projet.*\n.*did you mean --project\?/],
-    [['app', 'list', '--xyzzy'], /no option --xyzzy/],
-    [['app', 'list', '--no-wait'], /no option --no-wait/],
+    [['--project', 'x', 'app', 'list'], /Options go after the command/],
+    [['app', 'list', '--projet', 'x'], /Unknown option --projet.*\n.*did you mean --project\?/],
+    [['app', 'list', '--xyzzy'], /Unknown option --xyzzy/],
+    [['app', 'list', '--no-wait'], /Unknown option --no-wait/],
     [['app', 'show'], /<app> is missing.*\n.*svc app show <app>/],
-    [['app', 'show', 'a', 'b'], /"b" is one word too many/],
-    [['app', 'create', 'api'], /Give --image <image> or --git <url>/],
+    [['app', 'show', 'a', 'b'], /Unexpected argument "b"/],
+    [['app', 'create', 'api'], /Use either --image <image> or --git <url>/],
     [['app', 'create', 'api', '--image'], /--image needs a value/],
     [['app', 'create', 'api', '--image', '--port', '1'], /--image needs a value/],
-    [['app', 'create', 'api', '--image', ''], /--image needs a value, and this one is empty/],
-    [['app', 'list', '--environment='], /--environment needs a value, and this one is empty/],
-    [['function', 'create', 'f', '--trigger', 'redis', '--list', ''], /--list needs a value, and this one is empty/],
-    [['function', 'create', 'f', '--dependency', ''], /--dependency needs a value, and this one is empty/],
+    [['app', 'create', 'api', '--image', ''], /--image needs a value, but the value is empty/],
+    [['app', 'list', '--environment='], /--environment needs a value, but the value is empty/],
+    [['function', 'create', 'f', '--trigger', 'redis', '--list', ''], /--list needs a value, but the value is empty/],
+    [['function', 'create', 'f', '--dependency', ''], /--dependency needs a value, but the value is empty/],
     [['app', 'create', 'api', '--image', 'a:1', '--image', 'b:1'], /--image is given 2 times/],
-    [['app', 'create', 'api', '--image', 'a:1', '--port', '70000'], /--port takes a whole number from 1 to 65535/],
-    [['app', 'create', 'api', '--image', 'a:1', '--port', '0x50'], /--port takes a whole number/],
-    [['app', 'create', 'api', '--image', 'a:1', '--timeout', 'soon'], /takes a duration/],
-    [['function', 'update', 'f', '--idle-timeout', '2d'], /--idle-timeout takes a duration of up to 1d, .*; not "2d"/],
-    [['function', 'update', 'f', '--request-timeout', '2h'], /--request-timeout takes a duration of up to 1h, /],
-    [['function', 'logs', 'f', '--since', '400d'], /--since takes a duration of up to 365d, /],
-    [['app', 'logs', 'a', '--since', '400d'], /--since takes a duration of up to 365d, /],
-    [['job', 'update', 'j', '--run-timeout', '31d'], /--run-timeout takes a duration of up to 30d, /],
+    [['app', 'create', 'api', '--image', 'a:1', '--port', '70000'], /--port must be a whole number from 1 to 65535/],
+    [['app', 'create', 'api', '--image', 'a:1', '--port', '0x50'], /--port must be a whole number/],
+    [['app', 'create', 'api', '--image', 'a:1', '--timeout', 'soon'], /must be a duration/],
+    [
+      ['function', 'update', 'f', '--idle-timeout', '2d'],
+      /--idle-timeout must be a duration of up to 1d, .*, not "2d"/,
+    ],
+    [['function', 'update', 'f', '--request-timeout', '2h'], /--request-timeout must be a duration of up to 1h, /],
+    [['function', 'logs', 'f', '--since', '400d'], /--since must be a duration of up to 365d, /],
+    [['app', 'logs', 'a', '--since', '400d'], /--since must be a duration of up to 365d, /],
+    [['job', 'update', 'j', '--run-timeout', '31d'], /--run-timeout must be a duration of up to 30d, /],
     [['app', 'create', 'api', '--image', 'a:1', '--no-wait=1'], /--no-wait takes no value/],
     [['app', 'show', 'api', '-o', 'xml'], /one of table, json, yaml, name/],
-    [['app', 'update', 'api'], /--image or what to change/],
-    [['app', 'update', 'api', '--replicas', '1', '--commit', 'abc'], /--commit goes with --image/],
+    [['app', 'update', 'api'], /Nothing to change/],
+    [['app', 'update', 'api', '--replicas', '1', '--commit', 'abc'], /--commit cannot be combined with settings/],
     [['plan', 'create', 'p', '--burst', '1'], /--rate <n> is required/],
     [['key', 'create', '--plan', 'p', '--expires', 'tomorrow'], /--expires takes a date/],
-    [['function', 'create', 'f', '--code-file', '/nothing/here.js'], /cannot be read/],
+    [['function', 'create', 'f', '--code-file', '/nothing/here.js'], /Cannot read/],
     [['function', 'create', 'f', '--code-file', '/dev/null'], /is empty/],
-    [['function', 'create', 'f', '--code-file', 'x', '--runtime', 'cobol'], /--runtime takes one of node/],
+    [['function', 'create', 'f', '--code-file', 'x', '--runtime', 'cobol'], /--runtime must be one of node/],
     [['function', 'delete'], /<...functions> is missing/],
     [['install'], /--apps-domain <domain> is required/],
-    [['install', '--apps-domain', 'a.example.com', '--cluster', 'c', '--dry-run'], /No image for platform/],
-    [['install', '--apps-domain', 'A_b', '--cluster', 'c', '--dry-run'], /not a host name/],
+    [['install', '--apps-domain', 'a.example.com', '--cluster', 'c', '--dry-run'], /No image is set for platform/],
+    [['install', '--apps-domain', 'A_b', '--cluster', 'c', '--dry-run'], /apps-domain|A_b/],
     [['install', '--apps-domain', 'a.example.com', '--cluster', 'c', '--image-platform', 'x'], /image reference/],
   ];
   for (const [args, expected] of cases) {
@@ -84,7 +87,7 @@ t.test('without a project a command says how to name one', async (t) => {
   t.match(stderr, /No project.*\n.*--project.*SVC_PROJECT.*svc project use/);
 });
 
-t.test('values arrive as they were typed, numbers and leading hyphens too', async (t) => {
+t.test('values are sent as typed, also numbers and leading hyphens', async (t) => {
   const { run, seen } = await world(t, {
     'PATCH /api/v1/projects/shop/apps/api': { status: 500, body: { code: 'internal', message: 'x' } },
     'GET /api/v1/projects/shop/api-keys/01234567': { status: 500, body: { code: 'internal', message: 'x' } },
@@ -100,7 +103,7 @@ t.test('values arrive as they were typed, numbers and leading hyphens too', asyn
   t.same(seen.at(-1)?.body, { name: '007', requestsPerSecond: 0.5, burst: 3 });
 });
 
-t.test('manifests are printed without a cluster: documents for people, a List for programs, no secret', async (t) => {
+t.test('manifests are printed without a cluster: YAML documents or a JSON List, no secrets', async (t) => {
   const { run, seen } = await world(t);
   const install = ['install', '--apps-domain', 'apps.example.com', '--cluster', 'home', '--dry-run'];
   const args = [...install, '--registry', 'r.example.com'];

@@ -3,8 +3,17 @@ import { createdAt, id, sequence, world } from './world.ts';
 
 const volumes = '/api/v1/projects/shop/volumes';
 const volume = {
-  ...{ id, name: 'data', project: 'shop', environment: 'prod', size: '1Gi', capacity: '1Gi', storageClass: 'fast' },
-  ...{ accessMode: 'ReadWriteOnce', status: 'ready', mountedBy: [{ kind: 'Job', name: 'report' }], createdAt },
+  id,
+  name: 'data',
+  project: 'shop',
+  environment: 'prod',
+  size: '1Gi',
+  capacity: '1Gi',
+  storageClass: 'fast',
+  accessMode: 'ReadWriteOnce',
+  status: 'ready',
+  mountedBy: [{ kind: 'Job', name: 'report' }],
+  createdAt,
 };
 
 t.test('volume create, list and show', async (t) => {
@@ -40,7 +49,7 @@ scratch   ready    1Gi    fast    -            1 hour ago
   t.same(JSON.parse((await cli.run(['volume', 'show', 'data', '-o', 'json'])).stdout), volume);
 });
 
-t.test('volume resize waits for the storage, or until only a pod can bring it further', async (t) => {
+t.test('volume resize waits for the storage, or until it needs a pod to continue', async (t) => {
   const growing = { ...volume, size: '2Gi', status: 'resizing' };
   const cli = await world(t, {
     [`PATCH ${volumes}/data`]: { body: growing },
@@ -51,16 +60,16 @@ t.test('volume resize waits for the storage, or until only a pod can bring it fu
   const waiting = {
     ...growing,
     mountedBy: [],
-    message: 'The file system grows the next time a pod mounts the volume.',
+    message: 'The file system is resized when a pod next mounts the volume.',
   };
   cli.routes[`GET ${volumes}/data`] = { body: waiting };
-  t.match(await cli.run(resize), { code: 0, stderr: /grows the next time/ });
+  t.match(await cli.run(resize), { code: 0, stderr: /is resized when/ });
   const message = 'The class "local" cannot expand volumes.';
   cli.routes[`PATCH ${volumes}/data`] = { status: 409, body: { code: 'volume_not_expandable', message } };
   t.match(await cli.run(resize), { code: 1, stderr: /cannot expand volumes. \(volume_not_expandable\)/ });
 });
 
-t.test('volume delete says that the data goes, and passes on who mounts it', async (t) => {
+t.test('volume delete says that the data is deleted, and names the workloads that mount it', async (t) => {
   const message =
     'The volume "data" is mounted by the job "report"; take it out there first (--no-volumes), or delete that.';
   const cli = await world(t, {
@@ -71,6 +80,6 @@ t.test('volume delete says that the data goes, and passes on who mounts it', asy
     code: 1,
     stderr: /mounted by the job "report".*in_use/,
   });
-  const asked = await cli.run(['volume', 'delete', 'data'], { typed: ['n\n'] });
-  t.match(asked, { stderr: /Delete data of shop with all data\?/ });
+  const declined = await cli.run(['volume', 'delete', 'data'], { typed: ['n\n'] });
+  t.match(declined, { stderr: /Delete volume data in shop\/prod, with all data\?/ });
 });

@@ -10,7 +10,7 @@ import type { LocalPlatform } from '../../cli/context.ts';
 import { runProgram } from '../../cli/program.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 
-/** One request as the fake API saw it. */
+/** One request as the fake API received it. */
 export interface Seen {
   method: string;
   path: string;
@@ -19,7 +19,7 @@ export interface Seen {
   body: unknown;
 }
 
-/** What a route answers: a status and a JSON body; a string body is sent as text. */
+/** A route's answer: a status and a JSON body; a string body is sent as text. */
 export interface Reply {
   status?: number;
   body?: unknown;
@@ -33,7 +33,7 @@ export interface World {
   api: string;
   /** Every request so far. */
   seen: Seen[];
-  /** `'GET /api/v1/projects'` → answer; what is not here answers 404 `not_found`. */
+  /** `'GET /api/v1/projects'` → answer; a missing route answers 404 `not_found`. */
   routes: Routes;
   /** Runs one command line. */
   run: (args: string[], options?: RunOptions) => Promise<Ran>;
@@ -41,21 +41,21 @@ export interface World {
   configuration: string;
 }
 
-export interface RunOptions {
+interface RunOptions {
   env?: Record<string, string>;
-  /** What stands on standard input. */
+  /** The content of standard input. */
   stdin?: string;
-  /** What a person types, an answer after each question. */
+  /** What a person types, one entry for each prompt. */
   typed?: string[];
   /** Whether standard output and error are a terminal. */
   terminal?: boolean;
-  /** Ctrl-C is pressed once this stands on standard error. */
+  /** Ctrl-C is pressed once this text appears on standard error. */
   interruptAt?: string;
-  /** What the folder of the platform on this machine tells. */
+  /** The contents of the folder of the platform on this machine. */
   local?: LocalPlatform;
 }
 
-export interface Ran {
+interface Ran {
   code: number;
   stdout: string;
   stderr: string;
@@ -67,7 +67,7 @@ interface Test {
 
 export const now = new Date('2026-11-21T12:00:00Z');
 
-/** Time that stands still but for sleeps, which pass at once. */
+/** A clock that moves only with sleeps, which return at once. */
 function quickClock(): Clock {
   let elapsed = 0;
   return {
@@ -92,7 +92,7 @@ function sink(listen?: (text: string) => void): { stream: Writable; text: () => 
   return { stream, text: () => Buffer.concat(chunks).toString() };
 }
 
-/** A management API that answers what a test says, and the command line against it, signed in. */
+/** A management API with a test's answers, and the command line signed in to it. */
 export async function world(t: Test, routes: Routes = {}): Promise<World> {
   const seen: Seen[] = [];
   const server = createServer((request, response) => {
@@ -160,7 +160,7 @@ export async function world(t: Test, routes: Routes = {}): Promise<World> {
   };
 }
 
-/** Answers one after the other; the last one stays. */
+/** Answers one after the other; the last one is repeated. */
 export function sequence(...replies: Reply[]): () => Reply {
   let index = 0;
   return () => replies[Math.min(index++, replies.length - 1)] ?? {};

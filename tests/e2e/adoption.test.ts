@@ -23,7 +23,7 @@ async function adopted(namespace: string, name: string): Promise<Condition | und
   return status?.conditions?.find(({ type }) => type === 'ChildrenAdopted');
 }
 
-t.test('an object that the platform did not create stops the pass there, until it is gone', async (t) => {
+t.test('an object that the platform did not create stops the pass until it is deleted', async (t) => {
   const { namespace, flags } = await testProject(t, platform);
   const show = () => platform.json<Shown>(['app', 'show', 'api', ...flags]);
   const service = {
@@ -32,30 +32,34 @@ t.test('an object that the platform did not create stops the pass there, until i
     metadata: { name: 'api', namespace },
     spec: { ports: [{ port: 1 }] },
   };
-  const made = await platform.kubectlInput(JSON.stringify(service), 'create', '-f', '-');
-  t.equal(made.code, 0, made.stderr);
+  const creation = await platform.kubectlInput(JSON.stringify(service), 'create', '-f', '-');
+  t.equal(creation.code, 0, creation.stderr);
   await platform.ok(['app', 'create', 'api', '--image', hello, '--port', '8080', '--no-wait', ...flags]);
   const failed = await eventually(show, ({ status }) => status === 'failed');
-  t.match(
-    failed.message,
-    /Service "api".*was not created by the platform.*Delete it, rename it, or.*managed-by=kipper/,
-  );
+  t.match(failed.message, /Service "api".*was not created by the platform.*Delete or rename it or.*managed-by=kipper/);
   t.match(await adopted(namespace, 'api'), {
     status: 'False',
     reason: 'ChildReconcileFailed',
     message: /Service "api"/,
   });
   const routes = await platform.kubectl('-n', namespace, 'get', 'ingressroute', '-o', 'name');
-  t.equal(routes.stdout, '', 'what comes after it is skipped');
+  t.equal(routes.stdout, '', 'the steps after it are skipped');
   const events = async () => {
     const { stdout } = await platform.kubectl(
-      ...['-n', namespace, 'get', 'events', '-o', 'json', '--field-selector', 'reason=ReconcileFailed'],
+      '-n',
+      namespace,
+      'get',
+      'events',
+      '-o',
+      'json',
+      '--field-selector',
+      'reason=ReconcileFailed',
     );
     return (JSON.parse(stdout) as { items: { type: string; involvedObject: { name: string } }[] }).items;
   };
-  // It is told after the status.
-  const items = await eventually(events, (told) => told.length > 0);
-  t.equal(items.length, 1, 'one Event, however often it failed');
+  // The Event follows the status.
+  const items = await eventually(events, (events) => events.length > 0);
+  t.equal(items.length, 1, 'one Event for any number of failures');
   t.match(items, [{ type: 'Warning', involvedObject: { kind: 'App', name: 'api' } }]);
 
   await platform.kubectl('-n', namespace, 'delete', 'service', 'api');
@@ -63,7 +67,7 @@ t.test('an object that the platform did not create stops the pass there, until i
   t.match(await adopted(namespace, 'api'), { status: 'True' });
 });
 
-t.test('a label that is taken away stops changes and not the app; given back, all goes on', async (t) => {
+t.test('removing a label stops changes but not the app; restoring it resumes them', async (t) => {
   const { namespace, flags } = await testProject(t, platform);
   const show = () => platform.json<Shown>(['app', 'show', 'api', ...flags]);
   await platform.ok(['app', 'create', 'api', '--image', hello, '--port', '8080', ...flags]);
@@ -74,7 +78,7 @@ t.test('a label that is taken away stops changes and not the app; given back, al
   await platform.kubectl('-n', namespace, 'label', 'service', 'api', 'app.kubernetes.io/managed-by-');
   const failed = await eventually(show, ({ status }) => status === 'failed');
   t.match(failed.message, /Service "api"/);
-  t.ok(await serves(), 'what runs keeps serving');
+  t.ok(await serves(), 'the running pods keep serving');
   await platform.kubectl('-n', namespace, 'label', 'service', 'api', 'app.kubernetes.io/managed-by=kipper');
   await eventually(show, ({ status }) => status === 'running');
   t.match(await adopted(namespace, 'api'), { status: 'True', reason: 'AllReconciled' });

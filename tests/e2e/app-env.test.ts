@@ -23,21 +23,21 @@ async function listed<T>(namespace: string, what: string): Promise<Listed<T>['it
 
 type Said = [version: unknown, token: unknown];
 
-/** What hello says of itself: its version and its own header. */
-async function said(url: string): Promise<Said | []> {
+/** The version and the variable that hello reports. */
+async function environmentAt(url: string): Promise<Said | []> {
   const answer = await platform.request(url);
   return answer.status === 200 ? [answer.json()['version'], answer.headers['x-token']] : [];
 }
 
-/** Until the ingress sends requests to pods that say so. */
+/** Until the ingress sends requests to pods with these values. */
 async function says(url: string, wanted: Said): Promise<void> {
   await eventually(
-    () => said(url),
+    () => environmentAt(url),
     (now) => now.length > 0 && isDeepStrictEqual(now, wanted),
   );
 }
 
-t.test('variables and secrets reach the pods by a restart, and the values nobody else', async (t) => {
+t.test('variables and secrets reach the pods with a restart, and their values nothing else', async (t) => {
   const { project, namespace, flags } = await testProject(t, platform);
   const env = ['--env', 'VERSION=${NAME}-$$', '--env', 'NAME=first'];
   await platform.ok(['app', 'create', 'api', '--image', hello('v1'), ...env, ...flags]);
@@ -52,7 +52,7 @@ t.test('variables and secrets reach the pods by a restart, and the values nobody
   await setToken(one);
   await platform.ok(['app', 'env', 'set', 'api', 'RESPONSE_HEADERS={"x-token":"${TOKEN}"}', 'NAME=second', ...flags]);
   t.equal((await show()).pendingRestart, true);
-  t.same(await said(url), ['first-$', undefined], 'what runs goes on as it was started');
+  t.same(await environmentAt(url), ['first-$', undefined], 'running pods keep their environment');
   await platform.ok(['app', 'restart', 'api', ...flags]);
   await says(url, ['second-$', one]);
   t.equal((await show()).pendingRestart, false);
@@ -76,7 +76,7 @@ t.test('variables and secrets reach the pods by a restart, and the values nobody
     t.match(refused.stderr, expected);
   }
 
-  // A rollback brings back an image, and keeps the environment of now.
+  // A rollback restores an image and keeps the current environment.
   await platform.ok(['app', 'update', 'api', '--image', hello('v2'), ...flags]);
   await platform.ok(['app', 'rollback', 'api', ...flags]);
   await says(url, ['second-$', one]);
@@ -87,7 +87,7 @@ t.test('variables and secrets reach the pods by a restart, and the values nobody
   );
   t.ok(
     secrets.some(({ metadata, immutable }) => metadata.name.startsWith('app-api-env-') && immutable),
-    'old environments go when no ReplicaSet of the history has them',
+    'old environments are deleted when no ReplicaSet in the history uses them',
   );
   const seen = [
     ...(await listed(namespace, 'apps.platform.svc,deployments,replicasets,pods,events')),
@@ -96,17 +96,18 @@ t.test('variables and secrets reach the pods by a restart, and the values nobody
   ];
   t.notMatch(JSON.stringify(seen), new RegExp(`${one}|${two}`));
   for (const name of ['console-api', 'svc-workers', 'svc-controllers']) {
-    // A log has a line a moment after it was written.
-    const told = name === 'console-api' ? new RegExp(`"project":"${project}".*"secret revealed"`) : /^/;
+    // A line reaches the log a moment after it was written.
+    const pattern =
+      name === 'console-api' ? new RegExp(`^(?=.*"action":"secret\\.reveal").*"project":"${project}"`, 'm') : /^/;
     const logs = await eventually(
       () => platform.kubectl('-n', 'svc-system', 'logs', '-l', `app=${name}`, '--tail=-1', '--since=30m'),
-      ({ stdout }) => told.test(stdout),
+      ({ stdout }) => pattern.test(stdout),
     );
     t.notMatch(logs.stdout, new RegExp(`${one}|${two}`), name);
   }
 });
 
-t.test('other settings make new pods of the same revision, one after the other', async (t) => {
+t.test('changed settings replace the pods of the same revision one by one', async (t) => {
   const { namespace, flags } = await testProject(t, platform);
   await platform.ok(['app', 'create', 'api', '--image', hello('v1'), ...flags]);
   const { url } = await platform.json<Shown>(['app', 'show', 'api', ...flags]);
@@ -136,13 +137,13 @@ t.test('other settings make new pods of the same revision, one after the other',
       readinessProbe: { httpGet: { path: '/healthz' } },
     });
   }
-  // A pod's own port may be another one (decision 0009).
+  // A pod may have another port than its app (decision 0009).
   const [deployment] = await listed<{ spec: { template: Pod } }>(namespace, 'deployments');
   t.match(deployment?.spec.template.spec.containers[0]?.ports, [{ containerPort: 9090 }]);
   t.equal((await platform.json<unknown[]>(['app', 'history', 'api', ...flags])).length, 1);
 });
 
-t.test('a volume that one pod may have is handed over, and stays while the app mounts it', async (t) => {
+t.test('a single-pod volume moves to the new pod, and is kept while the app mounts it', async (t) => {
   const { namespace, flags } = await testProject(t, platform);
   const create = ['app', 'create', 'api', '--image', hello('v1'), '--volume', 'data:/data', ...flags];
   const missing = await platform.svc(create);
@@ -164,7 +165,7 @@ t.test('a volume that one pod may have is handed over, and stays while the app m
   const refused = await platform.svc(['volume', 'delete', 'data', '--yes', ...flags]);
   t.match(refused.stderr, /mounted by the app "api"/);
   await platform.ok(['app', 'update', 'api', '--no-volumes', '--replicas', '2', ...flags]);
-  // The pod that had it goes on for a moment.
+  // The previous pod stays for a moment.
   await eventually(
     () => platform.json<{ mountedBy: unknown[] }>(['volume', 'show', 'data', ...flags]),
     ({ mountedBy }) => mountedBy.length === 0,

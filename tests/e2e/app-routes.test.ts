@@ -2,11 +2,11 @@ import t from 'tap';
 import { allKnow } from '../support/checkers.ts';
 import { eventually, runningPlatform, testProject, uniqueName } from '../support/platform.ts';
 
-/** Further hosts and security headers of apps, through the real ingress. */
+/** Additional hosts and security headers of apps, through the real ingress. */
 const platform = await runningPlatform();
 const image = 'localhost:5000/svc/hello:v1';
 const { flags, namespace } = await testProject(t, platform);
-/** No other test has hosts below it. */
+/** No other test uses hosts below this one. */
 const domain = `${uniqueName('hosts-')}.example.test`;
 const { port } = new URL(platform.info.ingress);
 const urlOf = (host: string) => `http://${host}:${port}`;
@@ -27,7 +27,7 @@ const claims = async () => {
     .map((name) => name.split('/')[1] ?? '');
 };
 
-t.test('an app serves on every host that it has, and on none that it had', async (t) => {
+t.test('an app serves on every current host and on no removed one', async (t) => {
   const own = await create('web', '--extra-host', `first.${domain}`);
   await serves(own);
   await serves(urlOf(`first.${domain}`));
@@ -35,14 +35,19 @@ t.test('an app serves on every host that it has, and on none that it had', async
   await serves(urlOf(`second.${domain}`));
   await serves(urlOf(`third.${domain}`));
 
-  await t.test('a host that is taken is refused with all others of the change', async (t) => {
+  await t.test('a host that is taken is refused, with all others of the change', async (t) => {
     await create('other', '--extra-host', `taken.${domain}`);
     const refused = await platform.svc(['app', 'host', 'add', 'web', `free.${domain}`, `taken.${domain}`, ...flags]);
     t.equal(refused.code, 1);
     t.match(refused.stderr, new RegExp(`"taken.${domain}" is already used by an app \\("other" in ${namespace}\\)`));
     t.notOk((await claims()).includes(`free.${domain}`));
     const reserved = await platform.svc([
-      ...['app', 'host', 'add', 'web', `other--${namespace}.${platform.info.appsDomain}`, ...flags],
+      'app',
+      'host',
+      'add',
+      'web',
+      `other--${namespace}.${platform.info.appsDomain}`,
+      ...flags,
     ]);
     t.match(reserved.stderr, /may be the default host of another app or function/);
   });
@@ -54,7 +59,11 @@ t.test('an app serves on every host that it has, and on none that it had', async
   await create('heir', '--extra-host', `second.${domain}`);
   await serves(urlOf(`second.${domain}`));
   await platform.ok(['app', 'delete', 'web', '--yes', ...flags]);
-  t.same((await claims()).sort(), [`second.${domain}`, `taken.${domain}`], 'what is left belongs to the others');
+  t.same(
+    (await claims()).sort(),
+    [`second.${domain}`, `taken.${domain}`],
+    'the remaining host belongs to the other app',
+  );
 });
 
 t.test('a gate holds on every host, from the first moment of each', async (t) => {
@@ -66,9 +75,9 @@ t.test('a gate holds on every host, from the first moment of each', async (t) =>
   await allKnow(platform, id, key);
   for (const url of [own, urlOf(`api.${domain}`)]) {
     const denied = await platform.request(url);
-    t.equal(denied.status, 401, 'the gate is called closed once it is on every host');
+    t.equal(denied.status, 401, 'the gate is reported as gated once every host has it');
     t.equal(denied.headers['access-control-allow-origin'], '*');
-    t.equal(denied.headers['x-content-type-options'], 'nosniff', 'a denial has the security headers, too');
+    t.equal(denied.headers['x-content-type-options'], 'nosniff', 'a denial has the security headers too');
     t.equal((await platform.request(url, { headers: { 'X-API-Key': key } })).status, 200);
   }
 
@@ -96,9 +105,11 @@ t.test('a gate holds on every host, from the first moment of each', async (t) =>
   t.equal((await platform.request(urlOf(`late.${domain}`), { method: 'OPTIONS', headers: preflight })).status, 200);
 });
 
-t.test('security headers are on every answer, in place of the same headers of the app', async (t) => {
+t.test("security headers are on every answer and replace the app's own", async (t) => {
   const ownHeaders = {
-    ...{ 'x-frame-options': 'DENY', 'content-security-policy': "default-src 'none'", 'x-own': 'kept' },
+    'x-frame-options': 'DENY',
+    'content-security-policy': "default-src 'none'",
+    'x-own': 'kept',
     'access-control-allow-origin': 'https://own.example.com',
   };
   const env = ['--env', `RESPONSE_HEADERS=${JSON.stringify(ownHeaders)}`];
@@ -115,10 +126,10 @@ t.test('security headers are on every answer, in place of the same headers of th
     t.equal(
       headers['content-security-policy'],
       "default-src 'none'",
-      'without one of the platform the app has its own',
+      "without the platform's header the app's own is passed on",
     );
     t.match(headers, { 'x-own': 'kept', 'access-control-allow-origin': 'https://own.example.com' });
-    t.equal(headers['strict-transport-security'], undefined, 'no promise of TLS over plain HTTP');
+    t.equal(headers['strict-transport-security'], undefined, 'no Strict-Transport-Security over plain HTTP');
   }
 
   const policyIs = (wanted: RegExp) =>
@@ -130,7 +141,7 @@ t.test('security headers are on every answer, in place of the same headers of th
   const { headers } = await policyIs(/^default-src 'self' cdn.example.com;/);
   t.match(headers, site);
 
-  await t.test('and go again without a moment in which the app is not there', async (t) => {
+  await t.test('security headers can be turned off without a moment without answers', async (t) => {
     const seen = new Set<number>();
     const ask = async () => {
       const answer = await platform.request(url);
@@ -143,7 +154,7 @@ t.test('security headers are on every answer, in place of the same headers of th
       await eventually(ask, (answer) => (answer.headers['referrer-policy'] === undefined) === (state === 'off'));
     }
     const plain = await ask();
-    t.match(plain.headers, ownHeaders, 'the app speaks for itself again');
+    t.match(plain.headers, ownHeaders, "the app's own headers are passed on again");
     await eventually(
       async () => {
         await ask();

@@ -26,10 +26,15 @@ t.test('an app is created, answers at its public host, and leaves nothing when i
 
   await platform.ok(['app', 'delete', 'api', '--yes', ...flags]);
   const own = await platform.kubectl(
-    ...['-n', namespace, 'get', '-o', 'name', 'apps.platform.svc,workloadnames,deploy,svc,ingressroute,middleware'],
+    '-n',
+    namespace,
+    'get',
+    '-o',
+    'name',
+    'apps.platform.svc,workloadnames,deploy,svc,ingressroute,middleware',
   );
   t.match(own, { code: 0, stdout: '' });
-  // Of what goes by itself the cluster's garbage collector decides when.
+  // The cluster's garbage collector decides when it deletes dependent objects.
   await eventually(
     () => platform.kubectl('-n', namespace, 'get', '-o', 'name', 'rs,pods,secret'),
     ({ code, stdout }) => code === 0 && stdout === '',
@@ -60,16 +65,30 @@ t.test('refusals say what to do, exit non-zero, print nothing on stdout and leav
     t.equal(ended.stdout, '', args.join(' '));
     t.match(ended.stderr, expected, args.join(' '));
   }
-  const left = await platform.kubectl('-n', namespace, 'get', 'apps.platform.svc,workloadnames,deploy', '-o', 'name');
-  t.equal(left.stdout, '');
+  const remaining = await platform.kubectl(
+    '-n',
+    namespace,
+    'get',
+    'apps.platform.svc,workloadnames,deploy',
+    '-o',
+    'name',
+  );
+  t.equal(remaining.stdout, '');
 });
 
-t.test('a name is held by one workload of any kind, and the refusal names the kind that holds it', async (t) => {
+t.test('a name is held by one workload of any kind, and the refusal names that kind', async (t) => {
   const { namespace, flags } = await testProject(t, platform);
   await platform.ok(['app', 'create', 'same', '--image', hello('v1'), '--no-wait', ...flags]);
   const file = codeFile(t, 'same.js', 'export const handler = () => ({ statusCode: 200, body: "x" });');
   const refused = await platform.svc([
-    ...['function', 'create', 'same', '--runtime', 'node', '--code-file', file, ...flags],
+    'function',
+    'create',
+    'same',
+    '--runtime',
+    'node',
+    '--code-file',
+    file,
+    ...flags,
   ]);
   t.equal(refused.code, 1);
   t.match(refused.stderr, /already used by an app in this environment/);
@@ -89,5 +108,5 @@ t.test('an image that cannot be pulled fails its deployment with the reason', as
     () => platform.request(app.url),
     ({ status }) => status === 200,
   );
-  t.match(answer.json(), { version: 'v1' }, 'what ran keeps serving');
+  t.match(answer.json(), { version: 'v1' }, 'the previous release keeps serving');
 });

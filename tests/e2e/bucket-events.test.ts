@@ -4,7 +4,10 @@ import { eventually, runningPlatform, testProject, uniqueName } from '../support
 
 const platform = await runningPlatform();
 
-/** Called by HTTP it changes the bucket as its own user and says what it was told of it; events it keeps in mind. */
+/**
+ * An HTTP request makes it change the bucket as its own user, and returns the events it received, which it keeps in
+ * memory.
+ */
 const code = `
 import { createHash, createHmac } from 'node:crypto';
 const { S3_ENDPOINT, S3_ACCESS_KEY, S3_SECRET_KEY, S3_REGION } = process.env;
@@ -39,14 +42,30 @@ export async function handler(event, { path }) {
   return { body: { told } };
 }`;
 
-t.test('a function is told of every object that comes and goes in its bucket, also at once', async (t) => {
+t.test('a function receives an event for every object that is created or deleted in its bucket', async (t) => {
   const { flags } = await testProject(t, platform);
   const name = uniqueName('thumbs');
   await platform.ok(['service', 'create', 'files', '--type', 'minio', '--size', '128Mi', ...flags]);
   const file = codeFile(t, 'thumbs.mjs', code);
   await platform.ok([
-    ...['function', 'create', name, '--code-file', file, '--min-replicas', '1', '--max-replicas', '1'],
-    ...['--trigger', 'http', '--trigger', 'minio', '--source', 'files', '--bucket', 'uploads', ...flags],
+    'function',
+    'create',
+    name,
+    '--code-file',
+    file,
+    '--min-replicas',
+    '1',
+    '--max-replicas',
+    '1',
+    '--trigger',
+    'http',
+    '--trigger',
+    'minio',
+    '--source',
+    'files',
+    '--bucket',
+    'uploads',
+    ...flags,
   ]);
   const { url } = await platform.json<{ url: string }>(['function', 'show', name, ...flags]);
   const told = async (path: string) => {
@@ -64,7 +83,7 @@ t.test('a function is told of every object that comes and goes in its bucket, al
     (now = []) => expected.every((each) => now.includes(each)),
   );
   t.same(all?.toSorted(), expected, 'each once');
-  t.ok((all ?? []).indexOf('created gone-at-once') < (all ?? []).indexOf('removed gone-at-once'), 'in its order');
+  t.ok((all ?? []).indexOf('created gone-at-once') < (all ?? []).indexOf('removed gone-at-once'), 'in order');
 
   type Letter = { id: string; payload: string };
   const letters = () => platform.json<Letter[]>(['function', 'dead-letters', 'list', name, ...flags]);

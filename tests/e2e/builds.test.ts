@@ -1,7 +1,7 @@
 import t from 'tap';
 import { eventually, runningPlatform, testProject } from '../support/platform.ts';
 
-/** Builds as `kubectl` makes them. */
+/** Builds created with `kubectl`. */
 const platform = await runningPlatform();
 const hello = 'localhost:5000/svc/hello:v1';
 const apiVersion = 'platform.svc/v1';
@@ -30,13 +30,13 @@ const show = (namespace: string, kind: string, name: string) => async () => {
   return JSON.parse(stdout) as Shown;
 };
 
-t.test('a build tells how far the job of its name has come, and ends it when it is deleted', async (t) => {
+t.test('a build reports the progress of its Job, and stops it when it is deleted', async (t) => {
   const { namespace } = await testProject(t, platform);
   const source = { url: 'https://git.example.com/shop/api.git' };
   const build = (name: string) =>
     apply({ apiVersion, kind: 'Build', metadata: { name, namespace }, spec: { app: 'api', source } });
   const shown = (name: string) => show(namespace, 'sbuild', name);
-  /** What a builder makes. */
+  /** What a builder reports. */
   const begin = async (name: string, code: string) => {
     const { metadata } = await eventually(shown(name), ({ status }) => status?.phase === 'pending');
     const owner = { apiVersion, kind: 'Build', name, uid: metadata.uid, controller: true };
@@ -51,7 +51,8 @@ t.test('a build tells how far the job of its name has come, and ends it when it 
       },
     };
     const created = await apply({
-      ...{ apiVersion: 'batch/v1', kind: 'Job' },
+      apiVersion: 'batch/v1',
+      kind: 'Job',
       metadata: { name, namespace, labels, ownerReferences: [owner] },
       spec: { backoffLimit: 0, template },
     });
@@ -64,18 +65,25 @@ t.test('a build tells how far the job of its name has come, and ends it when it 
   await begin('bad', 'console.error("no such commit"); process.exit(2)');
   await eventually(shown('good'), ({ status }) => status?.phase === 'succeeded');
   const failed = await eventually(shown('bad'), ({ status }) => status?.phase === 'failed');
-  t.equal(failed.status?.message, 'The program ended with 2: no such commit');
+  t.equal(failed.status?.message, 'The program exited with code 2: no such commit');
   t.ok(failed.status?.endedAt);
   await remove(namespace, 'jobs.batch', 'good');
-  t.match((await shown('good')()).status, { phase: 'succeeded' }, 'an end stays');
+  t.match((await shown('good')()).status, { phase: 'succeeded' }, 'the result stays');
 
   t.equal((await build('long')).code, 0);
   await begin('long', 'setTimeout(() => {}, 600000)');
   await eventually(shown('long'), ({ status }) => status?.phase === 'running');
   await remove(namespace, 'sbuild', 'long');
-  t.match(await look(namespace, 'jobs.batch', 'long'), { code: 0, stdout: '' }, 'its job went first');
+  t.match(await look(namespace, 'jobs.batch', 'long'), { code: 0, stdout: '' }, 'its Job was deleted first');
   const changed = await platform.kubectl(
-    ...['-n', namespace, 'patch', 'sbuild', 'good', '--type=merge', '-p', '{"spec":{"app":"web"}}'],
+    '-n',
+    namespace,
+    'patch',
+    'sbuild',
+    'good',
+    '--type=merge',
+    '-p',
+    '{"spec":{"app":"web"}}',
   );
-  t.match(changed.stderr, /a build is never changed/);
+  t.match(changed.stderr, /a build cannot be changed/);
 });

@@ -23,20 +23,20 @@ interface FunctionView {
   lastRun?: Run;
 }
 
-const said = (log: string) => (JSON.parse(log.split('\n')[0] ?? '') as { msg: string }).msg;
+const message = (log: string) => (JSON.parse(log.split('\n')[0] ?? '') as { msg: string }).msg;
 
-t.test('a cron function runs by itself, and once when asked to', { timeout: 300_000 }, async (t) => {
+t.test('a cron function runs on schedule, and once on demand', { timeout: 300_000 }, async (t) => {
   const { namespace, flags } = await testProject(t, platform);
   const name = uniqueName('tick');
   const file = codeFile(t, 'tick.js', code);
   const create = ['function', 'create', name, '--code-file', file, '--trigger', 'cron'];
-  const asked = Date.now();
+  const requestedAt = Date.now();
   await platform.ok([...create, '--schedule', '* * * * *', ...flags]);
   const show = () => platform.json<FunctionView>(['function', 'show', name, ...flags]);
   const logs = (run: string) => platform.ok(['function', 'logs', name, '--run', run, ...flags]);
   const created = await show();
 
-  await t.test('it has its next times, and nothing that a request could reach', async (t) => {
+  await t.test('it has its next times, and no object that a request could reach', async (t) => {
     t.equal(created.url, undefined);
     const [first = '', ...more] = created.nextRuns ?? [];
     t.equal(more.length, 4);
@@ -49,15 +49,15 @@ t.test('a cron function runs by itself, and once when asked to', { timeout: 300_
     t.equal(answer.status, 404);
   });
 
-  await t.test('a test run is a Job of its own, without retries, removed ten minutes after its end', async (t) => {
+  await t.test('a test run is a separate Job, without retries, removed ten minutes after its end', async (t) => {
     const ended = await platform.svc(['function', 'test', name, ...flags]);
     t.equal(ended.code, 0, ended.stderr);
     t.match(ended.stdout, /Trigger: +test/);
     const [run = ''] = new RegExp(`${name}-test-[0-9a-f]{10}`).exec(ended.stdout) ?? [];
     const job = await eventually(
       async () => {
-        const found = await platform.kubectl('-n', namespace, 'get', 'jobs.batch', run, '-o', 'json');
-        return JSON.parse(found.stdout) as { spec: { ttlSecondsAfterFinished?: number } };
+        const object = await platform.kubectl('-n', namespace, 'get', 'jobs.batch', run, '-o', 'json');
+        return JSON.parse(object.stdout) as { spec: { ttlSecondsAfterFinished?: number } };
       },
       ({ spec }) => spec.ttlSecondsAfterFinished !== undefined,
     );
@@ -65,38 +65,42 @@ t.test('a cron function runs by itself, and once when asked to', { timeout: 300_
       metadata: { labels: { app: name, 'platform.svc/role': 'test' } },
       spec: { backoffLimit: 0, ttlSecondsAfterFinished: 600 },
     });
-    t.match(said(await logs(run)), /^ran by test batch .*"schedule":"\* \* \* \* \*".*"context":"test"/);
+    t.match(message(await logs(run)), /^ran by test batch .*"schedule":"\* \* \* \* \*".*"context":"test"/);
   });
 
-  await t.test('its time comes', async (t) => {
+  await t.test('a scheduled run starts', async (t) => {
     const ran = await eventually(
       () => platform.json<Run[]>(['function', 'runs', name, ...flags]),
       (runs) => runs.some(({ trigger, status }) => trigger === 'cron' && status === 'succeeded'),
     );
     const run = ran.find(({ trigger, status }) => trigger === 'cron' && status === 'succeeded');
-    const printed = said(await logs(run?.name ?? ''));
+    const printed = message(await logs(run?.name ?? ''));
     t.match(printed, /^ran by cron batch/);
     const [, time = ''] = /"time":"([^"]+)"/.exec(printed) ?? [];
-    t.match(time, /:00\.000Z$/, 'the time that was due, and not when the pod got to it');
-    // The minute may have come while `create` waited.
-    t.ok(Date.parse(time) > asked, time);
+    t.match(time, /:00\.000Z$/, 'the scheduled time, not the time when the pod started');
+    // The minute may have passed while `create` waited.
+    t.ok(Date.parse(time) > requestedAt, time);
   });
 
   await t.test('deleting it leaves nothing', async (t) => {
     await platform.ok(['function', 'delete', name, '--yes', ...flags]);
-    const left = await eventually(
+    const remaining = await eventually(
       () =>
         platform.kubectl(
-          ...['-n', namespace, 'get', '-o', 'name'],
+          '-n',
+          namespace,
+          'get',
+          '-o',
+          'name',
           'functions.platform.svc,workloadnames,jobs.batch,cronjobs,pods,configmaps',
         ),
       ({ stdout }) => !/pod\/|job\.batch|configmap\/function/.test(stdout),
     );
-    t.equal(left.stdout.replace('configmap/kube-root-ca.crt\n', ''), '');
+    t.equal(remaining.stdout.replace('configmap/kube-root-ca.crt\n', ''), '');
   });
 });
 
-t.test('a test run that fails says why, and the function is failed until one ends well', async (t) => {
+t.test('a failed test run reports the reason, and the function is failed until a run succeeds', async (t) => {
   const { namespace, flags } = await testProject(t, platform);
   const name = uniqueName('broken');
   const file = codeFile(t, 'broken.js', 'export const handler = () => { throw new Error("no such table"); };');
@@ -126,6 +130,6 @@ t.test('a test run that fails says why, and the function is failed until one end
     ({ status }) => status !== 404,
   );
   t.equal(answer.status, 204);
-  const left = await platform.kubectl('-n', namespace, 'get', 'cronjobs,jobs.batch', '-o', 'name');
-  t.equal(left.stdout, '', 'a function that requests call has no schedule and no runs');
+  const remaining = await platform.kubectl('-n', namespace, 'get', 'cronjobs,jobs.batch', '-o', 'name');
+  t.equal(remaining.stdout, '', 'an HTTP function has no schedule and no runs');
 });

@@ -5,7 +5,7 @@ import { redisProbe, s3Probe } from '../support/store-probes.ts';
 
 const platform = await runningPlatform();
 
-/** Stores 42 and reads it with nothing but what its bindings brought; the event may name another way in for a variable. */
+/** Stores 42 and reads it with only the variables of its bindings; the event may replace a variable's value. */
 const code = `
 import { spawnSync } from 'node:child_process';
 const probes = ${JSON.stringify({ redis: redisProbe, s3: s3Probe })};
@@ -35,14 +35,14 @@ interface Bound {
 
 type Variables = Record<string, string>;
 
-t.test('functions store and read in Redis and MinIO, each as a user of its own while it is bound', async (t) => {
+t.test('functions store and read in Redis and MinIO, each as its own user while it is bound', async (t) => {
   const { namespace, flags } = await testProject(t, platform);
   const services = ['redis', 'minio'] as const;
   for (const type of services) {
     const created = await platform.svc(['service', 'create', type, '--type', type, '--size', '256Mi', ...flags]);
     if (created.code === 0) continue;
     t.equal(platform.info.target, 'local', created.stderr);
-    t.match(created.stderr, /service_not_installed/, 'said, and tested where it is installed');
+    t.match(created.stderr, /service_not_installed/, 'reported, and tested on targets that have it');
     return;
   }
   const file = codeFile(t, 'keeper.mjs', code);
@@ -56,7 +56,8 @@ t.test('functions store and read in Redis and MinIO, each as a user of its own w
       variables: ['REDIS_HOST', 'REDIS_PORT', 'REDIS_USERNAME', 'REDIS_PASSWORD', 'REDIS_URL'],
     });
     t.match(await bind(name, 'minio'), {
-      ...{ status: 'ready', database: name },
+      status: 'ready',
+      database: name,
       variables: ['S3_ENDPOINT', 'S3_ACCESS_KEY', 'S3_SECRET_KEY', 'S3_BUCKET', 'S3_REGION'],
     });
   }
@@ -69,37 +70,45 @@ t.test('functions store and read in Redis and MinIO, each as a user of its own w
     );
     return answer.json() as Variables;
   };
-  const said = async (name: string, event: object) => (await ask(name, event))['said'] ?? '';
+  const messageOf = async (name: string, event: object) => (await ask(name, event))['said'] ?? '';
 
   const [mine, theirs] = [await ask('mine'), await ask('theirs')];
   const at = `redis.${namespace}.svc`;
   t.match(mine, {
-    ...{ REDIS_HOST: at, REDIS_PORT: '6379', REDIS_USERNAME: /^mine_[0-9a-f]{12}$/ },
+    REDIS_HOST: at,
+    REDIS_PORT: '6379',
+    REDIS_USERNAME: /^mine_[0-9a-f]{12}$/,
     REDIS_URL: `redis://${mine['REDIS_USERNAME']}:${mine['REDIS_PASSWORD']}@${at}:6379`,
-    ...{ S3_ENDPOINT: `http://minio.${namespace}.svc:9000`, S3_ACCESS_KEY: /^mine_[0-9a-f]{12}$/, S3_BUCKET: 'mine' },
+    S3_ENDPOINT: `http://minio.${namespace}.svc:9000`,
+    S3_ACCESS_KEY: /^mine_[0-9a-f]{12}$/,
+    S3_BUCKET: 'mine',
   });
   for (const name of ['REDIS_USERNAME', 'REDIS_PASSWORD', 'S3_ACCESS_KEY', 'S3_SECRET_KEY', 'S3_BUCKET']) {
     t.not(mine[name], theirs[name], `${name} is its own`);
   }
   for (const name of functions) {
-    t.equal(await said(name, { probe: 'redis' }), '42', `${name} in Redis`);
-    t.equal(await said(name, { probe: 's3' }), '42', `${name} in its bucket`);
+    t.equal(await messageOf(name, { probe: 'redis' }), '42', `${name} in Redis`);
+    t.equal(await messageOf(name, { probe: 's3' }), '42', `${name} in its bucket`);
   }
-  t.match(await said('theirs', { probe: 's3', S3_BUCKET: 'mine' }), /403.*AccessDenied/s, 'another one’s bucket');
+  t.match(
+    await messageOf('theirs', { probe: 's3', S3_BUCKET: 'mine' }),
+    /403.*AccessDenied/s,
+    'another function’s bucket',
+  );
   const { REDIS_USERNAME } = mine;
-  t.match(await said('theirs', { probe: 'redis', REDIS_USERNAME }), /WRONGPASS/, 'another one’s user');
+  t.match(await messageOf('theirs', { probe: 'redis', REDIS_USERNAME }), /WRONGPASS/, 'another function’s user');
 
   for (const service of services) await platform.ok(['function', 'unbind', 'mine', service, ...flags]);
   await eventually(
-    () => said('mine', { probe: 'redis', ...mine }),
+    () => messageOf('mine', { probe: 'redis', ...mine }),
     (now) => now.startsWith('-WRONGPASS'),
   );
   await eventually(
-    () => said('mine', { probe: 's3', ...mine }),
+    () => messageOf('mine', { probe: 's3', ...mine }),
     (now) => /403.*InvalidAccessKeyId/s.test(now),
   );
-  t.equal(await said('theirs', { probe: 'redis' }), '42', 'who else is bound stays so');
-  t.equal(await said('theirs', { probe: 's3' }), '42');
+  t.equal(await messageOf('theirs', { probe: 'redis' }), '42', 'other bindings stay');
+  t.equal(await messageOf('theirs', { probe: 's3' }), '42');
 
   await bind('mine', 'minio', '--database', 'mine', '--restart');
   const again = await eventually(
@@ -107,9 +116,9 @@ t.test('functions store and read in Redis and MinIO, each as a user of its own w
     (now) => now['S3_SECRET_KEY'] !== undefined && now['S3_SECRET_KEY'] !== mine['S3_SECRET_KEY'],
   );
   t.notHas(again, 'REDIS_URL');
-  t.equal(await said('mine', { probe: 's3' }), '42', 'its bucket is there as it was left');
+  t.equal(await messageOf('mine', { probe: 's3' }), '42', 'its bucket still has its data');
   await platform.ok(['function', 'unbind', 'mine', 'minio', '--drop-database', '--yes', ...flags]);
-  t.match(await said('theirs', { probe: 's3', S3_BUCKET: 'mine' }), /403|NoSuchBucket/);
+  t.match(await messageOf('theirs', { probe: 's3', S3_BUCKET: 'mine' }), /403|NoSuchBucket/);
 
   const show = await platform.json<object>(['function', 'show', 'theirs', ...flags]);
   const { stdout } = await platform.kubectl(
@@ -121,6 +130,6 @@ t.test('functions store and read in Redis and MinIO, each as a user of its own w
     'json',
   );
   for (const name of ['REDIS_PASSWORD', 'S3_SECRET_KEY']) {
-    t.notMatch(JSON.stringify(show) + stdout, String(theirs[name]), `${name} stands in no object`);
+    t.notMatch(JSON.stringify(show) + stdout, String(theirs[name]), `${name} is in no object`);
   }
 });

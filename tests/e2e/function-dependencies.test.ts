@@ -15,7 +15,7 @@ interface FunctionView {
   message?: string;
 }
 
-t.test('a function gets its dependencies before its first start, from the registry that is set', async (t) => {
+t.test('a function gets its dependencies before its first start, from the configured registry', async (t) => {
   const registry = await packageRegistry(t, host);
   registry.addNpm('greeting', '1.0.0', {
     'package.json': '{"name":"greeting","version":"1.0.0"}',
@@ -23,8 +23,13 @@ t.test('a function gets its dependencies before its first start, from the regist
   });
   const configure = (packageRegistries: object | null) =>
     platform.kubectl(
-      ...['patch', 'platformconfig', 'platform', '--type', 'merge'],
-      ...['-p', JSON.stringify({ spec: { packageRegistries } })],
+      'patch',
+      'platformconfig',
+      'platform',
+      '--type',
+      'merge',
+      '-p',
+      JSON.stringify({ spec: { packageRegistries } }),
     );
   t.equal((await configure({ npm: registry.npm })).code, 0);
   t.teardown(() => configure(null));
@@ -47,7 +52,7 @@ t.test('a function gets its dependencies before its first start, from the regist
 
   const bad = await create('greeting@2.0.0');
   const lost = await bad.show();
-  // A first request can come before its route: only one that reaches the interceptor starts a pod.
+  // A first request can arrive before its route: only one that reaches the interceptor starts a pod.
   const refused = await eventually(
     () => platform.request(lost.url),
     (reply) => reply.status !== 404,

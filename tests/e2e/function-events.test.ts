@@ -12,7 +12,7 @@ export function handler(event, context) {
   return { body: 'ok' };
 }`;
 
-/** Asks its database for 42, as somebody who has but the variables of the binding. */
+/** Asks its database for 42, with only the variables of the binding. */
 const readerCode = `
 import { execFileSync } from 'node:child_process';
 const probe = ${JSON.stringify(postgresProbe)};
@@ -28,14 +28,21 @@ interface Shown {
   status?: { phase: string; message?: string; url?: string; replicas: number; bindings?: { phase: string }[] };
 }
 
-t.test('rows wake a function, are delivered and marked as done, and let it go to zero again', async (t) => {
+t.test('rows wake a function, are delivered and marked as done, and it scales to zero again', async (t) => {
   const { namespace, flags } = await testProject(t, platform);
   const name = uniqueName('intake');
   await platform.ok(['service', 'create', 'db', '--type', 'postgres', '--size', '128Mi', ...flags]);
   const events = [
-    ...['--trigger', 'postgres', '--source', 'db', '--idle-timeout', '4s'],
-    ...['--query', 'SELECT id, name FROM orders WHERE NOT done ORDER BY id'],
-    ...['--mark-done', 'UPDATE orders SET done = true WHERE id = {{id}}::bigint'],
+    '--trigger',
+    'postgres',
+    '--source',
+    'db',
+    '--idle-timeout',
+    '4s',
+    '--query',
+    'SELECT id, name FROM orders WHERE NOT done ORDER BY id',
+    '--mark-done',
+    'UPDATE orders SET done = true WHERE id = {{id}}::bigint',
   ];
   await platform.ok(['function', 'create', name, '--code-file', codeFile(t, 'intake.mjs', code), ...events, ...flags]);
   const show = async () => {
@@ -47,7 +54,7 @@ t.test('rows wake a function, are delivered and marked as done, and let it go to
   t.notHas(absent, 'url', 'nothing leads to it from outside');
 
   let runs = 0;
-  /** Runs statements as the function's own user. @returns the first column of what they answer */
+  /** Runs statements as the function's own user. @returns the first column of the result */
   const sql = async (statements: string): Promise<string> => {
     const pod = `sql-${++runs}`;
     const fields = ['host', 'port', 'username', 'password', 'database'];
@@ -60,14 +67,18 @@ t.test('rows wake a function, are delivered and marked as done, and let it go to
     ];
     const resources = { limits: { memory: '128Mi' }, requests: { cpu: '10m', memory: '32Mi' } };
     const container = { name: 'sql', image: hello, command: ['node', '-e', postgresProbe], env, resources };
-    const made = await platform.kubectlInput(
+    const creation = await platform.kubectlInput(
       JSON.stringify({
-        ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: pod, namespace } },
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: { name: pod, namespace },
         spec: { restartPolicy: 'Never', automountServiceAccountToken: false, containers: [container] },
       }),
-      ...['create', '-f', '-'],
+      'create',
+      '-f',
+      '-',
     );
-    if (made.code !== 0) throw new Error(made.stderr);
+    if (creation.code !== 0) throw new Error(creation.stderr);
     const phase = () => platform.kubectl('-n', namespace, 'get', 'pod', pod, '-o', 'jsonpath={.status.phase}');
     const { stdout } = await eventually(phase, (now) => now.stdout === 'Succeeded' || now.stdout === 'Failed');
     t.equal(stdout, 'Succeeded');
@@ -89,7 +100,7 @@ t.test('rows wake a function, are delivered and marked as done, and let it go to
   t.equal(dead?.payload, '{"id":2,"name":"refused"}');
   await platform.ok(['function', 'dead-letters', 'purge', name, '--id', dead?.id ?? '', '--yes', ...flags]);
 
-  // Another function of the same service: by the variables of its binding, and for as long as it is bound.
+  // Another function of the same service, with the variables of its binding, until it is unbound.
   const reader = uniqueName('reader');
   const file = codeFile(t, 'reader.mjs', readerCode);
   await platform.ok(['function', 'create', reader, '--code-file', file, ...flags]);
@@ -110,16 +121,12 @@ t.test('rows wake a function, are delivered and marked as done, and let it go to
   t.match(
     later.json(),
     { host: `db.${namespace}.svc` },
-    'a pod that runs has its variables, which open nothing any more',
+    'a running pod keeps its variables, which are no longer valid',
   );
-  t.match(
-    await platform.ok(['function', 'bindings', name, ...flags]),
-    /db +postgres +ready/,
-    'who else is bound stays so',
-  );
+  t.match(await platform.ok(['function', 'bindings', name, ...flags]), /db +postgres +ready/, 'other bindings stay');
 
   await platform.ok(['function', 'delete', name, reader, '--yes', ...flags]);
-  // A pod that was told to end may take its time.
-  const left = () => platform.kubectl('-n', namespace, 'get', 'deployments,pods', '-o', 'name');
-  await eventually(left, ({ code, stdout }) => code === 0 && !stdout.includes(name) && !stdout.includes(reader));
+  // A terminating pod may take time.
+  const listObjects = () => platform.kubectl('-n', namespace, 'get', 'deployments,pods', '-o', 'name');
+  await eventually(listObjects, ({ code, stdout }) => code === 0 && !stdout.includes(name) && !stdout.includes(reader));
 });

@@ -15,13 +15,21 @@ interface FunctionView {
   readyReplicas: number;
 }
 
-t.test('a function starts from zero on the first request, stays warm, and goes back to zero', async (t) => {
+t.test('a function starts from zero on the first request, stays warm, and scales back to zero', async (t) => {
   const { namespace, flags } = await testProject(t, platform);
   const name = uniqueName('hello');
   const file = codeFile(t, 'hello.js', code);
   await platform.ok([
-    ...['function', 'create', name, '--runtime', 'node', '--code-file', file],
-    ...['--idle-timeout', '8s', ...flags],
+    'function',
+    'create',
+    name,
+    '--runtime',
+    'node',
+    '--code-file',
+    file,
+    '--idle-timeout',
+    '8s',
+    ...flags,
   ]);
   const show = () => platform.json<FunctionView>(['function', 'show', name, ...flags]);
   const created = await show();
@@ -34,15 +42,11 @@ t.test('a function starts from zero on the first request, stays warm, and goes b
   });
 
   const ask = (body: string) =>
-    platform.request(`${created.url}/greet`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body,
-    });
+    platform.request(`${created.url}/greet`, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
 
   await t.test('the first request is held and answered by the cold pod', async (t) => {
     const answer = await ask('{"n":1}');
-    t.equal(answer.status, 200, 'its URL is known as soon as it is made');
+    t.equal(answer.status, 200, 'its URL is available as soon as it is created');
     t.same(answer.json(), { event: { n: 1 }, path: '/greet' });
     t.equal(answer.headers['x-method'], 'POST');
     t.match(answer.headers['x-node'], /^22\./);
@@ -55,7 +59,7 @@ t.test('a function starts from zero on the first request, stays warm, and goes b
     t.equal(answer.headers['x-svc-cold-start'], 'false');
   });
 
-  await t.test('it goes back to zero, and two hundred at once from zero are all answered', async (t) => {
+  await t.test('it scales to zero, and two hundred concurrent requests at zero are all answered', async (t) => {
     const none = await eventually(show, (view) => view.replicas === 0);
     t.equal(none.replicas, 0);
     await eventually(
@@ -77,10 +81,15 @@ t.test('a function starts from zero on the first request, stays warm, and goes b
     t.match(await platform.ok(['function', 'list', ...flags]), name);
     await platform.ok(['function', 'delete', name, '--yes', ...flags]);
     const own = await platform.kubectl(
-      ...['-n', namespace, 'get', '-o', 'name', 'functions.platform.svc,workloadnames,deploy,svc'],
+      '-n',
+      namespace,
+      'get',
+      '-o',
+      'name',
+      'functions.platform.svc,workloadnames,deploy,svc',
     );
     t.match(own, { code: 0, stdout: '' });
-    // Of what goes by itself the cluster's garbage collector decides when.
+    // The cluster's garbage collector decides when it deletes dependent objects.
     await eventually(
       () => platform.kubectl('-n', namespace, 'get', '-o', 'name', 'rs,pods,secret,configmap'),
       ({ code, stdout }) => code === 0 && stdout === 'configmap/kube-root-ca.crt\n',
@@ -101,7 +110,7 @@ t.test('a function starts from zero on the first request, stays warm, and goes b
   });
 });
 
-t.test('a function in Python answers from zero, and its failure is in its log only', async (t) => {
+t.test('a function in Python answers from zero, and its failure is only in its log', async (t) => {
   const { flags } = await testProject(t, platform);
   const name = uniqueName('greet');
   const python = `
@@ -120,7 +129,7 @@ def handler(event, context=None):
   t.match(failed.json(), { code: 'function_error', requestId: String });
 });
 
-t.test('an image is a function too, on requests and on a schedule, and may become code', async (t) => {
+t.test('an image can be a function too, for requests and on a schedule, and be replaced by code', async (t) => {
   const { flags } = await testProject(t, platform);
   const name = uniqueName('image');
   const image = 'localhost:5000/svc/hello:v1';
@@ -141,7 +150,7 @@ t.test('an image is a function too, on requests and on a schedule, and may becom
   const broken = codeFile(t, 'broken.js', 'export const handler = nothing.here;');
   const refused = await platform.svc(['function', 'update', name, '--code-file', broken, ...flags]);
   t.equal(refused.code, 1);
-  t.match(refused.stderr, /does not start \(exit code 1\):.*nothing is not defined.*; what ran before keeps serving/);
+  t.match(refused.stderr, /failed to start \(exit code 1\):.*nothing is not defined.*; the previous pods keep serving/);
   t.equal((await platform.request(url)).body, 'code now');
 
   const schedule = ['--trigger', 'cron', '--schedule', '0 0 1 1 *'];
@@ -152,7 +161,7 @@ t.test('an image is a function too, on requests and on a schedule, and may becom
   t.match(await eventually(log, (printed) => printed !== ''), /^v1 ran by test/);
 });
 
-t.test('code that does not load is a failed function with its error, never a 200', async (t) => {
+t.test('code that does not load makes the function failed with its error, never a 200', async (t) => {
   const { flags } = await testProject(t, platform);
   const name = uniqueName('broken');
   const file = codeFile(t, 'broken.js', 'export const handler = nothing.here;');
@@ -183,9 +192,9 @@ t.test('two functions of one name cannot share a host: the second is refused and
   t.equal(refused.code, 1);
   t.match(refused.stderr, /host_taken/);
   t.match(refused.stderr, one.namespace);
-  const left = await eventually(
+  const remaining = await eventually(
     () => platform.kubectl('-n', two.namespace, 'get', 'functions.platform.svc,workloadnames', '-o', 'name'),
     (listed) => listed.stdout === '',
   );
-  t.equal(left.stdout, '');
+  t.equal(remaining.stdout, '');
 });

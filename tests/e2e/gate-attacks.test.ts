@@ -9,7 +9,7 @@ import { eventually, runningPlatform, testProject, type Answer } from '../suppor
 import { forged, forgeries } from '../support/header-spellings.ts';
 import { targetOf } from '../support/target/target.ts';
 
-/** Attacks on the gate through the real ingress. What must happen is said by the tests' names. */
+/** Attacks on the gate through the real ingress. Each test's name says the required result. */
 const platform = await runningPlatform();
 const image = 'localhost:5000/svc/hello:v1';
 const ingress = new URL(platform.info.ingress);
@@ -34,19 +34,19 @@ await eventually(
   () => ask(),
   ({ status }) => status === 401,
 );
-const known = (sent: string, app = id) => allKnow(platform, app, sent);
-await known(key);
+const waitForKey = (sent: string, app = id) => allKnow(platform, app, sent);
+await waitForKey(key);
 
-/** Sends these bytes, the last request among which asks for the end of the connection; answers come without their time. */
+/** Sends these bytes, whose last request closes the connection; answers are compared without their Date. */
 async function exchange(bytes: string): Promise<string> {
   const socket = connect(Number(ingress.port), ingress.hostname);
   await once(socket, 'connect');
   let answer = '';
   socket.setEncoding('utf8').on('data', (chunk: string) => (answer += chunk));
-  // Whoever is refused before all of it was read may find the connection reset behind the answer.
+  // A client that is refused before its whole request was read may see a reset after the answer.
   socket.on('error', () => undefined);
   const closed = once(socket, 'close');
-  // Not ended: to the ingress that would be a client that has gone.
+  // The socket is not ended, because the ingress would take that for a client that has left.
   socket.write(bytes);
   await closed;
   return answer.replace(/^Date: .*\r\n/gm, '');
@@ -96,7 +96,7 @@ t.test('1: no spelling of a header that the gate sets reaches the app from the c
   });
 });
 
-t.test("2: Connection takes no header away that the gate sets, and the key's own removal denies", async (t) => {
+t.test('2: Connection removes no header that the gate sets, and removing the key itself denies', async (t) => {
   for (const listed of ['X-Svc-Key-Prefix', 'close, x-svc-key-prefix, X-Svc-Key-Name', 'X-Forwarded-For']) {
     const answer = await ask({ 'X-API-Key': key, Connection: listed });
     t.equal(answer.status, 200, listed);
@@ -105,7 +105,7 @@ t.test("2: Connection takes no header away that the gate sets, and the key's own
   t.equal((await ask({ 'X-API-Key': key, Connection: 'X-API-Key' })).status, 401);
 });
 
-t.test('3: what a client forwards changes no decision', async (t) => {
+t.test('3: forwarded headers of a client change no verdict', async (t) => {
   const claims = {
     'X-Forwarded-Method': 'OPTIONS',
     'X-Forwarded-Uri': `/authorize?app=${other.id}`,
@@ -116,7 +116,7 @@ t.test('3: what a client forwards changes no decision', async (t) => {
     Origin: 'https://example.com',
   };
   const scoped = await newKey('--app', 'other');
-  await known(scoped, other.id);
+  await waitForKey(scoped, other.id);
   for (const method of ['GET', 'POST', 'DELETE']) {
     t.equal((await ask(claims, method)).status, 401, method);
     t.equal((await ask({ ...claims, 'X-API-Key': scoped }, method)).status, 401, `${method} with another app's key`);
@@ -127,7 +127,7 @@ t.test('3: what a client forwards changes no decision', async (t) => {
   const far = await newKey('--allow', '203.0.113.0/24');
   await t.test('nor the address that a key is limited to', async (t) => {
     const chains = ['203.0.113.7', '203.0.113.7, 127.0.0.1', '127.0.0.1, 203.0.113.7'];
-    await known(near);
+    await waitForKey(near);
     t.equal((await ask({ 'X-API-Key': near, 'X-Forwarded-For': '203.0.113.7' })).status, 200);
     for (const chain of [...chains, chains]) {
       const spoofed = { 'X-API-Key': far, 'X-Forwarded-For': chain, 'X-Real-Ip': '203.0.113.7' };
@@ -144,23 +144,23 @@ t.test('3: what a client forwards changes no decision', async (t) => {
     );
     t.equal((await through(claims)).status, 401);
     t.equal((await through({ ...claims, 'X-API-Key': scoped })).status, 401);
-    // The checkers know no trusted proxy here: the client is whoever spoke to the ingress.
+    // The checkers trust no proxy here: the client is the peer of the ingress.
     t.equal((await through({ 'X-Forwarded-For': '203.0.113.7', 'X-API-Key': far })).status, 401);
     t.equal((await through({ 'X-Forwarded-For': '203.0.113.7', 'X-API-Key': near })).status, 200);
     const answer = await through({ ...claims, 'X-Forwarded-For': '203.0.113.7', 'X-API-Key': key });
     t.equal(answer.status, 200);
     const { headers } = JSON.parse(answer.body) as { headers: Record<string, string> };
-    t.match(headers['x-forwarded-for'], /^203\.0\.113\.7, /, 'which it would not pass on from anyone else');
-    t.equal(headers['x-forwarded-host'], claims['X-Forwarded-Host'], 'which is for the app to know');
+    t.match(headers['x-forwarded-for'], /^203\.0\.113\.7, /, 'the ingress would not forward it for any other peer');
+    t.equal(headers['x-forwarded-host'], claims['X-Forwarded-Host'], 'the app should see it');
   });
 });
 
-/** A key that ends soon, and not before the platform has heard of it, however long that takes. */
+/** A key that expires soon, but not before the platform has processed it, however long that takes. */
 async function shortLivedKey(lifeMs = 2000): Promise<string> {
   const expires = new Date(Date.now() + lifeMs).toISOString();
-  const made = await platform.svc(['key', 'create', '--plan', 'wide', '--expires', expires, ...flags]);
-  if (made.code === 0) return made.stdout.trim();
-  if (!made.stderr.includes('in the past')) throw new Error(made.stderr);
+  const creation = await platform.svc(['key', 'create', '--plan', 'wide', '--expires', expires, ...flags]);
+  if (creation.code === 0) return creation.stdout.trim();
+  if (!creation.stderr.includes('in the past')) throw new Error(creation.stderr);
   return shortLivedKey(2 * lifeMs);
 }
 
@@ -205,7 +205,7 @@ t.test('5: only a preflight passes without a key', async (t) => {
   for (const method of ['GET', 'HEAD', 'POST']) t.equal((await ask(preflight, method)).status, 401, method);
 });
 
-t.test('6: a key header that comes twice or is huge is refused, and the gate goes on', async (t) => {
+t.test('6: a duplicate or huge key header is refused, and the gate keeps working', async (t) => {
   t.equal((await ask({ 'X-API-Key': [key, key] })).status, 401);
   t.equal((await ask({ 'X-API-Key': [key, 'nonsense'] })).status, 401);
   t.equal((await ask({ 'X-API-Key': `${key}, ${key}` })).status, 401);
@@ -215,14 +215,14 @@ t.test('6: a key header that comes twice or is huge is refused, and the gate goe
   t.equal((await ask({ 'X-API-Key': key })).status, 200);
 });
 
-t.test('a key in any other place than its header opens nothing', async (t) => {
+t.test('a key outside its header opens nothing', async (t) => {
   for (const name of ['X_API_Key', 'X.API.Key', 'Authorization', 'Cookie']) {
     t.equal((await ask({ [name]: key })).status, 401, name);
   }
   t.equal((await platform.request(`${url}/?X-API-Key=${key}&app=${other.id}`)).status, 401);
 });
 
-t.test('no way to name the host or to frame the request goes around the gate', async (t) => {
+t.test('no form of host name or request framing bypasses the gate', async (t) => {
   const { hostname } = new URL(url);
   const hosts = [`${host}.`, host.toUpperCase(), hostname, `${hostname}:1`, `${hostname}.`];
   for (const name of hosts) {
@@ -239,7 +239,7 @@ t.test('no way to name the host or to frame the request goes around the gate', a
   t.ok(answers.slice(1).every((line) => line.endsWith('401')));
 });
 
-t.test('a request that would become an HTTP/2 tunnel past the gate arrives without what it takes', async (t) => {
+t.test('a request for an HTTP/2 upgrade reaches the app without the upgrade headers', async (t) => {
   const answer = await ask({
     'X-API-Key': key,
     Connection: 'Upgrade',

@@ -19,7 +19,7 @@ async function gatedApp(flags: string[]): Promise<string> {
   return url;
 }
 
-t.test('a function behind the gate: keys open it, its answers are protected, and asking wakes nobody', async (t) => {
+t.test('a function behind the gate: keys open it, answers have headers, and probing starts no pod', async (t) => {
   const { namespace, flags } = await testProject(t, platform);
   const name = uniqueName('keyed');
   const code =
@@ -29,7 +29,7 @@ t.test('a function behind the gate: keys open it, its answers are protected, and
   await platform.ok(['function', 'gate', 'enable', name, ...flags]);
   const { url } = await platform.json<{ url: string }>(['function', 'show', name, ...flags]);
   const pods = await platform.kubectl('-n', namespace, 'get', 'pods', '-l', `app=${name}`, '-o', 'name');
-  t.equal(pods.stdout, '', 'whether the route is open was asked, and nothing was started for it');
+  t.equal(pods.stdout, '', 'the route was probed, and no pod was started for it');
   await platform.ok(['plan', 'create', 'small', '--rate', '5', '--burst', '5', ...flags]);
   const key = await platform.ok(['key', 'create', '--plan', 'small', '--app', name, ...flags]);
 
@@ -77,7 +77,7 @@ t.test('a gated app serves only requests with a valid key', async (t) => {
   t.equal(without.headers['access-control-allow-origin'], '*');
   t.match(without.headers['content-type'], 'application/json');
 
-  await t.test('with its key: the app sees who calls, and no key', async (t) => {
+  await t.test("with its key: the app sees the caller's handle, and not the key", async (t) => {
     const answer = await eventually(
       () =>
         platform.request(url, {
@@ -128,12 +128,12 @@ t.test('a gated app serves only requests with a valid key', async (t) => {
     });
     const served = answers.find((answer) => answer.status === 200);
     const seen = served?.json()['headers'] as Record<string, string>;
-    t.match(seen['ratelimit'], /^"rate";r=\d;t=\d+$/, 'the app hears what is left');
+    t.match(seen['ratelimit'], /^"rate";r=\d;t=\d+$/, 'the app gets the remaining requests');
     t.equal(seen['ratelimit-policy'], '"rate";q=5;w=1');
-    t.equal(served?.headers['ratelimit'], undefined, 'the client of an allowed request hears only what the app says');
+    t.equal(served?.headers['ratelimit'], undefined, "the client of an allowed request gets only the app's headers");
   });
 
-  await t.test('an unknown key, a garbled key and a key of another app read the same', async (t) => {
+  await t.test("an unknown key, a garbled key and another app's key get the same answer", async (t) => {
     await platform.ok(['app', 'create', 'other', '--image', image, ...flags]);
     const scoped = await platform.ok(['key', 'create', '--plan', 'small', '--app', 'other', ...flags]);
     const bodies = new Set<string>();
@@ -155,7 +155,7 @@ t.test('a gated app serves only requests with a valid key', async (t) => {
     t.equal(allowed.status, 200);
   });
 
-  await t.test('switching the gate off opens the route, without a moment of 500', async (t) => {
+  await t.test('disabling the gate opens the route, without a moment of 500', async (t) => {
     await platform.ok(['app', 'gate', 'disable', 'api', ...flags]);
     const seen = new Set<number>();
     await eventually(
@@ -172,7 +172,7 @@ t.test('a gated app serves only requests with a valid key', async (t) => {
   });
 });
 
-t.test('a quota ends what a key may do until its period ends', async (t) => {
+t.test('a quota limits a key until its period ends', async (t) => {
   const { flags } = await testProject(t, platform);
   const url = await gatedApp(flags);
   const limit = 4;
@@ -190,10 +190,10 @@ t.test('a quota ends what a key may do until its period ends', async (t) => {
   t.match(exhausted.headers['ratelimit-policy'], new RegExp(`, "quota";q=${limit};w=86400$`));
   const reset = Number(exhausted.headers['retry-after']);
   t.ok(reset >= 1 && reset <= 86_400, String(reset));
-  // Each checker may pass the limit by what the other let through since its last flush, and no further.
+  // Each checker may exceed the limit by the requests that the other allowed since its last flush.
   t.ok(allowed >= limit && allowed <= 2 * limit, `${allowed} allowed`);
 
-  await t.test('use is told, denials among it', async (t) => {
+  await t.test('usage is reported, with denials', async (t) => {
     const usage = await eventually(
       () => platform.json<{ totals: Record<string, number> }>(['key', 'usage', handle, ...flags]),
       ({ totals }) => (totals['quotaDenied'] ?? 0) > 0 && (totals['allowed'] ?? 0) >= allowed,
@@ -208,7 +208,7 @@ t.test('a quota ends what a key may do until its period ends', async (t) => {
   });
 });
 
-t.test('a rotated key gives way to its successor', async (t) => {
+t.test('a rotated key is replaced by its successor', async (t) => {
   const { flags } = await testProject(t, platform);
   const url = await gatedApp(flags);
   await platform.ok(['plan', 'create', 'wide', '--rate', '100', '--burst', '100', ...flags]);
@@ -236,7 +236,7 @@ t.test('a rotated key gives way to its successor', async (t) => {
   t.equal(ended, 401);
 });
 
-t.test('revoking tells when the checkers have heard of it, and from then on no request passes', async (t) => {
+t.test('revoking reports when the checkers have applied it, and no later request passes', async (t) => {
   await scaled(t, platform, 'svc-authz', 2);
   const { flags } = await testProject(t, platform);
   const url = await gatedApp(flags);
@@ -279,7 +279,7 @@ t.test('a key of one environment opens nothing in another', async (t) => {
   t.equal(denied.status, 401);
 });
 
-t.test('a gate is called gated once the ingress demands a key, and off once it demands none', async (t) => {
+t.test('a gate is reported as gated once the ingress demands a key, and off once it demands none', async (t) => {
   const { project, namespace, flags } = await testProject(t, platform);
   await platform.ok(['app', 'create', 'api', '--image', image, ...flags]);
   const { url } = await platform.json<{ url: string }>(['app', 'show', 'api', ...flags]);
@@ -296,14 +296,14 @@ t.test('a gate is called gated once the ingress demands a key, and off once it d
 
   t.equal(await platform.ok(['app', 'gate', 'enable', 'api', '--no-wait', ...flags]), 'applying');
   const gated = await eventually(gate, ({ gate: phase }) => phase !== 'applying');
-  t.same(await statuses(), [401], 'every request, from the moment on in which it is said');
+  t.same(await statuses(), [401], 'every request, from that report on');
   t.match(gated, { gate: 'gated', since: /^\d{4}-.*Z$/, message: /refuses requests without an API key/ });
 
   t.equal(await platform.ok(['app', 'gate', 'disable', 'api', '--no-wait', ...flags]), 'lifting');
   t.equal((await eventually(gate, ({ gate: phase }) => phase !== 'lifting')).gate, 'off');
   t.same(await statuses(), [200]);
 
-  // They are told after the status, and a log has a line a moment after it was written.
+  // The Events follow the status, and a line reaches the log a moment after it was written.
   await eventually(
     () => platform.kubectl('-n', namespace, 'get', 'events', '-o', 'jsonpath={.items[*].reason}'),
     ({ stdout }) => ['GateApplied', 'GateLifted'].every((reason) => stdout.includes(reason)),

@@ -65,9 +65,9 @@ t.test('a commit on the branch is built and deployed, until the source is remove
     );
 
   const set = ['app', 'git', 'set', 'api', '--url', repository.url(), '--path', 'services/api'];
-  const shown = await platform.ok([...set, '--token-file', '-', ...flags], token);
-  t.match(shown, /Credentials:\s+token/);
-  t.notMatch(shown, token);
+  const source = await platform.ok([...set, '--token-file', '-', ...flags], token);
+  t.match(source, /Credentials:\s+token/);
+  t.notMatch(source, token);
   await serves('one');
   t.match(await newest(({ status }) => status === 'succeeded'), { revision: 2, trigger: 'git', commit: first });
 
@@ -83,7 +83,7 @@ t.test('a commit on the branch is built and deployed, until the source is remove
   repository.push({ 'services/api/package.json': '{"name": "api"}' }, { message: 'Break it' });
   await platform.ok(['app', 'git', 'sync', 'api', ...flags]);
   const broken = await newest(({ status, revision }) => revision === 4 && status === 'failed');
-  t.match(broken?.reason, /has no script "start"/, 'the last line of the log says why');
+  t.match(broken?.reason, /has no script "start"/, 'the last line of the log is the reason');
   await serves('two');
 
   await platform.ok(['app', 'git', 'remove', 'api', ...flags]);
@@ -91,12 +91,12 @@ t.test('a commit on the branch is built and deployed, until the source is remove
   await platform.ok(['app', 'update', 'api', '--image', hello('v2'), ...flags]);
   await serves('v2');
 
-  const left = await platform.kubectl('-n', 'svc-builds', 'get', 'sbuild,jobs.batch,pods,secrets', '-o', 'json');
-  t.notMatch(left.stdout, namespace, 'builds leave nothing but their logs');
-  t.notMatch(left.stdout, Buffer.from(token).toString('base64'));
+  const remaining = await platform.kubectl('-n', 'svc-builds', 'get', 'sbuild,jobs.batch,pods,secrets', '-o', 'json');
+  t.notMatch(remaining.stdout, namespace, 'builds leave only their logs');
+  t.notMatch(remaining.stdout, Buffer.from(token).toString('base64'));
 });
 
-t.test('an app is made of a repository over ssh; what is wrong with the key or the server is said', skip, async (t) => {
+t.test('an app is built from a repository over ssh; errors of the key or the server are reported', skip, async (t) => {
   const { flags } = await testProject(t, platform);
   const repository = await sshGitServer(t, { host });
   repository.push(pythonProgram('Python by ssh'));
@@ -108,8 +108,8 @@ t.test('an app is made of a repository over ssh; what is wrong with the key or t
   t.match(refused, { code: 1, stderr: /refused the deploy key.*git_source.*svc app git set api/s }, 'soon');
 
   const set = ['app', 'git', 'set', 'api', '--url', repository.url];
-  const shown = await platform.ok([...set, ...source], key.privateKey);
-  t.match(shown, `Public key:   ${key.publicKey}`);
+  const view = await platform.ok([...set, ...source], key.privateKey);
+  t.match(view, `Public key:   ${key.publicKey}`);
   const { url } = await platform.json<{ url: string }>(['app', 'show', 'api', ...flags]);
   await eventually(
     () => platform.request(url),
@@ -122,7 +122,7 @@ t.test('an app is made of a repository over ssh; what is wrong with the key or t
   const changed = await eventually(status, (text) => /Error: /.test(text));
   t.match(
     changed,
-    /Host keys: +ssh-ed25519 SHA256:\S+ \(as first shown\)\n(.*\n)*Error: +.*another host key \(SHA256:/,
+    /Host keys: +ssh-ed25519 SHA256:\S+ \(first seen\)\n(.*\n)*Error: +.*host key of the git server changed \(SHA256:/,
   );
   await platform.ok([...set, '--new-host-key', ...flags]);
   await eventually(status, (text) => /Last poll: (?!.*not yet)/.test(text) && !/Error: /.test(text));

@@ -3,7 +3,7 @@ import { eventually, runningPlatform, testProject, uniqueName } from '../support
 
 const platform = await runningPlatform();
 const image = 'localhost:5000/svc/hello:v1';
-/** A program for `job create`, a word a flag. */
+/** A program for `job create`, one word per flag. */
 const program = (code: string) => ['node', '-e', code].flatMap((word) => [`--command=${word}`]);
 
 interface Run {
@@ -19,7 +19,7 @@ interface Job {
   lastRun?: Run;
 }
 
-t.test('a job runs when asked to, keeps its runs and their logs, and leaves nothing', async (t) => {
+t.test('a job runs on demand, keeps its runs and their logs, and leaves nothing when deleted', async (t) => {
   const { namespace, flags } = await testProject(t, platform);
   const name = uniqueName('report');
   const code = 'console.log("hello " + process.env.WHO); process.exit(process.env.WHO === "nobody" ? 3 : 0)';
@@ -57,7 +57,7 @@ t.test('a job runs when asked to, keeps its runs and their logs, and leaves noth
     await platform.ok(['job', 'update', name, '--env', 'WHO=nobody', ...flags]);
     const ended = await run();
     t.equal(ended.code, 1);
-    t.match(ended.stderr, /The program ended with 3: hello nobody.*run_failed/);
+    t.match(ended.stderr, /The program exited with code 3: hello nobody.*run_failed/);
     const runs = await platform.json<Run[]>(['job', 'runs', name, ...flags]);
     t.match(runs, [
       { status: 'failed', trigger: 'manual' },
@@ -66,7 +66,7 @@ t.test('a job runs when asked to, keeps its runs and their logs, and leaves noth
     ]);
   });
 
-  await t.test('its name is an app’s and a function’s no more', async (t) => {
+  await t.test('an app or a function cannot take its name', async (t) => {
     const taken = await platform.svc(['app', 'create', name, '--image', image, ...flags]);
     t.equal(taken.code, 1);
     t.match(taken.stderr, /already used by a job in this environment.*name_taken/);
@@ -75,7 +75,12 @@ t.test('a job runs when asked to, keeps its runs and their logs, and leaves noth
   await t.test('deleting it leaves nothing', async (t) => {
     await platform.ok(['job', 'delete', name, '--yes', ...flags]);
     const own = await platform.kubectl(
-      ...['-n', namespace, 'get', '-o', 'name', 'jobs.platform.svc,workloadnames,cronjobs'],
+      '-n',
+      namespace,
+      'get',
+      '-o',
+      'name',
+      'jobs.platform.svc,workloadnames,cronjobs',
     );
     t.match(own, { code: 0, stdout: '' });
     await eventually(
@@ -85,14 +90,14 @@ t.test('a job runs when asked to, keeps its runs and their logs, and leaves noth
   });
 });
 
-t.test('a job on a schedule runs by itself', async (t) => {
+t.test('a job with a schedule runs by itself', async (t) => {
   const { namespace, flags } = await testProject(t, platform);
   const create = ['job', 'create', 'tick', '--image', image, ...program('console.log("tick")')];
   await platform.ok([...create, '--schedule', '* * * * *', ...flags]);
   const show = () => platform.json<Job>(['job', 'show', 'tick', ...flags]);
   const ran = await eventually(show, ({ lastRun }) => lastRun?.status === 'succeeded');
   t.match(ran, { lastRun: { trigger: 'schedule' }, nextRunAt: String });
-  // By its name: another one may have begun.
+  // By its name, because another run may have begun.
   await eventually(
     () => platform.ok(['job', 'logs', 'tick', '--run', ran.lastRun?.name ?? '', ...flags]),
     (printed) => printed === 'tick',
@@ -116,13 +121,13 @@ t.test('a job on a schedule runs by itself', async (t) => {
   t.equal(cron.stdout, 'true');
 });
 
-t.test('a program that is killed for memory is recorded, with its limit and the next to try', async (t) => {
+t.test('a program that is killed for memory is recorded, with its limit and a suggested one', async (t) => {
   const { namespace, flags } = await testProject(t, platform);
   const hungry = 'const all = []; for (;;) all.push(Buffer.alloc(8_000_000, 1))';
   await platform.ok(['job', 'create', 'hungry', '--image', image, ...program(hungry), '--memory', '64Mi', ...flags]);
   const ended = await platform.svc(['job', 'run', 'hungry', ...flags]);
   t.equal(ended.code, 1);
-  t.match(ended.stderr, /The program used more memory than its limit/);
+  t.match(ended.stderr, /The program exceeded its memory limit/);
   const condition = 'jsonpath={.status.conditions[?(@.type=="OutOfMemory")].message}';
   const recorded = await eventually(
     () => platform.kubectl('-n', namespace, 'get', 'sjob', 'hungry', '-o', condition),
@@ -131,12 +136,12 @@ t.test('a program that is killed for memory is recorded, with its limit and the 
   t.match(recorded.stdout, /container "job" .* its limit of 64Mi; try 128Mi/);
   t.match(await platform.ok(['job', 'show', 'hungry', ...flags]), /Out of memory: .* its limit of 64Mi; try 128Mi\./);
   t.match(await platform.ok(['job', 'list', ...flags]), /its limit of 64Mi; try 128Mi\.$/);
-  const told = async () => {
+  const readEvents = async () => {
     const events = await platform.kubectl('-n', namespace, 'get', 'events', '-o', 'json');
     const { items } = JSON.parse(events.stdout) as {
       items: { reason: string; count: number; involvedObject: { kind: string } }[];
     };
     return items.filter(({ reason, involvedObject }) => reason === 'OOMKilled' && involvedObject.kind === 'Job');
   };
-  t.match(await eventually(told, (items) => items.length > 0), [{ count: 1 }]);
+  t.match(await eventually(readEvents, (items) => items.length > 0), [{ count: 1 }]);
 });

@@ -4,8 +4,8 @@ import { noKubectl } from '../support/kubectl.ts';
 import { bringUp, endToEnd, targetNames, type TargetName, type TestPlatform } from './targets.ts';
 
 /**
- * `npm run e2e -- --target local|cluster [--keep] [files…]`: the end-to-end tests on one target. Without SVC_HOME the
- * platform is brought up for them and taken down again unless `--keep` is given; with it, the one there is used and stays.
+ * `npm run e2e -- --target local|cluster [--keep] [files…]`: runs the end-to-end tests on one target. With SVC_HOME they
+ * use the platform in that folder; without it, a platform is started and, unless `--keep` is given, stopped afterwards.
  */
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -24,7 +24,7 @@ async function runOn(name: TargetName): Promise<void> {
     platform = await bringUp(name, { folder, keep: values.keep, log: suite.say });
     await endToEnd(suite, name, platform.env, positionals.length > 0 ? positionals : undefined);
   });
-  if (platform && values.keep) suite.say(`the platform stays: SVC_HOME=${platform.env['SVC_HOME']}`);
+  if (platform && values.keep) suite.say(`the platform keeps running: SVC_HOME=${platform.env['SVC_HOME']}`);
   else if (platform && folder === undefined) await suite.attempt('taking the platform down', platform.remove);
   suite.end();
 }

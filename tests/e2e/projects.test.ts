@@ -10,7 +10,7 @@ interface Environment {
   limits: { pods: number };
 }
 
-t.test('an environment is bounded: limits and a network policy', async (t) => {
+t.test('an environment is bounded by limits and a network policy', async (t) => {
   const { namespace, flags } = await testProject(t, platform);
   const project = flags[1] ?? '';
   const bounds = async () => {
@@ -28,12 +28,12 @@ t.test('an environment is bounded: limits and a network policy', async (t) => {
   const changed = await platform.json<Environment>(['environment', 'update', 'prod', '--pods', '3', '-p', project]);
   t.match(changed, { name: 'prod', limits: { pods: 3, memory: '32Gi' } });
   await eventually(bounds, ({ items }) => JSON.stringify(items).includes('"pods":"3"'));
-  // Somebody who takes a bound away gets it back at once.
+  // A bound that is removed is restored at once.
   await platform.kubectl('-n', namespace, 'delete', 'netpol', 'svc-environment');
   await eventually(bounds, ({ items }) => items.map(named).includes('NetworkPolicy svc-environment'));
 });
 
-t.test('an environment that is deleted goes with everything in it, and nothing is inherited', async (t) => {
+t.test('an environment is deleted with its content, and a new one inherits nothing', async (t) => {
   const { flags } = await testProject(t, platform);
   const project = flags[1] ?? '';
   const staging = ['--project', project, '--environment', 'staging'];
@@ -45,12 +45,12 @@ t.test('an environment that is deleted goes with everything in it, and nothing i
 
   const unasked = await platform.svc(['environment', 'delete', 'staging', '--project', project]);
   t.not(unasked.code, 0);
-  t.match(unasked.stderr, /Type staging to go on/);
+  t.match(unasked.stderr, /Type staging to confirm/);
   await platform.ok(['environment', 'delete', 'staging', '--project', project, '--yes']);
   t.match(await platform.kubectl('get', 'namespace', `${project}-staging`), { code: 1, stderr: /not found/ });
-  const left = await platform.json<Environment[]>(['environment', 'list', '--project', project]);
-  t.match(left, [{ name: 'prod', ready: true }]);
-  t.equal(left.length, 1);
+  const remaining = await platform.json<Environment[]>(['environment', 'list', '--project', project]);
+  t.match(remaining, [{ name: 'prod', ready: true }]);
+  t.equal(remaining.length, 1);
   t.equal((await platform.json<{ status: string }>(['app', 'show', 'api', ...flags])).status, 'running');
 
   await platform.ok(['environment', 'create', 'staging', '--project', project]);
@@ -59,14 +59,14 @@ t.test('an environment that is deleted goes with everything in it, and nothing i
   t.same(await platform.json(['app', 'list', ...staging]), []);
 });
 
-t.test('a project is deleted only by its name, with everything in it', async (t) => {
+t.test('deleting a project requires its name, and deletes its content', async (t) => {
   const project = uniqueName('e2e');
   await platform.ok(['project', 'create', project, '--environment', 'prod', '--environment', 'test']);
   t.teardown(() => platform.svc(['project', 'delete', project, '--yes']));
   await platform.ok(['app', 'create', 'api', '--image', hello, '--port', '8080', '-p', project, '-e', 'test']);
   const unasked = await platform.svc(['project', 'delete', project]);
   t.not(unasked.code, 0);
-  t.match(unasked.stderr, new RegExp(`Type ${project} to go on`));
+  t.match(unasked.stderr, new RegExp(`Type ${project} to confirm`));
   await platform.ok(['project', 'delete', project, '--yes']);
   const { stdout } = await platform.kubectl('get', 'namespaces,hostnames', '-o', 'name');
   t.notMatch(stdout, project);

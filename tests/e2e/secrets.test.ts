@@ -7,7 +7,7 @@ import { eventually, runningPlatform, testProject, uniqueName } from '../support
 const platform = await runningPlatform();
 const image = 'localhost:5000/svc/hello:v1';
 
-/** Every secret that the installation and this test's own use generated, by what it is. */
+/** Every secret that the installation and this test generated, by its purpose. */
 async function generatedSecrets(flags: string[], url: string): Promise<Map<string, string>> {
   const secrets = new Map<string, string>();
   secrets.set('admin password', readFileSync(platform.info.adminPasswordFile, 'utf8').trim());
@@ -27,14 +27,14 @@ async function generatedSecrets(flags: string[], url: string): Promise<Map<strin
   for (const item of items) {
     for (const [key, value] of Object.entries(item.data ?? {})) {
       const text = Buffer.from(value, 'base64').toString().trim();
-      // The ring is JSON: its keys are what must not appear.
+      // The ring is JSON: its keys are the values that must not appear.
       for (const part of text.startsWith('{') ? (text.match(/[A-Za-z0-9+/]{40,}=*/g) ?? []) : [text]) {
         if (part.length >= 16) secrets.set(`${item.metadata.name}/${key}`, part);
       }
     }
   }
 
-  // Use each of them, rightly and wrongly, so that whoever logs what it is given has had the chance.
+  // Uses each of them, correctly and incorrectly, so that any process that logs its input does so.
   for (const key of [secrets.get('API key') ?? '', `${secrets.get('API key')}x`]) {
     await platform.request(url, { headers: { 'X-API-Key': key } });
   }
@@ -56,10 +56,10 @@ async function generatedSecrets(flags: string[], url: string): Promise<Map<strin
   return secrets;
 }
 
-/** What a function of the environment sends to nobody: its secrets, and the passwords of its services and bindings. */
+/** Secrets that a function of the environment never sends: its own, and the passwords of its services and bindings. */
 async function functionSecrets(t: Test, namespace: string, flags: string[]): Promise<Map<string, string>> {
   const typed = `typed-${randomBytes(18).toString('hex')}`;
-  // Its handler, its source and its run all fail, so that each of them tells why.
+  // Its handler, its source and its run all fail, so that each reports a reason.
   const code = `import { connect } from 'node:net';
 export const handler = () => new Promise((resolve, reject) => {
   const socket = connect(Number(process.env.REDIS_PORT), process.env.REDIS_HOST, () => socket.write('AUTH nobody ' + process.env.TOKEN + '\\r\\n'));
@@ -70,7 +70,7 @@ export const handler = () => new Promise((resolve, reject) => {
   for (const [service, type] of [
     ['cache', 'redis'],
     ['db', 'postgres'],
-    // Nobody is bound to it; it has a token for the platform.
+    // No function is bound to it; it has a token for the platform.
     ['files', 'minio'],
   ] as const) {
     await platform.ok(['service', 'create', service, '--type', type, '--size', '128Mi', ...flags]);
@@ -109,7 +109,7 @@ export const handler = () => new Promise((resolve, reject) => {
   return new Map([["a function's secret", typed], ...passwords]);
 }
 
-/** The command line of every process of the machine, the pods' among them. */
+/** The command line of every process of the machine, including the pods'. */
 function allArguments(): string {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -123,7 +123,7 @@ function allArguments(): string {
     .join('\n');
 }
 
-t.test('no generated secret stands in a log, an argument, Redis or an error body', async (t) => {
+t.test('no generated secret appears in a log, an argument, Redis or an error body', async (t) => {
   const { namespace, flags } = await testProject(t, platform);
   await platform.ok(['app', 'create', 'api', '--image', image, ...flags]);
   await platform.ok(['plan', 'create', 'p', '--rate', '10', '--burst', '10', ...flags]);
@@ -155,7 +155,13 @@ t.test('no generated secret stands in a log, an argument, Redis or an error body
   }
   places.set('process arguments', allArguments());
   const redis = await platform.kubectl(
-    ...['-n', 'svc-system', 'exec', 'svc-redis-0', '--', 'sh', '-c'],
+    '-n',
+    'svc-system',
+    'exec',
+    'svc-redis-0',
+    '--',
+    'sh',
+    '-c',
     'export REDISCLI_AUTH="$(cat "$REDIS_PASSWORD_FILE")"; ask() { redis-cli -p "${PORT:-6379}" "$@"; }; for key in $(ask --scan); do echo "$key"; ask dump "$key"; ask hgetall "$key"; done',
   );
   t.ok(redis.stdout.length > 0, redis.stderr);
@@ -165,7 +171,7 @@ t.test('no generated secret stands in a log, an argument, Redis or an error body
   places.set('pod specifications', specs.stdout);
   const objects = await platform.kubectl('-n', namespace, 'get', 'sfn,ssvc,configmaps', '-o', 'json');
   places.set('the objects of functions and services', objects.stdout);
-  t.match(objects.stdout, /"nowhere"|nowhere/, 'with why they failed');
+  t.match(objects.stdout, /"nowhere"|nowhere/, 'with the reasons of their failures');
 
   t.ok((places.get('error bodies') ?? '').includes('invalid_key'), 'error bodies were collected');
   for (const [place, content] of places) {

@@ -12,7 +12,10 @@ interface Service {
   port: number;
 }
 
-/** Runs Node code in a pod of the environment that has the service's credentials, or a binding's, and resolves to what it printed. */
+/**
+ * Runs Node code in a pod of the environment that has the service's or a binding's credentials, and resolves to its
+ * output.
+ */
 async function runBeside(
   at: Platform,
   {
@@ -38,10 +41,14 @@ async function runBeside(
   const probe = `probe-${name}`;
   const created = await at.kubectlInput(
     JSON.stringify({
-      ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: probe, namespace } },
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: probe, namespace },
       spec: { restartPolicy: 'Never', automountServiceAccountToken: false, containers: [container] },
     }),
-    ...['create', '-f', '-'],
+    'create',
+    '-f',
+    '-',
   );
   if (created.code !== 0) throw new Error(created.stderr);
   const phase = () => at.kubectl('-n', namespace, 'get', 'pod', probe, '-o', 'jsonpath={.status.phase}');
@@ -49,7 +56,7 @@ async function runBeside(
   return (await at.kubectl('-n', namespace, 'logs', probe)).stdout.trim();
 }
 
-t.test('PostgreSQL and Redis of an environment let in who has their password, and go with their data', async (t) => {
+t.test('PostgreSQL and Redis of an environment require their password, and are deleted with their data', async (t) => {
   const { namespace, flags } = await testProject(t, platform);
   const servers = [
     ['orders', 'postgres', postgresProbe, ['username', 'password', 'database']],
@@ -70,11 +77,11 @@ t.test('PostgreSQL and Redis of an environment let in who has their password, an
   const claims = () => platform.kubectl('-n', namespace, 'get', 'pvc,statefulset,secret', '-o', 'name');
   t.match((await claims()).stdout, /data-orders-0/);
   await platform.ok(['service', 'delete', 'orders', 'cache', '--yes', ...flags]);
-  const left = (await claims()).stdout.split('\n').filter((name) => /orders|cache/.test(name));
-  t.same(left, []);
+  const remaining = (await claims()).stdout.split('\n').filter((name) => /orders|cache/.test(name));
+  t.same(remaining, []);
 });
 
-t.test('MariaDB lets in who has its password; where it is not installed, what installs it is said', async (t) => {
+t.test('MariaDB requires its password; where it is not installed, the error names the command', async (t) => {
   const { namespace, flags } = await testProject(t, platform);
   const name = 'ledger';
   const created = await platform.svc(['service', 'create', name, '--type', 'mysql', '--size', '256Mi', ...flags]);
@@ -89,7 +96,7 @@ t.test('MariaDB lets in who has its password; where it is not installed, what in
   await platform.ok(['service', 'delete', name, '--yes', ...flags]);
 });
 
-t.test('MinIO keeps objects for who has its keys; where it is not installed, what installs it is said', async (t) => {
+t.test('MinIO requires its keys; where it is not installed, the error names the command', async (t) => {
   const { namespace, flags } = await testProject(t, platform);
   const name = 'files';
   const created = await platform.svc(['service', 'create', name, '--type', 'minio', '--size', '256Mi', ...flags]);
@@ -105,7 +112,7 @@ t.test('MinIO keeps objects for who has its keys; where it is not installed, wha
 });
 
 t.test(
-  'FerretDB has a user for a function that is bound; where it is not installed, what installs it is said',
+  'FerretDB has a user for a bound function; where it is not installed, the error names the command',
   async (t) => {
     const { namespace, flags } = await testProject(t, platform);
     const name = 'docs';
@@ -127,11 +134,11 @@ t.test(
   },
 );
 
-t.test('an external service holds its name until it is deleted, and its password is kept apart', async (t) => {
+t.test('an external service holds its name until it is deleted, and its password is kept separately', async (t) => {
   const { namespace, flags } = await testProject(t, platform);
   const external = ['--type', 'postgres', '--external', 'db.example.com', '--username', 'shop', '--password-stdin'];
-  const made = await platform.ok(['service', 'create', 'orders', ...external, ...flags], 'correct horse');
-  t.match(made, /Host: +db\.example\.com/);
+  const service = await platform.ok(['service', 'create', 'orders', ...external, ...flags], 'correct horse');
+  t.match(service, /Host: +db\.example\.com/);
   const access = await platform.json<object>(['service', 'credentials', 'orders', ...flags]);
   t.match(access, { host: 'db.example.com', port: 5432, username: 'shop', password: 'correct horse' });
   const object = await platform.kubectl('-n', namespace, 'get', 'ssvc', 'orders', '-o', 'json');
@@ -142,8 +149,8 @@ t.test('an external service holds its name until it is deleted, and its password
   t.equal(refused.code, 1);
   t.match(refused.stderr, /already used by a service in this environment.*a job and a service cannot share/);
   for (const [patch, said] of [
-    [{ type: 'mysql' }, /type never changes/],
-    [{ storage: { size: '1Gi' } }, /an external service has no storage/],
+    [{ type: 'mysql' }, /type cannot be changed/],
+    [{ storage: { size: '1Gi' } }, /an external service cannot have storage/],
   ] as const) {
     const args = ['-n', namespace, 'patch', 'ssvc', 'orders', '--type=merge', '-p', JSON.stringify({ spec: patch })];
     t.match((await platform.kubectl(...args)).stderr, said);

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { homeAt } from '../../infra/local/home.ts';
-import { endOrphans } from '../../infra/local/node/orphans.ts';
+import { killOrphans } from '../../infra/local/node/orphans.ts';
 import { stopSupervisor } from '../../infra/local/supervisor.ts';
 import { upLocal } from '../../infra/local/up.ts';
 import { ferretdb, findBinary, minio } from '../../infra/testcluster/binaries.ts';
@@ -12,63 +12,63 @@ import { lineProgress } from '../../infra/testcluster/progress.ts';
 import { defaultHome, layoutOf } from '../../infra/testcluster/settings.ts';
 import type { Suite } from '../suite.ts';
 
-/** What the platform can run on: the embedded default or the test cluster. */
+/** Where the platform runs: the embedded cluster or the test cluster. */
 export const targetNames = ['local', 'cluster'] as const;
 
 export type TargetName = (typeof targetNames)[number];
 
 /** A platform for end-to-end tests. */
 export interface TestPlatform {
-  /** By which tests find it. */
+  /** The environment variables by which tests find the platform. */
   env: NodeJS.ProcessEnv;
-  /** Takes it down, and away what it left. */
+  /** Stops the platform and removes its files. */
   remove: () => Promise<void>;
 }
 
 interface BringUpOptions {
-  /** Its folder; default one of its own, which goes with it. */
+  /** The platform's folder; default: a temporary one, removed with the platform. */
   folder?: string | undefined;
-  /** Whether it outlives us. Default false. */
+  /** Whether the platform keeps running after this process. Default false. */
   keep?: boolean;
   log: (line: string) => void;
 }
 
-/** Brings the platform up on a target, with failpoints. @throws Error when a step fails, with what it said */
+/** Starts the platform on a target, with failpoints. @throws Error with the output of the step that failed */
 export async function bringUp(
   target: TargetName,
   { folder, keep = false, log }: BringUpOptions,
 ): Promise<TestPlatform> {
   const home = folder ?? mkdtempSync(join(tmpdir(), 'svc-test-home-'));
-  const forget = () => {
+  const removeFolder = () => {
     if (folder === undefined) rmSync(home, { recursive: true, force: true });
   };
   if (target === 'local') {
-    // No package has MinIO or FerretDB; where the cluster's images were built, there are some to run here, too.
+    // No package has MinIO or FerretDB; use those that were built for the cluster's images.
     const built = [minio, ferretdb].map((tool) => findBinary(tool, layoutOf(defaultHome()).cache));
     const folders = built.flatMap((program) => (program === undefined ? [] : [dirname(program)]));
     const path = [...folders, process.env['PATH'] ?? ''].join(':');
-    // One of our own ends with us, however we end.
+    // A temporary platform ends with this process, even when it is killed.
     await upLocal({ folder: home, attached: folder === undefined && !keep, path, failpoints: true, log });
     const remove = async () => {
       await stopSupervisor(homeAt(home));
-      // One that was killed left its pods, and with the folder goes what tells of them.
-      await endOrphans(join(homeAt(home).node, 'pods'));
-      forget();
+      // A killed node leaves its pods running, and their records are in the folder that is removed next.
+      await killOrphans(join(homeAt(home).node, 'pods'));
+      removeFolder();
     };
     return { env: { SVC_HOME: home }, remove };
   }
   await upCluster({ folder: home, failpoints: true, log });
   const remove = async () => {
     await down({ progress: lineProgress(log) });
-    forget();
+    removeFolder();
   };
   return { env: { SVC_HOME: home, SVC_TEST_KUBECONFIG: paths().kubeconfig }, remove };
 }
 
 /**
- * Runs end-to-end files on a platform: two at a time, each in projects of its own, and then one by one those that kill,
- * replace or reconfigure what all use.
- * @param files default all that are for every target or for this one
+ * Runs end-to-end files on a platform: two at a time, each in its own projects, and then one by one those that kill,
+ * replace or reconfigure shared parts.
+ * @param files default: those for every target and those for this one
  */
 export async function endToEnd(
   suite: Suite,
@@ -83,8 +83,8 @@ export async function endToEnd(
   ] as const) {
     if (chosen.length === 0) continue;
     const what = jobs === 1 ? 'end-to-end tests that disturb the platform' : 'end-to-end tests';
-    // Excluded from the ordinary run. They wait for the platform, and how long that takes is the machine's matter: the
-    // limit, for a file, only ends what will never come.
+    // package.json excludes these files from tap's default run. The time-out only ends a file that waits forever: how long
+    // the platform takes depends on the machine.
     const parameters = [`--jobs=${jobs}`, '--exclude=', ...chosen.map((file) => `--include=${file}`), '--timeout=900'];
     await suite.tests(`${what}, target ${target}`, parameters, env, target);
   }

@@ -16,7 +16,7 @@ interface StorageClass {
   volumeBindingMode: 'Immediate' | 'WaitForFirstConsumer';
 }
 
-t.test('a volume keeps what one run writes for the next, and goes only when nothing mounts it', async (t) => {
+t.test("a volume keeps one run's data for the next, and is deleted only when no workload mounts it", async (t) => {
   const { namespace, flags } = await testProject(t, platform);
   const classes = await platform.kubectl('get', 'storageclasses', '-o', 'json');
   const [{ metadata, volumeBindingMode }] = (JSON.parse(classes.stdout) as { items: [StorageClass] }).items;
@@ -50,7 +50,7 @@ t.test('a volume keeps what one run writes for the next, and goes only when noth
     [['create', 'data', '--size', '1Gi'], /already_exists/],
     [
       ['create', 'other', '--size', '1Gi', '--class', 'none'],
-      new RegExp(`no storage class "none"; it has ${storageClass}`),
+      new RegExp(`no storage class "none"\\. Its storage classes: .*${storageClass}`),
     ],
   ] as const) {
     const refused = await platform.svc(['volume', ...args, ...flags]);
@@ -58,7 +58,7 @@ t.test('a volume keeps what one run writes for the next, and goes only when noth
     t.match(refused.stderr, said);
   }
 
-  // Past the API the controller refuses as well: the claim stays until the job goes.
+  // Without the API's check the controller refuses as well: the claim stays until the job is deleted.
   await platform.kubectl('-n', namespace, 'delete', 'svol', 'data', '--wait=false');
   await eventually(show, ({ status }) => status === 'deleting');
   const claim = await platform.kubectl(
@@ -72,9 +72,9 @@ t.test('a volume keeps what one run writes for the next, and goes only when noth
   );
   t.same([claim.code, claim.stdout], [0, '']);
   await platform.ok(['job', 'delete', 'writer', '--yes', ...flags]);
-  const left = await eventually(
+  const remaining = await eventually(
     () => platform.kubectl('-n', namespace, 'get', 'svol,pvc', '-o', 'name'),
     ({ stdout }) => stdout === '',
   );
-  t.equal(left.stdout, '');
+  t.equal(remaining.stdout, '');
 });

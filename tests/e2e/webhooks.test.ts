@@ -34,7 +34,7 @@ t.test('a webhook rolls out, is recorded, and can be rolled back', async (t) => 
       () => platform.request(app.url),
       (answer) => answer.status === 200 && answer.json()['version'] === version,
     );
-  /** The images of the pods that are to go on. */
+  /** The images of the pods that are not terminating. */
   const images = async () => {
     const { stdout } = await platform.kubectl('-n', namespace, 'get', 'pods', '-l', 'app=api', '-o', 'json');
     const { items } = JSON.parse(stdout) as {
@@ -51,7 +51,7 @@ t.test('a webhook rolls out, is recorded, and can be rolled back', async (t) => 
       (answer) => !['accepted', 'rolling_out'].includes(String(answer.json()['status'])),
     );
 
-  await t.test('refused requests are all alike and record nothing', async (t) => {
+  await t.test('refused requests get the same answer and record nothing', async (t) => {
     const before = await history();
     const deploy = { image: hello('v2') };
     const answers = await Promise.all([
@@ -85,7 +85,7 @@ t.test('a webhook rolls out, is recorded, and can be rolled back', async (t) => 
     t.match(table, /REVISION\s+.*IMAGE\s+.*COMMIT\s+.*TRIGGER\s+.*WHEN/i);
   });
 
-  await t.test('the status URL wants a session or the token of its app', async (t) => {
+  await t.test('the status URL requires a session or the token of its app', async (t) => {
     const accepted = await post({ 'X-Svc-Token': webhook.token, 'Idempotency-Key': 'k1' }, { image: hello('v2') });
     const url = String(accepted.json()['statusUrl']);
     t.equal((await platform.request(url)).status, 401);
@@ -95,7 +95,7 @@ t.test('a webhook rolls out, is recorded, and can be rolled back', async (t) => 
     await untilEnded(url);
   });
 
-  await t.test('rollback goes to the last earlier succeeded revision, as a new one', async (t) => {
+  await t.test('rollback deploys the last earlier succeeded revision, as a new one', async (t) => {
     await platform.ok(['app', 'rollback', 'api', '--revision', '1', ...flags]);
     await serves('v1');
     const [newest] = await history();
@@ -106,7 +106,7 @@ t.test('a webhook rolls out, is recorded, and can be rolled back', async (t) => 
     t.equal(refused.code, 1);
   });
 
-  await t.test('a signature over the raw body is as good as the token', async (t) => {
+  await t.test('a signature over the raw body is accepted like the token', async (t) => {
     const body = JSON.stringify({ image: hello('v1'), commit: 'def5678' });
     const signature = `sha256=${createHmac('sha256', webhook.token).update(body).digest('hex')}`;
     t.equal((await post({ 'X-Hub-Signature-256': signature }, `${body} `)).status, 401, 'altered bytes');
@@ -115,12 +115,13 @@ t.test('a webhook rolls out, is recorded, and can be rolled back', async (t) => 
     await untilEnded(String(accepted.json()['statusUrl']));
   });
 
-  await t.test('?wait tells how it ended; a git host is known by its headers; the log tells of both', async (t) => {
+  await t.test('?wait returns the result; headers identify a git host; the log shows both', async (t) => {
     const waited = await post({ 'X-Svc-Token': webhook.token }, { image: hello('v2') }, `${webhook.url}?wait=120`);
     t.equal(waited.status, 200);
     t.match(waited.json(), { status: 'succeeded' });
     const push = JSON.stringify({
-      ...{ ref: 'refs/heads/main', after: '4c0ffee0'.repeat(5) },
+      ref: 'refs/heads/main',
+      after: '4c0ffee0'.repeat(5),
       head_commit: { id: '4c0ffee0'.repeat(5), message: 'Fix it', author: { name: 'Ann' } },
     });
     const signature = `sha256=${createHmac('sha256', webhook.token).update(push).digest('hex')}`;
@@ -137,7 +138,15 @@ t.test('a webhook rolls out, is recorded, and can be rolled back', async (t) => 
     const [newest] = await history();
     t.match(newest, { status: 'skipped', commit: '4c0ffee0'.repeat(5) });
     const { secretUrl } = await platform.json<{ secretUrl: string }>([
-      ...['app', 'webhook', 'set', 'api', '--secret-url', 'on', '--tags', 'v*', ...flags],
+      'app',
+      'webhook',
+      'set',
+      'api',
+      '--secret-url',
+      'on',
+      '--tags',
+      'v*',
+      ...flags,
     ]);
     const pushed = { docker_url: 'localhost:5000/svc/hello', updated_tags: ['latest', 'v1'] };
     t.equal((await post({}, pushed, `${secretUrl}x`)).status, 401);
@@ -146,7 +155,7 @@ t.test('a webhook rolls out, is recorded, and can be rolled back', async (t) => 
     t.equal((await untilEnded(String(accepted.json()['statusUrl']))).json()['image'], hello('v1'));
   });
 
-  await t.test('a regenerated token ends the old one; a disabled webhook takes none', async (t) => {
+  await t.test('a regenerated token invalidates the old one; a disabled webhook accepts none', async (t) => {
     const renewed = await platform.json<{ token: string }>(['app', 'webhook', 'enable', 'api', ...flags]);
     t.not(renewed.token, webhook.token);
     t.equal((await post({ 'X-Svc-Token': webhook.token }, { image: hello('v2') })).status, 401);

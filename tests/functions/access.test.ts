@@ -8,8 +8,8 @@ import { createProjectRoutes } from '../../functions/projects/handler.ts';
 import { createAuthenticate } from '../../functions/sessions/authenticate.ts';
 import { systemClock } from '../../runtime/domain/clock.ts';
 import { newId } from '../../runtime/domain/ids.ts';
-import { createProjectAccess } from '../../runtime/host/project-access.ts';
-import { route, type Access, type Route } from '../../runtime/host/route.ts';
+import { createProjectAccess } from '../../runtime/api/project-access.ts';
+import { route, type Access, type Route } from '../../runtime/http/route.ts';
 import { testApi } from '../support/api.ts';
 import { fakeKube, type FakeKube } from '../support/fake-kube.ts';
 import { readyProject } from '../support/objects.ts';
@@ -23,12 +23,12 @@ interface Teardown {
   teardown(end: () => unknown): void;
 }
 
-/** `GET /projects/:project` → what docs/roles.md says that it needs. */
+/** `GET /projects/:project` → the access that docs/reference/roles.md documents. */
 function documented(): Map<string, string> {
-  const text = readFileSync(join(import.meta.dirname, '../../docs/roles.md'), 'utf8');
+  const text = readFileSync(join(import.meta.dirname, '../../docs/reference/roles.md'), 'utf8');
   const rows = [...text.matchAll(/^\| ([A-Z]+) +\| `([^`]+)` *\| ([a-z ]+?) *\|$/gm)];
   const names = rows.map(([, method, path = '']) => `${method} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`);
-  t.equal(new Set(names).size, names.length, 'no route stands there twice');
+  t.equal(new Set(names).size, names.length, 'no route is listed twice');
   return new Map(rows.map(([, , , needs = ''], index) => [names[index] ?? '', needs]));
 }
 
@@ -39,7 +39,7 @@ function wordsOf(access: Access): string {
   return access === 'platform-admin' ? 'platform admin' : access === 'webhook' ? 'webhook token' : access;
 }
 
-/** Everybody who may come, and what they get on a route by what it needs; 204 is the handler's answer. */
+/** Every kind of caller, and the status for each access level; 204 is the handler's answer. */
 const callers: Record<string, PersonOptions | undefined> = {
   anonymous: undefined,
   newcomer: { newcomer: true, role: 'admin', projects: { [projectId]: 'admin' } },
@@ -63,7 +63,7 @@ const expected: Record<string, number[]> = {
   admin: [401, 403, 404, 403, 403, 204, 204],
 };
 
-/** The route with a handler that only tells that it was reached. */
+/** The route with a handler that only shows that it was reached. */
 function bare({ method, path, access, summary, tag }: Route, reached: string[] = []): Route {
   const replies = { 204: null };
   const handle = () => {
@@ -87,7 +87,7 @@ function withShop(id = projectId, kube = fakeKube()): FakeKube {
   return kube;
 }
 
-t.test('the documented table names every route with the very access that it declares', async (t) => {
+t.test('the documented table names every route with the access that it declares', async (t) => {
   const { routes, root } = await declaredRoutes();
   const declared = [...root, ...routes].map((each) => [`${each.method} ${each.path}`, wordsOf(each.access)]);
   t.ok(declared.length > 60);
@@ -133,7 +133,7 @@ t.test('every route in every role', async (t) => {
   }
 });
 
-t.test('a project in which one has no role is not there: the same bytes', async (t) => {
+t.test('a project without a role for the caller looks like a missing one: the same bytes', async (t) => {
   const { pool } = await testDatabase(t);
   const stranger = await signedIn(pool, 'stranger', callers['stranger']);
   const { routes } = await declaredRoutes();
@@ -142,7 +142,7 @@ t.test('a project in which one has no role is not there: the same bytes', async 
     serve(t, pool, withShop(), ofProjects),
     serve(t, pool, fakeKube(), ofProjects),
   ]);
-  // What a handler or a schema would have to say would give the project away.
+  // An error of a handler or a schema would reveal the project.
   const body = '{"name":';
   for (const { method, path } of ofProjects) {
     const url = `/api/v1${path.replace(':project', 'shop').replaceAll(/:\w+/g, 'x')}?environment=none&limit=-1`;
@@ -156,7 +156,7 @@ t.test('a project in which one has no role is not there: the same bytes', async 
   }
 });
 
-t.test('403 names the needed role and who can give it; a changed role holds from the next request on', async (t) => {
+t.test('403 names the required role and who can grant it; a changed role applies to the next request', async (t) => {
   const { pool } = await testDatabase(t);
   const { routes } = await declaredRoutes();
   const deploy = routes.filter(({ access }) => typeof access === 'object' && access.project === 'deployer').slice(0, 1);
@@ -169,14 +169,13 @@ t.test('403 names the needed role and who can give it; a changed role holds from
   const viewer = await signedIn(pool, 'viewer', callers['viewer']);
   const url = `/api/v1${deploy[0]?.path.replace(':project', 'shop').replaceAll(/:\w+/g, 'x')}`;
   const call = () => api.call(deploy[0]?.method ?? '', url, { headers: viewer.headers });
-  t.match((await call()).body, { code: 'forbidden', message: /; an admin of the platform can give it to you\.$/ });
+  t.match((await call()).body, { code: 'forbidden', message: /Ask a platform admin for it\.$/ });
   await signedIn(pool, 'boss', callers['admin']);
   const refused = await call();
   t.equal(refused.status, 403);
   t.same(refused.body, {
     code: 'forbidden',
-    message:
-      'This needs the role "deployer" in the project "shop", and yours is "viewer"; boss@svc.local can give it to you.',
+    message: 'This requires the role "deployer" in the project "shop"; yours is "viewer". Ask boss@svc.local for it.',
     details: { needs: 'deployer', has: 'viewer', admins: ['boss@svc.local'] },
   });
   const set = (statement: string) => pool.query(`${statement} WHERE user_id = $1`, [viewer.id]);
@@ -192,35 +191,30 @@ t.test('403 names the needed role and who can give it; a changed role holds from
   t.equal((await call()).status, 401);
 });
 
-t.test(
-  'a role is the identity’s: a project that is created anew under the name has none of the old members',
-  async (t) => {
-    const { pool } = await testDatabase(t);
-    const kube = withShop();
-    const { routes } = await declaredRoutes();
-    const show = routes.filter(({ method, path }) => `${method} ${path}` === 'GET /projects/:project');
-    const api = await serve(
-      t,
-      pool,
-      kube,
-      show.map((each) => bare(each)),
-    );
-    const { headers } = await signedIn(pool, 'admin', callers['admin']);
-    t.equal((await api.call('GET', '/api/v1/projects/shop', { headers })).status, 204);
-    await kube.delete({ apiVersion: 'platform.svc/v1', kind: 'Project', name: 'shop' });
-    withShop(newId(), kube);
-    t.equal((await api.call('GET', '/api/v1/projects/shop', { headers })).status, 404);
-    for (const name of ['..', '%2e%2e%2fapps', 'a%2Fb', 'x'.repeat(500), '%00']) {
-      const { status } = await api.call('GET', `/api/v1/projects/${name}`, { headers });
-      t.equal(status, 404, name.slice(0, 20));
-    }
-    t.ok(
-      kube.calls.every(({ name }) => name === undefined || name === 'shop' || name === '..') && kube.calls.length > 0,
-    );
-  },
-);
+t.test('a role belongs to the identity: a new project of the same name has no old members', async (t) => {
+  const { pool } = await testDatabase(t);
+  const kube = withShop();
+  const { routes } = await declaredRoutes();
+  const show = routes.filter(({ method, path }) => `${method} ${path}` === 'GET /projects/:project');
+  const api = await serve(
+    t,
+    pool,
+    kube,
+    show.map((each) => bare(each)),
+  );
+  const { headers } = await signedIn(pool, 'admin', callers['admin']);
+  t.equal((await api.call('GET', '/api/v1/projects/shop', { headers })).status, 204);
+  await kube.delete({ apiVersion: 'platform.svc/v1', kind: 'Project', name: 'shop' });
+  withShop(newId(), kube);
+  t.equal((await api.call('GET', '/api/v1/projects/shop', { headers })).status, 404);
+  for (const name of ['..', '%2e%2e%2fapps', 'a%2Fb', 'x'.repeat(500), '%00']) {
+    const { status } = await api.call('GET', `/api/v1/projects/${name}`, { headers });
+    t.equal(status, 404, name.slice(0, 20));
+  }
+  t.ok(kube.calls.every(({ name }) => name === undefined || name === 'shop' || name === '..') && kube.calls.length > 0);
+});
 
-t.test('lists show what the caller may see', async (t) => {
+t.test('lists show only what the caller may see', async (t) => {
   const { pool } = await testDatabase(t);
   const kube = withShop();
   kube.seed(...readyProject('blog'));
@@ -254,14 +248,18 @@ t.test('lists show what the caller may see', async (t) => {
 t.test('a route of a project that names no role in it does not compile, and does not start', async (t) => {
   const { pool } = await testDatabase(t);
   const definition = {
-    ...{ method: 'GET', path: '/projects/:project/things', summary: 'Lists.', tag: 'things' },
-    ...{ replies: { 204: null }, handle: () => Promise.resolve({ status: 204 }) },
+    method: 'GET',
+    path: '/projects/:project/things',
+    summary: 'Lists.',
+    tag: 'things',
+    replies: { 204: null },
+    handle: () => Promise.resolve({ status: 204 }),
   } as const;
   // @ts-expect-error -- a role has to be named
   const open = route({ ...definition, access: 'session' });
   // @ts-expect-error -- outside projects there are no roles in them
   const lost = route({ ...definition, path: '/things', access: { project: 'viewer' }, query: z.object({}) });
   for (const each of [open, lost]) {
-    await t.rejects(serve(t, pool, fakeKube(), [each]), /does not declare the role that it needs in its project/);
+    await t.rejects(serve(t, pool, fakeKube(), [each]), /must declare the project role that it needs/);
   }
 });

@@ -1,15 +1,15 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Registry } from 'prom-client';
-import type { Route } from '../../runtime/host/route.ts';
+import type { Route } from '../../runtime/http/route.ts';
 
 const folder = join(import.meta.dirname, '../../functions');
-/** What listens at a port of its own, for pods, and is no part of the management API. */
+/** Routes at a separate port, for pods, which are not part of the management API. */
 const apart = ['event-delivery'];
 
 /**
- * Every route that any folder of functions/ declares; `root` are those outside the prefix. Their handlers have nothing to
- * work with.
+ * Every route that any folder of functions/ declares; `root` are those outside the prefix. Their handlers have no
+ * working dependencies.
  */
 export async function declaredRoutes(): Promise<{ routes: Route[]; root: Route[] }> {
   const found: { routes: Route[]; root: Route[] } = { routes: [], root: [] };
@@ -20,7 +20,9 @@ export async function declaredRoutes(): Promise<{ routes: Route[]; root: Route[]
     const [create, ...others] = Object.entries(module).filter(([key]) => /^create\w+Routes$/.test(key));
     if (!create || others.length > 0) throw new Error(`functions/${name} does not have one function for its routes`);
     const routes = (create[1] as (dependencies: unknown) => Route[])({
-      ...{ baseUrl: 'http://console.test', registry: new Registry(), components: {} },
+      baseUrl: 'http://console.test',
+      registry: new Registry(),
+      components: {},
     });
     (name === 'health' ? found.root : found.routes).push(...routes);
   }

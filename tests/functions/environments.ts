@@ -15,20 +15,20 @@ export function testEnvironments() {
     return { project, environment, environmentId: newId(), namespace };
   });
   const projectEnvironments = async (project: string) => {
-    const found = all.filter((each) => each.project === project);
-    if (found.length === 0) throw new Problem('not_found', `There is no project "${project}".`);
-    return found;
+    const environments = all.filter((each) => each.project === project);
+    if (environments.length === 0) throw new Problem('not_found', `There is no project "${project}".`);
+    return environments;
   };
   return {
     all,
     projectEnvironments,
     async resolveEnvironment(project: string, environment?: string) {
-      const found = (await projectEnvironments(project)).filter(
+      const environments = (await projectEnvironments(project)).filter(
         (each) => environment === undefined || each.environment === environment,
       );
-      const [first] = found;
+      const [first] = environments;
       if (!first) throw new Problem('not_found', `There is no environment "${environment}".`);
-      if (found.length > 1) throw new Problem('environment_required', 'Name one of prod, test.');
+      if (environments.length > 1) throw new Problem('environment_required', 'Name one of prod, test.');
       return first;
     },
   };

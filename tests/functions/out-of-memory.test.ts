@@ -61,7 +61,9 @@ for (const kind of workloadKinds) {
       status: {
         containerStatuses: [
           {
-            ...{ name: 'app', ready: true, restartCount: 1 },
+            name: 'app',
+            ready: true,
+            restartCount: 1,
             lastState: { terminated: { exitCode: 137, reason: 'OOMKilled', finishedAt: killedAt } },
           },
         ],

@@ -15,7 +15,7 @@ import { createTokenStore } from '../../functions/webhooks/token-store.ts';
 import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { systemClock } from '../../runtime/domain/clock.ts';
-import { createMetrics } from '../../runtime/host/metrics.ts';
+import { createMetrics } from '../../runtime/process/metrics.ts';
 import { environmentsOf, resolveEnvironment } from '../../runtime/kube/environments.ts';
 import { KubeError } from '../../runtime/kube/kube-client.ts';
 import { findWorkload, projectWorkload } from '../../runtime/records/workloads.ts';
@@ -30,7 +30,7 @@ import { webhookParts } from '../support/webhooks.ts';
 const baseUrl = 'http://console.test';
 const project = '/api/v1/projects/shop';
 
-/** Neither log has redaction here: nothing may depend on that net. */
+/** Neither log redacts here, because no code may depend on redaction. */
 t.test('no generated secret is in any log line, metric or refusal', async (t) => {
   const { pool } = await testDatabase(t);
   const kube = fakeKube();
@@ -51,8 +51,8 @@ t.test('no generated secret is in any log line, metric or refusal', async (t) =>
     pool,
     resolveEnvironment: (name: string, environment?: string) => resolveEnvironment(kube, name, environment),
     projectEnvironments: async (name: string) => {
-      const found = await kube.get<Project>(kinds.Project, name);
-      return found ? environmentsOf(found) : [];
+      const lines = await kube.get<Project>(kinds.Project, name);
+      return lines ? environmentsOf(lines) : [];
     },
   };
   const api = await testApi(t, {
@@ -76,15 +76,21 @@ t.test('no generated secret is in any log line, metric or refusal', async (t) =>
     return answer;
   };
 
-  // What is meant to show a secret, shows it.
+  // Answers that are meant to show a secret show it.
   const login = await call('POST', '/api/v1/session', { body: { email, password }, headers: { authorization: '' } });
   const token: string = login.body.token;
   const headers = { authorization: `Bearer ${token}` };
   const image = 'registry.test/shop/api:v1';
   const created = await call('POST', `${project}/apps`, { headers, body: { name: 'api', image } });
   await projectWorkload(pool, {
-    ...{ id: created.body.id, kind: 'App', environmentId, project: 'shop', environment: 'prod' },
-    ...{ namespace: 'shop-prod', name: 'api', gated: false },
+    id: created.body.id,
+    kind: 'App',
+    environmentId,
+    project: 'shop',
+    environment: 'prod',
+    namespace: 'shop-prod',
+    name: 'api',
+    gated: false,
   });
   const first: string = (await call('PUT', `${project}/apps/api/webhook`, { headers })).body.token;
   const second: string = (await call('PUT', `${project}/apps/api/webhook`, { headers })).body.token;
@@ -95,7 +101,7 @@ t.test('no generated secret is in any log line, metric or refusal', async (t) =>
   const rotated: string = (await call('POST', `${project}/api-keys/${handle}/rotate`, { headers })).body.key;
   t.match([token, first, second, apiKey, rotated], [/^svcs_/, /^svcwh_/, /^svcwh_/, /^svc_/, /^svc_/]);
 
-  // Every way to be refused with a secret in hand.
+  // Every way to be refused with a secret in the request.
   const hook = '/api/v1/webhook/shop-prod/api';
   await call('POST', hook, { headers: { authorization: '', 'x-svc-token': second }, body: { image } });
   const secretUrl: string = (await call('PATCH', `${project}/apps/api/webhook`, { headers, body: { secretUrl: true } }))
@@ -138,7 +144,7 @@ t.test('no generated secret is in any log line, metric or refusal', async (t) =>
     t.ok(answer.status >= 400 && answer.status < 500, `${answer.status} for ${method} ${path.split(/[?]/)[0]}`);
   }
 
-  // And every way for a store to fail underneath.
+  // Every way for a store to fail.
   kube.intercept = ({ verb, kind }) => {
     if (kind === 'Secret' && verb !== 'get') throw new KubeError(500, 'InternalError', 'the webhook refused');
   };
@@ -161,9 +167,9 @@ t.test('no generated secret is in any log line, metric or refusal', async (t) =>
 
   const { rows: stored } = await pool.query('SELECT * FROM webhook_deliveries');
   t.ok(stored.length > 4);
-  const kept = stored.map((row) => JSON.stringify(row));
-  const said = [recorded.text(), await registry.metrics(), ...refusals, ...kept].join('\n');
-  t.match(said, 'a webhook token cannot be opened', 'the failures were logged');
+  const rows = stored.map((row) => JSON.stringify(row));
+  const output = [recorded.text(), await registry.metrics(), ...refusals, ...rows].join('\n');
+  t.match(output, 'cannot decrypt a webhook token', 'the failures were logged');
   const secrets = {
     password,
     token,
@@ -175,10 +181,10 @@ t.test('no generated secret is in any log line, metric or refusal', async (t) =>
     rotated,
     ring: ringKey.toString('base64'),
   };
-  const asked = refused.map(([, path]) => path).join('\n');
+  const paths = refused.map(([, path]) => path).join('\n');
   for (const [name, value] of Object.entries(secrets)) {
-    const found = said.split('\n').filter((line) => line.includes(value));
-    t.same(found, [], name);
+    const lines = output.split('\n').filter((line) => line.includes(value));
+    t.same(lines, [], name);
   }
-  t.match(asked, second, 'some of the requests carried secrets in their paths');
+  t.match(paths, second, 'some of the requests carried secrets in their paths');
 });

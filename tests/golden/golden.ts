@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
 
-/** The releases whose objects are kept here, oldest first. */
+/** The releases whose objects are stored here, oldest first. */
 export function goldenReleases(): string[] {
   return readdirSync(import.meta.dirname, { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
@@ -10,7 +10,7 @@ export function goldenReleases(): string[] {
     .sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
 }
 
-/** What the controllers of a release left in a cluster; see `record.ts`. */
+/** The objects that the controllers of a release left in a cluster; see `record.ts`. */
 export function goldenObjects(release: string): Stored<KubeObject>[] {
   const folder = join(import.meta.dirname, release);
   return readdirSync(folder).flatMap(

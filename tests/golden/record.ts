@@ -6,8 +6,9 @@ import { apiVersion, kindLabel } from '../../runtime/domain/labels.ts';
 import { recordObjects } from './recording.ts';
 
 /**
- * Writes what the controllers of this checkout make of the story: `node tests/golden/record.ts <release>`, once for each
- * release, before it. What stands in a release's folder is never changed afterwards: it is what installations hold.
+ * Records the objects that the controllers of this checkout create for the story: `node tests/golden/record.ts
+ * <release>`, once for each release, before it. The files of a release never change afterwards, because installations
+ * hold these objects.
  */
 const [release] = process.argv.slice(2);
 if (release === undefined || !/^\d+\.\d+\.\d+$/.test(release)) {
@@ -15,7 +16,7 @@ if (release === undefined || !/^\d+\.\d+\.\d+$/.test(release)) {
   process.exit(2);
 }
 
-/** One file for the workloads of a kind with what is theirs; the rest is the project's. */
+/** One file for the workloads of a kind with their own objects; the rest belongs to the project. */
 const workloadKinds = ['App', 'Function', 'Job', 'Volume', 'Service', 'Build'];
 
 function partOf(object: KubeObject): string {

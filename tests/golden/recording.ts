@@ -3,10 +3,10 @@ import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { everyController } from '../support/every-controller.ts';
 import { ground, killedPod, settleCluster, workloads } from './story.ts';
 
-/** What Kubernetes makes, or nobody depends on. */
+/** Kinds that Kubernetes creates, or that nothing depends on. */
 const left = new Set(['Event', 'Lease', 'StorageClass', 'Pod']);
 
-/** What the controllers of this checkout make of the story, the same every time. */
+/** The objects that the controllers of this checkout create for the story, the same every time. */
 export async function recordObjects(): Promise<Stored<KubeObject>[]> {
   const { clock, kube, manager } = everyController();
   kube.seed(...ground);
@@ -17,12 +17,12 @@ export async function recordObjects(): Promise<Stored<KubeObject>[]> {
     await clock.advance(1_000);
     await settleCluster(kube);
   }
-  // One function is awake, as the interceptor and the scaler leave it.
+  // One function runs, in the state that the interceptor and the scaler leave.
   const scale = await kube.getScale('shop-prod', 'busy');
   if (scale) await kube.replaceScale(scale, 2);
   await settleCluster(kube);
   kube.seed(killedPod);
-  // Past everything that only time brings.
+  // Past everything that only the passage of time causes.
   await clock.advance(30 * 60_000);
   await manager.stop();
 

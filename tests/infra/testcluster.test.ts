@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import t from 'tap';
 import { identify, isAlive, parseStat } from '../../infra/process-record.ts';
@@ -21,6 +23,7 @@ import { ingressObjects, traefikParameters } from '../../infra/testcluster/manif
 import { mountsUnder } from '../../infra/testcluster/mounts.ts';
 import { contains, linkCommands } from '../../infra/testcluster/network.ts';
 import { listenersAt } from '../../infra/testcluster/ports.ts';
+import { requireFitMachine } from '../../infra/testcluster/preflight.ts';
 import { readRecords, startDetached, stopAll } from '../../infra/testcluster/processes.ts';
 import { lineProgress } from '../../infra/testcluster/progress.ts';
 import { defaultHome, defaultIngressPorts, layoutOf, network } from '../../infra/testcluster/settings.ts';
@@ -47,12 +50,12 @@ function objectThatIsReady(status: string): string {
   return JSON.stringify({ status: { conditions: [{ type: 'Ready', status }] } });
 }
 
-t.test('the home folder is the one that the environment names, else one in the cache', async (t) => {
+t.test('the home folder is the one in the environment variable, or one in the cache', async (t) => {
   t.equal(defaultHome({ SVC_TESTCLUSTER_HOME: '/data/cluster' }), '/data/cluster');
   t.match(defaultHome({ SVC_TESTCLUSTER_HOME: '' }), /\/\.cache\/svc\/testcluster$/);
 });
 
-t.test('paths are known before there is a cluster, and asking makes nothing', async (t) => {
+t.test('paths are known before the cluster exists, and reading them creates nothing', async (t) => {
   const home = join(t.testdir(), 'not-there');
   t.match(paths({ home }), {
     kubeconfig: join(home, 'run', 'kubeconfig'),
@@ -65,35 +68,39 @@ t.test('paths are known before there is a cluster, and asking makes nothing', as
   t.throws(() => readFileSync(home), { code: 'ENOENT' });
 });
 
-t.test('paths give the ports of the cluster that runs', async (t) => {
+t.test('paths contain the ports of the running cluster', async (t) => {
   const home = t.testdir({ run: { 'state.json': JSON.stringify({ ingress: { web: 81, websecure: 82, admin: 83 } }) } });
   t.match(paths({ home }), { ingressPort: 81, ingressTlsPort: 82 });
 });
 
-t.test(
-  'every component keeps its files under the home folder and listens where only this machine reaches it',
-  async (t) => {
-    t.strictSame(
-      components(layout).map(({ name }) => name),
-      [
-        ...['etcd', 'containerd', 'registry', 'kube-apiserver', 'kube-controller-manager', 'kube-scheduler'],
-        ...['kubelet', 'kube-proxy', 'volume-provisioner'],
-      ],
-    );
-    const all = components(layout).flatMap(({ parameters }) => parameters);
-    for (const [, path = ''] of all.map((each) => /^(?:--[a-z-]+=)?(\/.*)$/.exec(each) ?? [])) {
-      if (path !== '') t.ok(path.startsWith(layout.run), path);
-    }
-    t.ok(parametersOf('etcd').includes('--listen-client-urls=https://127.0.0.1:2379'));
-    t.ok(parametersOf('etcd').includes('--client-cert-auth=true'));
-    for (const name of ['kube-controller-manager', 'kube-scheduler']) {
-      t.ok(parametersOf(name).includes('--bind-address=127.0.0.1'), name);
-      t.ok(parametersOf(name).includes('--leader-elect=false'), name);
-    }
-  },
-);
+t.test('every component keeps its files under the home folder and listens only on this machine', async (t) => {
+  t.strictSame(
+    components(layout).map(({ name }) => name),
+    [
+      'etcd',
+      'containerd',
+      'registry',
+      'kube-apiserver',
+      'kube-controller-manager',
+      'kube-scheduler',
+      'kubelet',
+      'kube-proxy',
+      'volume-provisioner',
+    ],
+  );
+  const all = components(layout).flatMap(({ parameters }) => parameters);
+  for (const [, path = ''] of all.map((each) => /^(?:--[a-z-]+=)?(\/.*)$/.exec(each) ?? [])) {
+    if (path !== '') t.ok(path.startsWith(layout.run), path);
+  }
+  t.ok(parametersOf('etcd').includes('--listen-client-urls=https://127.0.0.1:2379'));
+  t.ok(parametersOf('etcd').includes('--client-cert-auth=true'));
+  for (const name of ['kube-controller-manager', 'kube-scheduler']) {
+    t.ok(parametersOf(name).includes('--bind-address=127.0.0.1'), name);
+    t.ok(parametersOf(name).includes('--leader-elect=false'), name);
+  }
+});
 
-t.test('the API server decides by roles, checks kubelets, and issues tokens for an audience', async (t) => {
+t.test('the API server uses roles, verifies kubelets, and issues tokens for an audience', async (t) => {
   const parameters = parametersOf('kube-apiserver');
   t.ok(parameters.includes('--authorization-mode=Node,RBAC'));
   t.ok(parameters.includes(`--kubelet-certificate-authority=${layout.pki}/ca.crt`));
@@ -101,7 +108,7 @@ t.test('the API server decides by roles, checks kubelets, and issues tokens for 
   t.notOk(parameters.some((each) => each.includes('token-auth-file') || each.includes('AlwaysAllow')));
 });
 
-t.test('the kubelet lets nobody in without a certificate or token', async (t) => {
+t.test('the kubelet requires a certificate or token', async (t) => {
   t.match(configurationOf('kubelet.yaml'), {
     authentication: { anonymous: { enabled: false }, webhook: { enabled: true } },
     authorization: { mode: 'Webhook' },
@@ -117,7 +124,7 @@ t.test('pod traffic is masqueraded when answers would bypass the firewall', asyn
   t.match(configurationOf('proxy.yaml', unfiltered), { iptables: { masqueradeAll: true } });
 });
 
-t.test('no registry but our own is ever asked for an image', async (t) => {
+t.test('images are pulled only from our own registry', async (t) => {
   const files = configurationFiles(layout, machine).filter(({ path }) => path.endsWith('hosts.toml'));
   t.strictSame(
     files.map(({ path }) => path),
@@ -130,12 +137,12 @@ t.test('no registry but our own is ever asked for an image', async (t) => {
   t.match(containerd, `sandbox_image = "${pauseImage}"`);
   t.match(configurationOf('registry.yaml'), {
     storage: { delete: { enabled: true } },
-    // Builds push to it; the cluster's rules keep everybody else away.
+    // Builds push to it; the cluster's rules block all other clients.
     http: { addr: ':5000' },
   });
 });
 
-t.test('certificates name who Kubernetes takes their holders for', async (t) => {
+t.test('certificates have the names that Kubernetes expects', async (t) => {
   t.match(certificateOf('node'), /^O = system:nodes\nCN = system:node:testcluster$/m);
   t.match(certificateOf('admin'), /^O = system:masters$/m);
   const names = /^subjectAltName = (.*)$/m.exec(certificateOf('apiserver'))?.[1]?.split(', ') ?? [];
@@ -149,7 +156,7 @@ t.test('a certificate is signed by an authority, and an authority by itself', as
   t.notOk(opensslParameters('/pki', 'ca').includes('-CA'));
 });
 
-t.test('a kubeconfig holds everything that it needs', async (t) => {
+t.test('a kubeconfig contains everything that it needs', async (t) => {
   const input = {
     server: 'https://127.0.0.1:6443',
     user: 'admin',
@@ -169,7 +176,7 @@ t.test('a kubeconfig holds everything that it needs', async (t) => {
   t.notMatch(text, 'insecure');
 });
 
-t.test('a build is told what goes into the binary, and its digest changes with each part', async (t) => {
+t.test('a build receives the inputs of the binary, and its digest changes with each part', async (t) => {
   const [tool] = tools.filter(({ name }) => name === 'kubernetes');
   assert(tool);
   t.match(buildParameters(tool, '/out').join(' '), /-mod=readonly .*gitVersion=v1\.34\.4 .*-o \/out \.$/);
@@ -179,6 +186,7 @@ t.test('a build is told what goes into the binary, and its digest changes with e
   t.not(buildDigest(tool, sources, 'arm64'), before);
   t.not(buildDigest({ ...tool, variables: {} }, sources, 'x64'), before);
   t.not(buildDigest({ ...tool, alone: { module: 'm', versionFile: 'v' } }, sources, 'x64'), before);
+  t.not(buildDigest({ ...tool, stubs: [{ module: 'm', package: 'p', source: 's' }] }, sources, 'x64'), before);
   writeFileSync(join(sources, 'go.mod'), 'module two');
   t.not(buildDigest(tool, sources, 'x64'), before);
 });
@@ -207,18 +215,18 @@ t.test('DNS answers at its fixed address, from an image that is never pulled', a
   );
 });
 
-t.test('Traefik serves the machine and pods only, and allows nothing that k3s does not', async (t) => {
+t.test('Traefik listens for the machine and pods only, and allows nothing that k3s does not', async (t) => {
   const parameters = traefikParameters({ ...defaultIngressPorts, web: 8000 });
   t.ok(parameters.includes('--entryPoints.web.address=0.0.0.0:8000'));
   t.ok(parameters.includes(`--entryPoints.traefik.address=127.0.0.1:${defaultIngressPorts.admin}`));
-  const routes = readFileSync('docs/public-routes.md', 'utf8');
+  const routes = readFileSync('docs/how-to/install-in-a-cluster.md', 'utf8');
   for (const setting of ['forwardingTimeouts.dialTimeout', 'providersThrottleDuration']) {
     const parameter = parameters.find((each) => each.includes(setting));
     t.ok(routes.includes(`\`${parameter}\``), `${setting} is as the page recommends`);
   }
-  const page = readFileSync('docs/webhooks.md', 'utf8');
+  const page = readFileSync('docs/how-to/deploy-from-ci.md', 'utf8');
   const logged = parameters.filter((each) => each.startsWith('--accesslog.'));
-  t.ok(logged.length > 0 && page.includes(`\`${logged.join(' ')}\``), 'its log has no path, as the page has it');
+  t.ok(logged.length > 0 && page.includes(`\`${logged.join(' ')}\``), 'its log has no path, as on the page');
   const rules = ownRules({ ...defaultIngressPorts, web: 8000 }).split('\n');
   for (const port of [6443, 8000, defaultIngressPorts.websecure]) {
     t.ok(rules.includes(`-I INPUT -p tcp -m tcp --dport ${port} -j SVC-TESTCLUSTER`));
@@ -239,7 +247,7 @@ t.test('Traefik serves the machine and pods only, and allows nothing that k3s do
   t.notMatch(JSON.stringify(role), /"(create|update|patch|delete|\*)"/);
 });
 
-t.test('removing firewall rules touches nothing of others', async (t) => {
+t.test('removing firewall rules keeps all other rules', async (t) => {
   const saved = `# Generated
 *nat
 :PREROUTING ACCEPT [0:0]
@@ -284,7 +292,7 @@ t.test('an address is in a range by its leading bits', async (t) => {
   t.ok(contains('0.0.0.0/0', '203.0.113.9'));
 });
 
-t.test('mounts below a folder come in the order in which they can be unmounted', async (t) => {
+t.test('mounts below a folder are listed in the order of unmounting', async (t) => {
   const mountinfo = [
     '22 1 0:5 / / rw - ext4 /dev/vda rw',
     '30 22 0:6 / /home/x/run/a rw - tmpfs tmpfs rw',
@@ -294,7 +302,7 @@ t.test('mounts below a folder come in the order in which they can be unmounted',
   t.strictSame(mountsUnder(mountinfo, '/home/x/run'), ['/home/x/run/a/with space', '/home/x/run/a']);
 });
 
-t.test('who listens at a port is read from the kernel', async (t) => {
+t.test('the process that listens at a port is read from the kernel', async (t) => {
   const table = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 0100007F:1388 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4711 1 0 100 0 0 10 0
    1: 0100007F:1388 0100007F:9999 01 00000000:00000000 00:00000000 00000000     0        0 4712 1 0 100 0 0 10 0
@@ -303,7 +311,7 @@ t.test('who listens at a port is read from the kernel', async (t) => {
   t.strictSame(listenersAt(table, 5000), ['4711']);
 });
 
-t.test('a process is known by its start, whatever its name', async (t) => {
+t.test('a process is identified by its start time, whatever its name', async (t) => {
   const fields = ['S', ...Array.from({ length: 18 }, (_, index) => String(index)), '987654', '0', '12'];
   t.strictSame(parseStat(`42 (a) odd (name) ${fields.join(' ')}`), {
     state: 'S',
@@ -315,7 +323,7 @@ t.test('a process is known by its start, whatever its name', async (t) => {
   t.equal(parseStat(''), undefined);
 });
 
-t.test('a number that another process has now is not alive, and is not stopped', { skip: onLinux() }, async (t) => {
+t.test('an id that another process has now is not alive, and is not stopped', { skip: onLinux() }, async (t) => {
   const self = identify('self', process.pid);
   assert(self);
   t.ok(isAlive(self));
@@ -333,17 +341,14 @@ t.test('a started process is recorded, and ends when it is stopped', { skip: onL
   t.strictSame(readRecords(join(folder, 'processes')), [record]);
   await stopAll([record], 5000);
   t.notOk(isAlive(record));
-  await t.rejects(
-    startDetached({ ...program, path: '/no/such', environment: {}, logFile }, folder),
-    /could not be started/,
-  );
+  await t.rejects(startDetached({ ...program, path: '/no/such', environment: {}, logFile }, folder), /Cannot start/);
 });
 
 function onLinux(): string | false {
   return process.platform === 'linux' ? false : 'it reads /proc';
 }
 
-t.test('a cluster is up when all is well, down when nothing runs', async (t) => {
+t.test('a cluster is up when all parts work, down when nothing runs', async (t) => {
   const ok = { name: 'a', state: 'ok', detail: '' } as const;
   const stopped = { name: 'b', state: 'stopped', detail: '' } as const;
   t.equal(summarise([ok, ok]).state, 'up');
@@ -357,10 +362,20 @@ t.test('a condition holds only when its status is True', async (t) => {
   t.notOk(hasCondition('{}', 'Ready'));
 });
 
-t.test('progress says how each stage ended', async (t) => {
+t.test('progress reports the result of each stage', async (t) => {
   const lines: string[] = [];
   const progress = lineProgress((line) => lines.push(line));
   t.equal(await progress.stage('one', () => Promise.resolve(1)), 1);
   await t.rejects(progress.stage('two', () => Promise.reject(new Error('no'))));
   t.match(lines, ['one ...', /^one: \d/, 'two ...', /^two: failed after \d/]);
+});
+
+t.test('every blocker of the start is reported before anything is built', async (t) => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const ingress = { ...defaultIngressPorts, web: port };
+  const taken = new RegExp(`port ${port} \\(Traefik's web\\) is taken by `);
+  await t.rejects(requireFitMachine(layoutOf(t.testdir()), ingress), taken);
 });

@@ -1,10 +1,10 @@
 import { Registry } from 'prom-client';
 import type { Logger } from 'pino';
-import { createHttpApp } from '../../runtime/host/http-app.ts';
-import { createHttpServer } from '../../runtime/host/http-server.ts';
+import { createHttpApp } from '../../runtime/http/app.ts';
+import { createHttpServer } from '../../runtime/http/server.ts';
 import type { AddressMatcher } from '../../runtime/domain/address.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
-import type { Authenticate, AuthorizeProject, Route, Session } from '../../runtime/host/route.ts';
+import type { Authenticate, AuthorizeProject, Route, Session } from '../../runtime/http/route.ts';
 import { silentLog } from './log.ts';
 
 interface Teardown {
@@ -24,13 +24,10 @@ const acceptGood: Authenticate = async ({ headers }) => {
   throw new Problem('unauthenticated', 'Log in.');
 };
 
-/** Everybody who is signed in administers every project. */
-const allowAll: AuthorizeProject = async () => ({
-  projectId: '019a0000-0000-7000-8000-000000000003',
-  role: 'admin',
-});
+/** Every signed-in user is an admin of every project. */
+const allowAll: AuthorizeProject = async () => ({ projectId: '019a0000-0000-7000-8000-000000000003', role: 'admin' });
 
-/** An answer as a test looks at it. `body` is parsed JSON, or the text when it is none. */
+/** An answer. `body` is the parsed JSON, or the text if it is not JSON. */
 export interface Answer {
   status: number;
   headers: Headers;
@@ -41,11 +38,11 @@ export interface Answer {
 
 export interface TestApi {
   url: string;
-  /** Calls a path as the signed-in admin unless `headers` say otherwise; a string body is sent as it is. */
+  /** Calls a path as the signed-in admin unless `headers` say otherwise; a string body is sent unchanged. */
   call(method: string, path: string, options?: { body?: unknown; headers?: Record<string, string> }): Promise<Answer>;
 }
 
-/** Serves routes on the loopback interface, with every answer held against its declared schema. */
+/** Serves routes on the loopback interface, and checks every answer against its declared schema. */
 export async function testApi(
   t: Teardown,
   options: {
@@ -90,7 +87,7 @@ export async function testApi(
       try {
         parsed = JSON.parse(text);
       } catch {
-        // Not every answer is JSON.
+        // Some answers are not JSON.
       }
       return { status: response.status, headers: response.headers, body: parsed, text };
     },

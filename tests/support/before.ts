@@ -1,5 +1,5 @@
-import { startServers } from './servers.ts';
 import { installTestPrograms } from './test-programs.ts';
+import { startTestServers } from './test-servers.ts';
 
 await installTestPrograms();
-await startServers(process.ppid);
+await startTestServers(process.ppid);

@@ -1,7 +1,8 @@
 import { requestThroughIngress } from '../../infra/demo/ingress.ts';
 import { eventually, type Platform } from './platform.ts';
 import { scaled } from './replicas.ts';
-import { targetOf, type Teardown } from './target/target.ts';
+import type { Teardown } from './target/target-types.ts';
+import { targetOf } from './target/target.ts';
 
 /** A pod of svc-authz. */
 export interface CheckerPod {
@@ -19,13 +20,13 @@ interface Pod {
   status: { podIP?: string; containerStatuses?: { ready: boolean; restartCount: number }[] };
 }
 
-/** What happens to the gate's checkers in a test of faults. Each of them is as it was when the test ends. */
+/** The gate's checkers in a test of faults. Each of them is restored when the test ends. */
 export interface Checkers {
   /** Those that are not being deleted. */
   pods(): Promise<CheckerPod[]>;
-  /** Resolves when so many are ready and no others are there, such as are being deleted and still answer. */
+  /** Resolves when `count` are ready and no others exist, such as terminating ones that still answer. */
   ready(count: number): Promise<CheckerPod[]>;
-  /** Drops what they send to the store, in the way in which a network does that has failed: nobody is told. */
+  /** Drops their traffic to the store silently, as a failed network does. */
   cutOffStore(): Promise<void>;
   reconnectStore(): Promise<void>;
 }
@@ -34,8 +35,8 @@ const namespace = 'svc-system';
 export const checkerReplicas = 2;
 
 /**
- * What each checker says of a key of an app with this id, asked as the ingress asks it: the status, 0 when it does not
- * answer. Through the ingress nobody can tell which of them are met, however many requests are sent at once.
+ * Each checker's verdict on a key for the app with this id, asked as the ingress asks: the status, or 0 without an
+ * answer. It asks the checkers directly, because the ingress does not reveal which checker answers.
  */
 export async function judgements(platform: Platform, app: string, key: string): Promise<number[]> {
   const headers = { 'X-API-Key': key, 'X-Forwarded-For': '127.0.0.1', 'X-Forwarded-Method': 'GET' };
@@ -58,11 +59,11 @@ export async function allKnow(platform: Platform, app: string, key: string): Pro
 }
 
 async function podsOf(platform: Platform): Promise<Pod[]> {
-  const found = await eventually(
+  const pods = await eventually(
     () => platform.kubectl('-n', namespace, 'get', 'pods', '-l', 'app=svc-authz', '-o', 'json'),
     ({ code }) => code === 0,
   );
-  return (JSON.parse(found.stdout) as { items: Pod[] }).items;
+  return (JSON.parse(pods.stdout) as { items: Pod[] }).items;
 }
 
 function stays({ metadata }: Pod): boolean {
@@ -80,16 +81,16 @@ function podOf({ metadata, spec, status: { podIP = '', containerStatuses = [] } 
   };
 }
 
-/** The checkers of the platform: two of them, with a switch before their store, until the test ends. */
+/** The platform's checkers: two of them, with a switch between them and their store, until the test ends. */
 export async function checkersOf(t: Teardown, platform: Platform): Promise<Checkers> {
   const all = () => podsOf(platform);
   const pods = async () => (await all()).filter(stays).map(podOf);
   const ready = async (count: number) => {
-    const found = await eventually(
+    const pods = await eventually(
       all,
       (items) => items.length === count && items.every((pod) => stays(pod) && podOf(pod).ready),
     );
-    return found.map(podOf);
+    return pods.map(podOf);
   };
   await scaled(t, platform, 'svc-authz', checkerReplicas);
   const store = await targetOf(platform).storeSwitch(t);

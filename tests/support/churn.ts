@@ -2,11 +2,11 @@ import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
 import { kinds, type ResourceKind } from '../../runtime/contracts/resources/kinds.ts';
 import type { Project } from '../../runtime/contracts/resources/project.ts';
 import { idLabel } from '../../runtime/domain/labels.ts';
-import { newWorkloadMetadata } from '../../runtime/host/workload-create.ts';
+import { newObjectMetadata } from '../../runtime/workloads/create.ts';
 import { environmentsOf, type Environment } from '../../runtime/kube/environments.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
 
-/** Between two operations of one connection, and before one that the API server did not take is sent again. */
+/** Between two operations of one connection, and before an operation that the API server refused is repeated. */
 const pauseMs = 200;
 
 const pause = () => new Promise((resolve) => setTimeout(resolve, pauseMs));
@@ -17,19 +17,19 @@ interface Wish {
   /** The id that its children and claims carry. */
   id: string;
   port: number;
-  /** Whether it was deleted in the end. */
+  /** Whether its last operation is its deletion. */
   gone: boolean;
 }
 
-/** Apps and functions without pods that are created, changed and deleted all the time, and what is to become of them. */
+/** Apps and functions without pods that are continually created, changed and deleted, and their expected state. */
 export interface Churn {
-  /** Resolves when so many operations have been done since. */
+  /** Resolves when `count` more operations have been done. */
   advance(operations: number): Promise<void>;
-  /** Begins nothing more, and ends once everything that was begun has been taken by the API server. */
+  /** Starts no further operation, and ends once the API server has accepted every one that was started. */
   stop(): Promise<void>;
-  /** What is not yet as it was asked for, in words; none when everything has settled. */
+  /** The differences from the expected state, in words; none when everything has settled. */
   faults(): Promise<string[]>;
-  /** Names of the apps that are left. */
+  /** Names of the apps that were not deleted. */
   apps(): string[];
   operations(): number;
 }
@@ -40,7 +40,7 @@ interface Labelled extends KubeObject {
 }
 
 /**
- * Writes as people do with kubectl: sends again whatever failed, on so many connections at once. Each workload is
+ * Writes as users do with kubectl: repeats failed operations, on `connections` connections at once. Each workload is
  * created, its port is changed twice, and every second one is deleted.
  * @param prefix of the names, which are unique in the cluster
  */
@@ -54,7 +54,7 @@ export async function startChurn(
   let operations = 0;
   const stopping = new AbortController();
 
-  /** @param call succeeds also when an earlier attempt did, of which no answer came */
+  /** @param call must also succeed when an earlier attempt, without an answer, took effect */
   const insist = async (call: () => Promise<unknown>) => {
     for (;;) {
       try {
@@ -72,7 +72,7 @@ export async function startChurn(
 
   const live = async (number: number) => {
     const kind = number % 3 === 0 ? ('App' as const) : ('Function' as const);
-    const metadata = newWorkloadMetadata(kind, `${prefix}-${number}`, environment);
+    const metadata = newObjectMetadata(kind, `${prefix}-${number}`, environment);
     const wish: Wish = { kind, name: metadata.name, id: metadata.labels?.[idLabel] ?? '', port: 8001, gone: false };
     const spec =
       kind === 'App'
@@ -100,7 +100,7 @@ export async function startChurn(
     while (!stopping.signal.aborted) await live(next++);
   };
   const workers = Array.from({ length: width }, work);
-  // Whoever stops hears of it.
+  // The caller of `stop` gets the error.
   for (const worker of workers) worker.catch(() => undefined);
 
   return {
@@ -113,7 +113,7 @@ export async function startChurn(
       stopping.abort();
       await Promise.all(workers);
     },
-    // One that has just begun refuses lists of a kind until it has read them.
+    // An API server that has just started refuses to list a kind until it has read the objects.
     faults: () =>
       compare(kube, environment.namespace, wishes).catch((error: unknown) => {
         if (isFinal(error)) throw error;
@@ -124,7 +124,7 @@ export async function startChurn(
   };
 }
 
-/** Whether the API server's answer would be the same another time. */
+/** Whether the API server's answer is final, so that a retry cannot help. */
 function isFinal(error: unknown): boolean {
   return isKubeError(error) && [400, 403, 404, 422].includes(error.status);
 }
@@ -136,7 +136,7 @@ async function environmentOf(kube: KubeClient, project: string): Promise<Environ
   return environment;
 }
 
-/** How many of each kind a workload has once everything is settled. */
+/** The number of each kind that a settled workload has. */
 const children: Record<Wish['kind'], readonly [ResourceKind, number][]> = {
   App: [
     [kinds.WorkloadName, 1],
@@ -159,11 +159,11 @@ const children: Record<Wish['kind'], readonly [ResourceKind, number][]> = {
 async function compare(kube: KubeClient, namespace: string, wishes: readonly Wish[]): Promise<string[]> {
   const all = async (kind: ResourceKind) => (await kube.list<Labelled>(kind, { labelSelector: idLabel })).items;
   const [apps, functions] = await Promise.all([all(kinds.App), all(kinds.Function)]);
-  const kept = new Map<string, Stored<Labelled>[]>();
+  const childrenByOwner = new Map<string, Stored<Labelled>[]>();
   for (const [kind] of children.App) {
     for (const object of await all(kind)) {
       const key = `${kind.kind} ${object.metadata.labels?.[idLabel]}`;
-      kept.set(key, [...(kept.get(key) ?? []), object]);
+      childrenByOwner.set(key, [...(childrenByOwner.get(key) ?? []), object]);
     }
   }
   return wishes.flatMap((wish) => {
@@ -172,14 +172,14 @@ async function compare(kube: KubeClient, namespace: string, wishes: readonly Wis
       ({ metadata }) => metadata.namespace === namespace && metadata.name === name,
     );
     const counts = children[kind].flatMap(([child, wanted]) => {
-      const found = kept.get(`${child.kind} ${id}`)?.length ?? 0;
+      const found = childrenByOwner.get(`${child.kind} ${id}`)?.length ?? 0;
       return found === (gone ? 0 : wanted) ? [] : [`${kind} ${name}: ${found} of ${child.kind}`];
     });
     if (gone) return own ? [`${kind} ${name}: still there`, ...counts] : counts;
     if (!own) return [`${kind} ${name}: lost`, ...counts];
     const { phase = 'none', observedGeneration } = own.status ?? {};
     const seen = observedGeneration === own.metadata.generation && ['running', 'idle'].includes(phase);
-    const [deployment] = kept.get(`Deployment ${id}`) ?? [];
+    const [deployment] = childrenByOwner.get(`Deployment ${id}`) ?? [];
     const current = deployment === undefined || JSON.stringify(deployment.spec).includes(`"containerPort":${port}`);
     const deployed = kind === 'Function' || own.spec.release?.generation === 1;
     return [

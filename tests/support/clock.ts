@@ -1,21 +1,32 @@
-import type { Clock } from '../../runtime/domain/clock.ts';
+import { systemClock, type Clock } from '../../runtime/domain/clock.ts';
 
 interface Waiting {
   at: number;
   wake: () => void;
 }
 
-/** A clock that stands still until a test advances it; sleeps that come due are delivered in their order. */
+/** The machine's clock, `factor` times as fast, for tests with real processes and fixed time limits. */
+export function acceleratedClock(factor: number): Clock {
+  const [wallStart, start] = [Date.now(), performance.now()];
+  const elapsed = () => (performance.now() - start) * factor;
+  return {
+    now: () => new Date(wallStart + elapsed()),
+    monotonic: elapsed,
+    sleep: (ms, signal) => systemClock.sleep(ms / factor, signal),
+  };
+}
+
+/** A clock that stands still until a test advances it; sleeps that become due are delivered in order. */
 export interface FakeClock extends Clock {
-  /** Moves time on by `ms`, delivering every sleep that comes due, and lets what it wakes run. */
+  /** Advances time by `ms`, delivers every sleep that becomes due, and lets the woken code run. */
   advance(ms: number): Promise<void>;
   /** Lets the wall clock jump without moving the monotonic one. */
   jump(ms: number): void;
-  /** How many sleeps are waiting. */
+  /** The number of waiting sleeps. */
   sleepers(): number;
 }
 
-/** Lets everything that is ready run: promise jobs and immediate callbacks. */
+/** Runs everything that is ready: promise jobs and immediate callbacks. */
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -34,7 +34,7 @@ interface Workload extends KubeObject {
   status?: { observedGeneration?: number; replicas?: number };
 }
 
-/** What the cluster's deployment controller does, with pods that are ready at once. */
+/** Does what the cluster's Deployment controller does, with pods that are ready at once. */
 export async function settleDeployments(kube: FakeKube): Promise<void> {
   for (const deployment of kube.all<Workload>(kinds.Deployment)) {
     const { generation } = deployment.metadata;
@@ -46,7 +46,7 @@ export async function settleDeployments(kube: FakeKube): Promise<void> {
   }
 }
 
-/** What the cluster's Job controller does, with programs that end well at once. */
+/** Does what the cluster's Job controller does, with programs that succeed at once. */
 export async function endRuns(kube: FakeKube): Promise<void> {
   for (const run of kube.all<BatchJob>(kinds.BatchJob)) {
     if (run.status?.conditions) continue;

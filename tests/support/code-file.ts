@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * A file with a function's code, gone when the test ends. Not in tap's own folders: where the same test runs on both
- * targets at once, it would have the same one. @returns its path
+ * A file with a function's code, removed when the test ends. Outside tap's own folders, which a test shares with itself
+ * when it runs on both targets at once. @returns its path
  */
 export function codeFile(t: { teardown(end: () => unknown): void }, name: string, code: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'svc-code-'));

@@ -16,8 +16,8 @@ import { fakeKube, type FakeKube } from './fake-kube.ts';
 import { silentLog } from './log.ts';
 
 /**
- * Every controller that there is, led by one process as `main.ts` has it, with records that do nothing and an ingress
- * that always demands a key. The manager is not started.
+ * Every controller, led by one process as in `main.ts`, with records that do nothing and an ingress that always demands
+ * a key. The manager is not started.
  */
 export function everyController(options: { start?: Date } = {}): {
   clock: FakeClock;
@@ -27,7 +27,11 @@ export function everyController(options: { start?: Date } = {}): {
   const clock = fakeClock(options.start);
   const kube = fakeKube({ checkNamespaces: true, now: () => clock.now() });
   const manager = createManager({
-    ...{ kube, clock, log: silentLog, registry: new Registry(), onLost: () => undefined },
+    kube,
+    clock,
+    log: silentLog,
+    registry: new Registry(),
+    onLost: () => undefined,
     lease: { namespace: 'svc-system', name: 'svc-controllers', identity: 'a' },
   });
   const shared = {
@@ -46,7 +50,7 @@ export function everyController(options: { start?: Date } = {}): {
     projectEvents: nothing,
     forgetDatabases: nothing,
     deployEdited: async () => false,
-    keptEnvironments: async () => [],
+    neededEnvironments: async () => [],
   };
   let dependent: { enqueueAll(): void }[] = [];
   const settings = platformConfigController({

@@ -19,13 +19,13 @@ export interface FakeCall {
 }
 
 export interface FakeKube extends KubeClient {
-  /** Puts objects there as they are, status and finalizers included. */
+  /** Stores objects unchanged, including status and finalizers. */
   seed(...objects: KubeObject[]): void;
-  /** Everything of one kind that is there now. */
+  /** All current objects of a kind. */
   all<T extends KubeObject>(kind: ResourceKind): Stored<T>[];
   /** Every call so far. */
   readonly calls: FakeCall[];
-  /** Called before each call; what it throws, the call rejects with. */
+  /** Called before each call, which rejects with whatever this throws. */
   intercept: ((call: FakeCall) => void | Promise<void>) | undefined;
 }
 
@@ -36,7 +36,7 @@ const notFound = (kind: string, name: string) => new KubeError(404, 'NotFound', 
 const conflict = (kind: string, name: string, why: string) =>
   new KubeError(409, 'Conflict', `Operation cannot be fulfilled on ${kind} "${name}": ${why}`);
 
-/** With the group, since batch has Jobs as well. */
+/** With the group, since `batch` has Jobs too. */
 const address = ({ apiVersion, kind }: { apiVersion: string; kind: string }, name: string, namespace?: string) =>
   `${apiVersion}/${kind}/${namespace ?? ''}/${name}`;
 const keyOf = (object: KubeObject) => address(object, object.metadata.name, object.metadata.namespace);
@@ -148,7 +148,7 @@ export function fakeKube(
     put('MODIFIED', { ...live, metadata: { ...live.metadata, deletionTimestamp: stamp() } });
     for (const inside of held) terminate(inside);
   };
-  /** Writes one part of an object; what the caller may not change stays as it is. */
+  /** Writes one part of an object; fields that the caller may not change are kept. */
   const write = (live: Stored<KubeObject>, next: KubeObject, part: 'main' | 'status'): Stored<KubeObject> => {
     const statusless = builtinStatusless.has(live.kind);
     const { uid, creationTimestamp, deletionTimestamp, generation = 1 } = live.metadata;
@@ -186,12 +186,7 @@ export function fakeKube(
     intercept: undefined,
     seed(...objects) {
       for (const object of objects) {
-        const metadata = {
-          uid: randomUUID(),
-          generation: 1,
-          creationTimestamp: stamp(),
-          ...object.metadata,
-        };
+        const metadata = { uid: randomUUID(), generation: 1, creationTimestamp: stamp(), ...object.metadata };
         put('ADDED', { ...object, metadata });
       }
     },
@@ -224,12 +219,7 @@ export function fakeKube(
       }
       if (store.has(keyOf(object))) throw new KubeError(409, 'AlreadyExists', `${kind} "${name}" already exists`);
       const { status, ...rest } = structuredClone(object);
-      const metadata = {
-        ...object.metadata,
-        uid: randomUUID(),
-        generation: 1,
-        creationTimestamp: stamp(),
-      };
+      const metadata = { ...object.metadata, uid: randomUUID(), generation: 1, creationTimestamp: stamp() };
       const statusless = builtinStatusless.has(kind);
       return copy<T>(put('ADDED', { ...rest, metadata, ...(statusless && status !== undefined && { status }) }));
     },

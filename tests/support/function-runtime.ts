@@ -9,7 +9,7 @@ import { codeFile } from './code-file.ts';
 
 const images = join(import.meta.dirname, '../../infra/images');
 
-/** A runtime of functions as a program of this machine. */
+/** A function runtime as a program of this machine. */
 export interface FunctionRuntime {
   name: 'node' | 'python';
   command: readonly [string, ...string[]];
@@ -28,7 +28,7 @@ export const pythonRuntime: FunctionRuntime = {
   codeFile: 'handler.py',
 };
 
-/** Why a runtime cannot be tried on this machine; undefined when it can. */
+/** Why a runtime cannot be tested on this machine; undefined when it can. */
 export function missing({ command: [program] }: FunctionRuntime): string | undefined {
   return spawnSync(program, ['--version']).status === 0 ? undefined : `there is no ${program} on this machine`;
 }
@@ -47,12 +47,12 @@ export interface RunningFunction {
 }
 
 function environment(t: TestScope, runtime: FunctionRuntime, code: string, env: Record<string, string>) {
-  // Outside of the checkout, whose package.json would say what kind of module it is.
+  // Outside of the checkout, whose package.json would determine the module type.
   const file = codeFile(t, runtime.codeFile, code);
   return { PATH: process.env['PATH'], LISTEN_ADDRESS: '127.0.0.1', SVC_CODE_FILE: file, ...env };
 }
 
-/** Starts the real runtime with this code; ended with the test. */
+/** Starts the real runtime with this code; stopped at the end of the test. */
 export async function startFunction(
   t: TestScope,
   runtime: FunctionRuntime,
@@ -74,10 +74,10 @@ export async function startFunction(
   const entry = (matches: (entry: Entry) => boolean) =>
     new Promise<Entry>((resolve) => {
       const look = () => {
-        const found = entries.find(matches);
-        if (!found) return;
+        const entry = entries.find(matches);
+        if (!entry) return;
         waiting.delete(look);
-        resolve(found);
+        resolve(entry);
       };
       waiting.add(look);
       look();
@@ -92,14 +92,14 @@ export async function runFunction(
   runtime: FunctionRuntime,
   code: string,
   env: Record<string, string> = {
-    ...{ SVC_MODE: 'batch', SVC_TRIGGER: 'cron', SVC_SCHEDULE: '*/5 * * * *', SVC_RUN: 'tick-29384750' },
+    SVC_MODE: 'batch',
+    SVC_TRIGGER: 'cron',
+    SVC_SCHEDULE: '*/5 * * * *',
+    SVC_RUN: 'tick-29384750',
   },
 ): Promise<{ exit: number | null; entries: Entry[]; last: Entry | undefined }> {
   const [program, ...args] = runtime.command;
-  const child = spawn(program, args, {
-    env: environment(t, runtime, code, env),
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const child = spawn(program, args, { env: environment(t, runtime, code, env), stdio: ['ignore', 'pipe', 'inherit'] });
   t.teardown(() => child.kill('SIGKILL'));
   const entries: Entry[] = [];
   const lines = createInterface({ input: child.stdout });
@@ -129,10 +129,14 @@ export async function callFunction(
   } = {},
 ): Promise<FunctionAnswer> {
   const request = httpRequest({
-    ...{ port, host: '127.0.0.1', path: options.path ?? '/', method: options.method ?? 'POST' },
-    ...{ headers: options.headers ?? {}, agent: options.agent ?? false },
+    port,
+    host: '127.0.0.1',
+    path: options.path ?? '/',
+    method: options.method ?? 'POST',
+    headers: options.headers ?? {},
+    agent: options.agent ?? false,
   });
-  // After the answer has begun, a body that is still being written may fail; the answer is what counts.
+  // After the answer has begun, writing the rest of the request body may fail; only the answer counts.
   const failed = new Promise<never>((_, reject) => request.on('error', reject));
   failed.catch(() => undefined);
   request.end(options.body);

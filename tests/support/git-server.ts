@@ -12,27 +12,27 @@ interface Teardown {
 
 /** A repository on this machine. */
 export interface GitRepository {
-  /** Where all repositories of the test are; goes with it. */
+  /** The folder with all repositories of the test; removed with it. */
   root: string;
-  /** The repository itself, bare. */
+  /** The bare repository. */
   bare: string;
-  /** Puts files into a commit on a branch and pushes it. @returns the commit */
+  /** Commits files to a branch and pushes it. @returns the commit */
   push: (files: Record<string, string>, options?: { branch?: string; message?: string }) => string;
-  /** Takes the branch `main` back to a commit. */
+  /** Resets the branch `main` to a commit. */
   reset: (commit: string) => void;
 }
 
-/** A repository that can be pushed to from here and fetched from anywhere, over http by git's own server program. */
+/** A repository that can be pushed to on this machine and fetched over HTTP, through git's own server program. */
 export interface GitServer extends Pick<GitRepository, 'push' | 'reset'> {
-  /** Where the repository is, for somebody at this address of the machine. */
+  /** The repository's URL for a client at this address of the machine. */
   url(host?: string): string;
-  /** Every request so far: method, path with query, and what was sent as Authorization. */
+  /** Every request so far: method, path with query, and the Authorization header. */
   requests: { method: string; path: string; authorization: string | undefined }[];
-  /** Answers everything with this instead. */
+  /** Answers every request with this instead. */
   answer: ((request: IncomingMessage, response: ServerResponse) => boolean) | undefined;
 }
 
-/** Runs git for a test, with nothing of the machine's configuration. */
+/** Runs git for a test, without the machine's configuration. */
 function git(cwd: string, ...args: string[]): string {
   const identity = { GIT_AUTHOR_NAME: 'Kim', GIT_AUTHOR_EMAIL: 'kim@example.com' };
   const committer = { GIT_COMMITTER_NAME: 'Kim', GIT_COMMITTER_EMAIL: 'kim@example.com' };
@@ -42,7 +42,7 @@ function git(cwd: string, ...args: string[]): string {
   return ended.stdout.trim();
 }
 
-/** Makes an empty repository, which goes with the test. */
+/** Creates an empty repository, removed at the end of the test. */
 export function gitRepository(t: Teardown): GitRepository {
   const root = mkdtempSync(join(tmpdir(), 'svc-git-'));
   t.teardown(() => rmSync(root, { recursive: true, force: true }));
@@ -68,8 +68,8 @@ export function gitRepository(t: Teardown): GitRepository {
 }
 
 /**
- * Starts a server with one empty repository; it goes with the test.
- * @param options.token what has to come as the password; default nothing
+ * Starts a server with one empty repository, stopped at the end of the test.
+ * @param options.token the required password; default none
  * @param options.host the address to listen at; default 127.0.0.1
  */
 export async function gitServer(t: Teardown, options: { token?: string; host?: string } = {}): Promise<GitServer> {

@@ -1,11 +1,11 @@
-/** Every character that HTTP allows in a header's name and that is no letter or digit (RFC 9110 §5.6.2). */
+/** Every character other than a letter or digit that HTTP allows in a header's name (RFC 9110 §5.6.2). */
 const separators = "!#$%&'*+-.^_`|~".split('');
 const names = ['X-Svc-Key-Prefix', 'X-Svc-Key-Name', 'X-API-Key', 'RateLimit-Policy'];
 
-/** What a client claims in {@link forgeries}. */
+/** The forged value in {@link forgeries}. */
 export const forged = 'forged';
 
-/** The headers that only the gate sets, in every spelling but that of the key itself, each with {@link forged}. */
+/** The headers that only the gate sets, in every spelling except the key itself, each with {@link forged}. */
 export function forgeries(): Record<string, string> {
   const spellings = separators.flatMap((separator) => [
     ...names.map((name) => name.replaceAll('-', separator)),

@@ -4,23 +4,23 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { paths } from '../../infra/testcluster/cluster.ts';
 
-/** The test cluster's own, which is of its version; without one, any other will do. */
+/** The test cluster's kubectl, which has its version; otherwise the one on PATH. */
 const ofCluster = join(paths().binDir, 'kubectl');
 export const kubectlProgram = existsSync(ofCluster) ? ofCluster : 'kubectl';
 
-/** Why tests with the real kubectl are left out, or false where there is one; for tap's `skip`. */
+/** Why tests that call kubectl are skipped, or false when it is installed; for tap's `skip`. */
 export const noKubectl: string | false = spawnSync(kubectlProgram, ['version', '--client'], { stdio: 'ignore' }).error
-  ? 'there is no kubectl'
+  ? 'kubectl is not installed'
   : false;
 
-/** Runs kubectl to its end. */
+/** Runs kubectl and waits for its exit. */
 export async function kubectl(
   kubeconfig: string,
   args: readonly string[],
   input = '',
 ): Promise<{ stdout: string; stderr: string; code: number | null }> {
   const child = spawn(kubectlProgram, ['--kubeconfig', kubeconfig, ...args]);
-  // It may end before it has read all of it.
+  // kubectl may exit before it has read all its input.
   child.stdin.on('error', () => undefined);
   child.stdin.end(input);
   const code = new Promise<number | null>((resolve) => child.once('close', resolve));

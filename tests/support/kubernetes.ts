@@ -4,12 +4,12 @@ import { createKubeClient } from '../../runtime/kube/client.ts';
 import { loadKubeConfig } from '../../runtime/kube/kubeconfig.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 
-/** Why tests against the real cluster are left out, or false where one is there; for tap's `skip`. */
+/** Why tests on the test cluster are skipped, or false when there is one; for tap's `skip`. */
 export const noCluster: string | false = process.env['SVC_TEST_KUBECONFIG']
   ? false
-  : 'no real cluster: npm test brings one up, or set SVC_TEST_KUBECONFIG';
+  : 'no test cluster: run npm test, which starts one, or set SVC_TEST_KUBECONFIG';
 
-/** The real API server with a namespace of the test's own, which goes with the test. */
+/** The test cluster's API server, with a namespace that is deleted when the test ends. */
 export async function testCluster(t: {
   teardown(end: () => unknown): void;
 }): Promise<{ kube: KubeClient; namespace: string }> {

@@ -1,13 +1,13 @@
 import type { Platform } from './platform.ts';
 
-/** What clients are answered meanwhile. */
+/** Counts of the answers. */
 export interface Load {
   /** So far. */
   answered(): number;
   stop(): Promise<{ answered: number; failures: string[] }>;
 }
 
-/** Requests one after another from several clients until `stop`, which tells what was not answered with 200. */
+/** Sends requests one after another from several clients until `stop`, which returns the answers other than 200. */
 export function underLoad(platform: Platform, url: string): Load {
   const failures: string[] = [];
   const stopping = new AbortController();

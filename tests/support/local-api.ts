@@ -13,22 +13,22 @@ interface Teardown {
   teardown(end: () => unknown): void;
 }
 
-/** An answer of the server as it is. */
-export interface ApiAnswer {
+/** The server's answer, unchanged. */
+interface ApiAnswer {
   status: number;
   headers: Record<string, string | string[] | undefined>;
-  // oxlint-disable-next-line typescript/no-explicit-any -- whatever the server says
+  // oxlint-disable-next-line typescript/no-explicit-any -- the server decides the shape
   body: any;
 }
 
-/** An embedded API server of a test's own. */
+/** An embedded API server for one test. */
 export interface ApiUnderTest {
   server: ApiServer;
   /** As the administrator. */
   kube: ConnectedKubeClient;
   dataDir: string;
   adminToken: string;
-  /** One request, by default as the administrator; `token: ''` sends none. */
+  /** Sends one request, by default as the administrator; `token: ''` sends none. */
   ask: (
     method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
     path: string,
@@ -45,7 +45,7 @@ interface Asked {
   accept?: string;
 }
 
-/** Starts a server; with `dataDir`, on what an earlier one left. */
+/** Starts a server; with `dataDir`, on the data of an earlier one. */
 export async function startApi(
   t: Teardown,
   options: Partial<ApiServerOptions> & { dataDir?: string } = {},

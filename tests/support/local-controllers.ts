@@ -5,12 +5,12 @@ import type { PodTemplate } from '../../infra/local/controllers/objects.ts';
 import type { KubeObject, ObjectRef, Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../runtime/contracts/pod.ts';
 import { kinds, type ResourceKind } from '../../runtime/contracts/resources/kinds.ts';
-import { systemClock } from '../../runtime/domain/clock.ts';
 import { refOf } from '../../runtime/kube/children.ts';
+import { acceleratedClock } from './clock.ts';
 import { fakeKube, type FakeKube } from './fake-kube.ts';
 import { silentLog } from './log.ts';
 
-/** The kinds that these tests have. */
+/** The kinds that these tests use. */
 const collected = [
   kinds.Deployment,
   kinds.ReplicaSet,
@@ -23,18 +23,18 @@ const collected = [
   kinds.ConfigMap,
 ];
 
-/** What a node would make of a new pod; undefined leaves it pending. */
-export type Fate = 'ready' | 'running' | 'Succeeded' | 'Failed' | undefined;
+/** The status that a node sets for a new pod; undefined leaves it pending. */
+type Fate = 'ready' | 'running' | 'Succeeded' | 'Failed' | undefined;
 
-/** The controllers over objects in memory, with pods that a test decides about. */
+/** The controllers over objects in memory, with pods whose state a test decides. */
 export interface ControllersUnderTest {
   kube: FakeKube;
-  /** What becomes of each pod from now on; by default `ready`. */
+  /** The result of every later pod; default `ready`. */
   fate: (pod: Stored<Pod>) => Fate;
   create: <T extends KubeObject>(object: T) => Promise<Stored<T>>;
-  /** Everything of a kind that is there. */
+  /** All objects of a kind. */
   all: <T extends KubeObject = KubeObject>(kind: ResourceKind) => Stored<T>[];
-  /** Resolves to what `look` finds, looking again at every change. */
+  /** Resolves to the result of `look`, which is called again at every change. */
   until: <T>(what: string, look: () => T | undefined | false) => Promise<T>;
   set: (pod: Stored<Pod>, fate: Fate) => Promise<void>;
 }
@@ -45,7 +45,7 @@ export async function startControllers(t: Test): Promise<ControllersUnderTest> {
   const kube = fakeKube({ collectGarbage: false });
   const manager = createControllerManager({
     kube,
-    clock: systemClock,
+    clock: acceleratedClock(10),
     log: silentLog,
     registry: new Registry(),
     collected,
@@ -63,9 +63,9 @@ export async function startControllers(t: Test): Promise<ControllersUnderTest> {
       const { promise, resolve, reject } = Promise.withResolvers<Exclude<ReturnType<typeof look>, undefined | false>>();
       const timer = setTimeout(() => reject(new Error(`it never came to that: ${what}`)), 20_000);
       const again = () => {
-        const found = look();
-        if (found !== undefined && found !== false)
-          resolve(found as Exclude<ReturnType<typeof look>, undefined | false>);
+        const result = look();
+        if (result !== undefined && result !== false)
+          resolve(result as Exclude<ReturnType<typeof look>, undefined | false>);
       };
       looks.add(again);
       again();
@@ -108,7 +108,7 @@ export async function startControllers(t: Test): Promise<ControllersUnderTest> {
   return tests;
 }
 
-/** A template whose pods carry these labels; `version` is what a new one differs in. */
+/** A template whose pods carry these labels; different `version`s make different templates. */
 export function template(labels: Record<string, string>, version = '1', spec: object = {}): PodTemplate {
   return { metadata: { labels }, spec: { containers: [{ name: 'main', image: `app:${version}` }], ...spec } };
 }

@@ -6,23 +6,23 @@ import { createLocalNode, type LocalNode, type LocalNodeOptions } from '../../in
 import type { NodePod } from '../../infra/local/node/pod-spec.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
-import { systemClock } from '../../runtime/domain/clock.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { acceleratedClock } from './clock.ts';
 import { fakeKube, type FakeKube } from './fake-kube.ts';
 import { silentLog } from './log.ts';
 import { ownFolder } from './own-folder.ts';
 
-/** A node with a folder of its own, which is stopped at the end of the test. */
+/** A node with its own folder, stopped at the end of the test. */
 export interface NodeUnderTest {
   node: LocalNode;
   kube: FakeKube;
   images: ImageStore;
   folder: string;
-  /** Makes an image of one file, `main.mjs`, that Node runs. */
+  /** Creates an image of one file, `main.mjs`, that Node runs. */
   image: (reference: string, source: string, configuration?: ImageConfiguration) => Promise<void>;
   /** Creates a pod in `default`. */
   pod: (name: string, spec: Partial<NodePod['spec']> & Pick<NodePod['spec'], 'containers'>) => Promise<Stored<NodePod>>;
-  /** Resolves to the pod once it is as wanted. */
+  /** Resolves to the pod once it matches. */
   until: (name: string, holds: (pod: Stored<NodePod>) => boolean) => Promise<Stored<NodePod>>;
   /** Resolves once the pod is gone. */
   untilGone: (name: string) => Promise<void>;
@@ -30,7 +30,10 @@ export interface NodeUnderTest {
   log: (pod: Stored<NodePod>, container: string, options?: { previous?: boolean }) => Promise<string>;
 }
 
-/** Port numbers of their own for test files that run at the same time. */
+/** How much faster than the machine's clock the node's time passes. */
+export const timeFactor = 5;
+
+/** Separate port ranges for test files that run at the same time. */
 function portRange(): { first: number; last: number } {
   const first = 20_000 + (process.pid % 90) * 100;
   return { first, last: first + 99 };
@@ -47,7 +50,7 @@ export async function startNode(
   const images = createImageStore(join(folder, 'images'));
   const node = createLocalNode({
     kube,
-    clock: systemClock,
+    clock: acceleratedClock(timeFactor),
     log: silentLog,
     images,
     folder: join(folder, 'node'),
@@ -55,8 +58,8 @@ export async function startNode(
     apiServer: { url: 'https://127.0.0.1:1', ca: 'a certificate' },
     path: process.env['PATH'] ?? '',
     portRange: portRange(),
-    backOff: { baseMs: 50, maxMs: 200 },
-    stopSeconds: 1,
+    backOff: { baseMs: 50 * timeFactor, maxMs: 200 * timeFactor },
+    stopSeconds: timeFactor,
     ...options,
   });
   await node.start();
@@ -77,7 +80,7 @@ export async function startNode(
         apiVersion: 'v1',
         kind: 'Pod',
         metadata: { name, namespace: 'default', labels: { app: name } },
-        spec: { terminationGracePeriodSeconds: 2, ...spec },
+        spec: { terminationGracePeriodSeconds: 2 * timeFactor, ...spec },
       }),
     until: (name, holds) => podWhere(t, kube, name, holds),
     async untilGone(name) {
@@ -96,7 +99,7 @@ export async function startNode(
   };
 }
 
-/** Resolves to what `look` finds, looking again at every change of a pod. */
+/** Resolves to the result of `look`, which is called again at every change of a pod. */
 async function changesOf<T>(t: Test, kube: Pick<KubeClient, 'list' | 'watch'>, look: () => T | undefined): Promise<T> {
   const stop = new AbortController();
   const timer = setTimeout(() => stop.abort(), 20_000);
@@ -108,11 +111,11 @@ async function changesOf<T>(t: Test, kube: Pick<KubeClient, 'list' | 'watch'>, l
   const first = look();
   if (first !== undefined) return first;
   for await (const _event of kube.watch(kinds.Pod, { resourceVersion }, stop.signal)) {
-    const found = look();
-    if (found === undefined) continue;
+    const result = look();
+    if (result === undefined) continue;
     clearTimeout(timer);
     stop.abort();
-    return found;
+    return result;
   }
   throw new Error('it did not come to that in 20 s');
 }

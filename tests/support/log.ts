@@ -1,10 +1,10 @@
 import { Writable } from 'node:stream';
 import { pino, type Logger } from 'pino';
 
-/** A logger that says nothing. */
+/** A logger that discards every entry. */
 export const silentLog: Logger = pino({ level: 'silent' });
 
-/** A logger whose entries a test can look at. */
+/** A logger whose entries a test can read. */
 export function recordingLog(): { log: Logger; entries: Record<string, unknown>[]; text(): string } {
   const lines: string[] = [];
   const stream = new Writable({

@@ -3,20 +3,18 @@ import { jobSpec } from '../../runtime/contracts/resources/job.ts';
 import { workloadResources } from '../../runtime/contracts/resources/kinds.ts';
 import { newId } from '../../runtime/domain/ids.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
-import { createWorkload, newWorkloadMetadata } from '../../runtime/host/workload-create.ts';
-import type { WorkloadObject } from '../../runtime/host/workload-objects.ts';
+import { createObject, newObjectMetadata } from '../../runtime/workloads/create.ts';
+import type { WorkloadObject } from '../../runtime/workloads/objects.ts';
 import { createKubeClient } from '../../runtime/kube/client.ts';
 import { loadKubeConfig } from '../../runtime/kube/kubeconfig.ts';
 
 /**
- * One process that races for a name: `node name-racer.ts <kubeconfig> <namespace> <name> <racers>` says `ready`, starts
- * at a line on stdin, and prints a JSON array of `won <Kind>` or the code of the refusal, one entry a racer.
+ * One process that races for a name: `node name-racer.ts <kubeconfig> <namespace> <name> <racers>` prints `ready`,
+ * starts at a line on stdin, and prints a JSON array with one entry per racer: `won <Kind>` or the error code.
  */
 const [, , kubeconfig = '', namespace = '', name = '', racers = '1'] = process.argv;
 const kube = createKubeClient(loadKubeConfig(kubeconfig));
-const environment = {
-  ...{ project: 'race', environment: 'prod', environmentId: newId(), namespace, ready: true },
-};
+const environment = { project: 'race', environment: 'prod', environmentId: newId(), namespace, ready: true };
 const specs = {
   App: { image: 'registry.test/x:1', port: 8080, replicas: 0 },
   Function: { runtime: 'node', code: 'x', trigger: 'http', port: 8080, idleTimeoutSeconds: 300 },
@@ -26,10 +24,10 @@ const specs = {
 async function race(number: number): Promise<string> {
   const kind = (['App', 'Function', 'Job'] as const)[number % 3] ?? 'App';
   const { apiVersion } = workloadResources[kind];
-  const metadata = newWorkloadMetadata(kind, name, environment);
+  const metadata = newObjectMetadata(kind, name, environment);
   const object = { apiVersion, kind, metadata, spec: specs[kind] } as unknown as WorkloadObject;
   try {
-    await createWorkload(kube, object, { environment });
+    await createObject(kube, object, { environment });
     return `won ${kind}`;
   } catch (error) {
     if (error instanceof Problem) return error.code;
@@ -37,7 +35,7 @@ async function race(number: number): Promise<string> {
   }
 }
 
-// The connection is made before the start, so that it is no part of the race.
+// Connects before the start, so that connecting is not part of the race.
 await kube.list(workloadResources.App, { namespace });
 process.stdout.write('ready\n');
 const input = createInterface({ input: process.stdin });

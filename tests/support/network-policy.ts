@@ -1,5 +1,6 @@
 import { BlockList, isIPv6 } from 'node:net';
-import type { NetworkPolicy, Peer, Port, Selector } from '../../infra/manifests/environment-network.ts';
+import type { V1LabelSelector, V1NetworkPolicyPeer, V1NetworkPolicyPort } from '@kubernetes/client-node';
+import type { NetworkPolicy } from '../../infra/manifests/environment-network.ts';
 
 /** One end of a connection: a pod with its namespace, or an address outside the cluster's pods. */
 export type End =
@@ -13,9 +14,9 @@ export interface Flow {
 }
 
 /**
- * Whether policies let a connection pass, as a cluster's network that enforces them would
- * (https://kubernetes.io/docs/concepts/services-networking/network-policies/): a pod that no policy selects takes part
- * in everything; one that some select takes part in what one of them allows. Both ends must agree.
+ * Whether policies allow a connection, as a cluster's network would enforce them
+ * (https://kubernetes.io/docs/concepts/services-networking/network-policies/): a pod that no policy selects may use
+ * every connection; a selected one only those that one of its policies allows. Both ends must allow it.
  */
 export function passes(policies: readonly NetworkPolicy[], { from, to, port, protocol = 'TCP' }: Flow): boolean {
   const allowed = (end: End, other: End, type: 'Ingress' | 'Egress') => {
@@ -23,29 +24,30 @@ export function passes(policies: readonly NetworkPolicy[], { from, to, port, pro
       ({ metadata, spec }) =>
         'labels' in end &&
         metadata.namespace === end.namespace.name &&
-        spec.policyTypes.includes(type) &&
-        selects(spec.podSelector, end.labels),
+        spec.policyTypes?.includes(type) &&
+        selects(spec.podSelector ?? {}, end.labels),
     );
     if (selecting.length === 0) return true;
     return selecting.some(({ metadata, spec }) => {
       const rules =
         type === 'Ingress'
-          ? spec.ingress.map((rule) => ({ peers: rule.from, ports: rule.ports }))
-          : spec.egress.map((rule) => ({ peers: rule.to, ports: rule.ports }));
+          ? (spec.ingress ?? []).map((rule) => ({ peers: rule.from, ports: rule.ports }))
+          : (spec.egress ?? []).map((rule) => ({ peers: rule.to, ports: rule.ports }));
       return rules.some(
         ({ peers, ports }) =>
-          hasPort(ports, port, protocol) && peers.some((peer) => isPeer(peer, other, metadata.namespace)),
+          hasPort(ports, port, protocol) &&
+          (peers === undefined || peers.some((peer) => isPeer(peer, other, metadata.namespace))),
       );
     });
   };
   return allowed(from, to, 'Egress') && allowed(to, from, 'Ingress');
 }
 
-function hasPort(ports: readonly Port[] | undefined, port: number, protocol: string): boolean {
+function hasPort(ports: readonly V1NetworkPolicyPort[] | undefined, port: number, protocol: string): boolean {
   return ports === undefined || ports.some((allowed) => allowed.port === port && allowed.protocol === protocol);
 }
 
-function isPeer(peer: Peer, end: End, ownNamespace: string | undefined): boolean {
+function isPeer(peer: V1NetworkPolicyPeer, end: End, ownNamespace: string | undefined): boolean {
   if (peer.ipBlock) {
     if (!('address' in end)) return false;
     const inside = (range: string) => {
@@ -64,7 +66,10 @@ function isPeer(peer: Peer, end: End, ownNamespace: string | undefined): boolean
   return home && (peer.podSelector === undefined || selects(peer.podSelector, end.labels));
 }
 
-function selects({ matchLabels = {}, matchExpressions = [] }: Selector, labels: Record<string, string>): boolean {
+function selects(
+  { matchLabels = {}, matchExpressions = [] }: V1LabelSelector,
+  labels: Record<string, string>,
+): boolean {
   return (
     Object.entries(matchLabels).every(([key, value]) => labels[key] === value) &&
     matchExpressions.every(({ key, operator, values = [] }) => {

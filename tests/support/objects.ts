@@ -6,7 +6,7 @@ import type { FakeKube } from './fake-kube.ts';
 
 export const environmentId = '019a0000-0000-7000-8000-0000000000e1';
 
-/** The installation's settings as tests have them: `*.apps.test` on plain HTTP. */
+/** The installation's settings in tests: `*.apps.test` on plain HTTP. */
 export const settings: PlatformConfigSpec = {
   appsDomain: 'apps.test',
   cluster: 'c1',
@@ -48,12 +48,12 @@ export function readyProject(name: string, environments: string[] = ['prod']): K
   ];
 }
 
-/** Puts the settings and the project `shop` with the environment `prod` there. */
+/** Stores the settings and the project `shop` with the environment `prod`. */
 export function seedShop(kube: FakeKube): void {
   kube.seed(platformConfigObject, ...readyProject('shop'));
 }
 
-/** What an admin of the platform sees: every project. */
+/** The projects that a platform admin sees: all of them. */
 export function allProjects(kube: FakeKube): () => Promise<Stored<Project>[]> {
   return async () => (await kube.list<Project>(kinds.Project)).items;
 }

@@ -1,12 +1,12 @@
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Not below /tmp, whose paths mean another folder to a pod. */
+/** Not below /tmp, which is a different folder inside a pod. */
 const folders = join(import.meta.dirname, '../../.tap/folders');
 
 /**
- * A folder for what still writes while it is being stopped: it goes after everything that is torn down in this test and
- * was registered later, where tap's own goes before. @returns its path
+ * A folder for processes that still write while they are stopped: it is removed after all teardowns that the test
+ * registered later, where tap's own is removed before. @returns its path
  */
 export function ownFolder(t: { teardown(end: () => unknown): void }): string {
   mkdirSync(folders, { recursive: true });

@@ -13,14 +13,14 @@ export interface PackageRegistry {
   npm: string;
   /** Of PyPI's simple index. */
   pypi: string;
-  /** What was asked for, in order. */
+  /** The requests, in order. */
   asked: string[];
   addNpm(name: string, version: string, files: Files): void;
   /** A wheel without compiled parts, or for `sdist` a source archive. */
   addPython(name: string, version: string, files: Files, kind?: 'wheel' | 'sdist'): void;
 }
 
-/** A small registry of both kinds at an address of this machine, in a folder of the test; it ends with the test. */
+/** A small registry of both kinds at an address of this machine, in a folder of the test; stopped at its end. */
 export async function packageRegistry(
   t: { teardown(end: () => unknown): void; testdir(): string },
   host = '127.0.0.1',
@@ -31,9 +31,9 @@ export async function packageRegistry(
   const server = createServer((request, response) => {
     const path = decodeURIComponent(request.url ?? '');
     asked.push(path);
-    const found = served.get(path);
-    response.writeHead(found ? 200 : 404, { 'content-type': found?.type ?? 'application/json' });
-    response.end(found?.body ?? '{"error":"not found"}');
+    const content = served.get(path);
+    response.writeHead(content ? 200 : 404, { 'content-type': content?.type ?? 'application/json' });
+    response.end(content?.body ?? '{"error":"not found"}');
   });
   server.listen(0, host);
   await once(server, 'listening');
@@ -53,7 +53,9 @@ export async function packageRegistry(
   const indices = new Map<string, string[]>();
   const packuments = new Map<string, Record<string, object>>();
   return {
-    ...{ npm: `${base}/npm/`, pypi: `${base}/simple`, asked },
+    npm: `${base}/npm/`,
+    pypi: `${base}/simple`,
+    asked,
     addNpm(name, version, files) {
       const root = join(folder, 'npm', name, version);
       write(join(root, 'package'), files);
@@ -65,7 +67,11 @@ export async function packageRegistry(
       const { scripts, dependencies } = JSON.parse(files['package.json'] ?? '{}') as Record<string, object>;
       const versions = packuments.get(name) ?? {};
       versions[version] = {
-        ...{ name, version, scripts, dependencies, dist: { tarball: base + path, integrity } },
+        name,
+        version,
+        scripts,
+        dependencies,
+        dist: { tarball: base + path, integrity },
         ...(scripts && { hasInstallScript: true }),
       };
       packuments.set(name, versions);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
 const root = join(import.meta.dirname, '../..');
-/** Most of a start is the reading of modules, and some tests start many processes. */
+/** Most of a start is loading modules, and some tests start many processes. */
 const compileCache = join(root, '.tap/compile-cache');
 
 /** One of the platform's processes, started by a test. */
@@ -12,12 +12,12 @@ export interface PlatformProcess {
   child: ChildProcess;
   /** Resolves with the exit code or the signal that ended it. */
   ended: Promise<number | string | null>;
-  /** Resolves when it has logged this message; it starts listening at the call. */
+  /** Resolves when it has logged this message after the call. */
   logged: (msg: string) => Promise<void>;
   lines: string[];
 }
 
-/** Starts one of the platform's processes with this environment and no other; it is killed when the test ends. */
+/** Starts one of the platform's processes with only this environment; killed at the end of the test. */
 export function startProcess(
   t: { teardown(end: () => unknown): void },
   main: string,

@@ -7,30 +7,30 @@ import { homeFolder } from '../../infra/local/home.ts';
 import { readRunInfo, type RunInfo } from '../../infra/run-info.ts';
 import { kubectlProgram } from './kubectl.ts';
 
-/** An HTTP answer, read to its end. */
+/** An HTTP answer with its whole body. */
 export interface Answer extends IngressAnswer {
   json(): Record<string, unknown>;
 }
 
-/** The platform that `npm test` (or a person, with `npm start`) brought up, used as its users do. */
+/** The platform that `npm test` (or a person, with `npm start`) started, used as its users do. */
 export interface Platform {
   info: RunInfo;
-  /** Runs the command line, signed in as the admin; `input` goes to its standard input. */
+  /** Runs the command line, signed in as the admin, with `input` on its standard input. */
   svc(args: string[], input?: string): Promise<Ended>;
-  /** As {@link svc}, and fails the caller unless it succeeds; the answer is what it printed, trimmed. */
+  /** As {@link svc}, but throws unless it succeeds; returns the trimmed output. */
   ok(args: string[], input?: string): Promise<string>;
   /** As {@link ok} with `-o json`. */
   json<T>(args: string[]): Promise<T>;
   kubectl(...args: string[]): Promise<Ended>;
-  /** As {@link kubectl}, with something on its standard input. */
+  /** As {@link kubectl}, with this text on standard input. */
   kubectlInput(input: string, ...args: string[]): Promise<Ended>;
   /** A request through the ingress to a public URL (its host is sent, its address is loopback). */
   request(url: string, options?: IngressRequest): Promise<Answer>;
-  /** Every body of an answer with a status of 400 and more, for the search for secrets. */
+  /** Every body of an answer with a status of 400 or more, for the search for secrets. */
   errorBodies: string[];
 }
 
-/** A command takes moments; one that hangs is ended, and if it was only a look it is made again. */
+/** A command takes moments; one that hangs is stopped, and repeated if it only reads. */
 const kubectlLimitMs = 30_000;
 
 /** A name that no other test uses. */
@@ -38,7 +38,7 @@ export function uniqueName(prefix: string): string {
   return `${prefix}${randomBytes(3).toString('hex')}`;
 }
 
-/** The running platform, with the command line signed in. @throws Error when nothing was brought up */
+/** The running platform, with the command line signed in. @throws Error when none is running */
 export async function runningPlatform(): Promise<Platform> {
   const folder = homeFolder(process.env);
   const info = readRunInfo(folder);
@@ -55,10 +55,7 @@ export async function runningPlatform(): Promise<Platform> {
   const kubectl = async (args: string[], input?: string): Promise<Ended> => {
     const kubeconfig = ['--kubeconfig', info.kubeconfig];
     const from = performance.now();
-    const ended = await run(kubectlProgram, [...kubeconfig, ...args], {
-      input,
-      limitMs: kubectlLimitMs,
-    });
+    const ended = await run(kubectlProgram, [...kubeconfig, ...args], { input, limitMs: kubectlLimitMs });
     const hung = performance.now() - from >= kubectlLimitMs;
     return hung && args.includes('get') ? kubectl(args) : ended;
   };
@@ -83,8 +80,8 @@ export async function runningPlatform(): Promise<Platform> {
 }
 
 /**
- * Asks again until the answer holds what is waited for; every look is a real request and the caller's time-out is tap's.
- * For state that spreads (routes, views) and reports no event to a client.
+ * Repeats a request until the answer meets the condition; the time-out is tap's. For state that spreads (routes, views)
+ * without an event for clients.
  */
 export async function eventually<T>(look: () => Promise<T>, holds: (value: T) => boolean): Promise<T> {
   for (;;) {
@@ -94,15 +91,15 @@ export async function eventually<T>(look: () => Promise<T>, holds: (value: T) =>
   }
 }
 
-/** What of a tap test a project needs; its parent is one, too, which tap's types do not say. */
+/** The part of a tap test that a project needs; its parent has it too, which tap's types do not say. */
 interface Owner {
   parent?: unknown;
   teardown(end: () => unknown): void;
 }
 
 /**
- * A project with the environment `prod`. Its deletion begins when the test ends, and the file waits for its end: old pods
- * serve on for seconds, and the next test need not wait for them.
+ * A project with the environment `prod`. Its deletion begins when the test ends, and the file waits for its end: old
+ * pods keep serving for seconds, and the next test does not have to wait for them.
  */
 export async function testProject(
   t: Owner,

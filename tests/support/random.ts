@@ -1,13 +1,13 @@
-/** Chance that a seed repeats. */
+/** Random choices that a seed repeats. */
 export interface Random {
   /** At least 0, less than 1. */
   next(): number;
   /** A whole number, both ends inclusive. */
   between(low: number, high: number): number;
   chance(probability: number): boolean;
-  /** @throws Error when there is none */
+  /** @throws Error when the list is empty */
   pick<T>(items: readonly T[]): T;
-  /** One of the names, each as often as its weight says. */
+  /** One of the names, in proportion to the weights. */
   weighted(weights: Readonly<Record<string, number>>): string;
 }
 
@@ -32,10 +32,10 @@ export function seededRandom(seed: number): Random {
     },
     weighted(weights) {
       const entries = Object.entries(weights);
-      let left = next() * entries.reduce((sum, [, weight]) => sum + weight, 0);
+      let remaining = next() * entries.reduce((sum, [, weight]) => sum + weight, 0);
       for (const [name, weight] of entries) {
-        left -= weight;
-        if (left < 0) return name;
+        remaining -= weight;
+        if (remaining < 0) return name;
       }
       return entries.at(-1)?.[0] ?? '';
     },

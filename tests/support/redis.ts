@@ -7,7 +7,7 @@ interface Teardown {
   teardown(end: () => unknown): void;
 }
 
-/** A Redis of the test's own, so that it can be flushed, stopped and started again. */
+/** A Redis for one test, so that it can be flushed, stopped and started again. */
 export async function testRedis(t: Teardown): Promise<{ url: string; stop(): void; start(): Promise<void> }> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-redis-'));
   let server = await startRedis(folder);

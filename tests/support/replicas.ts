@@ -1,11 +1,11 @@
 import { eventually, type Platform } from './platform.ts';
-import type { Teardown } from './target/target.ts';
+import type { Teardown } from './target/target-types.ts';
 
 const namespace = 'svc-system';
 
 /**
- * Has so many replicas of a process of the platform run at least, which a small profile has fewer of; resolves when they
- * are ready. Fewer again when the test ends.
+ * Scales a Deployment of the platform up to at least `replicas` and resolves when they are ready. Restores the previous
+ * number when the test ends.
  */
 export async function scaled(t: Teardown, platform: Platform, name: string, replicas: number): Promise<void> {
   const look = async () => {
@@ -28,7 +28,7 @@ export async function scaled(t: Teardown, platform: Platform, name: string, repl
   await eventually(look, ({ status }) => (status.readyReplicas ?? 0) >= replicas);
 }
 
-/** Starts a process of the platform anew, by other pods; resolves when it has been asked for. */
+/** Restarts a Deployment of the platform; resolves before the new pods are ready. */
 export async function restart(platform: Platform, name: string): Promise<void> {
   const annotations = { 'svc.test/restarted-at': new Date().toISOString() };
   const patch = JSON.stringify({ spec: { template: { metadata: { annotations } } } });

@@ -1,5 +1,15 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+} from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,13 +17,21 @@ import pg from 'pg';
 import { isPortFree } from '../../infra/local/free-port.ts';
 
 /**
- * Real PostgreSQL and Redis servers for one run of the test suite: `before.ts` starts them, `after.ts` ends them, and the
- * test files find them through a file named after the runner's process id, so that several runs never share.
+ * Real PostgreSQL and Redis servers for one run of the test suite. `before.ts` starts them, `after.ts` ends them, and the
+ * test files find them through a file named after the runner's process id, so that parallel runs never share servers.
  */
 export interface TestServers {
   postgres: { port: number; pid: number; url: string };
   redis: { port: number; pid: number; url: string };
+  /** The folder that holds their data. */
+  data: string;
 }
+
+/**
+ * A migrated database that test databases are copied from. Nothing connects to it, because PostgreSQL would refuse the
+ * copy.
+ */
+export const templateDatabase = 'svc_template';
 
 const prefix = 'svc-tests-';
 
@@ -29,17 +47,17 @@ export function testServers(): TestServers {
 }
 
 /**
- * Below the numbers that the system gives to outgoing connections, and beside those of the embedded default. 10080 is none
- * that `fetch` takes (https://fetch.spec.whatwg.org/#port-blocking).
+ * Below the ports of outgoing connections, and apart from those of the embedded cluster. `fetch` refuses port 10080
+ * (https://fetch.spec.whatwg.org/#port-blocking).
  */
 const ports = { first: 10_100, count: 5_900 };
-/** Processes that run at the same time have numbers near each other; each tries ports of its own. */
+/** Processes that run at the same time have adjacent ids, so each tries different ports. */
 const portsEach = 64;
 let portsTried = process.pid * portsEach;
 
 /**
- * A TCP port that nobody uses, for a server that is to listen there later, or again: meanwhile neither an outgoing
- * connection gets it nor another test's server.
+ * A free TCP port for a server that will listen there later, or again: until then no outgoing connection and no other
+ * test's server gets it.
  */
 export async function freePort(): Promise<number> {
   for (;;) {
@@ -48,7 +66,7 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** Resolves once something accepts connections on the port. */
+/** Resolves once the port accepts connections. */
 export async function untilListening(port: number, child?: ChildProcess, host = '127.0.0.1'): Promise<void> {
   for (;;) {
     if (child && child.exitCode !== null) throw new Error(`the server ended with code ${child.exitCode}`);
@@ -77,7 +95,7 @@ function asPostgres(command: string, args: string[]): [string, string[]] {
 
 /**
  * Starts a private PostgreSQL below `folder`; with `port`, the one that ran there. It never waits for the disk; with
- * `survivesKill` it keeps what was committed when it is killed, though not when the machine is.
+ * `survivesKill` committed data survives a kill of the server, though not of the machine.
  */
 export async function startPostgres(
   folder: string,
@@ -89,17 +107,43 @@ export async function startPostgres(
   if (process.getuid?.() === 0) spawnSync('chown', ['postgres', data]);
   chmodSync(folder, 0o755);
   const [initdb, initArgs] = asPostgres(join(binaries, 'initdb'), [
-    ...['-D', data, '-U', 'svc', '-A', 'trust', '-E', 'UTF8', '--no-sync', '--locale=C.UTF-8'],
+    '-D',
+    data,
+    '-U',
+    'svc',
+    '-A',
+    'trust',
+    '-E',
+    'UTF8',
+    '--no-sync',
+    '--locale=C.UTF-8',
   ]);
-  // The folder is its own user's.
+  // The folder belongs to its own user.
   if (chosen === undefined) {
-    const made = spawnSync(initdb, initArgs, { cwd: tmpdir(), encoding: 'utf8' });
-    if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`);
+    const result = spawnSync(initdb, initArgs, { cwd: tmpdir(), encoding: 'utf8' });
+    if (result.status !== 0) throw new Error(`initdb failed: ${result.stderr}`);
   }
   const port = chosen ?? (await freePort());
   const [postgres, args] = asPostgres(join(binaries, 'postgres'), [
-    ...['-D', data, '-p', String(port), '-k', data, '-c', 'listen_addresses=127.0.0.1', '-c', 'max_connections=300'],
-    ...['-c', 'fsync=off', '-c', 'full_page_writes=off', '-c', `synchronous_commit=${survivesKill ? 'on' : 'off'}`],
+    '-D',
+    data,
+    '-p',
+    String(port),
+    '-k',
+    data,
+    '-c',
+    'listen_addresses=127.0.0.1',
+    '-c',
+    'max_connections=300',
+    '-c',
+    'fsync=off',
+    '-c',
+    'full_page_writes=off',
+    '-c',
+    `synchronous_commit=${survivesKill ? 'on' : 'off'}`,
+    // The data may be in memory.
+    '-c',
+    'max_wal_size=128MB',
   ]);
   const child = spawn(postgres, args, { cwd: tmpdir(), detached: true, stdio: 'ignore' });
   await untilListening(port, child);
@@ -109,11 +153,11 @@ export async function startPostgres(
   return { port, pid: child.pid ?? 0, url };
 }
 
-/** A server that listens may still be starting, and says so to whoever connects. */
+/** A server that accepts connections may still be starting, and reports that to clients. */
 async function untilAnswering(url: string): Promise<void> {
   for (;;) {
     const client = new pg.Client({ connectionString: `${url}/postgres` });
-    // The server may end the connection that it has just refused.
+    // The server may close the connection that it has just refused.
     client.on('error', () => undefined);
     try {
       await client.connect();
@@ -128,7 +172,7 @@ async function untilAnswering(url: string): Promise<void> {
   }
 }
 
-/** Starts a private Redis with the settings that BullMQ needs. `port` re-starts one at its old address. */
+/** Starts a private Redis with the settings that BullMQ needs. `port` restarts one at its previous port. */
 export async function startRedis(folder: string, port?: number): Promise<{ port: number; pid: number; url: string }> {
   const data = join(folder, 'redis');
   mkdirSync(data, { recursive: true });
@@ -136,8 +180,18 @@ export async function startRedis(folder: string, port?: number): Promise<{ port:
   const child = spawn(
     'redis-server',
     [
-      ...['--port', String(chosen), '--bind', '127.0.0.1', '--dir', data],
-      ...['--appendonly', 'yes', '--save', '', '--maxmemory-policy', 'noeviction'],
+      '--port',
+      String(chosen),
+      '--bind',
+      '127.0.0.1',
+      '--dir',
+      data,
+      '--appendonly',
+      'yes',
+      '--save',
+      '',
+      '--maxmemory-policy',
+      'noeviction',
     ],
     { detached: true, stdio: 'ignore' },
   );
@@ -146,7 +200,7 @@ export async function startRedis(folder: string, port?: number): Promise<{ port:
   return { port: chosen, pid: child.pid ?? 0, url: `redis://127.0.0.1:${chosen}` };
 }
 
-/** Ends a server and its children; a server that is gone already is fine. */
+/** Stops a server and its children; does nothing when it has ended already. */
 export function endServer(pid: number, signal: NodeJS.Signals = 'SIGKILL'): void {
   try {
     process.kill(-pid, signal);
@@ -155,7 +209,9 @@ export function endServer(pid: number, signal: NodeJS.Signals = 'SIGKILL'): void
   }
 }
 
-/** Ends a server, by default with SIGKILL, and resolves when its process group is gone: what it held is free. */
+/**
+ * Stops a server, by default with SIGKILL, and resolves when its process group has ended and its resources are free.
+ */
 export async function killServer(pid: number, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
   endServer(pid, signal);
   for (;;) {
@@ -169,28 +225,44 @@ export async function killServer(pid: number, signal: NodeJS.Signals = 'SIGKILL'
 }
 
 /** Starts the servers of one run. */
-export async function startServers(runner: number): Promise<void> {
+export async function startServers(runner: number): Promise<TestServers> {
   await endAbandoned();
   const folder = folderOf(runner);
   mkdirSync(folder, { recursive: true });
-  const [postgres, redis] = await Promise.all([startPostgres(folder), startRedis(folder)]);
-  writeFileSync(join(folder, 'servers.json'), JSON.stringify({ postgres, redis } satisfies TestServers));
+  const data = mkdtempSync(join(dataParent(), `svc-data-${runner}-`));
+  const [postgres, redis] = await Promise.all([startPostgres(data), startRedis(data)]);
+  const servers: TestServers = { postgres, redis, data };
+  writeFileSync(join(folder, 'servers.json'), JSON.stringify(servers));
+  return servers;
 }
 
-/** Ends the servers of one run and removes their files. */
+/** In memory if there is enough: creating a database writes some thousand pages, which takes half as long there. */
+function dataParent(): string {
+  const memory = '/dev/shm';
+  const enoughBytes = 4 * 2 ** 30;
+  if (!existsSync(memory)) return tmpdir();
+  const { bavail, bsize } = statfsSync(memory);
+  return bavail * bsize >= enoughBytes ? memory : tmpdir();
+}
+
+/** Stops the servers of one run and removes their files. */
 export async function endServers(runner: number): Promise<void> {
   const folder = folderOf(runner);
   const file = join(folder, 'servers.json');
   if (existsSync(file)) {
-    const { postgres, redis } = JSON.parse(readFileSync(file, 'utf8')) as TestServers;
-    // PostgreSQL's processes are in groups of their own and write until they end: after SIGQUIT, the immediate shutdown,
-    // it waits for them (https://www.postgresql.org/docs/15/server-shutdown.html).
+    const { postgres, redis, data } = JSON.parse(readFileSync(file, 'utf8')) as Omit<TestServers, 'data'> & {
+      data?: string;
+    };
+    // PostgreSQL's processes have their own groups and write until they end; after SIGQUIT, the immediate shutdown, the
+    // server waits for them (https://www.postgresql.org/docs/15/server-shutdown.html).
     await Promise.all([killServer(postgres.pid, 'SIGQUIT'), killServer(redis.pid)]);
+    // A run of an older checkout kept its data in `folder`.
+    if (data !== undefined) rmSync(data, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
   }
   rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
 }
 
-/** A run that was killed leaves its servers behind; the next one ends them. */
+/** A run that was killed leaves its servers running; the next run stops them. */
 async function endAbandoned(): Promise<void> {
   for (const name of readdirSync(tmpdir()).filter((entry) => entry.startsWith(prefix))) {
     const runner = Number(name.slice(prefix.length));

@@ -7,23 +7,23 @@ import { gitRepository, type GitRepository } from './git-server.ts';
 import { freePort, untilListening } from './servers.ts';
 import { missingProgram } from './test-programs.ts';
 
-/** Why no ssh server can be started here; false where one can. */
+/** Why no ssh server can be started on this machine; false when one can. */
 export const noSshServer = missingProgram('openssh-server');
 
-/** A repository behind OpenSSH's own server, and who may read it. */
+/** A repository behind OpenSSH's own server, and the keys that may read it. */
 export interface SshGitServer extends Pick<GitRepository, 'push'> {
   url: string;
   /** A private key without a passphrase, and its public half. */
   makeKey(name: string): { privateKey: string; publicKey: string };
-  /** Lets those read the repository who have one of these keys; nobody else. */
+  /** Lets only these keys read the repository. */
   admit(...publicKeys: string[]): void;
-  /** What `ssh-keyscan` would print of it. */
+  /** The output of `ssh-keyscan` for it. */
   knownHosts(): string;
-  /** Starts it anew with another host key, as one that was set up again has. */
+  /** Restarts it with another host key, as after a new installation. */
   changeHostKey(): Promise<void>;
 }
 
-/** Makes a key pair without a passphrase. */
+/** Creates a key pair without a passphrase. */
 export function sshKey(folder: string, name: string, passphrase = ''): { privateKey: string; publicKey: string } {
   const file = join(folder, name);
   execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', passphrase, '-C', '', '-f', file]);
@@ -31,7 +31,7 @@ export function sshKey(folder: string, name: string, passphrase = ''): { private
 }
 
 /**
- * Starts an ssh server with one empty repository, which goes with the test.
+ * Starts an ssh server with one empty repository, stopped at the end of the test.
  * @param options.host the address to listen at; default 127.0.0.1
  */
 export async function sshGitServer(
@@ -42,23 +42,32 @@ export async function sshGitServer(
   const [hostKey, admitted, serve] = ['host_key', 'authorized_keys', 'serve'].map((name) => join(root, name));
   if (hostKey === undefined || admitted === undefined || serve === undefined) throw new Error('three names');
   const port = await freePort();
-  // What a client may ask for is one repository, to be read.
-  const wanted = `git-upload-pack '/shop/api.git'`;
+  // The only command that a client may run is reading one repository.
+  const command = `git-upload-pack '/shop/api.git'`;
   writeFileSync(
     serve,
-    `#!/bin/sh\n[ "$SSH_ORIGINAL_COMMAND" = "${wanted}" ] || exit 1\nPATH='${process.env['PATH'] ?? ''}' exec git upload-pack '${bare}'\n`,
+    `#!/bin/sh\n[ "$SSH_ORIGINAL_COMMAND" = "${command}" ] || exit 1\nPATH='${process.env['PATH'] ?? ''}' exec git upload-pack '${bare}'\n`,
     { mode: 0o755 },
   );
   writeFileSync(admitted, '', { mode: 0o600 });
   sshKey(root, 'host_key');
   const settings = [
-    ...[`Port ${port}`, `ListenAddress ${host}`, `HostKey ${hostKey}`, `AuthorizedKeysFile ${admitted}`],
-    ...[`ForceCommand ${serve}`, 'PidFile none', 'StrictModes no', 'UsePAM no', 'LogLevel ERROR'],
-    ...['PasswordAuthentication no', 'KbdInteractiveAuthentication no', 'PermitRootLogin prohibit-password'],
+    `Port ${port}`,
+    `ListenAddress ${host}`,
+    `HostKey ${hostKey}`,
+    `AuthorizedKeysFile ${admitted}`,
+    `ForceCommand ${serve}`,
+    'PidFile none',
+    'StrictModes no',
+    'UsePAM no',
+    'LogLevel ERROR',
+    'PasswordAuthentication no',
+    'KbdInteractiveAuthentication no',
+    'PermitRootLogin prohibit-password',
   ];
   const file = join(root, 'sshd_config');
   writeFileSync(file, `${settings.join('\n')}\n`);
-  // It separates its privileges there, and Debian makes the folder only when the system starts it.
+  // The folder for privilege separation, which Debian creates only when the system starts the server.
   if (process.getuid?.() === 0 && !existsSync('/run/sshd')) mkdirSync('/run/sshd', { mode: 0o755 });
   const start = async () => {
     const child = spawn('/usr/sbin/sshd', ['-D', '-e', '-f', file], { stdio: 'ignore' });

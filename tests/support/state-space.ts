@@ -12,60 +12,62 @@ import { KubeError, type KubeClient, type WatchEvent } from '../../runtime/kube/
 import { fakeClock, type FakeClock } from './clock.ts';
 import { fakeKube, type FakeCall, type FakeKube } from './fake-kube.ts';
 import { silentLog } from './log.ts';
+import { sample, testSeed } from './soak.ts';
 
 /**
- * State-space tests in the manner of Sieve (https://www.usenix.org/conference/osdi22/presentation/sun): the same story is
- * told once undisturbed, and then again with one fault at every place where there can be one. The end must be the same.
+ * State-space tests in the manner of Sieve (https://www.usenix.org/conference/osdi22/presentation/sun): a scenario runs
+ * once undisturbed, and then with one fault at each place where a fault can occur. The final state must be the same.
  */
 export interface Scenario<Records> {
-  /** Puts the first objects there; the answer holds what the controllers keep outside Kubernetes. Called per run. */
+  /** Creates the first objects; returns the records that the controllers keep outside Kubernetes. Called per run. */
   begin(kube: FakeKube): Records;
-  /** The controllers of one process life, made anew after every crash: what they hold in memory is lost then. */
-  // oxlint-disable-next-line typescript/no-explicit-any -- each is of a kind of its own
+  /** Creates the controllers of one process life. Called again after a crash, which loses their memory. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- each controller has its own type
   controllers(life: Life, records: Records): ControllerDefinition<any>[];
-  /** What people do, one after the other; the controllers come to rest after each. Must not depend on chance. */
+  /** The users' steps, in order; the controllers settle after each. Must be deterministic. */
   steps: readonly ((kube: FakeKube, records: Records) => Promise<unknown>)[];
-  /** What Kubernetes' own controllers would do now; called every few seconds. The calls it makes are never disturbed. */
+  /** Does what Kubernetes' own controllers do; called every few seconds. Faults never hit these calls. */
   cluster?(kube: FakeKube): Promise<void>;
-  /** What counts of the records at the end, besides every object but Events. */
+  /** The part of the records to compare at the end, besides every object except Events. */
   outcome?(records: Records): unknown;
-  /** Called after every write; throws when something is so that must never be. */
+  /** Called after every write; throws when an invariant is broken. */
   always?(kube: FakeKube, records: Records): void;
 }
 
-/** What the controllers of one process life may use; all of it fails once that life has ended. */
+/** The interfaces of the controllers of one process life; all of them fail once that life has ended. */
 export interface Life {
   kube: KubeClient;
   clock: Clock;
   log: Logger;
   events: EventRecorder;
-  /** Makes a write that does not go to Kubernetes one of those that faults can hit; `false` says that nothing was new. */
+  /** Lets faults hit a write to another store than Kubernetes; `false` says that it changed nothing. */
   write: <A extends unknown[]>(name: string, effect: (...args: A) => unknown) => (...args: A) => Promise<void>;
 }
 
 /**
  * One fault. `write` and `event` count from 1.
  * - `crash`: the process ends right after the write took effect, and another starts.
- * - `lost answer`: the write takes effect, and its answer never comes.
+ * - `lost answer`: the write takes effect, and its answer never arrives.
  * - `refused`: the API server is overloaded (429) and does nothing.
- * - `missed`: the watch leaves an event out without a sign; it lists again only when the informer wants to.
- * - `cut`: instead of the event comes the end of the watch, with 410: what happened meanwhile is seen at once or not at all.
- * - `duplicates`: every event comes twice. `stale`: every event comes 20 s late. `leaders`: two processes work at once.
+ * - `missed`: the watch silently omits an event; the informer notices at its next list.
+ * - `cut`: the watch ends with 410 instead of the event; later changes are seen at once or not at all.
+ * - `duplicates`: every event arrives twice. `stale`: every event arrives 20 s late. `leaders`: two processes work at
+ *   once.
  */
-export type Fault =
+type Fault =
   | { kind: 'none' | 'duplicates' | 'stale' | 'leaders' }
   | { kind: 'crash' | 'lost answer' | 'refused'; write: number }
   | { kind: 'missed' | 'cut'; event: number };
 
 /** How a run ended. */
-export interface Ended {
-  /** Every object but Events by `kind namespace/name`, without what chance decides, and the scenario's outcome. */
+interface Ended {
+  /** Every object except Events by `kind namespace/name`, without random parts, and the scenario's outcome. */
   state: unknown;
-  /** What the controllers wrote, in order, as `verb Kind namespace/name`. */
+  /** The writes of the controllers, in order, as `verb Kind namespace/name`. */
   writes: string[];
-  /** How many events their watches brought. */
+  /** The number of events that their watches delivered. */
   events: number;
-  /** What the controllers still wrote after everything had come to rest. */
+  /** The controllers' writes after everything had settled. */
   restless: string[];
 }
 
@@ -73,7 +75,7 @@ const staleMs = 20_000;
 const nothingNew = '(nothing new)';
 const bookmarkMs = 120_000;
 const watchMs = 300_000;
-/** Shorter than in production, so that a run has fewer minutes. */
+/** Shorter than in production, so that a run simulates fewer minutes. */
 const resyncMs = 300_000;
 /** Longer than a resync with its jitter, and than the time after which an informer lists again. */
 const lastRestMs = 11 * 60_000;
@@ -82,8 +84,8 @@ class Crash extends Error {
   override readonly name = 'Crash';
 }
 
-/** Tells the scenario once with the fault. @throws what `always` throws */
-export async function play<Records>(scenario: Scenario<Records>, fault: Fault): Promise<Ended> {
+/** Runs the scenario once with the fault. @throws Error from `always` */
+async function play<Records>(scenario: Scenario<Records>, fault: Fault): Promise<Ended> {
   const clock = fakeClock();
   const kube = fakeKube({ checkNamespaces: true, now: () => clock.now() });
   const records = scenario.begin(kube);
@@ -126,17 +128,17 @@ export async function play<Records>(scenario: Scenario<Records>, fault: Fault): 
   };
   const begin = () => startLife(scenario, { kube, clock, records, disturb });
   const rest = async (ms: number) => {
-    // Seconds first, when the cluster answers; later only the platform's own clocks matter.
+    // Short steps first, while the cluster answers; later only the platform's own clocks matter.
     const begun = clock.monotonic();
     for (let turn = 1; clock.monotonic() - begun < ms; turn++) {
-      const left = ms - (clock.monotonic() - begun);
-      await clock.advance(Math.min(left, turn <= 5 ? 1_000 : turn <= 10 ? 10_000 : 300_000));
+      const remaining = ms - (clock.monotonic() - begun);
+      await clock.advance(Math.min(remaining, turn <= 5 ? 1_000 : turn <= 10 ? 10_000 : 300_000));
       await scenario.cluster?.(kube);
     }
     await clock.advance(30_000);
   };
 
-  // What no watch told is found by the resync or the next list.
+  // The resync or the next list finds changes that no watch reported.
   const stepRestMs = fault.kind === 'missed' ? lastRestMs : 60_000;
   lives.push(begin());
   if (fault.kind === 'leaders') lives.push(begin());
@@ -161,33 +163,39 @@ export async function play<Records>(scenario: Scenario<Records>, fault: Fault): 
   }
 }
 
+/** How many of the writes, and of the events, `npm test` disturbs with each fault. `npm run soak` disturbs them all. */
+const samplePerFault = 8;
+
 /**
- * Tells the scenario undisturbed and then with every fault there can be, as subtests of `t`: the same end state, and
- * nothing written once it is reached.
+ * Runs the scenario undisturbed and then with faults at a sample of all places, as subtests of `t`. Each run must end
+ * in the same state and write nothing after that. `SVC_SEED` repeats a sample.
  */
 export async function explore<Records>(t: Test, name: string, scenario: Scenario<Records>): Promise<void> {
-  // Some hundred runs; a busy machine needs its time.
+  // A soak has some hundred runs, which take long on a busy machine.
   t.setTimeout(900_000);
+  const seed = testSeed();
   const plain = await play(scenario, { kind: 'none' });
   const compare = (t: Test, ended: Ended, what: string) => {
-    // One assertion a run keeps the report short; the difference is shown when there is one.
+    // One assertion per run keeps the report short; a difference is printed.
     t.same({ state: ended.state, restless: ended.restless }, { state: plain.state, restless: [] }, what);
   };
   await t.test(`${name}: undisturbed (${plain.writes.length} writes, ${plain.events} events)`, async (t) => {
-    t.same(plain.restless, [], 'a settled world is left alone');
+    t.same(plain.restless, [], 'a settled cluster gets no writes');
   });
-  for (const kind of ['crash', 'lost answer', 'refused'] as const) {
-    await t.test(`${name}: ${kind} at every write`, async (t) => {
-      for (const [index, write] of plain.writes.entries()) {
-        compare(t, await play(scenario, { kind, write: index + 1 }), `${kind} at write ${index + 1}: ${write}`);
+  const writes = plain.writes.map((text, index) => ({ write: index + 1, text }));
+  for (const [index, kind] of (['crash', 'lost answer', 'refused'] as const).entries()) {
+    const chosen = sample(writes, samplePerFault, seed + index);
+    await t.test(`${name}: ${kind} at ${chosen.length} of ${writes.length} writes (seed ${seed})`, async (t) => {
+      for (const { write, text } of chosen) {
+        compare(t, await play(scenario, { kind, write }), `${kind} at write ${write}: ${text}`);
       }
     });
   }
-  for (const kind of ['missed', 'cut'] as const) {
-    await t.test(`${name}: ${kind} at every event`, async (t) => {
-      for (let event = 1; event <= plain.events; event++) {
-        compare(t, await play(scenario, { kind, event }), `${kind} at event ${event}`);
-      }
+  const events = Array.from({ length: plain.events }, (_, index) => index + 1);
+  for (const [index, kind] of (['missed', 'cut'] as const).entries()) {
+    const chosen = sample(events, samplePerFault, seed + 3 + index);
+    await t.test(`${name}: ${kind} at ${chosen.length} of ${events.length} events (seed ${seed})`, async (t) => {
+      for (const event of chosen) compare(t, await play(scenario, { kind, event }), `${kind} at event ${event}`);
     });
   }
   for (const kind of ['stale', 'duplicates', 'leaders'] as const) {
@@ -196,7 +204,7 @@ export async function explore<Records>(t: Test, name: string, scenario: Scenario
 }
 
 interface RunningLife {
-  /** Everything fails from now on. */
+  /** Every call fails from now on. */
   kill(): void;
   stop(): Promise<void>;
 }
@@ -271,7 +279,7 @@ function guardedKube(kube: FakeKube, clock: Clock, life: RunningLife, alive: () 
   };
   const writing = <T>(verb: FakeCall['verb'], { kind, metadata }: KubeObject, call: () => Promise<T>): Promise<T> =>
     reading(() =>
-      // An event is a courtesy and comes at most once a minute: its loss is no fault, and chance decides when it comes.
+      // An Event is written at most once a minute, at a random time, and its loss is not a fault.
       kind === 'Event' ? call() : disturb.write(life, `${verb} ${kind} ${placeOf(metadata)}`, call),
     );
   return {
@@ -293,7 +301,7 @@ function guardedKube(kube: FakeKube, clock: Clock, life: RunningLife, alive: () 
   };
 }
 
-/** A watch with bookmarks and an end, as the API server's; what its events suffer is decided one by one. */
+/** A watch with bookmarks and an end, as the API server's; each event can be disturbed. */
 async function* disturbedWatch<T extends KubeObject>(
   kube: FakeKube,
   clock: Clock,
@@ -307,10 +315,10 @@ async function* disturbedWatch<T extends KubeObject>(
   let { resourceVersion } = selection;
   let next = source.next();
   while (!signal.aborted) {
-    const left = endsAt - clock.monotonic();
-    if (left <= 0) return;
+    const remaining = endsAt - clock.monotonic();
+    if (remaining <= 0) return;
     const waiting = new AbortController();
-    const idle = clock.sleep(Math.min(bookmarkMs, left), AbortSignal.any([signal, waiting.signal])).then(
+    const idle = clock.sleep(Math.min(bookmarkMs, remaining), AbortSignal.any([signal, waiting.signal])).then(
       () => 'idle' as const,
       () => 'idle' as const,
     );
@@ -338,7 +346,7 @@ function placeOf({ namespace, name }: { namespace?: string | undefined; name: st
   return namespace === undefined ? name : `${namespace}/${name}`;
 }
 
-/** Every object but Events, without versions, times and uids; an owner is named, and one that is gone shows. */
+/** Every object except Events, without versions, times and uids; an owner is named, and a missing owner is marked. */
 function snapshot(kube: FakeKube): Record<string, unknown> {
   const objects = Object.values(kinds)
     .filter(({ kind }) => kind !== 'Event' && kind !== 'Lease')
@@ -347,7 +355,7 @@ function snapshot(kube: FakeKube): Record<string, unknown> {
   const plain = ({ kind, metadata, status, ...rest }: Stored<KubeObject>): [string, unknown] => {
     const { generation, ownerReferences = [], ...kept } = metadata;
     for (const chance of ['uid', 'resourceVersion', 'creationTimestamp'] as const) delete (kept as ObjectMeta)[chance];
-    const owned = ownerReferences.map((reference) => owners.get(reference.uid) ?? 'somebody who is gone');
+    const owned = ownerReferences.map((reference) => owners.get(reference.uid) ?? 'a deleted object');
     return [
       `${kind} ${placeOf(metadata)}`,
       {
@@ -360,7 +368,7 @@ function snapshot(kube: FakeKube): Record<string, unknown> {
   return Object.fromEntries(objects.map(plain).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** A status whose times are gone and whose observed generations say whether they are current. */
+/** A status without times, and with observed generations reduced to whether they are current. */
 function timeless(status: unknown, generation: number | undefined): unknown {
   if (status === undefined) return undefined;
   return JSON.parse(JSON.stringify(status), (key, value: unknown) => {
@@ -370,7 +378,7 @@ function timeless(status: unknown, generation: number | undefined): unknown {
   }) as unknown;
 }
 
-/** An id that is the same in every run: scenarios must not depend on chance. */
+/** An id that is the same in every run, because scenarios must be deterministic. */
 export function fixedId(number: number): string {
   return `019a0000-0000-7000-8000-${String(number).padStart(12, '0')}`;
 }

@@ -1,8 +1,8 @@
 /**
- * Code for `node -e`, without any package, that signs in to a server with DB_HOST, DB_PORT, DB_USERNAME, DB_PASSWORD and
- * DB_DATABASE (or DB_ACCESSKEY, DB_SECRETKEY and DB_REGION), lets it store or compute 42, and prints that. Without
- * DB_USERNAME, Redis is entered as its first user; without DB_BUCKET, a bucket is made. The one for PostgreSQL runs
- * DB_STATEMENTS instead where there are some, and prints the first column of what they answer.
+ * Code for `node -e`, without any package, that signs in to a server with DB_HOST, DB_PORT, DB_USERNAME, DB_PASSWORD
+ * and DB_DATABASE (or DB_ACCESSKEY, DB_SECRETKEY and DB_REGION), lets it store or compute 42, and prints that. Without
+ * DB_USERNAME, Redis uses its default user; without DB_BUCKET, a bucket is created. With DB_STATEMENTS, the one for
+ * PostgreSQL runs these instead and prints the first column of the result.
  */
 
 /** https://redis.io/docs/latest/develop/reference/protocol-spec */

@@ -2,7 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { chmodSync, closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findProgram } from '../../infra/local/programs.ts';
+import { findServerProgram } from '../../infra/local/programs.ts';
 import { storeServers, type StoreServer as Server } from '../../infra/manifests/store-server.ts';
 import { ferretdb, minio, obtainBinary } from '../../infra/testcluster/binaries.ts';
 import { silentProgress } from '../../infra/testcluster/progress.ts';
@@ -19,13 +19,13 @@ export interface StoreServer {
   password: string;
   /** The folder with its data. */
   data: string;
-  /** Ends the server at once; its data stays. */
+  /** Stops the server at once; its data stays. */
   stop(): Promise<void>;
   /** Starts it again, at the same port. */
   start(): Promise<void>;
 }
 
-/** The folders of infra/images, and where each start script is told that its data lies. */
+/** The folders of infra/images, and the variable that tells each start script its data folder. */
 const images = {
   postgres: { folder: 'postgres', data: 'PGDATA' },
   mysql: { folder: 'mariadb', data: 'MARIADB_DATA' },
@@ -36,7 +36,7 @@ const images = {
 
 /**
  * A server as services of this type run it: started by its image's script, with a password and an empty folder.
- * @param tells where an object store is to tell of its objects, and by which token
+ * @param tells where an object store sends its events, and with which token
  */
 export async function storeServer(
   t: Teardown,
@@ -44,9 +44,9 @@ export async function storeServer(
   { tells }: { tells?: { url: string; token: string } } = {},
 ): Promise<StoreServer> {
   const { folder, data } = images[type];
-  const { passwordFile, answers, env: told = {} }: Server = storeServers[type];
+  const { passwordFile, answers, env: variables = {} }: Server = storeServers[type];
   const place = mkdtempSync(join(tmpdir(), `svc-${folder}-`));
-  // The server's own user has to get through to its folder.
+  // The server's own user needs access to its folder.
   chmodSync(place, 0o755);
   const password = 'correct-horse';
   writeFileSync(join(place, 'password'), password, { mode: 0o644 });
@@ -55,9 +55,13 @@ export async function storeServer(
   const store = join(place, 'store', 'data');
   const env = {
     ...process.env,
-    ...told,
-    ...{ [data]: store, [passwordFile]: join(place, 'password'), PORT: String(port) },
-    ...{ LISTEN_ADDRESS: '127.0.0.1', SOCKET_FOLDER: '', TMPDIR: place },
+    ...variables,
+    [data]: store,
+    [passwordFile]: join(place, 'password'),
+    PORT: String(port),
+    LISTEN_ADDRESS: '127.0.0.1',
+    SOCKET_FOLDER: '',
+    TMPDIR: place,
     ...(type === 'minio' && { MINIO_PROGRAM: await builtProgram('minio') }),
     ...(tells && { MINIO_EVENTS_URL: tells.url, MINIO_EVENTS_TOKEN_FILE: join(place, 'token') }),
     ...(type === 'mongodb' && { FERRETDB_PROGRAM: await builtProgram('ferretdb') }),
@@ -66,26 +70,26 @@ export async function storeServer(
   const script = join(import.meta.dirname, '../../infra/images', folder, 'start.sh');
   let pid = 0;
   const start = async () => {
-    // Into a file: a server of Go that writes to a pipe which nobody reads any more is ended by that.
+    // Into a file, because a Go program that writes to a pipe without a reader is ended by SIGPIPE.
     const log = openSync(join(place, 'log'), 'w');
     const child = spawn('sh', [script], { env, detached: true, stdio: ['ignore', 'ignore', log] });
     closeSync(log);
-    const said = () => readFileSync(join(place, 'log'), 'utf8').slice(-2000);
+    const readLog = () => readFileSync(join(place, 'log'), 'utf8').slice(-2000);
     pid = child.pid ?? 0;
     await untilListening(port, child).catch((error: unknown) => {
-      throw new Error(`${String(error)}: ${said()}`);
+      throw new Error(`${String(error)}: ${readLog()}`);
     });
     const isAnswering = async () => {
       if (typeof answers === 'string') return spawnSync('sh', ['-c', answers], { env }).status === 0;
       return 'listening' in answers || (await fetch(`http://127.0.0.1:${port}${answers.path}`)).ok;
     };
     while (!(await isAnswering())) {
-      if (child.exitCode !== null) throw new Error(`the server ended: ${said()}`);
+      if (child.exitCode !== null) throw new Error(`the server ended: ${readLog()}`);
     }
     child.unref();
   };
   const stop = async () => {
-    // PostgreSQL's processes are in groups of their own, and go with it after SIGQUIT.
+    // PostgreSQL's processes have their own groups, and end with it after SIGQUIT.
     if (pid > 0) await killServer(pid, type === 'postgres' ? 'SIGQUIT' : 'SIGKILL');
   };
   t.teardown(async () => {
@@ -96,9 +100,9 @@ export async function storeServer(
   return { host: '127.0.0.1', port, password, data: store, stop, start };
 }
 
-/** A server that no package has: this machine's, or the one that its image holds, built where it has not been yet. */
+/** A program that is in no package: the one on PATH, or the one built for its image. */
 async function builtProgram(name: 'minio' | 'ferretdb'): Promise<string> {
-  const found = findProgram(name, process.env['PATH'] ?? '');
-  if (found !== undefined) return found;
+  const program = findServerProgram(name, process.env['PATH'] ?? '');
+  if (program !== undefined) return program;
   return (await obtainBinary({ minio, ferretdb }[name], layoutOf(defaultHome()).cache, silentProgress)).path;
 }

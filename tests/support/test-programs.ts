@@ -5,19 +5,15 @@ import { installWithApt, systemPath } from '../../infra/testcluster/requirements
 /** Debian's packages of servers that only tests need, and the program of each. */
 const packages = { 'openssh-server': 'sshd', 'mariadb-server': 'mariadbd' } as const;
 
-/** Such a package. */
 export type TestPackage = keyof typeof packages;
 
-/** Why tests that need a package are left out, with the command that installs it; false where it is there. */
+/** Why tests that need a package are skipped, with the command that installs it; false when it is installed. */
 export function missingProgram(name: TestPackage): string | false {
   if (systemPath.some((folder) => existsSync(join(folder, packages[name])))) return false;
   return `${packages[name]} is not installed: apt-get install ${name}`;
 }
 
-/**
- * Installs what tests need and is missing, where that can be done without asking: as root, by apt-get. Elsewhere the tests
- * that need it are left out and say so.
- */
+/** Installs the missing packages when it runs as root with apt-get. Otherwise the tests that need them are skipped. */
 export async function installTestPrograms(): Promise<void> {
   const missing = (Object.keys(packages) as TestPackage[]).filter((name) => missingProgram(name) !== false);
   if (missing.length === 0 || process.getuid?.() !== 0 || !existsSync('/usr/bin/apt-get')) return;

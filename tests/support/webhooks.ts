@@ -1,17 +1,17 @@
 import type { Pool } from 'pg';
 import { Registry } from 'prom-client';
-import { createAccept } from '../../functions/webhooks/accept.ts';
-import { createAnnouncements, type Announcements } from '../../functions/webhooks/announcements.ts';
+import { createAcceptanceNotifier, type AcceptanceNotifier } from '../../functions/webhooks/acceptance-notifier.ts';
 import type { WebhookDependencies } from '../../functions/webhooks/handler.ts';
-import { createDeploymentEnds } from '../../functions/webhooks/ends.ts';
+import { createDeploymentWaiter, type DeploymentWaiter } from '../../functions/webhooks/deployment-completion.ts';
 import { createRateLimit, type WebhookRate } from '../../functions/webhooks/rate-limit.ts';
+import { createSettle } from '../../functions/webhooks/settle.ts';
 import type { TokenStore } from '../../functions/webhooks/token-store.ts';
 import { createVerifySecretUrl, createVerifyWebhook } from '../../functions/webhooks/verify.ts';
 import { systemClock, type Clock } from '../../runtime/domain/clock.ts';
 import type { FakeKube } from './fake-kube.ts';
 import { silentLog } from './log.ts';
 
-/** What the webhooks' routes need, as console-api puts it together. */
+/** The dependencies of the webhook routes, as in console-api. */
 export function webhookParts({
   kube,
   pool,
@@ -26,23 +26,26 @@ export function webhookParts({
   clock?: Clock;
   registry?: Registry;
   rate?: WebhookRate;
-}): WebhookDependencies & { ends: ReturnType<typeof createDeploymentEnds>; announcements: Announcements } {
-  const announcements = createAnnouncements({ pool, clock: impatient, log: silentLog });
+}): WebhookDependencies & { deployments: DeploymentWaiter; notifier: AcceptanceNotifier } {
+  const notifier = createAcceptanceNotifier({ pool, clock: noDelay, log: silentLog });
   return {
-    ...{ kube, pool, tokens, registry },
+    kube,
+    pool,
+    tokens,
+    registry,
     verify: createVerifyWebhook({ pool, tokens, clock }),
     verifySecretUrl: createVerifySecretUrl({ pool }),
     limit: createRateLimit({ clock, rate }),
-    ends: createDeploymentEnds({ pool, clock }),
-    ...{ announcements, accept: createAccept({ pool, announcements }) },
+    deployments: createDeploymentWaiter({ pool, clock }),
+    notifier,
+    settle: createSettle({ pool, notifier }),
     baseUrl: 'http://console.test',
   };
 }
 
-/** Announces at once. */
-const impatient: Clock = { ...systemClock, sleep: () => Promise.resolve() };
+const noDelay: Clock = { ...systemClock, sleep: () => Promise.resolve() };
 
-/** Has `work` done once, after a sender's proof and before what it sent is accepted. */
+/** Calls `work` once, after a sender was verified and before its deployment is accepted. */
 export function beforeAccepting(pool: Pool, work: () => Promise<unknown>): void {
   const query = pool.query.bind(pool) as (...args: unknown[]) => Promise<unknown>;
   const intercepted = async (...args: unknown[]) => {

@@ -13,42 +13,42 @@ interface Entry {
   status: string;
 }
 
-/** Two apps and a function that serve, and more that are created, changed and deleted all the time. */
+/** Two apps and a function that serve, and more that are continually created, changed and deleted. */
 export interface WorkUnderFaults {
   /**
-   * Asks what serves, over and over; the answer ends that and tells which requests were not served.
-   * @param options.rolling whether a rollout goes on beside a fault of the cluster: then the app that is deployed is left
-   * out, since its pods go while the cluster's endpoints are behind (see {@link rested})
+   * Sends requests to the running apps until the returned function is called, which returns the failed requests.
+   * @param options.rolling whether a rollout runs during a fault of the cluster: then its app is excluded, because its
+   * pods end while the cluster's endpoints lag (see {@link rested})
    */
   watchServing(options?: { rolling: boolean }): () => Promise<string[]>;
-  /** Begins to create, change and delete, with names that begin so. */
+  /** Begins to create, change and delete workloads with this name prefix. */
   churn(t: Test, prefix: string): Promise<Churn>;
-  /** Ends that, and holds that all of it came out as it was asked for, once. */
+  /** Stops that, and asserts that every workload has its expected state, once. */
   settled(t: Test, churn: Churn): Promise<void>;
-  /** Deploys an app that serves anew. */
+  /** Deploys another version of an app that serves. */
   deploy(): Promise<void>;
-  /** Holds that it was deployed twice: at its creation, and by {@link deploy}. */
+  /** Asserts that it was deployed twice: at its creation, and by {@link deploy}. */
   deployed(t: Test): Promise<void>;
   /** Resolves when everything serves. */
   serving(): Promise<void>;
   /**
-   * Resolves when nothing of a rollout is left: the cluster's own endpoints are the pods that are there. After an outage
-   * of its API server they can be behind for a minute, and an ingress goes by them.
+   * Resolves when no rollout is in progress: the cluster's endpoints match the current pods. After an outage of its API
+   * server they can lag for a minute, and an ingress uses them.
    */
   rested(): Promise<void>;
-  /** What the platform says of its controllers. */
+  /** The platform's report on its controllers. */
   health: () => Promise<Answer>;
-  /** Resolves once they are well. */
+  /** Resolves once they are healthy. */
   healthy(): Promise<Answer>;
 }
 
-/** So many operations are under load before a fault, and after it. */
+/** The number of operations under load before a fault, and after it. */
 export const someOperations = 15;
 
-/** Of the app that is deployed anew. */
+/** Of the app that is deployed again. */
 const replicas = 2;
 
-/** Everything is gone when the test ends. */
+/** Everything is deleted when the test ends. */
 export async function workUnderFaults(t: Test, platform: Platform): Promise<WorkUnderFaults> {
   const kube = createKubeClient(loadKubeConfig(platform.info.kubeconfig));
   t.teardown(() => kube.close());
@@ -58,15 +58,23 @@ export async function workUnderFaults(t: Test, platform: Platform): Promise<Work
   const warm = uniqueName('warm');
   const dir = t.testdir({ 'warm.js': `export const handler = () => ({ statusCode: 200, body: 'warm' });` });
   await platform.ok([
-    ...['function', 'create', warm, '--runtime', 'node', '--code-file', `${dir}/warm.js`],
-    ...['--idle-timeout', '30m', ...flags],
+    'function',
+    'create',
+    warm,
+    '--runtime',
+    'node',
+    '--code-file',
+    `${dir}/warm.js`,
+    '--idle-timeout',
+    '30m',
+    ...flags,
   ]);
   const urlOf = async (kind: string, name: string) =>
     (await platform.json<{ url: string }>([kind, 'show', name, ...flags])).url;
   const rolled = await urlOf('app', 'rolled');
   const urls = [await urlOf('app', 'steady'), rolled, await urlOf('function', warm)];
   const history = async (app: string) => {
-    // As long as the API server has not read everything, the platform says that it cannot reach a part of itself.
+    // Until the API server has read everything, the platform reports that a component is unavailable.
     const ended = await eventually(
       () => platform.svc(['app', 'history', app, ...flags, '-o', 'json']),
       ({ code }) => code === 0,
@@ -88,9 +96,16 @@ export async function workUnderFaults(t: Test, platform: Platform): Promise<Work
     const addresses = async (kind: string, path: string) => {
       const selector = kind === 'pods' ? 'app=rolled' : 'kubernetes.io/service-name=rolled';
       const listed = await platform.kubectl(
-        ...['-n', namespace, 'get', kind, '-l', selector, '-o', `jsonpath={range ${path}}{@}{"\\n"}{end}`],
+        '-n',
+        namespace,
+        'get',
+        kind,
+        '-l',
+        selector,
+        '-o',
+        `jsonpath={range ${path}}{@}{"\\n"}{end}`,
       );
-      // An API server that has just come may refuse: that is no list.
+      // An API server that has just started may refuse the list.
       return listed.code === 0 ? listed.stdout.trim().split('\n').toSorted().join(' ') : undefined;
     };
     await eventually(

@@ -5,7 +5,7 @@ import type { Life } from './state-space.ts';
 /** The table `workloads` in memory, by id. */
 export type WorkloadRows = Map<string, WorkloadProjection & { deleted: boolean }>;
 
-/** What controllers write of their workloads into PostgreSQL, as writes that faults can hit. */
+/** The controllers' writes about their workloads in PostgreSQL, as writes that faults can hit. */
 export function workloadRecords({ write }: Pick<Life, 'write'>, rows: WorkloadRows) {
   return {
     project: write('project', (workload: WorkloadProjection) => {

@@ -1,43 +1,44 @@
-import { askStore, ObjectStoreError, type Bucket } from '../../runtime/host/object-store.ts';
-import { toldEvents } from '../../runtime/contracts/store-events.ts';
+import { ObjectStoreError, type ObjectStore } from '../../runtime/services/object-store.ts';
+import { objectEvents } from '../../runtime/contracts/store-events.ts';
 
-/** The webhook that the server was started with, see `infra/images/minio/start.sh`. */
-const target = 'arn:minio:sqs::SVC:webhook';
+/** The webhook that a managed MinIO server is started with, see `infra/images/minio/start.sh`. */
+const webhookArn = 'arn:minio:sqs::SVC:webhook';
 
 /**
- * Has a MinIO server tell the platform what comes and goes in a bucket, or no longer. What others set up stays. Repeating it
- * is free. https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutBucketNotificationConfiguration.html
- * @returns false where the server was not started with the platform's webhook, and for a bucket that is gone
- * @throws ObjectStoreError, and what the connection throws
+ * Enables or disables the platform's notifications of a bucket on a MinIO server. Notifications that others configured
+ * are kept as they are, which is why their XML is copied: minio 8 parses a prefix such as `007` as the number 7.
+ * Idempotent. https://docs.aws.amazon.com/AmazonS3/latest/API/API_PutBucketNotificationConfiguration.html
+ * @returns whether they are enabled now; false where the server does not know the webhook, and for a missing bucket
+ * @throws ObjectStoreError when the store refuses, otherwise a connection error
  */
-export async function tellOfBucket(bucket: Bucket, told: boolean): Promise<boolean> {
-  const query = { notification: '' };
+export async function setBucketEvents(store: ObjectStore, bucket: string, enabled: boolean): Promise<boolean> {
+  const resource = { path: [bucket], query: { notification: '' } } as const;
   try {
-    const before = await askStore(bucket, { query });
-    const all = [...before.matchAll(/<(Queue|Topic|CloudFunction)Configuration>.*?<\/\1Configuration>/gs)];
-    const [ours, others] = [true, false].map((is) =>
-      all.map(([xml]) => xml).filter((xml) => xml.includes(`<Queue>${target}</Queue>`) === is),
+    const current = await store.send(resource);
+    const entries = [...current.matchAll(/<(Queue|Topic|CloudFunction)Configuration>.*?<\/\1Configuration>/gs)];
+    const isOurs = (xml: string) => xml.includes(`<Queue>${webhookArn}</Queue>`);
+    const platformEntries = entries.map(([xml]) => xml).filter(isOurs);
+    const foreign = entries.map(([xml]) => xml).filter((xml) => !isOurs(xml));
+    const complete = platformEntries.some((xml) =>
+      objectEvents.every((event) => xml.includes(`<Event>${event}</Event>`)),
     );
-    if (told === ours?.some((xml) => toldEvents.every((event) => xml.includes(`<Event>${event}</Event>`)))) return told;
-    await askStore(bucket, {
-      method: 'PUT',
-      query,
-      body: configuration([...(others ?? []), ...(told ? [queue] : [])]),
-    });
-    return told;
+    if (enabled ? complete : platformEntries.length === 0) return enabled;
+    const body = notificationConfiguration([...foreign, ...(enabled ? [ourQueue] : [])]);
+    await store.send({ ...resource, method: 'PUT', body });
+    return enabled;
   } catch (error) {
     if (!(error instanceof ObjectStoreError)) throw error;
-    const away = error.code === 'NoSuchBucket' || (told && /ARN/.test(error.message));
-    if (!away) throw error;
+    const unavailable = error.code === 'NoSuchBucket' || (enabled && /ARN/.test(error.message));
+    if (!unavailable) throw error;
     return false;
   }
 }
 
-const queue = `<QueueConfiguration><Id>svc</Id><Queue>${target}</Queue>${toldEvents
+const ourQueue = `<QueueConfiguration><Id>svc</Id><Queue>${webhookArn}</Queue>${objectEvents
   .map((event) => `<Event>${event}</Event>`)
   .join('')}</QueueConfiguration>`;
 
-function configuration(parts: readonly string[]): string {
+function notificationConfiguration(entries: readonly string[]): string {
   const xmlns = 'http://s3.amazonaws.com/doc/2006-03-01/';
-  return `<NotificationConfiguration xmlns="${xmlns}">${parts.join('')}</NotificationConfiguration>`;
+  return `<NotificationConfiguration xmlns="${xmlns}">${entries.join('')}</NotificationConfiguration>`;
 }

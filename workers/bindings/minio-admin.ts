@@ -1,83 +1,92 @@
 import { createCipheriv, pbkdf2Sync, randomBytes } from 'node:crypto';
-import { ObjectStoreError, sendSigned, type ObjectStore, type StoreRequest } from '../../runtime/host/object-store.ts';
+import { ObjectStoreError, type ObjectStore } from '../../runtime/services/object-store.ts';
 
-/** A program's work with the objects of a bucket; neither the bucket itself, nor who may enter it. */
+/** Reading and writing objects; not changing the bucket itself or its permissions. */
 const objectActions = [
-  ...['GetObject*', 'PutObject*', 'DeleteObject*', 'RestoreObject', 'AbortMultipartUpload', 'ListMultipartUploadParts'],
+  'GetObject*',
+  'PutObject*',
+  'DeleteObject*',
+  'RestoreObject',
+  'AbortMultipartUpload',
+  'ListMultipartUploadParts',
 ];
 const bucketActions = [
-  ...['ListBucket', 'ListBucketVersions', 'ListBucketMultipartUploads', 'GetBucketLocation', 'GetBucketVersioning'],
-  ...['ListenBucketNotification', 'GetBucketObjectLockConfiguration'],
+  'ListBucket',
+  'ListBucketVersions',
+  'ListBucketMultipartUploads',
+  'GetBucketLocation',
+  'GetBucketVersioning',
+  'ListenBucketNotification',
+  'GetBucketObjectLockConfiguration',
 ];
 
 /**
- * The rights of a user who has the objects of some buckets. A user may change its own key and make others from it unless that
- * is forbidden. Pure. https://min.io/docs/minio/linux/administration/identity-access-management/policy-based-access-control.html
+ * The policy of a user with access to the objects of these buckets only. It denies the admin API, because MinIO otherwise
+ * lets a user change its own key and create more. Pure.
+ * https://min.io/docs/minio/linux/administration/identity-access-management/policy-based-access-control.html
  */
-export function bucketPolicy(buckets: readonly string[]): object {
-  const named = (actions: readonly string[]) => actions.map((action) => `s3:${action}`);
+function bucketPolicy(buckets: readonly string[]): object {
+  const toS3 = (actions: readonly string[]) => actions.map((action) => `s3:${action}`);
   return {
     Version: '2012-10-17',
     Statement: [
-      { Effect: 'Allow', Action: named(bucketActions), Resource: buckets.map((name) => `arn:aws:s3:::${name}`) },
-      { Effect: 'Allow', Action: named(objectActions), Resource: buckets.map((name) => `arn:aws:s3:::${name}/*`) },
+      { Effect: 'Allow', Action: toS3(bucketActions), Resource: buckets.map((name) => `arn:aws:s3:::${name}`) },
+      { Effect: 'Allow', Action: toS3(objectActions), Resource: buckets.map((name) => `arn:aws:s3:::${name}/*`) },
       { Effect: 'Deny', Action: ['admin:*'] },
     ],
   };
 }
 
-/** The users of a MinIO server, each with a policy of its name. Every call may be repeated. */
-export function createMinioUsers(store: ObjectStore) {
-  const ask = (operation: string, request: StoreRequest) =>
-    sendSigned(store, ['minio', 'admin', 'v3', operation], request);
-  const unlessGone = (code: string) => (error: unknown) => {
+/** Manages the users of a MinIO server, each with a policy of the same name. Every call is idempotent. */
+export function createMinioUsers(store: Pick<ObjectStore, 'send'>, adminSecretKey: string) {
+  const send = (method: string, operation: string, query: Record<string, string>, body?: string | Buffer) =>
+    store.send({ method, path: ['minio', 'admin', 'v3', operation], query, ...(body !== undefined && { body }) });
+  const ignore = (code: string) => (error: unknown) => {
     if (!(error instanceof ObjectStoreError) || error.code !== code) throw error;
   };
 
   return {
-    /** Makes the user with this secret key, or gives it this one, and rights on these buckets and no other. */
+    /** Creates the user, or changes its secret key, and restricts it to these buckets. */
     async put(accessKey: string, secretKey: string, buckets: readonly string[]): Promise<void> {
-      const policy = JSON.stringify(bucketPolicy(buckets));
-      await ask('add-canned-policy', { method: 'PUT', query: { name: accessKey }, body: policy });
-      const user = sealed(store.secretKey, JSON.stringify({ secretKey, status: 'enabled' }));
-      await ask('add-user', { method: 'PUT', query: { accessKey }, body: user });
-      const attached = { policyName: accessKey, userOrGroup: accessKey, isGroup: 'false' };
-      await ask('set-user-or-group-policy', { method: 'PUT', query: attached });
+      await send('PUT', 'add-canned-policy', { name: accessKey }, JSON.stringify(bucketPolicy(buckets)));
+      const user = encryptBody(adminSecretKey, JSON.stringify({ secretKey, status: 'enabled' }));
+      await send('PUT', 'add-user', { accessKey }, user);
+      const attachment = { policyName: accessKey, userOrGroup: accessKey, isGroup: 'false' };
+      await send('PUT', 'set-user-or-group-policy', attachment);
     },
 
-    /** Takes the user away, with all keys that were made from its own. */
+    /** Deletes the user and all keys that were derived from its own. */
     async remove(accessKey: string): Promise<void> {
-      await ask('remove-user', { method: 'DELETE', query: { accessKey } }).catch(unlessGone('XMinioAdminNoSuchUser'));
-      await ask('remove-canned-policy', { method: 'DELETE', query: { name: accessKey } }).catch(
-        unlessGone('XMinioAdminNoSuchPolicy'),
-      );
+      await send('DELETE', 'remove-user', { accessKey }).catch(ignore('XMinioAdminNoSuchUser'));
+      await send('DELETE', 'remove-canned-policy', { name: accessKey }).catch(ignore('XMinioAdminNoSuchPolicy'));
     },
   };
 }
 
-/** The sort of encryption whose key comes from PBKDF2, which takes less memory than Argon2 and is as good for a random secret. */
+/** Encryption with a PBKDF2 key, which needs less memory than Argon2 and is as strong for a random secret. */
 const pbkdf2AesGcm = 2;
 const pbkdf2Rounds = 8_192;
-/** Of what is shorter there is one piece. */
-const pieceBytes = 16_384;
+/** A shorter body is encrypted as one fragment. */
+const fragmentBytes = 16_384;
 
 /**
- * A body as MinIO's admin API wants it where there are secrets in it: encrypted with the secret key of who asks. Salt, sort,
- * nonce, and one piece in AES-256-GCM. Its nonce ends with its number, 1; its associated data say that it is the last one
- * (0x80), and hold the tag of an empty message with the number 0.
+ * Encrypts a request body as MinIO's admin API requires for bodies with secrets: salt, algorithm, nonce, and one AES-256-GCM
+ * fragment. The fragment's nonce ends with its number, 1. Its associated data are 0x80, which marks the last fragment,
+ * and the tag of an empty message with the number 0.
  * https://pkg.go.dev/github.com/minio/madmin-go/v3#EncryptData https://pkg.go.dev/github.com/secure-io/sio-go
+ * @param secretKey of the sender
  */
-export function sealed(password: string, text: string): Buffer {
-  if (Buffer.byteLength(text) > pieceBytes) throw new Error('the body is too long');
+export function encryptBody(secretKey: string, text: string): Buffer {
+  if (Buffer.byteLength(text) > fragmentBytes) throw new Error(`the body is longer than ${fragmentBytes} bytes`);
   const [salt, nonce] = [randomBytes(32), randomBytes(8)];
-  const key = pbkdf2Sync(password, salt, pbkdf2Rounds, 32, 'sha256');
-  const piece = (number: number, associated: Buffer, content: string) => {
+  const key = pbkdf2Sync(secretKey, salt, pbkdf2Rounds, 32, 'sha256');
+  const encrypt = (number: number, associated: Buffer, content: string) => {
     const counter = Buffer.alloc(4);
     counter.writeUInt32LE(number);
     const cipher = createCipheriv('aes-256-gcm', key, Buffer.concat([nonce, counter])).setAAD(associated);
     return Buffer.concat([cipher.update(content, 'utf8'), cipher.final(), cipher.getAuthTag()]);
   };
-  const header = piece(0, Buffer.alloc(0), '');
-  const only = piece(1, Buffer.concat([Buffer.from([0x80]), header]), text);
-  return Buffer.concat([salt, Buffer.from([pbkdf2AesGcm]), nonce, only]);
+  const header = encrypt(0, Buffer.alloc(0), '');
+  const fragment = encrypt(1, Buffer.concat([Buffer.from([0x80]), header]), text);
+  return Buffer.concat([salt, Buffer.from([pbkdf2AesGcm]), nonce, fragment]);
 }

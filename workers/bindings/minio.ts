@@ -1,125 +1,111 @@
 import {
-  askStore,
-  defaultRegion,
   listObjects,
   ObjectStoreError,
-  type Bucket,
+  openObjectStore,
   type ObjectStore,
-} from '../../runtime/host/object-store.ts';
-import { httpAgent } from '../../runtime/host/service-address.ts';
-import { tellOfBucket } from './bucket-events.ts';
+} from '../../runtime/services/object-store.ts';
+import { setBucketEvents } from './bucket-events.ts';
 import { createMinioUsers } from './minio-admin.ts';
 import { BindingError, type BoundServer, type ServerTarget } from './server.ts';
 
-/** Objects that are deleted at a time. */
+/** Objects that are deleted at the same time. */
 const parallel = 20;
 
 /**
- * An object store for bindings: a bucket for each, and where the platform runs the server, a user who has this one only.
- * An external store is entered with the keys that were registered. @throws BindingError
+ * An object store for bindings: a bucket for each and, on a managed server, a user with access to that bucket only.
+ * In an external store, bindings use the registered keys. @throws BindingError
  */
-export function openMinio(target: ServerTarget): Promise<BoundServer> {
-  const { host, port, tls, own, address, credentials } = target;
+export async function openMinio(target: ServerTarget): Promise<BoundServer> {
+  const { managed, credentials } = target;
   const { accessKey, secretKey, region } = credentials;
   if (accessKey === undefined || secretKey === undefined) {
-    return Promise.reject(
-      new BindingError(
-        'The service has no keys: register it with some (svc service create --external … --access-key).',
-      ),
+    throw new BindingError(
+      'The service has no keys: register it with an access key (svc service create --external … --access-key).',
     );
   }
-  const via = httpAgent(address);
-  const store: ObjectStore = { host, port, tls, accessKey, secretKey, via, ...(region !== undefined && { region }) };
-  const users = createMinioUsers(store);
-  const bucketOf = (bucket: string): Bucket => ({ ...store, bucket });
+  const store = await openObjectStore({ ...target, accessKey, secretKey, ...(region !== undefined && { region }) });
+  const users = createMinioUsers(store, secretKey);
 
-  return Promise.resolve({
+  return {
     databases: {
-      async has(name) {
+      async exists(name) {
         try {
-          await askStore(bucketOf(name), { query: { 'list-type': '2', 'max-keys': '1' } });
+          await listObjects(store, name, { pageKeys: 1 }).next();
           return true;
         } catch (error) {
           if (isRefusal(error, 'NoSuchBucket')) return false;
           if (isRefusal(error, 'AccessDenied')) return undefined;
-          throw refusal(error);
+          throw toBindingError(error);
         }
       },
 
-      async make(name) {
+      async create(name) {
         try {
-          await askStore(bucketOf(name), { method: 'PUT', body: locationIn(region) });
+          await store.client.makeBucket(name, region);
         } catch (error) {
           if (isRefusal(error, 'BucketAlreadyOwnedByYou')) return;
-          if (!isRefusal(error, 'AccessDenied')) throw refusal(error);
+          if (!isRefusal(error, 'AccessDenied')) throw toBindingError(error);
           throw new BindingError(
-            `The object store does not let the registered key make a bucket "${name}": make it, and give the key rights on it, or bind with --database <a bucket that it may use>.`,
+            `The registered key may not create the bucket "${name}". Create it and grant the key access, or bind with --database <a bucket that the key can use>.`,
           );
         }
       },
 
       async drop(name) {
-        const bucket = bucketOf(name);
         try {
-          if (!own) await empty(bucket);
-          // MinIO's way to delete a bucket with all that is in it, versions and unfinished uploads too.
-          await askStore(bucket, { method: 'DELETE', headers: own ? { 'x-minio-force-delete': 'true' } : {} });
+          if (managed) await forceDelete(store, name);
+          else await emptyAndDelete(store, name);
         } catch (error) {
           if (isRefusal(error, 'NoSuchBucket')) return;
-          throw refusal(error);
+          throw toBindingError(error);
         }
       },
     },
 
-    async admit({ username, password, database, bucket }) {
-      await users
-        .put(username, password, bucket === undefined ? [database] : [database, bucket])
-        .catch((error: unknown) => {
-          throw refusal(error);
-        });
+    async putUser({ username, password, database, bucket }) {
+      const buckets = bucket === undefined ? [database] : [database, bucket];
+      await users.put(username, password, buckets).catch(rethrow);
     },
 
-    async expel(username) {
-      await users.remove(username).catch((error: unknown) => {
-        throw refusal(error);
-      });
+    async deleteUser(username) {
+      await users.remove(username).catch(rethrow);
     },
 
-    ...(own && {
-      tell: (bucket: string, told: boolean) =>
-        tellOfBucket(bucketOf(bucket), told).catch((error: unknown) => {
-          throw refusal(error);
-        }),
+    ...(managed && {
+      setBucketEvents: (bucket: string, enabled: boolean) => setBucketEvents(store, bucket, enabled).catch(rethrow),
     }),
 
-    close: () => via.destroy(),
-  });
+    close: () => Promise.resolve(store.close()),
+  };
 }
 
-async function empty(bucket: Bucket): Promise<void> {
-  for await (const page of listObjects(bucket)) {
+/** MinIO's extension of S3: deletes a bucket with everything in it, old versions and unfinished uploads included. */
+async function forceDelete(store: ObjectStore, bucket: string): Promise<void> {
+  await store.send({ method: 'DELETE', path: [bucket], headers: { 'x-minio-force-delete': 'true' } });
+}
+
+async function emptyAndDelete(store: ObjectStore, bucket: string): Promise<void> {
+  for await (const page of listObjects(store, bucket)) {
     for (let start = 0; start < page.length; start += parallel) {
-      const some = page.slice(start, start + parallel);
-      await Promise.all(some.map(({ key }) => askStore(bucket, { method: 'DELETE', key })));
+      const batch = page.slice(start, start + parallel);
+      await Promise.all(batch.map(({ key }) => store.client.removeObject(bucket, key)));
     }
   }
-}
-
-/** https://docs.aws.amazon.com/AmazonS3/latest/API/API_CreateBucket.html */
-function locationIn(region: string = defaultRegion): string {
-  if (region === defaultRegion) return '';
-  const text = region.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
-  return `<CreateBucketConfiguration xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><LocationConstraint>${text}</LocationConstraint></CreateBucketConfiguration>`;
+  await store.client.removeBucket(bucket);
 }
 
 function isRefusal(error: unknown, code: string): boolean {
   return error instanceof ObjectStoreError && error.code === code;
 }
 
-function refusal(error: unknown): BindingError {
+function rethrow(error: unknown): never {
+  throw toBindingError(error);
+}
+
+function toBindingError(error: unknown): BindingError {
   if (error instanceof ObjectStoreError) {
-    return new BindingError(`The object store refuses: ${error.message} (${error.code}).`);
+    return new BindingError(`The object store refused the request: ${error.message} (${error.code}).`);
   }
   const { message, code } = error as Error & { code?: string };
-  return new BindingError(`The object store does not answer (${code ?? message}).`);
+  return new BindingError(`Cannot reach the object store (${code ?? message}).`);
 }

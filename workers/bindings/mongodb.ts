@@ -1,29 +1,31 @@
 import type { Document, MongoClient } from 'mongodb';
-import { tlsName } from '../../runtime/host/service-address.ts';
-import { adminOf, BindingError, moreRights, serverLimits, type BoundServer, type ServerTarget } from './server.ts';
+import { tlsName } from '../../runtime/services/address.ts';
+import { adminOf, BindingError, grantHint, serverLimits, type BoundServer, type ServerTarget } from './server.ts';
 
 /** https://github.com/mongodb/mongo/blob/master/src/mongo/base/error_codes.yml */
 const codes = { userNotFound: 11, unauthorized: 13, authenticationFailed: 18, notImplemented: 238, userExists: 51_003 };
 
-/** Where users with rights on more than one database are. */
+/** The database of users with roles on several databases. */
 const adminDatabase = 'admin';
 
 /**
- * A server that speaks MongoDB's protocol, for bindings. A user belongs to the database that it may use, so that clients
- * which are told nothing else sign in where they work. FerretDB 1.x has users and no rights: its users may do everything.
+ * A server with MongoDB's protocol, for bindings. A user belongs to the database that it can use, so that clients
+ * authenticate there by default. FerretDB 1.x has no roles: its users can do everything.
  * @throws BindingError
  */
 export async function openMongodb(target: ServerTarget): Promise<BoundServer> {
-  const client = await signedIn(target, [...new Set([target.credentials.database ?? adminDatabase, adminDatabase])]);
+  const client = await connectAdmin(target, [
+    ...new Set([target.credentials.database ?? adminDatabase, adminDatabase]),
+  ]);
 
   const run = async (database: string, command: Document) => {
     try {
       return await client.db(database).command(command);
     } catch (error) {
-      throw refusal(error);
+      throw toRefusal(error);
     }
   };
-  /** Without the roles where the server has none. */
+  /** Retries without the role on a server that has no roles. */
   const withRole = async (database: string, command: Document) => {
     const roles = [{ role: 'readWrite', db: database }];
     try {
@@ -36,20 +38,20 @@ export async function openMongodb(target: ServerTarget): Promise<BoundServer> {
 
   return {
     databases: {
-      async has(database) {
+      async exists(database) {
         const { databases = [] } = await run(adminDatabase, { listDatabases: 1, nameOnly: true });
         return (databases as { name: string }[]).some(({ name }) => name === database);
       },
 
-      // The first write makes it.
-      make: () => Promise.resolve(),
+      // The first write creates the database.
+      create: () => Promise.resolve(),
 
       async drop(database) {
         await run(database, { dropDatabase: 1 });
       },
     },
 
-    async admit({ username, password, database }) {
+    async putUser({ username, password, database }) {
       try {
         await withRole(database, { createUser: username, pwd: password });
       } catch (error) {
@@ -58,7 +60,7 @@ export async function openMongodb(target: ServerTarget): Promise<BoundServer> {
       }
     },
 
-    async expel(username, database) {
+    async deleteUser(username, database) {
       await run(database, { dropUser: username }).catch((error: unknown) => {
         if (codeOf(error) !== codes.userNotFound) throw error;
       });
@@ -68,38 +70,42 @@ export async function openMongodb(target: ServerTarget): Promise<BoundServer> {
   };
 }
 
-/** A client whose user belongs to the first of these databases that knows it. */
-async function signedIn(target: ServerTarget, sources: readonly string[]): Promise<MongoClient> {
-  // Few processes ever need it, and it is large.
+/** @param sources the databases in which the user may be defined; tried in order */
+async function connectAdmin(target: ServerTarget, sources: readonly string[]): Promise<MongoClient> {
+  // Loaded when needed, because it is large and few installations use it.
   const { MongoClient } = await import('mongodb');
   const { user, password } = adminOf(target.credentials);
   const host = target.address.includes(':') ? `[${target.address}]` : target.address;
   for (const [index, authSource] of sources.entries()) {
     const client = new MongoClient(`mongodb://${host}:${target.port}`, {
-      ...{ auth: { username: user, password }, authSource, appName: 'svc-workers', maxPoolSize: 1 },
-      // Never to other hosts, which a replica set would name: this one was looked at.
+      auth: { username: user, password },
+      authSource,
+      appName: 'svc-workers',
+      maxPoolSize: 1,
+      // Other members of a replica set have addresses that were not checked.
       directConnection: true,
       ...(target.tls && { tls: true, ...tlsName(target.host) }),
-      ...{ connectTimeoutMS: serverLimits.connectMs, serverSelectionTimeoutMS: serverLimits.connectMs },
+      connectTimeoutMS: serverLimits.connectMs,
+      serverSelectionTimeoutMS: serverLimits.connectMs,
       socketTimeoutMS: serverLimits.statementMs,
     });
     try {
-      return await connected(client);
+      return await connectOnce(client);
     } catch (error) {
       await client.close();
-      if (codeOf(error) !== codes.authenticationFailed || index === sources.length - 1) throw refusal(error);
+      if (codeOf(error) !== codes.authenticationFailed || index === sources.length - 1) throw toRefusal(error);
     }
   }
   throw new Error('there is no database to sign in at');
 }
 
-/** The driver would go on trying the one host until its time is up; the queue tries again anyway. */
-async function connected(client: MongoClient): Promise<MongoClient> {
+/** Rejects with the first failure. The driver would retry until its time-out, but the queue retries anyway. */
+async function connectOnce(client: MongoClient): Promise<MongoClient> {
   const outcomes = [
     client.connect(),
     new Promise<never>((_, reject) => client.once('serverHeartbeatFailed', ({ failure }) => reject(failure))),
   ];
-  // The one that comes second is nobody's.
+  // Nothing awaits the slower outcome.
   for (const outcome of outcomes) outcome.catch(() => undefined);
   return Promise.race(outcomes);
 }
@@ -118,10 +124,10 @@ function codeOf(error: unknown): number | undefined {
   return typeof code === 'number' ? code : undefined;
 }
 
-/** Never the driver's own error: it may carry the command. */
-function refusal(error: unknown): Refusal {
-  const said = error instanceof Error ? error.message : String(error);
+/** Drops the driver's error, which may contain the command and so a password. */
+function toRefusal(error: unknown): Refusal {
+  const message = error instanceof Error ? error.message : String(error);
   const code = codeOf(error);
-  if (code === codes.unauthorized) return new Refusal(`The server refuses: ${said}; ${moreRights}.`, code);
-  return new Refusal(`The server refuses, or cannot be reached: ${said}.`, code);
+  if (code === codes.unauthorized) return new Refusal(`The server denied access: ${message}; ${grantHint}.`, code);
+  return new Refusal(`The server refused the request or is unreachable: ${message}.`, code);
 }

@@ -1,19 +1,21 @@
 import { createConnection, escape, escapeId, type Connection } from 'mysql2/promise';
-import { mysqlStream } from '../../runtime/host/service-address.ts';
-import { adminOf, BindingError, moreRights, serverLimits, type BoundServer, type ServerTarget } from './server.ts';
+import { mysqlStream } from '../../runtime/services/address.ts';
+import { adminOf, BindingError, grantHint, serverLimits, type BoundServer, type ServerTarget } from './server.ts';
 
 /** A MySQL or MariaDB server for bindings. @throws BindingError */
 export async function openMysql(target: ServerTarget): Promise<BoundServer> {
   const admin: Connection = await createConnection({
-    ...{ host: target.host, port: target.port, ...adminOf(target.credentials) },
+    host: target.host,
+    port: target.port,
+    ...adminOf(target.credentials),
     stream: mysqlStream(target.address, target.port),
     ...(target.tls && { ssl: { verifyIdentity: true } }),
     connectTimeout: serverLimits.connectMs,
     multipleStatements: false,
   }).catch((error: unknown) => {
-    throw refusal(error);
+    throw toBindingError(error);
   });
-  // The server may go between two statements; the next one says so.
+  // A connection lost between two statements is reported by the next statement.
   admin.on('error', () => undefined);
 
   const run = async (sql: string, values: readonly (string | number)[] = []) => {
@@ -21,19 +23,19 @@ export async function openMysql(target: ServerTarget): Promise<BoundServer> {
       const [rows] = await admin.query({ sql, values: [...values], timeout: serverLimits.statementMs });
       return Array.isArray(rows) ? (rows as Record<string, unknown>[]) : [];
     } catch (error) {
-      throw refusal(error);
+      throw toBindingError(error);
     }
   };
   const account = (username: string) => `${escape(username)}@'%'`;
 
   return {
     databases: {
-      async has(database) {
+      async exists(database) {
         const rows = await run('SELECT 1 FROM information_schema.schemata WHERE schema_name = ?', [database]);
         return rows.length > 0;
       },
 
-      async make(database) {
+      async create(database) {
         await run(`CREATE DATABASE IF NOT EXISTS ${escapeId(database, true)} CHARACTER SET utf8mb4`);
       },
 
@@ -42,15 +44,15 @@ export async function openMysql(target: ServerTarget): Promise<BoundServer> {
       },
     },
 
-    async admit({ username, password, database, owner }) {
+    async putUser({ username, password, database, owner }) {
       const user = account(username);
       await run(`CREATE USER IF NOT EXISTS ${user} IDENTIFIED BY ${escape(password)}`);
       await run(`ALTER USER ${user} IDENTIFIED BY ${escape(password)}`);
-      const rights = owner ? 'ALL PRIVILEGES' : 'SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES';
-      await run(`GRANT ${rights} ON ${pattern(database)}.* TO ${user}`);
+      const privileges = owner ? 'ALL PRIVILEGES' : 'SELECT, INSERT, UPDATE, DELETE, CREATE TEMPORARY TABLES';
+      await run(`GRANT ${privileges} ON ${databasePattern(database)}.* TO ${user}`);
     },
 
-    async expel(username) {
+    async deleteUser(username) {
       await run(`DROP USER IF EXISTS ${account(username)}`);
       const rows = await run('SELECT id FROM information_schema.processlist WHERE user = ?', [username]);
       for (const { id } of rows) await run('KILL ?', [Number(id)]).catch(() => undefined);
@@ -60,16 +62,16 @@ export async function openMysql(target: ServerTarget): Promise<BoundServer> {
   };
 }
 
-/** In a GRANT, `_` and `%` stand for any characters, and so for other functions' databases. */
-function pattern(database: string): string {
+/** Escapes `_` and `%`, which are wildcards in a GRANT and would match other functions' databases. */
+function databasePattern(database: string): string {
   return escapeId(database.replace(/[\\_%]/g, '\\$&'), true);
 }
 
-/** Never the driver's own error: it carries the statement, and so a password. */
-function refusal(error: unknown): BindingError {
+/** Drops the driver's error, which contains the statement and so a password. */
+function toBindingError(error: unknown): BindingError {
   const { code = '', sqlMessage, message } = error as { code?: string; sqlMessage?: string; message?: string };
-  const said = sqlMessage ?? message ?? code;
+  const reason = sqlMessage ?? message ?? code;
   const denied = ['ER_DBACCESS_DENIED_ERROR', 'ER_SPECIFIC_ACCESS_DENIED_ERROR', 'ER_TABLEACCESS_DENIED_ERROR'];
-  if (denied.includes(code)) return new BindingError(`The server refuses: ${said}; ${moreRights}.`);
-  return new BindingError(`The server refuses, or cannot be reached: ${said}.`);
+  if (denied.includes(code)) return new BindingError(`The server denied access: ${reason}; ${grantHint}.`);
+  return new BindingError(`The server refused the request or is unreachable: ${reason}.`);
 }

@@ -1,35 +1,37 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { shortened } from '../../runtime/contracts/resources/bound-database.ts';
-import { tlsName } from '../../runtime/host/service-address.ts';
-import { adminOf, BindingError, moreRights, serverLimits, type BoundServer, type ServerTarget } from './server.ts';
+import { tlsName } from '../../runtime/services/address.ts';
+import { adminOf, BindingError, grantHint, serverLimits, type BoundServer, type ServerTarget } from './server.ts';
 
 const { escapeIdentifier: identifier, escapeLiteral: literal } = pg;
 
-/** Of a name, in bytes. https://www.postgresql.org/docs/current/sql-syntax-lexical.html#SQL-SYNTAX-IDENTIFIERS */
-const nameMax = 63;
-/** The databases that every server of the platform has; PUBLIC may enter them unless told otherwise. */
-const ownDatabases = ['postgres', 'template1', 'svc'];
+/** The maximum length of a name in bytes. https://www.postgresql.org/docs/current/sql-syntax-lexical.html#SQL-SYNTAX-IDENTIFIERS */
+const nameBytesMax = 63;
+/** The databases of every managed server; PUBLIC can connect to them by default. */
+const defaultDatabases = ['postgres', 'template1', 'svc'];
 
 /**
- * A PostgreSQL server for bindings. What is made in a database belongs to a role `<database>_owner` that nobody signs in
- * with, and that the users of the database are from their first statement on: users come and go, and nothing has to
- * change hands. @throws BindingError
+ * A PostgreSQL server for bindings. Objects in a database belong to a role `<database>_owner` without login, which is the
+ * session role of each user of the database. So deleting a user changes no owner. @throws BindingError
  */
 export async function openPostgres(target: ServerTarget): Promise<BoundServer> {
   const open = async (database: string) => {
     const client = new pg.Client({
-      ...{ host: target.address, port: target.port, database, ...adminOf(target.credentials) },
+      host: target.address,
+      port: target.port,
+      database,
+      ...adminOf(target.credentials),
       ssl: target.tls && tlsName(target.host),
       application_name: 'svc-workers',
       connectionTimeoutMillis: serverLimits.connectMs,
       statement_timeout: serverLimits.statementMs,
       query_timeout: serverLimits.statementMs + serverLimits.connectMs,
     });
-    // The server may go between two statements; the next one says so.
+    // A connection lost between two statements is reported by the next statement.
     client.on('error', () => undefined);
     await client.connect().catch((error: unknown) => {
-      throw refusal(error);
+      throw toBindingError(error);
     });
     return client;
   };
@@ -39,10 +41,10 @@ export async function openPostgres(target: ServerTarget): Promise<BoundServer> {
     try {
       return (await client.query<Record<string, unknown>>(text, [...values])).rows;
     } catch (error) {
-      throw refusal(error);
+      throw toBindingError(error);
     }
   };
-  const inside = async (database: string, statements: readonly string[]) => {
+  const runIn = async (database: string, statements: readonly string[]) => {
     const client = await open(database);
     try {
       for (const statement of statements) await run(statement, [], client);
@@ -53,7 +55,7 @@ export async function openPostgres(target: ServerTarget): Promise<BoundServer> {
   const [self] = await run(`SELECT rolname AS name, rolsuper AS super FROM pg_roles WHERE rolname = current_user`);
   const superuser = self?.['super'] === true;
 
-  const roleOf = async (name: string) =>
+  const findRole = async (name: string) =>
     (await run(`SELECT rolcanlogin AS login FROM pg_roles WHERE rolname = $1`, [name]))[0];
   const ownerOf = async (database: string) => {
     const [row] = await run(
@@ -62,34 +64,34 @@ export async function openPostgres(target: ServerTarget): Promise<BoundServer> {
     );
     return row?.['owner'] as string | undefined;
   };
-  /** Who is no superuser gives away only what it has itself. */
-  const join = async (role: string) => {
+  /** An admin that is not a superuser can grant or change only roles that it is a member of. */
+  const joinRole = async (role: string) => {
     if (!superuser) await run(`GRANT ${identifier(role)} TO CURRENT_USER`);
   };
   const ensureUser = async (username: string, password: string) => {
-    const how = `LOGIN PASSWORD ${literal(scramVerifier(password))}`;
-    const verb = (await roleOf(username)) ? 'ALTER' : 'CREATE';
-    await run(`${verb} ROLE ${identifier(username)} ${how}`);
+    const options = `LOGIN PASSWORD ${literal(scramVerifier(password))}`;
+    const verb = (await findRole(username)) ? 'ALTER' : 'CREATE';
+    await run(`${verb} ROLE ${identifier(username)} ${options}`);
   };
 
   return {
     databases: {
-      has: async (database) => (await ownerOf(database)) !== undefined,
+      exists: async (database) => (await ownerOf(database)) !== undefined,
 
-      async make(database) {
+      async create(database) {
         const owner = ownerRole(database);
-        const role = await roleOf(owner);
+        const role = await findRole(owner);
         if (role?.['login'] === true) {
-          throw new BindingError(`The server has a user "${owner}" already; bind with another --database.`);
+          throw new BindingError(`The server already has a user "${owner}"; bind with another --database.`);
         }
         if (!role) await run(`CREATE ROLE ${identifier(owner)} NOLOGIN`);
-        await join(owner);
+        await joinRole(owner);
         if ((await ownerOf(database)) === undefined) {
           await run(`CREATE DATABASE ${identifier(database)} OWNER ${identifier(owner)}`);
         }
         await run(`REVOKE ALL ON DATABASE ${identifier(database)} FROM PUBLIC`);
-        if (!target.own) return;
-        for (const each of ownDatabases) await run(`REVOKE ALL ON DATABASE ${identifier(each)} FROM PUBLIC`);
+        if (!target.managed) return;
+        for (const name of defaultDatabases) await run(`REVOKE ALL ON DATABASE ${identifier(name)} FROM PUBLIC`);
       },
 
       async drop(database) {
@@ -98,7 +100,7 @@ export async function openPostgres(target: ServerTarget): Promise<BoundServer> {
       },
     },
 
-    async admit({ username, password, database, owner }) {
+    async putUser({ username, password, database, owner }) {
       await ensureUser(username, password);
       const user = identifier(username);
       if (owner) {
@@ -108,19 +110,19 @@ export async function openPostgres(target: ServerTarget): Promise<BoundServer> {
         return;
       }
       await run(`GRANT CONNECT, TEMPORARY ON DATABASE ${identifier(database)} TO ${user}`);
-      const holder = identifier((await ownerOf(database)) ?? '');
-      await inside(database, [schemaRights(user), ...futureRights(holder, user)]);
+      const databaseOwner = identifier((await ownerOf(database)) ?? '');
+      await runIn(database, [grantExisting(user), ...grantFuture(databaseOwner, user)]);
     },
 
-    async expel(username, database) {
-      if (!(await roleOf(username))) return;
+    async deleteUser(username, database) {
+      if (!(await findRole(username))) return;
       const user = identifier(username);
       await run(`ALTER ROLE ${user} NOLOGIN`);
-      await join(username);
+      await joinRole(username);
       await run(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1`, [username]);
-      const holder = await ownerOf(database);
-      if (holder !== undefined) {
-        await inside(database, [`REASSIGN OWNED BY ${user} TO ${identifier(holder)}`, `DROP OWNED BY ${user}`]);
+      const databaseOwner = await ownerOf(database);
+      if (databaseOwner !== undefined) {
+        await runIn(database, [`REASSIGN OWNED BY ${user} TO ${identifier(databaseOwner)}`, `DROP OWNED BY ${user}`]);
       }
       await run(`DROP ROLE ${user}`);
     },
@@ -130,31 +132,31 @@ export async function openPostgres(target: ServerTarget): Promise<BoundServer> {
 }
 
 function ownerRole(database: string): string {
-  return shortened(roleName(`${database}_owner`), nameMax);
+  return shortened(roleName(`${database}_owner`), nameBytesMax);
 }
 
-/** A role cannot be called as the server's own are. Pure. https://www.postgresql.org/docs/current/sql-createrole.html */
+/** Adds a prefix to a name that PostgreSQL reserves. Pure. https://www.postgresql.org/docs/current/sql-createrole.html */
 export function roleName(name: string): string {
   return name.startsWith('pg_') ? `svc_${name}` : name;
 }
 
-/** The rows of all tables that there are, in every schema but the server's own. */
-function schemaRights(user: string): string {
-  return `DO $rights$ DECLARE place text; BEGIN
-    FOR place IN SELECT nspname FROM pg_namespace WHERE nspname NOT LIKE 'pg\\_%' AND nspname <> 'information_schema' LOOP
-      EXECUTE format('GRANT USAGE ON SCHEMA %I TO ${user}', place);
-      EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %I TO ${user}', place);
-      EXECUTE format('GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA %I TO ${user}', place);
-    END LOOP; END $rights$`;
+/** Access to the rows of all existing tables, except those in system schemas. */
+function grantExisting(user: string): string {
+  return `DO $grants$ DECLARE name text; BEGIN
+    FOR name IN SELECT nspname FROM pg_namespace WHERE nspname NOT LIKE 'pg\\_%' AND nspname <> 'information_schema' LOOP
+      EXECUTE format('GRANT USAGE ON SCHEMA %I TO ${user}', name);
+      EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %I TO ${user}', name);
+      EXECUTE format('GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA %I TO ${user}', name);
+    END LOOP; END $grants$`;
 }
 
-/** The same of what the owner of the database makes later. */
-function futureRights(holder: string, user: string): string[] {
-  const rights = ['USAGE ON SCHEMAS', 'SELECT, INSERT, UPDATE, DELETE ON TABLES', 'USAGE, SELECT ON SEQUENCES'];
-  return rights.map((right) => `ALTER DEFAULT PRIVILEGES FOR ROLE ${holder} GRANT ${right} TO ${user}`);
+/** The same access to tables that the owner creates later. */
+function grantFuture(owner: string, user: string): string[] {
+  const privileges = ['USAGE ON SCHEMAS', 'SELECT, INSERT, UPDATE, DELETE ON TABLES', 'USAGE, SELECT ON SEQUENCES'];
+  return privileges.map((privilege) => `ALTER DEFAULT PRIVILEGES FOR ROLE ${owner} GRANT ${privilege} TO ${user}`);
 }
 
-/** What a server keeps of a password, so that the password itself is in none of its logs. RFC 5803 */
+/** The form in which a server stores a password. Sending it keeps the password out of the server's logs. RFC 5803 */
 function scramVerifier(password: string): string {
   const iterations = 4096;
   const salt = randomBytes(16);
@@ -165,9 +167,9 @@ function scramVerifier(password: string): string {
 }
 
 /** https://www.postgresql.org/docs/current/errcodes-appendix.html */
-function refusal(error: unknown): BindingError {
+function toBindingError(error: unknown): BindingError {
   const { code, message } = error as { code?: string; message?: string };
-  const said = message ?? String(error);
-  if (code === '42501') return new BindingError(`The server refuses: ${said}; ${moreRights}.`);
-  return new BindingError(`The server refuses, or cannot be reached: ${said}.`);
+  const reason = message ?? String(error);
+  if (code === '42501') return new BindingError(`The server denied access: ${reason}; ${grantHint}.`);
+  return new BindingError(`The server refused the request or is unreachable: ${reason}.`);
 }

@@ -17,49 +17,49 @@ import {
   bindingSecretName,
   boundCredentials,
   type BoundCredentials,
-} from '../../runtime/host/function-bindings.ts';
-import { changeOwnedSecret } from '../../runtime/host/owned-secret.ts';
-import { serviceEndpoint } from '../../runtime/host/service-address.ts';
-import { isLiving } from '../../runtime/host/workload-objects.ts';
+} from '../../runtime/workloads/function-bindings.ts';
+import { changeOwnedSecret } from '../../runtime/workloads/owned-secret.ts';
+import { serviceEndpoint } from '../../runtime/services/address.ts';
+import { isLiving } from '../../runtime/workloads/objects.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import {
   countFailures,
   findBinding,
-  forgetBinding,
+  deleteBindingRecord,
   type BindingRecord,
 } from '../../runtime/records/function-bindings.ts';
 import { removeDropped, reportBinding } from './report.ts';
 import { BindingError } from './server.ts';
-import { createWayIn, type Plan } from './way-in.ts';
+import { createProvisioner, type Plan } from './provision.ts';
 
 export interface BindingsDependencies {
   pool: Pool;
   kube: Pick<KubeClient, 'get' | 'create' | 'replace' | 'replaceStatus'>;
   clock: Pick<Clock, 'now'>;
-  /** For tests. */
+  /** Default: random. */
   makePassword?: () => string;
 }
 
-/** A service that is starting, or something that changed meanwhile: again soon. */
+/** Retry delay for a service that is starting, or after a concurrent change. */
 const soonMs = 1_000;
-/** After a refusal, doubled with each more, at most this. */
+/** Retry delay after a failure; it doubles with each, up to the maximum. */
 const failingMs = 2_000;
 const failingMaxMs = 10 * 60_000;
-/** A server of an older version tells of no bucket; one that is started anew does. */
-const untoldMs = 10 * 60_000;
-/** What somebody undid by hand on a server is mended then. */
+/** Retry delay for a server that cannot send notifications yet, because it was started by an older version. */
+const noEventsMs = 10 * 60_000;
+/** Interval after which manual changes on a server are reverted. */
 const recheckMs = 24 * 3_600_000;
 
 /**
- * Brings one binding about, or takes back what was made for it; the function's spec says which. Everything may be done
- * twice: the password is kept before the server hears of it, so that every attempt gives it the same one. What a service
- * refuses is no failure of the work: it is told in the function's status, and tried again.
+ * Provisions one binding, or removes it, depending on the function's spec. Every step is idempotent: the password is
+ * stored before it is set on the server, so that each attempt sets the same one. A refusal of the service is no failure of
+ * the work: it is reported in the function's status and retried.
  */
 export function createBindingProcessor(dependencies: BindingsDependencies): Processor {
   const { pool, kube, clock, makePassword = () => randomBytes(24).toString('base64url') } = dependencies;
-  const wayIn = createWayIn(dependencies);
+  const provisioner = createProvisioner(dependencies);
   const again = (ms: number): Outcome => ({ again: new Date(clock.now().getTime() + ms) });
-  const refused = async ({ id, failures }: BindingRecord) => {
+  const retryLater = async ({ id, failures }: BindingRecord) => {
     await countFailures(pool, id, failures + 1);
     return again(Math.min(failingMaxMs, failingMs * 2 ** Math.min(failures, 10)));
   };
@@ -67,19 +67,19 @@ export function createBindingProcessor(dependencies: BindingsDependencies): Proc
   const findService = ({ service, namespace }: BindingRecord) =>
     kube.get<ServiceResource>(kinds.ServiceResource, service, namespace);
 
-  /** Keeps the credentials of this version of the binding with the function. @returns the password, made once */
-  const keep = async (
+  /** Stores the credentials of this version of the binding. @returns the password, which stays the same for a version */
+  const storeCredentials = async (
     resource: Stored<FunctionResource>,
     { service, version }: FunctionBinding,
-    place: Pick<BoundCredentials, 'type' | 'host' | 'port' | 'tls'>,
+    endpoint: Pick<BoundCredentials, 'type' | 'host' | 'port' | 'tls'>,
     plan: Plan,
   ): Promise<string> => {
     let password = '';
     await changeOwnedSecret(kube, resource, bindingSecretName(resource.metadata.name, service), (data) => {
-      const before = boundCredentials(data);
-      const same = before?.version === version && before[usernameField(before.type)] === plan.username;
-      password = (same && before[passwordField(before.type)]) || makePassword();
-      const next = bindingData({ ...plan.credentials(password), ...place }, version);
+      const previous = boundCredentials(data);
+      const isSame = previous?.version === version && previous[usernameField(previous.type)] === plan.username;
+      password = (isSame && previous[passwordField(previous.type)]) || makePassword();
+      const next = bindingData({ ...plan.credentials(password), ...endpoint }, version);
       return sameData(data, next) ? data : next;
     });
     return password;
@@ -91,57 +91,57 @@ export function createBindingProcessor(dependencies: BindingsDependencies): Proc
       reportBinding(kube, resource, { service: name, version, ...status });
     const service = await findService(record);
     if (!service || service.metadata.deletionTimestamp !== undefined) {
-      await report({ phase: 'failed', message: `There is no service "${name}" in this environment.` });
-      return refused(record);
+      await report({ phase: 'failed', message: `The service "${name}" does not exist in this environment.` });
+      return retryLater(record);
     }
     if (service.status?.phase !== 'ready') {
       await report({ phase: 'pending', message: service.status?.message ?? 'The service is starting.' });
       return again(soonMs);
     }
-    const before = bindingStatus(resource, binding);
-    const plan = await wayIn.plan(record, resource.spec, binding, service);
-    const shown = plan.database !== undefined && { database: plan.database };
+    const previous = bindingStatus(resource, binding);
+    const plan = await provisioner.plan(record, resource.spec, binding, service);
+    const database = plan.database !== undefined && { database: plan.database };
     try {
-      if (before === undefined) await report({ phase: 'pending', message: 'The way into the service is being made.' });
+      if (previous === undefined) await report({ phase: 'pending', message: 'Credentials are being created.' });
       const { type, external } = service.spec;
-      const place = { type, ...serviceEndpoint(service), tls: external?.tls ?? false };
-      const password = await keep(resource, binding, place, plan);
-      const told = await wayIn.make(record, service, plan, password);
-      await report({ phase: 'ready', ...shown });
+      const endpoint = { type, ...serviceEndpoint(service), tls: external?.tls ?? false };
+      const password = await storeCredentials(resource, binding, endpoint, plan);
+      const hasEvents = await provisioner.create(record, service, plan, password);
+      await report({ phase: 'ready', ...database });
       if (record.failures > 0) await countFailures(pool, record.id, 0);
-      return again(told ? recheckMs : untoldMs);
+      return again(hasEvents ? recheckMs : noEventsMs);
     } catch (error) {
       if (!(error instanceof BindingError || error instanceof Problem)) throw error;
-      // One that was made stays so while its service is away.
-      if (before?.phase !== 'ready') await report({ phase: 'failed', message: error.message, ...shown });
-      return refused(record);
+      // A binding that worked stays ready while its service is unavailable.
+      if (previous?.phase !== 'ready') await report({ phase: 'failed', message: error.message, ...database });
+      return retryLater(record);
     }
   };
 
   const unbind = async (record: BindingRecord, resource?: Stored<FunctionResource>, dropped?: FunctionBinding) => {
     const service = await findService(record);
-    const there = service?.metadata.deletionTimestamp === undefined && service;
+    const liveService = service?.metadata.deletionTimestamp === undefined && service;
     try {
-      if (there) await wayIn.remove(record, there, dropped);
+      if (liveService) await provisioner.remove(record, liveService, dropped);
     } catch (error) {
       if (!(error instanceof BindingError)) throw error;
       if (resource && dropped) {
         const { service: name, version } = dropped;
         await reportBinding(kube, resource, { service: name, version, phase: 'failed', message: error.message });
       }
-      return refused(record);
+      return retryLater(record);
     }
     if (resource && dropped) await removeDropped(kube, resource, dropped.service);
-    await forgetBinding(pool, record.id);
-    // Somebody may have asked for it again meanwhile.
+    await deleteBindingRecord(pool, record.id);
+    // The binding may have been added again meanwhile.
     return again(soonMs);
   };
 
   return async ({ recordId, log }) => {
     const record = await findBinding(pool, recordId);
     if (!record) return 'done';
-    const found = await kube.get<FunctionResource>(kinds.Function, record.name, record.namespace);
-    const resource = found && isLiving(found, record.workloadId) ? found : undefined;
+    const current = await kube.get<FunctionResource>(kinds.Function, record.name, record.namespace);
+    const resource = current && isLiving(current, record.workloadId) ? current : undefined;
     const binding = resource?.spec.bindings?.find(({ service }) => service === record.service);
     const { namespace, name, service } = record;
     log.debug({ namespace, function: name, service, bound: binding !== undefined }, 'binding');

@@ -1,75 +1,72 @@
 import type { ServiceCredentials } from '../../runtime/contracts/api/services.ts';
 
-/** Where a service is, and who the platform is there. */
+/** The server of a service, with the credentials of its admin. */
 export interface ServerTarget {
   /** As its certificate names it. */
   host: string;
-  /** Where to connect: the host, or an address that it was found to have. */
+  /** The address to connect to: the host, or an IP address that it resolved to. */
   address: string;
   port: number;
   tls: boolean;
-  /** Whether the platform runs it, and nobody else has anything there. */
-  own: boolean;
+  /** Whether the platform runs the server and only bindings use it. */
+  managed: boolean;
   credentials: ServiceCredentials;
 }
 
-/** A user that a binding makes, and what it is for. */
-export interface Account {
+/** A user that a binding creates, and its access. */
+interface Account {
   username: string;
   password: string;
   /** Empty on a server without databases. */
   database: string;
-  /** Whether the database was made for this binding: then all of it is the user's, otherwise its rows. */
+  /** Whether the database was created for this binding. The user then owns all of it, otherwise it gets access to its rows. */
   owner: boolean;
-  /** Another bucket that it uses: of its function's events. */
+  /** A second bucket to grant access to: the one of the function's events. */
   bucket?: string;
 }
 
-/**
- * What bindings need of a server; every call may be repeated.
- * All of them throw {@link BindingError} for what the server refuses.
- */
+/** The operations of a server that bindings need. All are idempotent and throw {@link BindingError} when the server refuses. */
 export interface BoundServer {
-  /** Undefined on a server without any. */
+  /** Undefined on a server without databases. */
   databases?: Databases;
-  /** Makes the user with this password, or gives it this one, and rights on the database and no other. */
-  admit(account: Account): Promise<void>;
-  /** Takes the user away and ends its connections; what it made in the database stays. */
-  expel(username: string, database: string): Promise<void>;
+  /** Creates the user, or changes its password, with access to this database only. */
+  putUser(account: Account): Promise<void>;
+  /** Deletes the user and closes its connections; objects that it created in the database stay. */
+  deleteUser(username: string, database: string): Promise<void>;
   /**
-   * Has the server tell the platform what comes and goes in a bucket, or no longer. Only where there are buckets, and the
-   * platform runs the server. @returns false where it does not tell
+   * Enables or disables the notifications of a bucket to the platform. Only managed object stores have it.
+   * @returns whether notifications are enabled now
    */
-  tell?: (bucket: string, told: boolean) => Promise<boolean>;
+  setBucketEvents?: (bucket: string, enabled: boolean) => Promise<boolean>;
   close(): Promise<void>;
 }
 
 /** The databases of a server, or its buckets. */
 export interface Databases {
-  /** Undefined where the server does not say. */
-  has(database: string): Promise<boolean | undefined>;
-  /** Makes a database that only the server's admin may enter. */
-  make(database: string): Promise<void>;
-  /** Deletes a database that {@link Databases.make} made, with all its data. */
+  /** Undefined where the server does not show it. */
+  exists(database: string): Promise<boolean | undefined>;
+  /** Creates a database that only the server's admin can use. */
+  create(database: string): Promise<void>;
+  /** Deletes a database that {@link Databases.create} created, with all its data. */
   drop(database: string): Promise<void>;
 }
 
-/** Why a binding cannot be made as things stand; the message is for people and carries no secret. */
+/** Why a binding failed. The message is shown to users and contains no secret. */
 export class BindingError extends Error {
   override readonly name = 'BindingError';
 }
 
-/** How long a server may take to accept a connection, and to carry out one statement, in ms. */
+/** Time-outs for connecting to a server and for one statement, in ms. */
 export const serverLimits = { connectMs: 10_000, statementMs: 30_000 } as const;
 
-/** An external service that nobody registered a user for. @throws BindingError */
+/** @throws BindingError for an external service that was registered without a user */
 export function adminOf({ username, password = '' }: ServiceCredentials): { user: string; password: string } {
   if (username !== undefined) return { user: username, password };
   throw new BindingError(
-    'The service has no user: register it with one that may make databases and users (svc service create --external … --username).',
+    'The service has no user: register it with a user that can create databases and users (svc service create --external … --username).',
   );
 }
 
-/** What to do where an external service's user may do too little. */
-export const moreRights =
-  'give the user that the service was registered with the right to make databases and users, or bind with --database <the database that it was registered with>';
+/** What to do when the registered user of an external service has too few privileges. */
+export const grantHint =
+  'grant the registered user the right to create databases and users, or bind with --database <the registered database>';

@@ -13,12 +13,12 @@ import {
 } from '../../runtime/domain/labels.ts';
 import type { BuildRecord } from './store.ts';
 
-/** A deployment has one build at most, which is known by its id. */
+/** The name of a deployment's Build; a deployment has at most one. */
 export function buildName(deploymentId: Id): string {
   return `build-${deploymentId}`;
 }
 
-/** The Build of a deployment. @param source with the server's keys as they are in force. Pure. */
+/** The Build of a deployment. Pure. @param source with the accepted host keys of its server */
 export function buildOf(record: BuildRecord, app: Stored<App>, source: GitSource, timeoutSeconds: number): Build {
   const labels = app.metadata.labels ?? {};
   const { url, branch, path, dockerfile, hostKeys } = source;
@@ -43,7 +43,8 @@ export function buildOf(record: BuildRecord, app: Stored<App>, source: GitSource
       revision: record.revision,
       timeoutSeconds,
       source: {
-        ...{ url, branch },
+        url,
+        branch,
         ...(record.commit !== null && { commit: record.commit }),
         ...(path !== undefined && { path }),
         ...(dockerfile !== undefined && { dockerfile }),

@@ -10,13 +10,13 @@ import { durationText } from '../../runtime/domain/duration.ts';
 import { addressOfGit, checkGitSource, isCommit, type GitSource } from '../../runtime/domain/git-source.ts';
 import { buildNamespace } from '../../runtime/domain/labels.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
-import { givenUp } from '../../runtime/host/given-up.ts';
-import { readPlatformConfig } from '../../runtime/host/platform-config.ts';
-import { isLiving } from '../../runtime/host/workload-objects.ts';
+import { retriesExhaustedReason } from '../../runtime/workloads/retries-exhausted.ts';
+import { readPlatformConfig } from '../../runtime/workloads/platform-config.ts';
+import { isLiving } from '../../runtime/workloads/objects.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
 import { buildGraceMs } from '../../runtime/queues/catalogue.ts';
-import { takeBuildPlace, wakeWaitingBuilds } from '../../runtime/records/build-places.ts';
-import { failDeployment } from '../../runtime/records/deployment-returns.ts';
+import { acquireBuildSlot, wakeWaitingBuilds } from '../../runtime/records/build-places.ts';
+import { failDeployment } from '../../runtime/records/automatic-rollback.ts';
 import { findGitSource } from '../../runtime/records/git-sources.ts';
 import { deployBuilt, endDeployment, startBuild } from '../../runtime/records/deployments.ts';
 import { buildName, buildOf } from './build-object.ts';
@@ -25,26 +25,26 @@ import { findBuild, type BuildRecord } from './store.ts';
 export interface BuildDependencies {
   pool: Pool;
   kube: Pick<KubeClient, 'get' | 'create' | 'delete'>;
-  /** Takes over what the build has printed so far, before the pods that did so may go. */
-  keepLog: (record: Pick<BuildRecord, 'id'>) => Promise<void>;
+  /** Saves the output of the build's pods. */
+  saveLog: (record: Pick<BuildRecord, 'id'>) => Promise<void>;
 }
 
-/** While a build goes on, its log is taken over this often, in ms. */
-const lookMs = 5_000;
-/** One that waits for a place looks this often, in ms, should nobody wake it. */
+/** Interval at which a running build is checked and its log saved, in ms. */
+const checkMs = 5_000;
+/** Interval at which a queued build checks for a free slot, in ms; usually it is woken earlier. */
 const waitMs = 30_000;
 
-/** Whether the end of a build with this time-out should have been seen. */
+/** Whether a build with this time-out should have ended. */
 function isOverdue({ since, now }: BuildRecord, timeoutSeconds: number): boolean {
   return now.getTime() >= since.getTime() + timeoutSeconds * 1000 + buildGraceMs;
 }
 
 /**
- * One step of a build: makes the Build once there is a place for it, whose controller does the rest, looks how far it is,
- * or stops it when its deployment has ended meanwhile. Its image and the work that rolls it out are written in one transaction, and only while
- * the deployment is still building: of two builds that finish in reverse order the newer one's image stays.
+ * One step of a build: creates the Build once a slot is free, checks its progress, or stops it when its deployment has
+ * ended. The image and the rollout's work row are written in one transaction, and only while the deployment is building.
+ * So when two builds finish in reverse order, the image of the newer one stays.
  */
-export function createBuildProcessor({ pool, kube, keepLog }: BuildDependencies): Processor {
+export function createBuildProcessor({ pool, kube, saveLog }: BuildDependencies): Processor {
   const remove = async (record: BuildRecord): Promise<Outcome> => {
     const { apiVersion, kind } = kinds.Build;
     await kube.delete({ apiVersion, kind, namespace: buildNamespace, name: buildName(record.id) });
@@ -52,17 +52,17 @@ export function createBuildProcessor({ pool, kube, keepLog }: BuildDependencies)
     return 'done';
   };
 
-  /** Nothing waits for the build any more. */
+  /** Ends a build whose deployment has ended. */
   const stop = async (record: BuildRecord): Promise<Outcome> => {
-    await keepLog(record);
+    await saveLog(record);
     return remove(record);
   };
 
-  /** Nothing of it was applied, but it may have superseded a release that was. */
+  /** Fails the deployment. It applied nothing, but may have superseded a release that did. */
   const failBuild = async ({ id, namespace, name }: BuildRecord, reason: string): Promise<boolean> => {
     const app = await kube.get<App>(kinds.App, name, namespace).catch(() => undefined);
-    const goBack = app?.spec.autoRollback ?? true;
-    return (await failDeployment(pool, id, reason, { applied: false, goBack })).ended;
+    const rollBack = app?.spec.autoRollback ?? true;
+    return (await failDeployment(pool, id, reason, { applied: false, goBack: rollBack })).ended;
   };
 
   const fail = async (
@@ -71,7 +71,7 @@ export function createBuildProcessor({ pool, kube, keepLog }: BuildDependencies)
     reason: string,
     state: 'failed' | 'cancelled' = 'failed',
   ): Promise<Outcome> => {
-    await keepLog(record);
+    await saveLog(record);
     const ended =
       state === 'failed' ? await failBuild(record, reason) : await endDeployment(pool, record.id, state, reason);
     const { namespace, name: app, revision } = record;
@@ -80,8 +80,8 @@ export function createBuildProcessor({ pool, kube, keepLog }: BuildDependencies)
   };
 
   /**
-   * The keys that the server of a source has to prove one of, over ssh: a build never meets it first. They are there after
-   * the first poll, which is made as soon as the source is set.
+   * The accepted host keys of a source's server, for SSH. A build never accepts a new key; the first poll does, which
+   * follows at once when the source is set.
    */
   const hostKeysOf = async (
     record: BuildRecord,
@@ -94,63 +94,64 @@ export function createBuildProcessor({ pool, kube, keepLog }: BuildDependencies)
     if (source?.hostKeys) return { hostKeys: source.hostKeys };
     if (source?.error) return { fault: source.error };
     return isOverdue(record, defaultBuildTimeoutSeconds)
-      ? { fault: 'The git server was not asked yet; see svc app git status.' }
+      ? { fault: 'The git source was not polled yet. Check it with: svc app git status' }
       : 'waits';
   };
 
-  const begin = async (attempt: Attempt, record: BuildRecord): Promise<Outcome> => {
+  const start = async (attempt: Attempt, record: BuildRecord): Promise<Outcome> => {
     const app = await kube.get<App>(kinds.App, record.name, record.namespace);
     if (!app || !isLiving(app, record.workloadId)) return fail(attempt, record, 'The app was deleted.', 'cancelled');
     const { git } = app.spec;
-    if (!git) return fail(attempt, record, 'The git source was removed before the build began; deploy an image.');
+    if (!git)
+      return fail(attempt, record, 'The git source was removed before the build started. Deploy an image instead.');
     if (record.commit !== null && !isCommit(record.commit)) {
-      return fail(attempt, record, 'The commit is not 7 to 40 hexadecimal digits, so that it cannot be built.');
+      return fail(attempt, record, 'The commit is invalid: it must have 7 to 40 hexadecimal digits.');
     }
     const hostKeys = await hostKeysOf(record, git);
-    if (hostKeys === 'waits') return { again: new Date(record.now.getTime() + lookMs) };
+    if (hostKeys === 'waits') return { again: new Date(record.now.getTime() + checkMs) };
     if (hostKeys && 'fault' in hostKeys) return fail(attempt, record, hostKeys.fault);
     const { builds } = await readPlatformConfig(kube);
     const { atOnce = defaultBuildsAtOnce, timeoutSeconds = defaultBuildTimeoutSeconds } = builds ?? {};
-    const place = await takeBuildPlace(pool, record.id, atOnce);
-    if (place === 'ended') return { again: record.now };
-    if (place === 'waits') return { again: new Date(record.now.getTime() + waitMs) };
+    const slot = await acquireBuildSlot(pool, record.id, atOnce);
+    if (slot === 'ended') return { again: record.now };
+    if (slot === 'waits') return { again: new Date(record.now.getTime() + waitMs) };
     try {
       await kube.create<Build>(buildOf(record, app, checkGitSource({ ...git, ...hostKeys }), timeoutSeconds));
     } catch (error) {
       if (error instanceof Problem) return fail(attempt, record, error.message);
-      // A step before this one was cut off.
+      // An interrupted step has created it.
       if (!isKubeError(error, 409)) throw error;
     }
-    // False when a newer deployment superseded this one meanwhile; the next step stops what was begun.
+    // If a newer deployment superseded this one meanwhile, the next step stops the build.
     await startBuild(pool, record.id);
-    return { again: new Date(record.now.getTime() + lookMs) };
+    return { again: new Date(record.now.getTime() + checkMs) };
   };
 
-  const look = async (attempt: Attempt, record: BuildRecord): Promise<Outcome> => {
+  const check = async (attempt: Attempt, record: BuildRecord): Promise<Outcome> => {
     const build = await kube.get<Build>(kinds.Build, buildName(record.id), buildNamespace);
     if (!build || build.metadata.deletionTimestamp !== undefined) {
-      return fail(attempt, record, 'The build was deleted before it had ended; deploy again.');
+      return fail(attempt, record, 'The build was deleted before it finished. Deploy again.');
     }
     const { phase, message, image, digest, commit, commitMessage, commitAuthor } = build.status ?? {};
-    if (phase === 'failed') return fail(attempt, record, message ?? 'The build failed; its log says why.');
+    if (phase === 'failed') return fail(attempt, record, message ?? 'The build failed. See its log.');
     if (phase === 'succeeded') {
       if (image === undefined || digest === undefined || commit === undefined) {
-        return fail(attempt, record, 'The build ended without an image; deploy again.');
+        return fail(attempt, record, 'The build finished without an image. Deploy again.');
       }
-      await keepLog(record);
+      await saveLog(record);
       const result = { image, digest, commit, commitMessage, commitAuthor };
-      const made = await transaction(pool, (client) => deployBuilt(client, record.id, result));
+      const built = await transaction(pool, (client) => deployBuilt(client, record.id, result));
       const { namespace, name: app, revision } = record;
-      if (made) attempt.log.info({ namespace, app, revision, image, commit }, 'image built');
+      if (built) attempt.log.info({ namespace, app, revision, image, commit }, 'image built');
       return remove(record);
     }
     const { timeoutSeconds = defaultBuildTimeoutSeconds } = build.spec;
     if (isOverdue(record, timeoutSeconds)) {
-      const waits = phase === 'pending' && message !== undefined ? ` ${message}` : '';
-      return fail(attempt, record, `The build did not end within ${durationText(timeoutSeconds)}.${waits}`);
+      const detail = phase === 'pending' && message !== undefined ? ` ${message}` : '';
+      return fail(attempt, record, `The build did not finish within ${durationText(timeoutSeconds)}.${detail}`);
     }
-    await keepLog(record);
-    return { again: new Date(record.now.getTime() + lookMs) };
+    await saveLog(record);
+    return { again: new Date(record.now.getTime() + checkMs) };
   };
 
   return async (attempt) => {
@@ -158,12 +159,12 @@ export function createBuildProcessor({ pool, kube, keepLog }: BuildDependencies)
     if (!record) return 'done';
     try {
       if (hasEnded(record.state) || record.built) return await stop(record);
-      return await (record.state === 'accepted' ? begin(attempt, record) : look(attempt, record));
+      return await (record.state === 'accepted' ? start(attempt, record) : check(attempt, record));
     } catch (error) {
       if (!attempt.last) throw error;
-      attempt.log.error({ err: error, deploymentId: record.id }, 'build given up');
-      await failBuild(record, givenUp(error, { what: 'build', work: 'build' }));
-      // What is left of it is tried on: the deployment has ended, and the next step stops the build.
+      attempt.log.error({ err: error, deploymentId: record.id }, 'build failed after all retries');
+      await failBuild(record, retriesExhaustedReason(error, { what: 'build', work: 'build' }));
+      // Keeps the work row: the deployment has ended, and the next step stops the build.
       throw error;
     }
   };

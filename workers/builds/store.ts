@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import type { DeploymentState } from '../../runtime/domain/deployment.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 
-/** What a build step has to know of a deployment and its app. */
+/** The deployment and app of a build step. */
 export interface BuildRecord {
   id: Id;
   workloadId: Id;
@@ -11,11 +11,11 @@ export interface BuildRecord {
   revision: number;
   state: DeploymentState;
   commit: string | null;
-  /** Whether its image is there and the rollout has it. */
+  /** Whether the image is built and the rollout was queued. */
   built: boolean;
-  /** When it got its place; before that, when it was accepted. */
+  /** When the build started; before that, when the deployment was accepted. */
   since: Date;
-  /** By the database's clock, which also schedules. */
+  /** The time of the database, which also schedules work. */
   now: Date;
 }
 

@@ -2,21 +2,21 @@ import { releaseImage } from '../../infra/manifests/app.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { App, Release } from '../../runtime/contracts/resources/app.ts';
 import { isOfRelease } from '../../runtime/domain/labels.ts';
-import type { Deployment } from './app-release.ts';
+import type { Deployment } from './deployment-object.ts';
 
-/** An image that somebody put in by hand, past the history. */
+/** An image that was changed in the cluster, outside the app's history. */
 export interface ImageEdit {
   image: string;
-  /** The field, as a person would name it. */
+  /** The changed field, for messages. */
   where: 'spec.image' | 'spec.release.image' | 'Deployment';
-  /** The same each time that this very edit is seen, and another for every other one. */
+  /** Identifies the edit: the same for every reconcile that sees it, and different for any other edit. */
   key: string;
 }
 
 /**
- * The edit of an app's image that was not recorded yet (decision 0014). The App's own image is compared with the one that
- * was last seen there, the release's with the one that its revision was seen with, the Deployment's with the release's.
- * None before the first release, which takes the App's image. Pure.
+ * The edit of an app's image that was not recorded yet (decision 0014). Compares the App's image with the last one seen
+ * there, the release's with that of its revision, and the Deployment object's with the release's. Undefined before the
+ * first release, which uses the App's image. Pure.
  */
 export function imageEdit(app: App, deployment: Stored<Deployment> | undefined): ImageEdit | undefined {
   const { status } = app;
@@ -35,14 +35,14 @@ export function imageEdit(app: App, deployment: Stored<Deployment> | undefined):
   return { image: running, where: 'Deployment', key: `kubectl:deployment-${generation}:${running}` };
 }
 
-/** A release with the image of its revision, whatever was put in its place. Pure. */
+/** The release with the image of its revision, even if another one was written into it. Pure. */
 export function recordedRelease({ status }: Pick<App, 'status'>, release: Release): Release {
   const before = status?.release;
   if (before?.image === undefined || before.generation !== release.generation) return release;
   return before.deploymentId === release.deploymentId ? { ...release, image: before.image } : release;
 }
 
-/** What a Deployment runs as this very release; of another one, it is about to be replaced. */
+/** The image of a Deployment object of this release; undefined for another release, which is about to be replaced. */
 function imageOf({ spec }: Stored<Deployment>, generation: number): string | undefined {
   const { metadata, spec: pod } = spec.template;
   if (!isOfRelease(metadata, generation)) return undefined;

@@ -6,14 +6,14 @@ import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { exclusiveVolume, oneReplicaOnly } from '../../runtime/kube/volume-users.ts';
 
 /**
- * Brings the Deployment of an app's release to what the spec says.
- * @returns whether it was not so
- * @throws Problem `invalid_value` for more than one pod over a volume that only one may have; what ensureChild throws
+ * Creates or updates the Deployment object of an app's release.
+ * @returns whether it changed
+ * @throws Problem `invalid_value` for several pods with a volume that only one can mount; whatever ensureChild throws
  */
 export async function ensurePods(kube: KubeClient, app: Stored<App>, input: AppManifestInput): Promise<boolean> {
   const { replicas, volumes } = app.spec;
   const exclusive = await exclusiveVolume(kube, input.namespace, volumes);
   if (exclusive !== undefined && replicas > 1) throw oneReplicaOnly('App', exclusive);
-  const wanted = appDeployment({ ...input, exclusive: exclusive !== undefined });
-  return (await ensureChild(kube, app, wanted, { cached: true })) !== 'unchanged';
+  const desired = appDeployment({ ...input, exclusive: exclusive !== undefined });
+  return (await ensureChild(kube, app, desired, { cached: true })) !== 'unchanged';
 }

@@ -4,7 +4,8 @@ import type { App, AppStatus, ReleaseStatus } from '../../runtime/contracts/reso
 import { publicUrl, type PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import { childrenAdoptedState, mergeConditions } from '../../runtime/kube/conditions.ts';
 import type { GateOutcome } from './gate-step.ts';
-import { podsOf, releaseStatus, type Deployment } from './app-release.ts';
+import type { Deployment } from './deployment-object.ts';
+import { podsOf, releaseStatus } from './app-release.ts';
 import { faultText } from './release-fault.ts';
 
 export interface AppObservation {
@@ -12,16 +13,16 @@ export interface AppObservation {
   host: string;
   config: PlatformConfigSpec;
   gate: GateOutcome;
-  /** Whether another image in the spec was recorded in this pass. */
+  /** Whether this reconcile recorded a changed image of the spec. */
   edited: boolean;
-  /** As it is after the pass; undefined before the first release. */
+  /** After the reconcile; undefined before the first release. */
   deployment: Stored<Deployment> | undefined;
-  /** The app's serving pods; needed only while its release is not available or something is not ready. */
+  /** The app's serving pods. Needed only while the release is not available or pods are not ready. */
   pods: readonly Stored<Pod>[];
   now: Date;
 }
 
-/** The status after a pass that reached its end. Pure. */
+/** The status after a successful reconcile. Pure. */
 export function observedStatus({ app, host, config, gate, edited, deployment, pods, now }: AppObservation): AppStatus {
   const { generation } = app.metadata;
   const release = releaseStatus(app, deployment, pods, now);
@@ -37,7 +38,7 @@ export function observedStatus({ app, host, config, gate, edited, deployment, po
     replicas: deployment?.status?.replicas ?? 0,
     readyReplicas,
     ...(release && { release }),
-    // An edit before there is a release is seen once there is one.
+    // A change before the first release is recorded after it.
     image: edited ? app.spec.image : (app.status?.image ?? app.spec.image),
     ...imageEdits(app, edited),
     gate: gate.phase,
@@ -64,7 +65,7 @@ function phaseOf(
 ): Phase {
   if (!release) return { phase: 'pending' };
   if (release.phase === 'failed') {
-    // What ran before the failed release keeps serving, and the release says what went wrong.
+    // The pods of the previous release keep serving, and the release reports the failure.
     if (readyReplicas > 0)
       return { phase: 'running', message: `Revision ${release.generation} failed: ${release.message}` };
     return { phase: 'failed', message: release.message ?? 'The pods do not become ready.' };

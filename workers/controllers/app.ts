@@ -31,65 +31,66 @@ import type { WorkloadProjection } from '../../runtime/records/workloads.ts';
 import { imageEdit, recordedRelease, type ImageEdit } from './app-edits.ts';
 import { collectEnvironments } from './app-environments.ts';
 import { ensurePods } from './app-pods.ts';
-import { othersGoneInMs, patienceLeftMs, type Deployment } from './app-release.ts';
+import type { Deployment } from './deployment-object.ts';
+import { otherReleasesGoneInMs, patienceLeftMs } from './app-release.ts';
 import { publicHosts } from './app-routing.ts';
 import { observedStatus } from './app-status.ts';
 import type { ProbeGate } from './gate-probe.ts';
 import { gateStep, type GateStep } from './gate-step.ts';
 import { createGateWatch } from './gate-watch.ts';
 import { ensureMiddlewares, ensureRoute, routeRefs } from './route-objects.ts';
-import { createStopReport } from './stop-report.ts';
+import { createFailureReporter } from './reconcile-failure.ts';
 import { ensureIdentity, holdClaims, identityOf, type WorkloadIdentity } from './workload.ts';
 
-/** Without the installation's settings nothing can be done; a change of them brings every app anyway. */
+/** Retry without the installation's settings. A change of the settings also enqueues every app. */
 const configRetryMs = 5_000;
 
 export interface AppControllerOptions {
   kube: KubeClient;
-  /** The installation's settings, once there are some. */
+  /** The active settings; undefined before there are any. */
   platformConfig: () => PlatformConfigSpec | undefined;
-  /** What the controller writes into PostgreSQL; every call may be repeated. */
+  /** Writes to PostgreSQL. Every call is idempotent. */
   records: {
     project(workload: WorkloadProjection): Promise<void>;
-    /** Accepts the app's first deployment, and nothing when it has one. */
+    /** Accepts the app's first deployment; does nothing when it has one. */
     deployFirst(id: Id, image: string, actor: string | undefined): Promise<void>;
     /**
-     * Accepts a deployment of an image that was put in by hand, once for each key.
-     * @returns whether its release is still to come
+     * Accepts a deployment of an image that was changed in the cluster, once for each key.
+     * @returns whether its release is not written yet
      */
     deployEdited(id: Id, image: string, key: string): Promise<boolean>;
-    /** The Secrets of the environments that the app's history still needs. */
-    keptEnvironments(id: Id): Promise<string[]>;
+    /** The environment Secrets that the app's history needs. */
+    neededEnvironments(id: Id): Promise<string[]>;
     markDeleted(id: Id): Promise<void>;
-    /** Has the app's git source polled, or nothing any more. */
+    /** Starts or stops polling the app's git source. */
     projectGit(id: Id, source: GitSource | undefined): Promise<void>;
   };
   events: Pick<EventRecorder, 'record'>;
-  /** Asks the ingress whether a route demands a key. */
+  /** Asks the ingress whether a route requires an API key. */
   probeGate: ProbeGate;
   clock: Clock;
 }
 
 /**
- * Makes an App real: holds its name and host, projects it into the records, accepts its first deployment, keeps the
- * objects of its release as they should be, and reports how far the release has come.
+ * Reconciles an App: claims its name and hosts, projects it into the records, accepts its first deployment, applies the
+ * objects of its release, and reports the progress of the release.
  */
 export function appController(options: AppControllerOptions): ControllerDefinition<App> {
   const { kube, platformConfig, records, events, clock } = options;
-  const reportStop = createStopReport(options);
+  const reportFailure = createFailureReporter(options);
   const gates = createGateWatch(options);
   const gitless = new Set<Id>();
 
-  const bringAbout = async (object: Stored<App>, config: PlatformConfigSpec, signal: AbortSignal) => {
+  const reconcileObject = async (object: Stored<App>, config: PlatformConfigSpec, signal: AbortSignal) => {
     const { workload: app, identity } = await ensureIdentity(kube, object);
     const { spec } = app;
     const hosts = publicHosts(spec, identity, config);
     const [host] = hosts;
     await holdClaims(kube, app, hosts);
     const step = gateStep(app, clock.now());
-    // The checkers know of the gate before any route asks them (spec.md §3.2).
+    // The checkers know the gate before a route asks them (docs/reference/gate.md#turning-the-gate-on).
     await records.project({ ...identity, kind: 'App', gated: step.known });
-    // An app without one is asked about once in a process' life: it may have had one.
+    // An app without a git source is projected once per process, because it may have had one.
     if (spec.git ?? !gitless.has(identity.id)) await records.projectGit(identity.id, spec.git);
     if (spec.git) gitless.delete(identity.id);
     else gitless.add(identity.id);
@@ -107,21 +108,22 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     } else if (spec.image !== '') {
       await records.deployFirst(identity.id, checkImage(spec.image), app.metadata.annotations?.[createdByAnnotation]);
     }
-    // A host that the app had before serves until the route has moved.
+    // The app's previous host is served until the route has changed.
     const promisedMs = await releaseOtherHosts(kube, identity.id, hosts, clock.now());
-    const seen = release ? await observe(app, identity, changed.pods) : { deployment: undefined, pods: [] };
+    const observation = release ? await observe(app, identity, changed.pods) : { deployment: undefined, pods: [] };
     const view = { routed: release !== undefined, changed: changed.route, hosts, config, signal };
     const gate = await gates.look(app, step, view);
     const now = clock.now();
     const after = await writeStatus<App>(
       kube,
       app,
-      observedStatus({ app, host, config, gate, edited: edit?.where === 'spec.image', ...seen, now }),
+      observedStatus({ app, host, config, gate, edited: edit?.where === 'spec.image', ...observation, now }),
     );
     if (gate.event) await events.record(after, gate.event);
     if (after.status?.release?.phase === 'available')
-      await collectEnvironments(kube, after, (id) => records.keptEnvironments(id));
-    const othersGoneMs = release && seen.deployment ? othersGoneInMs(seen.pods, release.generation, now) : 0;
+      await collectEnvironments(kube, after, (id) => records.neededEnvironments(id));
+    const othersGoneMs =
+      release && observation.deployment ? otherReleasesGoneInMs(observation.pods, release.generation, now) : 0;
     const patienceMs = patienceLeftMs(after.status?.release, now) ?? 0;
     const waits = [gate.againInMs ?? 0, othersGoneMs, promisedMs ?? 0, patienceMs].filter((ms) => ms > 0);
     return waits.length === 0 ? undefined : { requeueAfterMs: Math.min(...waits) };
@@ -132,8 +134,8 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     kube.get<Deployment>(kinds.Deployment, name, namespace);
 
   /**
-   * Records an image that was put in by hand as a deployment (decision 0014).
-   * @returns whether the pods are to be left alone until that deployment's release is there
+   * Records an image that was changed in the cluster as a deployment (decision 0014).
+   * @returns whether to leave the pods unchanged until the release of that deployment is written
    */
   const recordEdit = async (
     app: Stored<App>,
@@ -144,13 +146,13 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
       return await records.deployEdited(id, checkImage(image, where), key);
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
-      // In the Deployment it is put right at once; in the App it stands until somebody does.
+      // In the Deployment object it is reverted at once; in the App it stays until a user changes it.
       await events.record(app, { type: 'Warning', reason: 'ImageRefused', message: `${where}: ${error.message}` });
       return false;
     }
   };
 
-  /** @returns what was not as it should be */
+  /** @returns whether anything changed */
   const ensureObjects = async (
     app: Stored<App>,
     input: AppManifestInput,
@@ -169,27 +171,24 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     changed: boolean,
   ) => {
     const settled = status?.release?.phase === 'available' && status.release.generation === spec.release?.generation;
-    // What is newer than the copy brings another pass; how far a release has come is judged by what is there.
-    const seen = settled && !changed ? kube.cache?.get<Deployment>(kinds.Deployment, name, namespace) : undefined;
-    const deployment = seen ?? (await kube.get<Deployment>(kinds.Deployment, name, namespace));
+    // A cached object suffices when nothing changed: a newer version causes another reconcile.
+    const cached = settled && !changed ? kube.cache?.get<Deployment>(kinds.Deployment, name, namespace) : undefined;
+    const deployment = cached ?? (await kube.get<Deployment>(kinds.Deployment, name, namespace));
     const { readyReplicas = 0 } = deployment?.status ?? {};
     if (settled && deployment && readyReplicas === deployment.spec.replicas) return { deployment, pods: [] };
-    // The pods know why something is not ready, and which releases still get requests.
-    const { items } = await kube.list<Pod>(kinds.Pod, {
-      namespace,
-      labelSelector: servingPods(id),
-    });
+    // The pods show why the app is not ready, and which releases still get requests.
+    const { items } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector: servingPods(id) });
     return { deployment, pods: items };
   };
 
-  /** Everything of the app goes before the app does, so that the next one of its name meets nothing of it. */
+  /** Deletes the app's objects before the app, so that a new app of the same name finds none of them. */
   const finalize = async (app: Stored<App>): Promise<void> => {
     const identity = identityOf(app);
     if (identity) {
       const refs = childRefs(identity);
-      const gone = [];
-      for (const ref of refs) gone.push(await deleteChild(kube, app, ref));
-      if (gone.includes(false)) throw new NotYetError('objects of the app are still being deleted');
+      const results = [];
+      for (const ref of refs) results.push(await deleteChild(kube, app, ref));
+      if (results.includes(false)) throw new NotYetError('objects of the app are still being deleted');
       await releaseHosts(kube, identity.id);
       await records.markDeleted(identity.id);
       await releaseName(kube, app);
@@ -204,18 +203,14 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
     kind: kinds.App,
     owns: [kinds.Deployment, kinds.Service, kinds.IngressRoute, kinds.Middleware],
     watches: [
-      // What keeps a pod from serving does not show in its Deployment. The same copy as PodOOM's.
-      {
-        kind: kinds.Pod,
-        selection: { labelSelector: kindLabel },
-        keysOf: (pod) => appOfFaulty(pod as Stored<Pod>),
-      },
-      // A name or host that is given back may be one that an app waits for.
+      // The Deployment object does not show why a pod does not start. Uses the same informer as PodOOM.
+      { kind: kinds.Pod, selection: { labelSelector: kindLabel }, keysOf: (pod) => appOfFaulty(pod as Stored<Pod>) },
+      // An app may wait for a name or host that is released.
       { kind: kinds.WorkloadName, ignoreAdded: true, keysOf: ({ metadata }) => [keyOf(metadata)] },
       {
         kind: kinds.HostName,
         ignoreAdded: true,
-        // A claim that is taken away from its holder is made again.
+        // Restores a host claim that was deleted while in use.
         keysOf: (host, apps) => [
           ...holderOf(host as Stored<HostName>),
           ...(apps() as Stored<App>[]).filter(hasFailed).map(({ metadata }) => keyOf(metadata)),
@@ -228,16 +223,16 @@ export function appController(options: AppControllerOptions): ControllerDefiniti
       const config = platformConfig();
       if (!config) return { requeueAfterMs: configRetryMs };
       try {
-        return await bringAbout(app, config, signal);
+        return await reconcileObject(app, config, signal);
       } catch (error) {
-        await reportStop(kinds.App, app, error);
+        await reportFailure(kinds.App, app, error);
         throw error;
       }
     },
   };
 }
 
-/** In the order of deletion: first nothing leads to the app any more. */
+/** In the order of deletion: the route first. */
 function childRefs({ name, namespace }: WorkloadIdentity) {
   const ref = ({ apiVersion, kind }: { apiVersion: string; kind: string }) => ({ apiVersion, kind, namespace, name });
   return [...routeRefs({ name, namespace }), ref(kinds.Service), ref(kinds.Deployment)];

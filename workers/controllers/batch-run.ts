@@ -4,24 +4,25 @@ import { isPodEnded, podFault, type Pod } from '../../runtime/contracts/pod.ts';
 import type { Run } from '../../runtime/contracts/resources/run.ts';
 import type { ChildOptions } from '../../runtime/kube/children.ts';
 import { dependencyFailure } from './dependency-failure.ts';
-import { lastLine } from './last-line.ts';
+import { lastMessage } from './log-summary.ts';
 
 const messageMax = 500;
 
 /**
- * How a run that was asked for is ensured. One that is there stays as it was made: its template never changes. Its owner is
- * not its controller: a CronJob takes every Job whose controller is called like it for a run of its own, and removes it with
- * its older ones. https://github.com/kubernetes/kubernetes/blob/v1.34.4/pkg/controller/cronjob/cronjob_controllerv2.go#L265
+ * The options for creating a requested run. An existing run is kept, because its template cannot change. The owner is
+ * not its controller: a CronJob would treat a Job whose controller has the CronJob's name as its own, and delete it
+ * with its older ones.
+ * https://github.com/kubernetes/kubernetes/blob/v1.34.4/pkg/controller/cronjob/cronjob_controllerv2.go#L265
  */
-export const asItWasMade: ChildOptions<BatchJob> = { keep: (live) => live, controlled: false };
+export const createOnly: ChildOptions<BatchJob> = { keep: (live) => live, controlled: false };
 
-/** How far a batch Job has come. */
+/** The progress of a batch Job. */
 export type RunProgress = Pick<Run, 'state' | 'startedAt' | 'endedAt' | 'message'>;
 
 /**
- * How far a batch Job has come, and why it failed or does not start. Pure.
- * @param options.container the one whose end counts; default any
- * @param options.known why it failed, as it was known before: the pods that knew may be gone by now
+ * The progress of a batch Job, and why it failed or does not start. Pure.
+ * @param options.container the container whose end counts; default any
+ * @param options.known the failure that was reported before, because the pods may have been deleted
  */
 export function runProgress(
   run: Stored<BatchJob>,
@@ -31,7 +32,7 @@ export function runProgress(
   const { status } = run;
   const own = podsOf(pods, run);
   const end = endOf(run);
-  // A Job hears of its pod's end a moment after the pod.
+  // The Job's status follows the end of its pod with a delay.
   const begun = (status?.ready ?? 0) > 0 || (own.length > 0 && own.every(isPodEnded));
   const state = end?.state ?? (begun ? 'running' : 'pending');
   const message =
@@ -53,40 +54,38 @@ export function runProgress(
 }
 
 /**
- * The batch Jobs of one workload as its status shows them, newest first. Pure.
- * @param options.previous what was shown before
+ * The batch Jobs of a workload for its status, newest first. Pure.
+ * @param options.previous the runs of the previous status
  */
 export function reportRuns<Trigger extends string>(
   runs: readonly Stored<BatchJob>[],
   pods: readonly Stored<Pod>[],
-  options: {
-    container: string;
-    previous: readonly Run[] | undefined;
-    triggerOf: (run: Stored<BatchJob>) => Trigger;
-  },
+  options: { container: string; previous: readonly Run[] | undefined; triggerOf: (run: Stored<BatchJob>) => Trigger },
 ): Run<Trigger>[] {
   const { container, previous, triggerOf } = options;
-  const shown = runs.map((run): Run<Trigger> => {
+  const entries = runs.map((run): Run<Trigger> => {
     const { name, annotations, creationTimestamp } = run.metadata;
     const by = annotations?.[requestedByAnnotation];
-    const known = previous?.find((before) => before.name === name && before.state === 'failed')?.message;
-    const { state, ...times } = runProgress(run, pods, { container, known });
+    const knownMessage = previous?.find((before) => before.name === name && before.state === 'failed')?.message;
+    const { state, ...times } = runProgress(run, pods, { container, known: knownMessage });
     return {
-      ...{ name, trigger: triggerOf(run), state },
+      name,
+      trigger: triggerOf(run),
+      state,
       ...(by !== undefined && { by }),
       createdAt: creationTimestamp ?? new Date(0).toISOString(),
       ...times,
     };
   });
-  return shown.sort((a, b) => b.createdAt.localeCompare(a.createdAt) || a.name.localeCompare(b.name));
+  return entries.sort((a, b) => b.createdAt.localeCompare(a.createdAt) || a.name.localeCompare(b.name));
 }
 
-/** How many of the runs go on. */
+/** The number of active runs. */
 export function countActive(runs: readonly Run[]): number {
   return runs.filter(({ state }) => state === 'pending' || state === 'running').length;
 }
 
-/** When a run ended, and how; undefined while it goes on. */
+/** When and how a run ended; undefined while it is active. */
 export function endOf({ status, metadata }: BatchJob): { state: 'succeeded' | 'failed'; at: string } | undefined {
   for (const { type, status: value, lastTransitionTime } of status?.conditions ?? []) {
     if (value !== 'True' || (type !== 'Complete' && type !== 'Failed')) continue;
@@ -96,24 +95,27 @@ export function endOf({ status, metadata }: BatchJob): { state: 'succeeded' | 'f
   return undefined;
 }
 
-/** Why a run failed. Of several attempts the last one speaks; having run out of them alone says nothing. */
+/**
+ * Why a run failed: the failure of its last attempt, or else the Job's condition, which only says that no attempts are
+ * left.
+ */
 function failureOf(
   { status }: Stored<BatchJob>,
   ends: readonly (string | undefined)[],
   known: string | undefined,
 ): string | undefined {
   const condition = status?.conditions?.find(({ type, status: value }) => type === 'Failed' && value === 'True');
-  if (condition?.reason === 'DeadlineExceeded') return 'The run took longer than its time-out.';
+  if (condition?.reason === 'DeadlineExceeded') return 'The run exceeded its timeout.';
   return ends.findLast((text) => text !== undefined) ?? known ?? condition?.message;
 }
 
-/** Why a run does not start; undefined while nothing is known against it. */
+/** Why a run does not start; undefined without a known cause. */
 function waitOf(pods: readonly Stored<Pod>[]): string | undefined {
   const waiting = pods.filter((pod) => !isPodEnded(pod));
-  const fault = waiting.map((pod) => podFault(pod) ?? unschedulable(pod)).find((found) => found !== undefined);
+  const fault = waiting.map((pod) => podFault(pod) ?? unschedulable(pod)).find((candidate) => candidate !== undefined);
   if (!fault) return undefined;
-  const said = fault.message === undefined ? '' : `: ${lastLine(fault.message)}`;
-  return `The pod does not start (${fault.reason})${said}`.slice(0, messageMax);
+  const detail = fault.message === undefined ? '' : `: ${lastMessage(fault.message)}`;
+  return `The pod cannot start (${fault.reason})${detail}`.slice(0, messageMax);
 }
 
 function endOfContainer({ status }: Pod, container: string | undefined): string | undefined {
@@ -121,11 +123,11 @@ function endOfContainer({ status }: Pod, container: string | undefined): string 
     ?.filter(({ name }) => container === undefined || name === container)
     .map(({ state }) => state?.terminated)
     .find((end) => end && (container !== undefined || end.exitCode !== 0));
-  if (!ended) return status?.reason === undefined ? undefined : `The pod was ended (${status.reason}).`;
+  if (!ended) return status?.reason === undefined ? undefined : `The pod was stopped (${status.reason}).`;
   if (ended.exitCode === 0) return undefined;
-  if (ended.reason === 'OOMKilled') return 'The program used more memory than its limit.';
-  const said = ended.message === undefined ? '' : lastLine(ended.message);
-  return `The program ended with ${ended.exitCode}${said === '' ? '' : `: ${said}`}`.slice(0, messageMax);
+  if (ended.reason === 'OOMKilled') return 'The program exceeded its memory limit.';
+  const detail = ended.message === undefined ? '' : lastMessage(ended.message);
+  return `The program exited with code ${ended.exitCode}${detail === '' ? '' : `: ${detail}`}`.slice(0, messageMax);
 }
 
 function unschedulable(pod: Pod): { reason: string; message?: string } | undefined {

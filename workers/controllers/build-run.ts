@@ -13,20 +13,21 @@ import {
 import { durationText } from '../../runtime/domain/duration.ts';
 import { buildNamespace } from '../../runtime/domain/labels.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
-import { readGitSecret } from '../../runtime/host/git-credentials.ts';
+import { readGitSecret } from '../../runtime/git/credentials.ts';
 import { applyObject, deleteChild, ensureChild, refOf } from '../../runtime/kube/children.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import type { V1JobSpec } from '@kubernetes/client-node';
 import { z } from 'zod';
 import { apiServerAddresses } from './api-servers.ts';
-import { tellingLine } from './last-line.ts';
+import { errorLine } from './log-summary.ts';
 
-/** Of a failed step's log, this much is told: the rest is in the log. */
+/** Maximum lines of a failed step's log in the message; the deployment's log has all. */
 const reasonMaxLines = 8;
 const lineMax = 200;
-/** What buildah adds to every failed step, twice. */
+/** A line that buildah prints after every failed step, twice. */
 const noise = /^subprocess exited with status \d+$/;
 
-/** What a build's second step ends with; `infra/images/builder/settings.ts` writes it. */
+/** The termination message of a build's second step, written by `infra/images/builder/settings.ts`. */
 const result = z.object({
   image: z.string().max(600),
   digest: z.string().regex(/^sha256:[0-9a-f]{64}$/),
@@ -36,8 +37,8 @@ const result = z.object({
 });
 
 /**
- * Makes the batch Job of a build: first who may be reached from it, then what its first step needs, then the Job, which
- * never changes once it is there.
+ * Creates the batch Job of a build after its network policy and the credentials of its first step. An existing Job is
+ * kept, because it cannot change.
  * @throws Problem `unavailable` while the installation has no builder, ForeignObjectError
  */
 export async function beginBuild(
@@ -50,7 +51,7 @@ export async function beginBuild(
   if (!config?.builds) {
     throw new Problem(
       'unavailable',
-      'The platform has no builder: an administrator gives one with `svc install --image-builder` and `--build-registry`.',
+      'Builds are not enabled. An administrator enables them with `svc install --image-builder` and `--build-registry`.',
     );
   }
   await applyObject(
@@ -62,13 +63,13 @@ export async function beginBuild(
     }),
   );
   const { app, namespace, source } = build.spec;
-  const found = await kube.get<App>(kinds.App, app, namespace);
-  const credentials = found && (await readGitSecret(kube, found, source.url));
+  const resource = await kube.get<App>(kinds.App, app, namespace);
+  const credentials = resource && (await readGitSecret(kube, resource, source.url));
   if (credentials) await ensureChild(kube, build, buildCredentials(build, credentials));
   await ensureChild(kube, build, buildJob(build, config.builds, config.packageRegistries));
 }
 
-/** Takes the credentials away once the step that needed them has ended. */
+/** Deletes the credentials after the step that needs them has ended. */
 export async function dropCredentials(
   kube: KubeClient,
   build: Stored<Build>,
@@ -78,7 +79,7 @@ export async function dropCredentials(
   if (fetched) await deleteChild(kube, build, refOf(buildCredentials(build, {})));
 }
 
-/** What was made, as the pod's last message has it; undefined when there is no such message. */
+/** The result of a build from its pod's termination message; undefined without one. */
 export function resultOf(pods: readonly Stored<Pod>[]): Partial<BuildStatus> | undefined {
   for (const pod of pods) {
     const text = stepOf(pod, buildSteps.build)?.state?.terminated?.message;
@@ -87,46 +88,46 @@ export function resultOf(pods: readonly Stored<Pod>[]): Partial<BuildStatus> | u
       const parsed = result.safeParse(JSON.parse(text));
       if (parsed.success) return parsed.data;
     } catch {
-      // No result: the log of a failure.
+      // The message is the log of a failure.
     }
   }
   return undefined;
 }
 
 /**
- * That a build took too long, for one that did: before what its pod says, which was ended for that. What it printed is in
- * the deployment's log. Undefined for any other end. Pure.
+ * The message for a build that exceeded its time-out; undefined for any other. It takes precedence over the pod's
+ * message, because the pod was stopped. Pure.
  */
 export function timeOutOf({ status, spec }: BatchJob): string | undefined {
   const late = status?.conditions?.some(({ type, reason }) => type === 'Failed' && reason === 'DeadlineExceeded');
   if (!late) return undefined;
-  const { activeDeadlineSeconds = defaultBuildTimeoutSeconds } = spec as { activeDeadlineSeconds?: number };
-  return `The build did not end within ${durationText(activeDeadlineSeconds)}, and was stopped; its log says how far it came. An administrator can give builds more time: svc platform config set --build-timeout.`;
+  const { activeDeadlineSeconds = defaultBuildTimeoutSeconds } = spec as Pick<V1JobSpec, 'activeDeadlineSeconds'>;
+  return `The build exceeded its timeout of ${durationText(activeDeadlineSeconds)} and was stopped; check its log. An administrator can raise the timeout: svc platform config set --build-timeout.`;
 }
 
-/** Why a step of the build failed, in its first line, and the last lines that it printed; undefined when no step has. */
+/** Why a step of the build failed, followed by the last lines of its log; undefined when no step failed. */
 export function failureOf(pods: readonly Stored<Pod>[]): string | undefined {
   for (const pod of pods) {
     for (const name of [buildSteps.clone, buildSteps.build]) {
       const ended = stepOf(pod, name)?.state?.terminated;
       if (!ended || ended.exitCode === 0) continue;
-      if (ended.reason === 'OOMKilled') return `The step "${name}" used more memory than its limit.`;
+      if (ended.reason === 'OOMKilled') return `The step "${name}" exceeded its memory limit.`;
       const lines = (ended.message ?? '')
         .trim()
         .split('\n')
         .filter((line) => line !== '' && !noise.test(line));
-      const what = name === buildSteps.clone ? 'The source could not be fetched' : 'The image could not be built';
-      const why = tellingLine(lines.join('\n')) || `the step ended with ${ended.exitCode}`;
-      // Said already.
-      if (lines.at(-1) === why) lines.pop();
+      const failure = name === buildSteps.clone ? 'The source could not be fetched' : 'The image could not be built';
+      const reason = errorLine(lines.join('\n')) || `the step exited with code ${ended.exitCode}`;
+      // The last line is the reason, which was quoted.
+      if (lines.at(-1) === reason) lines.pop();
       const log = lines.slice(-reasonMaxLines).map((line) => line.slice(0, lineMax));
-      return [`${what}: ${why}`, ...(log.length > 0 ? ['The last lines of its log:', ...log] : [])].join('\n');
+      return [`${failure}: ${reason}`, ...(log.length > 0 ? ['The last lines of its log:', ...log] : [])].join('\n');
     }
   }
   return undefined;
 }
 
 function stepOf({ status }: Pod, name: string): ContainerStatus | undefined {
-  const all = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
-  return all.find((each) => each.name === name);
+  const statuses = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
+  return statuses.find((status) => status.name === name);
 }

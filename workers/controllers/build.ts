@@ -6,7 +6,7 @@ import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { PlatformConfigSpec } from '../../runtime/contracts/resources/platform-config.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { buildNamespace, managedLabels, roleLabel, workloadFinalizer } from '../../runtime/domain/labels.ts';
-import { deleteChild, NotYetError, ownChild, refOf } from '../../runtime/kube/children.ts';
+import { deleteChild, NotYetError, readChild, refOf } from '../../runtime/kube/children.ts';
 import {
   childrenAdoptedState,
   findCondition,
@@ -20,10 +20,10 @@ import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
 import { runProgress } from './batch-run.ts';
 import { beginBuild, dropCredentials, failureOf, resultOf, timeOutOf } from './build-run.ts';
-import { createStopReport } from './stop-report.ts';
+import { createFailureReporter } from './reconcile-failure.ts';
 import { ensureIdentity } from './workload.ts';
 
-/** Whether the build made its image: `Unknown` until it has ended; an end is never judged anew. */
+/** Whether the build has made its image; `Unknown` until it ends, and final after that. */
 const succeeded = 'Succeeded';
 const reasons = { pending: 'Pending', running: 'Running', succeeded: 'Succeeded', failed: 'Failed' } as const;
 
@@ -31,22 +31,22 @@ type BuildProgress = { phase: keyof typeof reasons } & Omit<BuildStatus, 'phase'
 
 export interface BuildControllerOptions {
   kube: KubeClient;
-  /** The installation's settings, once there are some. */
+  /** The active settings; undefined before there are any. */
   platformConfig: () => Pick<PlatformConfigSpec, 'builds' | 'allowPrivateNetworks'> | undefined;
   events: Pick<EventRecorder, 'record'>;
   clock: Clock;
 }
 
 /**
- * Makes the batch Job of a Build in the namespace of builds, and reports how far it has come. In an environment whoever
- * builds makes the Job, which has the Build's name and its owner reference. An end that was seen stays, whatever becomes
- * of that Job. A Build that is deleted ends its batch Job first.
+ * Creates the batch Job of a Build in the namespace of builds, and reports its progress. For a Build in an environment,
+ * an external builder creates the Job, with the Build's name and an owner reference to it. A reported end stays, whatever
+ * happens to the Job. Deleting a Build deletes its batch Job first.
  */
 export function buildController(options: BuildControllerOptions): ControllerDefinition<Build> {
   const { kube, platformConfig, events, clock } = options;
-  const reportStop = createStopReport(options);
+  const reportFailure = createFailureReporter(options);
 
-  const bringAbout = async (object: Stored<Build>): Promise<void> => {
+  const reconcileObject = async (object: Stored<Build>): Promise<void> => {
     const own = object.metadata.namespace === buildNamespace;
     const build = own
       ? await ensureMarks(kube, object, workloadFinalizer, managedLabels())
@@ -67,7 +67,7 @@ export function buildController(options: BuildControllerOptions): ControllerDefi
 
   const observe = async (build: Stored<Build>): Promise<BuildProgress> => {
     const { name, namespace = '' } = build.metadata;
-    const run = await ownChild<BatchJob>(kube, build, jobRef(build));
+    const run = await readChild<BatchJob>(kube, build, jobRef(build));
     if (!run) return withoutRun(build, clock.now());
     const { items } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector: `${runLabel}=${name}` });
     const { state, ...rest } = runProgress(run, items);
@@ -78,14 +78,14 @@ export function buildController(options: BuildControllerOptions): ControllerDefi
       return { phase: state, ...rest, ...(message !== undefined && { message }) };
     }
     if (state !== 'succeeded') return { phase: state, ...rest };
-    const made = resultOf(items);
-    if (made) return { phase: state, ...rest, ...made };
-    return { phase: 'failed', ...rest, message: 'The build ended without saying what it made; deploy again.' };
+    const result = resultOf(items);
+    if (result) return { phase: state, ...rest, ...result };
+    return { phase: 'failed', ...rest, message: 'The build ended without reporting an image. Deploy again.' };
   };
 
   const finalize = async (build: Stored<Build>): Promise<void> => {
-    const gone = await deleteChild(kube, build, jobRef(build));
-    if (!gone) throw new NotYetError('the job of the build is still being deleted');
+    const deleted = await deleteChild(kube, build, jobRef(build));
+    if (!deleted) throw new NotYetError('the job of the build is still being deleted');
     await removeFinalizer(kube, build, workloadFinalizer);
   };
 
@@ -94,23 +94,23 @@ export function buildController(options: BuildControllerOptions): ControllerDefi
     kind: kinds.Build,
     owns: [kinds.BatchJob],
     watches: [
-      // A pod belongs to the batch Job.
+      // The pod's owner is the batch Job.
       { kind: kinds.Pod, selection: { labelSelector: `${roleLabel}=build` }, keysOf: buildOf },
     ],
     async reconcile({ object: build }) {
       if (!build) return;
       if (build.metadata.deletionTimestamp !== undefined) return finalize(build);
       try {
-        await bringAbout(build);
+        await reconcileObject(build);
       } catch (error) {
-        await reportStop(kinds.Build, build, error);
+        await reportFailure(kinds.Build, build, error);
         throw error;
       }
     },
   };
 }
 
-/** The end that was seen before; undefined while there was none. */
+/** The reported end; undefined before it. */
 function endOfBuild({ status }: Stored<Build>): BuildProgress | undefined {
   const end = findCondition(status?.conditions, succeeded);
   if (!end || end.status === 'Unknown') return undefined;
@@ -127,12 +127,12 @@ function endOfBuild({ status }: Stored<Build>): BuildProgress | undefined {
   };
 }
 
-/** A batch Job that was there once and is gone before its end was seen will never end. */
+/** The end of a build whose batch Job was deleted before its result was seen. */
 function withoutRun({ status }: Stored<Build>, now: Date): BuildProgress {
-  if (status?.startedAt === undefined) return { phase: 'pending', message: 'No builder has taken it yet.' };
+  if (status?.startedAt === undefined) return { phase: 'pending', message: 'Waiting for a builder.' };
   return {
     phase: 'failed',
-    message: 'The job of the build was deleted before its end was seen; make another build.',
+    message: 'The Job of the build was deleted before it finished. Deploy again.',
     startedAt: status.startedAt,
     endedAt: now.toISOString(),
   };

@@ -2,20 +2,23 @@ import { dependenciesContainer } from '../../infra/manifests/function-dependenci
 import type { Pod } from '../../runtime/contracts/pod.ts';
 
 const messageMax = 500;
-/** Of each attempt pip says more than half of what is shown in all; the last one tells why nothing was found then. */
+/**
+ * pip's messages for each attempt, which would fill half of the text; the last line explains why nothing was found.
+ */
 const attempts = /^WARNING: Retrying /;
 
-/** Why the dependencies of a pod could not be installed, in the installer's own last lines; undefined while they may be. */
+/**
+ * Why the dependencies of a pod could not be installed, in the installer's last lines; undefined without a failure.
+ */
 export function dependencyFailure({ status }: Pod): string | undefined {
   const step = status?.initContainerStatuses?.find(({ name }) => name === dependenciesContainer);
-  // Between two attempts the kubelet says "running" for a moment: the last end still counts.
+  // Between two attempts the container runs for a moment: its last termination still counts.
   const ended = step?.state?.terminated ?? step?.lastState?.terminated;
   if (!ended || ended.exitCode === 0) return undefined;
-  if (ended.reason === 'OOMKilled')
-    return 'The dependencies cannot be installed: that takes more memory than there is.';
-  const all = (ended.message ?? '').split('\n').filter((line) => line.trim() !== '');
-  const lastAttempt = all.findLastIndex((line) => attempts.test(line));
-  const lines = all.filter((line, index) => index === lastAttempt || !attempts.test(line));
-  const said = lines.length === 0 ? `the installer ended with ${ended.exitCode}` : lines.slice(-8).join('; ');
-  return `The dependencies cannot be installed: ${said}`.slice(0, messageMax);
+  if (ended.reason === 'OOMKilled') return 'The dependencies cannot be installed: the installer ran out of memory.';
+  const allLines = (ended.message ?? '').split('\n').filter((line) => line.trim() !== '');
+  const lastAttempt = allLines.findLastIndex((line) => attempts.test(line));
+  const lines = allLines.filter((line, index) => index === lastAttempt || !attempts.test(line));
+  const detail = lines.length === 0 ? `the installer exited with code ${ended.exitCode}` : lines.slice(-8).join('; ');
+  return `The dependencies cannot be installed: ${detail}`.slice(0, messageMax);
 }

@@ -4,16 +4,18 @@ import type { ServiceResource } from '../../runtime/contracts/resources/service.
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 
 export interface BindingLeftovers {
-  /** Whether users that bindings made on these services are still to be taken away, and not refused too often. */
+  /**
+   * Whether users that bindings created on these services still have to be deleted, and not too many attempts failed.
+   */
   hasBoundUsers(namespace: string, services: readonly string[]): Promise<boolean>;
 }
 
 /**
- * Has the functions of an environment that is to go leave its external services, which outlive it: the users that bindings
- * made there go while what opens the service is known. A server that refuses does not hold the environment for ever.
- * @returns whether that goes on
+ * Deletes the users that functions of an environment have on its external services, before the environment is deleted
+ * with the credentials that this needs. A server that refuses does not block the deletion forever.
+ * @returns whether users remain to be deleted
  */
-export async function leaveExternalServices(
+export async function removeBoundUsers(
   kube: Pick<KubeClient, 'list' | 'delete'>,
   records: BindingLeftovers,
   namespace: string,

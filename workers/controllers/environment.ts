@@ -20,39 +20,45 @@ import { checkEnvironmentName, checkProjectName, namespaceOf } from '../../runti
 import { Problem } from '../../runtime/domain/problem.ts';
 import { applyObject, ChildError, ensureChild, ForeignObjectError, NotYetError } from '../../runtime/kube/children.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
-import { obstacleOf, type Obstacle } from '../../runtime/kube/obstacle.ts';
-import { leaveExternalServices, type BindingLeftovers } from './environment-bindings.ts';
+import { toBlocker, type Blocker } from '../../runtime/kube/blocker.ts';
+import { removeBoundUsers, type BindingLeftovers } from './environment-bindings.ts';
 
 type EnvironmentStatus = NonNullable<ProjectStatus['environments']>[number];
 
-/** What became of one environment. `pending` settles by itself, `refused` does not, `gone` was wanted. */
+/**
+ * The result for one environment. `pending` ends without intervention, `refused` does not, and `gone` means that it was
+ * deleted.
+ */
 export interface EnvironmentOutcome {
   status: EnvironmentStatus;
   outcome: 'ready' | 'pending' | 'refused' | 'gone';
-  /** What others have in its way. */
-  obstacle?: Obstacle;
-  /** When to look again, where no watch tells. */
+  /** The object that blocks it. */
+  blocker?: Blocker;
+  /** Milliseconds until the next check, where no watch reports a change. */
   lookInMs?: number;
 }
 
-/** How long to wait for what functions leave behind. */
+/** Interval of checks while functions delete their users. */
 export const leavingMs = 2_000;
 
-/** What the Project controller keeps of an environment in PostgreSQL; every call may be repeated. */
-export interface EnvironmentRecords extends BindingLeftovers {
-  /** Removes its plans and keys: nothing opens any more. */
+/** The records of an environment in PostgreSQL; every call is idempotent. */
+interface EnvironmentRecords extends BindingLeftovers {
+  /** Deletes its plans and keys; its gated workloads then accept no key. */
   closeEnvironment(environmentId: Id): Promise<void>;
-  /** Removes everything, history included. Only once its namespace is gone, and with it whoever would write anew. */
+  /**
+   * Deletes all of its records, including history. Only after its namespace is gone, because its controllers would
+   * write them again.
+   */
   deleteEnvironment(environmentId: Id): Promise<void>;
 }
 
-/** As {@link EnvironmentRecords}, and what is kept of the project itself. */
+/** {@link EnvironmentRecords}, and the records of the project itself. */
 export interface ProjectRecords extends EnvironmentRecords {
-  /** Removes its notifications and its members' roles. */
+  /** Deletes its notification targets and its members' roles. */
   deleteProject(projectId: Id): Promise<void>;
 }
 
-/** The settings of the installation that environments follow. */
+/** The installation's settings that apply to environments. */
 export type EnvironmentSettings = Pick<PlatformConfigSpec, 'ingressAddress' | 'allowPrivateNetworks' | 'defaultLimits'>;
 
 export interface EnvironmentOptions {
@@ -61,7 +67,7 @@ export interface EnvironmentOptions {
   records: EnvironmentRecords;
 }
 
-/** Brings the environments of projects about, and away. */
+/** Creates and deletes the environments of projects. */
 export interface Environments {
   ensure(
     project: Stored<Project>,
@@ -69,7 +75,7 @@ export interface Environments {
     settings: EnvironmentSettings,
     apiServers: readonly string[],
   ): Promise<EnvironmentOutcome>;
-  /** Takes an environment away with everything in it; `pending` until that is done. */
+  /** Deletes an environment with everything in it; `pending` until that is done. */
   remove(project: Stored<Project>, environment: EnvironmentSpec): Promise<EnvironmentOutcome>;
 }
 
@@ -79,14 +85,17 @@ export function createEnvironments({ kube, records }: Pick<EnvironmentOptions, '
     { id, name }: EnvironmentSpec,
     outcome: EnvironmentOutcome['outcome'],
     message?: string,
-    obstacle?: Obstacle,
+    blocker?: Blocker,
   ): EnvironmentOutcome => ({
     outcome,
     status: {
-      ...{ id, name, namespace: `${metadata.name}-${name}`, ready: outcome === 'ready' },
+      id,
+      name,
+      namespace: `${metadata.name}-${name}`,
+      ready: outcome === 'ready',
       ...(message !== undefined && { message }),
     },
-    ...(obstacle && { obstacle }),
+    ...(blocker && { blocker }),
   });
 
   return {
@@ -101,16 +110,16 @@ export function createEnvironments({ kube, records }: Pick<EnvironmentOptions, '
           return result(project, environment, 'pending', `The namespace "${namespace}" is still being deleted.`);
         }
         if (live && live.metadata.labels?.[environmentIdLabel] !== id) {
-          const message = `The namespace "${namespace}" exists already and is not taken over; delete it or choose another name.`;
-          return result(project, environment, 'refused', message, obstacleOf(live));
+          const message = `The namespace "${namespace}" already exists and does not belong to this environment. Delete it or choose another name.`;
+          return result(project, environment, 'refused', message, toBlocker(live));
         }
         const projectId = project.metadata.labels?.[idLabel] ?? '';
         await applyObject(kube, environmentNamespace({ namespace, project: projectName, projectId, name, id }));
         const limits = effectiveLimits(environment.limits, defaultLimits);
         const ingressNamespace = namespaceInAddress(ingressAddress);
         const network = { namespace, ingressNamespace, apiServers, allowPrivateNetworks };
-        // The policies first: nothing runs in an environment that others can reach into; and that of functions before the
-        // other one leaves them out.
+        // The policies first, so that nothing runs in an environment that is reachable from others. The policy for
+        // functions precedes the general one, which excludes functions.
         for (const child of [
           functionsPolicy(network),
           environmentPolicy(network),
@@ -123,8 +132,8 @@ export function createEnvironments({ kube, records }: Pick<EnvironmentOptions, '
         return result(project, environment, 'ready');
       } catch (error) {
         if (error instanceof Problem || error instanceof ChildError) {
-          const obstacle = error instanceof ForeignObjectError ? error.obstacle : undefined;
-          return result(project, environment, 'refused', error.message, obstacle);
+          const blocker = error instanceof ForeignObjectError ? error.blocker : undefined;
+          return result(project, environment, 'refused', error.message, blocker);
         }
         if (error instanceof NotYetError || isKubeError(error, 409)) {
           return result(project, environment, 'pending', error.message);
@@ -136,13 +145,13 @@ export function createEnvironments({ kube, records }: Pick<EnvironmentOptions, '
       const { id, name } = environment;
       const namespace = `${project.metadata.name}-${name}`;
       const live = await kube.get(kinds.Namespace, namespace);
-      // Before it goes: from now on no key opens anything, however long the rest takes.
+      // First, so that keys are invalid at once, however long the rest takes.
       await records.closeEnvironment(id);
       if (live?.metadata.labels?.[environmentIdLabel] === id) {
         const { apiVersion, kind, metadata } = live;
         if (metadata.deletionTimestamp === undefined) {
-          if (await leaveExternalServices(kube, records, namespace)) {
-            const message = 'The functions of the environment leave the external services that they are bound to.';
+          if (await removeBoundUsers(kube, records, namespace)) {
+            const message = 'The users of the functions are being removed from external services.';
             return { ...result(project, environment, 'pending', message), lookInMs: leavingMs };
           }
           await kube.delete({ apiVersion, kind, name: namespace }, { preconditions: { uid: metadata.uid } });

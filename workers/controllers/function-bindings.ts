@@ -6,21 +6,21 @@ import {
 } from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
-import { bindingSecretName } from '../../runtime/host/function-bindings.ts';
+import { bindingSecretName } from '../../runtime/workloads/function-bindings.ts';
 import { deleteChild } from '../../runtime/kube/children.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
-import type { BindingWish } from '../../runtime/records/function-bindings.ts';
+import type { DesiredBinding } from '../../runtime/records/function-bindings.ts';
 import { refIn } from './function-child.ts';
 import type { WorkloadIdentity } from './workload.ts';
 
 export interface BindingRecords {
-  /** Makes work of what changed; repeating it is free. */
-  projectBindings(workloadId: Id, bindings: readonly BindingWish[]): Promise<void>;
+  /** Writes the bindings, and inserts work for those that changed. Idempotent. */
+  projectBindings(workloadId: Id, bindings: readonly DesiredBinding[]): Promise<void>;
 }
 
 /**
- * Hands a function's bindings to the queue that brings them about, which reports in the function's status, and removes
- * the credentials of those that it has no more.
+ * Hands a function's bindings to the queue that provisions them, which reports in the function's status, and deletes
+ * the credentials of removed bindings.
  */
 export async function handOverBindings(
   kube: Pick<KubeClient, 'get' | 'delete'>,
@@ -29,7 +29,7 @@ export async function handOverBindings(
   { id, name, namespace }: WorkloadIdentity,
 ): Promise<void> {
   const { spec, status } = resource;
-  // What was never reported is looked after by the work that it has still.
+  // A removed binding without a status is handled by its work row.
   if (!spec.bindings && !status?.bindings) return;
   const wishes = spec.bindings?.map((binding) => {
     const bucket = eventsBucket(spec, binding.service);
@@ -42,8 +42,8 @@ export async function handOverBindings(
   }
 }
 
-/** What the status keeps of the bindings: of those that there are. Pure. */
-export function keptBindings(resource: FunctionResource): Pick<FunctionStatus, 'bindings'> {
+/** The statuses of the function's current bindings. Pure. */
+export function currentBindingStatuses(resource: FunctionResource): Pick<FunctionStatus, 'bindings'> {
   const bindings = resource.status?.bindings?.filter(({ service }) => isBound(resource, service)) ?? [];
   return bindings.length === 0 ? {} : { bindings };
 }

@@ -5,12 +5,12 @@ import { refOf } from '../../runtime/kube/children.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import type { WorkloadIdentity } from './workload.ts';
 
-/** Names an object of a function. */
+/** A reference to an object of a function. */
 export function refIn(namespace: string, { apiVersion, kind }: Pick<KubeObject, 'apiVersion' | 'kind'>, name: string) {
   return refOf({ apiVersion, kind, metadata: { name, namespace } });
 }
 
-/** Whether the watches show no object of the function of this kind; one that is newer brings another pass. */
+/** Whether the cache contains no such object of the function. A newer object causes another reconcile. */
 export function noneSeen(
   kube: Pick<KubeClient, 'cache'>,
   kind: ResourceKind,

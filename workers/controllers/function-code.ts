@@ -16,7 +16,10 @@ import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { refIn } from './function-child.ts';
 import type { WorkloadIdentity } from './workload.ts';
 
-/** What the installation runs a function with. @throws Problem where it has nothing for its runtime */
+/**
+ * The settings for running a function in this installation.
+ * @throws Problem when its runtime is not installed
+ */
 export function runWithOf(config: PlatformConfigSpec, { spec }: Pick<FunctionResource, 'spec'>): RunWith {
   return {
     image: functionImage(config, spec),
@@ -25,7 +28,7 @@ export function runWithOf(config: PlatformConfigSpec, { spec }: Pick<FunctionRes
   };
 }
 
-/** Makes the ConfigMap of the code that the spec has, if it has any, and the claim for what it depends on. */
+/** Creates the ConfigMap for the code in the spec, and the claim for its dependencies. */
 export async function ensureCode(
   kube: KubeClient,
   resource: Stored<FunctionResource>,
@@ -36,20 +39,20 @@ export async function ensureCode(
   if (!code) return;
   await ensureChild(kube, resource, codeConfigMap(identity, code), { cached: true });
   if (!hasDependencies(code)) return;
-  // A claim never changes, and what the cluster adds to it stays.
+  // A claim cannot change; keep the defaults that the cluster added.
   await ensureChild(kube, resource, dependenciesClaim(identity, { ...code, image }), { keep: (live) => live });
 }
 
 export interface Collection {
-  /** What refers to code without being a pod, such as a run that has none yet. */
+  /** Templates that may refer to code without a pod, such as that of a run without pods. */
   templates?: readonly { spec: Record<string, unknown> }[];
-  /** Old code stays until the newest is older than this. */
+  /** Old code is kept until the newest is older than `ms`. */
   settled?: { now: Date; ms: number };
 }
 
 /**
- * Removes code and claims that are not the spec's once no pod, not even a going one, has them mounted.
- * @returns in how many ms to look again, when it is too early to tell
+ * Deletes former code and claims that no pod mounts, terminating pods included.
+ * @returns milliseconds until the next check, if it is too early to delete
  */
 export async function collectCode(
   kube: KubeClient,
@@ -66,17 +69,17 @@ export async function collectCode(
     [kinds.ConfigMap, 'code'],
     [kinds.PersistentVolumeClaim, 'dependencies'],
   ];
-  const found: Stored<KubeObject>[] = [];
+  const objects: Stored<KubeObject>[] = [];
   for (const [kind, part] of parts) {
-    const known = kube.cache?.list(kind, { ...managedLabels(), [idLabel]: id, [partLabel]: part }, namespace);
-    if (known?.every(({ metadata }) => current.has(metadata.name))) continue;
+    const cached = kube.cache?.list(kind, { ...managedLabels(), [idLabel]: id, [partLabel]: part }, namespace);
+    if (cached?.every(({ metadata }) => current.has(metadata.name))) continue;
     const { items } = await kube.list(kind, { namespace, labelSelector: `${idLabel}=${id},${partLabel}=${part}` });
-    found.push(...items);
+    objects.push(...items);
   }
-  const old = found.filter(({ metadata }) => !current.has(metadata.name));
+  const old = objects.filter(({ metadata }) => !current.has(metadata.name));
   if (old.length === 0) return undefined;
   if (settled) {
-    const newest = Math.max(...found.map(({ metadata }) => Date.parse(metadata.creationTimestamp ?? '')));
+    const newest = Math.max(...objects.map(({ metadata }) => Date.parse(metadata.creationTimestamp ?? '')));
     const leftMs = newest + settled.ms - settled.now.getTime();
     if (leftMs > 0) return leftMs;
   }

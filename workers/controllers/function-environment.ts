@@ -4,34 +4,36 @@ import type { Pod } from '../../runtime/contracts/pod.ts';
 import type { FunctionResource } from '../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { idLabel } from '../../runtime/domain/labels.ts';
-import { functionEnvironment } from '../../runtime/host/function-environment.ts';
+import { functionEnvironment } from '../../runtime/workloads/function-environment.ts';
 import {
   ensureEnvironmentSecret,
   environmentSecrets,
   environmentSecretsPatch,
   withEnvironmentSecret,
-} from '../../runtime/host/workload-environment.ts';
-import { workloadIdOf } from '../../runtime/host/workload-objects.ts';
+} from '../../runtime/workloads/environment.ts';
+import { workloadIdOf } from '../../runtime/workloads/objects.ts';
 import { deleteChild, NotYetError } from '../../runtime/kube/children.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { refIn } from './function-child.ts';
 import { startSettings } from './function-settings.ts';
 
-/** A CronJob, as far as its runs' template goes. */
+/** The part of a CronJob with the template of its runs. */
 interface Scheduled extends KubeObject {
   spec: { jobTemplate: { spec: { template: FunctionTemplate } } };
 }
 
-/** Whatever has a pod's template. */
+/** An object with a pod template. */
 interface HasTemplate {
   spec: Record<string, unknown>;
 }
 
 /**
- * Makes the environment of a function's variables, secrets and bindings as they are now. Its name stands on the Function
- * before the Secret is there, so that none is forgotten. While a binding is not ready, what the function has stays.
- * @returns the Function with that name, and the Secret that its pods are to have; undefined without any variable
- * @throws Problem `invalid_value` for what does not resolve, NotYetError for a function that never had its bindings
+ * Creates the environment Secret from a function's current variables, secrets and bindings. Its name is stored on the
+ * Function before it is created, so that it is always deleted again. While a binding is not ready, the current
+ * environment is kept.
+ * @returns the Function with that name, and the Secret for its pods; undefined without variables
+ * @throws Problem `invalid_value` when a variable does not resolve, NotYetError while the function has never had its
+ * bindings
  */
 export async function ensureEnvironment(
   kube: KubeClient,
@@ -59,7 +61,7 @@ function nameEnvironment(kube: KubeClient, resource: Stored<FunctionResource>, n
   });
 }
 
-/** What a function's pods are made of now, by its trigger. */
+/** The current pod template of a function. */
 async function currentTemplate(
   kube: Pick<KubeClient, 'get'>,
   { metadata: { name, namespace }, spec }: Stored<FunctionResource>,
@@ -71,15 +73,14 @@ async function currentTemplate(
   return (await kube.get<FunctionDeployment>(kinds.Deployment, name, namespace))?.spec.template;
 }
 
-/** Whether a function has environments but the one that its pods are to have. */
+/** Whether a function has environment Secrets other than that of its pods. */
 export function hasFormerEnvironments(resource: Stored<FunctionResource>, envSecret: string | undefined): boolean {
   return environmentSecrets(resource).some((name) => name !== envSecret);
 }
 
 /**
- * Removes environments that neither a pod nor one of the templates refers to any more. What a crash leaves is found by the
- * next pass.
- * @param templates what pods are still made of, or were
+ * Deletes environment Secrets that neither a pod nor a template uses. After a crash, the next reconcile continues.
+ * @param templates the current and former pod templates
  */
 export async function collectEnvironments(
   kube: KubeClient,
@@ -88,20 +89,24 @@ export async function collectEnvironments(
   templates: readonly HasTemplate[],
 ): Promise<void> {
   const names = environmentSecrets(resource);
-  const made = templates.map(({ spec }) => startSettings(spec['template'] as FunctionTemplate).envSecret);
-  const used = new Set([envSecret, ...made]);
+  const inTemplates = templates.map(({ spec }) => startSettings(spec['template'] as FunctionTemplate).envSecret);
+  const used = new Set([envSecret, ...inTemplates]);
   if (names.every((name) => used.has(name))) return;
   const { namespace = '' } = resource.metadata;
   const labelSelector = `${idLabel}=${workloadIdOf(resource)}`;
   const { items: pods } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector });
   for (const pod of pods) used.add(startSettings(templateOf(pod)).envSecret);
-  const kept: string[] = [];
+  const remaining: string[] = [];
   for (const name of names) {
-    if (used.has(name) || !(await deleteChild(kube, resource, refIn(namespace, kinds.Secret, name)))) kept.push(name);
+    if (used.has(name) || !(await deleteChild(kube, resource, refIn(namespace, kinds.Secret, name))))
+      remaining.push(name);
   }
-  if (kept.length === names.length) return;
+  if (remaining.length === names.length) return;
   const { apiVersion, kind, metadata } = resource;
-  await kube.mergePatch({ apiVersion, kind, namespace, name: metadata.name }, environmentSecretsPatch(resource, kept));
+  await kube.mergePatch(
+    { apiVersion, kind, namespace, name: metadata.name },
+    environmentSecretsPatch(resource, remaining),
+  );
 }
 
 function templateOf({ metadata: { labels = {} }, spec }: Stored<Pod>): FunctionTemplate {

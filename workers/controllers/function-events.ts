@@ -4,13 +4,16 @@ import type { WorkloadIdentity } from './workload.ts';
 
 export interface EventRecords {
   /**
-   * Has a function's data source read as it is now, or no more. Repeating it is free.
-   * @returns why it could not be read, or nothing be marked as done in it, the last time; undefined where both went well
+   * Starts, changes or stops reading a function's data source. Idempotent.
+   * @returns why it could not be read, or events not be marked as done, the last time; undefined without a problem
    */
   projectEvents(workloadId: Id, settings: FunctionEvents | undefined): Promise<string | undefined>;
 }
 
-/** Hands a function's data source to the queue that reads it. @returns what is wrong with it, for the function's status */
+/**
+ * Hands a function's data source to the queue that reads it.
+ * @returns its problem, for the function's status
+ */
 export async function sourceProblem(
   records: EventRecords,
   { events }: Pick<FunctionSpec, 'events'>,

@@ -7,7 +7,7 @@ import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { refIn } from './function-child.ts';
 import type { WorkloadIdentity } from './workload.ts';
 
-/** Opens the way to the services that a function is bound to, and closes it when there are none any more. */
+/** Creates the NetworkPolicy for the services that a function is bound to, or deletes it when there are none. */
 export async function ensureNetwork(
   kube: KubeClient,
   resource: Stored<FunctionResource>,
@@ -19,7 +19,7 @@ export async function ensureNetwork(
     await ensureChild(kube, resource, boundServicesPolicy(identity, services), { cached: true });
     return;
   }
-  // What the watches have not brought yet brings another pass when they do.
+  // A policy that is not in the cache yet causes another reconcile.
   if (kube.cache && !kube.cache.get(kinds.NetworkPolicy, boundServicesPolicyName(name), namespace)) return;
   await deleteChild(kube, resource, refIn(namespace, kinds.NetworkPolicy, boundServicesPolicyName(name)));
 }

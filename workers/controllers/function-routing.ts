@@ -20,17 +20,20 @@ export interface RoutingOptions {
   kube: KubeClient;
   clock: Clock;
   events: Pick<EventRecorder, 'record'>;
-  /** Asks the ingress whether a route demands a key. */
+  /** Asks the ingress whether a route requires an API key. */
   probeGate: ProbeGate;
 }
 
-/** What leads requests to a function: a route with its Middlewares in the system namespace, and the gate on it. */
+/** The route of a function with its Middlewares in the system namespace, and its gate. */
 export function createRouting(options: RoutingOptions) {
   const { kube, clock, events } = options;
   const gates = createGateWatch(options);
 
   return {
-    /** @param resource with the status of this pass @returns in how many ms to look again */
+    /**
+     * @param resource with the status of this reconcile
+     * @returns milliseconds until the next check
+     */
     async ensure(
       resource: Stored<FunctionResource>,
       identity: WorkloadIdentity,
@@ -42,7 +45,7 @@ export function createRouting(options: RoutingOptions) {
       const route = functionRoute(identity, { hosts, entryPoints, scheme, gated: gate.demanded, security });
       await ensureMiddlewares(kube, undefined, route);
       const changed = await ensureRoute(kube, undefined, route, gate);
-      // The host that the function had before serves until the route has moved.
+      // The function's previous host is served until the route has changed.
       await releaseOtherHosts(kube, identity.id, hosts, clock.now());
       const outcome = await gates.look(resource, gate, { routed: true, changed, hosts, config, signal });
       const status = gateStatus(resource.status, outcome, clock.now());
@@ -51,19 +54,22 @@ export function createRouting(options: RoutingOptions) {
       return outcome.againInMs;
     },
 
-    /** First the route goes, then what it names. @returns whether all of it is gone; the hosts are held still */
+    /**
+     * Deletes the route, and then what it refers to.
+     * @returns whether all of it is deleted; the host claims are kept
+     */
     async remove(resource: Stored<FunctionResource>, { id }: WorkloadIdentity): Promise<boolean> {
       gates.forget(resource);
-      const gone = [];
+      const results = [];
       for (const ref of routeRefs({ name: functionRouteName(id), namespace: systemNamespace })) {
-        gone.push(await deleteChild(kube, undefined, ref));
+        results.push(await deleteChild(kube, undefined, ref));
       }
-      return !gone.includes(false);
+      return !results.includes(false);
     },
   };
 }
 
-/** The status with where the gate stands; unchanged for a function that never had one. Pure. */
+/** The status with the state of the gate; unchanged for a function that never had one. Pure. */
 function gateStatus(status: FunctionStatus = {}, { phase, since, state }: GateOutcome, now: Date): FunctionStatus {
   if (!state || since === undefined) return status;
   return { ...status, gate: phase, gateSince: since, conditions: setCondition(status.conditions, state, now) };

@@ -17,17 +17,17 @@ import { deleteChild, ensureChild, ownerOf, refOf } from '../../runtime/kube/chi
 import { releaseOtherHosts } from '../../runtime/kube/claims.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
-import { asItWasMade, endOf } from './batch-run.ts';
+import { createOnly, endOf } from './batch-run.ts';
 import { noneSeen, refIn } from './function-child.ts';
 import { collectCode, runWithOf } from './function-code.ts';
 import { collectEnvironments, hasFormerEnvironments } from './function-environment.ts';
 import { scheduleStatus } from './function-status.ts';
 import type { WorkloadIdentity } from './workload.ts';
 
-/** For so long the cluster may still make a run of the schedule as it was before a change. */
+/** For this long after a change, the cluster may still create a run from the old schedule. */
 const staleScheduleMs = 60_000;
 
-/** What a function has that is called by a schedule: a CronJob, its runs, and the test runs that were asked for. */
+/** The objects of a cron function: a CronJob, its runs, and requested test runs. */
 export function createSchedule({ kube, clock }: { kube: KubeClient; clock: Clock }) {
   const observe = async ({ id, namespace }: WorkloadIdentity) => {
     const selection = { namespace, labelSelector: `${idLabel}=${id},${roleLabel}` };
@@ -38,17 +38,17 @@ export function createSchedule({ kube, clock }: { kube: KubeClient; clock: Clock
     return { runs: runs.items, pods: pods.items };
   };
 
-  /** A run of the controller's own that has ended is removed by the cluster, once nothing asks for it any more. */
+  /** Lets the cluster delete an ended test run that is no longer requested. */
   const letGo = async (run: Stored<BatchJob>): Promise<void> => {
     if (run.metadata.labels?.[roleLabel] !== 'test' || run.spec['ttlSecondsAfterFinished'] !== undefined) return;
     const { uid } = run.metadata;
     await kube.mergePatch(refOf(run), { metadata: { uid }, spec: { ttlSecondsAfterFinished: testRunTtlSeconds } });
   };
 
-  /** Function → the environment that its schedule has, where there are older ones, and since when. */
+  /** By function: the environment Secret of its schedule while there are older ones, and when it was first seen. */
   const changes = new Map<string, { envSecret: string | undefined; at: number }>();
 
-  /** In how many ms no run of the schedule can have one of the older environments any more; undefined: now. */
+  /** Milliseconds until no run of the schedule can use an older environment Secret; undefined when none can. */
   const unsettledMs = (
     resource: Stored<FunctionResource>,
     envSecret: string | undefined,
@@ -59,15 +59,15 @@ export function createSchedule({ kube, clock }: { kube: KubeClient; clock: Clock
       changes.delete(uid);
       return undefined;
     }
-    const seen = changes.get(uid);
-    const change = seen && seen.envSecret === envSecret ? seen : { envSecret, at: now.getTime() };
+    const previous = changes.get(uid);
+    const change = previous && previous.envSecret === envSecret ? previous : { envSecret, at: now.getTime() };
     changes.set(uid, change);
     const leftMs = change.at + staleScheduleMs - now.getTime();
     return leftMs > 0 ? leftMs : undefined;
   };
 
   return {
-    /** @returns in how many ms to look again */
+    /** @returns milliseconds until the next check */
     async ensure(
       resource: Stored<FunctionResource>,
       identity: WorkloadIdentity,
@@ -78,7 +78,7 @@ export function createSchedule({ kube, clock }: { kube: KubeClient; clock: Clock
       await ensureChild(kube, resource, functionSchedule(identity, scheduled, runWith), { cached: true });
       const { runRequests = [], ...spec } = resource.spec;
       for (const request of runRequests) {
-        await ensureChild(kube, resource, testRun(identity, scheduled, runWith, request), asItWasMade);
+        await ensureChild(kube, resource, testRun(identity, scheduled, runWith, request), createOnly);
       }
       const { runs, pods } = await observe(identity);
       const now = clock.now();
@@ -88,7 +88,7 @@ export function createSchedule({ kube, clock }: { kube: KubeClient; clock: Clock
         scheduleStatus({ resource, runs, pods, now }),
       );
       if (runRequests.length > 0) {
-        // In this order a run always stands in the wishes or in the status. The change brings the next pass.
+        // In this order, a run is always in the requests or in the status. The change causes the next reconcile.
         await kube.replace({ ...reported, spec });
         return undefined;
       }
@@ -105,7 +105,7 @@ export function createSchedule({ kube, clock }: { kube: KubeClient; clock: Clock
       return soonest;
     },
 
-    /** Whether there may be something to remove. A status with runs is that of a cron function. */
+    /** Whether there may be objects to delete. A status with runs is that of a cron function. */
     mayExist(resource: Stored<FunctionResource>, identity: WorkloadIdentity): boolean {
       if (resource.status?.runs !== undefined) return true;
       const { namespace } = identity;
@@ -116,8 +116,8 @@ export function createSchedule({ kube, clock }: { kube: KubeClient; clock: Clock
     },
 
     /**
-     * First nothing makes runs any more; those that go on are ended.
-     * @returns whether all of it is gone
+     * Deletes the CronJob before its runs, so that no new ones are created; active runs are stopped.
+     * @returns whether all of it is deleted
      */
     async remove(resource: Stored<FunctionResource>, identity: WorkloadIdentity): Promise<boolean> {
       const { name, namespace } = identity;
@@ -126,7 +126,7 @@ export function createSchedule({ kube, clock }: { kube: KubeClient; clock: Clock
       const { runs } = await observe(identity);
       let runsGone = true;
       for (const run of runs) {
-        // Those of the schedule go with it.
+        // The schedule's runs are deleted with it.
         if (ownerOf(run)?.uid === resource.metadata.uid) {
           runsGone = (await deleteChild(kube, resource, refOf(run))) && runsGone;
         }

@@ -13,40 +13,45 @@ import { noneSeen, refIn } from './function-child.ts';
 import { collectCode, runWithOf } from './function-code.ts';
 import { collectEnvironments } from './function-environment.ts';
 import { createRouting, type RoutingOptions } from './function-routing.ts';
-import { hasMoved, keptDeployment } from './function-settings.ts';
+import { hasMoved, mergedDeployment } from './function-settings.ts';
 import { servingStatus } from './function-status.ts';
 import type { GateStep } from './gate-step.ts';
 import type { WorkloadIdentity } from './workload.ts';
 
-/** What a function has that is called by requests or for events: a Deployment, whose count others decide, and a route for requests. */
+/**
+ * The objects of a function for requests or events: a Deployment object, whose replicas the scaler sets, and a route
+ * for requests.
+ */
 export function createServing(options: RoutingOptions) {
   const { kube, clock } = options;
   const routing = createRouting(options);
 
-  /** @param cached whether what the watches have brought will do: whatever is newer brings another pass */
+  /** @param cached whether cached objects suffice: a newer version causes another reconcile */
   const observe = async ({ id, name, namespace }: WorkloadIdentity, cached: boolean) => {
-    const seen = cached ? kube.cache?.get<FunctionDeployment>(kinds.Deployment, name, namespace) : undefined;
-    const deployment = seen ?? (await kube.get<FunctionDeployment>(kinds.Deployment, name, namespace));
+    const cachedDeployment = cached
+      ? kube.cache?.get<FunctionDeployment>(kinds.Deployment, name, namespace)
+      : undefined;
+    const deployment = cachedDeployment ?? (await kube.get<FunctionDeployment>(kinds.Deployment, name, namespace));
     const labels = { [kindLabel]: 'Function', [roleLabel]: 'serve', [idLabel]: id };
-    const known = kube.cache?.list<Pod>(kinds.Pod, labels, namespace);
-    if (known) return { deployment, pods: known };
+    const cachedPods = kube.cache?.list<Pod>(kinds.Pod, labels, namespace);
+    if (cachedPods) return { deployment, pods: cachedPods };
     const labelSelector = Object.entries(labels).map(([label, value]) => `${label}=${value}`);
     const { items } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector: labelSelector.join(',') });
     return { deployment, pods: items };
   };
 
   return {
-    /** @returns in how many ms to look again */
+    /** @returns milliseconds until the next check */
     async ensure(
       resource: Stored<FunctionResource>,
       identity: WorkloadIdentity,
       route: {
-        /** Undefined for a function that is called for events only: nothing leads to it. */
+        /** Undefined for a function without HTTP requests, which has no route. */
         host: string | undefined;
         config: PlatformConfigSpec;
         envSecret: string | undefined;
         gate: GateStep;
-        /** What is wrong with its data source. */
+        /** The problem of its data source. */
         problem: string | undefined;
         signal: AbortSignal;
       },
@@ -56,13 +61,13 @@ export function createServing(options: RoutingOptions) {
       const runWith = { ...runWithOf(config, resource), envSecret };
       const volume = await exclusiveVolume(kube, identity.namespace, spec.volumes);
       if (volume !== undefined && asksForSeveral(spec)) throw oneReplicaOnly('Function', volume);
-      const wanted = functionDeployment(identity, spec, { ...runWith, exclusive: volume !== undefined });
-      const written = await ensureChild(kube, resource, wanted, { keep: keptDeployment, cached: true });
+      const desired = functionDeployment(identity, spec, { ...runWith, exclusive: volume !== undefined });
+      const written = await ensureChild(kube, resource, desired, { keep: mergedDeployment, cached: true });
       const { deployment, pods } = await observe(identity, written === 'unchanged');
       if (host === undefined && resource.status?.host !== undefined && !(await routing.remove(resource, identity))) {
         throw new NotYetError("the function's former route is still being deleted");
       }
-      // Before the route: the interceptors know the host by the status, and so before the first request comes.
+      // Before the route, so that the interceptors know the host before the first request arrives.
       const reported = await writeStatus<FunctionResource>(
         kube,
         resource,
@@ -78,13 +83,16 @@ export function createServing(options: RoutingOptions) {
       return lookInMs;
     },
 
-    /** Whether there may be something to remove. A route is there only after a status that names its host. */
+    /** Whether there may be objects to delete. A route exists only after a status with its host. */
     mayExist(resource: Stored<FunctionResource>, identity: WorkloadIdentity): boolean {
       if (resource.status?.host !== undefined) return true;
       return !noneSeen(kube, kinds.Deployment, identity, managedLabels(), identity.namespace);
     },
 
-    /** First nothing leads to the function any more. @returns whether all of it is gone; its hosts are held still */
+    /**
+     * Deletes the route before the Deployment object.
+     * @returns whether all of it is deleted; its host claims are kept
+     */
     async remove(resource: Stored<FunctionResource>, identity: WorkloadIdentity): Promise<boolean> {
       const { name, namespace } = identity;
       const routeGone = await routing.remove(resource, identity);

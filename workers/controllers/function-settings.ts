@@ -1,27 +1,28 @@
+import type { V1Container } from '@kubernetes/client-node';
 import { functionContainer } from '../../infra/manifests/function-pod.ts';
 import { restartAnnotation, type FunctionDeployment, type FunctionTemplate } from '../../infra/manifests/function.ts';
 import type { Stored } from '../../runtime/contracts/kubernetes.ts';
 import { isPodLive, type Pod } from '../../runtime/contracts/pod.ts';
 import type { StartSettings } from '../../runtime/contracts/resources/function.ts';
 import { apiGroup } from '../../runtime/domain/labels.ts';
-import { covers } from '../../runtime/kube/covers.ts';
-import { likeTheYoungest } from './youngest-pods.ts';
+import { includesDesired } from '../../runtime/kube/covers.ts';
+import { podsOfNewestTemplate } from './newest-pods.ts';
 
-interface Container {
-  name: string;
-  envFrom?: { secretRef?: { name?: string } }[];
-  resources?: { limits?: { cpu?: string; memory?: string } };
-}
+type Container = Pick<V1Container, 'name' | 'envFrom' | 'resources'>;
 
-/** On a Deployment: the limits that its pods do not have yet, and how few replicas it has had since they were wanted. */
+/**
+ * Annotation of a Deployment object: the limits that its pods do not have yet, and the lowest number of replicas since
+ * these limits were requested.
+ */
 const waitingAnnotation = `${apiGroup}/waiting-limits`;
 
 /**
- * A Deployment as it is to be written over the live one. The replica count belongs to others. What pods have from their
- * start on, environment and limits, stays while there are some, unless others come anyway: with another template, or for
- * other limits when there are more replicas than before (spec.md §2.5, decision 0032). Pure.
+ * The Deployment object to write over the live one. Keeps the replicas, which the scaler sets. While there are pods,
+ * keeps their environment and limits, unless the pods are replaced anyway because of another change of the template,
+ * or, for new limits, because there are more replicas than before (docs/reference/functions.md#scaling, decision 0032).
+ * Pure.
  */
-export function keptDeployment(live: Stored<FunctionDeployment>, desired: FunctionDeployment): FunctionDeployment {
+export function mergedDeployment(live: Stored<FunctionDeployment>, desired: FunctionDeployment): FunctionDeployment {
   const { replicas, template } = live.spec;
   const next = { ...desired, spec: { ...desired.spec, replicas } };
   const noted = live.metadata.annotations?.[waitingAnnotation];
@@ -31,9 +32,9 @@ export function keptDeployment(live: Stored<FunctionDeployment>, desired: Functi
     const annotations = { ...metadata.annotations, [waitingAnnotation]: text };
     return { ...deployment, metadata: { ...metadata, annotations } };
   };
-  const held = withSettingsOf(template, desired.spec.template);
-  if (replicas === 0 || !covers(template, held)) return note(next, '');
-  const same = { ...next, spec: { ...next.spec, template: held } };
+  const unchanged = withSettingsOf(template, desired.spec.template);
+  if (replicas === 0 || !includesDesired(template, unchanged)) return note(next, '');
+  const same = { ...next, spec: { ...next.spec, template: unchanged } };
   const limits = limitsOf(desired.spec.template);
   if (limits === limitsOf(template)) return note(same, '');
   const [known, fewest] = noted?.split(' ') ?? [];
@@ -41,15 +42,15 @@ export function keptDeployment(live: Stored<FunctionDeployment>, desired: Functi
   return replicas > before ? note(next, '') : note(same, `${limits} ${Math.min(before, replicas)}`);
 }
 
-/** Whether no pod of an older template is left, as far as the cluster has reported. Pure. */
+/** Whether all reported pods have the current template. Pure. */
 export function hasMoved({ metadata, status = {} }: Stored<FunctionDeployment>): boolean {
   const { observedGeneration, replicas = 0, updatedReplicas = 0 } = status;
   return observedGeneration === metadata.generation && replicas === updatedReplicas;
 }
 
 /**
- * The pods of the template that a Deployment is moving to: those like the youngest one. None while the cluster has not said
- * that there are some, or not all that it counts have been seen. Pure.
+ * The pods of a Deployment object's current template, which are those like the newest pod. Empty while the cluster has
+ * reported none, or not all reported pods are in the cache. Pure.
  */
 export function newestPods(
   { metadata, status = {} }: Stored<FunctionDeployment>,
@@ -58,10 +59,10 @@ export function newestPods(
   const { observedGeneration, replicas = 0, updatedReplicas = 0 } = status;
   const live = pods.filter(isPodLive);
   if (observedGeneration !== metadata.generation || updatedReplicas === 0 || live.length < replicas) return [];
-  return likeTheYoungest(live);
+  return podsOfNewestTemplate(live);
 }
 
-/** What the pods of a template are started with. Pure. */
+/** The settings with which the pods of a template start. Pure. */
 export function startSettings(template: FunctionTemplate): StartSettings {
   const { envFrom, resources } = containerOf(template) ?? {};
   const { cpu, memory } = resources?.limits ?? {};

@@ -16,31 +16,34 @@ import {
 } from '../../runtime/kube/conditions.ts';
 import { countActive, reportRuns } from './batch-run.ts';
 import { dependencyFailure } from './dependency-failure.ts';
-import { keptBindings } from './function-bindings.ts';
+import { currentBindingStatuses } from './function-bindings.ts';
 import { hasMoved, newestPods, startSettings } from './function-settings.ts';
-import { lastLine } from './last-line.ts';
+import { lastMessage } from './log-summary.ts';
 
-/** Whether the function's pods come up: False while they crash or cannot be made, with why. */
+/**
+ * The condition that says whether the function's pods start: False, with the reason, while they crash or cannot be
+ * created.
+ */
 const starting = 'Starting';
 const messageMax = 500;
 
 export interface ServingObservation {
   resource: Stored<FunctionResource>;
-  /** Of its route; undefined for a function that is called for events only. */
+  /** The host of its route; undefined for a function without HTTP requests. */
   host: string | undefined;
   config: PlatformConfigSpec;
   deployment: Stored<FunctionDeployment> | undefined;
-  /** All pods of the function, going ones too. */
+  /** All pods of the function, including terminating ones. */
   pods: readonly Stored<Pod>[];
-  /** What is wrong with its data source; undefined without one. */
+  /** The problem of its data source; undefined without one. */
   problem: string | undefined;
   now: Date;
 }
 
 /**
- * The status of a function with a Deployment after a pass that reached its end. A function whose pods crash is `failed` and
- * stays so at zero replicas, until a pod comes up or the function is changed: zero replicas repair nothing. So is one whose
- * change does not come up, while what ran before serves. Pure.
+ * The status of a function with a Deployment object after a successful reconcile. A function whose pods crash is
+ * `failed`, and stays so at zero replicas until a pod starts or the function is changed. A function is also `failed`
+ * when its new pods do not start, while the previous ones serve. Pure.
  */
 export function servingStatus(observation: ServingObservation): FunctionStatus {
   const { resource, host, config, deployment, pods, problem, now } = observation;
@@ -53,31 +56,31 @@ export function servingStatus(observation: ServingObservation): FunctionStatus {
     failureOf(moved ? pods : newestPods(deployment, pods)) ??
     (pods.some(isPodReady) ? undefined : lastingFailure(previous, generation));
   const served = failure !== undefined && pods.some(isPodReady);
-  const message = served ? `${failure.replace(/[.\s]*$/, '')}; what ran before keeps serving.` : (failure ?? problem);
+  const message = served ? `${failure.replace(/[.\s]*$/, '')}; the previous pods keep serving.` : (failure ?? problem);
   const observed = generation !== undefined && { observedGeneration: generation };
-  const kept = previous?.conditions?.filter(({ type }) => host !== undefined || type !== gatedCondition);
-  const adopted = mergeConditions(kept, [childrenAdoptedState(generation)], now);
+  const conditions = previous?.conditions?.filter(({ type }) => host !== undefined || type !== gatedCondition);
+  const adopted = mergeConditions(conditions, [childrenAdoptedState(generation)], now);
   const up = startingState(failure, pods.some(isPodReady));
   return {
     ...observed,
     phase: phaseOf(failure !== undefined, deployment, readyReplicas),
     ...(message !== undefined && { message }),
-    ...(host !== undefined && { host, url: publicUrl(config, host), ...keptGate(previous) }),
+    ...(host !== undefined && { host, url: publicUrl(config, host), ...previousGateStatus(previous) }),
     replicas,
     readyReplicas,
     ...(!moved && failure === undefined && { updating: true }),
-    ...keptBindings(resource),
+    ...currentBindingStatuses(resource),
     ...runningSettings(deployment, previous),
     conditions: up ? setCondition(adopted, { ...up, ...observed }, now) : adopted,
   };
 }
 
-/** What was last seen of the gate, which is judged anew once the route is as it should be. */
-function keptGate({ gate, gateSince }: FunctionStatus = {}): Pick<FunctionStatus, 'gate' | 'gateSince'> {
+/** The last state of the gate, which is checked again after the route is updated. */
+function previousGateStatus({ gate, gateSince }: FunctionStatus = {}): Pick<FunctionStatus, 'gate' | 'gateSince'> {
   return { ...(gate !== undefined && { gate }), ...(gateSince !== undefined && { gateSince }) };
 }
 
-/** While pods of an older template are left, what was said before still holds. */
+/** The settings of the running pods. While pods of an older template are left, the previous status stays. */
 function runningSettings(
   deployment: Stored<FunctionDeployment> | undefined,
   previous: FunctionStatus | undefined,
@@ -89,7 +92,7 @@ function runningSettings(
 
 export interface ScheduleObservation {
   resource: Stored<FunctionResource>;
-  /** Every run that is there, of the schedule and test runs. */
+  /** All existing runs, of the schedule and test runs. */
   runs: readonly Stored<BatchJob>[];
   /** The pods of the runs. */
   pods: readonly Stored<Pod>[];
@@ -97,32 +100,32 @@ export interface ScheduleObservation {
 }
 
 /**
- * The status of a cron function after a pass that reached its end. One whose last run failed is `failed` until another
- * ends well, were it a test run. Pure.
+ * The status of a cron function after a successful reconcile. It is `failed` after a failed run until another one
+ * succeeds, including test runs. Pure.
  */
 export function scheduleStatus({ resource, runs, pods, now }: ScheduleObservation): FunctionStatus {
   const { generation } = resource.metadata;
   const { conditions, runs: previous } = resource.status ?? {};
-  const shown = reportRuns(runs, pods, {
+  const entries = reportRuns(runs, pods, {
     container: functionContainer,
     previous,
     triggerOf: ({ metadata }) => (metadata.labels?.[roleLabel] === 'test' ? 'test' : 'cron'),
   });
-  const active = countActive(shown);
-  const failure = failureOfRuns(shown);
-  const kept = conditions?.filter(({ type }) => type !== starting && type !== gatedCondition);
+  const active = countActive(entries);
+  const failure = failureOfRuns(entries);
+  const relevant = conditions?.filter(({ type }) => type !== starting && type !== gatedCondition);
   return {
     ...(generation !== undefined && { observedGeneration: generation }),
     phase: active > 0 ? 'running' : failure === undefined ? 'scheduled' : 'failed',
     ...(failure !== undefined && { message: failure }),
     active,
-    runs: shown,
-    ...keptBindings(resource),
-    conditions: mergeConditions(kept, [childrenAdoptedState(generation)], now),
+    runs: entries,
+    ...currentBindingStatuses(resource),
+    conditions: mergeConditions(relevant, [childrenAdoptedState(generation)], now),
   };
 }
 
-/** Why the run failed that ended last; undefined when it ended well. */
+/** Why the run that ended last failed; undefined when it succeeded. */
 function failureOfRuns(runs: readonly FunctionRun[]): string | undefined {
   const [last] = runs
     .filter(({ endedAt }) => endedAt !== undefined)
@@ -143,21 +146,21 @@ function phaseOf(
 
 function startingState(failure: string | undefined, ready: boolean): ConditionState | undefined {
   if (failure !== undefined) return { type: starting, status: 'False', reason: 'StartFailed', message: failure };
-  return ready ? { type: starting, status: 'True', reason: 'Started', message: 'The function starts.' } : undefined;
+  return ready ? { type: starting, status: 'True', reason: 'Started', message: 'The function started.' } : undefined;
 }
 
-/** Why the pods do not come up; undefined while one of them is ready or may still become so. */
+/** Why the pods do not start; undefined while one of them is ready or may become ready. */
 function failureOf(pods: readonly Stored<Pod>[]): string | undefined {
   const live = pods.filter(isPodLive);
   if (live.length === 0 || live.some(isPodReady)) return undefined;
-  const missing = live.map(dependencyFailure);
-  if (missing.every((failure) => failure !== undefined)) return missing[0];
+  const failures = live.map(dependencyFailure);
+  if (failures.every((failure) => failure !== undefined)) return failures[0];
   const faults = live.map((pod) => podFault(pod) ?? ended(pod));
   const first = faults[0];
   return first && faults.every((fault) => fault !== undefined) ? describe(first) : undefined;
 }
 
-/** Between two attempts of a crashing container the kubelet says "running" for a moment: its last end still counts. */
+/** The last termination of the container: a crashing container runs for a moment between two attempts. */
 function ended(pod: Pod): PodFault | undefined {
   const status = pod.status?.containerStatuses?.find(({ name }) => name === functionContainer);
   const terminated = status?.state?.terminated ?? status?.lastState?.terminated;
@@ -175,8 +178,8 @@ function lastingFailure(previous: FunctionStatus | undefined, generation: number
 }
 
 function describe({ reason, exitCode, message }: PodFault): string {
-  const how =
-    exitCode === undefined ? `The pod cannot start (${reason})` : `The code does not start (exit code ${exitCode})`;
-  const said = message === undefined ? '' : lastLine(message);
-  return said === '' ? `${how}.` : `${how}: ${said}`.slice(0, messageMax);
+  const failure =
+    exitCode === undefined ? `The pod cannot start (${reason})` : `The code failed to start (exit code ${exitCode})`;
+  const detail = message === undefined ? '' : lastMessage(message);
+  return detail === '' ? `${failure}.` : `${failure}: ${detail}`.slice(0, messageMax);
 }

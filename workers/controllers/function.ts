@@ -24,52 +24,52 @@ import { createSchedule } from './function-schedule.ts';
 import { createServing } from './function-serving.ts';
 import type { ProbeGate } from './gate-probe.ts';
 import { gateStep } from './gate-step.ts';
-import { createStopReport } from './stop-report.ts';
+import { createFailureReporter } from './reconcile-failure.ts';
 import { ensureIdentity, holdClaims, identityOf, type WorkloadIdentity } from './workload.ts';
 
-/** Without the installation's settings nothing can be done; a change of them brings every function anyway. */
+/** Retry without the installation's settings. A change of the settings also enqueues every function. */
 const configRetryMs = 5_000;
 
 export interface FunctionControllerOptions {
   kube: KubeClient;
-  /** The installation's settings, once there are some. */
+  /** The active settings; undefined before there are any. */
   platformConfig: () => PlatformConfigSpec | undefined;
-  /** What the controller writes into PostgreSQL; every call may be repeated. */
+  /** Writes to PostgreSQL. Every call is idempotent. */
   records: {
     project(workload: WorkloadProjection): Promise<void>;
     markDeleted(id: Id): Promise<void>;
   } & BindingRecords &
     EventRecords;
   events: Pick<EventRecorder, 'record'>;
-  /** Asks the ingress whether a route demands a key. */
+  /** Asks the ingress whether a route requires an API key. */
   probeGate: ProbeGate;
   clock: Clock;
 }
 
 /**
- * Makes a Function real (design.md §5, §7): holds its name and host, projects it into the records, keeps its code and what
- * runs it as they should be, and reports its state. By its trigger that is a CronJob, or a Deployment whose replica count
- * it only ever reads, with a route for the trigger `http`. What another trigger had goes first.
+ * Reconciles a Function: claims its name and host, projects it into the records, updates its code and the objects that
+ * run it, and reports its state. These are a CronJob for the trigger `cron`, otherwise a Deployment object, whose
+ * replicas it does not set, and a route for the trigger `http`. The objects of a previous trigger are deleted first.
  */
 export function functionController(options: FunctionControllerOptions): ControllerDefinition<FunctionResource> {
   const { kube, platformConfig, records, clock } = options;
-  const reportStop = createStopReport(options);
+  const reportFailure = createFailureReporter(options);
   const serving = createServing(options);
   const schedule = createSchedule(options);
 
-  const bringAbout = async (object: Stored<FunctionResource>, config: PlatformConfigSpec, signal: AbortSignal) => {
-    const { workload: known, identity } = await ensureIdentity(kube, object);
-    const { spec } = known;
+  const reconcileObject = async (object: Stored<FunctionResource>, config: PlatformConfigSpec, signal: AbortSignal) => {
+    const { workload: existing, identity } = await ensureIdentity(kube, object);
+    const { spec } = existing;
     const host = spec.trigger === 'http' ? hostOf(spec, identity, config) : undefined;
-    await holdClaims(kube, known, host === undefined ? [] : [host]);
-    const gate = gateStep(known, clock.now());
-    // The checkers know of the gate before any route asks them (spec.md §3.2).
+    await holdClaims(kube, existing, host === undefined ? [] : [host]);
+    const gate = gateStep(existing, clock.now());
+    // The checkers know the gate before a route asks them (docs/reference/gate.md#turning-the-gate-on).
     await records.project({ ...identity, kind: 'Function', gated: host !== undefined && gate.known });
-    await handOverBindings(kube, records, known, identity);
+    await handOverBindings(kube, records, existing, identity);
     const problem = await sourceProblem(records, spec, identity);
-    await ensureNetwork(kube, known, identity);
-    await ensureCode(kube, known, identity, runWithOf(config, known));
-    const { resource, envSecret } = await ensureEnvironment(kube, known);
+    await ensureNetwork(kube, existing, identity);
+    await ensureCode(kube, existing, identity, runWithOf(config, existing));
+    const { resource, envSecret } = await ensureEnvironment(kube, existing);
     const scheduled = spec.trigger === 'cron';
     const other = scheduled ? serving : schedule;
     if (other.mayExist(resource, identity) && !(await other.remove(resource, identity))) {
@@ -80,13 +80,13 @@ export function functionController(options: FunctionControllerOptions): Controll
       return lookInMs === undefined ? undefined : { requeueAfterMs: lookInMs };
     }
     const { runRequests, ...rest } = spec;
-    // Nobody can run it once any more; the change brings the next pass.
+    // Requested runs are dropped with the trigger `cron`; the change causes the next reconcile.
     if (runRequests) return void (await kube.replace({ ...resource, spec: rest }));
     const lookInMs = await serving.ensure(resource, identity, { host, config, envSecret, gate, problem, signal });
     return lookInMs === undefined ? undefined : { requeueAfterMs: lookInMs };
   };
 
-  /** First nothing leads to the function or runs it any more; its own objects go before its name does. */
+  /** Deletes the route and the running objects first, and releases the name last. */
   const finalize = async (resource: Stored<FunctionResource>): Promise<void> => {
     const identity = identityOf(resource);
     if (identity) {
@@ -94,7 +94,7 @@ export function functionController(options: FunctionControllerOptions): Controll
       const scheduleGone = await schedule.remove(resource, identity);
       if (!servingGone || !scheduleGone) throw new NotYetError('objects of the function are still being deleted');
       await releaseHosts(kube, identity.id);
-      // The users that they have go from the services; the databases stay.
+      // Deletes the function's users from services; databases are kept.
       if (resource.spec.bindings || resource.status?.bindings) await records.projectBindings(identity.id, []);
       await records.projectEvents(identity.id, undefined);
       await records.markDeleted(identity.id);
@@ -108,7 +108,8 @@ export function functionController(options: FunctionControllerOptions): Controll
     kind: kinds.Function,
     owns: [kinds.Deployment, kinds.ConfigMap, kinds.CronJob, kinds.PersistentVolumeClaim, kinds.NetworkPolicy],
     watches: [
-      // Pods belong to a ReplicaSet or a run, the schedule's runs to its CronJob, and a route in another namespace to nobody.
+      // Pods are owned by a ReplicaSet or a run, the schedule's runs by the CronJob, and a route in another namespace
+      // has no owner.
       { kind: kinds.Pod, selection: { labelSelector: `${kindLabel}=Function,${roleLabel}` }, keysOf: workloadKey },
       { kind: kinds.BatchJob, selection: { labelSelector: `${kindLabel}=Function` }, keysOf: workloadKey },
       ...[kinds.IngressRoute, kinds.Middleware].map((kind) => ({
@@ -117,7 +118,7 @@ export function functionController(options: FunctionControllerOptions): Controll
         keysOf: ({ metadata: { annotations } }: Stored<KubeObject>) =>
           keyFrom(...(annotations?.[functionAnnotation]?.split('/') ?? [])),
       })),
-      // A name or host that is given back may be one that a function waits for.
+      // A function may wait for a name or host that is released.
       { kind: kinds.WorkloadName, ignoreAdded: true, keysOf: (claim) => [keyOf(claim)] },
       {
         kind: kinds.HostName,
@@ -131,16 +132,16 @@ export function functionController(options: FunctionControllerOptions): Controll
       const config = platformConfig();
       if (!config) return { requeueAfterMs: configRetryMs };
       try {
-        return await bringAbout(resource, config, signal);
+        return await reconcileObject(resource, config, signal);
       } catch (error) {
-        await reportStop(kinds.Function, resource, error);
+        await reportFailure(kinds.Function, resource, error);
         throw error;
       }
     },
   };
 }
 
-/** A claim that is taken away from its holder is made again. */
+/** Restores a host claim that was deleted while in use. */
 function holderOf(host: Stored<KubeObject>): Key[] {
   const { kind, namespace, name } = (host as Stored<HostName>).spec;
   return kind === 'Function' ? [{ namespace, name }] : [];

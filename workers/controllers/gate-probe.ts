@@ -3,58 +3,58 @@ import { request as httpsRequest } from 'node:https';
 import { gateDenialStatus, gateProbePath, invalidKeyBody } from '../../runtime/contracts/gate-denials.ts';
 
 /**
- * Each over a connection of its own, so that they are spread over the ingress's replicas; all must agree. With two
- * replicas, one of which has not taken up the route, they do by chance once in a thousand times.
+ * The number of requests, each on its own connection, so that they reach all replicas of the ingress; all must agree.
+ * If one of two replicas has not updated the route, they agree by chance once in a thousand times.
  */
 const rounds = 10;
-/** The gate answers within 1 s in every state in which it lives. */
+/** The gate responds within 1 s in all of its states. */
 const answerMs = 1_500;
-/** The gate's answers are far shorter; of an app's no more is read than needed to tell it from those. */
+/** The gate's responses are far shorter; of others, this much is enough to tell them apart. */
 const bodyMaxBytes = 2_048;
 
-/** With these the gate answers a request without a key when it cannot refuse it. */
+/** The gate's codes for a request without a key when it cannot check keys. */
 const otherDenials = ['gate_unavailable', 'misconfigured'] as const;
 
-/** Of an answer with another status the body need not be read. */
+/** The body of a response with another status need not be read. */
 const statuses = new Set<number>([gateDenialStatus.invalid_key, ...otherDenials.map((code) => gateDenialStatus[code])]);
 
-/** What the ingress answers to requests without a key. */
+/** The responses of the ingress to requests without a key. */
 export type GateAnswer = GateSeen & {
-  /** Of several hosts the one that it is about, when it is not about all of them. */
+  /** The host that it applies to, if it does not apply to all. */
   host?: string;
 };
 
 type GateSeen =
-  /** The gate's own refusal, every time. */
+  /** Every response was the gate's denial. */
   | { kind: 'refused' }
-  /** Another of the gate's answers: the route asks it, and it cannot tell who may pass. */
+  /** Another denial of the gate: the route asks it, but it cannot check keys. */
   | { kind: 'denied'; code: (typeof otherDenials)[number] }
-  /** Something that is not the gate's: the request passed it by. */
+  /** A response of the app: the gate was not asked. */
   | { kind: 'open'; status: number }
-  /** Here its refusal, there something else: a replica of the ingress, or a host, is behind the others. */
+  /** Both: a replica of the ingress, or a host, is not updated yet. */
   | { kind: 'mixed'; status: number }
-  /** An empty 500: an ingress that cannot reach the gate answers so, and so may an app. */
+  /** An empty 500, which an ingress that cannot reach the gate sends, but an app may send, too. */
   | { kind: 'unclear' }
-  /** The ingress took the request and did not answer in time. */
+  /** The ingress accepted the request and did not respond in time. */
   | { kind: 'silent' }
-  /** Nobody can be asked there. */
+  /** No connection to the ingress. */
   | { kind: 'unreachable'; reason: string };
 
-/** Where the ingress is asked, and for whom. */
+/** The ingress to ask, and the hosts. */
 export interface GateQuestion {
-  /** The ingress inside the cluster: scheme, host and perhaps a port. */
+  /** The ingress inside the cluster: scheme, host and optional port. */
   address: string;
-  /** The app's public hosts, at least one, with their port where clients send one. */
+  /** The app's public hosts, at least one, with the port if clients send one. */
   hosts: readonly string[];
   signal: AbortSignal;
 }
 
-/** Asks the ingress whether the route of these hosts demands a key; takes 3 s at most and never rejects. */
+/** Checks whether the ingress requires a key for these hosts; takes 3 s at most and never rejects. */
 export type ProbeGate = (question: GateQuestion) => Promise<GateAnswer>;
 
 /**
- * Asks by requests such as a client without a key sends. An answer other than the gate's refusal or an open route counts
- * at once; these two count only when every one of {@link rounds} requests to every host gets it.
+ * Sends requests without a key. A result other than `refused` or `open` counts immediately; these two count only when
+ * all {@link rounds} requests to every host get them.
  */
 export const probeGate: ProbeGate = async ({ address, hosts, signal }) => {
   const probe = (host: string) => ask(address, host, signal);
@@ -65,7 +65,7 @@ export const probeGate: ProbeGate = async ({ address, hosts, signal }) => {
   return verdict([...hosts, ...again], [...firsts, ...(await Promise.all(again.map(probe)))]);
 };
 
-/** What the answers say together: one that is neither refusal nor open route comes first, and these only if all agree. */
+/** Combines the responses: any that is neither `refused` nor `open` counts first, and these two only if all agree. */
 function verdict(asked: readonly string[], answers: readonly GateSeen[]): GateAnswer {
   const odd = answers.findIndex(({ kind }) => kind !== 'refused' && kind !== 'open');
   const open = answers.findIndex(({ kind }) => kind === 'open');
@@ -76,11 +76,15 @@ function verdict(asked: readonly string[], answers: readonly GateSeen[]): GateAn
   return seen.kind === 'open' ? { kind: 'mixed', status: seen.status, ...about } : { ...seen, ...about };
 }
 
-/** One request over a connection that is made for it. */
+/** Sends one request on its own connection. */
 function ask(address: string, host: string, signal: AbortSignal): Promise<GateSeen> {
   const { protocol, hostname, port } = new URL(address);
   const options = {
-    ...{ hostname, port, path: gateProbePath, method: 'GET', agent: false as const },
+    hostname,
+    port,
+    path: gateProbePath,
+    method: 'GET',
+    agent: false as const,
     headers: { Host: host, 'User-Agent': 'svc-gate-probe' },
     signal: AbortSignal.any([signal, AbortSignal.timeout(answerMs)]),
   };
@@ -108,7 +112,7 @@ function ask(address: string, host: string, signal: AbortSignal): Promise<GateSe
   });
 }
 
-/** The body, or its beginning when it is longer than any of the gate's. */
+/** The body, or its beginning if it is longer than any of the gate's. */
 async function read(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -120,7 +124,7 @@ async function read(response: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** What one answer says. Pure. */
+/** Classifies one response. Pure. */
 export function judge(status: number, body: string): GateSeen {
   if (status === gateDenialStatus.invalid_key && body === invalidKeyBody) return { kind: 'refused' };
   if (status === 500 && body === '') return { kind: 'unclear' };
@@ -136,7 +140,7 @@ function hasCode(body: string, code: string): boolean {
   }
 }
 
-/** The same words for the same fault, since they stand in a status. */
+/** The same text for the same error, because it is stored in a status. */
 function reasonOf({ code, name }: NodeJS.ErrnoException): string {
   return name === 'TimeoutError' || code === 'ABORT_ERR' || code === undefined ? 'no connection in time' : code;
 }

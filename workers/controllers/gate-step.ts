@@ -1,85 +1,76 @@
 import { gatedCondition, type GatedWorkload, type GatePhase } from '../../runtime/contracts/resources/public-route.ts';
 import { findCondition, type ConditionState } from '../../runtime/kube/conditions.ts';
-import { gateMessage } from './gate-message.ts';
-import type { GateAnswer } from './gate-probe.ts';
+import { gateMessage, type GateSight } from './gate-message.ts';
 
 /**
- * Once the ingress was seen to ask the checkers no longer, something that it asked before may still be under way, and a
- * replica of it may be behind; a checker that no longer knew the workload would refuse.
+ * After the ingress stopped asking the checkers, requests may still be in progress, and one of its replicas may be
+ * late. Until this time has passed the checkers know the workload, because they would deny its requests otherwise.
  */
 const lingerMs = 15_000;
 /**
- * A route that is to open counts as open after this long, whatever is answered: a workload may answer as the gate does, and
- * an ingress that still asked would only refuse. A route that is to be protected has no such limit.
+ * A gate that is being disabled counts as off after this time, whatever the responses: a workload may respond like the
+ * gate, and an ingress that still asks it would only deny requests. Enabling a gate has no such limit.
  */
-export const liftingMaxMs = 60_000;
-/** After this long in `applying` a Warning tells about it. */
+const liftingMaxMs = 60_000;
+/** After this time in `applying`, a Warning is recorded. */
 const slowMs = 60_000;
-/** The ingress is asked again after a tenth of the time that it has been asked for already, within these limits. */
+/** The ingress is asked again after a tenth of the time since the phase began, within these limits. */
 const againMs = { min: 500, max: 30_000 };
 
-/** Where a workload's gate stands before its route is written. */
+/** The state of a workload's gate before its route is written. */
 export interface GateStep {
-  /** Where the last pass left it. */
+  /** The phase of the last reconcile. */
   phase: GatePhase;
-  /** For how long, in ms; 0 for a workload that never had a gate. */
+  /** Milliseconds in this phase; 0 for a workload that never had a gate. */
   forMs: number;
-  /** Whether the checkers are to know the workload as gated. Always before the route asks them, and longer than it does. */
+  /** Whether the checkers know the workload as gated: from before the route asks them until after it stops. */
   known: boolean;
-  /** Whether the route demands a key. */
+  /** Whether the route requires a key. */
   demanded: boolean;
-  /** Whether the middlewares may go. */
+  /** Whether the middlewares can be deleted. */
   dismantle: boolean;
 }
 
 /**
- * The gate's step that is due (spec.md §3.2). On: checkers first, then the route. Off: the route first, then, when the
- * ingress was seen to follow and some time has passed, the checkers. Pure.
+ * The next step of enabling or disabling the gate (docs/reference/gate.md#turning-the-gate-on). Enabling: first the
+ * checkers, then the route. Disabling: first the route, and some time after the ingress was seen to follow, the
+ * checkers. Pure.
  */
 export function gateStep({ spec, status }: Pick<GatedWorkload, 'spec' | 'status'>, now: Date): GateStep {
   const { gate: phase = 'off', gateSince } = status ?? {};
-  // A wall clock that was set back makes it begin anew, never earlier.
+  // A wall clock that was set back restarts the time, so that nothing happens too early.
   const forMs = gateSince === undefined ? 0 : Math.max(0, now.getTime() - Date.parse(gateSince));
   if (spec.gate?.enabled) return { phase, forMs, known: true, demanded: true, dismantle: false };
   const lingering = phase !== 'off' || (gateSince !== undefined && forMs < lingerMs);
   return { phase, forMs, known: lingering, demanded: false, dismantle: !lingering };
 }
 
-/** What a pass saw of the gate, once it had written the route. */
-export interface GateSight {
-  /** Whether there is a route at all: before the first release there is none. */
-  routed: boolean;
-  /** Whether this pass had to change the route: an answer would still be about the former one. */
-  changed: boolean;
-  /** The ingress inside the cluster, where it is known. */
-  ingress: string | undefined;
-  /** What the ingress answered; undefined when it was not asked. */
-  answer?: GateAnswer | undefined;
-}
-
-/** Whether it takes the ingress's answer to go on, now that the route is as the step demands. Pure. */
+/** Whether the next phase depends on the ingress's response, now that the route is written. Pure. */
 export function mustAsk({ phase, demanded }: GateStep, { routed, changed }: GateSight): boolean {
   return routed && !changed && phase !== (demanded ? 'gated' : 'off');
 }
 
-/** Where the gate stands after a pass. */
+/** The state of the gate after a reconcile. */
 export interface GateOutcome {
   phase: GatePhase;
-  /** As `status.gateSince`. */
+  /** For `status.gateSince`. */
   since: string | undefined;
   /** Undefined for a workload that never had a gate. */
   state: ConditionState | undefined;
-  /** When a step is due that only time brings. */
+  /** Milliseconds until the next step that no watch triggers. */
   againInMs?: number;
-  /** What is to be told about the workload. */
+  /** An Event to record for the workload. */
   event?: { type: 'Normal' | 'Warning'; reason: string; message: string };
 }
 
-/** The reason and the status of the condition in each phase. */
+/** The reason and status of the condition in each phase. */
 const reasons = { off: 'GateLifted', applying: 'Applying', gated: 'GateApplied', lifting: 'Lifting' } as const;
 const statuses = { off: 'False', applying: 'Unknown', gated: 'True', lifting: 'Unknown' } as const;
 
-/** The gate after a pass: `gated` and, but for the time limit, `off` only once the ingress was seen to follow. Pure. */
+/**
+ * The gate after a reconcile: `gated`, and except for the time limit `off`, only once the ingress was seen to follow.
+ * Pure.
+ */
 export function gateOutcome(
   workload: Pick<GatedWorkload, 'status' | 'metadata'>,
   step: GateStep,
@@ -92,7 +83,7 @@ export function gateOutcome(
   const same = phase === step.phase && workload.status?.gateSince !== undefined;
   const forMs = same ? step.forMs : 0;
   const since = same ? workload.status?.gateSince : now.toISOString();
-  // Not asked although it could be, or nothing left to ask: what was seen last still counts.
+  // The last observation stays while the ingress was not asked, or does not have to be.
   const seenBefore = same && sight.answer === undefined && sight.ingress !== undefined && sight.routed;
   const message = seenBefore && before ? before.message : gateMessage(phase, sight);
   const { generation } = workload.metadata;
@@ -109,8 +100,8 @@ export function gateOutcome(
 function phaseAfter(step: GateStep, sight: GateSight): GatePhase {
   const { answer, routed, changed } = sight;
   if (step.demanded) {
-    const seen = !changed && (step.phase === 'gated' || answer?.kind === 'refused');
-    return routed && seen ? 'gated' : 'applying';
+    const confirmed = !changed && (step.phase === 'gated' || answer?.kind === 'refused');
+    return routed && confirmed ? 'gated' : 'applying';
   }
   if (!routed || step.phase === 'off' || answer?.kind === 'open') return 'off';
   return step.phase === 'lifting' && step.forMs >= liftingMaxMs ? 'off' : 'lifting';
@@ -119,7 +110,7 @@ function phaseAfter(step: GateStep, sight: GateSight): GatePhase {
 function nextLook(phase: GatePhase, forMs: number, { routed, ingress }: GateSight): { againInMs?: number } {
   if (phase === 'off') return forMs < lingerMs ? { againInMs: lingerMs - forMs } : {};
   if (phase === 'gated' || !routed) return {};
-  // Other settings bring every app by themselves.
+  // A change of the settings enqueues every app.
   if (phase === 'applying' && ingress === undefined) return {};
   return { againInMs: Math.min(againMs.max, Math.max(againMs.min, forMs / 10)) };
 }

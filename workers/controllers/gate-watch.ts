@@ -3,31 +3,32 @@ import { publicUrl, type PlatformConfigSpec } from '../../runtime/contracts/reso
 import type { GatedWorkload } from '../../runtime/contracts/resources/public-route.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import type { ProbeGate } from './gate-probe.ts';
-import { gateOutcome, mustAsk, type GateOutcome, type GateSight, type GateStep } from './gate-step.ts';
+import type { GateSight } from './gate-message.ts';
+import { gateOutcome, mustAsk, type GateOutcome, type GateStep } from './gate-step.ts';
 
-/** A status that changes brings another pass at once; the ingress is not asked more often than this, per workload. */
+/** The minimum time between two checks per workload, because a status change causes another reconcile at once. */
 const probePauseMs = 400;
 
-/** What a pass has made of the route. */
-export interface GateView extends Pick<GateSight, 'routed' | 'changed'> {
+/** The route after a reconcile. */
+interface GateView extends Pick<GateSight, 'routed' | 'changed'> {
   /** The workload's public hosts. */
   hosts: readonly string[];
   config: PlatformConfigSpec;
   signal: AbortSignal;
 }
 
-/** Sees where the gates of the workloads of one kind stand, by asking the ingress. */
+/** Checks the gates of one kind's workloads by asking the ingress. */
 export interface GateWatch {
-  /** Where the gate stands after a pass that took this step. */
+  /** The state of the gate after a reconcile with this step. */
   look(workload: Stored<GatedWorkload>, step: GateStep, view: GateView): Promise<GateOutcome>;
-  /** The workload is gone. */
+  /** Call when the workload is deleted. */
   forget(workload: Stored<GatedWorkload>): void;
 }
 
 export function createGateWatch({ probeGate, clock }: { probeGate: ProbeGate; clock: Clock }): GateWatch {
   const probedAt = new Map<string, number>();
 
-  /** What the ingress answers for the workload; undefined when nobody can be asked, or was a moment ago. */
+  /** The responses for the workload; undefined when the ingress is unknown or was asked a moment ago. */
   const ask = async (uid: string, { hosts, config, signal }: GateView) => {
     const { ingressAddress: address } = config;
     if (address === undefined) return undefined;

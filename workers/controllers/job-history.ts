@@ -4,13 +4,13 @@ import type { JobResource } from '../../runtime/contracts/resources/job.ts';
 import { ownerOf } from '../../runtime/kube/children.ts';
 import { endOf } from './batch-run.ts';
 
-/** An ended run stays for so long at least: whoever waits for its end gets to see it. */
+/** Ended runs are kept for at least this long, so that clients that wait for a run see its end. */
 const shownMs = 60_000;
 
 /**
- * Which ended runs are to go: those past the job's limit, of the succeeded and of the failed each, and those past their
- * time. Of the runs that were asked for; the schedule's own are the CronJob's. Pure.
- * @returns also in how many ms to look again
+ * The ended runs to delete: succeeded and failed ones beyond the job's limits, and those past their retention. Only
+ * requested runs; the CronJob deletes those of the schedule. Pure.
+ * @returns also the milliseconds until the next check
  */
 export function pastRuns(
   job: Stored<JobResource>,

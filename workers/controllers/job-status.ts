@@ -9,27 +9,27 @@ import { countActive, reportRuns } from './batch-run.ts';
 
 export interface JobObservation {
   job: Stored<JobResource>;
-  /** Every run that is there, of the schedule and of requests. */
+  /** All existing runs, of the schedule and requested ones. */
   runs: readonly Stored<BatchJob>[];
   /** The pods of the runs. */
   pods: readonly Stored<Pod>[];
   now: Date;
 }
 
-/** The status after a pass that reached its end. Pure. */
+/** The status after a successful reconcile. Pure. */
 export function observedStatus({ job, runs, pods, now }: JobObservation): JobStatus {
   const { generation } = job.metadata;
-  const shown = reportRuns(runs, pods, {
+  const entries = reportRuns(runs, pods, {
     container: jobContainer,
     previous: job.status?.runs,
     triggerOf: ({ metadata }) => (metadata.labels?.[roleLabel] === 'cron' ? 'schedule' : 'manual'),
   });
-  const active = countActive(shown);
+  const active = countActive(entries);
   return {
     ...(generation !== undefined && { observedGeneration: generation }),
     phase: phaseOf(job, active),
     active,
-    runs: shown,
+    runs: entries,
     conditions: mergeConditions(job.status?.conditions, [childrenAdoptedState(generation)], now),
   };
 }

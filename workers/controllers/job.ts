@@ -15,42 +15,40 @@ import { removeFinalizer } from '../../runtime/kube/finalizers.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
 import type { WorkloadProjection } from '../../runtime/records/workloads.ts';
-import { asItWasMade } from './batch-run.ts';
+import { createOnly } from './batch-run.ts';
 import { pastRuns } from './job-history.ts';
 import { observedStatus } from './job-status.ts';
-import { createStopReport } from './stop-report.ts';
+import { createFailureReporter } from './reconcile-failure.ts';
 import { ensureIdentity, holdClaims, identityOf, type WorkloadIdentity } from './workload.ts';
 
-/** Timers do not reach as far as the longest retention. */
+/** Timers cannot wait as long as the longest retention. */
 const lookAgainMs = 3_600_000;
 
 export interface JobControllerOptions {
   kube: KubeClient;
-  /** What the controller writes into PostgreSQL; every call may be repeated. */
+  /** Writes to PostgreSQL. Every call is idempotent. */
   records: { project(workload: WorkloadProjection): Promise<void>; markDeleted(id: Id): Promise<void> };
   events: Pick<EventRecorder, 'record'>;
   clock: Clock;
 }
 
 /**
- * Makes a Job real: holds its name, keeps its CronJob as the schedule says, makes each run that was asked for exactly
- * once, keeps so many ended ones, and reports them.
- *
- * A wish for a run stands in `spec.runRequests` until its batch Job, whose name the wish determines, is there and
- * reported. Only this controller removes such a batch Job, and never before the wish is gone: so no crash makes a run
- * twice or not at all (decision 0007).
+ * Reconciles a Job: claims its name, updates its CronJob, starts each requested run exactly once, deletes ended ones
+ * beyond the limits, and reports them. A request stays in `spec.runRequests` until its batch Job, whose name derives
+ * from the request, exists and is reported. Only this controller deletes such a batch Job, and never before the request
+ * is removed; so a crash neither repeats nor loses a run (decision 0007).
  */
 export function jobController(options: JobControllerOptions): ControllerDefinition<JobResource> {
   const { kube, records, clock } = options;
-  const reportStop = createStopReport(options);
+  const reportFailure = createFailureReporter(options);
 
-  const bringAbout = async (object: Stored<JobResource>) => {
+  const reconcileObject = async (object: Stored<JobResource>) => {
     const { workload, identity } = await ensureIdentity(kube, object);
     await holdClaims(kube, workload);
     await records.project({ ...identity, kind: 'Job', gated: false });
     await ensureSchedule(workload, identity);
     for (const request of workload.spec.runRequests ?? []) {
-      await ensureChild(kube, workload, runJob(identity, workload.spec, request), asItWasMade);
+      await ensureChild(kube, workload, runJob(identity, workload.spec, request), createOnly);
     }
     return report(workload, identity);
   };
@@ -60,15 +58,15 @@ export function jobController(options: JobControllerOptions): ControllerDefiniti
     const now = clock.now();
     const { runRequests = [], ...spec } = job.spec;
     if (runRequests.length > 0) {
-      // In this order a run always stands in the wishes or in the status. The change of the job brings the next pass.
+      // In this order, a run is always in the requests or in the status. The change causes the next reconcile.
       const reported = await writeStatus<JobResource>(kube, job, observedStatus({ job, runs, pods, now }));
       await kube.replace({ ...reported, spec });
       return undefined;
     }
     const { past, nextInMs } = pastRuns(job, runs, now);
     for (const run of past) await deleteChild(kube, job, refOf(run));
-    const kept = runs.filter((run) => !past.includes(run));
-    await writeStatus<JobResource>(kube, job, observedStatus({ job, runs: kept, pods, now }));
+    const remaining = runs.filter((run) => !past.includes(run));
+    await writeStatus<JobResource>(kube, job, observedStatus({ job, runs: remaining, pods, now }));
     return nextInMs === undefined ? undefined : { requeueAfterMs: Math.min(nextInMs, lookAgainMs) };
   };
 
@@ -87,7 +85,7 @@ export function jobController(options: JobControllerOptions): ControllerDefiniti
     return { runs: runs.items, pods: pods.items };
   };
 
-  /** First nothing makes runs any more; runs that go on are ended. */
+  /** Deletes the CronJob first, so that no new runs are created; active runs are stopped. */
   const finalize = async (job: Stored<JobResource>): Promise<void> => {
     const identity = identityOf(job);
     if (identity) {
@@ -95,7 +93,7 @@ export function jobController(options: JobControllerOptions): ControllerDefiniti
       const { runs } = await observe(identity);
       let runsGone = true;
       for (const run of runs) {
-        // Those of the schedule go with it.
+        // The schedule's runs are deleted with it.
         if (ownerOf(run)?.uid === job.metadata.uid) runsGone = (await deleteChild(kube, job, refOf(run))) && runsGone;
       }
       if (!scheduleGone || !runsGone) throw new NotYetError('objects of the job are still being deleted');
@@ -110,19 +108,19 @@ export function jobController(options: JobControllerOptions): ControllerDefiniti
     kind: kinds.Job,
     owns: [kinds.CronJob],
     watches: [
-      // The schedule's runs belong to the CronJob, and a run's pods to the run.
+      // The schedule's runs are owned by the CronJob, and a run's pods by the run.
       { kind: kinds.BatchJob, selection: { labelSelector: `${kindLabel}=Job` }, keysOf: workloadKey },
       { kind: kinds.Pod, selection: { labelSelector: `${kindLabel}=Job,${roleLabel}` }, keysOf: workloadKey },
-      // A name that is given back may be one that a job waits for.
+      // A job may wait for a name that is released.
       { kind: kinds.WorkloadName, ignoreAdded: true, keysOf: ({ metadata }) => [keyOf(metadata)] },
     ],
     async reconcile({ object: job }) {
       if (!job) return undefined;
       if (job.metadata.deletionTimestamp !== undefined) return finalize(job);
       try {
-        return await bringAbout(job);
+        return await reconcileObject(job);
       } catch (error) {
-        await reportStop(kinds.Job, job, error);
+        await reportFailure(kinds.Job, job, error);
         throw error;
       }
     },

@@ -6,26 +6,26 @@ import { createPool, transaction } from '../../runtime/db/pool.ts';
 import { systemClock } from '../../runtime/domain/clock.ts';
 import { hasEnded } from '../../runtime/domain/deployment.ts';
 import { appLabel, systemNamespace } from '../../runtime/domain/labels.ts';
-import { createAdminServer } from '../../runtime/host/admin-server.ts';
-import { loadControllersConfig } from '../../runtime/host/config.ts';
-import { runProcess } from '../../runtime/host/lifecycle.ts';
-import { createLogger } from '../../runtime/host/log.ts';
-import { createMetrics } from '../../runtime/host/metrics.ts';
+import { createAdminServer } from '../../runtime/process/admin-server.ts';
+import { loadControllersConfig } from '../../runtime/process/config.ts';
+import { runProcess } from '../../runtime/process/lifecycle.ts';
+import { createLogger } from '../../runtime/process/log.ts';
+import { createMetrics } from '../../runtime/process/metrics.ts';
 import { connectKube } from '../../runtime/kube/connect.ts';
 import { managedSelection, type Controller } from '../../runtime/kube/controller.ts';
 import { createEventRecorder } from '../../runtime/kube/events.ts';
 import { createManager } from '../../runtime/kube/manager.ts';
 import { writeControllerReport } from '../../runtime/records/controller-reports.ts';
-import { keptEnvironments } from '../../runtime/records/deployment-returns.ts';
-import { acceptDeployment } from '../../runtime/records/deployments.ts';
+import { neededEnvironments } from '../../runtime/records/automatic-rollback.ts';
+import { acceptDeployment } from '../../runtime/records/acceptance.ts';
 import { closeEnvironmentRecords, deleteEnvironmentRecords } from '../../runtime/records/environments.ts';
 import {
-  forgetServiceDatabases,
+  deleteServiceDatabaseRecords,
   hasBoundUsers,
   projectBindings,
-  type BindingWish,
+  type DesiredBinding,
 } from '../../runtime/records/function-bindings.ts';
-import { listEventLoads } from '../../runtime/records/event-loads.ts';
+import { listEventLoads } from '../../runtime/records/event-backlog.ts';
 import { findEventSource, projectEventSource } from '../../runtime/records/function-events.ts';
 import { projectGitSource } from '../../runtime/records/git-sources.ts';
 import { deleteProjectMembers } from '../../runtime/records/members.ts';
@@ -67,7 +67,7 @@ await runProcess({
       clock,
       log,
       registry,
-      // The kubelet starts the process again, as a candidate.
+      // The kubelet restarts the process, which then waits for the lease.
       onLost: () => lifecycle.end(),
     });
     const kube = { ...connection, cache: manager.informers.cache };
@@ -76,10 +76,10 @@ await runProcess({
       project: (workload: Parameters<typeof projectWorkload>[1]) => projectWorkload(pool, workload),
       markDeleted: (id: string) => markWorkloadDeleted(pool, id),
     };
-    const serviceRecords = { forgetDatabases: (id: string) => forgetServiceDatabases(pool, id) };
+    const serviceRecords = { forgetDatabases: (id: string) => deleteServiceDatabaseRecords(pool, id) };
     const functionRecords = {
       ...workloadRecords,
-      projectBindings: (id: string, bindings: readonly BindingWish[]) => projectBindings(pool, id, bindings),
+      projectBindings: (id: string, bindings: readonly DesiredBinding[]) => projectBindings(pool, id, bindings),
       async projectEvents(id: string, settings: FunctionEvents | undefined) {
         await projectEventSource(pool, id, settings);
         return settings && ((await findEventSource(pool, id))?.error ?? undefined);
@@ -109,7 +109,7 @@ await runProcess({
     dependent.push(manager.add(projectController({ kube, platformConfig, records: projectRecords, events, clock })));
     const records = {
       ...workloadRecords,
-      keptEnvironments: (workloadId: string) => keptEnvironments(pool, workloadId),
+      neededEnvironments: (workloadId: string) => neededEnvironments(pool, workloadId),
       async deployEdited(workloadId: string, image: string, dedupKey: string) {
         const edit = { workloadId, trigger: 'manual', image, actor: 'kubectl', dedupKey } as const;
         const { state } = await transaction(pool, (client) => acceptDeployment(client, edit));

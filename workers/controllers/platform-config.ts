@@ -20,20 +20,20 @@ import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
 import { ensureTrustedProxies } from './trusted-proxies.ts';
 
-/** The Event of settings that were refused. */
+/** The reason of the Event for rejected settings. */
 const settingsRefused = 'SettingsRefused';
 
 export interface PlatformConfigController {
   definition: ControllerDefinition<PlatformConfig>;
-  /** The settings in force: the last that were good; undefined before there were any. */
+  /** The active settings: the last valid ones; undefined before there were any. */
   current: () => PlatformConfigSpec | undefined;
 }
 
 /**
- * Judges the installation's settings as a whole. Good ones come into force: they are kept in the status, which is what
- * every reader goes by, and processes that are started with one of them are rolled. Bad ones change nothing but the
- * condition `Accepted`; what was in force stays so, over restarts too.
- * @param onChange called when other settings come into force, the first ones included
+ * Validates the installation's settings as a whole. Valid settings become active: they are stored in the status, which
+ * all processes read, and processes that get a setting as an argument are restarted. Invalid settings change only the
+ * condition `Accepted`; the previous ones stay active, also after a restart.
+ * @param onChange called when other settings become active, including the first ones
  */
 export function platformConfigController(options: {
   kube: Pick<KubeClient, 'get' | 'replace' | 'replaceStatus'>;
@@ -91,19 +91,19 @@ export function platformConfigController(options: {
         if (!config) return;
         const { name, generation = 0 } = config.metadata;
         if (name !== platformConfigName) {
-          await refuse(config, 'WrongName', `Only the PlatformConfig named "${platformConfigName}" counts.`);
+          await refuse(config, 'WrongName', `Only the PlatformConfig named "${platformConfigName}" is used.`);
           return;
         }
         const before = platformConfigSpec.safeParse(config.status?.accepted?.spec).data;
         const checked = checkPlatformConfig(config.spec, before);
         const settings = 'spec' in checked ? checked.spec : before;
-        // Before the refusal is told: whatever else waits for settings can go on.
+        // Before the rejection is reported, so that everything that waits for settings can continue.
         if (settings) comeIntoForce(settings);
         if ('faults' in checked) {
-          const kept = before ? 'What was in force stays so' : 'There are no settings in force';
-          await refuse(config, 'InvalidSpec', `${kept}; ${faultsText(checked.faults)}`);
+          const outcome = before ? 'The previous settings stay active' : 'No settings are active';
+          await refuse(config, 'InvalidSpec', `${outcome}; ${faultsText(checked.faults)}`);
         } else {
-          const message = 'The settings are in force.';
+          const message = 'The settings are active.';
           const state = { type: acceptedCondition, status: 'True', reason: 'Accepted', message } as const;
           await write(config, { generation, spec: checked.spec }, state);
         }

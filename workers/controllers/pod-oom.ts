@@ -10,21 +10,21 @@ import type { EventRecorder } from '../../runtime/kube/events.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
 
-/** The kubelet's word for it, and the reason of condition and Event. */
+/** The kubelet's reason, which the condition and the Event use as well. */
 const oomKilled = 'OOMKilled';
 const stepBytes = 64 * 2 ** 20;
 
 interface Kill {
   pod: string;
   container: string;
-  /** When it happened, in whole seconds. */
+  /** The time of the kill, in whole seconds. */
   at: string;
   limit?: string;
 }
 
 /**
- * Watches the platform's pods for containers that were killed for memory, and records each kill once: as an Event, and as
- * the condition `OutOfMemory` of its workload, with the limit it had and the next one to try.
+ * Watches the platform's pods for containers that were killed for memory, and records each kill once: as an Event, and
+ * in the condition `OutOfMemory` of its workload, with the limit and the next one to try.
  */
 export function podOomController(options: {
   kube: Pick<KubeClient, 'get' | 'list' | 'replaceStatus'>;
@@ -39,7 +39,7 @@ export function podOomController(options: {
       if (!changed || killsOf(changed).length === 0) return;
       const workload = await workloadOf(kube, changed);
       if (!workload) return;
-      // All pods of the workload in one pass, so that kills are recorded in their order.
+      // All pods of the workload in one reconcile, so that kills are recorded in order.
       const labelSelector = `${idLabel}=${workload.metadata.labels?.[idLabel] ?? ''}`;
       const { items } = await kube.list<Pod>(kinds.Pod, { namespace, labelSelector });
       const { conditions } = (workload.status ?? {}) as { conditions?: Condition[] };
@@ -60,18 +60,18 @@ export function podOomController(options: {
         lastTransitionTime: last.at,
         ...(generation !== undefined && { observedGeneration: generation }),
       };
-      const others = (conditions ?? []).filter(({ type }) => type !== outOfMemoryCondition);
-      // First, since an Event that is told again is still one, and an end in between would leave none.
+      const otherConditions = (conditions ?? []).filter(({ type }) => type !== outOfMemoryCondition);
+      // The Event first: after a crash it is repeated, which is harmless; in the other order it would be lost.
       for (const { message } of fresh) await events.record(workload, { type: 'Warning', reason: oomKilled, message });
       await writeStatus<KubeObject>(kube, workload, {
         ...(workload.status as object | undefined),
-        conditions: [...others, condition],
+        conditions: [...otherConditions, condition],
       });
     },
   };
 }
 
-/** The next limit to try: half as much again, in whole steps of 64Mi. */
+/** The next limit to try: 1.5 times as much, in steps of 64Mi. */
 export function nextLimit(limit: string): string | undefined {
   const bytes = parseBytes(limit);
   return bytes === undefined ? undefined : formatBytes(Math.ceil((bytes * 1.5) / stepBytes) * stepBytes);
@@ -97,13 +97,13 @@ function messageOf({ pod, container, at, limit }: Kill): string {
   return `${killed}it used more memory than its limit of ${limit}${next === undefined ? '' : `; try ${next}`}.`;
 }
 
-/** Two kills of the same second are told apart by their messages. */
+/** Whether a kill is later than the recorded one; the message tells two kills in the same second apart. */
 function isAfter({ at, message }: { at: string; message: string }, recorded: Condition): boolean {
   if (at !== recorded.lastTransitionTime) return at > recorded.lastTransitionTime;
   return message > recorded.message;
 }
 
-/** The very workload that the pod was made for: one of the same name that came later has nothing to do with it. */
+/** The workload of the pod, but not a later one with the same name. */
 async function workloadOf(
   kube: Pick<KubeClient, 'get'>,
   { metadata: { labels = {}, namespace } }: Stored<Pod>,
@@ -112,6 +112,6 @@ async function workloadOf(
   const name = labels[appLabel];
   if (!resource || name === undefined) return undefined;
   const workload = await kube.get(resource, name, namespace);
-  const gone = workload?.metadata.deletionTimestamp !== undefined;
-  return workload?.metadata.labels?.[idLabel] === labels[idLabel] && !gone ? workload : undefined;
+  const isDeleting = workload?.metadata.deletionTimestamp !== undefined;
+  return workload?.metadata.labels?.[idLabel] === labels[idLabel] && !isDeleting ? workload : undefined;
 }

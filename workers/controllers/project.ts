@@ -16,7 +16,7 @@ import type { EventRecorder } from '../../runtime/kube/events.ts';
 import { ensureMarks, removeFinalizer } from '../../runtime/kube/finalizers.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
 import { apiServerAddresses, apiServerEndpoints } from './api-servers.ts';
-import { leaveExternalServices } from './environment-bindings.ts';
+import { removeBoundUsers } from './environment-bindings.ts';
 import {
   createEnvironments,
   leavingMs,
@@ -26,10 +26,10 @@ import {
   type ProjectRecords,
 } from './environment.ts';
 
-/** A namespace that is going away tells so by its watch; this is for what no watch tells. */
+/** Interval of checks for changes that no watch reports. */
 const lookAgainMs = 15_000;
 
-/** Without the installation's settings nothing can be done; a change of them brings every project anyway. */
+/** Retry without the installation's settings. A change of the settings also enqueues every project. */
 const configRetryMs = 5_000;
 
 export interface ProjectControllerOptions extends EnvironmentOptions {
@@ -39,14 +39,14 @@ export interface ProjectControllerOptions extends EnvironmentOptions {
 }
 
 /**
- * Makes a Project real: one namespace per environment, created and never taken over (decision 0001), with its limits and
- * network policy. An environment that is removed goes with everything in it and its records; so does a deleted project.
+ * Reconciles a Project: creates one namespace for each environment, never using an existing one (decision 0001), with
+ * limits and a network policy. Removing an environment, or deleting the project, deletes its namespace and records.
  */
 export function projectController(options: ProjectControllerOptions): ControllerDefinition<Project> {
   const { kube, platformConfig, records, events, clock } = options;
   const environments = createEnvironments(options);
 
-  const bringAbout = async (object: Stored<Project>, settings: EnvironmentSettings): Promise<ReconcileOutcome> => {
+  const reconcileObject = async (object: Stored<Project>, settings: EnvironmentSettings): Promise<ReconcileOutcome> => {
     const project = await ensureMarks(kube, object, workloadFinalizer, {
       ...managedLabels(),
       [idLabel]: object.metadata.labels?.[idLabel] ?? newId(),
@@ -60,9 +60,9 @@ export function projectController(options: ProjectControllerOptions): Controller
           : await environments.ensure(project, environment, settings, addresses),
       );
     }
-    const left = outcomes.filter(({ outcome }) => outcome !== 'gone');
-    if (left.length < outcomes.length) {
-      // The next pass, which this brings, says what is there now.
+    const remaining = outcomes.filter(({ outcome }) => outcome !== 'gone');
+    if (remaining.length < outcomes.length) {
+      // The change causes the next reconcile, which writes the status.
       await forget(project, outcomes);
       return {};
     }
@@ -78,19 +78,19 @@ export function projectController(options: ProjectControllerOptions): Controller
     if (refused !== undefined) {
       await events.record(project, { type: 'Warning', reason: reconcileFailed, message: refused });
     }
-    const obstacles = outcomes.flatMap(({ obstacle }) => obstacle ?? []);
-    const lookInMs = Math.min(lookAgainMs, ...outcomes.map((each) => each.lookInMs ?? lookAgainMs));
-    return settled ? {} : { requeueAfterMs: lookInMs, obstacles };
+    const blockers = outcomes.flatMap(({ blocker }) => blocker ?? []);
+    const lookInMs = Math.min(lookAgainMs, ...outcomes.map((outcome) => outcome.lookInMs ?? lookAgainMs));
+    return settled ? {} : { requeueAfterMs: lookInMs, blockers };
   };
 
-  /** The entry of an environment is what remembers its removal, so it goes last. */
+  /** Removes environments from the spec. Last, because the entry is the only record of a pending removal. */
   const forget = async (project: Stored<Project>, outcomes: readonly EnvironmentOutcome[]): Promise<void> => {
-    const gone = new Set(outcomes.filter(({ outcome }) => outcome === 'gone').map(({ status }) => status.id));
-    const left = project.spec.environments.filter(({ id }) => !gone.has(id));
-    await kube.replace<Project>({ ...project, spec: { ...project.spec, environments: left } });
+    const deletedIds = new Set(outcomes.filter(({ outcome }) => outcome === 'gone').map(({ status }) => status.id));
+    const remaining = project.spec.environments.filter(({ id }) => !deletedIds.has(id));
+    await kube.replace<Project>({ ...project, spec: { ...project.spec, environments: remaining } });
   };
 
-  /** Ours by both ids: a namespace that somebody labelled by hand with one of them stays. */
+  /** The project's namespaces, selected by both ids: a namespace with only one of the labels is not the platform's. */
   const namespacesOf = async ({ metadata }: Stored<Project>): Promise<Stored<KubeObject>[]> => {
     const projectId = metadata.labels?.[idLabel];
     if (projectId === undefined) return [];
@@ -106,12 +106,12 @@ export function projectController(options: ProjectControllerOptions): Controller
     const namespaces = await namespacesOf(project);
     const ids = new Set(project.spec.environments.map(({ id }) => id));
     for (const { metadata } of namespaces) ids.add(metadata.labels?.[environmentIdLabel] ?? '');
-    // Before anything goes: from now on no key opens anything, however long the rest takes.
+    // First, so that keys are invalid at once, however long the rest takes.
     for (const id of ids) await records.closeEnvironment(id);
     let leaving = false;
     for (const { apiVersion, kind, metadata } of namespaces) {
       if (metadata.deletionTimestamp !== undefined) continue;
-      if (await leaveExternalServices(kube, records, metadata.name)) {
+      if (await removeBoundUsers(kube, records, metadata.name)) {
         leaving = true;
         continue;
       }
@@ -151,7 +151,7 @@ export function projectController(options: ProjectControllerOptions): Controller
       if (!project) return undefined;
       if (project.metadata.deletionTimestamp !== undefined) return finalize(project);
       const settings = platformConfig();
-      return settings ? bringAbout(project, settings) : { requeueAfterMs: configRetryMs };
+      return settings ? reconcileObject(project, settings) : { requeueAfterMs: configRetryMs };
     },
   };
 }

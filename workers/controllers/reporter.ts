@@ -4,7 +4,7 @@ import type { Clock } from '../../runtime/domain/clock.ts';
 
 const everyMs = 5_000;
 
-/** Writes the health report that console-api serves, every 5 s while this process leads. */
+/** Writes the health report that console-api serves, every 5 s while this process is the leader. */
 export interface Reporter {
   start(): void;
   stop(): Promise<void>;
@@ -22,7 +22,7 @@ export function createReporter(options: {
 
   const run = async () => {
     while (!stopping.signal.aborted) {
-      // What goes wrong shows by itself: a report that grows old counts as unhealthy.
+      // Errors are ignored: an old report counts as unhealthy.
       if (manager.isLeader()) {
         await write(manager.report()).catch((error: unknown) => log.warn({ err: error }, 'report not written'));
       }

@@ -12,10 +12,10 @@ import { deleteChild, ensureChild } from '../../runtime/kube/children.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import type { GateStep } from './gate-step.ts';
 
-/** The workload, where its route lies beside it; undefined where it cannot be an owner. */
+/** The workload if it is in the route's namespace; undefined where it cannot be the owner. */
 type Owner = Stored<KubeObject> | undefined;
 
-/** What the route is about to name is there before it: a route that names what is not there serves nothing. */
+/** Creates the Middlewares before the route: a route with a missing Middleware serves nothing. */
 export async function ensureMiddlewares(kube: KubeClient, owner: Owner, route: WorkloadRoute): Promise<void> {
   for (const middleware of [routeRetry(route), routeSecurity(route)]) {
     if (middleware) await ensureChild(kube, owner, middleware, { cached: true });
@@ -24,10 +24,10 @@ export async function ensureMiddlewares(kube: KubeClient, owner: Owner, route: W
 }
 
 /**
- * Brings the route to what it should be, and then deletes the Middlewares that it no longer names: in a pass after the one
- * that changed it, since the ingress is to hear of the route first. While something is claimed of a gate, the route is
- * read, since what is claimed has to be so.
- * @returns whether the route was not as it should be
+ * Updates the route, and then deletes Middlewares that it no longer uses: in a reconcile after the one that changed it,
+ * so that the ingress sees the route first. While the status reports the state of a gate, the route is read instead of
+ * taken from the cache.
+ * @returns whether the route changed
  */
 export async function ensureRoute(
   kube: KubeClient,
@@ -40,14 +40,14 @@ export async function ensureRoute(
   const names = middlewareNames(route.metadata.name);
   const unused = [...(gate.dismantle ? names.gate : []), ...(changed || routeSecurity(route) ? [] : [names.security])];
   for (const name of unused) {
-    // What the watches have not brought yet brings another pass when they do.
+    // A Middleware that is not in the cache yet causes another reconcile.
     if (kube.cache && !kube.cache.get(kinds.Middleware, name, route.metadata.namespace)) continue;
     await deleteChild(kube, owner, refTo(kinds.Middleware, route.metadata, name));
   }
   return changed;
 }
 
-/** Every object that a route of this name may have, in the order of deletion: first nothing leads anywhere any more. */
+/** All objects that a route of this name may have, in the order of deletion: the route first. */
 export function routeRefs(place: { name: string; namespace?: string }): ObjectRef[] {
   const { gate, security, retry } = middlewareNames(place.name);
   return [

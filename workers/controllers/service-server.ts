@@ -21,34 +21,34 @@ import {
 } from '../../runtime/contracts/resources/service.ts';
 import { idLabel } from '../../runtime/domain/labels.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
-import { ownedSecret, type Secret } from '../../runtime/host/owned-secret.ts';
-import { credentialsData } from '../../runtime/host/service-credentials.ts';
-import { serverOf } from '../../runtime/host/service-images.ts';
+import { ownedSecret, type Secret } from '../../runtime/workloads/owned-secret.ts';
+import { credentialsData } from '../../runtime/services/credentials.ts';
+import { serverOf } from '../../runtime/services/images.ts';
 import { deleteChild, ensureChild, NotYetError, refOf } from '../../runtime/kube/children.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import type { WorkloadIdentity } from './workload.ts';
 
-/** The user, and the database where there are any, that the images make at their first start. */
+/** The user, and the database if any, that the images create at their first start. */
 const entries: Readonly<Record<ServerType, ServiceCredentials>> = {
   postgres: { username: 'svc', database: 'svc' },
   mysql: { username: 'svc', database: 'svc' },
   redis: {},
   minio: { accessKey: 'svc', region: 'us-east-1' },
-  // Users of MongoDB belong to a database: the one that they sign in at.
+  // Users of MongoDB belong to a database, at which they sign in.
   mongodb: { username: 'svc', database: 'admin' },
 };
 
-/** Long enough that nobody guesses it, and without a character that a URL or a shell would change. */
+/** A password that cannot be guessed, without characters that have to be escaped in URLs or shells. */
 export function randomPassword(): string {
   return randomBytes(24).toString('base64url');
 }
 
-/** The server of a service that the platform runs: its password, its address, and a StatefulSet of one pod. */
+/** The server of a managed service: its password, its address, and a StatefulSet with one pod. */
 export function createServer({ kube, makePassword }: { kube: KubeClient; makePassword: () => string }) {
   const ref = ({ apiVersion, kind }: ResourceKind, name: string, namespace: string) =>
     refOf({ apiVersion, kind, metadata: { name, namespace } });
 
-  /** Made once, since the server takes it over with its first start only. */
+  /** Created once, because the server only uses it at its first start. */
   const ensureCredentials = async (
     service: Stored<ServiceResource>,
     type: ServerType,
@@ -61,7 +61,7 @@ export function createServer({ kube, makePassword }: { kube: KubeClient; makePas
     if (lost) {
       throw new Problem(
         'conflict',
-        `The Secret "${secretName}" with the password is gone, and its data is still there: bring the Secret back from a backup, or delete the service with its data.`,
+        `The Secret "${secretName}" with the password of the service was deleted, but the data still exists. Restore the Secret from a backup, or delete the service and its data.`,
       );
     }
     const credentials = { ...entries[type], [passwordField(type)]: makePassword() };
@@ -69,7 +69,7 @@ export function createServer({ kube, makePassword }: { kube: KubeClient; makePas
     await ensureChild<Secret>(kube, service, secret, { keep: (live) => live });
   };
 
-  /** Made once; the server reads it at its start. */
+  /** Created once; the server reads it when it starts. */
   const ensureEventsToken = async (service: Stored<ServiceResource>, name: string) => {
     const data = { [eventsTokenField]: Buffer.from(makePassword()).toString('base64') };
     await ensureChild<Secret>(kube, service, ownedSecret(service, eventsTokenName(name), data), {
@@ -83,7 +83,10 @@ export function createServer({ kube, makePassword }: { kube: KubeClient; makePas
   };
 
   return {
-    /** @returns its pods @throws Problem `service_not_installed`, `conflict` when its password is lost */
+    /**
+     * @returns its pods
+     * @throws Problem `service_not_installed`, `conflict` when its password is missing
+     */
     async ensure(
       service: Stored<ServiceResource>,
       identity: WorkloadIdentity,
@@ -102,8 +105,9 @@ export function createServer({ kube, makePassword }: { kube: KubeClient; makePas
     },
 
     /**
-     * First the server goes, then its data, and its password last: whatever cuts this off, what is left can still be
-     * entered. @throws NotYetError until all of it is gone
+     * Deletes the server, then its data, and the password last, so that after an interruption the rest remains
+     * accessible.
+     * @throws NotYetError until all of it is deleted
      */
     async remove(service: Stored<ServiceResource>, identity: WorkloadIdentity): Promise<void> {
       const { name, namespace } = identity;
@@ -116,7 +120,10 @@ export function createServer({ kube, makePassword }: { kube: KubeClient; makePas
     },
   };
 
-  /** A claim belongs to nobody, and so is known by the label that its template gave it. @returns whether it is gone */
+  /**
+   * A claim has no owner, so that it is found by the label from its template.
+   * @returns whether it is deleted
+   */
   async function deleteData({ id, name, namespace }: WorkloadIdentity): Promise<boolean> {
     const claim = serviceClaimName(name);
     const live = await kube.get(kinds.PersistentVolumeClaim, claim, namespace);
@@ -125,7 +132,7 @@ export function createServer({ kube, makePassword }: { kube: KubeClient; makePas
   }
 }
 
-/** The API server fills in defaults, and refuses any change. */
+/** Keeps the live claims: the API server adds defaults, and rejects any change. */
 function sameClaims(live: Stored<ServiceStatefulSet>, desired: ServiceStatefulSet): ServiceStatefulSet {
   return { ...desired, spec: { ...desired.spec, volumeClaimTemplates: live.spec.volumeClaimTemplates } };
 }

@@ -13,9 +13,9 @@ import { childrenAdoptedState, mergeConditions } from '../../runtime/kube/condit
 import { releaseFault } from './release-fault.ts';
 
 /**
- * The status after a pass that reached its end. Pure.
- * @param pods of the server that the platform runs; undefined for an external one
- * @throws Problem for a host that is none
+ * The status after a successful reconcile. Pure.
+ * @param pods of the managed server; undefined for an external service
+ * @throws Problem for an invalid host
  */
 export function observedStatus(
   { metadata, spec, status }: Stored<ServiceResource>,
@@ -44,6 +44,10 @@ function serverPhase(pods: readonly Stored<Pod>[]): Pick<ServiceStatus, 'phase' 
   const unplaced = pods
     .flatMap(({ status }) => status?.conditions ?? [])
     .find(({ type, status, reason }) => type === 'PodScheduled' && status === 'False' && reason === 'Unschedulable');
-  if (unplaced) return { phase: 'pending', message: `No node takes the server: ${unplaced.message ?? 'no room'}` };
+  if (unplaced)
+    return {
+      phase: 'pending',
+      message: `No node has room for the server: ${unplaced.message ?? 'the cluster has too little free CPU or memory.'}`,
+    };
   return { phase: 'pending', message: 'The server is starting.' };
 }

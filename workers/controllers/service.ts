@@ -14,16 +14,16 @@ import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
 import { createServer, randomPassword } from './service-server.ts';
 import { observedStatus } from './service-status.ts';
-import { createStopReport } from './stop-report.ts';
+import { createFailureReporter } from './reconcile-failure.ts';
 import { ensureIdentity, holdClaims, identityOf } from './workload.ts';
 
 export interface ServiceControllerOptions {
   kube: KubeClient;
-  /** The settings in force; undefined before there are any. */
+  /** The active settings; undefined before there are any. */
   platformConfig: () => PlatformConfigSpec | undefined;
-  /** What the controller writes into PostgreSQL; every call may be repeated. */
+  /** Writes to PostgreSQL. Every call is idempotent. */
   records: {
-    /** What bindings made in a service is gone with it. */
+    /** Deletes the records of the databases that bindings created in a service. */
     forgetDatabases(serviceId: Id): Promise<void>;
   };
   events: Pick<EventRecorder, 'record'>;
@@ -33,15 +33,15 @@ export interface ServiceControllerOptions {
 }
 
 /**
- * Makes a Service real: holds its name among the workloads, runs its server with a password and storage of its own, or
- * says where an external one is reached. A Service that is deleted takes its data with it.
+ * Reconciles a Service: claims its name, and runs its server with a password and storage, or reports the address of an
+ * external one. Deleting a Service deletes its data.
  */
 export function serviceController(options: ServiceControllerOptions): ControllerDefinition<ServiceResource> {
   const { kube, clock, platformConfig, records, makePassword = randomPassword } = options;
-  const reportStop = createStopReport(options);
+  const reportFailure = createFailureReporter(options);
   const server = createServer({ kube, makePassword });
 
-  const bringAbout = async (object: Stored<ServiceResource>): Promise<void> => {
+  const reconcileObject = async (object: Stored<ServiceResource>): Promise<void> => {
     const { workload: service, identity } = await ensureIdentity(kube, object);
     await holdClaims(kube, service);
     const config = platformConfig();
@@ -52,7 +52,7 @@ export function serviceController(options: ServiceControllerOptions): Controller
 
   const finalize = async (service: Stored<ServiceResource>): Promise<void> => {
     const identity = identityOf(service);
-    // Without an identity it never held a name, and nothing was made for it.
+    // Without an identity, it never had a name or objects.
     if (identity) {
       if (!service.spec.external) await server.remove(service, identity);
       const { apiVersion, kind } = kinds.Secret;
@@ -73,22 +73,22 @@ export function serviceController(options: ServiceControllerOptions): Controller
     kind: kinds.ServiceResource,
     owns: [kinds.StatefulSet, kinds.Service],
     watches: [
-      // These belong to the StatefulSet, or to nobody.
+      // The StatefulSet owns the pods; the claims have no owner.
       ...[kinds.Pod, kinds.PersistentVolumeClaim].map((kind) => ({
         kind,
         selection: { labelSelector: `${kindLabel}=Service` },
         keysOf: workloadKey,
       })),
-      // A name that is given back may be one that a service waits for.
+      // A service may wait for a name that is released.
       { kind: kinds.WorkloadName, ignoreAdded: true, keysOf: ({ metadata }) => [keyOf(metadata)] },
     ],
     async reconcile({ object: service }) {
       if (!service) return;
       if (service.metadata.deletionTimestamp !== undefined) return finalize(service);
       try {
-        await bringAbout(service);
+        await reconcileObject(service);
       } catch (error) {
-        await reportStop(kinds.ServiceResource, service, error);
+        await reportFailure(kinds.ServiceResource, service, error);
         throw error;
       }
     },

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { proxyAwareProcesses, type ProcessName } from '../../infra/manifests/platform/processes.ts';
+import type { V1Container } from '@kubernetes/client-node';
 import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { managedByLabel, managedByValue, systemNamespace } from '../../runtime/domain/labels.ts';
@@ -7,13 +8,13 @@ import { withTrustedProxies } from '../../runtime/domain/trusted-proxies.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 
 interface ProcessDeployment extends KubeObject {
-  spec: { template: { spec: { containers: { name: string; command?: string[] }[] } } };
+  spec: { template: { spec: { containers: Pick<V1Container, 'name' | 'command'>[] } } };
 }
 
 /**
- * Has the processes that judge by the client's address started with these proxies: of their Deployments, which
- * `svc install` makes, only that argument is changed, and only over the version that was read.
- * @throws KubeError 409 when somebody changed one meanwhile
+ * Sets the trusted proxies of the processes that depend on the client's address, which restarts them. It changes only
+ * this argument of their Deployment objects, which `svc install` creates, and only in the version that was read.
+ * @throws KubeError 409 after a concurrent change
  */
 export async function ensureTrustedProxies(
   kube: Pick<KubeClient, 'get' | 'replace'>,
@@ -21,10 +22,10 @@ export async function ensureTrustedProxies(
 ): Promise<void> {
   for (const name of proxyAwareProcesses) {
     const live = await kube.get<ProcessDeployment>(kinds.Deployment, name, systemNamespace);
-    // One that is not there yet is made with the right argument, and one that others made is theirs.
+    // A missing object is created with the right argument, and one without the label is not the platform's.
     if (live?.metadata.labels?.[managedByLabel] !== managedByValue) continue;
-    const wanted = withArguments(live, name, networks);
-    if (!isDeepStrictEqual(wanted, live)) await kube.replace(wanted);
+    const desired = withArguments(live, name, networks);
+    if (!isDeepStrictEqual(desired, live)) await kube.replace(desired);
   }
 }
 

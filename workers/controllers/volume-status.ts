@@ -1,16 +1,13 @@
 import type { VolumeClaim } from '../../infra/manifests/volume.ts';
-import type { KubeObject, Stored } from '../../runtime/contracts/kubernetes.ts';
+import type { V1StorageClass } from '@kubernetes/client-node';
+import type { BuiltIn, Stored } from '../../runtime/contracts/kubernetes.ts';
 import type { Volume, VolumeStatus } from '../../runtime/contracts/resources/volume.ts';
 import { parseBytes } from '../../runtime/domain/quantity.ts';
 import { childrenAdoptedState, mergeConditions } from '../../runtime/kube/conditions.ts';
 
-/** https://kubernetes.io/docs/reference/kubernetes-api/config-and-storage-resources/storage-class-v1/ */
-export interface StorageClass extends KubeObject {
-  volumeBindingMode?: 'Immediate' | 'WaitForFirstConsumer';
-  allowVolumeExpansion?: boolean;
-}
+export type StorageClass = BuiltIn<V1StorageClass>;
 
-/** The status after a pass that reached its end. Pure. */
+/** The status after a successful reconcile. Pure. */
 export function observedStatus(
   volume: Stored<Volume>,
   claim: Stored<VolumeClaim> | undefined,
@@ -37,7 +34,7 @@ function phaseOf(
 ): Pick<VolumeStatus, 'message'> & { phase: NonNullable<VolumeStatus['phase']> } {
   if (!claim) return { phase: 'pending' };
   const { spec, status } = claim;
-  if (status?.phase === 'Lost') return { phase: 'failed', message: 'The storage behind this volume is gone.' };
+  if (status?.phase === 'Lost') return { phase: 'failed', message: 'The storage of this volume was lost.' };
   if (status?.phase !== 'Bound') {
     if (spec.storageClassName === undefined) {
       return {
@@ -49,17 +46,17 @@ function phaseOf(
       return { phase: 'waiting', message: `The cluster has no storage class "${spec.storageClassName}".` };
     }
     return storageClass.volumeBindingMode === 'WaitForFirstConsumer'
-      ? { phase: 'waiting', message: 'The storage is made once something mounts the volume.' }
+      ? { phase: 'waiting', message: 'Storage is created when the volume is first mounted.' }
       : { phase: 'pending' };
   }
-  const wanted = parseBytes(spec.resources.requests.storage) ?? 0;
-  const present = parseBytes(status.capacity?.storage ?? '') ?? wanted;
-  if (present >= wanted) return { phase: 'ready' };
+  const desiredBytes = parseBytes(spec.resources.requests.storage) ?? 0;
+  const present = parseBytes(status.capacity?.storage ?? '') ?? desiredBytes;
+  if (present >= desiredBytes) return { phase: 'ready' };
   const going = status.conditions?.find(({ type, status: value }) => value === 'True' && /Resiz/.test(type));
   const waits = going?.type === 'FileSystemResizePending';
   return {
     phase: 'resizing',
-    ...(waits && { message: 'The file system grows the next time a pod mounts the volume.' }),
+    ...(waits && { message: 'The file system is resized when a pod next mounts the volume.' }),
     ...(!waits && going?.message && { message: going.message }),
   };
 }

@@ -12,7 +12,7 @@ import { removeFinalizer } from '../../runtime/kube/finalizers.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../runtime/kube/status.ts';
 import { usersPhrase, volumeUsers } from '../../runtime/kube/volume-users.ts';
-import { createStopReport } from './stop-report.ts';
+import { createFailureReporter } from './reconcile-failure.ts';
 import { observedStatus, type StorageClass } from './volume-status.ts';
 import { ensureIdentity } from './workload.ts';
 
@@ -23,14 +23,14 @@ export interface VolumeControllerOptions {
 }
 
 /**
- * Makes a Volume real: one PersistentVolumeClaim of its name, which grows when the Volume does. A Volume that is deleted
- * keeps its claim, and so the data, for as long as anything mounts it.
+ * Reconciles a Volume: one PersistentVolumeClaim of the same name, which grows with the Volume. The claim of a deleted
+ * Volume, and its data, stay while anything mounts it.
  */
 export function volumeController(options: VolumeControllerOptions): ControllerDefinition<Volume> {
   const { kube, events, clock } = options;
-  const reportStop = createStopReport(options);
+  const reportFailure = createFailureReporter(options);
 
-  const bringAbout = async (object: Stored<Volume>): Promise<void> => {
+  const reconcileObject = async (object: Stored<Volume>): Promise<void> => {
     const { workload: volume, identity } = await ensureIdentity(kube, object);
     const { name, namespace } = identity;
     const before = await kube.get<VolumeClaim>(kinds.PersistentVolumeClaim, name, namespace);
@@ -46,12 +46,12 @@ export function volumeController(options: VolumeControllerOptions): ControllerDe
     await writeStatus<Volume>(kube, volume, observedStatus(volume, claim, storageClass, clock.now()));
   };
 
-  /** Read at this moment, since what is deleted here cannot be had again. */
+  /** Reads the current state instead of the cache, because deleted data cannot be restored. */
   const finalize = async (volume: Stored<Volume>): Promise<void> => {
     const { name, namespace = '' } = volume.metadata;
     const users = (await volumeUsers(kube, namespace))(name);
     if (users.length > 0) {
-      const message = `The volume is mounted by ${usersPhrase(users)}; it is deleted once nothing mounts it.`;
+      const message = `The volume is mounted by ${usersPhrase(users)}; it is deleted when nothing mounts it.`;
       await writeStatus<Volume>(kube, volume, { ...volume.status, phase: 'deleting', message });
       if (volume.status?.message !== message) {
         await events.record(volume, { type: 'Warning', reason: 'VolumeInUse', message });
@@ -59,8 +59,8 @@ export function volumeController(options: VolumeControllerOptions): ControllerDe
       return;
     }
     const { apiVersion, kind } = kinds.PersistentVolumeClaim;
-    const gone = await deleteChild(kube, volume, refOf({ apiVersion, kind, metadata: { name, namespace } }));
-    if (!gone) throw new NotYetError('the storage of the volume is still being deleted');
+    const deleted = await deleteChild(kube, volume, refOf({ apiVersion, kind, metadata: { name, namespace } }));
+    if (!deleted) throw new NotYetError('the storage of the volume is still being deleted');
     await removeFinalizer(kube, volume, workloadFinalizer);
   };
 
@@ -69,7 +69,7 @@ export function volumeController(options: VolumeControllerOptions): ControllerDe
     kind: kinds.Volume,
     owns: [kinds.PersistentVolumeClaim],
     watches: [
-      // Whoever stops using a volume may be what its deletion waits for.
+      // The deletion of a volume may wait for a pod that mounts it.
       { kind: kinds.Pod, selection: { labelSelector: kindLabel }, keysOf: deletingVolumes },
       ...Object.values(workloadResources).map((kind) => ({ kind, ignoreStatus: true, keysOf: deletingVolumes })),
       { kind: kinds.StorageClass, keysOf: (_class, volumes) => keysWhere(volumes, isWaiting) },
@@ -78,16 +78,16 @@ export function volumeController(options: VolumeControllerOptions): ControllerDe
       if (!volume) return;
       if (volume.metadata.deletionTimestamp !== undefined) return finalize(volume);
       try {
-        await bringAbout(volume);
+        await reconcileObject(volume);
       } catch (error) {
-        await reportStop(kinds.Volume, volume, error);
+        await reportFailure(kinds.Volume, volume, error);
         throw error;
       }
     },
   };
 }
 
-/** Of a claim that is there only its size may change, and only upwards: what the API server filled in stays. */
+/** The live claim with a larger size: nothing else can change, and the size can only grow. */
 function grown({ spec }: Stored<VolumeClaim>, desired: VolumeClaim): VolumeClaim {
   const sizes = [spec, desired.spec].map(({ resources }) => resources.requests.storage);
   const [live = '', wanted = ''] = sizes;
@@ -95,13 +95,13 @@ function grown({ spec }: Stored<VolumeClaim>, desired: VolumeClaim): VolumeClaim
   return { ...desired, spec: { ...spec, resources: { ...spec.resources, requests: { storage } } } };
 }
 
-/** The API server's refusal to grow a claim, in words that say what to do. */
+/** Explains the API server's refusal to expand a claim. */
 function explained(error: unknown, { spec }: Stored<Volume>, storageClass: Stored<StorageClass> | undefined): unknown {
   if (!(error instanceof ChildError) || !isKubeError(error.cause) || !storageClass) return error;
   if (storageClass.allowVolumeExpansion === true) return error;
   return new ChildError(
     error.ref,
-    `The storage class "${storageClass.metadata.name}" cannot expand volumes, so this one does not grow to ${spec.size}; make a larger volume and copy the data.`,
+    `The storage class "${storageClass.metadata.name}" does not support expansion, so the volume cannot grow to ${spec.size}. Create a larger volume and copy the data.`,
     { cause: error.cause },
   );
 }

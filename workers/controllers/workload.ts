@@ -11,13 +11,13 @@ import {
 } from '../../runtime/domain/labels.ts';
 import { nameTaken } from '../../runtime/domain/names.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
-import { hostTaken } from '../../runtime/host/workload-create.ts';
+import { hostTaken } from '../../runtime/workloads/create.ts';
 import { NotYetError } from '../../runtime/kube/children.ts';
 import { claimHost, reserveName } from '../../runtime/kube/claims.ts';
 import { ensureMarks } from '../../runtime/kube/finalizers.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 
-/** What a workload is, beside its spec. */
+/** The identity of a workload. */
 export interface WorkloadIdentity {
   id: Id;
   name: string;
@@ -27,7 +27,7 @@ export interface WorkloadIdentity {
   environmentId: Id;
 }
 
-/** A workload's identity as its labels say it, or undefined before a controller saw to them. */
+/** A workload's identity from its labels; undefined before a controller has set them. */
 export function identityOf({ metadata }: KubeObject): WorkloadIdentity | undefined {
   const { name, namespace, labels = {} } = metadata;
   const id = labels[idLabel];
@@ -39,8 +39,8 @@ export function identityOf({ metadata }: KubeObject): WorkloadIdentity | undefin
 }
 
 /**
- * Sees to it that the workload has its finalizer and labels: the management API sets them, `kubectl create` does not. The
- * environment is what the namespace says, whatever the labels said.
+ * Sets the finalizer and labels of a workload if they are missing: the management API sets them, `kubectl create` does
+ * not. The environment is that of the namespace, whatever the labels say.
  * @throws Problem `invalid_value` for a namespace that is no environment, NotYetError for one that is being deleted
  */
 export async function ensureIdentity<T extends KubeObject>(
@@ -48,12 +48,14 @@ export async function ensureIdentity<T extends KubeObject>(
   workload: Stored<T>,
 ): Promise<{ workload: Stored<T>; identity: WorkloadIdentity }> {
   const { namespace = '' } = workload.metadata;
-  const seen = kube.cache?.get(kinds.Namespace, namespace);
-  // What an environment's namespace says of it never changes; that it goes, the API server says at every write.
-  const home = seen?.metadata.labels?.[environmentIdLabel] ? seen : await kube.get(kinds.Namespace, namespace);
-  if (home?.metadata.deletionTimestamp !== undefined)
-    throw new NotYetError(`the namespace "${namespace}" is going away`);
-  const labels = home?.metadata.labels ?? {};
+  const cached = kube.cache?.get(kinds.Namespace, namespace);
+  // The labels of an environment's namespace never change, and the API server rejects writes once it is being deleted.
+  const namespaceObject = cached?.metadata.labels?.[environmentIdLabel]
+    ? cached
+    : await kube.get(kinds.Namespace, namespace);
+  if (namespaceObject?.metadata.deletionTimestamp !== undefined)
+    throw new NotYetError(`the namespace "${namespace}" is being deleted`);
+  const labels = namespaceObject?.metadata.labels ?? {};
   const environment = Object.fromEntries(
     [projectLabel, environmentLabel, environmentIdLabel].map((label) => [label, labels[label]]),
   );
@@ -71,7 +73,8 @@ export async function ensureIdentity<T extends KubeObject>(
 }
 
 /**
- * Holds the workload's name and hosts, as every pass does first: the management API did both, and here a loss shows.
+ * Claims the workload's name and hosts. Every reconcile does this first; the management API does so as well, and a lost
+ * claim is reported here.
  * @throws Problem `name_taken` or `host_taken`, which name the holder
  */
 export async function holdClaims(

@@ -1,20 +1,20 @@
-import type { ListedObject } from '../../runtime/host/object-store.ts';
+import type { ListedObject } from '../../runtime/services/object-store.ts';
 import type { Database } from '../../runtime/db/pool.ts';
 
-/** A difference between what a bucket holds and what is known of it. */
+/** A difference between a bucket and the recorded inventory. */
 export interface ObjectChange {
   event: 'created' | 'removed';
-  /** As it is now, or was last. */
+  /** The created object, or the last known state of a removed one. */
   object: ListedObject;
 }
 
 type ObjectRow = Omit<ListedObject, 'key' | 'size'> & { key: Buffer; size: string };
 
 const pageRows = 1_000;
-/** Objects that one statement forgets; there may be as many as a bucket had. */
+/** Objects that one statement deletes. */
 const batchRows = 5_000;
 
-/** The objects that a bucket held when its changes were last kept, in the order of their keys' bytes. */
+/** The recorded inventory of a bucket in the order of its keys' bytes. */
 export async function* knownObjects(
   database: Database,
   workloadId: string,
@@ -27,14 +27,14 @@ export async function* knownObjects(
        ORDER BY key LIMIT $4`,
       [workloadId, origin, after, pageRows],
     );
-    yield* rows.map(objectOf);
+    yield* rows.map(toObject);
     const last = rows.at(-1);
     if (!last || rows.length < pageRows) return;
     after = last.key;
   }
 }
 
-/** What is known of some objects, by their keys. */
+/** The recorded objects with these keys, by key. */
 export async function findObjects(
   database: Database,
   { workloadId, origin }: { workloadId: string; origin: string },
@@ -44,18 +44,18 @@ export async function findObjects(
     `SELECT key, etag, modified, size FROM event_objects WHERE workload_id = $1 AND origin = $2 AND key = ANY($3::bytea[])`,
     [workloadId, origin, keys.map((key) => Buffer.from(key, 'utf8'))],
   );
-  return new Map(rows.map(objectOf).map((object) => [object.key, object]));
+  return new Map(rows.map(toObject).map((object) => [object.key, object]));
 }
 
-/** Records changes whose events are kept; each key stands in them once. */
+/** Records changes after their events were stored. @param changes at most one for each key */
 export async function recordObjects(
   database: Database,
   workloadId: string,
   origin: string,
-  found: readonly ObjectChange[],
+  changes: readonly ObjectChange[],
 ): Promise<void> {
-  const made = found.filter(({ event }) => event === 'created').map(({ object }) => object);
-  const gone = found.filter(({ event }) => event === 'removed').map(({ object }) => object);
+  const created = changes.filter(({ event }) => event === 'created').map(({ object }) => object);
+  const removed = changes.filter(({ event }) => event === 'removed').map(({ object }) => object);
   await database.query(
     `WITH gone AS (
        DELETE FROM event_objects WHERE workload_id = $1 AND origin = $2 AND key = ANY($3::bytea[]))
@@ -64,17 +64,22 @@ export async function recordObjects(
      ON CONFLICT (workload_id, origin, key) DO UPDATE
        SET etag = excluded.etag, modified = excluded.modified, size = excluded.size`,
     [
-      ...[workloadId, origin, gone.map(keyOf), made.map(keyOf)],
-      ...[made.map(({ etag }) => etag), made.map(({ modified }) => modified), made.map(({ size }) => size)],
+      workloadId,
+      origin,
+      removed.map(keyOf),
+      created.map(keyOf),
+      created.map(({ etag }) => etag),
+      created.map(({ modified }) => modified),
+      created.map(({ size }) => size),
     ],
   );
 }
 
-/** Forgets what is known, and was told, of buckets that the function's events do not come from any more. */
+/** Deletes the inventory and notices of the function's former buckets. */
 export async function forgetObjects(database: Database, workloadId: string, origin: string): Promise<void> {
-  for (let forgotten: number | null = batchRows; forgotten === batchRows;) {
-    ({ rowCount: forgotten } = await database.query(
-      `WITH told AS (DELETE FROM object_notices WHERE workload_id = $1 AND origin <> $2)
+  for (let deleted: number | null = batchRows; deleted === batchRows;) {
+    ({ rowCount: deleted } = await database.query(
+      `WITH notices AS (DELETE FROM object_notices WHERE workload_id = $1 AND origin <> $2)
        DELETE FROM event_objects WHERE ctid = ANY (ARRAY(
          SELECT ctid FROM event_objects WHERE workload_id = $1 AND origin <> $2 LIMIT $3))`,
       [workloadId, origin, batchRows],
@@ -82,7 +87,7 @@ export async function forgetObjects(database: Database, workloadId: string, orig
   }
 }
 
-function objectOf({ key, size, ...row }: ObjectRow): ListedObject {
+function toObject({ key, size, ...row }: ObjectRow): ListedObject {
   return { ...row, key: key.toString('utf8'), size: Number(size) };
 }
 

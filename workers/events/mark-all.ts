@@ -3,22 +3,22 @@ export interface Marking {
   begin: () => Promise<unknown>;
   /** Marks one event. */
   mark: (id: string) => Promise<unknown>;
-  /** Marks that may be under way at once, while they are quick; default 1. */
-  together?: number;
+  /** Maximum concurrent marks, while they are quick; default 1. */
+  concurrency?: number;
   commit: () => Promise<unknown>;
   rollback: () => Promise<unknown>;
-  /** Why one event was refused; undefined for an error that is about the connection, which is thrown on. */
+  /** Why an event was refused; undefined for an error of the connection, which is thrown. */
   refusal: (error: unknown) => string | undefined;
 }
 
-/** Where each is marked by itself, others have their turn after so long. */
+/** Time-out of marking events one by one, so that other functions get their turn. */
 const singlyMs = 20_000;
-/** Of slow ones each waits for the one before: what limits the time of one counts from when it is sent. */
+/** Marks slower than this run one at a time, because the time-out of a statement counts from when it is sent. */
 const quickMs = 20;
 
 /**
- * Marks events in one transaction, which costs one commit for all of them; where one is refused, each by itself.
- * @returns why each of those failed that did
+ * Marks events in one transaction, which needs one commit for all. If one is refused, each is marked in its own.
+ * @returns the reasons of the failed ones
  */
 export async function markAll(ids: readonly string[], marking: Marking): Promise<ReadonlyMap<string, string>> {
   const { begin, mark, commit, rollback, refusal } = marking;
@@ -35,7 +35,7 @@ export async function markAll(ids: readonly string[], marking: Marking): Promise
   const started = performance.now();
   for (const id of ids) {
     if (performance.now() - started > singlyMs) {
-      failures.set(id, 'Not tried yet: marking the others took too long.');
+      failures.set(id, 'Not tried yet: marking the other events took too long.');
       continue;
     }
     try {
@@ -52,15 +52,15 @@ export async function markAll(ids: readonly string[], marking: Marking): Promise
   return failures;
 }
 
-/** Rejects with the first failure, once nothing is under way any more. */
-async function markEach(ids: readonly string[], { mark, together = 1 }: Marking): Promise<void> {
+/** Rejects with the first failure, after all concurrent marks have ended. */
+async function markEach(ids: readonly string[], { mark, concurrency = 1 }: Marking): Promise<void> {
   for (let at = 0, size = 1; at < ids.length;) {
     const started = performance.now();
-    const some = ids.slice(at, at + size);
-    for (const result of await Promise.allSettled(some.map(mark))) {
+    const batch = ids.slice(at, at + size);
+    for (const result of await Promise.allSettled(batch.map(mark))) {
       if (result.status === 'rejected') throw result.reason;
     }
-    at += some.length;
-    size = performance.now() - started < quickMs * some.length ? together : 1;
+    at += batch.length;
+    size = performance.now() - started < quickMs * batch.length ? concurrency : 1;
   }
 }

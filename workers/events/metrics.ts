@@ -1,35 +1,38 @@
 import type { Pool } from 'pg';
 import { Gauge, type Registry } from 'prom-client';
-import { listEventTotals, type EventTotals } from '../../runtime/records/event-loads.ts';
+import { listEventTotals, type EventTotals } from '../../runtime/records/event-backlog.ts';
 
-/** From then on each scrape counts the events of every function with a data source; without an answer there are none. */
+/** Registers gauges of the events of every function with a data source; they are empty while the database fails. */
 export function watchEvents(registry: Registry, pool: Pool): void {
-  let looking: Promise<EventTotals[]> | undefined;
+  let query: Promise<EventTotals[]> | undefined;
   // The gauges of one scrape share a query.
-  const look = () =>
-    (looking ??= listEventTotals(pool)
+  const totals = () =>
+    (query ??= listEventTotals(pool)
       .catch(() => [])
-      .finally(() => (looking = undefined)));
-  const gauge = (name: string, help: string, value: (totals: EventTotals) => number) => {
-    const each: Gauge = new Gauge({
-      ...{ name, help, labelNames: ['namespace', 'function'], registers: [registry] },
+      .finally(() => (query = undefined)));
+  const addGauge = (name: string, help: string, value: (totals: EventTotals) => number) => {
+    const gauge: Gauge = new Gauge({
+      name,
+      help,
+      labelNames: ['namespace', 'function'],
+      registers: [registry],
       async collect() {
-        const totals = await look();
-        each.reset();
-        for (const found of totals) each.set({ namespace: found.namespace, function: found.name }, value(found));
+        const rows = await totals();
+        gauge.reset();
+        for (const row of rows) gauge.set({ namespace: row.namespace, function: row.name }, value(row));
       },
     });
   };
-  gauge('function_events_backlog', 'Events that are to be delivered, at most 1,000.', ({ backlog }) => backlog);
-  gauge(
+  addGauge('function_events_backlog', 'Undelivered events, up to 1,000.', ({ backlog }) => backlog);
+  addGauge(
     'function_events_oldest_seconds',
-    'For how long the longest known event has been waiting for its delivery.',
+    'Age of the oldest undelivered event.',
     ({ oldestSeconds }) => oldestSeconds,
   );
-  gauge(
+  addGauge(
     'function_events_unmarked',
-    'Events that were delivered and are to be marked as done in their source.',
+    'Delivered events that are not marked as done in their source yet.',
     ({ unmarked }) => unmarked,
   );
-  gauge('function_dead_letters', 'Events that were given up.', ({ dead }) => dead);
+  addGauge('function_dead_letters', 'Dead letters.', ({ dead }) => dead);
 }

@@ -1,46 +1,53 @@
 import { createHash } from 'node:crypto';
 import type { Pool } from 'pg';
-import { listObjects, ObjectStoreError, type Bucket, type ListedObject } from '../../runtime/host/object-store.ts';
-import { httpAgent } from '../../runtime/host/service-address.ts';
-import { originOf, type FoundEvent } from '../../runtime/records/function-events.ts';
+import {
+  listObjects,
+  ObjectStoreError,
+  openObjectStore,
+  type ListedObject,
+  type ObjectStoreTarget,
+} from '../../runtime/services/object-store.ts';
+import { originOf, type SourceEvent } from '../../runtime/records/function-events.ts';
 import { forgetObjects, knownObjects, recordObjects, type ObjectChange } from './inventory.ts';
-import { readNotices, recordNotices, type Noticed } from './noticed.ts';
+import { readNotices, recordNotices, type ComparedNotice } from './bucket-notices.ts';
 import { SourceError, type OpenSource, type SourceRequest } from './source.ts';
 
-/** Changes of a page. */
+/** Changes in one page. */
 const pageChanges = 250;
 
 /**
- * Objects that were put into a bucket or removed from it: first what the store told of it (decision 0031), then what its
- * listing says now, compared with what was known when the last change was kept. So nothing is lost while nobody looks or
- * hears, except, then, an object that came and went in between, and all uploads of a key but the last. The first time
- * all objects are new.
- * @param pageKeys how many objects are listed at a time, default 1,000
+ * Objects created in or removed from a bucket: first the notifications of the store (decision 0031), then the differences
+ * between its listing and the recorded inventory. Only two things are lost while nothing reads or receives notifications:
+ * objects that were created and removed meanwhile, and all uploads of a key but the last. At the first reading all objects
+ * are new.
+ * @param pageKeys objects in a page of the listing, default 1,000
  */
 export function createMinioSource({ pool, pageKeys }: { pool: Pool; pageKeys?: number }): OpenSource {
   return async (request) => {
     const { workloadId } = request;
     const origin = originOf(request.settings);
-    const bucket = bucketOf(request);
-    const via = httpAgent(request.address);
+    const { bucket, ...target } = targetOf(request);
     const pending = new Map<string, ObjectChange>();
-    /** The page that is read, as long as it is not one of the listing. */
-    let noticed: Noticed[] | undefined;
+    /** The current page while notifications are read; undefined during the listing. */
+    let notices: ComparedNotice[] | undefined;
     await forgetObjects(pool, workloadId, origin);
 
-    return {
-      async *read(signal) {
-        pending.clear();
-        for await (noticed of readNotices(pool, { workloadId, origin, limit: pageChanges })) {
-          const events = noticed.flatMap(({ change }) => (change ? [eventOf(bucket.bucket, change)] : []));
-          if (events.length > 0) yield events;
-          else await recordNotices(pool, { workloadId, origin }, noticed);
-        }
-        noticed = undefined;
-        let page: FoundEvent[] = [];
-        const listed = objectsIn({ ...bucket, via }, { signal, ...(pageKeys !== undefined && { pageKeys }) });
-        for await (const change of changes(listed, knownObjects(pool, workloadId, origin))) {
-          const event = eventOf(bucket.bucket, change);
+    async function* readNotifications(): AsyncGenerator<SourceEvent[]> {
+      for await (notices of readNotices(pool, { workloadId, origin, limit: pageChanges })) {
+        const events = notices.flatMap(({ change }) => (change ? [toEvent(bucket, change)] : []));
+        if (events.length > 0) yield events;
+        else await recordNotices(pool, { workloadId, origin }, notices);
+      }
+      notices = undefined;
+    }
+
+    async function* readListing(signal: AbortSignal): AsyncGenerator<SourceEvent[]> {
+      const store = await openObjectStore(target, signal);
+      try {
+        const listing = flatten(listObjects(store, bucket, { ...(pageKeys !== undefined && { pageKeys }) }));
+        let page: SourceEvent[] = [];
+        for await (const change of compare(listing, knownObjects(pool, workloadId, origin))) {
+          const event = toEvent(bucket, change);
           pending.set(event.id, change);
           page.push(event);
           if (page.length < pageChanges) continue;
@@ -48,68 +55,78 @@ export function createMinioSource({ pool, pageKeys }: { pool: Pool; pageKeys?: n
           page = [];
         }
         if (page.length > 0) yield page;
+      } finally {
+        store.close();
+      }
+    }
+
+    return {
+      async *read(signal) {
+        pending.clear();
+        yield* readNotifications();
+        yield* readListing(signal);
       },
-      async taken(events) {
-        if (noticed) {
-          await recordNotices(pool, { workloadId, origin }, upToEvents(noticed, events.length));
+      async confirm(events) {
+        if (notices) {
+          await recordNotices(pool, { workloadId, origin }, noticesOfEvents(notices, events.length));
           return;
         }
-        const found = events.flatMap(({ id }) => pending.get(id) ?? []);
-        await recordObjects(pool, workloadId, origin, found);
+        const changes = events.flatMap(({ id }) => pending.get(id) ?? []);
+        await recordObjects(pool, workloadId, origin, changes);
         for (const { id } of events) pending.delete(id);
       },
       markDone: () => Promise.resolve(new Map()),
-      close: () => via.destroy(),
+      close: () => Promise.resolve(),
     };
   };
 }
 
-/** The first notices, as many as make so many events, with those that make none before the next one. */
-function upToEvents(noticed: readonly Noticed[], count: number): Noticed[] {
-  let left = count;
-  const next = noticed.findIndex(({ change }) => change !== undefined && left-- === 0);
-  return noticed.slice(0, next < 0 ? noticed.length : next);
+/** The notices of the first `count` events, and those without an event up to the next one. */
+function noticesOfEvents(notices: readonly ComparedNotice[], count: number): ComparedNotice[] {
+  let remaining = count;
+  const next = notices.findIndex(({ change }) => change !== undefined && remaining-- === 0);
+  return notices.slice(0, next < 0 ? notices.length : next);
 }
 
-function bucketOf({ settings, credentials }: SourceRequest): Bucket {
+function targetOf({ settings, credentials, address }: SourceRequest): ObjectStoreTarget & { bucket: string } {
   const { host, port, tls, accessKey, secretKey, region } = credentials;
   const bucket = settings.bucket ?? credentials.bucket;
-  if (bucket === undefined) throw new SourceError('The function names no bucket, and neither does the service.');
-  if (accessKey === undefined || secretKey === undefined) throw new SourceError('The service has no keys.');
-  return { host, port, tls, accessKey, secretKey, bucket, ...(region !== undefined && { region }) };
+  if (bucket === undefined) throw new SourceError('Neither the function nor the service names a bucket.');
+  if (accessKey === undefined || secretKey === undefined) throw new SourceError('The service has no access key.');
+  return { host, port, tls, address, accessKey, secretKey, bucket, ...(region !== undefined && { region }) };
 }
 
-async function* objectsIn(bucket: Bucket, options: Parameters<typeof listObjects>[1]): AsyncGenerator<ListedObject> {
+async function* flatten(pages: AsyncGenerator<ListedObject[]>): AsyncGenerator<ListedObject> {
   try {
-    for await (const page of listObjects(bucket, options)) yield* page;
+    for await (const page of pages) yield* page;
   } catch (error) {
-    throw sourceError(error);
+    throw toSourceError(error);
   }
 }
 
-/** Compares two sequences that are in the order of their keys' bytes. */
-async function* changes(
-  listed: AsyncGenerator<ListedObject>,
-  known: AsyncGenerator<ListedObject>,
+/** The differences between two sequences that are sorted by the bytes of their keys. */
+async function* compare(
+  listing: AsyncGenerator<ListedObject>,
+  inventory: AsyncGenerator<ListedObject>,
 ): AsyncGenerator<ObjectChange> {
   try {
-    let [now, before] = await Promise.all([listed.next(), known.next()]);
-    while (!now.done || !before.done) {
-      const order = now.done
+    let [current, previous] = await Promise.all([listing.next(), inventory.next()]);
+    while (!current.done || !previous.done) {
+      const order = current.done
         ? 1
-        : before.done
+        : previous.done
           ? -1
-          : Buffer.compare(Buffer.from(now.value.key), Buffer.from(before.value.key));
-      if (!now.done && order < 0) yield { event: 'created', object: now.value };
-      if (!before.done && order > 0) yield { event: 'removed', object: before.value };
-      if (!now.done && !before.done && order === 0 && versionOf(now.value) !== versionOf(before.value)) {
-        yield { event: 'created', object: now.value };
+          : Buffer.compare(Buffer.from(current.value.key), Buffer.from(previous.value.key));
+      if (!current.done && order < 0) yield { event: 'created', object: current.value };
+      if (!previous.done && order > 0) yield { event: 'removed', object: previous.value };
+      if (!current.done && !previous.done && order === 0 && versionOf(current.value) !== versionOf(previous.value)) {
+        yield { event: 'created', object: current.value };
       }
-      if (order <= 0) now = await listed.next();
-      if (order >= 0) before = await known.next();
+      if (order <= 0) current = await listing.next();
+      if (order >= 0) previous = await inventory.next();
     }
   } finally {
-    await Promise.allSettled([listed.return(undefined), known.return(undefined)]);
+    await Promise.allSettled([listing.return(undefined), inventory.return(undefined)]);
   }
 }
 
@@ -117,21 +134,21 @@ function versionOf({ etag, modified }: ListedObject): string {
   return `${etag} ${modified}`;
 }
 
-function eventOf(bucket: string, { event, object }: ObjectChange): FoundEvent {
+function toEvent(bucket: string, { event, object }: ObjectChange): SourceEvent {
   const { key, etag, modified, size } = object;
   const digest = createHash('sha256')
     .update(`${key}\0${versionOf(object)}`)
     .digest('base64url');
-  const shown = event === 'created' ? { event, bucket, key, size, etag, modified } : { event, bucket, key };
-  return { id: `${event}-${digest}`, payload: JSON.stringify(shown) };
+  const payload = event === 'created' ? { event, bucket, key, size, etag, modified } : { event, bucket, key };
+  return { id: `${event}-${digest}`, payload: JSON.stringify(payload) };
 }
 
-function sourceError(error: unknown): SourceError {
+function toSourceError(error: unknown): SourceError {
   if (error instanceof SourceError) return error;
   if (error instanceof ObjectStoreError) {
-    return new SourceError(`The object store refused the function: ${error.message} (${error.code}).`);
+    return new SourceError(`The object store refused the request: ${error.message} (${error.code}).`);
   }
   const { message, code, name } = error as Error & { code?: string };
-  if (name === 'AbortError') return new SourceError('Reading the source took too long.');
-  return new SourceError(`The service does not answer (${code ?? message}).`, { cause: error });
+  if (name === 'AbortError' || name === 'TimeoutError') return new SourceError('Reading the source took too long.');
+  return new SourceError(`Cannot reach the service (${code ?? message}).`, { cause: error });
 }

@@ -1,23 +1,23 @@
 import { createConnection, type Connection, type FieldPacket, type RowDataPacket } from 'mysql2';
-import { mysqlStream } from '../../runtime/host/service-address.ts';
+import { mysqlStream } from '../../runtime/services/address.ts';
 import { parameterizeId, withoutEnd } from '../../runtime/domain/mark-done.ts';
-import { eventBytesMax, type FoundEvent } from '../../runtime/records/function-events.ts';
+import { eventBytesMax, type SourceEvent } from '../../runtime/records/function-events.ts';
 import { markAll } from './mark-all.ts';
-import { inPages } from './pages.ts';
+import { toPages } from './pages.ts';
 import { SourceError, type OpenSource, type SourceRequest } from './source.ts';
 import { defaultTimes, graceMs, type SqlTimes } from './sql-limits.ts';
 
 /**
- * Rows of a query on a MySQL or MariaDB database, each known by its column `id`, or else its first one. Neither server
- * keeps the order of a query that is part of another one, so the query runs as it is and its rows are read as they come;
- * a reader that has enough ends the connection, and with it the query. Every statement is a prepared one, of which there
- * is one at a time, under a time-out, and the query in a transaction that cannot write.
+ * The rows of a query on a MySQL or MariaDB database, identified by the column `id` or else the first one. Neither server
+ * keeps the order of a subquery, so the query runs unchanged and its rows are streamed; a reader that stops early closes
+ * the connection, and so ends the query. Every statement is a prepared one, which prevents several in one text, and has a
+ * time-out; the query runs in a read-only transaction.
  */
 export function createMysqlSource(times: SqlTimes = defaultTimes): OpenSource {
   return async (request) => {
     const { settings } = request;
     let session: Session | undefined = await openSession(request, times);
-    const live = async () => (session ??= await openSession(request, times));
+    const connect = async () => (session ??= await openSession(request, times));
     const end = () => {
       session?.end();
       session = undefined;
@@ -26,22 +26,22 @@ export function createMysqlSource(times: SqlTimes = defaultTimes): OpenSource {
 
     return {
       async *read(signal) {
-        const { run, check, rows } = await live();
-        let whole = false;
+        const { run, check, rows } = await connect();
+        let complete = false;
         try {
-          // On a line of its own, since the query may end in a comment. What is no query, or sets something, is refused.
+          // On a line of its own, because the query may end in a comment. Refuses everything but a query without assignments.
           await check(`SELECT * FROM (${query}\n) AS event`);
           await run('START TRANSACTION READ ONLY');
-          yield* inPages(rows(query, signal));
+          yield* toPages(rows(query, signal));
           await run('ROLLBACK');
-          whole = true;
+          complete = true;
         } finally {
-          if (!whole) end();
+          if (!complete) end();
         }
       },
-      taken: () => Promise.resolve(),
+      confirm: () => Promise.resolve(),
       async markDone(ids) {
-        const { run } = await live();
+        const { run } = await connect();
         const { text, parameters } = parameterizeId(settings.markDone ?? '', () => '?');
         return markAll(ids, {
           begin: () => run('START TRANSACTION'),
@@ -60,18 +60,18 @@ export function createMysqlSource(times: SqlTimes = defaultTimes): OpenSource {
   };
 }
 
-/** A statement that the server refused; the connection is as good as before. */
+/** A statement that the server refused; the connection stays usable. */
 class StatementError extends SourceError {}
 
 type Row = Record<string, unknown>;
 
 interface Session {
-  /** Has a statement prepared, which the server refuses where it is not a good one; it does not run. */
+  /** Prepares a statement without running it. @throws StatementError for an invalid one */
   check: (text: string) => Promise<void>;
   run: (text: string, values?: string[]) => Promise<void>;
-  /** The rows of a query as they come. */
-  rows: (text: string, signal: AbortSignal) => AsyncIterable<readonly FoundEvent[]>;
-  /** Ends the connection at once, whatever it is about. */
+  /** Streams the rows of a query. */
+  rows: (text: string, signal: AbortSignal) => AsyncIterable<readonly SourceEvent[]>;
+  /** Closes the connection at once, during a statement too. */
   end: () => void;
 }
 
@@ -79,23 +79,28 @@ async function openSession({ credentials, address }: SourceRequest, times: SqlTi
   const { host, port, tls, username, password, database } = credentials;
   const { statementMs, connectMs } = times;
   const connection = createConnection({
-    ...{ host, port, connectTimeout: connectMs, multipleStatements: false },
+    host,
+    port,
+    connectTimeout: connectMs,
+    multipleStatements: false,
     stream: mysqlStream(address, port),
     ...(username !== undefined && { user: username }),
     ...(password !== undefined && { password }),
     ...(database !== undefined && { database }),
     ...(tls && { ssl: { verifyIdentity: true } }),
-    // As the database itself writes them; what a number of JSON cannot hold is text.
-    ...{ dateStrings: true, supportBigNumbers: true, jsonStrings: true },
+    // Values as the database writes them; numbers that JSON cannot represent become text.
+    dateStrings: true,
+    supportBigNumbers: true,
+    jsonStrings: true,
   });
-  // Whatever breaks the connection, the next statement says it.
+  // A lost connection is reported by the next statement.
   connection.on('error', () => undefined);
   const statements = connection.promise();
-  const fail = (error: unknown) => sourceError(error, statementMs);
+  const fail = (error: unknown) => toSourceError(error, statementMs);
 
   const run = async (sql: string, values: string[] = []) => {
     try {
-      await (values.length === 0 && isPlain(sql)
+      await (values.length === 0 && isTransactionControl(sql)
         ? statements.query({ sql, timeout: statementMs + graceMs })
         : statements.execute({ sql, values, timeout: statementMs + graceMs }));
     } catch (error) {
@@ -107,7 +112,7 @@ async function openSession({ credentials, address }: SourceRequest, times: SqlTi
     await statements.connect();
     await limitTime(statements, statementMs);
   } catch (error) {
-    hardEnd(connection);
+    closeNow(connection);
     throw fail(error);
   }
   return {
@@ -120,38 +125,38 @@ async function openSession({ credentials, address }: SourceRequest, times: SqlTi
       }
     },
     async *rows(sql, signal) {
-      // Rows come whole, however large they are: none is kept ahead of the one that is looked at.
+      // A row may be large, so that none is buffered ahead.
       const stream = connection.execute<RowDataPacket[]>({ sql }).stream({ highWaterMark: 1 });
       let idColumn = 'id';
       stream.once('fields', (fields: FieldPacket[]) => {
         if (!fields.some(({ name }) => name === 'id')) idColumn = fields[0]?.name ?? 'id';
       });
-      const giveUp = () => stream.destroy(new SourceError('Reading the source took too long.'));
-      const timer = setTimeout(giveUp, statementMs + graceMs);
-      signal.addEventListener('abort', giveUp, { once: true });
+      const abort = () => stream.destroy(new SourceError('Reading the source took too long.'));
+      const timer = setTimeout(abort, statementMs + graceMs);
+      signal.addEventListener('abort', abort, { once: true });
       try {
         for await (const row of stream) {
           timer.refresh();
-          yield [eventOf((row as Row)[idColumn], row as Row)];
+          yield [toEvent((row as Row)[idColumn], row as Row)];
         }
       } catch (error) {
         throw fail(error);
       } finally {
         clearTimeout(timer);
-        signal.removeEventListener('abort', giveUp);
+        signal.removeEventListener('abort', abort);
       }
     },
-    end: () => hardEnd(connection),
+    end: () => closeNow(connection),
   };
 }
 
-/** What cannot be prepared, and has nothing of the function's in it. */
-function isPlain(sql: string): boolean {
+/** Whether it is one of the fixed statements that cannot be prepared. */
+function isTransactionControl(sql: string): boolean {
   return /^(START TRANSACTION( READ ONLY)?|COMMIT|ROLLBACK)$/.test(sql);
 }
 
 /**
- * The servers differ in what cuts a statement off: MySQL does so with queries only, and what waits for a lock.
+ * Sets the server's time-outs. MySQL limits only queries and the waiting for locks.
  * https://mariadb.com/docs/server/ha-and-performance/optimization-and-tuning/query-optimizations/aborting-statements,
  * https://dev.mysql.com/doc/refman/8.4/en/server-system-variables.html#sysvar_max_execution_time
  */
@@ -163,28 +168,30 @@ async function limitTime(statements: ReturnType<Connection['promise']>, statemen
   await statements.query(`SET SESSION ${limit}, SESSION innodb_lock_wait_timeout = ${Math.ceil(statementMs / 1000)}`);
 }
 
-/** A polite end would wait for all rows of the query that is under way. */
-function hardEnd(connection: Connection): void {
+/** Closes without waiting for the remaining rows of a running query, as `end()` would. */
+function closeNow(connection: Connection): void {
   (connection as unknown as { stream: { destroy(): void } }).stream.destroy();
   connection.destroy();
 }
 
-function eventOf(id: unknown, row: Row): FoundEvent {
-  if (id === null || id === undefined) throw new SourceError('The query returns a row whose id is null.');
+function toEvent(id: unknown, row: Row): SourceEvent {
+  if (id === null || id === undefined) throw new SourceError('The query returned a row without an id.');
   if (typeof id !== 'string' && typeof id !== 'number') {
-    throw new SourceError('The id of a row has to be a number or text: write HEX(id) AS id, and UNHEX({{id}}).');
+    throw new SourceError(
+      'The id of a row must be a number or text. For a binary id, select HEX(id) AS id and use UNHEX({{id}}) in mark-done.',
+    );
   }
   return { id: String(id), payload: payloadOf(row) };
 }
 
-/** The row as the function gets it, with bytes as Base64; undefined when that is too large. */
+/** The row as JSON, with bytes as Base64; undefined when it is too large for an event. */
 function payloadOf(row: Row): string | undefined {
   const values = Object.entries(row);
-  // As JSON it is no smaller.
-  const least = values.reduce((sum, [, value]) => sum + (isBytes(value) ? value.length : 0), 0);
-  if (least > eventBytesMax) return undefined;
-  const plain = values.map(([name, value]) => [name, Buffer.isBuffer(value) ? value.toString('base64') : value]);
-  const payload = JSON.stringify(Object.fromEntries(plain));
+  // Spares the conversion of rows that are too large before it.
+  const bytes = values.reduce((sum, [, value]) => sum + (isBytes(value) ? value.length : 0), 0);
+  if (bytes > eventBytesMax) return undefined;
+  const encoded = values.map(([name, value]) => [name, Buffer.isBuffer(value) ? value.toString('base64') : value]);
+  const payload = JSON.stringify(Object.fromEntries(encoded));
   return Buffer.byteLength(payload) > eventBytesMax ? undefined : payload;
 }
 
@@ -196,16 +203,16 @@ function isBytes(value: unknown): value is string | Buffer {
 const connectionErrors = new Set([1040, 1044, 1045, 1049, 1053, 1129, 1130, 1152, 1203, 1226, 1927, 4031, 4151]);
 const timeOuts = new Set([1205, 1317, 1969, 3024]);
 
-function sourceError(error: unknown, limitMs: number): SourceError {
+function toSourceError(error: unknown, limitMs: number): SourceError {
   if (error instanceof SourceError) return error;
   const { message, code, errno, sqlState } = error as Error & { code?: string; errno?: number; sqlState?: string };
   if (code === 'PROTOCOL_SEQUENCE_TIMEOUT') return new SourceError(tooLong(limitMs));
-  // Only the server itself gives a state.
+  // Only errors of the server have a state.
   if (sqlState === undefined || errno === undefined) {
-    return new SourceError(`The service does not answer (${code ?? message}).`, { cause: error });
+    return new SourceError(`Cannot reach the service (${code ?? message}).`, { cause: error });
   }
   if (timeOuts.has(errno)) return new StatementError(tooLong(limitMs));
-  if (connectionErrors.has(errno)) return new SourceError(`The service refused the function: ${message}.`);
+  if (connectionErrors.has(errno)) return new SourceError(`The service refused the connection: ${message}.`);
   return new StatementError(`The database refused the statement: ${message}.`);
 }
 

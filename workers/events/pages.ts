@@ -1,18 +1,18 @@
-import type { FoundEvent } from '../../runtime/records/function-events.ts';
+import type { SourceEvent } from '../../runtime/records/function-events.ts';
 
-/** Events of a page. */
+/** Maximum events in a page. */
 const pageEvents = 250;
 /**
- * Content of a page, but for its last event. Keeping one takes several times its size for a moment, and one process reads
- * sixteen sources at a time.
+ * Maximum size of a page without its last event. Storing a page briefly takes several times its size in memory, and one
+ * process reads sixteen sources at a time.
  */
 export const pageBytes = 2 * 1024 * 1024;
 
-/** Gathers events, as they come, into pages: large ones of small events, small ones of large events. */
-export async function* inPages(found: AsyncIterable<readonly FoundEvent[]>): AsyncGenerator<FoundEvent[]> {
-  let page: FoundEvent[] = [];
+/** Groups events into pages: many small events, or few large ones. */
+export async function* toPages(batches: AsyncIterable<readonly SourceEvent[]>): AsyncGenerator<SourceEvent[]> {
+  let page: SourceEvent[] = [];
   let bytes = 0;
-  for await (const events of found) {
+  for await (const events of batches) {
     for (const event of events) {
       page.push(event);
       bytes += Buffer.byteLength(event.payload ?? '');
@@ -25,18 +25,15 @@ export async function* inPages(found: AsyncIterable<readonly FoundEvent[]>): Asy
   if (page.length > 0) yield page;
 }
 
-/** How many events are asked for at once where nobody can say how large they are. */
-export interface Pace {
+/** Decides how many events of unknown size to fetch at once. */
+export interface BatchSize {
   count: () => number;
-  /** Hears how large those were that came. */
-  came: (bytes: number) => void;
+  /** Takes the size of the last batch. */
+  record: (bytes: number) => void;
 }
 
-/** One at first, and after what was large; otherwise twice as many each time, up to `most`. */
-export function createPace(most: number): Pace {
+/** Starts with one event, doubles up to `max`, and returns to one after a large batch. */
+export function createBatchSize(max: number): BatchSize {
   let count = 1;
-  return {
-    count: () => count,
-    came: (bytes) => (count = bytes < pageBytes ? Math.min(most, count * 2) : 1),
-  };
+  return { count: () => count, record: (bytes) => (count = bytes < pageBytes ? Math.min(max, count * 2) : 1) };
 }

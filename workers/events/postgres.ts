@@ -1,27 +1,27 @@
 import pg from 'pg';
-import { tlsName } from '../../runtime/host/service-address.ts';
+import { tlsName } from '../../runtime/services/address.ts';
 import { parameterizeId, withoutEnd } from '../../runtime/domain/mark-done.ts';
-import { eventBytesMax, eventIdBytesMax, type FoundEvent } from '../../runtime/records/function-events.ts';
+import { eventBytesMax, eventIdBytesMax, type SourceEvent } from '../../runtime/records/function-events.ts';
 import { markAll } from './mark-all.ts';
-import { createPace, inPages } from './pages.ts';
+import { createBatchSize, toPages } from './pages.ts';
 import { SourceError, type OpenSource, type SourceRequest } from './source.ts';
 import { defaultTimes, graceMs, type SqlTimes } from './sql-limits.ts';
 
-/** Rows that are fetched at once, at most: each has a megabyte at most. */
-const fetchedMax = 64;
-/** Marks that are sent before the answer to the first one has come. */
-const marksTogether = 50;
-/** Planned for the first rows, since the reader stops when it has no more room. */
+/** Maximum rows of one FETCH; each has up to a megabyte. */
+const fetchMax = 64;
+/** Maximum marks in flight. */
+const marksInFlight = 50;
+/** Makes the planner optimize for the first rows, because the reader often stops early. */
 const tupleFraction = '0.001';
 
-/** @param name of a statement that is kept parsed */
+/** @param name of a statement that stays prepared */
 type Run = (text: string, values?: unknown[], name?: string) => Promise<pg.QueryResult<Record<string, string | null>>>;
 
 /**
- * Rows of a query on a PostgreSQL database, each known by its column `id`, or else its first one. The query is read by a
- * cursor, some rows at a time, in a transaction that cannot write; a long table costs no more than what is taken of it,
- * and what is too large to be kept does not leave the server. Every statement goes by the extended protocol, which takes
- * one at a time, and under a time-out that is set again before each fetch, since a query may set its own.
+ * The rows of a query on a PostgreSQL database, identified by the column `id` or else the first one. A cursor reads the
+ * query in a read-only transaction, so that a long table costs only the rows that are read; a row that is too large for
+ * an event does not leave the server. Every statement uses the extended protocol, which allows one statement in a text.
+ * Its time-out is set again before each fetch, because a query can set its own.
  */
 export function createPostgresSource(times: SqlTimes = defaultTimes): OpenSource {
   const { statementMs } = times;
@@ -33,7 +33,7 @@ export function createPostgresSource(times: SqlTimes = defaultTimes): OpenSource
       try {
         return await client.query({ text, values, queryMode: 'extended', ...(name && { name }) } as pg.QueryConfig);
       } catch (error) {
-        throw sourceError(error, statementMs);
+        throw toSourceError(error, statementMs);
       }
     };
     const limit = () =>
@@ -42,18 +42,18 @@ export function createPostgresSource(times: SqlTimes = defaultTimes): OpenSource
         [String(statementMs), tupleFraction],
         'limit',
       );
-    const pace = createPace(fetchedMax);
+    const batch = createBatchSize(fetchMax);
     const rows = async function* () {
       for (;;) {
-        const count = pace.count();
-        const [, { rows: fetched }] = await Promise.all([limit(), run(`FETCH ${count} FROM events`)]);
-        const events = fetched.map(eventOf);
+        const count = batch.count();
+        const [, { rows: records }] = await Promise.all([limit(), run(`FETCH ${count} FROM events`)]);
+        const events = records.map(toEvent);
         yield events;
         if (events.length < count) return;
-        pace.came(events.reduce((sum, { payload }) => sum + (payload?.length ?? eventBytesMax), 0));
+        batch.record(events.reduce((sum, { payload }) => sum + (payload?.length ?? eventBytesMax), 0));
       }
     };
-    const end = () => run('ROLLBACK').catch(() => undefined);
+    const rollback = () => run('ROLLBACK').catch(() => undefined);
 
     return {
       async *read() {
@@ -61,12 +61,12 @@ export function createPostgresSource(times: SqlTimes = defaultTimes): OpenSource
         try {
           await limit();
           await run(`DECLARE events NO SCROLL CURSOR FOR ${await eventsQuery(run, settings.query ?? '')}`);
-          yield* inPages(rows());
+          yield* toPages(rows());
         } finally {
-          await end();
+          await rollback();
         }
       },
-      taken: () => Promise.resolve(),
+      confirm: () => Promise.resolve(),
       markDone(ids) {
         const { text, parameters } = parameterizeId(settings.markDone ?? '', (n) => `$${n}`);
         return markAll(ids, {
@@ -80,9 +80,9 @@ export function createPostgresSource(times: SqlTimes = defaultTimes): OpenSource
               Array.from({ length: parameters }, () => id),
               'mark',
             ),
-          together: marksTogether,
+          concurrency: marksInFlight,
           commit: () => run('COMMIT'),
-          rollback: end,
+          rollback,
           refusal: (error) => (error instanceof StatementError ? error.message : undefined),
         });
       },
@@ -91,7 +91,7 @@ export function createPostgresSource(times: SqlTimes = defaultTimes): OpenSource
   };
 }
 
-/** A statement that the server refused; the connection is as good as before. */
+/** A statement that the server refused; the connection stays usable. */
 class StatementError extends SourceError {}
 
 async function connect(
@@ -100,55 +100,61 @@ async function connect(
 ): Promise<pg.Client> {
   const { host, port, tls, username, password, database } = credentials;
   const client = new pg.Client({
-    ...{ host: address, port, user: username, password, database, ssl: tls && tlsName(host) },
+    host: address,
+    port,
+    user: username,
+    password,
+    database,
+    ssl: tls && tlsName(host),
     application_name: 'svc-events',
-    // A statement is sent while the one before it is under way.
+    // Sends a statement before the previous one ended.
     pipeline: true,
     connectionTimeoutMillis: connectMs,
     statement_timeout: statementMs,
     query_timeout: statementMs + graceMs,
     idle_in_transaction_session_timeout: 60_000,
   });
-  // Whatever breaks the connection, the next statement says it.
+  // A lost connection is reported by the next statement.
   client.on('error', () => undefined);
   try {
     await client.connect();
   } catch (error) {
     await client.end().catch(() => undefined);
-    throw sourceError(error, connectMs);
+    throw toSourceError(error, connectMs);
   }
   return client;
 }
 
-/** What the cursor reads: the id and the row as JSON, both as the database itself writes them; null is what is too large. */
+/** Wraps the query to return the id and the row as JSON, both as PostgreSQL writes them; null for a row that is too large. */
 async function eventsQuery(run: Run, query: string): Promise<string> {
-  // On a line of its own, since the query may end in a comment.
+  // On a line of its own, because the query may end in a comment.
   const wrapped = `(${withoutEnd(query)}\n) AS event`;
   const { fields } = await run(`SELECT * FROM ${wrapped} LIMIT 0`);
   const id = fields.find(({ name }) => name === 'id') ?? fields[0];
-  if (!id) throw new SourceError('The query returns no columns; the first one, or "id", has to tell rows apart.');
+  if (!id)
+    throw new SourceError('The query returns no columns. It must return a unique "id", or a unique first column.');
   const column = `"${id.name.replaceAll('"', '""')}"`;
-  // With an offset the rows are made into JSON once, and not for each place that names them.
+  // OFFSET 0 keeps the planner from converting each row to JSON twice.
   return `SELECT id, CASE WHEN pg_catalog.octet_length(payload) <= ${eventBytesMax} THEN payload END AS payload
     FROM (SELECT pg_catalog.left(event.${column}::text, ${eventIdBytesMax + 1}) AS id,
-        pg_catalog.row_to_json(event)::text AS payload FROM ${wrapped} OFFSET 0) AS found`;
+        pg_catalog.row_to_json(event)::text AS payload FROM ${wrapped} OFFSET 0) AS rows`;
 }
 
-function eventOf({ id, payload }: Record<string, string | null>): FoundEvent {
-  if (typeof id !== 'string') throw new SourceError('The query returns a row whose id is null.');
+function toEvent({ id, payload }: Record<string, string | null>): SourceEvent {
+  if (typeof id !== 'string') throw new SourceError('The query returned a row without an id.');
   return { id, payload: payload ?? undefined };
 }
 
 /** https://www.postgresql.org/docs/current/errcodes-appendix.html */
-function sourceError(error: unknown, limitMs: number): SourceError {
+function toSourceError(error: unknown, limitMs: number): SourceError {
   if (error instanceof SourceError) return error;
   const { message, code } = error as Error & { code?: string };
   if (error instanceof pg.DatabaseError) {
     if (code === '57014') return new StatementError(`The statement took longer than ${limitMs / 1000} s.`);
-    // Connection, authorization, shutdown: the statement is not at fault.
+    // Errors of the connection, authorization or shutdown, not of the statement.
     if (/^(08|28|3D|53|57P|58)/.test(code ?? ''))
-      return new SourceError(`The service refused the function: ${message}.`);
+      return new SourceError(`The service refused the connection: ${message}.`);
     return new StatementError(`The database refused the statement: ${message}.`);
   }
-  return new SourceError(`The service does not answer (${code ?? message}).`, { cause: error });
+  return new SourceError(`Cannot reach the service (${code ?? message}).`, { cause: error });
 }

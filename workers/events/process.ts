@@ -5,10 +5,10 @@ import type { EventType, FunctionResource } from '../../runtime/contracts/resour
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import { idLabel } from '../../runtime/domain/labels.ts';
-import type { LookupAll } from '../../runtime/host/service-address.ts';
+import type { LookupAll } from '../../runtime/services/address.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { findEventSource, recordTurn, type EventSourceState } from '../../runtime/records/function-events.ts';
-import { bindingTo, wayInto } from './way-in.ts';
+import { findBindingStatus, readSourceCredentials } from './source-credentials.ts';
 import { SourceError, type OpenSource } from './source.ts';
 import { takeTurn } from './turn.ts';
 
@@ -18,9 +18,9 @@ export interface EventsDependencies {
   /** How a source of each type is opened. */
   sources: Readonly<Partial<Record<EventType, OpenSource>>>;
   clock: Clock;
-  /** Called by name at each step, where a test may kill the process. */
+  /** Called with the name of each step, at which tests kill the process. */
   failpoint: (name: string) => void;
-  /** Between two readings of a source in which nothing was found, in ms; default 5 s. */
+  /** Between two readings that found nothing, in ms; default 5 s. */
   intervalMs?: number;
   /** Between 0 and 1; default `Math.random`. */
   random?: () => number;
@@ -29,15 +29,16 @@ export interface EventsDependencies {
 }
 
 const defaultIntervalMs = 5_000;
-/** A source that keeps failing is asked less and less often, at most this seldom. */
+/** The longest interval between two readings of a source that keeps failing. */
 const failingMaxMs = 5 * 60_000;
-/** The controller has not seen everything yet: again soon. */
+/** Retry delay while the controller has not processed a change yet. */
 const soonMs = 1_000;
 
 /**
- * One turn of one function's data source (design.md §8): marks as done what was delivered, and copies what it finds into
- * the function's events. The work row is the schedule: every answer names the next turn, and an acknowledgement hastens
- * it. A source that fails is no failure of the work: it is told where the function is shown, and asked less often.
+ * One turn with one function's data source: marks delivered events as done and copies new ones into the function's events
+ * (docs/reference/functions.md#events). The work row is the schedule: every outcome sets the next turn, and an
+ * acknowledgement brings it forward. A failing source is no failure of the work: it is shown in the function's status and
+ * read less often.
  */
 export function createEventsProcessor(dependencies: EventsDependencies): Processor {
   const { pool, kube, sources, clock, random = Math.random } = dependencies;
@@ -46,8 +47,9 @@ export function createEventsProcessor(dependencies: EventsDependencies): Process
   const visit = async (resource: Stored<FunctionResource>, state: EventSourceState, signal: AbortSignal) => {
     const { workloadId, settings } = state;
     const open = sources[settings.type];
-    if (!open) throw new SourceError(`Sources of the type ${settings.type} are not read by this installation.`);
-    const source = await open({ workloadId, settings, ...(await wayInto(kube, resource, settings.source, lookup)) });
+    if (!open) throw new SourceError(`This installation does not read event sources of type ${settings.type}.`);
+    const credentials = await readSourceCredentials(kube, resource, settings.source, lookup);
+    const source = await open({ workloadId, settings, ...credentials });
     try {
       return await takeTurn({ ...dependencies, intervalMs }, source, state, signal);
     } finally {
@@ -62,16 +64,16 @@ export function createEventsProcessor(dependencies: EventsDependencies): Process
     const again = (ms: number) => ({ again: new Date(clock.now().getTime() + ms * (0.75 + random() / 2)) });
     const resource = await kube.get<FunctionResource>(kinds.Function, name, namespace);
     if (resource?.metadata.labels?.[idLabel] !== recordId) return again(soonMs);
-    // What is taken out of the source now would be forgotten with it.
+    // Events that leave the source now would be deleted with the function.
     if (resource.metadata.deletionTimestamp !== undefined || !resource.spec.events) return again(soonMs);
-    if (bindingTo(resource, state.settings.source)?.phase === 'pending') return again(soonMs);
+    if (findBindingStatus(resource, state.settings.source)?.phase === 'pending') return again(soonMs);
     try {
       const started = clock.monotonic();
       const turn = await visit(resource, state, signal);
       await recordTurn(pool, recordId, turn.problem);
       if (turn.added > 0) log.info({ namespace, function: name, events: turn.added }, 'events found');
       if (turn.more) return again(0);
-      // A source that takes long to read is not to do nothing else.
+      // Leaves a slow source idle for half as long as the turn took.
       return again(Math.max(intervalMs, turn.problem === undefined ? 0 : soonMs, (clock.monotonic() - started) / 2));
     } catch (error) {
       if (!(error instanceof SourceError)) throw error;

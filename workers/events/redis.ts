@@ -1,25 +1,25 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { isUtf8 } from 'node:buffer';
 import type { Redis } from 'ioredis';
-import { connectRedis } from '../../runtime/host/redis-connection.ts';
-import { tlsName } from '../../runtime/host/service-address.ts';
-import { eventBytesMax, type FoundEvent } from '../../runtime/records/function-events.ts';
-import { createPace, pageBytes } from './pages.ts';
+import { connectRedis } from '../../runtime/services/redis-connection.ts';
+import { tlsName } from '../../runtime/services/address.ts';
+import { eventBytesMax, type SourceEvent } from '../../runtime/records/function-events.ts';
+import { createBatchSize, pageBytes } from './pages.ts';
 import { SourceError, type OpenSource, type SourceRequest } from './source.ts';
 
-/** What takes longer is given up. */
+/** Time-out of a command and of connecting. */
 const commandMs = 10_000;
-/** Items of a page. */
+/** Maximum items in a page. */
 const pageItems = 100;
-/** Items that are moved or read at once, at most: each may have a megabyte and more, which is known once it is here. */
-const togetherMax = 16;
+/** Maximum items of one command; each may have more than a megabyte, and its size is unknown before it is read. */
+const batchMax = 16;
 
 /**
- * Items of a list, from its left end: what is put in with RPUSH comes out in its order. Each is moved to a list of the
- * function's own first (LMOVE), and leaves that one when it is kept durably, so that it lies in one of the two however this
- * ends; what is not kept after all goes back, since nobody else looks for it there. Two equal items are two events: an
- * event's id is its item's place, counted since the function's list began, with a digest of the item, since a server that
- * lost its last second counts over again.
+ * The items of a list, from its left end, so that items added with RPUSH are read in order. Each is first moved to the
+ * function's own list (LMOVE), which it leaves once it is stored durably; so a crash loses none. Items that are not stored
+ * are moved back, because only this function reads its list. Two equal items are two events: an event's id consists of
+ * the item's number, counted since the function's list began, and a digest of the item, because a server that lost its
+ * last second of writes assigns the same numbers again.
  */
 export function createRedisSource(): OpenSource {
   return async (request) => {
@@ -27,42 +27,43 @@ export function createRedisSource(): OpenSource {
     const list = settings.list ?? '';
     const { processing, place, tooLarge } = listsOf(list, workloadId);
     const redis = await connect(request);
-    const refuse = (error: unknown) => {
-      throw sourceError(error);
+    const rethrow = (error: unknown) => {
+      throw toSourceError(error);
     };
     let page: Item[] = [];
-    const pace = createPace(togetherMax);
+    const batch = createBatchSize(batchMax);
 
     /**
-     * Items of one page, in their order: few in the first ones and after large ones, then several times some. So what was
-     * too much for this process has less beside it when it is met again.
+     * Gathers the items of one page in order: one batch at first and after large items, later several batches. So items
+     * that exhausted this process's memory are read with fewer others the next time.
      */
-    const somePage = async (some: (at: number, count: number) => Promise<Buffer[]>): Promise<Buffer[]> => {
+    const gatherPage = async (nextItems: (at: number, count: number) => Promise<Buffer[]>): Promise<Buffer[]> => {
       const items: Buffer[] = [];
       let bytes = 0;
-      const count = pace.count();
-      const most = count < togetherMax ? count : pageItems;
-      while (items.length < most && bytes < pageBytes) {
-        const found = await some(items.length, Math.min(count, most - items.length));
-        if (found.length === 0) break;
-        items.push(...found);
-        bytes += found.reduce((sum, { length }) => sum + length, 0);
+      const count = batch.count();
+      const max = count < batchMax ? count : pageItems;
+      while (items.length < max && bytes < pageBytes) {
+        const next = await nextItems(items.length, Math.min(count, max - items.length));
+        if (next.length === 0) break;
+        items.push(...next);
+        bytes += next.reduce((sum, { length }) => sum + length, 0);
       }
       return items;
     };
 
+    /** @returns the number of items to read */
     const start = async (): Promise<number> => {
       await redis.hsetnx(place, 'series', randomBytes(6).toString('hex'));
       const [waiting, moved] = await Promise.all([redis.llen(list), redis.llen(processing)]);
       return waiting + moved;
     };
 
-    /** The first items of the function's own list, and which ones they are. */
-    const front = async (): Promise<Item[]> => {
+    /** Reads the first items of the function's own list. */
+    const readFront = async (): Promise<Item[]> => {
       for (;;) {
         const [series, taken] = await redis.hmget(place, 'series', 'taken');
-        const items = await somePage((at, count) => redis.lrangeBuffer(processing, at, at + count - 1));
-        // Somebody else has removed some meanwhile.
+        const items = await gatherPage((at, count) => redis.lrangeBuffer(processing, at, at + count - 1));
+        // Another worker removed items meanwhile.
         if ((await redis.hget(place, 'taken')) !== taken) continue;
         return items.map((item, index) => {
           const number = Number(taken ?? 0) + index;
@@ -72,8 +73,8 @@ export function createRedisSource(): OpenSource {
       }
     };
 
-    const move = async (): Promise<void> => {
-      await somePage(async (_, count) => {
+    const moveItems = async (): Promise<void> => {
+      await gatherPage(async (_, count) => {
         const pipeline = redis.pipeline();
         for (let n = 0; n < count; n++) pipeline.lmoveBuffer(list, processing, 'LEFT', 'RIGHT');
         return ((await pipeline.exec()) ?? []).flatMap(([error, item]) => {
@@ -83,7 +84,7 @@ export function createRedisSource(): OpenSource {
       });
     };
 
-    const giveBack = async (): Promise<void> => {
+    const moveBack = async (): Promise<void> => {
       const [first] = page;
       if (!first || !(await isFront(redis, place, first.number))) return;
       const change = redis.multi();
@@ -93,30 +94,30 @@ export function createRedisSource(): OpenSource {
 
     return {
       async *read() {
-        // What comes meanwhile is for the next time.
-        let left = await start().catch(refuse);
+        // Items that are added during the reading are left for the next one.
+        let remaining = await start().catch(rethrow);
         try {
-          while (left > 0) {
-            page = await front().catch(refuse);
+          while (remaining > 0) {
+            page = await readFront().catch(rethrow);
             if (page.length === 0) {
-              await move().catch(refuse);
-              page = await front().catch(refuse);
+              await moveItems().catch(rethrow);
+              page = await readFront().catch(rethrow);
             }
             if (page.length === 0) return;
-            pace.came(page.reduce((sum, { item }) => sum + item.length, 0));
-            left -= page.length;
+            batch.record(page.reduce((sum, { item }) => sum + item.length, 0));
+            remaining -= page.length;
             yield page.map(({ event }) => event);
           }
         } finally {
-          // What cannot go back is the first that is read the next time.
-          await giveBack().catch(() => undefined);
+          // Items that cannot be moved back are the first of the next reading.
+          await moveBack().catch(() => undefined);
         }
       },
-      async taken(events) {
+      async confirm(events) {
         const items = page.slice(0, events.length);
         const [first] = items;
         if (!first) return;
-        await removeFront({ redis, processing, place, tooLarge }, first.number, items).catch(refuse);
+        await removeFront({ redis, processing, place, tooLarge }, first.number, items).catch(rethrow);
         page = page.slice(items.length);
       },
       markDone: () => Promise.resolve(new Map()),
@@ -129,22 +130,22 @@ export function createRedisSource(): OpenSource {
   };
 }
 
-/** The lists beside a function's: what was moved, which place it begins with, and what is too large to be delivered. */
+/** The keys of a function: the list of moved items, the hash with its first number, and the list of items that are too large. */
 export function listsOf(list: string, workloadId: string) {
   const processing = `${list}:svc:${workloadId}`;
   return { processing, place: `${processing}:place`, tooLarge: `${processing}:too-large` };
 }
 
 interface Item {
-  /** Its place since the function's own list began. */
+  /** Counted since the function's own list began. */
   number: number;
   item: Buffer;
-  event: FoundEvent;
+  event: SourceEvent;
 }
 
 /**
- * Removes the first items of the function's own list, unless somebody else has removed some meanwhile. What is too large to
- * be kept as an event goes to a list of its own.
+ * Removes the first items of the function's own list, unless another worker removed some meanwhile. Items that are too
+ * large for an event move to a list of their own.
  */
 async function removeFront(
   { redis, processing, place, tooLarge }: { redis: Redis } & ReturnType<typeof listsOf>,
@@ -160,7 +161,7 @@ async function removeFront(
   for (const [error] of answers ?? []) if (error) throw error;
 }
 
-/** Whether an item is still the first of the function's own list; a change is refused then if that changes before it. */
+/** Whether an item is still the first of the function's own list; if so, the next MULTI fails once that has changed. */
 async function isFront(redis: Redis, place: string, number: number): Promise<boolean> {
   await redis.watch(place);
   if (Number((await redis.hget(place, 'taken')) ?? 0) === number) return true;
@@ -171,25 +172,28 @@ async function isFront(redis: Redis, place: string, number: number): Promise<boo
 async function connect({ credentials, address }: SourceRequest): Promise<Redis> {
   const { host, port, tls, username, password } = credentials;
   return connectRedis({
-    ...{ host: address, port, connectTimeout: commandMs, commandTimeout: commandMs },
+    host: address,
+    port,
+    connectTimeout: commandMs,
+    commandTimeout: commandMs,
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
     ...(tls && { tls: tlsName(host) }),
   }).catch((error: unknown) => {
-    throw sourceError(error);
+    throw toSourceError(error);
   });
 }
 
-/** The item as the function gets it; undefined when that is too large. */
+/** The item as JSON; undefined when it is too large for an event. */
 function payloadOf(item: Buffer): string | undefined {
-  // As JSON it is no smaller.
+  // Spares the conversion of an item that is too large before it.
   if (item.length > eventBytesMax) return undefined;
-  const payload = jsonOf(item);
+  const payload = toJson(item);
   return Buffer.byteLength(payload) > eventBytesMax ? undefined : payload;
 }
 
-/** JSON is passed on as it is, other text as a string of JSON, and bytes that are no text as `{"base64": …}`. */
-function jsonOf(item: Buffer): string {
+/** Keeps JSON unchanged, makes other text a JSON string, and bytes that are not UTF-8 `{"base64": …}`. */
+function toJson(item: Buffer): string {
   if (!isUtf8(item)) return JSON.stringify({ base64: item.toString('base64') });
   const text = item.toString('utf8');
   try {
@@ -200,9 +204,9 @@ function jsonOf(item: Buffer): string {
   }
 }
 
-function sourceError(error: unknown): SourceError {
+function toSourceError(error: unknown): SourceError {
   if (error instanceof SourceError) return error;
   const { message, code, name } = error as Error & { code?: string };
-  if (name === 'ReplyError') return new SourceError(`Redis refused the function: ${message}.`);
-  return new SourceError(`The service does not answer (${code ?? message}).`, { cause: error });
+  if (name === 'ReplyError') return new SourceError(`Redis refused the request: ${message}.`);
+  return new SourceError(`Cannot reach the service (${code ?? message}).`, { cause: error });
 }

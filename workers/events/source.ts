@@ -1,52 +1,52 @@
 import type { FunctionEvents } from '../../runtime/contracts/resources/function.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
-import type { BoundCredentials } from '../../runtime/host/function-bindings.ts';
-import type { FoundEvent } from '../../runtime/records/function-events.ts';
+import type { BoundCredentials } from '../../runtime/workloads/function-bindings.ts';
+import type { SourceEvent } from '../../runtime/records/function-events.ts';
 
 /**
- * One data source of one function, open for one turn of the worker that reads it. Whatever takes longer than it may, or is
- * refused, rejects; the source is closed then, and opened anew later.
+ * One data source of one function, open for one turn of a worker. A call that is refused or takes too long rejects; the
+ * source is then closed, and opened again later.
  */
 export interface EventSource {
   /**
-   * What is there, in the source's order, a page at a time. The reader stops early (`return`) when there is no more room;
-   * an iteration that came to its end has seen everything that was there when it began.
+   * All events in the source's order, a page at a time. The reader stops early (`return`) when it has no room left. A
+   * complete iteration returns everything that was in the source when it began.
    */
-  read(signal: AbortSignal): AsyncIterable<readonly FoundEvent[]>;
+  read(signal: AbortSignal): AsyncIterable<readonly SourceEvent[]>;
   /**
-   * These are kept durably now (or were before), so that the source itself need not keep them any more. Called for each
-   * page before the next one is asked for, also for the last one that was read.
+   * Confirms that these events are stored durably, so that the source may remove them. Called for every page, before
+   * the next one is read.
    */
-  taken(events: readonly FoundEvent[]): Promise<void>;
+  confirm(events: readonly SourceEvent[]): Promise<void>;
   /**
-   * Marks events as done in the source. Only where the settings have a statement for that.
-   * @returns why each of those failed that did; the others are marked
+   * Marks events as done in the source. Called only where the settings have a statement for it.
+   * @returns the reasons of the failed ones; all others are marked
    */
   markDone(ids: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /**
-   * Whether what was taken is gone from it. What a reader left that ended in between is then the first that is read, so that
-   * nothing else that is kept can be found again, wherever a reading stops.
+   * Whether confirmed events leave the source. A reading then starts with the events that the previous one did not
+   * confirm, so that no other stored event can be found again, wherever the reading stops.
    */
   readonly consumed?: true;
-  /** Ends its connections; never rejects. */
+  /** Closes the connections; never rejects. */
   close(): Promise<void>;
 }
 
-/** A source whose settings or answers are at fault, in words for the function's owner; they never hold a password. */
+/** Why a source cannot be read. The message is shown to the function's owner and contains no password. */
 export class SourceError extends Error {
   override name = 'SourceError';
 }
 
-/** What a source is made of. */
+/** What is needed to open a source. */
 export interface SourceRequest {
   /** The function's id. */
   workloadId: Id;
   settings: FunctionEvents;
-  /** The way into the service, as the function's own user. */
+  /** Of the function's own user. */
   credentials: BoundCredentials;
-  /** Where to connect: the host, or an address that it was found to have. */
+  /** The address to connect to: the host, or an IP address that it resolved to. */
   address: string;
 }
 
-/** Opens a source; rejects with a {@link SourceError} when it cannot be reached or does not let the function in. */
+/** @throws SourceError when the source is unreachable or refuses the credentials */
 export type OpenSource = (request: SourceRequest) => Promise<EventSource>;

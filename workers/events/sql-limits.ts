@@ -1,10 +1,11 @@
-/** How long a database may take for one statement of a data source, and to accept a connection. */
+/** Time-outs of the database of an event source. */
 export interface SqlTimes {
-  /** What takes longer is cut off. */
+  /** Of one statement. */
   statementMs: number;
+  /** Of opening a connection. */
   connectMs: number;
 }
 
 export const defaultTimes: SqlTimes = { statementMs: 10_000, connectMs: 10_000 };
-/** The server cuts a statement off; after so much longer this side gives the connection up. */
+/** The server cancels a statement at its time-out; this much later the client closes the connection. */
 export const graceMs = 2_000;

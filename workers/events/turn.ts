@@ -10,7 +10,7 @@ import {
   recallUnmarked,
   recordMarked,
   recordMarkFailures,
-  takeEvents,
+  addEvents,
   undoneMax,
   type EventSourceState,
 } from '../../runtime/records/function-events.ts';
@@ -19,37 +19,38 @@ import { SourceError, type EventSource } from './source.ts';
 export interface TurnDependencies {
   pool: Pool;
   clock: Clock;
-  /** Called by name at each step, where a test may kill the process. */
+  /** Called with the name of each step, at which tests kill the process. */
   failpoint: (name: string) => void;
-  /** A source that was read completely is not read again before that, in ms. */
+  /** The minimum time between two complete readings of a source, in ms. */
   intervalMs: number;
 }
 
-/** What one turn did. */
+/** The result of one turn. */
 export interface Turn {
-  /** Events that were found. */
+  /** New events. */
   added: number;
-  /** Whether another turn is to follow at once. */
+  /** Whether another turn has to follow at once. */
   more: boolean;
-  /** Why something could not be marked as done; the turn went well otherwise. */
+  /** Why events could not be marked as done or read; the turn succeeded otherwise. */
   problem?: string;
 }
 
-/** For so long one function keeps a worker busy before others have their turn. */
+/** The time after which a turn ends, so that other functions get theirs. */
 const sliceMs = 5_000;
-/** Reading a source from its beginning to its end takes no longer. */
+/** Time-out of one complete reading. */
 const readLimitMs = 30_000;
 const markBatch = 200;
-/** While a source is busy its connection stays open for this long, looking so often. */
-const quietLooksMax = 4;
-const quietMs = 50;
+/** A turn that found events checks this many times more, at this interval, before it closes the connection. */
+const idleChecksMax = 4;
+const idleCheckMs = 50;
 
-/** A newer turn has begun, or the source is another one by now. */
+/** A newer turn began, or the settings of the source changed. */
 const overtaken = Symbol('overtaken');
 
 /**
- * One turn with an open source. First marks as done what was delivered, since that makes room; then reads, if it is time
- * or there was more than fitted; and so on while there is something to do. @throws SourceError when the source fails
+ * Takes one turn with an open source: marks delivered events as done, which makes room, and then reads, if a reading is
+ * due or the last one left events in the source. Repeats both until nothing is left to do or the time is up.
+ * @throws SourceError when the source fails
  */
 export async function takeTurn(
   dependencies: TurnDependencies,
@@ -60,10 +61,10 @@ export async function takeTurn(
   const { clock, intervalMs } = dependencies;
   const started = clock.monotonic();
   const ageMs = state.polledAt === null ? Infinity : state.readAt.getTime() - state.polledAt.getTime();
-  let wanted = state.more || ageMs >= intervalMs / 2;
+  let readDue = state.more || ageMs >= intervalMs / 2;
   let added = 0;
   let problem: string | undefined;
-  let quiet = 0;
+  let idleChecks = 0;
   let { unmarkedLeft } = state;
   const turn = (more: boolean): Turn => ({ added, more, ...(problem !== undefined && { problem }) });
 
@@ -71,26 +72,26 @@ export async function takeTurn(
     if (unmarkedLeft) unmarkedLeft = await recallUnmarked(dependencies.pool, state, markBatch);
     const marked = await markDelivered(dependencies, source, state);
     problem = marked.problem ?? problem;
-    let found = 0;
-    if (wanted) {
+    let polledCount = 0;
+    if (readDue) {
       const polled = await readOnce(dependencies, source, state, signal);
       if (polled === overtaken) return turn(true);
       if (polled) {
-        found = polled.added;
-        wanted = polled.more;
+        polledCount = polled.added;
+        readDue = polled.more;
         problem = polled.problem ?? problem;
       }
     }
-    added += found;
-    quiet = found + marked.count > 0 ? 0 : quiet + 1;
-    // Without work there is nothing to wait for; after some, acknowledgements are on their way.
-    if (quiet > 0 && (added === 0 || quiet > quietLooksMax)) return turn(false);
-    if (quiet > 0) await clock.sleep(quietMs, signal);
+    added += polledCount;
+    idleChecks = polledCount + marked.count > 0 ? 0 : idleChecks + 1;
+    // After events were added, their acknowledgements follow soon.
+    if (idleChecks > 0 && (added === 0 || idleChecks > idleChecksMax)) return turn(false);
+    if (idleChecks > 0) await clock.sleep(idleCheckMs, signal);
   }
   return turn(true);
 }
 
-/** Marks one batch of what was delivered as done in the source. */
+/** Marks one batch of delivered events as done in the source. */
 async function markDelivered(
   { pool, failpoint }: TurnDependencies,
   source: EventSource,
@@ -117,7 +118,7 @@ async function markDelivered(
   };
 }
 
-/** Reads the source from its beginning, for as long as there is room. @returns undefined while there is too little of it */
+/** Reads the source from its beginning until there is no room left. @returns undefined where there is too little room */
 async function readOnce(
   { pool, failpoint }: TurnDependencies,
   source: EventSource,
@@ -127,35 +128,35 @@ async function readOnce(
   const poll = await beginPoll(pool, state);
   if (!poll) return overtaken;
   if (poll.full) return { added: 0, more: true, problem: tooManyDead(state.name) };
-  // What is kept is read again each time, so that reading for a few would cost too much.
+  // Each reading returns the stored events again, so that reading for a few new ones costs too much.
   if (poll.room < undoneMax / 2) return undefined;
-  const seen = new Set<string>();
+  const readIds = new Set<string>();
   const limit = AbortSignal.any([signal, AbortSignal.timeout(readLimitMs)]);
   let { room } = poll;
   let more = false;
   for await (const page of source.read(limit)) {
     checkIds(page);
-    const taken = await takeEvents(pool, poll, page, room);
-    if (!taken) return overtaken;
+    const accepted = await addEvents(pool, poll, page, room);
+    if (!accepted) return overtaken;
     failpoint('events.taken');
-    await source.taken(taken.events);
-    for (const { id } of page) seen.add(id);
-    room -= taken.added;
-    more = room === 0 || taken.events.length < page.length;
+    await source.confirm(accepted.events);
+    for (const { id } of page) readIds.add(id);
+    room -= accepted.added;
+    more = room === 0 || accepted.events.length < page.length;
     if (more) break;
     if (limit.aborted) throw new SourceError(`Reading the source took longer than ${readLimitMs / 1000} s.`);
   }
-  await endPoll(pool, poll, { more, complete: !more || source.consumed === true }, seen);
+  await endPoll(pool, poll, { more, complete: !more || source.consumed === true }, readIds);
   return { added: poll.room - room, more };
 }
 
 function tooManyDead(name: string): string {
-  const most = `${deadMax.toLocaleString('en')} dead letters, or ${deadBytesMax / 1024 ** 2} MiB of them`;
-  return `Nothing more is read: with ${most}, they have to be redriven or purged first; see \`svc function dead-letters list ${name}\`.`;
+  const limit = `${deadMax.toLocaleString('en')} dead letters or ${deadBytesMax / 1024 ** 2} MiB`;
+  return `Reading is paused: the limit of ${limit} is reached. Redrive or purge dead letters: svc function dead-letters list ${name}`;
 }
 
 function checkIds(page: readonly { id: string }[]): void {
-  const long = page.find(({ id }) => Buffer.byteLength(id) > eventIdBytesMax);
-  if (!long) return;
-  throw new SourceError(`The id "${long.id.slice(0, 40)}…" is longer than ${eventIdBytesMax} bytes.`);
+  const event = page.find(({ id }) => Buffer.byteLength(id) > eventIdBytesMax);
+  if (!event) return;
+  throw new SourceError(`The id "${event.id.slice(0, 40)}…" is longer than ${eventIdBytesMax} bytes.`);
 }

@@ -18,34 +18,33 @@ import {
 export interface HousekeepingDependencies {
   pool: Pool;
   clock: Clock;
-  /** Rows that one statement changes at most; default 5,000. */
+  /** Maximum rows of one statement; default 5,000. */
   batch?: number;
 }
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
-/** A checker reports every 5 s; one that is cut off denies everything after 90 s. */
+/** The age of its last report at which a checker counts as gone. It reports every 5 s, and denies all requests after 90 s without the database. */
 const silentMs = 10 * 60_000;
-/** Usage is kept for so many UTC days, the current one included (spec.md §4.2). */
+/** Retention of usage in UTC days, including the current one (docs/reference/api.md#usage). */
 const usageDays = 92;
-/** Deliveries of webhooks are shown for so long. */
+/** Retention of webhook deliveries. */
 const deliveryMs = 30 * dayMs;
-/** A log of a build may have a megabyte; what it made, and why it failed, stays in the history. */
+/** Retention of build logs, which have up to a megabyte each. */
 const buildLogMs = 90 * dayMs;
-/** Who was told what, and what became of it. */
+/** Retention of notifications and their attempts. */
 const notificationMs = 30 * dayMs;
-/** Events that were given up can be looked at and delivered again for so long. */
+/** Retention of dead letters. */
 const deadLetterMs = 30 * dayMs;
-/** Done work tells what happened lately, and nothing else. */
+/** Retention of done work rows, which only show recent history. */
 const workMs = 7 * dayMs;
-/** What is left when this much of an attempt's time is over waits for the next one, which follows at once. */
+/** The part of an attempt's time-out that is used; the rest of the work is left to the next attempt, which follows at once. */
 const budgetMs = catalogue.housekeeping.timeoutMs / 2;
 
 /**
- * Keeps the tables small: folds the usage of ended checkers, and deletes usage older than 92 days, work that was done a
- * week ago, logs of builds older than 90 days, deliveries of webhooks older than 30 days, notifications that were sent and
- * notifications and events that were given up 30 days ago, sessions that ended, and records of checkers that ended 92 days ago. Every step may be cut off,
- * repeated, or run twice at a time.
+ * Keeps the tables small: folds the usage of ended checkers, and deletes rows at the end of their retention above, expired
+ * sessions, and the records of checkers that ended 92 days ago. Every step may be interrupted, repeated, or run twice at
+ * the same time.
  */
 export function createHousekeepingProcessor({ pool, clock, batch = 5_000 }: HousekeepingDependencies): Processor {
   return async ({ log, signal }: Attempt) => {
@@ -54,7 +53,7 @@ export function createHousekeepingProcessor({ pool, clock, batch = 5_000 }: Hous
     const ago = (ms: number) => new Date(now.getTime() - ms);
     let complete = true;
 
-    /** Repeats a step that does `batch` rows at a time for as long as there are any. */
+    /** Repeats a step of `batch` rows until none are left or the time is up. @returns the number of rows */
     const drain = async (step: () => Promise<number>): Promise<number> => {
       let rows = 0;
       for (;;) {
@@ -69,7 +68,7 @@ export function createHousekeepingProcessor({ pool, clock, batch = 5_000 }: Hous
     };
 
     const closed = await closeSilentReplicas(pool, silentMs);
-    for (const replica of closed) log.warn(replica, 'checker has not been seen for 10 minutes, its usage is closed');
+    for (const replica of closed) log.warn(replica, 'checker has not reported for 10 minutes; its usage is closed');
     let folded = 0;
     for (;;) {
       const incarnation = await findUnfolded(pool);

@@ -4,7 +4,7 @@ import { newId, type Id } from '../../runtime/domain/ids.ts';
 import { housekeepingId } from '../../runtime/queues/catalogue.ts';
 import { foldedIncarnation } from '../../runtime/records/gate-replicas.ts';
 
-/** Puts housekeeping's one row into the work table, if it is not there. */
+/** Inserts the work row of housekeeping if it is missing. */
 export async function ensureHousekeeping(pool: Pool): Promise<void> {
   await pool.query(
     `INSERT INTO work (id, kind, record_id) VALUES ($1, 'housekeeping', $2)
@@ -13,7 +13,7 @@ export async function ensureHousekeeping(pool: Pool): Promise<void> {
   );
 }
 
-/** Ends the process lives of checkers that have said nothing for so long. @returns which */
+/** Closes the process lives of checkers that have not reported for this long. @returns the closed ones */
 export async function closeSilentReplicas(pool: Pool, silentMs: number): Promise<{ incarnation: Id; name: string }[]> {
   const { rows } = await pool.query<{ incarnation: Id; name: string }>(
     `UPDATE gate_replicas SET closed_at = now()
@@ -23,7 +23,7 @@ export async function closeSilentReplicas(pool: Pool, silentMs: number): Promise
   return rows;
 }
 
-/** A process life that has ended and whose usage still stands in its own name. */
+/** A closed process life with usage that is not folded yet. */
 export async function findUnfolded(pool: Pool): Promise<Id | undefined> {
   const { rows } = await pool.query<{ incarnation: Id }>(
     `SELECT incarnation FROM gate_replicas WHERE closed_at IS NOT NULL AND folded_at IS NULL ORDER BY closed_at LIMIT 1`,
@@ -32,15 +32,15 @@ export async function findUnfolded(pool: Pool): Promise<Id | undefined> {
 }
 
 /**
- * Adds up to `limit` rows of usage of an ended process life to those of the nil UUID. The sum of a key's usage is the
- * same at every moment for whoever reads it.
- * @returns how many rows; fewer than `limit` means that all of it is folded, which is recorded then
+ * Moves up to `limit` rows of usage of a closed process life to the nil UUID. Readers see the same sum of a key's usage at
+ * every moment.
+ * @returns the number of moved rows; fewer than `limit` means that all are folded, which is recorded
  */
 export async function foldUsage(pool: Pool, incarnation: Id, limit: number): Promise<number> {
   return transaction(pool, async (client) => {
-    // Shorter than deadlock_timeout: whoever deletes keys at the same moment wins, and this is repeated.
+    // Shorter than deadlock_timeout, so that a concurrent deletion of keys wins and this is repeated.
     await client.query(`SET LOCAL lock_timeout = '800ms'`);
-    // Nobody else folds it meanwhile, and it cannot be written by its own process, since it is closed.
+    // The lock excludes other folds; its own process cannot write usage, because the process life is closed.
     const { rowCount } = await client.query(
       `SELECT FROM gate_replicas WHERE incarnation = $1 AND closed_at IS NOT NULL AND folded_at IS NULL FOR UPDATE`,
       [incarnation],
@@ -69,7 +69,7 @@ export async function foldUsage(pool: Pool, incarnation: Id, limit: number): Pro
   });
 }
 
-/** Deletes up to `limit` rows of usage of days before `day`. @returns how many */
+/** Deletes up to `limit` rows of usage of days before `day`. @returns the number of rows */
 export async function purgeUsage(pool: Pool, day: string, limit: number): Promise<number> {
   const { rowCount } = await pool.query(
     `DELETE FROM usage WHERE (key_id, day, incarnation) IN (
@@ -79,7 +79,7 @@ export async function purgeUsage(pool: Pool, day: string, limit: number): Promis
   return rowCount ?? 0;
 }
 
-/** Deletes up to `limit` rows of work that was done before a moment. @returns how many */
+/** Deletes up to `limit` rows of work that was done before `before`. @returns the number of rows */
 export async function purgeWork(pool: Pool, before: Date, limit: number): Promise<number> {
   const { rowCount } = await pool.query(
     `DELETE FROM work WHERE id IN (SELECT id FROM work WHERE state = 'done' AND done_at < $1 LIMIT $2)`,
@@ -88,19 +88,24 @@ export async function purgeWork(pool: Pool, before: Date, limit: number): Promis
   return rowCount ?? 0;
 }
 
-/** Tables whose rows go by their age, with what tells a row and what tells its age. */
-const aged = {
-  /** Since they came. */
+/** Tables with a retention, with the key and the age of a row. */
+const agedTables = {
+  /** Age since the request. */
   webhook_deliveries: { key: 'id', at: 'received_at' },
-  /** Since the build printed last. */
+  /** Age since the last output. */
   build_logs: { key: 'deployment_id', at: 'updated_at' },
-  /** Since they were sent or given up; their attempts go with them. */
+  /** Age since the end of the delivery; the attempts are deleted with it. */
   notification_deliveries: { key: 'id', at: 'ended_at' },
 } as const;
 
-/** Deletes up to `limit` rows that are older than a moment. @returns how many */
-export async function purgeAged(pool: Pool, table: keyof typeof aged, before: Date, limit: number): Promise<number> {
-  const { key, at } = aged[table];
+/** Deletes up to `limit` rows from before `before`. @returns the number of rows */
+export async function purgeAged(
+  pool: Pool,
+  table: keyof typeof agedTables,
+  before: Date,
+  limit: number,
+): Promise<number> {
+  const { key, at } = agedTables[table];
   const { rowCount } = await pool.query(
     `DELETE FROM ${table} WHERE ${key} IN (SELECT ${key} FROM ${table} WHERE ${at} < $1 LIMIT $2)`,
     [before, limit],
@@ -109,8 +114,8 @@ export async function purgeAged(pool: Pool, table: keyof typeof aged, before: Da
 }
 
 /**
- * Forgets up to `limit` dead letters that were given up before a moment, with their content. They stay known, so that what
- * the source has still is not delivered anew; the next complete reading drops those that it has no more. @returns how many
+ * Deletes the content of up to `limit` dead letters from before `before`. Their ids stay known, so that rows that are still
+ * in the source are not delivered again; the next complete reading deletes the others. @returns the number of dead letters
  */
 export async function purgeDeadLetters(pool: Pool, before: Date, limit: number): Promise<number> {
   const { rowCount } = await pool.query(
@@ -121,15 +126,15 @@ export async function purgeDeadLetters(pool: Pool, before: Date, limit: number):
   return rowCount ?? 0;
 }
 
-/** Deletes sessions that have ended. @returns how many */
+/** Deletes expired sessions. @returns the number of rows */
 export async function purgeSessions(pool: Pool, now: Date): Promise<number> {
   const { rowCount } = await pool.query('DELETE FROM sessions WHERE expires_at <= $1', [now]);
   return rowCount ?? 0;
 }
 
 /**
- * Deletes the records of process lives that ended before a moment and are folded. While there may be one that does not
- * know of its end, its record has to stay: it would begin anew, and count twice. @returns how many
+ * Deletes the records of process lives that were folded before `before`. The record of a checker that may still run has to
+ * stay: without it the checker would start to count again, and twice. @returns the number of rows
  */
 export async function purgeReplicas(pool: Pool, before: Date): Promise<number> {
   const { rowCount } = await pool.query('DELETE FROM gate_replicas WHERE folded_at < $1', [before]);

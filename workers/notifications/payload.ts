@@ -6,12 +6,12 @@ import { deploymentToView } from '../../runtime/records/deployment-view.ts';
 import type { Deployment } from '../../runtime/records/deployments.ts';
 import type { Delivery } from './store.ts';
 
-/** Receivers want small messages; commit messages can be long. */
+/** Maximum length of texts such as commit messages, because receivers limit the size of a request. */
 const textMax = 2_000;
 
 /**
- * The body of a notification. It is the same at every attempt as far as the record is, which has ended; nothing in it is a
- * secret.
+ * The body of a notification. It contains no secrets and is the same at every attempt, because the record of an ended
+ * deployment does not change.
  */
 export function payloadOf(
   { type, project, targetName, createdAt }: Pick<Delivery, 'type' | 'project' | 'targetName' | 'createdAt'>,

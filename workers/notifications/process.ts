@@ -6,7 +6,7 @@ import type { Clock } from '../../runtime/domain/clock.ts';
 import { notificationSecretContext } from '../../runtime/domain/notification.ts';
 import { unseal, type KeyRing } from '../../runtime/domain/sealed.ts';
 import { webhookHeaders } from '../../runtime/domain/standard-webhooks.ts';
-import { readPlatformConfig } from '../../runtime/host/platform-config.ts';
+import { readPlatformConfig } from '../../runtime/workloads/platform-config.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import { catalogue } from '../../runtime/queues/catalogue.ts';
 import { getDeployment } from '../../runtime/records/deployments.ts';
@@ -16,26 +16,26 @@ import { endDelivery, findDelivery, recordAttempt, type Delivery } from './store
 
 export interface NotificationDependencies {
   pool: Pool;
-  /** For the settings: which private networks are open. */
+  /** Reads the installation's settings. */
   kube: Pick<KubeClient, 'get'>;
   keyRing: KeyRing;
   clock: Clock;
-  /** Called by name at each step, where a test may kill the process. */
+  /** Called with the name of each step, at which tests kill the process. */
   failpoint: (name: string) => void;
-  /** Default 15 s, what Standard Webhooks recommends at least. */
+  /** Default 15 s, the minimum that Standard Webhooks recommends. */
   timeoutMs?: number;
   /** Default: the system's resolver. */
   lookup?: LookupFunction;
 }
 
-/** What a receiver may make the next attempt wait for, whatever it asks for. */
+/** Maximum of a receiver's Retry-After. */
 const retryAfterMaxSeconds = 3_600;
 const { attempts: attemptsMax } = catalogue.notifications;
 
 /**
- * Sends one notification as Standard Webhooks 1.0.0 wants it: signed, with an id that stays the same however often it is
- * sent. At least once: a process that dies between sending and recording sends again. Any answer of 2xx ends it; 410
- * disables the target; everything else is tried again, 14 times over about half a day.
+ * Sends one notification according to Standard Webhooks 1.0.0: signed, with the same id at every attempt. Delivery is at
+ * least once, because a process that dies between sending and recording sends again. A response of 2xx ends the delivery,
+ * 410 also disables the target, and everything else is retried, 14 times over about half a day.
  */
 export function createNotificationProcessor(dependencies: NotificationDependencies): Processor {
   const { pool, kube, keyRing, clock, failpoint, timeoutMs = 15_000, lookup } = dependencies;
@@ -53,35 +53,40 @@ export function createNotificationProcessor(dependencies: NotificationDependenci
     };
     const started = clock.monotonic();
     const result = await send({
-      ...{ url: delivery.url, headers, body, timeoutMs, signal },
+      url: delivery.url,
+      headers,
+      body,
+      timeoutMs,
+      signal,
       allowed: createAddressMatcher(settings.notificationNetworks ?? []),
       ...(lookup && { lookup }),
     });
     failpoint('notification.sent');
     const durationMs = Math.round(clock.monotonic() - started);
-    const verdict = judge(result);
+    const verdict = evaluate(result);
     const number = delivery.attempts + 1;
-    const over = verdict.gone !== undefined || number >= attemptsMax;
-    const state = verdict.error === undefined ? 'delivered' : over ? 'failed' : 'pending';
+    const isFinal = verdict.gone !== undefined || number >= attemptsMax;
+    const state = verdict.error === undefined ? 'delivered' : isFinal ? 'failed' : 'pending';
     const status = 'status' in result ? result.status : undefined;
     await recordAttempt(pool, delivery, { durationMs, status, error: verdict.error }, { state, gone: verdict.gone });
     const { project, targetName: notification, type } = delivery;
-    const about = { project, notification, type, delivery: delivery.id, number, status, error: verdict.error };
-    log.info({ ...about, state }, 'notification sent');
+    const fields = { project, notification, type, delivery: delivery.id, number, status, error: verdict.error };
+    log.info({ ...fields, state }, 'notification sent');
     if (state !== 'pending') return 'done';
-    const wanted = Math.min('status' in result ? (result.retryAfterSeconds ?? 0) : 0, retryAfterMaxSeconds) * 1000;
-    const wait = Math.max(backoff(catalogue.notifications, number), wanted);
+    const retryAfterMs =
+      Math.min('status' in result ? (result.retryAfterSeconds ?? 0) : 0, retryAfterMaxSeconds) * 1000;
+    const wait = Math.max(backoff(catalogue.notifications, number), retryAfterMs);
     return { again: new Date(clock.now().getTime() + wait) };
   };
 
-  return async (given) => {
-    const delivery = await findDelivery(pool, given.recordId);
+  return async (work) => {
+    const delivery = await findDelivery(pool, work.recordId);
     if (!delivery || delivery.state !== 'pending') return 'done';
     try {
-      if (delivery.enabled) return await attempt(given, delivery);
+      if (delivery.enabled) return await attempt(work, delivery);
     } catch (error) {
-      if (!given.last) throw error;
-      given.log.error({ err: error, delivery: delivery.id }, 'notification given up');
+      if (!work.last) throw error;
+      work.log.error({ err: error, delivery: delivery.id }, 'notification failed after all retries');
     }
     await endDelivery(pool, delivery.id, 'failed');
     return 'done';
@@ -93,15 +98,15 @@ function webhookId({ id }: Pick<Delivery, 'id'>): string {
   return `msg_${id}`;
 }
 
-/** Why an answer is no success, and why the target is to be disabled. */
-function judge(result: SendResult): { error?: string; gone?: string } {
+/** @returns why the attempt failed, and with `gone` why the target is disabled */
+function evaluate(result: SendResult): { error?: string; gone?: string } {
   if ('fault' in result) return { error: result.fault };
   const { status } = result;
   if (status >= 200 && status < 300) return {};
   if (status === 410) {
-    const gone = 'The receiver answered 410: it wants no more of these.';
-    return { error: gone, gone };
+    const reason = 'The receiver responded with 410: it no longer accepts notifications.';
+    return { error: reason, gone: reason };
   }
-  if (status >= 300 && status < 400) return { error: `it answered ${status}; redirects are not followed` };
-  return { error: `it answered ${status}` };
+  if (status >= 300 && status < 400) return { error: `it responded with ${status}; redirects are not followed` };
+  return { error: `it responded with ${status}` };
 }

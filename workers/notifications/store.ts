@@ -3,7 +3,7 @@ import { transaction } from '../../runtime/db/pool.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import type { DeliveryState } from '../../runtime/domain/notification.ts';
 
-/** What sending one notification has to know. */
+/** A notification to send, with its target. */
 export interface Delivery {
   id: Id;
   type: string;
@@ -11,7 +11,7 @@ export interface Delivery {
   createdAt: Date;
   /** Null for a test. */
   deploymentId: Id | null;
-  /** Attempts that were recorded since its creation, or since somebody asked for it again. */
+  /** Recorded attempts since its creation or the last manual redelivery. */
   attempts: number;
   targetId: Id;
   targetName: string;
@@ -33,7 +33,7 @@ export async function findDelivery(pool: Pool, id: Id): Promise<Delivery | undef
   return rows[0];
 }
 
-/** What came of one attempt. */
+/** The result of one attempt. */
 export interface AttemptRecord {
   durationMs: number;
   status: number | undefined;
@@ -42,8 +42,8 @@ export interface AttemptRecord {
 }
 
 /**
- * Records an attempt and the state that it leaves the delivery in; with `gone` the target is disabled, too. Nothing
- * becomes of a delivery that has ended meanwhile.
+ * Records an attempt and the new state of the delivery, and disables the target for the reason `gone`. The state of a
+ * delivery that ended meanwhile stays.
  */
 export async function recordAttempt(
   pool: Pool,
@@ -66,7 +66,7 @@ export async function recordAttempt(
   });
 }
 
-/** Ends a delivery that is pending; `pending` leaves it so. */
+/** Ends a pending delivery; does nothing for the state `pending`. */
 export async function endDelivery(pool: Pick<Pool, 'query'>, id: Id, state: DeliveryState): Promise<void> {
   if (state === 'pending') return;
   await pool.query(

@@ -9,10 +9,10 @@ import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { checkGitSource } from '../../runtime/domain/git-source.ts';
 import { idLabel } from '../../runtime/domain/labels.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
-import { branchTip, createGit, seenHostKeys } from '../../runtime/host/git.ts';
-import { gitCredentialsOf, readGitSecret } from '../../runtime/host/git-credentials.ts';
-import { GitError } from '../../runtime/host/git-failure.ts';
-import { readPlatformConfig } from '../../runtime/host/platform-config.ts';
+import { branchTip, createGit, seenHostKeys } from '../../runtime/git/git.ts';
+import { gitCredentialsOf, readGitSecret } from '../../runtime/git/credentials.ts';
+import { GitError } from '../../runtime/git/failure.ts';
+import { readPlatformConfig } from '../../runtime/workloads/platform-config.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import {
   findGitSource,
@@ -26,7 +26,7 @@ import { resolveGitHost } from './address.ts';
 export interface PollingDependencies {
   pool: Pool;
   kube: Pick<KubeClient, 'get'>;
-  /** Of this process, for git's way out. */
+  /** The environment of this process, with the proxy settings for git. */
   env: Readonly<Record<string, string | undefined>>;
   /** Between two polls of a source, in ms; default a minute. */
   intervalMs?: number;
@@ -35,21 +35,21 @@ export interface PollingDependencies {
 }
 
 const minuteMs = 60_000;
-/** A source that keeps failing is asked less and less often, at most this seldom. */
+/** The longest interval between two polls of a source that keeps failing. */
 const failingMaxMs = 15 * minuteMs;
-/** Something came in between: again soon. */
+/** Retry delay after a concurrent change. */
 const soonMs = 3_000;
-const askMs = 20_000;
+const timeoutMs = 20_000;
 
 /**
- * One poll of one git source: asks the server for the tip of the branch and deploys a commit that is new. The work row is
- * the schedule: every answer names the next time, with jitter, so that sources of one server are not asked at once. A
- * server that fails is no failure of the work: it is told where the source is shown, and asked less often.
+ * Polls one git source: reads the tip of its branch and deploys a new commit. The work row is the schedule: every outcome
+ * sets the next poll, with jitter, so that sources of one server are not polled at the same time. A failing server is no
+ * failure of the work: it is shown in the status of the source and polled less often.
  */
 export function createPollingProcessor(dependencies: PollingDependencies): Processor {
   const { pool, kube, env, intervalMs = minuteMs, random = Math.random } = dependencies;
 
-  const ask = async (source: GitSourceState, app: Stored<App>, signal: AbortSignal) => {
+  const readTip = async (source: GitSourceState, app: Stored<App>, signal: AbortSignal) => {
     const { gitNetworks = [] } = (await readPlatformConfig(kube)).builds ?? {};
     const addresses = await resolveGitHost(source.url, gitNetworks);
     const hostKeys = app.spec.git?.hostKeys ?? source.hostKeys;
@@ -57,13 +57,13 @@ export function createPollingProcessor(dependencies: PollingDependencies): Proce
     try {
       const credentials = gitCredentialsOf(await readGitSecret(kube, app, source.url));
       const git = createGit({ folder, credentials, ...addresses, hostKeys, env });
-      const tip = await branchTip(git, source, { timeoutMs: askMs, signal });
+      const tip = await branchTip(git, source, { timeoutMs, signal });
       if (tip === undefined) throw new GitError(`The repository has no branch "${source.branch}".`, 'branch');
       return tip;
     } finally {
-      const seen = hostKeys ? [] : seenHostKeys(folder);
-      // Also of a server that then refused the key: nobody else may take its place.
-      if (seen.length > 0) await keepHostKeys(pool, source, seen);
+      const presentedKeys = hostKeys ? [] : seenHostKeys(folder);
+      // Also when the server refused the credentials, so that no other server can replace it later.
+      if (presentedKeys.length > 0) await keepHostKeys(pool, source, presentedKeys);
       await rm(folder, { recursive: true, force: true });
     }
   };
@@ -74,11 +74,11 @@ export function createPollingProcessor(dependencies: PollingDependencies): Proce
     const { readAt } = source;
     const again = (ms: number) => ({ again: new Date(readAt.getTime() + ms * (0.75 + random() / 2)) });
     const app = await kube.get<App>(kinds.App, source.name, source.namespace);
-    // The app's controller says what is polled; it will have heard of a change in a moment.
+    // The app's controller has not updated the source yet.
     if (app?.metadata.labels?.[idLabel] !== recordId || app.spec.git?.url !== source.url) return again(soonMs);
     try {
       checkGitSource(source);
-      const commit = await ask(source, app, signal);
+      const commit = await readTip(source, app, signal);
       const outcome = await recordTip(pool, source, commit, readAt);
       if (outcome === 'overtaken') return again(soonMs);
       if (outcome !== 'unchanged') {
@@ -90,7 +90,7 @@ export function createPollingProcessor(dependencies: PollingDependencies): Proce
       if (!(error instanceof GitError || error instanceof Problem)) throw error;
       const problem = error instanceof GitError ? error.problem : 'address';
       await recordPollFailure(pool, source, { error: error.message.slice(0, 500), problem });
-      log.debug({ namespace: source.namespace, app: source.name, reason: error.message }, 'git source not reached');
+      log.debug({ namespace: source.namespace, app: source.name, reason: error.message }, 'git source failed');
       return again(Math.min(failingMaxMs, intervalMs * 2 ** Math.min(source.failures, 4)));
     }
   };

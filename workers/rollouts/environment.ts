@@ -5,32 +5,31 @@ import {
   ensureEnvironmentSecret,
   resolvedEnvironment,
   reuseEnvironmentSecret,
-} from '../../runtime/host/workload-environment.ts';
-import { readSecrets } from '../../runtime/host/workload-secrets.ts';
+} from '../../runtime/workloads/environment.ts';
+import { readSecrets } from '../../runtime/workloads/secrets.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import type { Rollout } from './store.ts';
 
 /**
- * Makes the environment that a release is to run in, of the app's variables and secrets as they are now, or finds that of
- * the revision which a rollback brings back. Whatever was made for a release that then did not come is used by the next
- * one or removed.
- * @returns the name of its Secret; undefined when the app has neither
- * @throws Problem `invalid_value` when they do not resolve, `conflict` when what is to come back is gone; ChildError when
- * the Secret cannot be made
+ * Creates the environment Secret of a release from the app's current variables and secrets, or finds the Secret of the
+ * revision that a rollback restores. A Secret of a release that was not applied is used by the next release or deleted.
+ * @returns the name of the Secret; undefined for an app without variables and secrets
+ * @throws Problem `invalid_value` when a variable does not resolve, `conflict` when the Secret to restore was deleted;
+ * ChildError when the Secret cannot be created
  */
 export async function ensureEnvironment(
   kube: Pick<KubeClient, 'get' | 'create' | 'replace'>,
   app: Stored<App>,
   { revision, restores, rollbackOf, keptSettings, keptEnvSecret }: Rollout,
 ): Promise<string | undefined> {
-  // Without settings nothing was kept of that revision, its environment neither.
+  // A revision without stored settings has no stored environment either.
   if (restores !== null && keptSettings) {
     if (keptEnvSecret === null) return undefined;
     if (await reuseEnvironmentSecret(kube, app, keptEnvSecret, revision)) return keptEnvSecret;
     if (restores === 'config') {
       throw new Problem(
         'conflict',
-        `The environment of revision ${rollbackOf} is kept no longer; roll back without it.`,
+        `The configuration of revision ${rollbackOf} was deleted. Roll back without --with-config.`,
       );
     }
   }

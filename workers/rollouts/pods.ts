@@ -4,35 +4,35 @@ import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { isPodReady } from '../../runtime/contracts/pod.ts';
 import { imageDigest } from '../../runtime/domain/image.ts';
 import { isOfRelease, servingPods } from '../../runtime/domain/labels.ts';
-import { readLog } from '../../runtime/host/pod-logs.ts';
+import { readLog } from '../../runtime/workloads/pod-logs.ts';
 import type { KubeClient } from '../../runtime/kube/kube-client.ts';
 import type { Rollout } from './store.ts';
 
-/** What is quoted of a log: as much as a stack trace with its error takes. Characters of a line, and of all. */
-const lines = 16;
+/** How much of a log a failure quotes: the size of a stack trace with its error. In lines, characters of a line, and characters. */
+const linesMax = 16;
 const lineMax = 200;
 const quoteMax = 1_200;
-/** Of what is read: room for lines that are longer than what is quoted. */
+/** How much of a log is read; lines may be longer than their quotes. */
 const logMaxBytes = 64 * 1024;
 const container = 'app';
 
 type Reader = Pick<KubeClient, 'list' | 'stream'>;
 
 /**
- * What the failing pods of a release said last: a few lines, of the pod that was started most often. Undefined when they
- * said nothing, or never started.
+ * The last lines of the log of a release's failing pod, the one with the most restarts. Undefined without output, or
+ * without a pod that started.
  */
 export async function lastLines(kube: Reader, rollout: Rollout): Promise<string | undefined> {
   const restarts = ({ status }: Pod) => status?.containerStatuses?.[0]?.restartCount ?? 0;
   const failing = (await podsOf(kube, rollout)).filter((pod) => !isPodReady(pod));
   const [worst] = failing.sort((a, b) => restarts(b) - restarts(a));
   if (!worst) return undefined;
-  const query = new URLSearchParams({ container, tailLines: String(lines) });
+  const query = new URLSearchParams({ container, tailLines: String(linesMax) });
   const log = await readLog(kube, rollout.namespace, worst.metadata.name, query, logMaxBytes);
-  const said = (log?.text ?? '').split('\n').map(printable);
+  const output = (log?.text ?? '').split('\n').map(printable);
   const quoted: string[] = [];
   let room = quoteMax;
-  for (const line of said.filter((each) => each !== '').toReversed()) {
+  for (const line of output.filter((text) => text !== '').toReversed()) {
     room -= line.length + 1;
     if (room < 0) break;
     quoted.unshift(line);
@@ -40,17 +40,17 @@ export async function lastLines(kube: Reader, rollout: Rollout): Promise<string 
   return quoted.length === 0 ? undefined : quoted.join('\n');
 }
 
-/** The digest of the image that the pods of a release run; undefined when they do not tell, or not all the same. */
+/** The digest of the image that the pods of a release run; undefined where it is unknown or differs between pods. */
 export async function runningDigest(kube: Reader, rollout: Rollout): Promise<string | undefined> {
-  const known = imageDigest(rollout.image);
-  if (known !== undefined) return known;
+  const pinned = imageDigest(rollout.image);
+  if (pinned !== undefined) return pinned;
   const pods = (await podsOf(kube, rollout)).filter(isPodReady);
-  const found = pods.map(({ status }) => {
+  const digests = pods.map(({ status }) => {
     const id = status?.containerStatuses?.find(({ name }) => name === container)?.imageID;
     return id === undefined ? undefined : imageDigest(id);
   });
-  // A tag that was moved while they came up.
-  return new Set(found).size === 1 ? found[0] : undefined;
+  // They differ when the tag was moved during the rollout.
+  return new Set(digests).size === 1 ? digests[0] : undefined;
 }
 
 async function podsOf(kube: Reader, { namespace, workloadId, revision }: Rollout): Promise<Stored<Pod>[]> {
@@ -58,7 +58,7 @@ async function podsOf(kube: Reader, { namespace, workloadId, revision }: Rollout
   return items.filter(({ metadata }) => isOfRelease(metadata, revision));
 }
 
-/** Without colours and whatever else a terminal would act on, and no longer than a person reads. */
+/** Removes colours and control characters, and shortens long lines. */
 function printable(line: string): string {
   // eslint-disable-next-line no-control-regex
   const plain = line.replaceAll(/\u001b\[[0-9;?]*[A-Za-z]/g, '').replaceAll(/[\u0000-\u001f\u007f]/g, ' ');

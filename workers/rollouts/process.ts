@@ -8,13 +8,13 @@ import { settingsOf, withSettings } from '../../runtime/contracts/resources/app-
 import { kinds } from '../../runtime/contracts/resources/kinds.ts';
 import { hasEnded } from '../../runtime/domain/deployment.ts';
 import { Problem } from '../../runtime/domain/problem.ts';
-import { givenUp } from '../../runtime/host/given-up.ts';
-import { withEnvironmentSecret } from '../../runtime/host/workload-environment.ts';
-import { isLiving } from '../../runtime/host/workload-objects.ts';
+import { retriesExhaustedReason } from '../../runtime/workloads/retries-exhausted.ts';
+import { withEnvironmentSecret } from '../../runtime/workloads/environment.ts';
+import { isLiving } from '../../runtime/workloads/objects.ts';
 import { ForeignObjectError } from '../../runtime/kube/children.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
 import { rolloutDeadlineMs } from '../../runtime/queues/catalogue.ts';
-import { failDeployment, type Return } from '../../runtime/records/deployment-returns.ts';
+import { failDeployment, type Return } from '../../runtime/records/automatic-rollback.ts';
 import { endDeployment, startDeployment, succeedDeployment } from '../../runtime/records/deployments.ts';
 import { ensureEnvironment } from './environment.ts';
 import { lastLines, runningDigest } from './pods.ts';
@@ -23,27 +23,31 @@ import { findRollout, type Rollout } from './store.ts';
 export interface RolloutDependencies {
   pool: Pool;
   kube: Pick<KubeClient, 'get' | 'list' | 'create' | 'replace' | 'stream'>;
-  /** Called by name at each step, where a test may kill the process. */
+  /** Called with the name of each step, at which tests kill the process. */
   failpoint: (name: string) => void;
 }
 
-/** The App's other writers (its controller's status, mostly) make a replace conflict; then it is read again. */
-const applyTries = 5;
-/** For a look at the pods, in ms: well within the time that an attempt has. */
-const lookMs = 4_000;
+/** Attempts to write the App, which conflict with other writers, mostly the controller. */
+const applyAttempts = 5;
+/** Time-out of optional reads, in ms; well below the time-out of an attempt. */
+const optionalReadMs = 4_000;
 const minutes = rolloutDeadlineMs / 60_000;
 
 /**
- * One step of a rollout: applies the deployment's release to its App, or settles it by what became of the release. It
- * never waits: between steps the work row sleeps until the App's status changes or the deadline is there. Every write is
- * conditional (a record's state, an object's version and release generation), so that any step may be cut off anywhere,
- * repeated, or come too late.
+ * One step of a rollout: applies the deployment's release to its App, or ends the deployment when the release is available
+ * or failed. It never waits: between steps the work row sleeps until the App's status changes or the deadline passes.
+ * Every write depends on the state of the record, or on the version and release generation of the object, so that a step
+ * may be interrupted anywhere, repeated, or run late.
  */
 export function createRolloutProcessor({ pool, kube, failpoint }: RolloutDependencies): Processor {
-  const ended = ({ log }: Attempt, rollout: Rollout, how: { state: string; reason?: string; returned?: Return }) => {
+  const logEnd = (
+    { log }: Attempt,
+    rollout: Rollout,
+    outcome: { state: string; reason?: string; returned?: Return },
+  ) => {
     failpoint('rollout.ended');
     const { namespace, name: app, revision } = rollout;
-    log.info({ namespace, app, revision, ...how }, 'deployment ended');
+    log.info({ namespace, app, revision, ...outcome }, 'deployment ended');
   };
 
   const end = async (
@@ -53,33 +57,33 @@ export function createRolloutProcessor({ pool, kube, failpoint }: RolloutDepende
     reason: string,
   ): Promise<Outcome> => {
     failpoint('rollout.before-end');
-    if (await endDeployment(pool, rollout.id, state, reason)) ended(attempt, rollout, { state, reason });
+    if (await endDeployment(pool, rollout.id, state, reason)) logEnd(attempt, rollout, { state, reason });
     return 'done';
   };
 
   const succeed = async (attempt: Attempt, rollout: Rollout): Promise<Outcome> => {
-    const digest = rollout.digest ?? (await tolerant(attempt, () => runningDigest(kube, rollout)));
+    const digest = rollout.digest ?? (await optional(attempt, () => runningDigest(kube, rollout)));
     failpoint('rollout.before-end');
-    if (await succeedDeployment(pool, rollout.id, digest)) ended(attempt, rollout, { state: 'succeeded' });
+    if (await succeedDeployment(pool, rollout.id, digest)) logEnd(attempt, rollout, { state: 'succeeded' });
     return 'done';
   };
 
-  /** @param app as it was read, where its release may have been applied: then the app goes back */
+  /** @param app where its release may have been applied, which is then rolled back */
   const fail = async (attempt: Attempt, rollout: Rollout, reason: string, app?: Stored<App>): Promise<Outcome> => {
     const applied = app !== undefined && isApplied(rollout, app);
-    const said = applied ? await tolerant(attempt, () => lastLines(kube, rollout)) : undefined;
+    const logLines = applied ? await optional(attempt, () => lastLines(kube, rollout)) : undefined;
     failpoint('rollout.before-end');
     const { ended: done, returned } = await failDeployment(
       pool,
       rollout.id,
-      said === undefined ? reason : `${reason}\nThe last lines of its log:\n${said}`,
+      logLines === undefined ? reason : `${reason}\nThe last lines of its log:\n${logLines}`,
       { applied: applied || (!app && rollout.state === 'rolling_out'), goBack: app?.spec.autoRollback ?? true },
     );
-    if (done) ended(attempt, rollout, { state: 'failed', reason, ...(returned && { returned }) });
+    if (done) logEnd(attempt, rollout, { state: 'failed', reason, ...(returned && { returned }) });
     return 'done';
   };
 
-  /** Writes the release unless it, or a newer one, is there. Answers with the App as it is then. */
+  /** Writes the release unless the App has it or a newer one. @returns the latest App */
   const apply = async (rollout: Rollout, read: Stored<App>): Promise<Stored<App> | undefined> => {
     let app: Stored<App> | undefined = read;
     for (let attempt = 1; ; attempt++) {
@@ -92,20 +96,33 @@ export function createRolloutProcessor({ pool, kube, failpoint }: RolloutDepende
         failpoint('rollout.applied');
         return applied;
       } catch (error) {
-        const retry = (isKubeError(error, 409) && attempt < applyTries) || isKubeError(error, 404);
+        const retry = (isKubeError(error, 409) && attempt < applyAttempts) || isKubeError(error, 404);
         if (!retry) throw error;
         app = await kube.get<App>(kinds.App, rollout.name, rollout.namespace);
       }
     }
   };
 
+  /** Ends the deployment by the App's status, or waits for it until the deadline. */
+  const settle = (attempt: Attempt, rollout: Rollout, app: Stored<App>): Promise<Outcome> | Outcome => {
+    const status = app.status?.release;
+    if (status?.deploymentId === rollout.id && status.generation === rollout.revision) {
+      if (status.phase === 'available') return succeed(attempt, rollout);
+      if (status.phase === 'failed') {
+        return fail(attempt, rollout, status.message ?? 'The new pods did not become ready.', app);
+      }
+    }
+    if (rollout.overdue) return fail(attempt, rollout, overdueReason(app), app);
+    return { again: rollout.deadline };
+  };
+
   const step = async (attempt: Attempt, rollout: Rollout): Promise<Outcome> => {
     let app = await kube.get<App>(kinds.App, rollout.name, rollout.namespace);
-    const begun = rollout.state === 'rolling_out';
+    const isStarted = rollout.state === 'rolling_out';
     try {
-      if (app && !begun && !rollout.overdue) app = await apply(rollout, app);
+      if (app && !isStarted && !rollout.overdue) app = await apply(rollout, app);
     } catch (error) {
-      // Nothing that waiting cures: the app's own variables, or an object of somebody else.
+      // Retrying does not help: a variable of the app is invalid, or another object has the Secret's name.
       if (error instanceof Problem || error instanceof ForeignObjectError) {
         return fail(attempt, rollout, error.message, app);
       }
@@ -115,24 +132,17 @@ export function createRolloutProcessor({ pool, kube, failpoint }: RolloutDepende
     if (!isApplied(rollout, app)) {
       const newest = app.spec.release?.generation ?? 0;
       if (newest >= rollout.revision) return end(attempt, rollout, 'superseded', `Superseded by revision ${newest}.`);
-      // A release that somebody took out of the App again is not fought over.
-      return fail(attempt, rollout, begun ? 'The release was removed from the App; deploy again.' : neverBegun, app);
+      // A release that was removed from the App on purpose is not written again.
+      const reason = isStarted ? 'The release was removed from the App. Deploy again.' : notStartedReason;
+      return fail(attempt, rollout, reason, app);
     }
-    if (!begun) {
-      // False when a newer deployment superseded this one meanwhile; its own rollout goes on from here.
+    if (!isStarted) {
       const applied = { settings: settingsOf(app.spec), envSecret: app.spec.release?.envSecret };
+      // If a newer deployment superseded this one meanwhile, its own rollout continues.
       if (!(await startDeployment(pool, rollout.id, applied))) return 'done';
       failpoint('rollout.recorded');
     }
-    const status = app.status?.release;
-    if (status?.deploymentId === rollout.id && status.generation === rollout.revision) {
-      if (status.phase === 'available') return succeed(attempt, rollout);
-      if (status.phase === 'failed') {
-        return fail(attempt, rollout, status.message ?? 'The new pods did not become ready.', app);
-      }
-    }
-    if (rollout.overdue) return fail(attempt, rollout, tooLate(app), app);
-    return { again: rollout.deadline };
+    return settle(attempt, rollout, app);
   };
 
   return async (attempt) => {
@@ -142,16 +152,16 @@ export function createRolloutProcessor({ pool, kube, failpoint }: RolloutDepende
       return await step(attempt, rollout);
     } catch (error) {
       if (!attempt.last && !rollout.expired) throw error;
-      attempt.log.error({ err: error, deploymentId: rollout.id }, 'rollout given up');
-      const app = await tolerant(attempt, () => kube.get<App>(kinds.App, rollout.name, rollout.namespace));
-      return fail(attempt, rollout, givenUp(error, { what: 'release', work: 'rollout' }), app);
+      attempt.log.error({ err: error, deploymentId: rollout.id }, 'rollout failed after all retries');
+      const app = await optional(attempt, () => kube.get<App>(kinds.App, rollout.name, rollout.namespace));
+      return fail(attempt, rollout, retriesExhaustedReason(error, { what: 'release', work: 'rollout' }), app);
     }
   };
 }
 
 /**
- * The release with the environment that it runs in, whose name stays on the App until it is removed, and the settings
- * that a rollback brings back: one write, so that they come with this release or not at all.
+ * The App with the release and the name of its environment Secret, which is also added to the App's annotation, and with
+ * the settings that a rollback restores. All are written at once, so that they are applied together or not at all.
  */
 function withRelease(app: Stored<App>, rollout: Rollout, envSecret: string | undefined): Stored<App> {
   const { restores, keptSettings } = rollout;
@@ -170,24 +180,24 @@ function releaseOf({ revision, id, image, digest }: Rollout): Release {
   return { generation: revision, deploymentId: id, image, ...(digest !== null && { digest }), lingerSeconds };
 }
 
-/** What cannot be found out must not keep a deployment from its end. */
-async function tolerant<T>({ log }: Attempt, look: () => Promise<T | undefined>): Promise<T | undefined> {
+/** Reads something that a deployment can end without; logs errors. */
+async function optional<T>({ log }: Attempt, read: () => Promise<T | undefined>): Promise<T | undefined> {
   const limit = new AbortController();
-  const tooSlow = delay(lookMs, undefined, { signal: limit.signal });
+  const timeout = delay(optionalReadMs, undefined, { signal: limit.signal });
   try {
-    return await Promise.race([look(), tooSlow]);
+    return await Promise.race([read(), timeout]);
   } catch (error) {
     log.warn({ err: error }, 'pods of the release not read');
     return undefined;
   } finally {
     limit.abort();
-    await tooSlow.catch(() => undefined);
+    await timeout.catch(() => undefined);
   }
 }
 
-const neverBegun = `The rollout could not begin within ${minutes} minutes of its acceptance; deploy again.`;
+const notStartedReason = `The rollout did not start within ${minutes} minutes. Deploy again.`;
 
-function tooLate({ status }: Stored<App>): string {
-  const seen = status?.message === undefined ? '' : ` The app reports: ${status.message}`;
-  return `The new version was not serving within ${minutes} minutes; look at the app's logs, and deploy again.${seen}`;
+function overdueReason({ status }: Stored<App>): string {
+  const detail = status?.message === undefined ? '' : ` The app reports: ${status.message}`;
+  return `The new version did not become ready within ${minutes} minutes. Check the app's logs, then deploy again.${detail}`;
 }

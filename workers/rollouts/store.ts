@@ -3,9 +3,9 @@ import type { RevisionSettings } from '../../runtime/contracts/resources/app-set
 import type { DeploymentState } from '../../runtime/domain/deployment.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { rolloutDeadlineMs } from '../../runtime/queues/catalogue.ts';
-import type { Restored } from '../../runtime/records/deployments.ts';
+import type { Restored } from '../../runtime/records/acceptance.ts';
 
-/** What a rollout step has to know of a deployment and its app. */
+/** The deployment and app of a rollout step. */
 export interface Rollout {
   id: Id;
   workloadId: Id;
@@ -15,17 +15,17 @@ export interface Rollout {
   state: DeploymentState;
   image: string;
   digest: string | null;
-  /** Of a rollback: what of the revision comes back beside the image. */
+  /** Of a rollback: what it restores besides the image. */
   restores: Restored | null;
-  /** Of a rollback: what was kept of the revision that it brings back. */
+  /** Of a rollback: the revision that it restores, with its stored settings and environment Secret. */
   rollbackOf: number | null;
   keptSettings: RevisionSettings | null;
   keptEnvSecret: string | null;
-  /** When it fails unless it has ended before. */
+  /** When the deployment fails if it has not ended. */
   deadline: Date;
-  /** Whether the deadline has passed, by the database's clock, which also schedules. */
+  /** Whether the deadline has passed, by the clock of the database, which also schedules work. */
   overdue: boolean;
-  /** Whether it has been overdue for a minute: what cannot be found out by then is given up. */
+  /** Whether it has been overdue for a minute, after which errors end it. */
   expired: boolean;
 }
 

@@ -1,73 +1,72 @@
 import type { FunctionLimits } from '../../runtime/contracts/resources/function.ts';
 
-/** How many requests at once one pod is meant to have. */
-export const requestsPerReplica = 10;
+/** Target of concurrent requests for each pod. */
+const requestsPerReplica = 10;
 
 /**
- * How many waiting events one pod is meant to have: a source brings a thousand at a time at most, which are ten pods, and
- * a pod that takes them one by one has a hundred done within seconds.
+ * Target of waiting events for each pod. A source adds up to 1,000 at a time, which is ten pods, and a pod that handles
+ * events one by one finishes 100 within seconds.
  */
-export const eventsPerReplica = 100;
+const eventsPerReplica = 100;
 
-/** Without events a function goes to zero this soon (spec.md §3.4), or after its idle time-out if that is less. */
+/** A function without events scales to zero after this time, or its idle time-out if shorter (docs/reference/functions.md#scaling). */
 const eventQuietMs = 30_000;
 
-/** What is known of one function's load, over all interceptors. */
+/** The load of one function, over all interceptors. */
 export interface Load {
-  /** Replicas that the Deployment asks for now. */
+  /** The replicas in the spec of the Deployment. */
   replicas: number;
-  /** Requests that are held or forwarded at this moment. */
+  /** Requests that are held or forwarded now. */
   inflight: number;
-  /** The most that was in flight during the last minute; undefined when that minute was not watched as a whole. */
+  /** The maximum in flight during the last minute; undefined without samples of the whole minute. */
   peak: number | undefined;
-  /** Milliseconds since the last activity at any interceptor; undefined when one of them cannot tell. */
+  /** Milliseconds since the last activity at any interceptor; undefined when one of them is unknown. */
   idleMs: number | undefined;
   idleTimeoutMs: number;
-  /** What its data source asks of it; undefined without one. */
+  /** Of its event source; undefined without one. */
   events?: EventPressure | undefined;
   limits: ReplicaLimits;
 }
 
-/** What a data source asks of a function. */
+/** The load of a function by its events. */
 export interface EventPressure {
-  /** Events that a pod has or is to deliver; undefined while that cannot be told. */
+  /** Undelivered events; undefined while the number is unknown. */
   backlog: number | undefined;
-  /** The most during the last minute; undefined when that minute was not watched as a whole. */
+  /** The maximum during the last minute; undefined without samples of the whole minute. */
   peak: number | undefined;
-  /** Milliseconds since there was some, or might have been. */
+  /** Milliseconds for which the backlog has been empty without a gap. */
   quietMs: number;
 }
 
 export type ReplicaLimits = Pick<FunctionLimits, 'minReplicas' | 'maxReplicas' | 'concurrency'>;
 
 /**
- * The band of a load (spec.md §3.4): 1 for up to 10 at once, 2 to 5 for up to 50, and up to 10 above that; sooner where a
- * pod may have fewer at once, and within the function's own limits.
+ * The replicas for this many concurrent requests: one for every 10, or fewer where the function's concurrency is lower,
+ * within the function's limits (docs/reference/functions.md#scaling).
  */
 export function replicasFor(inflight: number, { minReplicas, maxReplicas, concurrency }: ReplicaLimits): number {
   const needed = Math.ceil(inflight / Math.min(requestsPerReplica, concurrency));
   return Math.min(maxReplicas, Math.max(1, minReplicas, needed));
 }
 
-/** The replicas that a backlog of events asks for; none without any. */
+/** The replicas for a backlog of events; 0 for an empty one. */
 function replicasForEvents(backlog: number, { maxReplicas }: ReplicaLimits): number {
   return Math.min(maxReplicas, Math.ceil(backlog / eventsPerReplica));
 }
 
 /**
- * The replicas that a function should have. Where it may have none, raising it from zero for requests is the interceptors'
- * part, and for events the scaler's. It raises at once, goes to the least after the idle time-out, and else lowers only to
- * what the last minute's peak needs, so that a short dip takes no pod away. What is unknown never lowers, but for a lower
- * limit.
+ * The replicas that a function should have. From zero, interceptors scale it up for requests, and the scaler for events.
+ * Scales up at once, down to the minimum after the idle time-out, and otherwise down only to what the peak of the last
+ * minute needs, so that a short dip removes no pod. An unknown load never scales down, except to a lower maximum.
  */
-export function wantedReplicas(load: Load): number {
+export function desiredReplicas(load: Load): number {
   const { replicas, inflight, peak, idleMs, idleTimeoutMs, events = noEvents, limits } = load;
   const { minReplicas, maxReplicas } = limits;
   const { backlog, peak: eventPeak, quietMs } = events;
   const forEvents = replicasForEvents(backlog ?? 0, limits);
   if (replicas === 0 && minReplicas === 0) return forEvents;
-  const quiet = backlog === 0 && quietMs >= Math.min(eventQuietMs, idleTimeoutMs);
-  if (quiet && inflight === 0 && idleMs !== undefined && idleMs >= idleTimeoutMs) return minReplicas;
+  const eventsIdle = backlog === 0 && quietMs >= Math.min(eventQuietMs, idleTimeoutMs);
+  if (eventsIdle && inflight === 0 && idleMs !== undefined && idleMs >= idleTimeoutMs) return minReplicas;
   const unknown = idleMs === undefined || peak === undefined || backlog === undefined || eventPeak === undefined;
   const floor = unknown
     ? replicas

@@ -4,80 +4,80 @@ import { isPodLive, type Pod } from '../../runtime/contracts/pod.ts';
 import { trafficReport, type TrafficReport } from '../../runtime/contracts/traffic-report.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 
-/** A report older than this proves nothing (design.md §7). */
+/** Older reports are ignored. */
 const reportMaxAgeMs = 10_000;
-/** The admin port of every process: where the pod says it is, or where it is by default. */
+/** The pod's port named `admin`, default 8081. */
 const adminPort = ({ spec }: Pod) =>
   spec.containers.flatMap(({ ports = [] }) => ports).find(({ name }) => name === 'admin')?.containerPort ?? 8081;
 const fetchTimeoutMs = 1_000;
 
-/** Asks one interceptor for its report; rejects when it does not answer within a second. */
+/** Fetches the report of one interceptor; rejects without a response within a second. */
 export type FetchReport = (pod: Stored<Pod>) => Promise<unknown>;
 
-/** Over HTTP, at the pod's own address. */
+/** Fetches over HTTP from the pod's IP address. */
 export const fetchReport: FetchReport = async (pod) => {
   const response = await fetch(`http://${pod.status?.podIP}:${adminPort(pod)}/report`, {
     signal: AbortSignal.timeout(fetchTimeoutMs),
   });
-  if (!response.ok) throw new Error(`the report was answered with ${response.status}`);
+  if (!response.ok) throw new Error(`the interceptor responded with ${response.status}`);
   return response.json();
 };
 
 /** Traffic of one function, over all live interceptors. */
 export interface Traffic {
   inflight: number;
-  /** The least of all; undefined when a live interceptor has no fresh report or does not know the function. */
+  /** The minimum of all; undefined when a live interceptor has no recent report or does not know the function. */
   idleMs: number | undefined;
 }
 
 export interface Reports {
-  /** Asks every live interceptor. A failed one keeps its last report, which ages. */
+  /** Fetches from every live interceptor. After a failure, the last report counts until it is too old. */
   refresh(interceptors: readonly Stored<Pod>[]): Promise<void>;
   traffic(functionId: string): Traffic;
 }
 
-interface Received {
+interface TimedReport {
   report: TrafficReport;
-  receivedAt: number;
+  takenAt: number;
 }
 
 export function createReports(options: { fetch: FetchReport; clock: Clock; log: Logger }): Reports {
   const { fetch, clock, log } = options;
-  const received = new Map<string, Received | undefined>();
+  const reports = new Map<string, TimedReport | undefined>();
 
-  const ask = async (pod: Stored<Pod>) => {
-    const askedAt = clock.monotonic();
+  const fetchOne = async (pod: Stored<Pod>) => {
+    const requestedAt = clock.monotonic();
     try {
       const report = trafficReport.parse(await fetch(pod));
-      // As old as the question: what came after it may not be in the answer.
-      received.set(pod.metadata.uid, { report, receivedAt: askedAt });
+      // Its age counts from the request, because later traffic may be missing from it.
+      reports.set(pod.metadata.uid, { report, takenAt: requestedAt });
     } catch (error) {
-      log.warn({ err: error, pod: pod.metadata.name }, 'interceptor gave no report');
+      log.warn({ err: error, pod: pod.metadata.name }, 'no report from interceptor');
     }
   };
 
   return {
     async refresh(interceptors) {
-      // One without an address never got a request; one that is going still finishes some.
+      // A pod without an IP address never got a request; a terminating one may still have some.
       const live = interceptors.filter((pod) => {
-        const going = pod.metadata.deletionTimestamp !== undefined && pod.status?.phase === 'Running';
-        return pod.status?.podIP !== undefined && (isPodLive(pod) || going);
+        const terminating = pod.metadata.deletionTimestamp !== undefined && pod.status?.phase === 'Running';
+        return pod.status?.podIP !== undefined && (isPodLive(pod) || terminating);
       });
       const uids = new Set(live.map(({ metadata }) => metadata.uid));
-      for (const uid of received.keys()) if (!uids.has(uid)) received.delete(uid);
-      for (const uid of uids) if (!received.has(uid)) received.set(uid, undefined);
-      await Promise.all(live.map(ask));
+      for (const uid of reports.keys()) if (!uids.has(uid)) reports.delete(uid);
+      for (const uid of uids) if (!reports.has(uid)) reports.set(uid, undefined);
+      await Promise.all(live.map(fetchOne));
     },
     traffic(functionId) {
       const oldest = clock.monotonic() - reportMaxAgeMs;
-      const entries = [...received.values()].map((entry) =>
-        entry && entry.receivedAt >= oldest ? entry.report.functions.find(({ id }) => id === functionId) : undefined,
+      const entries = [...reports.values()].map((entry) =>
+        entry && entry.takenAt >= oldest ? entry.report.functions.find(({ id }) => id === functionId) : undefined,
       );
-      const known = entries.filter((entry) => entry !== undefined);
-      const complete = entries.length > 0 && known.length === entries.length;
+      const fresh = entries.filter((entry) => entry !== undefined);
+      const complete = entries.length > 0 && fresh.length === entries.length;
       return {
-        inflight: known.reduce((sum, entry) => sum + entry.inflight, 0),
-        idleMs: complete ? Math.min(...known.map((entry) => entry.idleMs)) : undefined,
+        inflight: fresh.reduce((sum, entry) => sum + entry.inflight, 0),
+        idleMs: complete ? Math.min(...fresh.map((entry) => entry.idleMs)) : undefined,
       };
     },
   };

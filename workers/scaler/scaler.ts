@@ -7,22 +7,22 @@ import type { Clock } from '../../runtime/domain/clock.ts';
 import type { Id } from '../../runtime/domain/ids.ts';
 import { idLabel } from '../../runtime/domain/labels.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
-import type { EventLoad } from '../../runtime/records/event-loads.ts';
-import { wantedReplicas, type EventPressure, type Load } from './bands.ts';
+import type { EventLoad } from '../../runtime/records/event-backlog.ts';
+import { desiredReplicas, type EventPressure, type Load } from './bands.ts';
 import { createReports, type FetchReport, type Traffic } from './reports.ts';
 
 const tickEveryMs = 2_000;
-/** As interceptors have for their reports. */
+/** The same time-out as for reports of interceptors. */
 const loadsTimeoutMs = 1_000;
-/** Lowering (but to zero) looks back this far. */
+/** Scaling down, except to the minimum, considers the load of this time. */
 const peakWindowMs = 60_000;
 
-/** Objects as an informer has them. */
-export interface Objects<T extends KubeObject> {
+/** The cache of an informer. */
+interface Objects<T extends KubeObject> {
   list(): Stored<T>[];
 }
 
-/** What the scaler reads of a Deployment. */
+/** The fields of a Deployment that the scaler reads. */
 export interface ScaledDeployment extends KubeObject {
   spec?: { replicas?: number; strategy?: { type?: string } };
   status?: { replicas?: number };
@@ -36,9 +36,9 @@ export interface ScalerOptions {
   /** The pods with the label `app=svc-interceptor` in the system namespace. */
   interceptors: Objects<Pod>;
   fetchReport: FetchReport;
-  /** What the data sources of functions ask of them, by the function's id. */
+  /** The load by event sources, by the function's id. */
   eventLoads: () => Promise<ReadonlyMap<Id, EventLoad>>;
-  /** Called when a function's data source begins to fail, fails otherwise, or is well again. */
+  /** Called when the problem of a function's event source changes. */
   onSourceChange: (resource: Stored<FunctionResource>) => void;
   clock: Clock;
   log: Logger;
@@ -46,27 +46,27 @@ export interface ScalerOptions {
 }
 
 /**
- * Scales functions between their least (zero, where they say nothing) and 10, by requests and events (design.md §7, §8).
- * Runs in the leader only.
+ * Scales functions between their minimum and maximum replicas (default 0 and 10) by requests and events
+ * (docs/reference/functions.md#scaling). Runs in the leader only.
  */
 export interface Scaler {
   start(): void;
   stop(): Promise<void>;
-  /** One look and its writes; `start` calls it every 2 s. Never rejects. */
+  /** Scales all functions once; `start` calls it every 2 s. */
   tick(): Promise<void>;
 }
 
-/** What was in flight, and waited of events, over the last minute. */
+/** The load of a function over the last minute. */
 interface History {
   since: number;
   samples: { at: number; inflight: number; backlog: number }[];
-  /** When there last were events, or might have been. */
+  /** When the backlog was last not empty, or unknown. */
   eventsAt: number;
-  /** What was last said of the data source. */
+  /** The last known problem of the event source. */
   problem: string | null;
 }
 
-/** No request leads to a function without a route. */
+/** The traffic of a function without a route. */
 const noTraffic: Traffic = { inflight: 0, idleMs: Infinity };
 
 export function createScaler(options: ScalerOptions): Scaler {
@@ -82,22 +82,22 @@ export function createScaler(options: ScalerOptions): Scaler {
   let stopping = new AbortController();
   let running: Promise<void> = Promise.resolve();
 
-  let asked: Promise<ReadonlyMap<Id, EventLoad>> | undefined;
+  let pendingLoads: Promise<ReadonlyMap<Id, EventLoad>> | undefined;
 
-  /** @returns undefined when there is no answer in time: functions that requests call are not to wait for it */
-  const lookAtEvents = async (): Promise<ReadonlyMap<Id, EventLoad> | undefined> => {
-    asked ??= eventLoads().finally(() => (asked = undefined));
-    const over = new AbortController();
-    const limit = clock.sleep(loadsTimeoutMs, over.signal).then(() => {
+  /** @returns undefined on a failure or time-out, so that scaling by requests does not wait */
+  const readEventLoads = async (): Promise<ReadonlyMap<Id, EventLoad> | undefined> => {
+    pendingLoads ??= eventLoads().finally(() => (pendingLoads = undefined));
+    const done = new AbortController();
+    const limit = clock.sleep(loadsTimeoutMs, done.signal).then(() => {
       throw new Error(`no answer within ${loadsTimeoutMs} ms`);
     });
     try {
-      return await Promise.race([asked, limit]);
+      return await Promise.race([pendingLoads, limit]);
     } catch (error) {
-      log.warn({ err: error }, 'events not counted');
+      log.warn({ err: error }, 'cannot count events');
       return undefined;
     } finally {
-      over.abort();
+      done.abort();
     }
   };
 
@@ -108,7 +108,7 @@ export function createScaler(options: ScalerOptions): Scaler {
     return history;
   };
 
-  /** The load with the peaks of the last minute. */
+  /** Records a sample. @returns the load with the peaks of the last minute */
   const observe = (
     history: History,
     { inflight, idleMs }: Traffic,
@@ -118,11 +118,28 @@ export function createScaler(options: ScalerOptions): Scaler {
     const sample = { at: now, inflight, backlog: backlog ?? 0 };
     history.samples = [...history.samples.filter(({ at }) => at > now - peakWindowMs), sample];
     if (backlog !== 0) history.eventsAt = now;
-    const watched = now - history.since >= peakWindowMs;
+    const hasFullWindow = now - history.since >= peakWindowMs;
     const peakOf = (what: 'inflight' | 'backlog') =>
-      watched ? Math.max(...history.samples.map((each) => each[what])) : undefined;
+      hasFullWindow ? Math.max(...history.samples.map((entry) => entry[what])) : undefined;
     const events = { backlog, peak: peakOf('backlog'), quietMs: now - history.eventsAt };
     return { inflight, idleMs, peak: peakOf('inflight'), events };
+  };
+
+  const writeScale = async (
+    { metadata, status }: Stored<ScaledDeployment>,
+    { from, to }: { from: number; to: number },
+    reason: object,
+  ): Promise<void> => {
+    const { namespace = '', name, resourceVersion } = metadata;
+    const currentReplicas = status?.replicas ?? 0;
+    try {
+      await kube.replaceScale({ namespace, name, resourceVersion, replicas: from, currentReplicas }, to);
+      writes.inc({ direction: to > from ? 'up' : 'down' });
+      log.info({ namespace, function: name, from, to, ...reason }, 'function scaled');
+    } catch (error) {
+      // After a concurrent change of the Deployment, the next tick decides again.
+      if (!isKubeError(error, 409)) log.warn({ err: error, namespace, function: name }, 'cannot scale function');
+    }
   };
 
   const scale = async (
@@ -130,9 +147,8 @@ export function createScaler(options: ScalerOptions): Scaler {
     deployment: Stored<ScaledDeployment>,
     loads: ReadonlyMap<Id, EventLoad> | undefined,
   ): Promise<void> => {
-    const { namespace, name } = resource.metadata;
     const id = resource.metadata.labels?.[idLabel];
-    if (id === undefined || namespace === undefined || deployment.metadata.labels?.[idLabel] !== id) return;
+    if (id === undefined || deployment.metadata.labels?.[idLabel] !== id) return;
     const { trigger, events: source, idleTimeoutSeconds } = resource.spec;
     const replicas = deployment.spec?.replicas ?? 1;
     const traffic = trigger === 'http' ? reports.traffic(id) : noTraffic;
@@ -143,34 +159,27 @@ export function createScaler(options: ScalerOptions): Scaler {
       history.problem = load.problem;
       onSourceChange(resource);
     }
-    const wanted = wantedReplicas({
-      ...{ ...requests, replicas, idleTimeoutMs: idleTimeoutSeconds * 1000 },
+    const desired = desiredReplicas({
+      ...requests,
+      replicas,
+      idleTimeoutMs: idleTimeoutSeconds * 1000,
       events: source && events,
-      // So it is for a volume that only one pod at a time may have.
+      // The strategy for a volume that only one pod can mount.
       limits: functionLimits(resource.spec, deployment.spec?.strategy?.type === 'Recreate'),
     });
-    if (wanted === replicas) return;
-    const { resourceVersion } = deployment.metadata;
-    const currentReplicas = deployment.status?.replicas ?? 0;
-    try {
-      await kube.replaceScale({ namespace, name, resourceVersion, replicas, currentReplicas }, wanted);
-      writes.inc({ direction: wanted > replicas ? 'up' : 'down' });
-      const { inflight, idleMs } = traffic;
-      const because = { inflight, ...(trigger === 'http' && { idleMs }), ...(source && { backlog: events.backlog }) };
-      log.info({ namespace, function: name, from: replicas, to: wanted, ...because }, 'function scaled');
-    } catch (error) {
-      // Somebody changed the Deployment since the look: the next one decides anew.
-      if (!isKubeError(error, 409)) log.warn({ err: error, namespace, function: name }, 'function not scaled');
-    }
+    if (desired === replicas) return;
+    const { inflight, idleMs } = traffic;
+    const reason = { inflight, ...(trigger === 'http' && { idleMs }), ...(source && { backlog: events.backlog }) };
+    await writeScale(deployment, { from: replicas, to: desired }, reason);
   };
 
   const tick = async (): Promise<void> => {
-    // Before the reports: a scale that an interceptor raises after this look makes the write fail.
+    // Read before the reports, so that the write conflicts when an interceptor scales up meanwhile.
     const byName = new Map(
       deployments.list().map((item) => [`${item.metadata.namespace}/${item.metadata.name}`, item]),
     );
     const current = functions.list().filter(({ metadata }) => metadata.deletionTimestamp === undefined);
-    const [loads] = await Promise.all([lookAtEvents(), reports.refresh(interceptors.list())]);
+    const [loads] = await Promise.all([readEventLoads(), reports.refresh(interceptors.list())]);
     const ids = new Set(current.map(({ metadata }) => metadata.labels?.[idLabel]));
     for (const id of histories.keys()) if (!ids.has(id)) histories.delete(id);
     await Promise.all(
@@ -183,7 +192,7 @@ export function createScaler(options: ScalerOptions): Scaler {
 
   const run = async (signal: AbortSignal): Promise<void> => {
     while (!signal.aborted) {
-      await tick().catch((error: unknown) => log.error({ err: error }, 'scaler look failed'));
+      await tick().catch((error: unknown) => log.error({ err: error }, 'scaler tick failed'));
       await clock.sleep(tickEveryMs, signal).catch(() => undefined);
     }
   };

@@ -9,13 +9,13 @@ import { quay } from './quay.ts';
 import type { SecretUrlSender, Sender } from './sender.ts';
 import { svc } from './svc.ts';
 
-/** In the order in which they are asked: Forgejo sends Gitea's headers too, and both send GitHub's. */
+/** In the order of recognition: Forgejo also sends Gitea's headers, and both send GitHub's. */
 const senders: readonly Sender[] = [forgejo, gitea, gitlab, bitbucket, github, harbor];
 
-/** Senders that sign nothing; each recognises its own bodies. */
+/** Senders that cannot sign. */
 export const secretUrlSenders: readonly SecretUrlSender[] = [dockerHub, quay];
 
-/** Whose form a request has; our own when it is nobody else's. */
+/** The sender of a request; the platform's own format if no other sender is recognised. */
 export function senderOf(headers: Headers): Sender {
   return senders.find((sender) => sender.sends(headers)) ?? svc;
 }

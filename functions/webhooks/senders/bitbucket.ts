@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { parseShape } from '../../../runtime/host/http-body.ts';
-import { nameOf, refOf, text, type Notice } from '../notice.ts';
+import { parseShape } from '../../../runtime/http/body.ts';
+import { nameOf, refOf, text, type WebhookEvent } from '../event.ts';
 import { header, isHexHmac } from '../signatures.ts';
 import { ignoredEvent, type Sender } from './sender.ts';
 
@@ -8,11 +8,7 @@ const reference = z.object({
   type: z.string().max(100),
   name: z.string().max(1_000),
   target: z
-    .object({
-      hash: z.string().max(100),
-      message: text,
-      author: z.object({ raw: text }).optional().catch(undefined),
-    })
+    .object({ hash: z.string().max(100), message: text, author: z.object({ raw: text }).optional().catch(undefined) })
     .nullish(),
 });
 const cloudPush = z.object({
@@ -25,13 +21,14 @@ const serverPush = z.object({
 });
 
 /** https://support.atlassian.com/bitbucket-cloud/docs/event-payloads/#Push */
-function readCloudPush(body: unknown): Notice {
+function readCloudPush(body: unknown): WebhookEvent {
   const { changes } = parseShape(cloudPush, body, 'body').push;
   return {
     kind: 'push',
     refs: changes.map(({ new: now, old }) => {
-      const about = now ?? old;
-      const ref = about?.type === 'branch' ? { branch: about.name } : { otherRef: `refs/tags/${about?.name ?? ''}` };
+      const current = now ?? old;
+      const ref =
+        current?.type === 'branch' ? { branch: current.name } : { otherRef: `refs/tags/${current?.name ?? ''}` };
       return {
         ...ref,
         deleted: !now,
@@ -44,7 +41,7 @@ function readCloudPush(body: unknown): Notice {
 }
 
 /** https://confluence.atlassian.com/bitbucketserver/event-payload-938025882.html */
-function readServerPush(body: unknown): Notice {
+function readServerPush(body: unknown): WebhookEvent {
   const { changes } = parseShape(serverPush, body, 'body');
   return {
     kind: 'push',
@@ -54,7 +51,7 @@ function readServerPush(body: unknown): Notice {
   };
 }
 
-/** Bitbucket Cloud and Bitbucket Data Center: both sign in `X-Hub-Signature`, which names its algorithm. */
+/** Bitbucket Cloud and Bitbucket Data Center: both sign with `X-Hub-Signature`, which contains the algorithm. */
 export const bitbucket: Sender = {
   name: 'bitbucket',
   sends: (headers) => header(headers, 'x-event-key') !== undefined,

@@ -6,7 +6,7 @@ const pushed = z.object({
   repository: z.object({ repo_name: z.string().max(500) }),
 });
 
-/** Docker Hub signs nothing: https://docs.docker.com/docker-hub/repos/manage/webhooks/ */
+/** Docker Hub does not sign requests: https://docs.docker.com/docker-hub/repos/manage/webhooks/ */
 export const dockerHub: SecretUrlSender = {
   name: 'docker-hub',
   read(body) {

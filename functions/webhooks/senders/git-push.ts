@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { parseShape } from '../../../runtime/host/http-body.ts';
-import { isNoCommit, nameOf, refOf, text, type Notice } from '../notice.ts';
+import { parseShape } from '../../../runtime/http/body.ts';
+import { isNoCommit, nameOf, refOf, text, type WebhookEvent } from '../event.ts';
 
 const author = z.object({ name: text, username: text }).optional().catch(undefined);
 const commit = z.object({ id: z.string().max(100), message: text, author });
 
-/** The push of GitHub, Gitea, Forgejo and GitLab, as far as they agree. */
+/** The fields of a push that GitHub, Gitea, Forgejo and GitLab share. */
 const push = z.object({
   ref: z.string(),
   after: z.string().max(100).nullish(),
@@ -15,16 +15,16 @@ const push = z.object({
 });
 
 /** @throws Problem `invalid_request` */
-export function readGitPush(body: unknown): Notice {
-  const { ref, after, deleted = false, head_commit: named, commits } = parseShape(push, body, 'body');
+export function readGitPush(body: unknown): WebhookEvent {
+  const { ref, after, deleted = false, head_commit: headCommit, commits } = parseShape(push, body, 'body');
   if (deleted || isNoCommit(after)) return { kind: 'push', refs: [{ ...refOf(ref), deleted: true }] };
-  const head = named ?? commits?.find(({ id }) => id === after);
+  const head = headCommit ?? commits?.find(({ id }) => id === after);
   return {
     kind: 'push',
     refs: [
       {
         ...refOf(ref),
-        // Of an annotated tag `after` is the tag's own hash; those are not deployed.
+        // For an annotated tag, `after` is the hash of the tag object; tags are not deployed.
         commit: after ?? undefined,
         commitMessage: head?.message,
         commitAuthor: nameOf(head?.author?.name ?? head?.author?.username),

@@ -3,7 +3,7 @@ import { readGitPush } from './git-push.ts';
 import { ignoredEvent, type Sender } from './sender.ts';
 
 /**
- * Gitea and Forgejo: the signature in bare hex. Both send GitHub's headers as well, so they are asked before it.
+ * Gitea and Forgejo: the signature in bare hex. Both also send GitHub's headers, so they must be recognised before it.
  * https://docs.gitea.com/usage/webhooks, https://forgejo.org/docs/latest/user/webhooks
  */
 function sender(name: 'gitea' | 'forgejo'): Sender {

@@ -1,13 +1,13 @@
 import { z } from 'zod';
-import { parseShape } from '../../../runtime/host/http-body.ts';
-import type { Notice } from '../notice.ts';
+import { parseShape } from '../../../runtime/http/body.ts';
+import type { WebhookEvent } from '../event.ts';
 import { header, isHexHmac } from '../signatures.ts';
 import { splitImage } from '../repository.ts';
 import { readGitPush } from './git-push.ts';
 import { ignoredEvent, type Sender } from './sender.ts';
 
 const version = z.object({
-  /** `ghcr.io/acme/api:v1`; ends in a bare colon when the image has no tag. */
+  /** `ghcr.io/acme/api:v1`; it ends with a colon if the image has no tag. */
   package_url: z.string().max(1_000).nullish(),
   container_metadata: z
     .object({
@@ -25,23 +25,23 @@ const packaged = z.object({
   registry_package: z.object({ package_version: version.nullish() }).optional(),
 });
 
-/** What the container registry of GitHub tells: https://docs.github.com/webhooks/webhook-events-and-payloads#package */
-function readPackage(body: unknown): Notice {
-  const { action, package: one, registry_package: other } = parseShape(packaged, body, 'body');
+/** An event of GitHub's container registry: https://docs.github.com/webhooks/webhook-events-and-payloads#package */
+function readPackage(body: unknown): WebhookEvent {
+  const { action, package: current, registry_package: former } = parseShape(packaged, body, 'body');
   if (action !== 'published' && action !== 'updated') {
-    return { kind: 'nothing', reason: `A package was ${action}, which deploys nothing.` };
+    return { kind: 'nothing', reason: `The action "${action}" of a package deploys nothing.` };
   }
-  const pushed = (one ?? other)?.package_version;
+  const pushed = (current ?? former)?.package_version;
   if (!pushed?.package_url || !pushed.container_metadata) {
-    return { kind: 'nothing', reason: 'The package is no container image.' };
+    return { kind: 'nothing', reason: 'The package is not a container image.' };
   }
   const { repository, tag } = splitImage(pushed.package_url.replace(/:$/, ''));
-  const named = pushed.container_metadata.tag;
-  return { kind: 'images', images: [{ repository, tag: tag ?? named?.name ?? '', digest: named?.digest }] };
+  const tagged = pushed.container_metadata.tag;
+  return { kind: 'images', images: [{ repository, tag: tag ?? tagged?.name ?? '', digest: tagged?.digest }] };
 }
 
 /**
- * GitHub, and with it the GitHub container registry.
+ * GitHub and its container registry.
  * https://docs.github.com/webhooks/using-webhooks/validating-webhook-deliveries
  */
 export const github: Sender = {

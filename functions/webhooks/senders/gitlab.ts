@@ -1,10 +1,10 @@
-import { sameText } from '../../../runtime/domain/same-text.ts';
+import { equalInConstantTime } from '../../../runtime/domain/constant-time.ts';
 import { header, isStandardSignature } from '../signatures.ts';
 import { readGitPush } from './git-push.ts';
 import { ignoredEvent, type Sender } from './sender.ts';
 
 /**
- * GitLab: the secret token as it is, or a signature by Standard Webhooks, which decides when it is there.
+ * GitLab: the secret token in a header, or a Standard Webhooks signature, which takes precedence.
  * https://docs.gitlab.com/user/project/integrations/webhooks/
  */
 export const gitlab: Sender = {
@@ -12,11 +12,11 @@ export const gitlab: Sender = {
   sends: (headers) => header(headers, 'x-gitlab-event') !== undefined,
   proves(token, { headers, rawBody, now }) {
     if (header(headers, 'webhook-signature') !== undefined) return isStandardSignature(headers, token, rawBody, now);
-    const given = header(headers, 'x-gitlab-token');
-    return given !== undefined && sameText(given, token);
+    const sent = header(headers, 'x-gitlab-token');
+    return sent !== undefined && equalInConstantTime(sent, token);
   },
   event: (headers) => header(headers, 'x-gitlab-event'),
-  // The first two name one event over all tries; the last one is older GitLabs' only name.
+  // The first two stay the same when GitLab retries; older versions send only the last one.
   deliveryId: (headers) =>
     header(headers, 'idempotency-key') ?? header(headers, 'webhook-id') ?? header(headers, 'x-gitlab-event-uuid'),
   read: (event, body) => (event === 'Push Hook' || event === 'Tag Push Hook' ? readGitPush(body) : ignoredEvent(event)),

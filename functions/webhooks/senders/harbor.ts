@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { sameText } from '../../../runtime/domain/same-text.ts';
-import { parseShape } from '../../../runtime/host/http-body.ts';
-import type { Notice } from '../notice.ts';
+import { equalInConstantTime } from '../../../runtime/domain/constant-time.ts';
+import { parseShape } from '../../../runtime/http/body.ts';
+import type { WebhookEvent } from '../event.ts';
 import { splitImage } from '../repository.ts';
 import { header } from '../signatures.ts';
 import { ignoredEvent, type Sender } from './sender.ts';
@@ -10,7 +10,7 @@ const pushed = z.object({
   resources: z
     .array(
       z.object({
-        /** With the registry's host: `harbor.example.org/shop/api:v1`, or with a digest. */
+        /** Includes the registry's host: `harbor.example.org/shop/api:v1`, or with a digest. */
         resource_url: z.string().max(1_000),
         tag: z.string().max(200).optional().catch(undefined),
         digest: z.string().max(200).optional().catch(undefined),
@@ -23,7 +23,7 @@ const plain = z.object({ type: z.string().max(100), event_data: pushed.optional(
 const cloudEvent = z.object({ specversion: z.string(), id: z.string().max(200).optional(), type: z.string().max(100) });
 const cloudPush = z.object({ data: pushed });
 
-function images({ resources }: z.output<typeof pushed>): Notice {
+function images({ resources }: z.output<typeof pushed>): WebhookEvent {
   return {
     kind: 'images',
     images: resources.map(({ resource_url: url, tag, digest }) => {
@@ -34,21 +34,21 @@ function images({ resources }: z.output<typeof pushed>): Notice {
 }
 
 /**
- * Harbor: the token as it is in `Authorization`; the format is Default or CloudEvents.
+ * Harbor: the token in `Authorization`; the format is Default or CloudEvents.
  * https://goharbor.io/docs/main/working-with-projects/project-configuration/configure-webhooks/
  */
 export const harbor: Sender = {
   name: 'harbor',
-  // It has no header of its own.
+  // Harbor sends no header of its own.
   sends: (headers) =>
     header(headers, 'authorization') !== undefined &&
     ['x-svc-token', 'x-hub-signature-256', 'webhook-signature'].every((name) => headers[name] === undefined),
   proves: (token, { headers }) => {
-    const given = header(headers, 'authorization');
-    return given !== undefined && sameText(given, token);
+    const sent = header(headers, 'authorization');
+    return sent !== undefined && equalInConstantTime(sent, token);
   },
   event: (_headers, body) => plain.safeParse(body).data?.type,
-  // The plain format names no delivery.
+  // The default format has no delivery id.
   deliveryId: (_headers, body) => cloudEvent.safeParse(body).data?.id,
   read(event, body) {
     if (event === 'harbor.artifact.pushed') return images(parseShape(cloudPush, body, 'body').data);

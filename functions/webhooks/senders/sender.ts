@@ -1,39 +1,38 @@
-import type { Notice } from '../notice.ts';
+import type { WebhookEvent } from '../event.ts';
 import type { Headers } from '../signatures.ts';
 
-/** What a proof is checked against. */
-export interface ProofRequest {
+interface ProofRequest {
   headers: Headers;
   /** The exact bytes of the body. */
   rawBody: Buffer;
   now: Date;
 }
 
-/** One kind of sender: how it is recognised, how it proves that it knows the token, and what its requests say. */
+/** One kind of sender: how to recognise it, verify its token and read its requests. */
 export interface Sender {
   name: string;
-  /** Whether a request is of its form. */
+  /** Whether the sender's own headers are present. */
   sends(headers: Headers): boolean;
   /** Whether the request proves that its sender knows the token. */
   proves(token: string, request: ProofRequest): boolean;
-  /** What it calls the event. */
+  /** The sender's name of the event. */
   event(headers: Headers, body: unknown): string | undefined;
-  /** Its own name for the delivery, which a redelivery carries again. */
+  /** The sender's id of the delivery, which its redeliveries repeat. */
   deliveryId(headers: Headers, body: unknown): string | undefined;
-  /** What a request says. @throws Problem `invalid_request` for a body that is none of its own */
-  read(event: string | undefined, body: unknown): Notice;
+  /** Reads a request. @throws Problem `invalid_request` for a body that is not valid */
+  read(event: string | undefined, body: unknown): WebhookEvent;
 }
 
-/** A sender that proves nothing by itself: its secret is in the URL. Recognised by the body. */
+/** A sender that cannot sign, so that it calls a secret URL. It is recognised by its body. */
 export interface SecretUrlSender {
   name: string;
-  /** What a body says; undefined when it is none of its own. */
-  read(body: unknown): Notice | undefined;
+  /** Reads a body; undefined for a body of another sender. */
+  read(body: unknown): WebhookEvent | undefined;
 }
 
-/** Nothing that deploys, in the words that all senders share. */
-export function ignoredEvent(event: string | undefined): Notice {
+/** An event that deploys nothing. */
+export function ignoredEvent(event: string | undefined): WebhookEvent {
   return event === 'ping'
-    ? { kind: 'nothing', reason: 'A ping: the webhook is set up.' }
+    ? { kind: 'nothing', reason: 'Ping: the webhook is set up.' }
     : { kind: 'nothing', reason: `The event "${(event ?? 'unnamed').slice(0, 100)}" deploys nothing.` };
 }

@@ -1,9 +1,9 @@
 import { webhookDeploy } from '../../../runtime/contracts/api/webhooks.ts';
-import { parseShape } from '../../../runtime/host/http-body.ts';
+import { parseShape } from '../../../runtime/http/body.ts';
 import { header, isHexHmac, isStandardSignature } from '../signatures.ts';
 import type { Sender } from './sender.ts';
 
-/** Our own form, which CI systems send: the token in `X-Svc-Token` or as the key of a signature, and what to deploy. */
+/** The platform's own format, for CI systems: the token in `X-Svc-Token` or as the key of a signature, and an image or commit. */
 export const svc: Sender = {
   name: 'svc',
   sends: () => true,

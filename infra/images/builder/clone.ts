@@ -1,12 +1,12 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createGit, type Git, type GitCredentials } from '../../../runtime/host/git.ts';
-import { GitError } from '../../../runtime/host/git-failure.ts';
+import { createGit, type Git, type GitCredentials } from '../../../runtime/git/git.ts';
+import { GitError } from '../../../runtime/git/failure.ts';
 import { BuildFailure } from './failure.ts';
 import type { BuildSettings } from './settings.ts';
 
-/** What is known of the commit that is built; the next step reads it beside the source. */
+/** The commit that is built. The next step reads it from the workspace. */
 export interface Commit {
   commit: string;
   message: string;
@@ -18,13 +18,12 @@ export const commitFile = (workspace: string) => join(workspace, 'commit.json');
 
 const fetchMs = 10 * 60_000;
 const quickMs = 60_000;
-/** A commit that the server gives out by no other name is looked for in so much of the branch's history. */
+/** How many commits of the branch are searched for a commit that the server does not serve by its hash. */
 const searchDepth = 1_000;
 
 /**
- * Fetches one commit into `<workspace>/source`, without its history and without submodules. The credentials are used here
- * and nowhere else: what builds later neither gets them nor finds them.
- * @param credentialsFolder holds the files of the app's credentials, if it has some
+ * Fetches one commit into `<workspace>/source`, without history and submodules. Only this step has the credentials.
+ * @param options.credentialsFolder the files of the app's credentials, if it has any
  * @throws BuildFailure
  */
 export async function clone(
@@ -40,15 +39,15 @@ export async function clone(
   try {
     await within(['init', '--quiet']);
     await within(['remote', 'add', '--', 'origin', url]);
-    const found = await fetchCommit(within, { url, branch, commit });
-    await within(['checkout', '--quiet', '--detach', found]);
-    const [message = '', author = ''] = (await within(['log', '-1', '--format=%s%n%an', found])).split('\n');
-    // What builds needs no history, and must find no way back to the server.
+    const hash = await fetchCommit(within, { url, branch, commit });
+    await within(['checkout', '--quiet', '--detach', hash]);
+    const [message = '', author = ''] = (await within(['log', '-1', '--format=%s%n%an', hash])).split('\n');
+    // The build needs no history, and must not learn how to reach the server.
     rmSync(join(source, '.git'), { recursive: true, force: true });
-    const known = { commit: found, message: message.slice(0, 200), author: author.slice(0, 100) };
-    writeFileSync(commitFile(workspace), JSON.stringify(known));
-    process.stdout.write(`commit ${found.slice(0, 12)} ${known.message}\n`);
-    return known;
+    const details = { commit: hash, message: message.slice(0, 200), author: author.slice(0, 100) };
+    writeFileSync(commitFile(workspace), JSON.stringify(details));
+    process.stdout.write(`commit ${hash.slice(0, 12)} ${details.message}\n`);
+    return details;
   } catch (error) {
     if (error instanceof GitError) throw new BuildFailure(error.message);
     throw error;
@@ -68,7 +67,7 @@ async function fetchCommit(
     );
   const resolve = async (name: string) =>
     (await within(['rev-parse', '--verify', '--quiet', `${name}^{commit}`])).trim();
-  process.stdout.write(`fetching ${commit ?? branch ?? 'the default branch'} of ${url}\n`);
+  process.stdout.write(`fetching ${commit ?? branch ?? 'the default branch'} from ${url}\n`);
   const tip = branch === undefined ? 'HEAD' : `refs/heads/${branch}`;
   if (commit === undefined) {
     await fetch(1, tip);
@@ -84,11 +83,11 @@ async function fetchCommit(
   }
   await fetch(searchDepth, tip);
   return resolve(commit).catch(() => {
-    throw new BuildFailure(`the commit ${commit} is not among the last ${searchDepth} of the branch`);
+    throw new BuildFailure(`commit ${commit} is not among the last ${searchDepth} commits of the branch`);
   });
 }
 
-/** The app's credentials, as the platform puts them beside this step. */
+/** The app's credentials from their mounted files. */
 function credentialsIn(folder: string): GitCredentials | undefined {
   const read = (name: string) => {
     const file = join(folder, name);

@@ -1,4 +1,4 @@
-/** Why there will be no image; whoever reads the message can do something about it. */
+/** The reason why a build failed, in words for the app's owner. */
 export class BuildFailure extends Error {
   override readonly name = 'BuildFailure';
 }

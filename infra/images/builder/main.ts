@@ -16,7 +16,7 @@ try {
   }
 } catch (error) {
   if (!(error instanceof BuildFailure)) throw error;
-  // The last line of the log is why the deployment failed.
+  // The log's last line becomes the reason why the deployment failed.
   process.stderr.write(`${error.message}\n`);
   process.exitCode = 1;
 }

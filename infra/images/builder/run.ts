@@ -2,22 +2,21 @@ import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { BuildFailure } from './failure.ts';
-import { createTellingLine, shortened } from './telling-line.ts';
+import { createErrorLineFinder, shortened } from './error-line.ts';
 
-/** What listens to a program. */
+/** Reads a program's output. */
 export interface Listener {
-  /** Takes each line that it prints. */
+  /** Called for each line of output. */
   line(text: string): void;
-  /** Why it failed, in one sentence; undefined when it printed nothing that says so. */
+  /** The reason for the failure in one sentence; undefined when the output contains none. */
   failure(): string | undefined;
 }
 
 /**
- * Runs a program by its arguments, never through a shell; what it prints is the build's log.
- * @param options.name what a person calls it; default the command with its first argument
- * @param options.listener makes the failure's message of what was printed; default how the program ended, and its most
- *   telling line
- * @throws BuildFailure when it does not end well
+ * Runs a program without a shell. Its output becomes the build's log.
+ * @param options.name its name in messages. Default: the command and its first argument
+ * @param options.listener finds the reason for a failure. Default: the exit code and the line that explains it best
+ * @throws BuildFailure when it fails
  */
 export async function run(
   command: string,
@@ -25,27 +24,29 @@ export async function run(
   options: { cwd?: string; env?: Record<string, string | undefined>; name?: string; listener?: Listener } = {},
 ): Promise<void> {
   const { cwd, env, name = [command, ...args.slice(0, 1)].join(' '), listener } = options;
-  const words = createTellingLine();
-  const heard = listener ?? words;
+  const finder = createErrorLineFinder();
+  const reader = listener ?? finder;
   const child = spawn(command, args, {
     ...(cwd !== undefined && { cwd }),
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  passOn(child.stdout, process.stdout, heard);
-  passOn(child.stderr, process.stderr, heard);
-  const ended = await new Promise<string | undefined>((resolve) => {
-    child.once('error', (error) => resolve(`cannot be run: ${error.message}`));
-    child.once('close', (code, signal) => resolve(code === 0 ? undefined : `ended with ${code ?? signal}`));
+  forward(child.stdout, process.stdout, reader);
+  forward(child.stderr, process.stderr, reader);
+  const failure = await new Promise<string | undefined>((resolve) => {
+    child.once('error', (error) => resolve(`cannot start: ${error.message}`));
+    child.once('close', (code, signal) =>
+      resolve(code === 0 ? undefined : `failed with ${code === null ? signal : `exit code ${code}`}`),
+    );
   });
-  if (ended === undefined) return;
-  const what = `${name} ${ended}`;
-  const said = words.said();
-  throw new BuildFailure(listener?.failure() ?? shortened(said === undefined ? what : `${what}: ${said}`));
+  if (failure === undefined) return;
+  const what = `${name} ${failure}`;
+  const errorLine = finder.errorLine();
+  throw new BuildFailure(listener?.failure() ?? shortened(errorLine === undefined ? what : `${what}: ${errorLine}`));
 }
 
-/** All of it, and as it comes. */
-function passOn(from: Readable, to: Writable, listener: Pick<Listener, 'line'>): void {
+/** Copies output immediately, and passes each line to the listener. */
+function forward(from: Readable, to: Writable, listener: Pick<Listener, 'line'>): void {
   from.pipe(to, { end: false });
   createInterface({ input: from, crlfDelay: Infinity }).on('line', (text) => listener.line(text));
 }

@@ -1,29 +1,29 @@
 import { BuildFailure } from './failure.ts';
 
-/** What the pod of a build is told: `infra/manifests/build-job.ts` writes it. */
+/** The settings of a build, which `infra/manifests/build.ts` puts into variables. */
 export interface BuildSettings {
-  /** Where the source goes, and where what is made of it is put together. */
+  /** The folder for the source and for temporary files. */
   workspace: string;
   url: string;
   branch: string | undefined;
   commit: string | undefined;
   path: string;
   dockerfile: string | undefined;
-  /** Over ssh: the keys of the git server, one of which it has to prove. */
+  /** The host keys that the git server may have, for ssh. */
   hostKeys: string[] | undefined;
-  /** The image's name, as nodes pull it, with its tag. */
+  /** The image's name with its tag, as nodes pull it. */
   image: string;
-  /** The same image's name, as it is pushed. */
+  /** The name to push the same image to. */
   target: string;
-  /** Whether that registry is spoken to without TLS. */
+  /** Whether that registry is used without TLS. */
   plainHttp: boolean;
-  /** What generated Dockerfiles begin with. */
+  /** The base images of generated Dockerfiles. */
   baseImages: { node: string; python: string };
-  /** Where the result is written. */
+  /** The file for the result. */
   resultFile: string;
 }
 
-/** What a build made: the message that its pod ends with. */
+/** The result of a build, which is its pod's termination message. */
 export interface BuildResult {
   image: string;
   digest: string;
@@ -34,24 +34,24 @@ export interface BuildResult {
 
 /** Reads the settings. @throws BuildFailure when one is missing */
 export function readSettings(env: Readonly<Record<string, string | undefined>>): BuildSettings {
-  const given = (name: string) => env[name] || undefined;
-  const needed = (name: string) => {
-    const value = given(name);
-    if (value === undefined) throw new BuildFailure(`the variable ${name} is missing`);
+  const optional = (name: string) => env[name] || undefined;
+  const required = (name: string) => {
+    const value = optional(name);
+    if (value === undefined) throw new BuildFailure(`the environment variable ${name} is not set`);
     return value;
   };
   return {
-    workspace: needed('BUILD_WORKSPACE'),
-    url: needed('BUILD_URL'),
-    branch: given('BUILD_BRANCH'),
-    commit: given('BUILD_COMMIT'),
-    path: given('BUILD_PATH') ?? '.',
-    dockerfile: given('BUILD_DOCKERFILE'),
-    hostKeys: given('BUILD_HOST_KEYS')?.split('\n'),
-    image: needed('BUILD_IMAGE'),
-    target: needed('BUILD_TARGET'),
-    plainHttp: given('BUILD_PLAIN_HTTP') === 'true',
-    baseImages: { node: given('BUILD_BASE_NODE') ?? '', python: given('BUILD_BASE_PYTHON') ?? '' },
-    resultFile: needed('BUILD_RESULT'),
+    workspace: required('BUILD_WORKSPACE'),
+    url: required('BUILD_URL'),
+    branch: optional('BUILD_BRANCH'),
+    commit: optional('BUILD_COMMIT'),
+    path: optional('BUILD_PATH') ?? '.',
+    dockerfile: optional('BUILD_DOCKERFILE'),
+    hostKeys: optional('BUILD_HOST_KEYS')?.split('\n'),
+    image: required('BUILD_IMAGE'),
+    target: required('BUILD_TARGET'),
+    plainHttp: optional('BUILD_PLAIN_HTTP') === 'true',
+    baseImages: { node: optional('BUILD_BASE_NODE') ?? '', python: optional('BUILD_BASE_PYTHON') ?? '' },
+    resultFile: required('BUILD_RESULT'),
   };
 }

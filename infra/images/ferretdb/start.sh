@@ -1,12 +1,12 @@
 #!/bin/sh
-# Becomes the server, which speaks MongoDB's protocol and keeps its data in SQLite.
+# Starts FerretDB, which serves MongoDB's protocol and stores its data in SQLite.
 #   MONGO_INITDB_ROOT_USERNAME, MONGO_INITDB_ROOT_PASSWORD_FILE
-#                           the user of the database `admin` that the first start makes, and its password: the variables
-#                           of MongoDB's own image, so that a service runs with the one as with the other
-#   FERRETDB_DATA           where the data lies (default /data/db, on a volume)
-#   FERRETDB_PROGRAM        the server (default: the one in PATH)
-#   PORT                    where it listens (default 27017), at LISTEN_ADDRESS (default all)
-# It writes nothing but its data. Users sign in with SCRAM; one that has signed in may do everything.
+#                           the user of the database `admin` that the first start creates, and its password; MongoDB's own
+#                           image has the same variables, so either image can run a service
+#   FERRETDB_DATA           the folder of the data (default /data/db, on a volume)
+#   FERRETDB_PROGRAM        the server (default: the one on PATH)
+#   PORT                    the port (default 27017), at LISTEN_ADDRESS (default: all addresses)
+# It writes only its data. Users sign in with SCRAM; every user has all rights.
 set -eu
 umask 077
 : "${FERRETDB_DATA:=/data/db}"
@@ -16,7 +16,7 @@ if [ ! -s "$MONGO_INITDB_ROOT_PASSWORD_FILE" ]; then
   exit 1
 fi
 mkdir -p "$FERRETDB_DATA"
-# A first start that was cut off leaves the database without a user, and no later one would make it.
+# An interrupted first start leaves the database without a user, and later starts would not create one.
 if [ -f "$FERRETDB_DATA/admin.sqlite" ] && ! cat "$FERRETDB_DATA"/admin.sqlite* | grep -aq 'SCRAM-SHA-256'; then
   rm -f "$FERRETDB_DATA"/admin.sqlite*
 fi

@@ -4,7 +4,7 @@ const events = process.getBuiltinModule('node:events');
 
 const answerFields = new Set(['statusCode', 'headers', 'body']);
 
-/** A record that happens to have a field `body` is data: an answer has a status code, or no other fields than these. */
+/** Whether a value is a response: it has a status code, or only these fields. Other objects with a `body` are data. */
 function isAnswer(result) {
   if (result === null || typeof result !== 'object') return false;
   const fields = Object.keys(result);
@@ -18,17 +18,17 @@ function send(response, body, contentType) {
   response.end(body);
 }
 
-/** The status goes out with the first chunk, so that a stream which fails before it is still a 500. */
+/** The status is sent with the first chunk, so that a stream that fails before it still becomes a 500. */
 async function sendStream(response, body, signal) {
   const source =
     typeof body.getReader === 'function' ? process.getBuiltinModule('node:stream').Readable.fromWeb(body) : body;
-  // A source that is waiting for its next chunk would not notice that nobody wants it any more.
+  // A source that is waiting for its next chunk would not notice that the client has disconnected.
   const stop = () => source.destroy?.();
   signal.addEventListener('abort', stop, { once: true });
   if (signal.aborted) stop();
   for await (const chunk of source) {
     if (typeof chunk !== 'string' && !(chunk instanceof Uint8Array)) {
-      throw new TypeError('the handler returned a stream of something else than strings and bytes');
+      throw new TypeError('the handler returned a stream whose chunks are not strings or bytes');
     }
     if (!response.write(chunk)) await events.once(response, 'drain', { signal });
   }
@@ -47,7 +47,9 @@ export async function answer(response, result, signal) {
   }
   const { statusCode = 200, headers, body } = isAnswer(result) ? result : { body: result };
   if (!Number.isInteger(statusCode) || statusCode < 200 || statusCode > 599) {
-    throw new TypeError(`the handler returned the status code ${String(statusCode)}, which is not one of 200 to 599`);
+    throw new TypeError(
+      `the handler returned the status code ${String(statusCode)}, which is not in the range 200 to 599`,
+    );
   }
   response.statusCode = statusCode;
   for (const [name, value] of Object.entries(headers ?? {})) {
@@ -60,23 +62,23 @@ export async function answer(response, result, signal) {
   else send(response, JSON.stringify(body), 'application/json');
 }
 
-/** Answers for a request that was refused or a handler that threw; its stack stands in the log only. */
+/** Responds to an invalid request or a failed handler. The stack trace is only logged. */
 export function failure(response, error, requestId, log) {
   const refused = error instanceof RequestError;
   if (!refused) log('error', 'the handler failed', { error: String(error?.stack ?? error) });
   if (response.headersSent) {
-    // The status is out already: a broken connection is the only way left to say that the body is not whole.
+    // The status has been sent: only a broken connection can show that the body is incomplete.
     response.destroy();
     return;
   }
   for (const name of response.getHeaderNames()) if (name !== 'x-request-id') response.removeHeader(name);
-  // The id is that of the log, also where the handler had set another one.
+  // The log's request id, even if the handler set another one.
   response.setHeader('x-request-id', requestId);
   const body = refused
     ? { code: error.code, message: error.message, requestId }
     : {
         code: 'function_error',
-        message: 'the function failed; its log has the reason under this request id',
+        message: 'The function failed. Find the reason in its log by this request id.',
         requestId,
       };
   response.statusCode = refused ? error.status : 500;

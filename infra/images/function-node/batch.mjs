@@ -1,15 +1,15 @@
-/** Below the grace period of 30 s. */
+/** Shorter than the pod's grace period of 30 s. */
 const endMaxMs = 24_000;
 
-/** When a run was due: a CronJob's runs end their name in the minutes since 1970. Any other run is for now. */
+/** The scheduled time of a run: the name of a CronJob's run ends in minutes since 1970. For other runs, now. */
 function dueTime({ SVC_TRIGGER: trigger, SVC_RUN: run = '' }) {
   const minutes = trigger === 'cron' ? /-(\d+)$/.exec(run)?.[1] : undefined;
   return new Date(minutes === undefined ? Date.now() : Number(minutes) * 60_000).toISOString();
 }
 
 /**
- * Calls the handler once with `{schedule, time}`, and ends the process: with 0 once the handler has ended well, otherwise
- * with 1 and the error in the log. On SIGTERM `context.signal` aborts, and the handler has a moment left.
+ * Calls the handler once with `{schedule, time}`, then exits: with 0 if the handler succeeds, otherwise with 1 and the error
+ * in the log. On SIGTERM it aborts `context.signal` and gives the handler until {@link endMaxMs} to finish.
  */
 export async function runOnce(handler, { env, log, die, within }) {
   const { SVC_TRIGGER: trigger, SVC_SCHEDULE: schedule, SVC_RUN: run = crypto.randomUUID() } = env;
@@ -17,10 +17,10 @@ export async function runOnce(handler, { env, log, die, within }) {
   for (const signal of ['SIGTERM', 'SIGINT']) {
     process.once(signal, () => {
       ending.abort();
-      setTimeout(() => die('the run was cut off, since it has to end'), endMaxMs).unref();
+      setTimeout(() => die('the run did not finish within the shutdown period and was stopped'), endMaxMs).unref();
     });
   }
-  process.once('beforeExit', () => die('the handler has not ended, and waits for something that never comes'));
+  process.once('beforeExit', () => die('the handler never finished: it awaits a promise that nothing resolves'));
   const began = performance.now();
   await within(run, async () => {
     try {

@@ -6,8 +6,8 @@ const { pathToFileURL } = process.getBuiltinModule('node:url');
 const isPackage = (specifier) => /^[@A-Za-z0-9~][^:]*$/.test(specifier);
 
 /**
- * Finds the packages that the code imports in the folder where they were installed, which is not beside the code; what it
- * requires, Node finds by NODE_PATH. What packages name themselves is found from there in the usual way.
+ * Makes `import` in the code find packages in the folder where they were installed, which is not next to the code.
+ * `require` uses NODE_PATH. Imports inside packages resolve as usual.
  */
 export function findPackagesIn(folder) {
   const installed = pathToFileURL(path.join(realpathSync(folder), 'package.json')).href;

@@ -1,9 +1,9 @@
-/** Together with the time that a pod is kept after the scale-down (4 s), below the grace period of 30 s. */
+/** Shorter, together with the 4 s of the preStop hook, than the grace period of 30 s. */
 const drainMaxMs = 24_000;
 
 /**
- * On SIGTERM or SIGINT the server goes on serving what is under way and what still arrives, and asks clients to leave;
- * once nothing is under way, it closes and the process ends with 0. What takes too long is cut off.
+ * On SIGTERM or SIGINT, the server keeps serving requests, also new ones, and closes each connection after its response.
+ * When no request is in progress, the process exits with 0. Requests that take longer than {@link drainMaxMs} are aborted.
  */
 export function drainOnSignal(server, log) {
   const open = new Set();
@@ -19,13 +19,13 @@ export function drainOnSignal(server, log) {
     draining = true;
     for (const response of open) response.shouldKeepAlive = false;
     setTimeout(() => {
-      log('warn', 'requests were cut off, since the function has to end', { requests: open.size });
+      log('warn', 'requests did not finish within the shutdown period and were closed', { requests: open.size });
       process.exit(0);
     }, drainMaxMs).unref();
     leave();
   };
 
-  // Before the server's own listener, which may answer at once.
+  // Runs before the server's own listener, which may respond immediately.
   server.prependListener('request', (request, response) => {
     if (draining) response.shouldKeepAlive = false;
     open.add(response);

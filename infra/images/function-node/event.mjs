@@ -1,9 +1,9 @@
-/** Bodies above this are refused with 413. */
+/** Larger bodies are refused with 413. */
 const bodyMaxBytes = 32 * 1024 * 1024;
-/** How long a client whose request was refused may go on sending it. */
+/** How long the body of a refused request is read before the connection is closed. */
 const discardMaxMs = 10_000;
 
-/** A refusal of the request itself; the handler is not called. */
+/** An invalid request. The handler is not called. */
 export class RequestError extends Error {
   constructor(status, code, message) {
     super(message);
@@ -12,18 +12,19 @@ export class RequestError extends Error {
   }
 }
 
-/** The id that the caller gave, or a new one. */
+/** The caller's request id, or a new one. */
 export function requestIdOf(headers) {
   const given = headers['x-request-id'];
   return typeof given === 'string' && /^[\w.:-]{1,128}$/.test(given) ? given : crypto.randomUUID();
 }
 
 async function readBody(request) {
-  const tooLarge = () => new RequestError(413, 'body_too_large', `a body has at most ${bodyMaxBytes} bytes`);
+  const tooLarge = () =>
+    new RequestError(413, 'body_too_large', `the body is larger than the limit of ${bodyMaxBytes} bytes`);
   if (Number(request.headers['content-length'] ?? 0) > bodyMaxBytes) throw tooLarge();
   const chunks = [];
   let size = 0;
-  // Leaving an ordinary loop early would destroy the connection, and the refusal with it.
+  // By default, leaving the loop early would destroy the connection before the error response is sent.
   for await (const chunk of request.iterator({ destroyOnReturn: false })) {
     size += chunk.length;
     if (size > bodyMaxBytes) throw tooLarge();
@@ -34,7 +35,7 @@ async function readBody(request) {
 
 /**
  * The event of a request: its body, parsed for a JSON content type, a string for text and forms, bytes otherwise, and
- * null when there is none. @throws RequestError when the body is too large or not the JSON that it says
+ * null without a body. @throws RequestError when the body is too large, or is not valid JSON despite its content type
  */
 export async function readEvent(request) {
   const body = await readBody(request);
@@ -44,14 +45,14 @@ export async function readEvent(request) {
     try {
       return JSON.parse(body.toString('utf8'));
     } catch {
-      throw new RequestError(400, 'invalid_json', 'the body is not the JSON that its content type says');
+      throw new RequestError(400, 'invalid_json', 'the body is not valid JSON, but its content type is JSON');
     }
   }
   if (type.startsWith('text/') || type === 'application/x-www-form-urlencoded') return body.toString('utf8');
   return body;
 }
 
-/** Reads on without keeping anything, so that a client which writes before it reads gets to its answer. */
+/** Reads and discards the rest, so that a client that sends everything before it reads gets its response. */
 export function discardRest(request) {
   if (request.complete) return;
   const limit = setTimeout(() => request.destroy(), discardMaxMs).unref();
@@ -59,7 +60,7 @@ export function discardRest(request) {
   request.resume();
 }
 
-/** A parameter that is given several times becomes an array. */
+/** A repeated parameter becomes an array. */
 function queryOf(search) {
   const query = new Map();
   for (const [name, value] of new URLSearchParams(search)) {
@@ -68,7 +69,7 @@ function queryOf(search) {
   return Object.fromEntries(query);
 }
 
-/** What the handler gets beside the event (spec: method, headers and path). The path is as it was sent, undecoded. */
+/** The second argument of the handler. The path is not decoded. */
 export function contextOf(request, requestId, signal) {
   const { url, method, headers } = request;
   const end = url.indexOf('?');

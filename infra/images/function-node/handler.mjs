@@ -2,18 +2,18 @@ const { pathToFileURL } = process.getBuiltinModule('node:url');
 
 /**
  * The function that the code exports as `handler` or as its default, from an ES or a CommonJS module.
- * @throws what the code throws; for a syntax error with its place in the stack
+ * @throws any error of the code; the stack of a syntax error contains its place
  */
 export async function loadHandler(codeFile) {
   const loaded = await import(pathToFileURL(codeFile).href).catch((error) => {
     throw error instanceof SyntaxError ? located(error, codeFile) : error;
   });
   const handler = loaded.handler ?? loaded.default?.handler ?? loaded.default;
-  if (typeof handler !== 'function') throw new TypeError('the code exports no function named "handler"');
+  if (typeof handler !== 'function') throw new TypeError('the code does not export a function named "handler"');
   return handler;
 }
 
-/** Node shows the place of a syntax error in a module only when it prints the error itself, so it is asked to. */
+/** Adds the place of a syntax error to its stack. Node shows the place only when it prints the error, so this runs Node. */
 function located(error, codeFile) {
   const { spawnSync } = process.getBuiltinModule('node:child_process');
   const { readFileSync } = process.getBuiltinModule('node:fs');

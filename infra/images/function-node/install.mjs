@@ -1,5 +1,5 @@
-// Installs what the manifest names into the folder of its digest, once: every later start finds it there. Packages run no
-// scripts. What fails, fails with the installer's last lines.
+// Installs the packages of a manifest into the folder SVC_DEPENDENCIES, unless the folder exists. Does not run the packages'
+// scripts. On failure, prints npm's error and exits with 1.
 import { randomUUID } from 'node:crypto';
 import { spawn } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
@@ -8,8 +8,8 @@ import { join } from 'node:path';
 const { SVC_MANIFEST: manifest, SVC_DEPENDENCIES: target } = process.env;
 const linesMax = 12;
 
-/** npm's own words without what stands before each line, and without hints at files that nobody can read. */
-function tellingLines(said) {
+/** npm's error lines, without their prefix and without references to log files in the pod, which users cannot read. */
+function errorLines(said) {
   const lines = said.split('\n').map((line) => line.replace(/^npm (?:error|ERR!) ?/, '').trim());
   return lines.filter((line) => line !== '' && !/complete log of this run|^\/.*-debug-\d+\.log$/.test(line));
 }
@@ -23,7 +23,7 @@ function install(folder) {
     '--no-fund',
     '--loglevel=error',
   ];
-  // A HOME of its own: no configuration but the platform's counts.
+  // A private HOME, so that npm uses only the platform's configuration.
   const env = {
     ...process.env,
     HOME: folder,
@@ -34,7 +34,7 @@ function install(folder) {
   let said = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (said = (said + data).slice(-20_000)));
   return new Promise((resolve) => {
-    child.once('error', (error) => resolve({ code: 1, said: `npm cannot be started: ${error.message}` }));
+    child.once('error', (error) => resolve({ code: 1, said: `npm cannot start: ${error.message}` }));
     child.once('close', (code) => resolve({ code: code ?? 1, said }));
   });
 }
@@ -50,11 +50,11 @@ if (!existsSync(target)) {
     try {
       renameSync(work, target);
     } catch (error) {
-      // Another pod was faster.
+      // Another pod finished first.
       if (!existsSync(target)) throw error;
     }
   }
   rmSync(work, { recursive: true, force: true });
-  if (code !== 0) process.stderr.write(`${tellingLines(said).slice(0, linesMax).join('\n')}\n`);
+  if (code !== 0) process.stderr.write(`${errorLines(said).slice(0, linesMax).join('\n')}\n`);
   process.exitCode = code === 0 ? 0 : 1;
 }

@@ -1,6 +1,6 @@
 const { format, inspect } = process.getBuiltinModule('node:util');
 
-/** One JSON line per entry on stdout, with the id of the request that it belongs to. */
+/** Writes one JSON line per entry to stdout, with the id of its request. */
 export function createLog(requestId) {
   return (level, msg, fields = {}) => {
     const id = requestId();
@@ -10,7 +10,7 @@ export function createLog(requestId) {
   };
 }
 
-/** What a handler prints with console becomes entries too; the methods that are not named here call these. */
+/** Console output becomes entries, too. Console methods that are not named here call these. */
 export function bindConsole(log) {
   for (const [method, level] of [
     ['debug', 'debug'],

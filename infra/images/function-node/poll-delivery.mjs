@@ -3,12 +3,12 @@ const { connect } = process.getBuiltinModule('node:net');
 
 const host = '127.0.0.1';
 const probeEveryMs = 200;
-/** Of the answer to an event that was not taken: what is shown of it. */
+/** Maximum length of the response that a failure contains. */
 const shownBytes = 200;
 
-/** Posts events to the function beside this program. */
+/** Posts events to the function in the same pod. */
 export function createDelivery({ port, timeoutMs }) {
-  // Shorter than any server keeps an idle connection that it closes by itself.
+  // Shorter than the idle timeout of common servers.
   const agent = new Agent({ keepAlive: true, maxSockets: Infinity, timeout: 3_000 });
   let reachable = false;
   let awaySince = performance.now();
@@ -20,7 +20,7 @@ export function createDelivery({ port, timeoutMs }) {
         'content-type': 'application/json',
         'content-length': body.length,
         'x-request-id': crypto.randomUUID(),
-        // The interceptor takes these names out of every public request.
+        // The interceptor removes these headers from every public request.
         'x-svc-event': encodeURIComponent(eventId),
         'x-svc-event-attempt': attempt,
       };
@@ -40,14 +40,14 @@ export function createDelivery({ port, timeoutMs }) {
           const taken = status >= 200 && status < 300;
           end(taken ? {} : { failure: { status, message: shown.toString('utf8') } });
         });
-        response.on('error', (error) => end({ failure: { message: `The answer broke off (${error.code}).` } }));
+        response.on('error', (error) => end({ failure: { message: `The response ended early (${error.code}).` } }));
       });
       outgoing.on('error', (error) => {
         if (error.code === 'ECONNREFUSED') end('unreachable');
-        // It was closed before the event got there.
+        // The connection was closed before the event arrived.
         else if (outgoing.reusedSocket && error.code === 'ECONNRESET') end('again');
-        else if (error.message === 'late') end({ failure: { message: `No answer within ${timeoutMs / 1000} s.` } });
-        else end({ failure: { message: `The function ended before it answered (${error.code ?? error.message}).` } });
+        else if (error.message === 'late') end({ failure: { message: `No response within ${timeoutMs / 1000} s.` } });
+        else end({ failure: { message: `The function exited before it responded (${error.code ?? error.message}).` } });
       });
       outgoing.end(body);
     });
@@ -64,11 +64,11 @@ export function createDelivery({ port, timeoutMs }) {
     });
 
   return {
-    /** Whether the function accepted connections when it was last asked. */
+    /** Whether the function accepted the last connection. */
     reachable: () => reachable,
-    /** For how long it has not, in ms. */
+    /** How long the function has not accepted connections, in ms; 0 if it accepts them. */
     awayMs: () => (reachable ? 0 : performance.now() - awaySince),
-    /** Resolves once the function accepts connections, or `enough()`: held events want their leases renewed. */
+    /** Resolves when the function accepts connections, or when `enough()` returns true, such as to renew leases. */
     async untilReachable(enough) {
       while (!reachable) {
         reachable = await probe();
@@ -76,7 +76,7 @@ export function createDelivery({ port, timeoutMs }) {
         await new Promise((resolve) => setTimeout(resolve, probeEveryMs));
       }
     },
-    /** @returns `unreachable`, or `{failure}` of an event that was not taken; never rejects */
+    /** Never rejects. @returns `{}` for a success, `{failure}`, or `unreachable` */
     async deliver(event) {
       let outcome = await post(event);
       const cut = outcome === 'again';
@@ -84,8 +84,8 @@ export function createDelivery({ port, timeoutMs }) {
       if (outcome !== 'unreachable') return outcome;
       if (reachable) awaySince = performance.now();
       reachable = false;
-      // The event may be what ended it: of the next pods, too.
-      return cut ? { failure: { message: 'The function ended before it answered.' } } : outcome;
+      // The event may have made the function exit, and would do so in other pods, too.
+      return cut ? { failure: { message: 'The function exited before it responded.' } } : outcome;
     },
   };
 }

@@ -1,15 +1,15 @@
 const { readFileSync } = process.getBuiltinModule('node:fs');
 const { Agent, request } = process.getBuiltinModule('node:http');
 
-/** Beyond the time that the platform may keep a question. */
+/** Longer than the platform waits before it responds. */
 const answerMs = 40_000;
 
-/** Asks the platform for events. @returns one exchange; it rejects when there is no good answer */
+/** Requests events from the platform. @returns a function for one exchange, which rejects when it fails */
 export function createExchange({ url, tokenFile }) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1, timeout: answerMs });
   return (body, signal) =>
     new Promise((resolve, reject) => {
-      // The kubelet writes a new one before the old one runs out.
+      // The kubelet replaces the token before it expires.
       const authorization = `Bearer ${readFileSync(tokenFile, 'utf8').trim()}`;
       const content = Buffer.from(JSON.stringify(body));
       const headers = { authorization, 'content-type': 'application/json', 'content-length': content.length };
@@ -23,7 +23,7 @@ export function createExchange({ url, tokenFile }) {
         response.on('end', () => {
           const text = Buffer.concat(chunks).toString('utf8');
           if (response.statusCode !== 200)
-            reject(new Error(`it answered ${response.statusCode}: ${text.slice(0, 200)}`));
+            reject(new Error(`it returned ${response.statusCode}: ${text.slice(0, 200)}`));
           else resolve(JSON.parse(text));
         });
       });

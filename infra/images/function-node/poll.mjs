@@ -1,22 +1,22 @@
-// The sidecar `svc-poll` of functions with a data source: leases events from the platform, posts each to the function at
-// /event, and tells what came of it. Whatever it has not told of when it ends is leased again by another one.
+// The sidecar `svc-poll` of functions with an event source: leases events from the platform, posts each to the function at
+// /event, and reports the results. Events without a reported result are leased again by another pod.
 import { createDelivery } from './poll-delivery.mjs';
 import { createExchange } from './poll-exchange.mjs';
 import { createLog } from './log.mjs';
 
-/** Events that are held at most, delivered or waiting for that. */
+/** The maximum number of leased events. */
 const windowMax = 200;
-/** Held are so many as are delivered in this time; of slow ones none waits here while another pod could take it. */
+/** Leases as many events as it can deliver in this time, so that slow events do not wait here while other pods are free. */
 const aheadMs = 250;
 const heldBytesMax = 8 * 1024 * 1024;
-/** For so long the platform may keep a question for events. */
+/** How long the platform may wait for events before it responds. */
 const waitMs = 20_000;
-/** What ends meanwhile is told together: for so long, and up to the longer time while plenty waits to be delivered. */
+/** Results are collected for this time before they are reported; for the longer time while many events are waiting. */
 const gatherMs = 10;
 const gatherMaxMs = 100;
-/** A function that accepts no connections for longer is not only starting anew: what waits for it is for other pods. */
+/** When the function accepts no connections for longer than this, waiting events are released to other pods. */
 const awayMaxMs = 5_000;
-/** Below the pod's grace period of 30 s. */
+/** Shorter than the pod's grace period of 30 s. */
 const drainMaxMs = 24_000;
 const retryMinMs = 250;
 const retryMaxMs = 10_000;
@@ -29,15 +29,15 @@ const delivery = createDelivery({
 });
 const exchange = createExchange({ url: process.env.EVENTS_URL, tokenFile: process.env.EVENTS_TOKEN_FILE });
 
-/** By the event's id: what is leased and has no answer yet. */
+/** Leased events without a response, by id. */
 const held = new Map();
 const waiting = [];
 let running = 0;
 let results = { delivered: [], failed: [], released: [] };
-/** What one delivery takes, on the average of the last ones. */
+/** The average duration of recent deliveries. */
 let usualMs = aheadMs;
 const life = { draining: false };
-/** Ends a wait for events, so that the end need not wait for it. */
+/** Aborts the current request for events, so that shutdown need not wait for it. */
 let asking;
 let changed = () => undefined;
 
@@ -51,7 +51,7 @@ async function deliver(event) {
   const begun = performance.now();
   const outcome = await delivery.deliver(event);
   usualMs += (performance.now() - begun - usualMs) / 5;
-  // One that was lost meanwhile is another one's now.
+  // An event whose lease was lost belongs to another pod.
   if (held.get(event.id) !== event) return;
   if (outcome === 'unreachable') {
     waiting.unshift(event);
@@ -60,12 +60,12 @@ async function deliver(event) {
   held.delete(event.id);
   if (outcome.failure === undefined) results.delivered.push(leaseOf(event));
   else {
-    log('warn', 'event not taken', { event: event.eventId, attempt: event.attempt, ...outcome.failure });
+    log('warn', 'event delivery failed', { event: event.eventId, attempt: event.attempt, ...outcome.failure });
     results.failed.push({ ...leaseOf(event), ...outcome.failure });
   }
 }
 
-/** Delivers what waits, as many at once as may be, in its order. */
+/** Starts deliveries in order, up to the concurrency limit. */
 function pump() {
   while (!life.draining && running < concurrency && delivery.reachable() && waiting.length > 0) {
     running++;
@@ -77,7 +77,7 @@ function pump() {
   }
 }
 
-/** Tells what has come of events and gets others. */
+/** Reports results to the platform and leases new events. */
 async function turn() {
   const telling = results;
   results = { delivered: [], failed: [], released: [] };
@@ -91,7 +91,7 @@ async function turn() {
       asking.signal,
     );
   } catch (error) {
-    // It counts once, however often it is told.
+    // The platform counts it once, even if it is reported again.
     for (const kind of Object.keys(results)) results[kind].unshift(...telling[kind]);
     throw error;
   }
@@ -114,7 +114,7 @@ function take({ events, lost }) {
   pump();
 }
 
-/** Resolves when something is to be told, or `ms` are over. */
+/** Resolves when there are results to report, or after `ms`. */
 function somethingNew(ms) {
   if (told() > 0 || held.size === 0) return Promise.resolve();
   return new Promise((resolve) => {
@@ -144,7 +144,7 @@ async function run() {
     pump();
     try {
       const grant = await turn();
-      if (failures > 0) log('info', 'the platform answers again');
+      if (failures > 0) log('info', 'reconnected to the platform');
       failures = 0;
       take(grant);
       await somethingNew(delivery.reachable() ? grant.leaseMs / 3 : retryMinMs);
@@ -152,13 +152,13 @@ async function run() {
     } catch (error) {
       if (life.draining && failures > 3) return;
       if (asking.signal.aborted) continue;
-      if (failures++ === 0) log('warn', `events cannot be exchanged: ${error.message}`);
+      if (failures++ === 0) log('warn', `cannot fetch events from the platform: ${error.message}`);
       await sleep(Math.min(retryMaxMs, retryMinMs * 2 ** Math.min(failures, 10)) * (0.5 + Math.random() / 2));
     }
   }
 }
 
-/** Gives back what was not begun. */
+/** Releases events whose delivery has not started. */
 function giveBack() {
   for (const event of waiting.splice(0)) {
     held.delete(event.id);
@@ -166,7 +166,7 @@ function giveBack() {
   }
 }
 
-/** What was not begun is given back at once; what is under way may come to its end. */
+/** Releases waiting events immediately, and lets running deliveries finish. */
 function end() {
   if (life.draining) return;
   life.draining = true;

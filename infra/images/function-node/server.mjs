@@ -1,13 +1,12 @@
-// The Node runtime of functions: loads the handler, then listens, or runs it once. A port that accepts connections
-// therefore means that the code has loaded; code that does not load ends the process with its error in the log, and never
-// answers.
+// The Node runtime of functions: loads the handler, then listens, or runs it once. A port that accepts connections therefore
+// means that the code has loaded. If the code cannot be loaded, the process logs the error and exits.
 import { answer, failure } from './answer.mjs';
 import { contextOf, discardRest, readEvent, requestIdOf } from './event.mjs';
 import { loadHandler } from './handler.mjs';
 import { bindConsole, createLog } from './log.mjs';
 import { drainOnSignal } from './drain.mjs';
 
-// `import` would evaluate all that the module exports, undici among them, and double the time to start.
+// `import` would evaluate every export, including undici, and double the startup time.
 const { createServer } = process.getBuiltinModule('node:http');
 const { AsyncLocalStorage } = process.getBuiltinModule('node:async_hooks');
 
@@ -21,17 +20,17 @@ function die(message, error) {
 }
 
 let loaded = false;
-// Nobody knows what state an exception outside of a request has left behind; a new process starts clean.
-process.on('uncaughtException', (error) => die(`an exception that nothing caught: ${error?.message ?? error}`, error));
+// An exception outside a request may leave an inconsistent state, so a new process replaces this one.
+process.on('uncaughtException', (error) => die(`uncaught exception: ${error?.message ?? error}`, error));
 process.on('unhandledRejection', (error) => {
-  const message = `a rejection that nothing handled: ${error?.message ?? error}`;
-  // Requests beside it go on; a run has nothing beside it.
+  const message = `unhandled rejection: ${error?.message ?? error}`;
+  // Other requests continue. In a run there are none.
   if (process.env.SVC_MODE === 'batch') die(message, error);
   log('error', message, { error: String(error?.stack ?? error) });
 });
 process.on('exit', () => {
   if (loaded || process.exitCode === 1) return;
-  log('fatal', 'the code could not be loaded: it ended, or waits for something that never comes, before it was ready');
+  log('fatal', 'the code could not be loaded: it exited, or awaits a promise that nothing resolves');
   process.exitCode = 1;
 });
 
@@ -57,7 +56,7 @@ async function serve(handler, request, response) {
 
 function listen(handler) {
   const server = createServer((request, response) => void serve(handler, request, response));
-  // Longer than the proxy in front keeps a connection idle, so that it is never this side that closes under a request.
+  // Longer than the interceptor keeps idle connections, so that this side never closes one that a request is using.
   server.keepAliveTimeout = 120_000;
   server.requestTimeout = 0;
   drainOnSignal(server, log);
@@ -69,7 +68,7 @@ function listen(handler) {
 
 async function runBatch(handler) {
   loaded = true;
-  // Not loaded for requests, whose first one waits for the start.
+  // Loaded for runs only, to keep cold starts short.
   const { runOnce } = await import('./batch.mjs');
   await runOnce(handler, { env: process.env, log, die, within: (run, call) => requests.run({ requestId: run }, call) });
 }
@@ -84,6 +83,6 @@ try {
   if (process.env.SVC_MODE === 'batch') await runBatch(handler);
   else listen(handler);
 } catch (error) {
-  // Whatever the code has started before it failed would keep the process alive.
+  // Timers and connections that the code has opened would keep the process alive.
   die(`the code could not be loaded: ${error?.message ?? error}`, error);
 }

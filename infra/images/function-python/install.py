@@ -1,6 +1,6 @@
 """
-Installs what the manifest names into the folder of its digest, once: every later start finds it there. Only wheels are
-installed, since anything else would be run. What fails, fails with the installer's last lines.
+Installs the packages of a manifest into the folder SVC_DEPENDENCIES, unless the folder exists. Installs only wheels, because
+other packages run their own code. On failure, prints the end of pip's output and exits with 1.
 """
 
 import os
@@ -13,7 +13,7 @@ LINES_MAX = 12
 
 
 def telling_lines(said):
-    """pip's own words without its notices."""
+    """The lines of pip's output, without its notices."""
     lines = [line.strip() for line in said.splitlines()]
     return [line for line in lines if line and not line.startswith(("[notice]", "WARNING: You are using pip"))]
 
@@ -22,9 +22,9 @@ def install(folder, manifest):
     command = [sys.executable, "-m", "pip", "install", "--only-binary=:all:", "--no-input", "--no-cache-dir"]
     command += ["--quiet", "--disable-pip-version-check", "--root-user-action=ignore"]
     command += ["--target", os.path.join(folder, "python"), "--requirement", manifest]
-    # A HOME of its own: no configuration but the platform's counts.
+    # A private HOME, so that pip uses only the platform's configuration.
     environment = {**os.environ, "HOME": folder, "TMPDIR": folder}
-    # Compiled once, here: a pod could not keep what it compiles.
+    # Compiled during installation, because a pod cannot store compiled files.
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     return subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
@@ -41,7 +41,7 @@ def main():
         try:
             os.rename(work, target)
         except OSError:
-            # Another pod was faster.
+            # Another pod finished first.
             if not os.path.exists(target):
                 raise
     shutil.rmtree(work, ignore_errors=True)

@@ -1,9 +1,9 @@
-"""The Python runtime of functions; the standard library is all that it needs."""
+"""The Python runtime of functions. It uses only the standard library."""
 
 import sys
 
 from svc_runtime.main import main
 
-# What the code imports comes from the standard library and its dependencies, never from the runtime's own folder.
+# The code can import the standard library and its dependencies, but not the runtime's modules.
 del sys.path[0]
 main()

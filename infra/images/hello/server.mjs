@@ -1,8 +1,8 @@
-// `import` would evaluate all that node:http exports, undici among them, and double the time to start.
+// `import` would evaluate every export, including undici, and double the startup time.
 const { createServer } = process.getBuiltinModule('node:http');
 const { hostname } = process.getBuiltinModule('node:os');
 
-/** What an app may say for itself, such as {"x-frame-options":"DENY"}. */
+/** Extra response headers, such as {"x-frame-options":"DENY"}. */
 const ownHeaders = Object.entries(JSON.parse(process.env.RESPONSE_HEADERS ?? '{}'));
 
 const server = createServer((request, response) => {
@@ -24,9 +24,9 @@ const server = createServer((request, response) => {
   response.end(`${JSON.stringify(body)}\n`);
 });
 
-// Longer than the ingress keeps a connection idle, so that it is never this side that closes under a request.
+// Longer than the ingress keeps idle connections, so that this side never closes one that a request is using.
 server.keepAliveTimeout = 120_000;
-// As the image of a function on a schedule it runs once and ends.
+// As a cron function, it runs once and exits.
 if (process.env.SVC_MODE === 'batch')
   process.stdout.write(`${process.env.VERSION ?? 'v1'} ran by ${process.env.SVC_TRIGGER}\n`);
 else server.listen(Number(process.env.PORT ?? 8080));

@@ -1,28 +1,28 @@
 #!/bin/sh
-# Makes the data folder on the first start, then becomes the server.
-#   MARIADB_DATA            where the data lies (default /var/lib/svc/mariadb/data, on a volume)
+# Creates the data folder on the first start, then runs the server.
+#   MARIADB_DATA            the folder of the data (default /var/lib/svc/mariadb/data, on a volume)
 #   MARIADB_PASSWORD_FILE   the password of the user `svc`, on the first start
-#   PORT                    where it listens (default 3306), at LISTEN_ADDRESS (default all)
-# Its local socket lies in the data folder. It needs writable /tmp and /run only. A first start that was cut off is
-# started over: the folder is made beside its place and moved there when it is whole.
+#   PORT                    the port (default 3306), at LISTEN_ADDRESS (default: all addresses)
+# Its local socket is in the data folder. Besides the data, it needs only /tmp and /run to be writable. An interrupted first
+# start is repeated: the script creates the folder under another name and renames it when it is complete.
 set -eu
 umask 077
 : "${MARIADB_DATA:=/var/lib/svc/mariadb/data}"
 : "${MARIADB_PASSWORD_FILE:?names the file with the password of the user svc}"
-# Debian keeps servers where ordinary users do not look.
+# Debian installs servers outside of an ordinary user's PATH.
 PATH="$PATH:/usr/sbin"
 
-# MariaDB does not run as root, which it would be where a pod is a process of the machine.
+# MariaDB does not run as root, but the pods of the embedded cluster may.
 as=''
 if [ "$(id -u)" -eq 0 ]; then
   as='setpriv --reuid=mysql --regid=mysql --init-groups'
   chown mysql: "$(dirname "$MARIADB_DATA")"
-  # The folder for temporary files of the pod is root's.
+  # The pod's own folder for temporary files belongs to root.
   export TMPDIR=/tmp
 fi
 
 if [ ! -d "$MARIADB_DATA/mysql" ]; then
-  # Data without its system tables is somebody's trouble, and never ours to delete.
+  # Never delete data, even when its system tables are missing.
   if [ -d "$MARIADB_DATA" ] && ! rmdir "$MARIADB_DATA"; then
     echo "svc-mariadb: $MARIADB_DATA holds files but no database; it is left as it is" >&2
     exit 1
@@ -32,7 +32,7 @@ if [ ! -d "$MARIADB_DATA/mysql" ]; then
   $as mariadb-install-db --no-defaults --datadir="$making" --skip-test-db --skip-name-resolve \
     --auth-root-authentication-method=socket >&2
   password=$(sed "s/[\\\\']/\\\\&/g" "$MARIADB_PASSWORD_FILE")
-  # Without the first statement the server would not know of users at all.
+  # In bootstrap mode, the server loads the grant tables only with the first statement.
   $as mariadbd --no-defaults --datadir="$making" --bootstrap <<SQL
 FLUSH PRIVILEGES;
 CREATE DATABASE svc CHARACTER SET utf8mb4;

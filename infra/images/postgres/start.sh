@@ -1,20 +1,20 @@
 #!/bin/sh
-# Makes the database cluster on the first start, then runs the server.
-#   PGDATA                  where the data lies (default /var/lib/svc/postgres/data, on a volume)
+# Creates the database cluster on the first start, then runs the server.
+#   PGDATA                  the folder of the data (default /var/lib/svc/postgres/data, on a volume)
 #   POSTGRES_PASSWORD_FILE  the password of the user `svc`, on the first start
-#   PORT                    where it listens (default 5432), at LISTEN_ADDRESS (default all)
-#   SOCKET_FOLDER           where it makes its local socket (default /tmp); empty for none
-# It needs writable /tmp and /run only. A first start that was cut off is started over: the cluster is made beside its
-# place and moved there when it is whole.
+#   PORT                    the port (default 5432), at LISTEN_ADDRESS (default: all addresses)
+#   SOCKET_FOLDER           the folder of its local socket (default /tmp); empty for none
+# Besides the data, it needs only /tmp and /run to be writable. An interrupted first start is repeated: the script creates
+# the cluster under another name and renames it when it is complete.
 set -eu
 umask 077
 : "${PGDATA:=/var/lib/svc/postgres/data}"
 : "${POSTGRES_PASSWORD_FILE:?names the file with the password of the user svc}"
-# Debian keeps its servers outside of the search path.
+# Debian installs the server outside of PATH.
 PATH="$PATH:$(ls -d /usr/lib/postgresql/*/bin 2>/dev/null | sort -V | tail -1)"
 password=$POSTGRES_PASSWORD_FILE
 
-# PostgreSQL refuses to run as root, which it would be where a pod is a process of the machine.
+# PostgreSQL does not run as root, but the pods of the embedded cluster may.
 as=''
 if [ "$(id -u)" -eq 0 ]; then
   as='setpriv --reuid=postgres --regid=postgres --init-groups'
@@ -25,7 +25,7 @@ if [ "$(id -u)" -eq 0 ]; then
 fi
 
 if [ ! -s "$PGDATA/PG_VERSION" ]; then
-  # Data without its version is somebody's trouble, and never ours to delete.
+  # Never delete data, even when its version file is missing.
   if [ -d "$PGDATA" ] && ! rmdir "$PGDATA"; then
     echo "svc-postgres: $PGDATA holds files but no database cluster; it is left as it is" >&2
     exit 1
@@ -41,13 +41,13 @@ if [ ! -s "$PGDATA/PG_VERSION" ]; then
 fi
 [ -z "$as" ] || rm -f "$password"
 
-# SIGINT is PostgreSQL's fast shutdown; Kubernetes sends SIGTERM, which would wait for every client to leave.
+# SIGINT is PostgreSQL's fast shutdown. SIGTERM, which Kubernetes sends, would wait for every client to disconnect.
 server=
 trap '[ -z "$server" ] || kill -INT "$server"' TERM INT
 $as postgres -D "$PGDATA" -p "${PORT:-5432}" -c listen_addresses="${LISTEN_ADDRESS:-*}" \
   -c unix_socket_directories="${SOCKET_FOLDER-/tmp}" -c max_connections=200 &
 server=$!
-# A wait ends when a signal comes, too; the last one with the server.
+# `wait` also returns when a signal arrives, so it is repeated until the server has exited.
 while :; do
   code=0
   wait "$server" || code=$?

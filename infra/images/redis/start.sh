@@ -1,9 +1,9 @@
 #!/bin/sh
-# Writes the configuration, so that the password stands in no argument list, and becomes the server.
-#   REDIS_PASSWORD_FILE  the password that clients must give
-#   REDIS_DATA           where the append-only file and the users lie (default /var/lib/svc/redis, on a volume)
-#   PORT                 where it listens (default 6379), at LISTEN_ADDRESS (default all)
-# The configuration goes to TMPDIR or /run where one is writable, else to /tmp.
+# Writes the configuration to a file, so that the password is in no argument list, then runs the server.
+#   REDIS_PASSWORD_FILE  the password of the default user
+#   REDIS_DATA           the folder of the append-only file and the users (default /var/lib/svc/redis, on a volume)
+#   PORT                 the port (default 6379), at LISTEN_ADDRESS (default: all addresses)
+# The configuration is in TMPDIR or /run, or in /tmp if that folder is not writable.
 set -eu
 umask 077
 : "${REDIS_PASSWORD_FILE:?names the file with the password}"
@@ -11,7 +11,7 @@ umask 077
 password=$(cat "$REDIS_PASSWORD_FILE")
 case $password in
 '')
-  # Redis would take it for "no password".
+  # To Redis, an empty password means no password.
   echo "svc-redis: the password in $REDIS_PASSWORD_FILE is empty" >&2
   exit 1
   ;;
@@ -24,7 +24,7 @@ esac
 folder=${TMPDIR:-/run}
 [ -w "$folder" ] || folder=/tmp
 mkdir -p "$REDIS_DATA"
-# The password is the default user's; what others there are (ACL SAVE) stay.
+# Sets the default user's password. Other users, which `ACL SAVE` has stored, are kept.
 users=$REDIS_DATA/users.acl
 {
   echo "user default on #$(printf '%s' "$password" | sha256sum | cut -d ' ' -f 1) ~* &* +@all"

@@ -6,48 +6,48 @@ import { selfSignedCertificate, type KeyPair } from './certificate.ts';
 
 const tokenBytes = 32;
 
-/** What the server proves itself with, and what others prove themselves with to it. */
+/** The server's certificate and the keys of its clients. */
 export interface Access {
   tls: KeyPair;
-  /** May do everything. */
+  /** The token of the administrator, who has all rights. */
   adminToken: string;
   /** Signs the tokens of service accounts. */
   signingKey: KeyObject;
 }
 
-/** Reads the keys in a folder, making those that are missing: they outlive the server, so that clients need not change. */
+/**
+ * Reads the keys in a folder and creates missing ones. They outlive the server, so that clients keep working after a
+ * restart.
+ */
 export function loadAccess(folder: string, addresses: readonly string[], now: Date): Access {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const kept = (name: string, make: () => string): string => {
+  const readOrCreate = (name: string, make: () => string): string => {
     const path = join(folder, name);
     if (!existsSync(path)) writeSecret(path, make());
     return readFileSync(path, 'utf8');
   };
   const names = ['localhost', 'kubernetes', 'kubernetes.default', 'kubernetes.default.svc'];
-  const pair = kept('apiserver.json', () =>
+  const pair = readOrCreate('apiserver.json', () =>
     JSON.stringify(selfSignedCertificate('svc-apiserver', { names, addresses }, now)),
   );
   return {
     tls: JSON.parse(pair) as KeyPair,
-    adminToken: kept('admin.token', () => randomBytes(tokenBytes).toString('base64url')),
+    adminToken: readOrCreate('admin.token', () => randomBytes(tokenBytes).toString('base64url')),
     signingKey: createSecretKey(
-      kept('accounts.key', () => randomBytes(tokenBytes).toString('base64url')),
+      readOrCreate('accounts.key', () => randomBytes(tokenBytes).toString('base64url')),
       'base64url',
     ),
   };
 }
 
-/** A kubeconfig for the administrator. */
+/** The administrator's kubeconfig. */
 export function kubeconfigOf(server: string, { tls, adminToken }: Pick<Access, 'tls' | 'adminToken'>): string {
   const name = 'svc-local';
   return stringify({
     apiVersion: 'v1',
     kind: 'Config',
     clusters: [
-      {
-        name,
-        cluster: { server, 'certificate-authority-data': Buffer.from(tls.certificate).toString('base64') },
-      },
+      { name, cluster: { server, 'certificate-authority-data': Buffer.from(tls.certificate).toString('base64') } },
     ],
     users: [{ name, user: { token: adminToken } }],
     contexts: [{ name, context: { cluster: name, user: name } }],
@@ -55,9 +55,9 @@ export function kubeconfigOf(server: string, { tls, adminToken }: Pick<Access, '
   });
 }
 
-/** Whole or not at all, and for the owner only. */
+/** Writes a file atomically, readable by its owner only. */
 export function writeSecret(path: string, text: string): void {
-  const unfinished = `${path}.${process.pid}.part`;
-  writeFileSync(unfinished, text, { mode: 0o600 });
-  renameSync(unfinished, path);
+  const temporaryPath = `${path}.${process.pid}.part`;
+  writeFileSync(temporaryPath, text, { mode: 0o600 });
+  renameSync(temporaryPath, path);
 }

@@ -6,17 +6,19 @@ import type { Admission } from './objects.ts';
 import type { ApiObject, Resource } from './resource.ts';
 import type { Store } from './store.ts';
 
-/** What is asked of every new object, and given to it, beyond its own kind's rules. */
+/** Checks every new object beyond the rules of its kind, and adds defaults of its namespace. */
 export function createAdmission(store: Store): Admission {
   return (object, resource) => {
     const { name, namespace } = object.metadata;
     if (namespace === undefined) return;
-    const home = store.get('/namespaces', undefined, namespace);
-    if (!home) throw notFound({ group: '', plural: 'namespaces', kind: 'Namespace' }, namespace);
-    if (home.metadata.deletionTimestamp !== undefined) {
+    const live = store.get('/namespaces', undefined, namespace);
+    if (!live) throw notFound({ group: '', plural: 'namespaces', kind: 'Namespace' }, namespace);
+    if (live.metadata.deletionTimestamp !== undefined) {
       const message = `namespace ${namespace} is being terminated`;
-      const why = `unable to create new content in namespace ${namespace} because it is being terminated`;
-      throw forbidden(resource, name, why, [{ reason: 'NamespaceTerminating', message, field: 'metadata.namespace' }]);
+      const reason = `unable to create new content in namespace ${namespace} because it is being terminated`;
+      throw forbidden(resource, name, reason, [
+        { reason: 'NamespaceTerminating', message, field: 'metadata.namespace' },
+      ]);
     }
     if (resource.group !== '') return;
     if (resource.kind === 'Pod') applyLimitRanges(store, object);
@@ -25,7 +27,7 @@ export function createAdmission(store: Store): Admission {
   };
 }
 
-/** Gives a new pod's containers what the LimitRanges of its namespace say. Changes its argument. */
+/** Applies the defaults of the namespace's LimitRanges to a new pod's containers. Changes its argument. */
 function applyLimitRanges(store: Store, pod: ApiObject): void {
   const ranges = store.list('/limitranges', pod.metadata.namespace);
   for (const item of ranges.flatMap((range) => objects(valueAt(range, 'spec.limits')))) {
@@ -38,7 +40,7 @@ function applyLimitRanges(store: Store, pod: ApiObject): void {
   }
 }
 
-/** Gives a new claim that names no class the default one. Changes its argument. */
+/** Sets the default StorageClass on a new claim without one. Changes its argument. */
 function applyStorageClass(store: Store, claim: ApiObject): void {
   const isDefault = ({ metadata: { annotations } }: ApiObject) =>
     annotations?.['storageclass.kubernetes.io/is-default-class'] === 'true';
@@ -46,14 +48,14 @@ function applyStorageClass(store: Store, claim: ApiObject): void {
   if (name !== undefined) fill(section(claim, 'spec'), { storageClassName: name });
 }
 
-/** An amount of what a quota bounds, in thousandths of a CPU, bytes, or pieces. */
+/** A quantity as a number: millicores, bytes or pieces. */
 function amountOf(key: string, quantity: unknown): number {
   const text = textIn(quantity);
   if (key.endsWith('cpu')) return parseMillicores(text) ?? 0;
   return (/memory$|storage$/.test(key) ? parseBytes(text) : Number(text)) ?? 0;
 }
 
-/** What one object takes of what a quota bounds. */
+/** How much of a quota's resource one object uses. */
 function usageOf(object: ApiObject, key: string): number {
   if (object.kind === 'PersistentVolumeClaim') {
     if (key === 'persistentvolumeclaims') return 1;
@@ -62,33 +64,33 @@ function usageOf(object: ApiObject, key: string): number {
   if (object.kind !== 'Pod' || ['Succeeded', 'Failed'].includes(textIn(valueAt(object, 'status.phase')))) return 0;
   if (key === 'pods') return 1;
   const spec = section(object, 'spec');
-  const each = (list: string) =>
+  const amounts = (list: string) =>
     objects(spec[list]).map((container) => amountOf(key, valueAt(container, `resources.${key}`)));
-  // Init containers run one after the other, before the others.
+  // Init containers run one at a time, before the others.
   return Math.max(
-    each('containers').reduce((sum, amount) => sum + amount, 0),
-    ...each('initContainers'),
+    amounts('containers').reduce((sum, amount) => sum + amount, 0),
+    ...amounts('initContainers'),
   );
 }
 
 /**
- * Refuses a pod or a claim for which a ResourceQuota of its namespace has no room left.
+ * Refuses a pod or claim that exceeds a ResourceQuota of its namespace.
  * @throws ApiError 403, in the words of the real server
  */
 function checkQuotas(store: Store, object: ApiObject, resource: Resource): void {
   const { name, namespace } = object.metadata;
   for (const quota of store.list('/resourcequotas', namespace)) {
-    const others = store.list(`/${resource.plural}`, namespace);
+    const existing = store.list(`/${resource.plural}`, namespace);
     const hard = Object.entries(section(section(quota, 'spec'), 'hard'));
-    for (const [key, most] of hard.sort(([a], [b]) => (a < b ? -1 : 1))) {
-      const used = others.reduce((sum, other) => sum + usageOf(other, key), 0);
-      const asked = usageOf(object, key);
-      if (asked === 0 || used + asked <= amountOf(key, most)) continue;
+    for (const [key, limit] of hard.sort(([a], [b]) => (a < b ? -1 : 1))) {
+      const used = existing.reduce((sum, item) => sum + usageOf(item, key), 0);
+      const requested = usageOf(object, key);
+      if (requested === 0 || used + requested <= amountOf(key, limit)) continue;
       const unit = key.endsWith('cpu') ? 'm' : '';
       const amounts = [
-        `requested: ${key}=${asked}${unit}`,
+        `requested: ${key}=${requested}${unit}`,
         `used: ${key}=${used}${unit}`,
-        `limited: ${key}=${textIn(most)}`,
+        `limited: ${key}=${textIn(limit)}`,
       ];
       throw forbidden(resource, name, `exceeded quota: ${quota.metadata.name}, ${amounts.join(', ')}`);
     }

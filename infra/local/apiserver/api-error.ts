@@ -1,12 +1,5 @@
-import { invalidValue } from './causes.ts';
+import { invalidValue, type Cause } from './causes.ts';
 import type { Resource } from './resource.ts';
-
-/** One thing that is wrong: mostly a field. `reason` is for machines, such as `FieldValueInvalid`. */
-export interface Cause {
-  reason: string;
-  message: string;
-  field?: string;
-}
 
 interface Details {
   name?: string;
@@ -29,7 +22,7 @@ export interface Status {
   code?: number;
 }
 
-/** A refusal, as the API server words it. */
+/** An error in the API server's form. */
 export class ApiError extends Error {
   readonly status: Status;
 
@@ -43,9 +36,9 @@ export class ApiError extends Error {
 type Named = Pick<Resource, 'group' | 'plural' | 'kind'>;
 
 const qualified = (name: string, group: string) => (group ? `${name}.${group}` : name);
-const titleOf = ({ group, plural }: Named, name: string) => {
-  const title = qualified(plural, group);
-  return name ? `${title} "${name}"` : title;
+const qualifiedName = ({ group, plural }: Named, name: string) => {
+  const prefix = qualified(plural, group);
+  return name ? `${prefix} "${name}"` : prefix;
 };
 const detailsOf = ({ group, plural: kind }: Named, name: string): Details => ({
   ...(name && { name }),
@@ -54,23 +47,23 @@ const detailsOf = ({ group, plural: kind }: Named, name: string): Details => ({
 });
 
 export const notFound = (resource: Named, name: string) =>
-  new ApiError(404, 'NotFound', `${titleOf(resource, name)} not found`, detailsOf(resource, name));
+  new ApiError(404, 'NotFound', `${qualifiedName(resource, name)} not found`, detailsOf(resource, name));
 
-/** A resource that no group has. */
+/** No API group has this resource. */
 export const noSuchResource = () =>
   new ApiError(404, 'NotFound', 'the server could not find the requested resource', {});
 
 export const alreadyExists = (resource: Named, name: string) =>
-  new ApiError(409, 'AlreadyExists', `${titleOf(resource, name)} already exists`, detailsOf(resource, name));
+  new ApiError(409, 'AlreadyExists', `${qualifiedName(resource, name)} already exists`, detailsOf(resource, name));
 
 export const conflict = (resource: Named, name: string, why: string) => {
-  const message = `Operation cannot be fulfilled on ${titleOf(resource, name)}: ${why}`;
+  const message = `Operation cannot be fulfilled on ${qualifiedName(resource, name)}: ${why}`;
   return new ApiError(409, 'Conflict', message, detailsOf(resource, name));
 };
 
 export const forbidden = (resource: Named, name: string, why: string, causes?: Cause[]) => {
   const details = { ...detailsOf(resource, name), ...(causes && { causes }) };
-  return new ApiError(403, 'Forbidden', `${titleOf(resource, name)} is forbidden: ${why}`, details);
+  return new ApiError(403, 'Forbidden', `${qualifiedName(resource, name)} is forbidden: ${why}`, details);
 };
 
 /** @param causes at least one */
@@ -81,12 +74,12 @@ export const invalid = ({ group, kind }: Omit<Named, 'plural'>, name: string, ca
   return new ApiError(422, 'Invalid', message, { ...detailsOf({ group, kind, plural: kind }, name), causes });
 };
 
-/** A write that names no version, to a kind that needs one. */
-export const unversioned = ({ group, plural: kind }: Named, name: string) =>
+/** An update without `resourceVersion` of a kind that requires one. */
+export const missingResourceVersion = ({ group, plural: kind }: Named, name: string) =>
   invalid({ group, kind }, name, [invalidValue('metadata.resourceVersion', 0, 'must be specified for an update')]);
 
-/** What the real server has no better answer to, either. */
-export const unexpected = (message: string) => new ApiError(500, '', message);
+/** An error that the real server also reports as 500. */
+export const internalError = (message: string) => new ApiError(500, '', message);
 
 export const badRequest = (message: string) => new ApiError(400, 'BadRequest', message);
 
@@ -95,8 +88,8 @@ export const unauthorized = () => new ApiError(401, 'Unauthorized', 'Unauthorize
 export const methodNotAllowed = () =>
   new ApiError(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource', {});
 
-/** What the real API server serves and this one does not. */
+/** The real API server supports this; the embedded one does not. */
 export const notImplemented = (what: string) =>
-  new ApiError(501, 'NotImplemented', `the embedded API server does not serve ${what}`);
+  new ApiError(501, 'NotImplemented', `the embedded API server does not support ${what}`);
 
 export const expired = (message: string) => new ApiError(410, 'Expired', message);

@@ -1,34 +1,35 @@
-import { masters, type User } from './authentication.ts';
+import type { User } from './user.ts';
+import { masters } from './authentication.ts';
 import { isJson, objects, valueAt, type Json } from './json.ts';
 import type { ApiObject } from './resource.ts';
 import type { Store } from './store.ts';
 
-/** What somebody wants to do. */
+/** The action of a request. */
 export interface Attributes {
   verb: string;
   group: string;
-  /** With the subresource: `pods/log`. */
+  /** With its subresource: `pods/log`. */
   resource: string;
   namespace: string | undefined;
   name: string;
-  /** Of a request that is about no resource. */
+  /** The path of a request that is not about a resource. */
   path?: string;
 }
 
 const rbac = 'rbac.authorization.k8s.io';
-/** What everybody who is somebody may read: which kinds there are. */
+/** Paths that every authenticated user may read: discovery and health. */
 const publicPaths = /^\/(api|apis|openapi|version|healthz|livez|readyz)(\/|$)/;
 
-/** Decides whether a user may do something. */
+/** Decides whether a user may perform an action. */
 export type Authorization = (user: User, attributes: Attributes) => boolean;
 
-/** What a binding lets its subjects do, and in which namespace; undefined: in all of them, and outside. */
+/** The permissions from one binding. Without a namespace they apply to all namespaces and to cluster-wide objects. */
 interface Grant {
   namespace: string | undefined;
   rules: Rule[];
 }
 
-/** A rule of a role; each set has the texts of the field of that name. */
+/** A rule of a role. Each set holds the values of the field of that name. */
 interface Rule {
   verbs: Set<string>;
   apiGroups: Set<string>;
@@ -36,29 +37,29 @@ interface Rule {
   resourceNames: Set<string>;
 }
 
-/** Users whose grants are remembered; pods come and go, and each has its own service account at most. */
-const maxRemembered = 1000;
+/** Maximum number of users with cached grants. Each pod has at most one service account of its own. */
+const maxCached = 1000;
 
 /**
- * Authorization by the roles that are bound to a user. What they grant is gathered once, and again when a role or binding
- * has changed: every request asks. https://kubernetes.io/docs/reference/access-authn-authz/rbac/
+ * Authorization by the roles that are bound to a user. Grants are cached until a role or binding changes, since every
+ * request needs them. https://kubernetes.io/docs/reference/access-authn-authz/rbac/
  */
 export function createAuthorization(store: Store): Authorization {
-  const remembered = new Map<string, Grant[]>();
+  const cache = new Map<string, Grant[]>();
   for (const plural of ['clusterroles', 'roles', 'clusterrolebindings', 'rolebindings']) {
-    store.subscribe(`${rbac}/${plural}`, () => remembered.clear());
+    store.subscribe(`${rbac}/${plural}`, () => cache.clear());
   }
 
   const grantsOf = (user: User): Grant[] => {
     const key = JSON.stringify([user.name, user.groups]);
-    const known = remembered.get(key);
-    if (known) return known;
+    const cached = cache.get(key);
+    if (cached) return cached;
     const bindings = [...store.list(`${rbac}/clusterrolebindings`), ...store.list(`${rbac}/rolebindings`)];
     const grants = bindings
       .filter((binding) => objects(binding['subjects']).some((subject) => isSubject(subject, user)))
       .map((binding) => ({ namespace: binding.metadata.namespace, rules: rulesOf(store, binding) }));
-    if (remembered.size >= maxRemembered) remembered.clear();
-    remembered.set(key, grants);
+    if (cache.size >= maxCached) cache.clear();
+    cache.set(key, grants);
     return grants;
   };
 
@@ -101,11 +102,11 @@ function texts(value: unknown): Set<string> {
 function covers(rule: Rule, { verb, group, resource, name }: Attributes): boolean {
   const { verbs, apiGroups, resources, resourceNames } = rule;
   const subresource = resource.includes('/') ? `*/${resource.split('/')[1] ?? ''}` : resource;
-  if (!hasOrAll(verbs, verb) || !hasOrAll(apiGroups, group)) return false;
-  if (!hasOrAll(resources, resource) && !resources.has(subresource)) return false;
+  if (!includesOrAll(verbs, verb) || !includesOrAll(apiGroups, group)) return false;
+  if (!includesOrAll(resources, resource) && !resources.has(subresource)) return false;
   return resourceNames.size === 0 || resourceNames.has(name);
 }
 
-function hasOrAll(values: Set<string>, wanted: string): boolean {
-  return values.has('*') || values.has(wanted);
+function includesOrAll(values: Set<string>, value: string): boolean {
+  return values.has('*') || values.has(value);
 }

@@ -10,8 +10,8 @@ const everything = [
   { nonResourceURLs: ['*'], verbs: ['*'] },
 ];
 
-/** What every cluster has from its first moment. `port` is where the server listens, for pods that ask for it. */
-function firstObjects(address: string, port: number): Json[] {
+/** The objects that every cluster has from the start. `port` is the port of the API server, for pods. */
+function bootstrapObjects(address: string, port: number): Json[] {
   const kubernetes = { name: 'kubernetes', namespace: 'default' };
   const cluster = { metadata: { name: 'cluster-admin' } };
   return [
@@ -22,7 +22,8 @@ function firstObjects(address: string, port: number): Json[] {
       spec: { clusterIP: address, clusterIPs: [address], ports: [{ name: 'https', port, targetPort: port }] },
     },
     {
-      ...{ group: 'discovery.k8s.io', kind: 'EndpointSlice' },
+      group: 'discovery.k8s.io',
+      kind: 'EndpointSlice',
       metadata: { ...kubernetes, labels: { 'kubernetes.io/service-name': 'kubernetes' } },
       addressType: 'IPv4',
       endpoints: [{ addresses: [address], conditions: { ready: true } }],
@@ -30,14 +31,16 @@ function firstObjects(address: string, port: number): Json[] {
     },
     { group: rbac, kind: 'ClusterRole', ...cluster, rules: everything },
     {
-      ...{ group: rbac, kind: 'ClusterRoleBinding', ...cluster },
+      group: rbac,
+      kind: 'ClusterRoleBinding',
+      ...cluster,
       roleRef: { apiGroup: rbac, kind: 'ClusterRole', name: 'cluster-admin' },
       subjects: [{ apiGroup: rbac, kind: 'Group', name: 'system:masters' }],
     },
   ];
 }
 
-/** Creates what is missing of a cluster's first objects; the server's address is brought up to date. */
+/** Creates missing bootstrap objects and updates the server's address. */
 export function bootstrap(options: {
   store: Store;
   objects: Objects;
@@ -46,7 +49,7 @@ export function bootstrap(options: {
   port: number;
 }): void {
   const { store, objects, registry, address, port } = options;
-  for (const { group = '', ...object } of firstObjects(address, port)) {
+  for (const { group = '', ...object } of bootstrapObjects(address, port)) {
     const resource = registry.kind(String(object['kind']), String(group));
     const { name, namespace } = object['metadata'] as { name: string; namespace?: string };
     const place = { resource, namespace, name };
@@ -55,8 +58,8 @@ export function bootstrap(options: {
   }
 }
 
-/** Gives every namespace what pods in it find there: an account, and the certificate of the server. */
-export function furnishNamespace(
+/** Creates what pods expect in every namespace: the default service account and the server's certificate. */
+export function createNamespaceDefaults(
   options: { objects: Objects; registry: Registry; certificate: string },
   namespace: string,
 ): void {

@@ -2,7 +2,7 @@ import { generateKeyPairSync, randomBytes, sign, X509Certificate } from 'node:cr
 
 const validYears = 10;
 
-/** One element of DER: tag, length, content. */
+/** A DER element: tag, length, content. */
 function der(tag: number, ...contents: Buffer[]): Buffer {
   const content = Buffer.concat(contents);
   const { length } = content;
@@ -17,22 +17,22 @@ const time = (date: Date) => der(0x18, Buffer.from(date.toISOString().replaceAll
 const commonName = (name: string) => sequence(der(0x31, sequence(identifier('550403'), der(0x0c, Buffer.from(name)))));
 const ecdsaWithSha256 = sequence(identifier('2a8648ce3d040302'));
 const subjectAltName = identifier('551d11');
-/** Critical, and true: it is an authority. */
+/** Critical, with CA set to true. */
 const basicConstraints = sequence(
   identifier('551d13'),
   der(0x01, Buffer.of(0xff)),
   der(0x04, sequence(der(0x01, Buffer.of(0xff)))),
 );
 
-/** A key and a certificate, both PEM. */
+/** A key and a certificate, both in PEM. */
 export interface KeyPair {
   key: string;
   certificate: string;
 }
 
 /**
- * A certificate of a server that signs itself, so that it is its own authority: whoever is given it trusts this server
- * and nothing else. ECDSA on P-256, for ten years. https://www.rfc-editor.org/rfc/rfc5280#section-4.1
+ * A self-signed server certificate that is its own authority: a client that trusts it trusts this server only. ECDSA on
+ * P-256, valid for ten years. https://www.rfc-editor.org/rfc/rfc5280#section-4.1
  */
 export function selfSignedCertificate(
   name: string,
@@ -47,9 +47,9 @@ export function selfSignedCertificate(
     ...subjects.addresses.map((address) => der(0x87, Buffer.from(address.split('.').map(Number)))),
   ];
   const extensions = [basicConstraints, sequence(subjectAltName, der(0x04, sequence(...alternatives)))];
-  const certified = sequence(
+  const tbsCertificate = sequence(
     der(0xa0, der(0x02, Buffer.of(2))),
-    // A number that is neither negative nor has needless zeros in front.
+    // The first byte keeps the serial number positive and without leading zeros.
     der(0x02, Buffer.of(0x40), randomBytes(15)),
     ecdsaWithSha256,
     commonName(name),
@@ -58,7 +58,7 @@ export function selfSignedCertificate(
     publicKey.export({ type: 'spki', format: 'der' }),
     der(0xa3, sequence(...extensions)),
   );
-  const signed = sequence(certified, ecdsaWithSha256, bits(sign('sha256', certified, privateKey)));
+  const signed = sequence(tbsCertificate, ecdsaWithSha256, bits(sign('sha256', tbsCertificate, privateKey)));
   return {
     key: privateKey.export({ type: 'pkcs8', format: 'pem' }) as string,
     certificate: new X509Certificate(signed).toString(),

@@ -4,23 +4,23 @@ import type { Registry } from './registry.ts';
 import { storageOf, type Resource } from './resource.ts';
 import type { Store } from './store.ts';
 
-/** Empties namespaces and definitions that are being deleted, and removes them once nothing is in them. */
+/** Empties namespaces and definitions that are being deleted, and removes them once they are empty. */
 export interface Cleanup {
-  /** Goes on with what an earlier run left unfinished. */
+  /** Continues what an earlier run left unfinished. */
   start(): void;
   stop(): void;
 }
 
 export function createCleanup(options: { store: Store; objects: Objects; registry: Registry }): Cleanup {
   const { store, objects, registry } = options;
-  let next: NodeJS.Immediate | undefined;
+  let immediate: NodeJS.Immediate | undefined;
   let unsubscribe: (() => void) | undefined;
 
   const deleting = (resource: Resource) =>
     store.list(storageOf(resource)).filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
 
-  /** Deletes everything that is not on its way yet. @returns whether nothing is left */
-  const empty = (resource: Resource, namespace?: string): boolean => {
+  /** Deletes all objects that are not being deleted yet. @returns whether none is left */
+  const deleteObjects = (resource: Resource, namespace?: string): boolean => {
     for (const { metadata } of store.list(storageOf(resource), namespace)) {
       if (metadata.deletionTimestamp !== undefined) continue;
       const place = { resource, namespace: metadata.namespace, name: metadata.name };
@@ -33,23 +33,27 @@ export function createCleanup(options: { store: Store; objects: Objects; registr
     const namespaces = registry.kind('Namespace');
     for (const namespace of deleting(namespaces)) {
       const { name, finalizers = [] } = namespace.metadata;
-      const left = registry.all().filter((resource) => resource.namespaced && !empty(resource, name));
-      if (left.length === 0 && finalizers.length === 0) objects.finish(namespaces, namespace);
+      const remaining = registry.all().filter((resource) => resource.namespaced && !deleteObjects(resource, name));
+      if (remaining.length === 0 && finalizers.length === 0) objects.finish(namespaces, namespace);
     }
     const definitions = registry.kind('CustomResourceDefinition', 'apiextensions.k8s.io');
     for (const definition of deleting(definitions)) {
       const { name, finalizers = [] } = definition.metadata;
       const [resource] = customResources(definition);
-      if (!finalizers.includes(customResourceCleanup) || (resource && !empty(resource))) continue;
-      const left = finalizers.filter((finalizer) => finalizer !== customResourceCleanup);
+      if (!finalizers.includes(customResourceCleanup) || (resource && !deleteObjects(resource))) continue;
+      const otherFinalizers = finalizers.filter((finalizer) => finalizer !== customResourceCleanup);
       const place = { resource: definitions, namespace: undefined, name };
-      objects.update(place, (live) => ({ ...live, metadata: { ...live.metadata, finalizers: left } }), 'main');
+      objects.update(
+        place,
+        (live) => ({ ...live, metadata: { ...live.metadata, finalizers: otherFinalizers } }),
+        'main',
+      );
     }
   };
-  const wake = () => {
-    // Whoever deleted something gets the answer first.
-    next ??= setImmediate(() => {
-      next = undefined;
+  const scheduleSweep = () => {
+    // Deferred, so that the request that deleted something is answered first.
+    immediate ??= setImmediate(() => {
+      immediate = undefined;
       sweep();
     });
   };
@@ -57,13 +61,13 @@ export function createCleanup(options: { store: Store; objects: Objects; registr
   return {
     start() {
       unsubscribe = store.subscribe(undefined, ({ type, object }) => {
-        if (type === 'DELETED' || object.metadata.deletionTimestamp !== undefined) wake();
+        if (type === 'DELETED' || object.metadata.deletionTimestamp !== undefined) scheduleSweep();
       });
-      wake();
+      scheduleSweep();
     },
     stop() {
       unsubscribe?.();
-      clearImmediate(next);
+      clearImmediate(immediate);
     },
   };
 }

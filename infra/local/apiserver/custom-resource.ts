@@ -1,10 +1,10 @@
-import type { Cause } from './api-error.ts';
+import type { Cause } from './causes.ts';
 import { invalidValue } from './causes.ts';
 import { age, nameColumn } from './builtin/columns.ts';
 import { objects, valueAt } from './json.ts';
 import { timestamp, type ApiObject, type Column, type Resource } from './resource.ts';
-import { patternFault } from './re2.ts';
-import { ruleOf, rulesIn } from './schema-rules.ts';
+import { isPortablePattern } from './pattern.ts';
+import { compileRule, rulesIn } from './schema-rules.ts';
 import type { Schema } from './structural.ts';
 
 /** A column of `kubectl get`, by a JSONPath. */
@@ -32,10 +32,10 @@ interface DefinitionSpec {
   }[];
 }
 
-/** The finalizer of a definition that is being deleted, until its objects are gone. */
+/** The finalizer that keeps a deleted definition until its objects are gone. */
 export const customResourceCleanup = 'customresourcecleanup.apiextensions.k8s.io';
 
-/** The resources that a definition makes, one a version. */
+/** The resources of a definition, one for each served version. */
 export function customResources(definition: ApiObject): Resource[] {
   const { group, scope, names, versions } = definition.spec as DefinitionSpec;
   return versions
@@ -43,7 +43,8 @@ export function customResources(definition: ApiObject): Resource[] {
     .map((version) => {
       const schema = version.schema?.openAPIV3Schema ?? { 'x-kubernetes-preserve-unknown-fields': true };
       return {
-        ...{ shortNames: [], categories: [] },
+        shortNames: [],
+        categories: [],
         ...names,
         group,
         version: version.name,
@@ -63,17 +64,17 @@ export function customResources(definition: ApiObject): Resource[] {
 const pathStep = /\.([\w-]+)(?:\[\?\(@\.(\w+)=="([^"]*)"\)\])?/y;
 
 /**
- * What a JSONPath such as `.status.conditions[?(@.type=="Ready")].status` leads to.
- * @throws Error for one that does more than follow fields and pick from a list
+ * Compiles a JSONPath such as `.status.conditions[?(@.type=="Ready")].status`.
+ * @throws Error for anything but fields and filters on equality
  */
 export function jsonPath(path: string): (object: unknown) => unknown {
   const steps: ((value: unknown) => unknown)[] = [];
   const pattern = new RegExp(pathStep);
   while (pattern.lastIndex < path.length) {
-    const [, name = '', key, wanted] = pattern.exec(path) ?? [];
-    if (!name) throw new Error(`cannot read the path "${path}"`);
+    const [, name = '', key, expected] = pattern.exec(path) ?? [];
+    if (!name) throw new Error(`unsupported JSONPath "${path}"`);
     steps.push((value) => valueAt(value, name));
-    if (key) steps.push((value) => objects(value).find((item) => item[key] === wanted));
+    if (key) steps.push((value) => objects(value).find((item) => item[key] === expected));
   }
   return (object) => steps.reduce((value, step) => step(value), object);
 }
@@ -82,7 +83,7 @@ function columnOf({ jsonPath: path, ...column }: PrinterColumn): Column {
   return { ...column, age: column.type === 'date', value: jsonPath(path) };
 }
 
-/** What is wrong with a definition: its name, a pattern, or what the server does not understand, a rule or the path of a column. */
+/** Checks a definition: its name, its patterns, and whether the server supports its rules and columns. */
 export function checkDefinition(definition: ApiObject): Cause[] {
   const { group, names, versions } = definition.spec as DefinitionSpec;
   const { name } = definition.metadata;
@@ -91,9 +92,9 @@ export function checkDefinition(definition: ApiObject): Cause[] {
   }
   try {
     customResources(definition);
-    for (const { schema } of versions) for (const { rule } of rulesIn(schema?.openAPIV3Schema ?? {})) ruleOf(rule);
+    for (const { schema } of versions) for (const { rule } of rulesIn(schema?.openAPIV3Schema ?? {})) compileRule(rule);
     return versions.flatMap(({ schema }, index) => {
-      // Where there is one, the API server holds its schema for all versions.
+      // The real server reports a single version's schema at this path.
       const place = versions.length === 1 ? 'spec.validation' : `spec.versions[${index}].schema`;
       return patternCauses(schema?.openAPIV3Schema ?? {}, `${place}.openAPIV3Schema`);
     });
@@ -102,10 +103,13 @@ export function checkDefinition(definition: ApiObject): Cause[] {
   }
 }
 
+const unportable =
+  'must be a regular expression that RE2 and JavaScript read alike: no lookaround, backreferences, named groups, inline flags, POSIX or Unicode classes';
+
 function patternCauses({ pattern, properties = {}, items, additionalProperties }: Schema, path: string): Cause[] {
-  const fault = pattern === undefined ? undefined : patternFault(pattern);
+  const isValid = pattern === undefined || isPortablePattern(pattern);
   return [
-    ...(fault ? [invalidValue(`${path}.pattern`, pattern, fault.message)] : []),
+    ...(isValid ? [] : [invalidValue(`${path}.pattern`, pattern, unportable)]),
     ...Object.entries(properties).flatMap(([name, child]) => patternCauses(child, `${path}.properties[${name}]`)),
     ...(items ? patternCauses(items, `${path}.items`) : []),
     ...(typeof additionalProperties === 'object'
@@ -114,7 +118,7 @@ function patternCauses({ pattern, properties = {}, items, additionalProperties }
   ];
 }
 
-/** The status of a definition that the server has taken over; it is served from then on. Pure. */
+/** The status of a definition that the server serves from now on. Pure. */
 export function establishedStatus(definition: ApiObject, now: Date): object {
   const { names, versions } = definition.spec as DefinitionSpec;
   return {
@@ -127,7 +131,7 @@ export function establishedStatus(definition: ApiObject, now: Date): object {
   };
 }
 
-/** A definition that is being deleted stays until its objects are gone. Pure. */
+/** A definition that is being deleted. It stays until its objects are gone. Pure. */
 export function terminatingDefinition(definition: ApiObject, now: Date): ApiObject {
   const { conditions = [], ...status } = definition.status as { conditions?: object[] };
   const { metadata } = definition;

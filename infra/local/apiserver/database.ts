@@ -2,11 +2,11 @@ import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 
-/** Not 1: whoever comes with a smaller version has it from elsewhere, and must list anew. */
+/** Greater than 1, so that a client with a version of another server has to list again. */
 const firstVersion = 100;
 
-/** One object as it lies on disk. */
-export interface Row {
+/** One stored object. */
+interface Row {
   resource: string;
   key: string;
   version: number;
@@ -14,9 +14,9 @@ export interface Row {
   value: string;
 }
 
-/** What the server keeps on disk: the current objects, and the last version that was given. */
+/** The server's storage: the current objects and the last version. */
 export interface Database {
-  /** Everything, and the last version. Opens the file, making it when there is none. */
+  /** Opens the file, or creates it, and reads everything. */
   open(): { version: number; rows: Row[] };
   put(row: Row): void;
   remove(row: Omit<Row, 'value'>): void;
@@ -24,12 +24,12 @@ export interface Database {
 }
 
 /**
- * A database in one SQLite file. A write that returned survives the process's end, kill -9 included; a power cut may
- * take the last ones, but never tears the file. Only the current objects are kept, so there is nothing to compact.
+ * A database in one SQLite file. A completed write survives a kill of the process. A power failure may lose the last
+ * writes, but never corrupts the file. Only current objects are stored, so it needs no compaction.
  */
 export function createDatabase(file: string): Database {
   let db: ReturnType<typeof prepare> | undefined;
-  const opened = () => {
+  const requireOpen = () => {
     if (!db) throw new Error('the database is closed');
     return db;
   };
@@ -41,11 +41,11 @@ export function createDatabase(file: string): Database {
       const { version } = db.head.get() as { version: number };
       return { version: Math.max(version, rows.at(-1)?.version ?? 0), rows };
     },
-    put: ({ resource, key, version, value }) => void opened().put.run(resource, key, version, value),
+    put: ({ resource, key, version, value }) => void requireOpen().put.run(resource, key, version, value),
     remove({ resource, key, version }) {
-      // In this order: a version that was given and not used does no harm.
-      opened().count.run(version);
-      opened().remove.run(resource, key);
+      // The version first: an unused version does no harm.
+      requireOpen().count.run(version);
+      requireOpen().remove.run(resource, key);
     },
     close() {
       db?.handle.close();
@@ -55,15 +55,15 @@ export function createDatabase(file: string): Database {
 }
 
 function prepare(file: string) {
-  // Secrets lie in it; SQLite gives its other files the same rights.
+  // The file contains Secrets. SQLite gives its other files the same mode.
   closeSync(openSync(file, 'a', 0o600));
   const handle = new DatabaseSync(file);
   try {
-    // Held as long as the file is open: two servers would give the same versions twice.
+    // The lock lasts while the file is open: two servers would assign the same versions.
     handle.exec('PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT;');
   } catch (error) {
     handle.close();
-    throw new Error(`another API server has ${file}`, { cause: error });
+    throw new Error(`Another API server uses ${file}`, { cause: error });
   }
   handle.exec(`
     PRAGMA journal_mode = WAL;

@@ -6,27 +6,33 @@ import { apiVersionOf, type ApiObject, type Resource } from './resource.ts';
 import { applyDefaults, prune, validate } from './schema.ts';
 import { schemaOfField, type Schema } from './structural.ts';
 
-/** Fields that hold a map of quantities. */
+/** Fields with a map of quantities. */
 const quantityMaps = new Set([
-  ...['requests', 'limits', 'hard', 'used', 'capacity'],
-  ...['default', 'defaultRequest', 'max', 'min'],
+  'requests',
+  'limits',
+  'hard',
+  'used',
+  'capacity',
+  'default',
+  'defaultRequest',
+  'max',
+  'min',
 ]);
-/** Lists that are written even when they are empty. */
-const keptLists = new Set(['endpoints', 'rules', 'containers']);
+/** Lists that are stored even when empty. */
+const alwaysWrittenLists = new Set(['endpoints', 'rules', 'containers']);
 
 const anything: Schema = { 'x-kubernetes-preserve-unknown-fields': true };
 
 /**
- * An object as it came in, brought into the form in which it is kept: known fields only, of the right types, with
- * defaults.
- * @throws ApiError 400 for another kind, a wrong type, or an unknown field where that was asked to be strict
+ * Converts a request's object into its stored form: known fields of the right types, with defaults.
+ * @throws ApiError 400 for another kind, a wrong type, or, if `strict`, an unknown field
  */
 export function decode(body: unknown, resource: Resource, strict = false): ApiObject {
-  if (!isJson(body)) throw badRequest('the body is no JSON object');
+  if (!isJson(body)) throw badRequest('the body is not a JSON object');
   const { kind, custom } = resource;
   const apiVersion = apiVersionOf(resource);
-  const fail = (why: string) =>
-    badRequest(`${kind} in version "${resource.version}" cannot be handled as a ${kind}: ${why}`);
+  const fail = (reason: string) =>
+    badRequest(`${kind} in version "${resource.version}" cannot be handled as a ${kind}: ${reason}`);
   if ((body['kind'] ?? kind) !== kind) throw fail(`the kind in the data is ${textIn(body['kind'])}`);
   if ((body['apiVersion'] ?? apiVersion) !== apiVersion) {
     throw badRequest(
@@ -34,15 +40,20 @@ export function decode(body: unknown, resource: Resource, strict = false): ApiOb
     );
   }
   const metadata = modelSchema('V1ObjectMeta');
-  const given = isJson(body['metadata']) ? body['metadata'] : {};
-  const { managedFields: _, selfLink: __, ...kept } = given;
+  const bodyMetadata = isJson(body['metadata']) ? body['metadata'] : {};
+  const { managedFields: _, selfLink: __, ...writableMetadata } = bodyMetadata;
   const properties = { ...resource.schema.properties, apiVersion: anything, kind: anything, metadata };
   const unknown: string[] = [];
-  const pruned = prune({ ...body, metadata: kept }, { ...resource.schema, properties }, '', unknown) as Json;
+  const pruned = prune(
+    { ...body, metadata: writableMetadata },
+    { ...resource.schema, properties },
+    '',
+    unknown,
+  ) as Json;
   const list = unknown.map((path) => `unknown field "${path}"`).join(', ');
   if (list && strict) throw fail(`strict decoding error: ${list}`);
 
-  // A built-in kind is decoded into types, so that a wrong one fails before anything else is looked at.
+  // The real server decodes built-in kinds into Go types, so that a wrong type fails first.
   const typed: Schema = { properties: custom ? { metadata } : properties };
   const object = { ...(normalise(pruned, typed) as Json), apiVersion, kind } as ApiObject;
   object.metadata.name ??= '';
@@ -53,7 +64,7 @@ export function decode(body: unknown, resource: Resource, strict = false): ApiOb
   return object;
 }
 
-/** As Go writes a built-in type: nothing that is null, no empty lists and maps, quantities in their canonical form. */
+/** Serializes like Go's built-in types: no null, no empty lists and maps, canonical quantities. */
 function normalise(value: unknown, schema: Schema): unknown {
   if (value === null) return undefined;
   if (Array.isArray(value)) {
@@ -63,15 +74,15 @@ function normalise(value: unknown, schema: Schema): unknown {
   if (!isJson(value)) return value;
   const result: Json = {};
   for (const [name, child] of Object.entries(value)) {
-    const known = schemaOfField(schema, name);
-    const next = known ? normalise(quantities(name, child, known), known) : child;
-    if (next !== undefined && !(known && isLeftOut(name, next, known))) result[name] = next;
+    const childSchema = schemaOfField(schema, name);
+    const next = childSchema ? normalise(quantities(name, child, childSchema), childSchema) : child;
+    if (next !== undefined && !(childSchema && isOmitted(name, next, childSchema))) result[name] = next;
   }
   return result;
 }
 
-function isLeftOut(name: string, value: unknown, schema: Schema): boolean {
-  if (Array.isArray(value)) return value.length === 0 && !keptLists.has(name);
+function isOmitted(name: string, value: unknown, schema: Schema): boolean {
+  if (Array.isArray(value)) return value.length === 0 && !alwaysWrittenLists.has(name);
   return isJson(value) && schema.additionalProperties !== undefined && Object.keys(value).length === 0;
 }
 

@@ -11,59 +11,61 @@ export interface DeleteOptions {
   dryRun?: boolean;
 }
 
-/** Finalizers by which the garbage collector is told what to do with an object's dependents. */
-const byPolicy = { Background: '', Foreground: 'foregroundDeletion', Orphan: 'orphan' };
-/** A pod's own, when it names none. */
+/** The finalizers that define how the garbage collector treats dependents. */
+const finalizerByPolicy = { Background: '', Foreground: 'foregroundDeletion', Orphan: 'orphan' };
+/** The default grace period of a pod. */
 const graceSeconds = 30;
 
-/** What others are in: it goes only when it is empty, and nobody has to ask for that (see cleanup.ts). */
+/**
+ * Kinds that contain other objects and are removed only when empty, without a finalizer in the request (cleanup.ts).
+ */
 const isContainer = ({ kind }: ApiObject) => kind === 'Namespace' || kind === 'CustomResourceDefinition';
 
-/** @throws ApiError 409 when an object is not the one that is to be deleted */
+/** Checks the preconditions of a deletion. @throws ApiError 409 when they do not match */
 export function checkPreconditions(
   { metadata }: ApiObject,
   { group, kind }: Resource,
-  asked: DeleteOptions['preconditions'] = {},
+  preconditions: DeleteOptions['preconditions'] = {},
 ): void {
-  const check = (label: string, wanted: string | undefined, actual = '', what: string) => {
-    if (wanted === undefined || wanted === actual) return;
-    const why = `the ${label} in the precondition (${wanted}) does not match the ${label} in record (${actual}). The object might have been ${what}`;
-    throw conflict({ group, kind, plural: kind }, metadata.name, why);
+  const check = (label: string, expected: string | undefined, actual = '', change: string) => {
+    if (expected === undefined || expected === actual) return;
+    const reason = `the ${label} in the precondition (${expected}) does not match the ${label} in record (${actual}). The object might have been ${change}`;
+    throw conflict({ group, kind, plural: kind }, metadata.name, reason);
   };
-  check('UID', asked.uid, metadata.uid, 'deleted and then recreated');
-  check('ResourceVersion', asked.resourceVersion, metadata.resourceVersion, 'modified');
+  check('UID', preconditions.uid, metadata.uid, 'deleted and then recreated');
+  check('ResourceVersion', preconditions.resourceVersion, metadata.resourceVersion, 'modified');
 }
 
-const waits = ({ metadata: { finalizers = [], deletionGracePeriodSeconds = 0 } }: ApiObject) =>
+const isWaiting = ({ metadata: { finalizers = [], deletionGracePeriodSeconds = 0 } }: ApiObject) =>
   finalizers.length > 0 || deletionGracePeriodSeconds > 0;
 
-/** Whether an object that is marked for deletion has to wait: for finalizers, its grace period, or what is in it. */
-export function isHeld(object: ApiObject): boolean {
-  return waits(object) || isContainer(object);
+/** Whether an object that is marked for deletion must stay: it has finalizers, a grace period or content. */
+export function mustStay(object: ApiObject): boolean {
+  return isWaiting(object) || isContainer(object);
 }
 
-/** Whether nothing holds an object any more that is to be deleted. */
-export function isReleased(object: ApiObject): boolean {
-  return object.metadata.deletionTimestamp !== undefined && !waits(object) && object.kind !== 'Namespace';
+/** Whether an object that is being deleted can be removed. */
+export function canBeRemoved(object: ApiObject): boolean {
+  return object.metadata.deletionTimestamp !== undefined && !isWaiting(object) && object.kind !== 'Namespace';
 }
 
-/** Seconds that a pod gets to end; nothing else has any. One that was never placed, or has ended, needs none. */
-function graceOf(object: ApiObject, asked: number | undefined): number {
+/** The grace period in seconds. Only running pods on a node have one. */
+function graceOf(object: ApiObject, requested: number | undefined): number {
   const ended = ['Succeeded', 'Failed'].includes(textIn(valueAt(object, 'status.phase')));
   if (object.apiVersion !== 'v1' || object.kind !== 'Pod' || ended || !valueAt(object, 'spec.nodeName')) return 0;
-  return Math.max(0, asked ?? Number(valueAt(object, 'spec.terminationGracePeriodSeconds') ?? graceSeconds));
+  return Math.max(0, requested ?? Number(valueAt(object, 'spec.terminationGracePeriodSeconds') ?? graceSeconds));
 }
 
-/** An object that is to be deleted. What was told to end may be told to end sooner, never later. Pure. */
-export function markedForDeletion(
+/** Marks an object for deletion. A second deletion may shorten the grace period, never extend it. Pure. */
+export function markForDeletion(
   live: ApiObject,
   { propagationPolicy: policy, gracePeriodSeconds }: DeleteOptions,
   now: Date,
 ): ApiObject {
-  const { finalizers: present = [], ...rest } = live.metadata;
-  const others = present.filter((name) => !Object.values(byPolicy).includes(name));
-  // Without a policy, what the object itself says stands.
-  const finalizers = policy ? [...others, byPolicy[policy]].filter(Boolean) : present;
+  const { finalizers: current = [], ...rest } = live.metadata;
+  const ownFinalizers = current.filter((name) => !Object.values(finalizerByPolicy).includes(name));
+  // Without a policy, the object's own finalizers apply.
+  const finalizers = policy ? [...ownFinalizers, finalizerByPolicy[policy]].filter(Boolean) : current;
   const { deletionTimestamp, deletionGracePeriodSeconds = 0, generation } = rest;
   const metadata: ApiObject['metadata'] = { ...rest, ...(finalizers.length > 0 && { finalizers }) };
   const grace = graceOf(live, gracePeriodSeconds);

@@ -3,29 +3,32 @@ import type { Json } from './json.ts';
 import type { Registry } from './registry.ts';
 import { apiVersionOf, type Resource } from './resource.ts';
 
-/** The version of Kubernetes after which the server is modelled. */
+/** The version of Kubernetes that the server imitates. */
 const [major, minor, patch] = ['1', '34', '4'];
 
 const verbs = ['delete', 'deletecollection', 'get', 'list', 'patch', 'create', 'update', 'watch'];
 const change = ['get', 'patch', 'update'];
 
-/** Subresources that only some kinds have. */
-const more: Readonly<Record<string, readonly Json[]>> = {
+/** Subresources of individual kinds. */
+const extraSubresources: Readonly<Record<string, readonly Json[]>> = {
   '/pods': [
     { name: 'pods/exec', kind: 'PodExecOptions', verbs: ['create', 'get'] },
     { name: 'pods/log', kind: 'Pod', verbs: ['get'] },
   ],
   '/serviceaccounts': [
     {
-      ...{ group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' },
-      ...{ name: 'serviceaccounts/token', verbs: ['create'] },
+      group: 'authentication.k8s.io',
+      version: 'v1',
+      kind: 'TokenRequest',
+      name: 'serviceaccounts/token',
+      verbs: ['create'],
     },
   ],
 };
 
 /**
- * Which groups, versions and resources there are, as `/version`, `/api`, `/apis` and what is below them say it.
- * @returns the document at a path; undefined where there is none
+ * Serves the discovery documents: `/version`, `/api`, `/apis` and below.
+ * @returns the document at a path; undefined for none
  */
 export function createDiscovery(registry: Registry): (path: string) => Json | undefined {
   const groups = () =>
@@ -52,28 +55,32 @@ export function createDiscovery(registry: Registry): (path: string) => Json | un
     if (root === 'api' && version === undefined) return resourceList(name);
     if (root !== 'apis' || rest.length > 0) return undefined;
     if (version !== undefined) return resourceList(`${name}/${version}`);
-    const found = groups().find((group) => group.name === name);
-    return found && { kind: 'APIGroup', apiVersion: 'v1', ...found };
+    const group = groups().find(({ name: groupName }) => groupName === name);
+    return group && { kind: 'APIGroup', apiVersion: 'v1', ...group };
   };
 }
 
 function entriesOf(resource: Resource): Json[] {
   const { group, plural, singular: singularName, kind, namespaced, shortNames, categories, status, scale } = resource;
-  const side = (entry: Json) => ({ singularName: '', namespaced, kind, verbs: change, ...entry });
+  const subresource = (entry: Json) => ({ singularName: '', namespaced, kind, verbs: change, ...entry });
   return [
     {
-      ...{ name: plural, singularName, namespaced, kind, verbs },
+      name: plural,
+      singularName,
+      namespaced,
+      kind,
+      verbs,
       ...(shortNames.length > 0 && { shortNames }),
       ...(categories.length > 0 && { categories }),
       storageVersionHash: storageVersionHash(resource),
     },
-    ...(status ? [side({ name: `${plural}/status` })] : []),
-    ...(scale ? [side({ name: `${plural}/scale`, group: 'autoscaling', version: 'v1', kind: 'Scale' })] : []),
-    ...(more[`${group}/${plural}`] ?? []).map(side),
+    ...(status ? [subresource({ name: `${plural}/status` })] : []),
+    ...(scale ? [subresource({ name: `${plural}/scale`, group: 'autoscaling', version: 'v1', kind: 'Scale' })] : []),
+    ...(extraSubresources[`${group}/${plural}`] ?? []).map(subresource),
   ];
 }
 
-/** Tells a client's cache when a kind is stored another way. */
+/** Changes when a kind's storage version changes; for clients' caches. */
 function storageVersionHash({ group, version, kind }: Resource): string {
   return createHash('sha256').update(`${group}/${version}/${kind}`).digest().subarray(0, 8).toString('base64');
 }

@@ -1,16 +1,22 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
 import { ApiError, badRequest } from './api-error.ts';
-import type { User } from './authentication.ts';
-import type { Upgrade } from './pod-exec.ts';
+import type { User } from './user.ts';
 
-/** Larger bodies are refused, as etcd's limit does it with the real server (1.5 MiB an object). */
+/** Larger bodies are refused. In the real server, etcd limits objects to 1.5 MiB. */
 const bodyMax = 3 * 1024 * 1024;
 
-/** One request and its answer. */
+/** The connection of a request that asks for another protocol. */
+export interface Upgrade {
+  socket: Duplex;
+  head: Buffer;
+}
+
+/** One request and its response. */
 export interface Exchange {
   request: IncomingMessage;
   response: ServerResponse;
-  /** Of a request that asks to go on in another protocol. */
+  /** The connection of a request that asks for another protocol. */
   upgrade?: Upgrade | undefined;
   method: string;
   path: string;
@@ -18,12 +24,12 @@ export interface Exchange {
   user: User;
 }
 
-/** Whether a query says so. */
+/** Whether a query parameter is set to true. */
 export function flag(query: URLSearchParams, name: string): boolean {
   return ['true', '1'].includes(query.get(name) ?? '');
 }
 
-/** Reads a JSON body; undefined for none. @throws ApiError 400, 413, 415 */
+/** Reads a JSON body; undefined when it is empty. @throws ApiError 400, 413, 415 */
 export async function readJson(request: IncomingMessage, accepted = 'application/json'): Promise<unknown> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -47,7 +53,7 @@ export async function readJson(request: IncomingMessage, accepted = 'application
   }
 }
 
-/** Ends an exchange with JSON; text is sent as it is. */
+/** Sends a JSON response. A string is sent unchanged. */
 export function sendJson({ response }: Pick<Exchange, 'response'>, code: number, body: unknown): void {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   response.writeHead(code, {
@@ -58,14 +64,14 @@ export function sendJson({ response }: Pick<Exchange, 'response'>, code: number,
   response.end(text);
 }
 
-/** Ends an exchange that failed. Once an answer has begun, it can only be cut off. */
+/** Sends an error. A response that has begun is cut off. */
 export function sendError(response: ServerResponse, error: unknown): void {
   if (response.headersSent) {
     response.destroy();
     return;
   }
-  const why = error instanceof Error ? error.message : String(error);
-  const refusal =
-    error instanceof ApiError ? error : new ApiError(500, 'InternalError', `Internal error occurred: ${why}`);
-  sendJson({ response }, refusal.status.code ?? 500, refusal.status);
+  const reason = error instanceof Error ? error.message : String(error);
+  const apiError =
+    error instanceof ApiError ? error : new ApiError(500, 'InternalError', `Internal error occurred: ${reason}`);
+  sendJson({ response }, apiError.status.code ?? 500, apiError.status);
 }

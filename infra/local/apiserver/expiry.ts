@@ -3,16 +3,16 @@ import { textIn } from './json.ts';
 import type { ApiObject } from './resource.ts';
 import type { Store } from './store.ts';
 
-/** How long an Event is kept after it was last seen, as the real server keeps them. */
-const keptMs = 60 * 60_000;
-const pauseMs = 5 * 60_000;
+/** How long Events are kept after they were last seen, as in the real server. */
+const retentionMs = 60 * 60_000;
+const intervalMs = 5 * 60_000;
 
-/** Takes away Events that are over, since nobody else does, until the signal says so. */
+/** Deletes old Events periodically until the signal aborts. */
 export async function expireEvents(store: Store, clock: Clock, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    const oldest = clock.now().getTime() - keptMs;
+    const oldest = clock.now().getTime() - retentionMs;
     for (const event of store.list('/events')) if (lastSeen(event) < oldest) store.remove('/events', event);
-    await clock.sleep(pauseMs, signal).catch(() => undefined);
+    await clock.sleep(intervalMs, signal).catch(() => undefined);
   }
 }
 

@@ -1,7 +1,7 @@
 /** A JSON object. */
 export type Json = Record<string, unknown>;
 
-/** The value at a path of an object, undefined where there is none. */
+/** The value at a path; undefined when it does not exist. */
 export function valueAt(object: unknown, path: string): unknown {
   let value = object;
   for (const step of path.split('.')) {
@@ -21,16 +21,16 @@ export function objects(value: unknown): Json[] {
   return Array.isArray(value) ? value.filter(isJson) : [];
 }
 
-/** The object of a field; made when there is none. */
+/** The object in a field, created if it does not exist. */
 export function section(parent: Json, name: string): Json {
   const value = parent[name];
   if (isJson(value)) return value;
-  const made: Json = {};
-  parent[name] = made;
-  return made;
+  const created: Json = {};
+  parent[name] = created;
+  return created;
 }
 
-/** A string, number or boolean as text; empty for anything else. */
+/** A string, number or boolean as text; an empty string for anything else. */
 export function textIn(value: unknown): string {
   if (typeof value === 'string') return value;
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : '';
@@ -41,7 +41,7 @@ export function codePoints(value: string): number {
   return Array.from(value).length;
 }
 
-/** A JSON merge patch (RFC 7386). Neither argument is changed. */
+/** Applies a JSON merge patch (RFC 7386). Does not change its arguments. */
 export function mergePatch(target: unknown, patch: unknown): unknown {
   if (!isJson(patch)) return patch;
   const result: Json = isJson(target) ? { ...target } : {};

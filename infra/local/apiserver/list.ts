@@ -4,13 +4,13 @@ import type { Json } from './json.ts';
 import { apiVersionOf, type ApiObject } from './resource.ts';
 import type { Selection } from './selector.ts';
 import { textOf, type Store } from './store.ts';
-import { tableOf, type Rendering } from './table.ts';
+import { renderTable, type Rendering } from './table.ts';
 
-/** A list that was begun is kept for this long, so that its pages are of one moment. */
-const keptMs = 5 * 60_000;
-const keptMax = 100;
+/** How long a list is kept after its first page, so that all pages show the same state. */
+const retentionMs = 5 * 60_000;
+const maxSnapshots = 100;
 
-/** The JSON of a list, or of a page of it. @throws ApiError 400, 410 for a page of a list that is no longer kept */
+/** Serves a list or a page of it as JSON. @throws ApiError 400, 410 when the list of a page has expired */
 export type Lists = (selection: Selection, query: URLSearchParams, rendering: Rendering) => string;
 
 interface Snapshot {
@@ -20,20 +20,20 @@ interface Snapshot {
   at: number;
 }
 
-/** @param options.monotonic milliseconds that never go back */
+/** @param options.monotonic monotonic time in milliseconds */
 export function createLists({ store, monotonic }: { store: Store; monotonic: () => number }): Lists {
   const snapshots = new Map<string, Snapshot>();
 
-  const keep = (snapshot: Snapshot) => {
-    const oldest = monotonic() - keptMs;
-    for (const [id, { at }] of snapshots) if (at < oldest || snapshots.size >= keptMax) snapshots.delete(id);
+  const saveSnapshot = (snapshot: Snapshot) => {
+    const oldest = monotonic() - retentionMs;
+    for (const [id, { at }] of snapshots) if (at < oldest || snapshots.size >= maxSnapshots) snapshots.delete(id);
     snapshots.set(snapshot.id, snapshot);
   };
-  const begin = ({ storage, namespace, test }: Selection): Snapshot => {
+  const createSnapshot = ({ storage, namespace, test }: Selection): Snapshot => {
     const objects = store.list(storage, namespace).filter(test);
     return { id: randomUUID(), objects, version: store.version, at: monotonic() };
   };
-  const recall = (id: string): Snapshot => {
+  const findSnapshot = (id: string): Snapshot => {
     const snapshot = snapshots.get(id);
     if (snapshot) return snapshot;
     throw expired(
@@ -45,28 +45,28 @@ export function createLists({ store, monotonic }: { store: Store; monotonic: () 
     const { resource, all } = selection;
     const token = query.get('continue');
     const [id = '', from = '0'] = token ? Buffer.from(token, 'base64url').toString().split(' ') : [];
-    if (!/^\d+$/.test(from)) throw badRequest('continue key is not valid: it was not given by this server');
-    const snapshot = token ? recall(id) : begin(selection);
+    if (!/^\d+$/.test(from)) throw badRequest('continue key is not valid: this server did not issue it');
+    const snapshot = token ? findSnapshot(id) : createSnapshot(selection);
     const { objects, version } = snapshot;
     const end = Number(from) + (Number(query.get('limit') ?? 0) || objects.length);
     const metadata: Json = { resourceVersion: String(version) };
-    // As the real server writes it for custom resources.
+    // The real server adds this to lists of custom resources.
     if (resource.custom && rendering === 'objects') metadata['continue'] = '';
     if (end < objects.length) {
-      keep(snapshot);
+      saveSnapshot(snapshot);
       metadata['continue'] = Buffer.from(`${snapshot.id} ${end}`).toString('base64url');
-      // With a selector the real server cannot know it without looking at all the others.
+      // With a selector, the real server does not count the remaining items.
       if (all) metadata['remainingItemCount'] = objects.length - end;
     }
     const page = objects.slice(Number(from), end);
-    if (rendering !== 'objects') return tableOf(page, resource, rendering.include, metadata);
+    if (rendering !== 'objects') return renderTable(page, resource, rendering.include, metadata);
     const head = JSON.stringify({ kind: `${resource.kind}List`, apiVersion: apiVersionOf(resource), metadata });
     const items = page.map((object) => (resource.custom ? textOf(object) : withoutType(object)));
     return `${head.slice(0, -1)},"items":[${items.join(',')}]}`;
   };
 }
 
-/** The items of a list of a built-in kind come without their type. */
+/** Items of a list of a built-in kind have no kind and apiVersion. */
 function withoutType(object: ApiObject): string {
   return JSON.stringify({ ...object, kind: undefined, apiVersion: undefined });
 }

@@ -10,23 +10,23 @@ const models = client as unknown as Readonly<Record<string, Partial<Model>>>;
 const schemas = new Map<string, Schema>();
 
 /**
- * The schema of a built-in type, such as `V1Deployment`, after the client library's own description of it, which was
- * generated from Kubernetes' OpenAPI: fields and their types, but neither bounds nor which are required.
- * @throws Error for a type that the library does not know
+ * The schema of a built-in type such as `V1Deployment`, from the client library's type descriptions, which are
+ * generated from Kubernetes' OpenAPI. They have fields and types, but neither limits nor required fields.
+ * @throws Error for a type that the library does not have
  */
 export function modelSchema(name: string): Schema {
   let schema = schemas.get(name);
   if (!schema) {
-    // Kept before it is filled: types may contain themselves.
+    // Stored before it is complete, since types may contain themselves.
     const properties: Record<string, Schema> = {};
     schema = { type: 'object', properties };
     schemas.set(name, schema);
     const attributes = models[name]?.attributeTypeMap;
-    if (!attributes) throw new Error(`the client library knows no type ${name}`);
+    if (!attributes) throw new Error(`the client library has no type ${name}`);
     const defaults = typeDefaults[name] ?? {};
     for (const { baseName, type, format } of attributes) {
-      const known = schemaOf(type, format);
-      properties[baseName] = baseName in defaults ? { ...known, default: defaults[baseName] } : known;
+      const child = schemaOf(type, format);
+      properties[baseName] = baseName in defaults ? { ...child, default: defaults[baseName] } : child;
     }
   }
   return schema;
@@ -50,8 +50,7 @@ function schemaOf(type: string, format: string): Schema {
       return { 'x-kubernetes-int-or-string': true };
     case 'any':
     case 'object':
-    // A definition's own schema is kept as it came.
-    // falls through
+    // A definition's schema is stored unchanged.
     case 'V1JSONSchemaProps':
       return { 'x-kubernetes-preserve-unknown-fields': true };
     default:

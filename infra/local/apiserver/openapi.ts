@@ -3,10 +3,10 @@ import type { Json } from './json.ts';
 import type { Registry } from './registry.ts';
 import type { Resource } from './resource.ts';
 
-/** The document of OpenAPI v2 that describes nothing, in protobuf (its first field, the version), as kubectl takes it. */
+/** An empty OpenAPI v2 document in protobuf (only its first field, the version), which kubectl accepts. */
 export const emptyOpenApi2 = Buffer.from([0x0a, 0x03, ...Buffer.from('2.0')]);
 
-/** What a write may be told by its query. */
+/** Query parameters of writes. */
 const parameters = ['dryRun', 'fieldManager', 'fieldValidation'].map((name) => ({
   name,
   in: 'query',
@@ -16,19 +16,19 @@ const parameters = ['dryRun', 'fieldManager', 'fieldValidation'].map((name) => (
 const root = ({ group, version }: Resource) => (group ? `apis/${group}/${version}` : `api/${version}`);
 
 /**
- * OpenAPI v3, as far as clients ask for it before they write: which kinds there are, where, and that the server itself
- * checks their fields. Types are not described, so `kubectl explain` has nothing to explain.
- * @returns the document at a path below `/openapi`; undefined where there is none
+ * The part of OpenAPI v3 that clients read before a write: the kinds, their paths, and that the server validates fields.
+ * Types are not described, so `kubectl explain` shows nothing.
+ * @returns the document at a path below `/openapi`; undefined for none
  */
 export function createOpenApi(registry: Registry): (path: string) => Json | undefined {
   return (path) => {
     const documents = Map.groupBy(registry.all(), root);
-    const found = documents.get(path.replace(/^\/openapi\/v3\//, ''));
-    if (found) return { openapi: '3.0.0', info: { title: 'Kubernetes', version: '' }, paths: pathsOf(found) };
+    const resources = documents.get(path.replace(/^\/openapi\/v3\//, ''));
+    if (resources) return { openapi: '3.0.0', info: { title: 'Kubernetes', version: '' }, paths: pathsOf(resources) };
     if (path !== '/openapi/v3') return undefined;
-    const paths = [...documents].map(([name, resources]) => {
+    const paths = [...documents].map(([name, members]) => {
       const hash = createHash('sha256')
-        .update(resources.map(({ plural }) => plural).join())
+        .update(members.map(({ plural }) => plural).join())
         .digest('hex');
       return [name, { serverRelativeURL: `/openapi/v3/${name}?hash=${hash}` }];
     });

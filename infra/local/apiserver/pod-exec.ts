@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { PassThrough, Writable, type Duplex, type Readable } from 'node:stream';
+import { PassThrough, Writable, type Readable } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { ApiError, badRequest, notImplemented, type Status } from './api-error.ts';
 import { flag, type Exchange } from './exchange.ts';
@@ -7,14 +7,14 @@ import type { Objects, Place } from './objects.ts';
 import { containerOf } from './pod-logs.ts';
 import type { ApiObject } from './resource.ts';
 
-/** What the client and the command say to each other. */
-export interface ExecStreams {
+/** The command's input and output. */
+interface ExecStreams {
   stdin?: Readable;
   stdout?: Writable;
   stderr?: Writable;
 }
 
-/** Who runs commands in containers: the node. @returns the exit code @throws Error when it cannot be run */
+/** Runs a command in a container, on the node. @returns the exit code @throws Error when the command cannot run */
 export type PodExec = (
   pod: ApiObject,
   options: { container: string; command: readonly string[] },
@@ -22,23 +22,17 @@ export type PodExec = (
   signal: AbortSignal,
 ) => Promise<number>;
 
-/** The connection of a request that asks for another protocol. */
-export interface Upgrade {
-  socket: Duplex;
-  head: Buffer;
-}
-
-/** `pods/exec` over WebSockets, as `kubectl exec` asks for it since 1.31, without a terminal. */
+/** Serves `pods/exec` over WebSockets, as `kubectl exec` uses it since 1.31, without a terminal. */
 export interface Exec {
-  /** @throws ApiError before the connection is taken over */
+  /** @throws ApiError before the connection becomes a WebSocket */
   serve: (exchange: Exchange, place: Place) => void;
-  /** Ends every connection. */
+  /** Closes every connection. */
   stop(): void;
 }
 
 /** https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/4006-transition-spdy-to-websockets */
 const protocol = 'v5.channel.k8s.io';
-/** The first byte of a message says whose it is. */
+/** The first byte of a message is its channel. */
 const channels = { stdin: 0, stdout: 1, stderr: 2, error: 3, close: 255 };
 
 export function createExec(options: { objects: Objects; exec: PodExec | undefined }): Exec {
@@ -52,14 +46,15 @@ export function createExec(options: { objects: Objects; exec: PodExec | undefine
       const container = containerOf(pod, query);
       const command = query.getAll('command');
       if (command.length === 0) throw badRequest('you must specify at least one command for the container');
-      if (flag(query, 'tty')) throw notImplemented('a terminal: leave out --tty (-t)');
-      if (!upgrade || !speaks(request)) throw notImplemented(`pods/exec other than by a WebSocket of ${protocol}`);
+      if (flag(query, 'tty')) throw notImplemented('a terminal: omit --tty (-t)');
+      if (!upgrade || !isSupportedUpgrade(request))
+        throw notImplemented(`pods/exec without a WebSocket of ${protocol}`);
       sockets.handleUpgrade(request, upgrade.socket, upgrade.head, (socket) => {
-        const left = new AbortController();
-        socket.once('close', () => left.abort());
+        const closed = new AbortController();
+        socket.once('close', () => closed.abort());
         socket.on('error', () => socket.terminate());
         const streams = streamsOf(socket, query);
-        exec(pod, { container, command }, streams, left.signal).then(
+        exec(pod, { container, command }, streams, closed.signal).then(
           (code) => finish(socket, statusOf(code)),
           (error: unknown) => finish(socket, failure(error)),
         );
@@ -71,7 +66,7 @@ export function createExec(options: { objects: Objects; exec: PodExec | undefine
   };
 }
 
-function speaks({ method, headers }: IncomingMessage): boolean {
+function isSupportedUpgrade({ method, headers }: IncomingMessage): boolean {
   const offered = (headers['sec-websocket-protocol'] ?? '').split(',').map((name) => name.trim());
   return method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket' && offered.includes(protocol);
 }
@@ -105,7 +100,7 @@ function inputOf(socket: WebSocket): Readable {
 function finish(socket: WebSocket, status: Status): void {
   socket.send(Buffer.concat([Buffer.of(channels.error), Buffer.from(JSON.stringify(status))]));
   socket.close(1000);
-  // What was not read of its input is not waited for.
+  // Discards unread input, so that the connection can close.
   socket.resume();
 }
 
@@ -117,7 +112,7 @@ function statusOf(code: number): Status {
 }
 
 function failure(error: unknown): Status {
-  const why = error instanceof Error ? error.message : String(error);
-  return new ApiError(500, 'InternalError', `Internal error occurred: error executing command in container: ${why}`)
+  const reason = error instanceof Error ? error.message : String(error);
+  return new ApiError(500, 'InternalError', `Internal error occurred: error executing command in container: ${reason}`)
     .status;
 }

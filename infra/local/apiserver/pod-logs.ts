@@ -5,20 +5,23 @@ import type { Objects, Place } from './objects.ts';
 import { objects as containersIn, textIn, valueAt } from './json.ts';
 import type { ApiObject } from './resource.ts';
 
-/** Which part of a container's output is asked for. https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#get-read-log-of-the-specified-pod */
+/**
+ * Options of a log request.
+ * https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#get-read-log-of-the-specified-pod
+ */
 export interface LogOptions {
   container: string;
   follow: boolean;
-  /** Of the container's life before this one. */
+  /** The log of the container's previous run. */
   previous: boolean;
   timestamps: boolean;
   tailLines?: number;
-  /** Lines from this time on. */
+  /** Only lines since this time. */
   since?: Date;
 }
 
 /**
- * Where the output of containers comes from: the node. Followed output ends with the container, or when `signal` says so.
+ * Reads the output of a container, on the node. Followed output ends with the container or when `signal` aborts.
  * @throws ApiError, usually 400 `container "x" in pod "y" is waiting to start`
  */
 export type PodLogs = (
@@ -27,7 +30,7 @@ export type PodLogs = (
   signal: AbortSignal,
 ) => Promise<AsyncIterable<Uint8Array | string>>;
 
-/** `pods/log`. Without a node there is none. */
+/** Serves `pods/log`. Without `logs` it is not supported. */
 export function createPodLogs(options: {
   objects: Objects;
   logs: PodLogs | undefined;
@@ -39,38 +42,41 @@ export function createPodLogs(options: {
     const pod = objects.get(place);
     if (!logs) throw notImplemented('logs without a node');
     const limitBytes = count(query, 'limitBytes') ?? Number.POSITIVE_INFINITY;
-    const asked = logOptions(pod, query, now());
+    const requested = logOptions(pod, query, now());
     const stop = new AbortController();
     response.once('close', () => stop.abort());
-    const output = await logs(pod, asked, stop.signal);
+    const output = await logs(pod, requested, stop.signal);
     response.writeHead(200, { 'content-type': 'text/plain' });
     response.flushHeaders();
-    await pipeline(cut(output, limitBytes), response).catch(() => undefined);
+    await pipeline(limitOutput(output, limitBytes), response).catch(() => undefined);
   };
 }
 
-async function* cut(output: AsyncIterable<Uint8Array | string>, limitBytes: number): AsyncIterable<Uint8Array> {
-  let left = limitBytes;
+async function* limitOutput(output: AsyncIterable<Uint8Array | string>, limitBytes: number): AsyncIterable<Uint8Array> {
+  let remaining = limitBytes;
   for await (const chunk of output) {
     const bytes = Buffer.from(chunk);
-    yield bytes.subarray(0, left);
-    left -= bytes.length;
-    if (left <= 0) return;
+    yield bytes.subarray(0, remaining);
+    remaining -= bytes.length;
+    if (remaining <= 0) return;
   }
 }
 
-/** The container that a query names, or the only one. @throws ApiError 400 */
+/** The container in the query, or the pod's only container. @throws ApiError 400 */
 export function containerOf(pod: ApiObject, query: URLSearchParams): string {
   const { name } = pod.metadata;
-  const namesOf = (list: string) => containersIn(valueAt(pod, `spec.${list}`)).map((each) => textIn(each['name']));
+  const namesOf = (list: string) =>
+    containersIn(valueAt(pod, `spec.${list}`)).map((container) => textIn(container['name']));
   const [init, main] = [namesOf('initContainers'), namesOf('containers')];
   const container = query.get('container') ?? '';
   if ([...init, ...main].includes(container)) return container;
   if (container) throw badRequest(`container ${container} is not valid for pod ${name}`);
   const [only = '', ...more] = main;
   if (more.length === 0) return only;
-  const others = init.length > 0 ? ` or one of the init containers: [${init.join(' ')}]` : '';
-  throw badRequest(`a container name must be specified for pod ${name}, choose one of: [${main.join(' ')}]${others}`);
+  const initChoice = init.length > 0 ? ` or one of the init containers: [${init.join(' ')}]` : '';
+  throw badRequest(
+    `a container name must be specified for pod ${name}, choose one of: [${main.join(' ')}]${initChoice}`,
+  );
 }
 
 function count(query: URLSearchParams, key: string): number | undefined {

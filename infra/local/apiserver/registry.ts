@@ -3,7 +3,7 @@ import { customResources } from './custom-resource.ts';
 import type { Resource } from './resource.ts';
 import type { Store } from './store.ts';
 
-/** Every kind that is served: the built-in ones, and those that definitions in the store add. */
+/** All served kinds: the built-in ones and those of definitions in the store. */
 export interface Registry {
   all(): readonly Resource[];
   find(group: string, version: string, plural: string): Resource | undefined;
@@ -27,9 +27,9 @@ export function createRegistry(store: Store): Registry {
     find: (group, version, plural) =>
       all().find((resource) => resource.plural === plural && resource.group === group && resource.version === version),
     kind(kind, group = '') {
-      const found = all().find((resource) => resource.kind === kind && resource.group === group);
-      if (!found) throw new Error(`no kind ${kind} is served`);
-      return found;
+      const match = all().find((resource) => resource.kind === kind && resource.group === group);
+      if (!match) throw new Error(`the kind ${kind} is not served`);
+      return match;
     },
   };
 }

@@ -1,6 +1,6 @@
 import { noSuchResource } from './api-error.ts';
 
-/** What the path of a request leads to. */
+/** The resource in a request's path. */
 export interface ResourcePath {
   group: string;
   version: string;
@@ -11,21 +11,23 @@ export interface ResourcePath {
   subresource: string | undefined;
 }
 
-/** A path of a resource, or undefined for one of discovery, health and the like. @throws ApiError 404 */
+/**
+ * Parses the path of a resource. @returns undefined for other paths, such as discovery and health @throws ApiError 404
+ */
 export function resourcePath(pathname: string): ResourcePath | undefined {
-  const [root, ...parts] = pathname.split('/').filter(Boolean).map(decoded);
+  const [root, ...parts] = pathname.split('/').filter(Boolean).map(decodeSegment);
   if (root !== 'api' && root !== 'apis') return undefined;
   const group = root === 'apis' ? parts.shift() : '';
   const [version, ...place] = parts;
   if (group === undefined || version === undefined || place.length === 0) return undefined;
-  // A namespace has a status of its own; anything else below it is a resource inside.
-  const inside = place[0] === 'namespaces' && place.length > 2 && !(place.length === 3 && place[2] === 'status');
-  const [plural = '', name = '', subresource, ...more] = inside ? place.slice(2) : place;
+  // `/namespaces/<name>/status` is a subresource of the namespace; anything else below a namespace is a resource in it.
+  const isNamespaced = place[0] === 'namespaces' && place.length > 2 && !(place.length === 3 && place[2] === 'status');
+  const [plural = '', name = '', subresource, ...more] = isNamespaced ? place.slice(2) : place;
   if (more.length > 0) throw noSuchResource();
-  return { group, version, plural, namespace: inside ? place[1] : undefined, name, subresource };
+  return { group, version, plural, namespace: isNamespaced ? place[1] : undefined, name, subresource };
 }
 
-function decoded(part: string): string {
+function decodeSegment(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch {
@@ -35,7 +37,7 @@ function decoded(part: string): string {
 
 const verbs: Readonly<Record<string, string>> = { POST: 'create', PUT: 'update', PATCH: 'patch', DELETE: 'delete' };
 
-/** What a request does, as RBAC calls it. */
+/** The RBAC verb of a request. */
 export function verbOf(method: string, name: string, query: URLSearchParams): string {
   if (method === 'DELETE' && !name) return 'deletecollection';
   if (method !== 'GET') return verbs[method] ?? method.toLowerCase();
@@ -43,7 +45,7 @@ export function verbOf(method: string, name: string, query: URLSearchParams): st
   return name ? 'get' : 'list';
 }
 
-/** Whether a GET is to go on telling of changes. */
+/** Whether a GET is a watch. */
 export function isWatch(query: URLSearchParams): boolean {
   return ['true', '1', ''].includes(query.get('watch') ?? 'false');
 }

@@ -1,26 +1,26 @@
 import type { KubeObject, ObjectMeta } from '../../../runtime/contracts/kubernetes.ts';
-import type { Cause } from './api-error.ts';
+import type { Cause } from './causes.ts';
 import type { Json } from './json.ts';
 import type { Schema } from './structural.ts';
 
-/** An object in the store. Never changed in place: a write puts another one there. */
+/** An object in the store. It is never changed in place: a write replaces it. */
 export type ApiObject = KubeObject & Json & { metadata: ObjectMeta & Json };
 
-/** A column of `kubectl get`: how it is called, and what it shows of an object. */
+/** A column of `kubectl get`: its name and its value for an object. */
 export interface Column {
   name: string;
   type: 'string' | 'integer' | 'boolean' | 'date' | 'number';
-  /** `name` for the first one. */
+  /** `name` for the first column. */
   format?: string;
   description?: string;
-  /** Whether the value is a time, of which the time since then is shown. */
+  /** Whether the value is a time, shown as the time since then. */
   age?: boolean;
-  /** Above 0: only with `-o wide`. */
+  /** Greater than 0: shown only with `-o wide`. */
   priority?: number;
   value: (object: ApiObject) => unknown;
 }
 
-/** One kind as the server serves it. */
+/** A kind that the server serves. */
 export interface Resource {
   /** Empty for the core group. */
   group: string;
@@ -31,30 +31,30 @@ export interface Resource {
   shortNames: readonly string[];
   categories: readonly string[];
   namespaced: boolean;
-  /** Whether `metadata.generation` counts the changes of what is wanted. */
+  /** Whether `metadata.generation` counts changes of the desired state. */
   generation: boolean;
   status: boolean;
   scale: boolean;
-  /** Whether a replace may leave out the version that it read. */
+  /** Whether an update may omit `resourceVersion`. */
   unconditionalUpdate: boolean;
-  /** Names are labels (no dots), paths segments (RBAC), or subdomains. */
+  /** The form of names: labels (no dots), path segments (RBAC) or subdomains. */
   names: 'label' | 'segment' | 'subdomain';
   schema: Schema;
   columns: readonly Column[];
-  /** A definition's kind, which only knows what its schema says. */
+  /** A kind from a CustomResourceDefinition, which has only the rules of its schema. */
   custom: boolean;
 
-  /** Fills in what was left out and what no schema's default says. Changes its argument. */
+  /** Sets defaults that the schema does not have. Changes its argument. */
   default?: (object: ApiObject) => void;
-  /** What the server itself puts into a new object. Changes its argument. */
+  /** Sets the fields of a new object that the server writes. Changes its argument. */
   prepareCreate?: (object: ApiObject, now: Date) => void;
-  /** What a replace may leave out and keeps, such as an address. Changes its first argument. */
+  /** Restores fields that an update may omit, such as an address. Changes its first argument. */
   prepareUpdate?: (object: ApiObject, live: ApiObject) => void;
-  /** Paths such as `spec.selector` that never change. */
+  /** Paths that cannot change, such as `spec.selector`. */
   immutable?: readonly string[];
-  /** What is wrong with the object. */
+  /** Checks the object. */
   validate?: (object: ApiObject, old: ApiObject | undefined) => Cause[];
-  /** Paths that a field selector may name besides name and namespace. */
+  /** Paths that field selectors support besides name and namespace. */
   fields?: readonly string[];
 }
 

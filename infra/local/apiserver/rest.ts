@@ -1,4 +1,11 @@
-import { badRequest, invalid, methodNotAllowed, notImplemented, unversioned, type Status } from './api-error.ts';
+import {
+  badRequest,
+  invalid,
+  methodNotAllowed,
+  notImplemented,
+  missingResourceVersion,
+  type Status,
+} from './api-error.ts';
 import { unsupportedValue } from './causes.ts';
 import { readJson, sendJson, type Exchange } from './exchange.ts';
 import { isJson, mergePatch, textIn, valueAt, type Json } from './json.ts';
@@ -7,24 +14,16 @@ import type { DeleteOptions } from './deletion.ts';
 import type { Objects, Place, WriteOptions } from './objects.ts';
 import { isWatch, type ResourcePath } from './request-info.ts';
 import type { ApiObject, Resource } from './resource.ts';
-import { scale } from './scale.ts';
+import { scale, type ResourceView } from './scale.ts';
 import { selectionOf } from './selector.ts';
-import { rendered, renderingOf } from './table.ts';
+import { renderObject, renderingOf } from './table.ts';
 import type { Watches } from './watch.ts';
 
-/** The patches that are understood. */
+/** The supported type of patches. */
 const patchType = 'application/merge-patch+json';
 
-/** A side of an object: itself, its status, or what {@link scale} makes of it. */
-export interface Side {
-  read: (live: ApiObject) => ApiObject;
-  /** The whole object after its side was changed into what was given. */
-  write: (live: ApiObject, given: unknown) => unknown;
-  part: 'main' | 'status';
-}
-
-const main: Side = { read: (live) => live, write: (_live, given) => given, part: 'main' };
-const sides: Readonly<Record<string, Side>> = { status: { ...main, part: 'status' }, scale };
+const main: ResourceView = { read: (live) => live, write: (_live, body) => body, part: 'main' };
+const views: Readonly<Record<string, ResourceView>> = { status: { ...main, part: 'status' }, scale };
 
 /** Serves the objects of a resource, their status and their scale. */
 export interface Rest {
@@ -36,9 +35,9 @@ export function createRest(options: { objects: Objects; lists: Lists; watches: W
 
   const send = (exchange: Exchange, code: number, object: ApiObject, resource: Resource) => {
     const rendering = renderingOf(exchange.request.headers.accept, exchange.query);
-    sendJson(exchange, code, rendered(object, resource, rendering));
+    sendJson(exchange, code, renderObject(object, resource, rendering));
   };
-  /** A list, or a watch where that is asked for. */
+  /** Serves a list or, if requested, a watch. */
   const serveMany = (exchange: Exchange, resource: Resource, namespace: string | undefined) => {
     const { query, request, response } = exchange;
     const selection = selectionOf(resource, namespace, query);
@@ -55,10 +54,10 @@ export function createRest(options: { objects: Objects; lists: Lists; watches: W
       if (body === undefined) throw badRequest('the body is empty');
       send(exchange, 201, objects.create(resource, namespace, body, writeOptions(exchange)), resource);
     } else if (method === 'DELETE') {
-      const asked = deleteOptions(await readJson(request), query);
+      const deleting = deleteOptions(await readJson(request), query);
       const text = lists(selectionOf(resource, namespace, query), new URLSearchParams(), 'objects');
       for (const { metadata } of (JSON.parse(text) as { items: ApiObject[] }).items) {
-        objects.delete({ resource, namespace: metadata.namespace, name: metadata.name }, asked);
+        objects.delete({ resource, namespace: metadata.namespace, name: metadata.name }, deleting);
       }
       sendJson(exchange, 200, text);
     } else throw methodNotAllowed();
@@ -66,9 +65,9 @@ export function createRest(options: { objects: Objects; lists: Lists; watches: W
 
   const remove = async (exchange: Exchange, place: Place) => {
     const { resource } = place;
-    const asked = deleteOptions(await readJson(exchange.request), exchange.query);
-    const { object, gone } = objects.delete(place, asked);
-    if (gone) sendJson(exchange, 200, deleted(resource, object));
+    const deleting = deleteOptions(await readJson(exchange.request), exchange.query);
+    const { object, gone } = objects.delete(place, deleting);
+    if (gone) sendJson(exchange, 200, deletedStatus(resource, object));
     else send(exchange, 200, object, resource);
   };
 
@@ -81,13 +80,13 @@ export function createRest(options: { objects: Objects; lists: Lists; watches: W
       }
       const { method, request, query } = exchange;
       const place: Place = { resource, namespace, name };
-      const { read, write, part } = sides[subresource] ?? main;
-      if (method === 'GET' && isWatch(query)) throw notImplemented('a watch by name: use a field selector');
+      const { read, write, part } = views[subresource] ?? main;
+      if (method === 'GET' && isWatch(query)) throw notImplemented('a watch by name; use a field selector');
       if (method === 'GET') send(exchange, 200, read(objects.get(place)), resource);
       else if (method === 'PUT' || method === 'PATCH') {
         const body = await readJson(request, method === 'PATCH' ? patchType : undefined);
         const change = (live: ApiObject) =>
-          write(live, method === 'PATCH' ? patched(read(live), body, resource) : body);
+          write(live, method === 'PATCH' ? applyPatch(read(live), body, resource) : body);
         send(exchange, 200, read(objects.update(place, change, part, writeOptions(exchange))), resource);
       } else if (method === 'DELETE' && !subresource) await remove(exchange, place);
       else throw methodNotAllowed();
@@ -95,11 +94,11 @@ export function createRest(options: { objects: Objects; lists: Lists; watches: W
   };
 }
 
-function patched(live: ApiObject, patch: unknown, resource: Resource): unknown {
-  if (!isJson(patch)) throw badRequest('a merge patch is an object');
+function applyPatch(live: ApiObject, patch: unknown, resource: Resource): unknown {
+  if (!isJson(patch)) throw badRequest('a merge patch must be a JSON object');
   const next = mergePatch(live, patch);
-  // Without one, a patch is of the version that it meets.
-  if (!valueAt(next, 'metadata.resourceVersion')) throw unversioned(resource, live.metadata.name);
+  // The patch keeps the live object's version unless it contains one; removing it is an error for some kinds.
+  if (!valueAt(next, 'metadata.resourceVersion')) throw missingResourceVersion(resource, live.metadata.name);
   return next;
 }
 
@@ -108,8 +107,8 @@ function writeOptions({ query }: Exchange): WriteOptions {
 }
 
 function deleteOptions(body: unknown, query: URLSearchParams): DeleteOptions {
-  const given: Json = { ...Object.fromEntries(query), ...(isJson(body) ? body : {}) };
-  const { propagationPolicy: policy, gracePeriodSeconds: grace, preconditions, dryRun } = given;
+  const merged: Json = { ...Object.fromEntries(query), ...(isJson(body) ? body : {}) };
+  const { propagationPolicy: policy, gracePeriodSeconds: grace, preconditions, dryRun } = merged;
   if (policy && !['Background', 'Foreground', 'Orphan'].includes(textIn(policy))) {
     const cause = unsupportedValue('propagationPolicy', policy, ['Foreground', 'Background', 'Orphan', 'nil']);
     throw invalid({ group: 'meta.k8s.io', kind: 'DeleteOptions' }, '', [cause]);
@@ -122,7 +121,7 @@ function deleteOptions(body: unknown, query: URLSearchParams): DeleteOptions {
   };
 }
 
-function deleted({ group, plural }: Resource, { metadata: { name, uid } }: ApiObject): Status {
+function deletedStatus({ group, plural }: Resource, { metadata: { name, uid } }: ApiObject): Status {
   const details = { name, ...(group && { group }), kind: plural, ...(uid !== undefined && { uid }) };
   return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details };
 }

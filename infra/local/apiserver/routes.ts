@@ -1,47 +1,48 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { forbidden, methodNotAllowed, noSuchResource, notFound, notImplemented } from './api-error.ts';
-import type { Authentication, User } from './authentication.ts';
+import type { User } from './user.ts';
+import type { Authentication } from './authentication.ts';
 import type { Attributes, Authorization } from './authorization.ts';
 import { sendError, sendJson, type Exchange } from './exchange.ts';
 import type { Json } from './json.ts';
 import type { Place } from './objects.ts';
 import { emptyOpenApi2 } from './openapi.ts';
-import type { Upgrade } from './pod-exec.ts';
+import type { Upgrade } from './exchange.ts';
 import type { Registry } from './registry.ts';
 import { resourcePath, verbOf, type ResourcePath } from './request-info.ts';
 import { apiVersionOf, type Resource } from './resource.ts';
 import type { Rest } from './rest.ts';
 
-/** What the routes lead to. */
+/** The dependencies of the routes. */
 export interface RouteOptions {
   registry: Registry;
   rest: Rest;
   authenticate: Authentication;
   isAllowed: Authorization;
-  /** Documents at paths that are no resource's; undefined where there is none. */
+  /** Documents outside of resources, by path; undefined for none. */
   documents: (path: string) => Json | undefined;
-  /** Subresources that are no side of their object, by paths such as `pods/log`. */
+  /** Subresources other than status and scale, by paths such as `pods/log`. */
   subresources: Readonly<Record<string, (exchange: Exchange, place: Place) => void | Promise<void>>>;
-  /** What is answered and not kept, by `<group>/<version>/<plural>`. */
+  /** Reviews, which are answered but not stored, by `<group>/<version>/<plural>`. */
   reviews: Readonly<Record<string, (exchange: Exchange) => void | Promise<void>>>;
 }
 
-/** Answers one request: who asks, what for, whether they may, and then the answer. Never rejects. */
+/** Authenticates, authorizes and answers one request. Never rejects. */
 export function createRoutes(
   options: RouteOptions,
 ): (request: IncomingMessage, response: ServerResponse, upgrade?: Upgrade) => Promise<void> {
   const { registry, rest, authenticate, isAllowed, documents, subresources, reviews } = options;
 
   const authorize = (user: User, attributes: Attributes) => {
-    if (!isAllowed(user, attributes)) throw refusal(user, attributes);
+    if (!isAllowed(user, attributes)) throw forbiddenRequest(user, attributes);
   };
 
-  const serveFound = async (exchange: Exchange, resource: Resource, path: ResourcePath) => {
+  const serveObjects = async (exchange: Exchange, resource: Resource, path: ResourcePath) => {
     const { subresource, namespace, name } = path;
     const special = resource.group === '' ? subresources[`${resource.plural}/${subresource}`] : undefined;
-    const isSide =
+    const isView =
       subresource === undefined || ((subresource === 'status' || subresource === 'scale') && resource[subresource]);
-    if (isSide) await rest.serve(exchange, resource, path);
+    if (isView) await rest.serve(exchange, resource, path);
     else if (special) await special(exchange, { resource, namespace, name });
     else if (resource.custom) throw notFound(resource, name);
     else throw notImplemented(`${resource.plural}/${subresource}`);
@@ -51,22 +52,22 @@ export function createRoutes(
     const { method, query, user } = exchange;
     const { group, version, plural, name, namespace, subresource } = path;
     const resource = subresource ? `${plural}/${subresource}` : plural;
-    const own = group === '' && plural === 'namespaces' && name ? name : namespace;
-    const attributes = { group, resource, namespace: own, name };
+    const scope = group === '' && plural === 'namespaces' && name ? name : namespace;
+    const attributes = { group, resource, namespace: scope, name };
     authorize(user, { ...attributes, verb: verbOf(method, name, query) });
-    // A WebSocket begins with a GET, and is no reading.
+    // A WebSocket starts with a GET, but running a command is not a read.
     if (subresource === 'exec') authorize(user, { ...attributes, verb: 'create' });
     const review = name === '' && namespace === undefined ? reviews[`${group}/${version}/${plural}`] : undefined;
     if (review) {
       await review(exchange);
       return;
     }
-    const found = registry.find(group, version, plural);
-    // Below a namespace there is nothing that belongs to all of them, and nothing of one namespace without it.
-    const misplaced = found && (found.namespaced ? name && namespace === undefined : namespace !== undefined);
-    if (found && !misplaced) await serveFound(exchange, found, path);
+    const match = registry.find(group, version, plural);
+    // A namespaced object needs a namespace in its path; a cluster-wide resource must not have one.
+    const isMisplaced = match && (match.namespaced ? name && namespace === undefined : namespace !== undefined);
+    if (match && !isMisplaced) await serveObjects(exchange, match, path);
     else if (registry.all().some((other) => apiVersionOf(other) === apiVersionOf(path))) throw noSuchResource();
-    else sendNothing(exchange);
+    else sendPageNotFound(exchange);
   };
 
   const serve = async (exchange: Exchange) => {
@@ -82,7 +83,7 @@ export function createRoutes(
     const document = documents(path.replace(/(.)\/$/, '$1'));
     if (document) sendJson(exchange, 200, document);
     else if (path === '/openapi/v2') exchange.response.end(emptyOpenApi2);
-    else sendNothing(exchange);
+    else sendPageNotFound(exchange);
   };
 
   return async (request, response, upgrade) => {
@@ -96,18 +97,18 @@ export function createRoutes(
       await serve({ request, response, upgrade, method: request.method ?? 'GET', path, query, user });
     } catch (error) {
       sendError(response, error);
-      // What was not read of the body would be taken for the next request.
+      // Unread body would be parsed as the next request.
       request.resume();
     }
   };
 }
 
-/** A path that nobody serves. */
-function sendNothing({ response }: Exchange): void {
+/** Answers a path that does not exist. */
+function sendPageNotFound({ response }: Exchange): void {
   response.writeHead(404, { 'content-type': 'text/plain; charset=utf-8' }).end('404 page not found\n');
 }
 
-function refusal({ name: user }: User, { verb, group, resource, namespace, name, path }: Attributes) {
+function forbiddenRequest({ name: user }: User, { verb, group, resource, namespace, name, path }: Attributes) {
   const [plural = ''] = resource.split('/');
   const about = { group, plural, kind: '' };
   if (path !== undefined) return forbidden(about, name, `User "${user}" cannot ${verb} path "${path}"`);

@@ -1,9 +1,16 @@
 import { valueAt, type Json } from './json.ts';
 import type { ApiObject } from './resource.ts';
-import type { Side } from './rest.ts';
+
+/** A view of an object for reads and writes: the object itself, its status or its scale. */
+export interface ResourceView {
+  read: (live: ApiObject) => ApiObject;
+  /** The whole object after a write of its view. */
+  write: (live: ApiObject, body: unknown) => unknown;
+  part: 'main' | 'status';
+}
 
 /** The scale subresource of a workload. https://kubernetes.io/docs/reference/kubernetes-api/autoscaling-resources/scale-v1/ */
-export const scale: Side = {
+export const scale: ResourceView = {
   read({ metadata, spec, status }) {
     const { name, namespace, uid, resourceVersion, creationTimestamp } = metadata;
     const replicas = valueAt(spec, 'replicas');
@@ -12,7 +19,7 @@ export const scale: Side = {
       kind: 'Scale',
       apiVersion: 'autoscaling/v1',
       metadata: { name, namespace, uid, resourceVersion, creationTimestamp },
-      // As Go writes it: none is nothing.
+      // Go omits zero values.
       spec: replicas === 0 ? {} : { replicas },
       status: {
         replicas: valueAt(status, 'replicas') ?? 0,
@@ -23,14 +30,14 @@ export const scale: Side = {
       },
     } as ApiObject;
   },
-  write: (live, given) => ({
+  write: (live, body) => ({
     ...live,
     metadata: {
       ...live.metadata,
-      resourceVersion: valueAt(given, 'metadata.resourceVersion'),
-      uid: valueAt(given, 'metadata.uid'),
+      resourceVersion: valueAt(body, 'metadata.resourceVersion'),
+      uid: valueAt(body, 'metadata.uid'),
     },
-    spec: { ...(live.spec as Json), replicas: valueAt(given, 'spec.replicas') ?? 0 },
+    spec: { ...(live.spec as Json), replicas: valueAt(body, 'spec.replicas') ?? 0 },
   }),
   part: 'main',
 };

@@ -1,15 +1,15 @@
 import { Environment } from '@marcbachmann/cel-js';
 import { parseBytes } from '../../../runtime/domain/quantity.ts';
-import type { Cause } from './api-error.ts';
+import type { Cause } from './causes.ts';
 import { invalidValue } from './causes.ts';
 import { isJson } from './json.ts';
 import { childrenOf, partsOf, type Part, type Rule, type Schema } from './structural.ts';
 
-/** A rule that was read once and may be asked often. */
+/** A compiled CEL rule. */
 export interface CompiledRule {
-  /** Whether it speaks of the object as it was before, and so of updates only. */
+  /** Whether it uses `oldSelf`, so that it applies only to updates. */
   transition: boolean;
-  /** False too where it fails, as with a field that is not there. */
+  /** Evaluates the rule. False also when the evaluation fails, for example because a field is missing. */
   holds(self: unknown, oldSelf: unknown): boolean;
 }
 
@@ -20,7 +20,7 @@ class Quantity {
   }
 }
 
-/** CEL with what Kubernetes adds to it, as far as the platform's definitions use it. */
+/** CEL with the Kubernetes extensions that the platform's definitions use. */
 const creation = new Environment()
   .registerVariable('self', 'dyn')
   .registerType('Quantity', Quantity)
@@ -32,48 +32,48 @@ const update = creation.clone().registerVariable('oldSelf', 'dyn');
 
 const compiled = new Map<string, CompiledRule>();
 
-/** A rule made ready, once. @throws Error for one that is no CEL, or uses functions that are not known */
-export function ruleOf(rule: string): CompiledRule {
-  const known = compiled.get(rule);
-  if (known) return known;
+/** Compiles a rule, or returns the cached one. @throws Error for invalid CEL or unknown functions */
+export function compileRule(rule: string): CompiledRule {
+  const existing = compiled.get(rule);
+  if (existing) return existing;
   const { valid, error } = update.check(rule);
-  if (!valid) throw new Error(`the rule "${rule}": ${error?.message ?? 'cannot be read'}`);
+  if (!valid) throw new Error(`the rule "${rule}" is invalid: ${error?.message ?? 'cannot be parsed'}`);
   const evaluate = update.parse(rule);
-  const made = {
+  const compiledRule = {
     transition: !creation.check(rule).valid,
     holds(self: unknown, oldSelf: unknown) {
       try {
-        return evaluate({ self: typed(self), oldSelf: typed(oldSelf) }) === true;
+        return evaluate({ self: toCel(self), oldSelf: toCel(oldSelf) }) === true;
       } catch {
         return false;
       }
     },
   };
-  compiled.set(rule, made);
-  return made;
+  compiled.set(rule, compiledRule);
+  return compiledRule;
 }
 
-/** Whole numbers are CEL's `int`. */
-function typed(value: unknown): unknown {
+/** Converts a JSON value to CEL: integers become `int`. */
+function toCel(value: unknown): unknown {
   if (Number.isInteger(value)) return BigInt(value as number);
-  if (Array.isArray(value)) return value.map(typed);
+  if (Array.isArray(value)) return value.map(toCel);
   if (!isJson(value)) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, child]) => [name, typed(child)]));
+  return Object.fromEntries(Object.entries(value).map(([name, child]) => [name, toCel(child)]));
 }
 
-/** Every rule in a schema. */
+/** All rules in a schema. */
 export function rulesIn(schema: Schema): Rule[] {
   return [...(schema['x-kubernetes-validations'] ?? []), ...childrenOf(schema).flatMap(rulesIn)];
 }
 
-/** Which rules of its schema a value breaks. */
+/** The violations of its schema's rules by a value. */
 export function checkRules(part: Part): Cause[] {
   const { value, schema, path, old } = part;
   const causes: Cause[] = [];
   for (const { rule, message = `failed rule: ${rule}` } of schema['x-kubernetes-validations'] ?? []) {
-    const test = ruleOf(rule);
+    const test = compileRule(rule);
     if ((test.transition && old === undefined) || test.holds(value, old)) continue;
-    // Containers are shown by their type.
+    // Objects and lists are shown by their type.
     causes.push(invalidValue(path || '<nil>', typeof value === 'object' ? schema.type : value, message));
   }
   return [...causes, ...partsOf(part).flatMap(checkRules)];

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Cause } from './api-error.ts';
+import type { Cause } from './causes.ts';
 import { invalidValue, requiredValue, unsupportedValue } from './causes.ts';
 import { codePoints, isJson, type Json } from './json.ts';
 import { checkRules, rulesIn } from './schema-rules.ts';
@@ -9,10 +9,10 @@ const isOpen = (schema: Schema) =>
   schema['x-kubernetes-preserve-unknown-fields'] === true ||
   schema.additionalProperties === true ||
   schema.type === undefined ||
-  // `type: object` with nothing said about the fields, as `metadata` has it.
+  // `type: object` without fields, as for `metadata`.
   (schema.type === 'object' && childrenOf(schema).length === 0);
 
-/** A copy without the fields that the schema does not know; their paths are added to `unknown`. */
+/** A copy without unknown fields. Their paths are added to `unknown`. */
 export function prune(value: unknown, schema: Schema, path: string, unknown: string[]): unknown {
   if (Array.isArray(value)) {
     const { items } = schema;
@@ -21,15 +21,15 @@ export function prune(value: unknown, schema: Schema, path: string, unknown: str
   if (!isJson(value)) return value;
   const result: Json = {};
   for (const [name, child] of Object.entries(value)) {
-    const known = schemaOfField(schema, name);
-    if (known) result[name] = prune(child, known, fieldPath(path, name), unknown);
+    const childSchema = schemaOfField(schema, name);
+    if (childSchema) result[name] = prune(child, childSchema, fieldPath(path, name), unknown);
     else if (isOpen(schema)) result[name] = child;
     else unknown.push(fieldPath(path, name));
   }
   return result;
 }
 
-/** Fills in the schema's defaults. Changes its argument. */
+/** Sets the schema's defaults. Changes its argument. */
 export function applyDefaults(value: unknown, schema: Schema): void {
   if (isJson(value)) {
     for (const [name, child] of Object.entries(schema.properties ?? {})) {
@@ -42,17 +42,17 @@ export function applyDefaults(value: unknown, schema: Schema): void {
 }
 
 /**
- * What is wrong with a value, in the words of the API server. A part that is as it was before is not judged again, so
- * that a schema that grew stricter does not lock an older object.
+ * Validates a value, with the API server's messages. Unchanged parts are not validated again, so that a stricter schema
+ * does not block updates of older objects.
  */
 export function validate(value: unknown, schema: Schema, old: unknown): Cause[] {
   const whole = { value, schema, path: '', old };
   const causes = check(whole);
   if (causes.length === 0) return checkRules(whole);
   if (rulesIn(schema).length > 0) {
-    const why =
+    const message =
       'some validation rules were not checked because the object was invalid; correct the existing errors to complete validation';
-    causes.push(invalidValue('<nil>', null, why));
+    causes.push(invalidValue('<nil>', null, message));
   }
   return causes;
 }
@@ -110,7 +110,7 @@ const formats: Readonly<Record<string, RegExp>> = {
 
 function checkScalar(value: unknown, schema: Schema, path: string): Cause[] {
   const causes: Cause[] = [];
-  const wrong = (why: string) => causes.push(invalidValue(path, value, `${path} in body ${why}`));
+  const addCause = (reason: string) => causes.push(invalidValue(path, value, `${path} in body ${reason}`));
   if (schema.enum && !schema.enum.includes(value)) causes.push(unsupportedValue(path, value, schema.enum));
   if (typeof value === 'string') {
     const { minLength = 0, maxLength = Number.POSITIVE_INFINITY, pattern = '', format = '' } = schema;
@@ -119,15 +119,15 @@ function checkScalar(value: unknown, schema: Schema, path: string): Cause[] {
       const message = `Too long: may not be more than ${maxLength} bytes`;
       causes.push({ reason: 'FieldValueTooLong', message, field: path });
     }
-    // Of these the real server tells the first one only.
-    if (length < minLength) wrong(`should be at least ${minLength} chars long`);
-    else if (!new RegExp(pattern).test(value)) wrong(`should match '${pattern}'`);
-    if (formats[format]?.test(value) === false) wrong(`must be of type ${format}`);
+    // The real server reports only the first of these two.
+    if (length < minLength) addCause(`should be at least ${minLength} chars long`);
+    else if (!new RegExp(pattern).test(value)) addCause(`should match '${pattern}'`);
+    if (formats[format]?.test(value) === false) addCause(`must be of type ${format}`);
   }
   if (typeof value === 'number') {
     const { minimum = Number.NEGATIVE_INFINITY, maximum = Number.POSITIVE_INFINITY } = schema;
-    if (value < minimum) wrong(`should be greater than or equal to ${minimum}`);
-    if (value > maximum) wrong(`should be less than or equal to ${maximum}`);
+    if (value < minimum) addCause(`should be greater than or equal to ${minimum}`);
+    if (value > maximum) addCause(`should be less than or equal to ${maximum}`);
   }
   return causes;
 }

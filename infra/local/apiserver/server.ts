@@ -8,7 +8,7 @@ import { kubeconfigOf, loadAccess, writeSecret } from './access.ts';
 import { createAdmission } from './admission.ts';
 import { createAuthentication } from './authentication.ts';
 import { createAuthorization } from './authorization.ts';
-import { bootstrap, furnishNamespace } from './bootstrap.ts';
+import { bootstrap, createNamespaceDefaults } from './bootstrap.ts';
 import { createCleanup } from './cleanup.ts';
 import { createDatabase } from './database.ts';
 import { createDiscovery } from './discovery.ts';
@@ -27,32 +27,32 @@ import { createTokenRequests } from './tokens.ts';
 import { createWatches } from './watch.ts';
 
 export interface ApiServerOptions {
-  /** Folder of its own: the objects, the keys and the kubeconfig. Made when there is none. */
+  /** The server's own folder, for objects, keys and kubeconfig. Created if it does not exist. */
   dataDir: string;
   clock: Clock;
-  /** IPv4 address to listen at, 127.0.0.1 by default. */
+  /** IPv4 address to listen on; default 127.0.0.1. */
   address?: string;
-  /** 0, the default, takes any that is free. */
+  /** Default 0: any free port. */
   port?: number;
-  /** Where `pods/log` comes from; without it that is refused. */
+  /** Serves `pods/log`; without it, logs are not supported. */
   logs?: PodLogs;
-  /** Who runs the commands of `pods/exec`; without it that is refused. */
+  /** Runs the commands of `pods/exec`; without it, exec is not supported. */
   exec?: PodExec;
-  /** Changes of each resource that a watch can still be given, 1,000 by default. */
+  /** Number of changes per resource that a watch can resume from; default 1,000. */
   history?: number;
-  /** How often a watch is told how far it has come, in milliseconds; a minute by default. */
+  /** Interval of bookmarks in milliseconds; default one minute. */
   bookmarkMs?: number;
 }
 
-/** The part of the Kubernetes API that the platform uses, over HTTPS, with everything stored in one folder. */
+/** The part of the Kubernetes API that the platform uses, over HTTPS, stored in one folder. */
 export interface ApiServer {
-  /** Opens the store and listens. @throws Error when the port is taken, or another server has the folder */
+  /** Opens the store and listens. @throws Error when the port is in use or another server uses the folder */
   start(): Promise<void>;
-  /** Ends every watch and connection, and closes the store. */
+  /** Closes all watches and connections, and the store. */
   stop(): Promise<void>;
   /** `https://127.0.0.1:16443`; empty before {@link start}. */
   readonly url: string;
-  /** Path of the administrator's kubeconfig, written by {@link start}. */
+  /** Path of the administrator's kubeconfig, which {@link start} writes. */
   readonly kubeconfig: string;
 }
 
@@ -92,14 +92,14 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     const server = createServer({ key: tls.key, cert: tls.certificate }, (...exchange) => void routes(...exchange));
     server.on('upgrade', (request, socket, head) => {
       const response = new ServerResponse(request);
-      // Whatever is answered in HTTP is the last thing on this connection.
+      // An HTTP response to an upgrade request closes the connection.
       response.shouldKeepAlive = false;
       response.assignSocket(socket as Socket);
       socket.on('error', () => socket.destroy());
       response.on('finish', () => socket.end());
       void routes(request, response, { socket, head });
     });
-    // A watch may say nothing for long.
+    // A watch may be silent for a long time.
     Object.assign(server, { requestTimeout: 0, keepAliveTimeout: 90_000 });
     store.open();
     try {
@@ -112,7 +112,7 @@ export function createApiServer(options: ApiServerOptions): ApiServer {
     const url = `https://${address}:${actual}`;
     store.subscribe('/namespaces', ({ type, object }) => {
       if (type !== 'ADDED') return;
-      furnishNamespace({ objects, registry, certificate: tls.certificate }, object.metadata.name);
+      createNamespaceDefaults({ objects, registry, certificate: tls.certificate }, object.metadata.name);
     });
     bootstrap({ store, objects, registry, address, port: actual });
     cleanup.start();

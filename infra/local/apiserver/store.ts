@@ -5,13 +5,13 @@ import type { ApiObject } from './resource.ts';
 export interface Change {
   version: number;
   type: 'ADDED' | 'MODIFIED' | 'DELETED';
-  /** As it is now; of a deletion, as it was last, with the version of the deletion. */
+  /** The current object; for a deletion, the last one with the version of the deletion. */
   object: ApiObject;
-  /** As it was before. */
+  /** The object before the change. */
   previous: ApiObject | undefined;
 }
 
-/** Every object in memory, written through to disk, with the latest changes of each resource in order. */
+/** All objects in memory, written through to disk, with the latest changes of each resource. */
 export interface Store {
   /** Reads everything from disk. */
   open(): void;
@@ -19,21 +19,24 @@ export interface Store {
   /** The version of the last write. */
   readonly version: number;
   get(resource: string, namespace: string | undefined, name: string): ApiObject | undefined;
-  /** In the order of their keys, namespace by namespace. */
+  /** Ordered by namespace and name. */
   list(resource: string, namespace?: string): ApiObject[];
-  /** Writes an object and gives it its version. The argument is taken over: nobody may change it afterwards. */
+  /** Writes an object and assigns its version. The caller must not change the object afterwards. */
   put(resource: string, object: ApiObject): ApiObject;
   remove(resource: string, object: ApiObject): ApiObject;
-  /** The changes after a version; undefined when some of them are no longer known. */
+  /** The changes after a version; undefined when some of them are no longer stored. */
   since(resource: string, version: number): Change[] | undefined;
-  /** Calls back for each change of a resource (of all without one), after it is on disk. @returns what ends it */
+  /**
+   * Calls the listener for each change of a resource, or of all resources, after it is on disk. @returns a function
+   * that unsubscribes
+   */
   subscribe(resource: string | undefined, listener: (change: Change) => void): () => void;
 }
 
-interface Shelf {
+interface Collection {
   objects: Map<string, ApiObject>;
   history: Change[];
-  /** Changes after this version are all in the history. */
+  /** The history contains all changes after this version. */
   from: number;
   listeners: Set<(change: Change) => void>;
 }
@@ -43,48 +46,54 @@ const keyOf = (namespace: string | undefined, name: string) =>
 
 const texts = new WeakMap<object, string>();
 
-/** The JSON of an object of the store, made once however many watches it goes to. */
+/** The JSON of a stored object, serialized once for all watches. */
 export function textOf(object: ApiObject): string {
   const text = texts.get(object) ?? JSON.stringify(object);
   texts.set(object, text);
   return text;
 }
 
-/** @param kept changes of each resource that a watch can still be given */
-export function createStore(database: Database, kept = 1000): Store {
-  const shelves = new Map<string, Shelf>();
-  const everything: Shelf['listeners'] = new Set();
+/** @param historySize number of changes per resource that a watch can resume from */
+export function createStore(database: Database, historySize = 1000): Store {
+  const collections = new Map<string, Collection>();
+  const globalListeners: Collection['listeners'] = new Set();
   let version = 0;
-  let opened = 0;
+  let openedVersion = 0;
 
-  const shelfOf = (resource: string): Shelf => {
-    const shelf = shelves.get(resource) ?? { objects: new Map(), history: [], from: opened, listeners: new Set() };
-    shelves.set(resource, shelf);
-    return shelf;
+  const collectionOf = (resource: string): Collection => {
+    const collection = collections.get(resource) ?? {
+      objects: new Map(),
+      history: [],
+      from: openedVersion,
+      listeners: new Set(),
+    };
+    collections.set(resource, collection);
+    return collection;
   };
-  /** Puts an object into its place, or takes it away, on disk first. */
-  const write = (resource: string, object: ApiObject, gone: boolean): ApiObject => {
-    const shelf = shelfOf(resource);
-    const { objects, history, listeners } = shelf;
+  /** Writes or removes an object, on disk first. */
+  const write = (resource: string, object: ApiObject, isRemoval: boolean): ApiObject => {
+    const collection = collectionOf(resource);
+    const { objects, history, listeners } = collection;
     const key = keyOf(object.metadata.namespace, object.metadata.name);
     const previous = objects.get(key);
     const next = version + 1;
     const stored = { ...object, metadata: { ...object.metadata, resourceVersion: String(next) } };
-    if (gone) database.remove({ resource, key, version: next });
+    if (isRemoval) database.remove({ resource, key, version: next });
     else database.put({ resource, key, version: next, value: textOf(stored) });
     version = next;
-    if (gone) objects.delete(key);
+    if (isRemoval) objects.delete(key);
     else objects.set(key, stored);
     const change: Change = {
       version,
-      type: gone ? 'DELETED' : previous ? 'MODIFIED' : 'ADDED',
+      type: isRemoval ? 'DELETED' : previous ? 'MODIFIED' : 'ADDED',
       object: stored,
       previous,
     };
     history.push(change);
-    // In lumps, since taking one off the front moves all the others.
-    if (history.length >= kept * 1.25) shelf.from = history.splice(0, history.length - kept).at(-1)?.version ?? 0;
-    for (const listener of [...listeners, ...everything]) listener(change);
+    // Trimmed in batches, since removing the first element moves all others.
+    if (history.length >= historySize * 1.25)
+      collection.from = history.splice(0, history.length - historySize).at(-1)?.version ?? 0;
+    for (const listener of [...listeners, ...globalListeners]) listener(change);
     return stored;
   };
 
@@ -93,19 +102,20 @@ export function createStore(database: Database, kept = 1000): Store {
       return version;
     },
     open() {
-      const found = database.open();
-      version = found.version;
-      opened = found.version;
-      for (const shelf of shelves.values()) Object.assign(shelf, { objects: new Map(), history: [], from: opened });
-      for (const { resource, key, value } of found.rows) {
-        shelfOf(resource).objects.set(key, JSON.parse(value) as ApiObject);
+      const stored = database.open();
+      version = stored.version;
+      openedVersion = stored.version;
+      for (const collection of collections.values())
+        Object.assign(collection, { objects: new Map(), history: [], from: openedVersion });
+      for (const { resource, key, value } of stored.rows) {
+        collectionOf(resource).objects.set(key, JSON.parse(value) as ApiObject);
       }
     },
     close: () => database.close(),
-    get: (resource, namespace, name) => shelves.get(resource)?.objects.get(keyOf(namespace, name)),
+    get: (resource, namespace, name) => collections.get(resource)?.objects.get(keyOf(namespace, name)),
     list(resource, namespace) {
       const prefix = namespace === undefined ? '' : `${namespace}/`;
-      return [...(shelves.get(resource)?.objects ?? [])]
+      return [...(collections.get(resource)?.objects ?? [])]
         .filter(([key]) => key.startsWith(prefix))
         .sort(([a], [b]) => (a < b ? -1 : 1))
         .map(([, object]) => object);
@@ -113,11 +123,11 @@ export function createStore(database: Database, kept = 1000): Store {
     put: (resource, object) => write(resource, object, false),
     remove: (resource, object) => write(resource, object, true),
     since(resource, after) {
-      const { history, from } = shelfOf(resource);
+      const { history, from } = collectionOf(resource);
       return after < from ? undefined : history.filter((change) => change.version > after);
     },
     subscribe(resource, listener) {
-      const listeners = resource === undefined ? everything : shelfOf(resource).listeners;
+      const listeners = resource === undefined ? globalListeners : collectionOf(resource).listeners;
       listeners.add(listener);
       return () => listeners.delete(listener);
     },

@@ -1,12 +1,12 @@
 import { isJson } from './json.ts';
 
-/** A CEL rule of a schema; one that names `oldSelf` is checked on updates only. */
+/** A CEL rule of a schema. A rule with `oldSelf` applies only to updates. */
 export interface Rule {
   rule: string;
   message?: string;
 }
 
-/** The part of a structural schema that the server acts on. */
+/** The supported part of a structural schema. */
 export interface Schema {
   type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean';
   format?: string;
@@ -29,17 +29,17 @@ export interface Schema {
   'x-kubernetes-validations'?: Rule[];
 }
 
-/** The schema of an object's field: a property, or a map's value. */
+/** The schema of a field: a property, or the value of a map. */
 export function schemaOfField({ properties, additionalProperties }: Schema, name: string): Schema | undefined {
   return properties?.[name] ?? (typeof additionalProperties === 'object' ? additionalProperties : undefined);
 }
 
-/** The schemas right below a schema. */
+/** The direct child schemas. */
 export function childrenOf({ properties = {}, items, additionalProperties }: Schema): Schema[] {
   return [...Object.values(properties), items, additionalProperties].filter((child) => typeof child === 'object');
 }
 
-/** A value with its schema, where it is, and what it was before. */
+/** A value with its schema, its path and its old value. */
 export interface Part {
   value: unknown;
   schema: Schema;
@@ -47,25 +47,25 @@ export interface Part {
   old: unknown;
 }
 
-/** The items or fields of a value that its schema knows. */
+/** The items or fields of a value that have a schema. */
 export function partsOf({ value, schema, path, old }: Part): Part[] {
   const { items } = schema;
   if (Array.isArray(value)) {
-    // Lists are compared as a whole.
+    // Lists are compared as a whole, so their items have no old value.
     return value.flatMap((item: unknown, index) =>
       items ? [{ value: item, schema: items, path: `${path}[${index}]`, old: undefined }] : [],
     );
   }
   if (!isJson(value)) return [];
   return Object.entries(value).flatMap(([name, child]) => {
-    const known = schemaOfField(schema, name);
-    return known
-      ? [{ value: child, schema: known, path: fieldPath(path, name), old: isJson(old) ? old[name] : undefined }]
+    const childSchema = schemaOfField(schema, name);
+    return childSchema
+      ? [{ value: child, schema: childSchema, path: fieldPath(path, name), old: isJson(old) ? old[name] : undefined }]
       : [];
   });
 }
 
-/** Where a field of what is at a path is. */
+/** The path of a field of the value at `path`. */
 export function fieldPath(path: string, name: string): string {
   return path ? `${path}.${name}` : name;
 }

@@ -2,10 +2,13 @@ import type { Json } from './json.ts';
 import type { ApiObject, Column, Resource } from './resource.ts';
 import { textOf } from './store.ts';
 
-/** How a client wants objects: as they are, or as rows to print with as much of each object. */
+/** How to render objects: as they are, or as table rows with the given part of each object. */
 export type Rendering = 'objects' | { include: 'Metadata' | 'Object' | 'None' };
 
-/** What `Accept` and `includeObject` ask for. https://kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables */
+/**
+ * The rendering that `Accept` and `includeObject` request.
+ * https://kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables
+ */
 export function renderingOf(accept: string | undefined, query: URLSearchParams): Rendering {
   const [first = ''] = (accept ?? '').split(',');
   if (!/;\s*as=Table/.test(first) || !/g=meta\.k8s\.io/.test(first)) return 'objects';
@@ -13,14 +16,16 @@ export function renderingOf(accept: string | undefined, query: URLSearchParams):
   return { include: include === 'Object' || include === 'None' ? include : 'Metadata' };
 }
 
-/** One object as JSON. */
-export function rendered(object: ApiObject, resource: Resource, rendering: Rendering): string {
+/** One object as JSON, in the given rendering. */
+export function renderObject(object: ApiObject, resource: Resource, rendering: Rendering): string {
   const { resourceVersion } = object.metadata;
-  return rendering === 'objects' ? textOf(object) : tableOf([object], resource, rendering.include, { resourceVersion });
+  return rendering === 'objects'
+    ? textOf(object)
+    : renderTable([object], resource, rendering.include, { resourceVersion });
 }
 
-/** Objects as rows, in JSON. */
-export function tableOf(
+/** Objects as a table, in JSON. */
+export function renderTable(
   objects: readonly ApiObject[],
   { columns }: Resource,
   include: 'Metadata' | 'Object' | 'None',
@@ -37,7 +42,11 @@ export function tableOf(
     apiVersion: 'meta.k8s.io/v1',
     metadata,
     columnDefinitions: columns.map(({ name, type, format = '', description = '', priority = 0 }) => ({
-      ...{ name, type, format, description, priority },
+      name,
+      type,
+      format,
+      description,
+      priority,
     })),
     rows: objects.map(rowOf),
   });
@@ -52,23 +61,23 @@ function cell({ type, age }: Column, value: unknown): unknown {
   return typeof value === 'object' ? JSON.stringify(value) : value;
 }
 
-/** A length of time in the one or two units that matter, as Kubernetes prints it: `45s`, `3m12s`, `5h`, `9d`. */
+/** A duration in its one or two largest units, as Kubernetes prints it: `45s`, `3m12s`, `5h`, `9d`. */
 export function duration(length: number): string {
   const seconds = Math.floor(length);
   if (seconds < -1) return '<invalid>';
   if (seconds < 0) return '0s';
-  const both = (big: number, bigUnit: string, small: number, smallUnit: string) =>
+  const twoUnits = (big: number, bigUnit: string, small: number, smallUnit: string) =>
     small > 0 ? `${big}${bigUnit}${small}${smallUnit}` : `${big}${bigUnit}`;
   if (seconds < 120) return `${seconds}s`;
   const minutes = Math.floor(seconds / 60);
-  if (minutes < 10) return both(minutes, 'm', seconds % 60, 's');
+  if (minutes < 10) return twoUnits(minutes, 'm', seconds % 60, 's');
   if (minutes < 180) return `${minutes}m`;
   const hours = Math.floor(minutes / 60);
-  if (hours < 8) return both(hours, 'h', minutes % 60, 'm');
+  if (hours < 8) return twoUnits(hours, 'h', minutes % 60, 'm');
   if (hours < 48) return `${hours}h`;
   const days = Math.floor(hours / 24);
-  if (hours < 192) return both(days, 'd', hours % 24, 'h');
+  if (hours < 192) return twoUnits(days, 'd', hours % 24, 'h');
   if (days < 730) return `${days}d`;
   const years = Math.floor(days / 365);
-  return years < 8 ? both(years, 'y', days % 365, 'd') : `${years}y`;
+  return years < 8 ? twoUnits(years, 'y', days % 365, 'd') : `${years}y`;
 }

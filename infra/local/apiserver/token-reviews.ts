@@ -1,21 +1,21 @@
-import { accountOf, type AccountTokens } from './authentication.ts';
+import { verifyAccountToken, type AccountTokens } from './authentication.ts';
 import { methodNotAllowed } from './api-error.ts';
 import { readJson, sendJson, type Exchange } from './exchange.ts';
 import { isJson, valueAt } from './json.ts';
 import { tokenIssuer } from './tokens.ts';
 
 /**
- * `tokenreviews`: tells whose a token is; nothing is kept of it.
+ * Serves `tokenreviews`: the user of a token. Nothing is stored.
  * https://kubernetes.io/docs/reference/kubernetes-api/authentication-resources/token-review-v1/
  */
 export function createTokenReviews(tokens: AccountTokens): (exchange: Exchange) => Promise<void> {
   return async (exchange) => {
     if (exchange.method !== 'POST') throw methodNotAllowed();
-    const given = valueAt(await readJson(exchange.request), 'spec');
-    const spec = isJson(given) ? given : {};
-    const wanted = Array.isArray(spec['audiences']) ? spec['audiences'].map(String) : [];
+    const body = valueAt(await readJson(exchange.request), 'spec');
+    const spec = isJson(body) ? body : {};
+    const audiences = Array.isArray(spec['audiences']) ? spec['audiences'].map(String) : [];
     const token = typeof spec['token'] === 'string' ? spec['token'] : '';
-    const account = accountOf(tokens, token, wanted.length > 0 ? wanted : [tokenIssuer]);
+    const account = verifyAccountToken(tokens, token, audiences.length > 0 ? audiences : [tokenIssuer]);
     sendJson(exchange, 201, {
       kind: 'TokenReview',
       apiVersion: 'authentication.k8s.io/v1',
@@ -26,7 +26,7 @@ export function createTokenReviews(tokens: AccountTokens): (exchange: Exchange) 
   };
 }
 
-function statusOf({ name, groups, pod, audiences }: NonNullable<ReturnType<typeof accountOf>>) {
+function statusOf({ name, groups, pod, audiences }: NonNullable<ReturnType<typeof verifyAccountToken>>) {
   const extra = pod && {
     'authentication.kubernetes.io/pod-name': [pod.name],
     'authentication.kubernetes.io/pod-uid': [pod.uid],

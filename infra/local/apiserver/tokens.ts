@@ -7,12 +7,15 @@ import { timestamp } from './resource.ts';
 import type { Store } from './store.ts';
 
 const defaultSeconds = 3600;
-const leastSeconds = 600;
-const mostSeconds = 365 * 24 * 3600;
+const minSeconds = 600;
+const maxSeconds = 365 * 24 * 3600;
 
 export const tokenIssuer = 'https://kubernetes.default.svc.cluster.local';
 
-/** What a service account's token says. Times in seconds. https://kubernetes.io/docs/reference/access-authn-authz/service-accounts-admin/ */
+/**
+ * The claims of a service account token, with times in seconds.
+ * https://kubernetes.io/docs/reference/access-authn-authz/service-accounts-admin/
+ */
 export interface TokenClaims {
   iss: string;
   sub: string;
@@ -31,25 +34,25 @@ const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('b
 const header = encode({ alg: 'HS256', typ: 'JWT' });
 const digest = (text: string, key: KeyObject) => createHmac('sha256', key).update(text).digest();
 
-/** A JSON Web Token of these claims. */
+/** Signs a JSON Web Token with these claims. */
 export function signToken(claims: TokenClaims, key: KeyObject): string {
   const content = `${header}.${encode(claims)}`;
   return `${content}.${digest(content, key).toString('base64url')}`;
 }
 
-/** The claims of a token that this server signed and that has not run out; undefined for any other. */
+/** The claims of a token that this server signed and that has not expired; otherwise undefined. */
 export function verifyToken(token: string, key: KeyObject, now: Date): TokenClaims | undefined {
   const end = token.lastIndexOf('.');
   const [content, signature] = [token.slice(0, end), Buffer.from(token.slice(end + 1), 'base64url')];
   const expected = digest(content, key);
   if (signature.length !== expected.length || !timingSafeEqual(signature, expected)) return undefined;
-  // What was signed with this key is of this server's making.
+  // The signature proves that this server wrote the claims, so they need no validation.
   const claims = JSON.parse(Buffer.from(content.slice(header.length + 1), 'base64url').toString()) as TokenClaims;
   const seconds = now.getTime() / 1000;
   return seconds >= claims.nbf && seconds < claims.exp ? claims : undefined;
 }
 
-/** `serviceaccounts/token`: a token of a service account for a time, perhaps bound to a pod. */
+/** Serves `serviceaccounts/token`: issues a token for a limited time, optionally bound to a pod. */
 export function createTokenRequests(options: {
   store: Store;
   objects: Objects;
@@ -70,32 +73,32 @@ export function createTokenRequests(options: {
   return async (exchange, place) => {
     if (exchange.method !== 'POST') throw methodNotAllowed();
     const { namespace = '', name, uid = '' } = objects.get(place).metadata;
-    const given = valueAt(await readJson(exchange.request), 'spec');
-    const spec = isJson(given) ? given : {};
+    const body = valueAt(await readJson(exchange.request), 'spec');
+    const spec = isJson(body) ? body : {};
     const seconds = Number(spec['expirationSeconds'] ?? defaultSeconds);
-    if (!(seconds >= leastSeconds)) {
+    if (!(seconds >= minSeconds)) {
       throw badRequest('spec.expirationSeconds: may not specify a duration less than 10 minutes');
     }
     const audiences = Array.isArray(spec['audiences']) ? spec['audiences'].map(String) : [];
     if (audiences.length === 0) audiences.push(tokenIssuer);
-    const issued = Math.floor(now().getTime() / 1000);
-    const expires = issued + Math.min(seconds, mostSeconds);
+    const issuedAt = Math.floor(now().getTime() / 1000);
+    const expiresAt = issuedAt + Math.min(seconds, maxSeconds);
     const pod = boundPod(namespace, spec['boundObjectRef']);
     const claims = {
       iss: tokenIssuer,
       sub: `system:serviceaccount:${namespace}:${name}`,
       aud: audiences,
-      iat: issued,
-      nbf: issued,
-      exp: expires,
+      iat: issuedAt,
+      nbf: issuedAt,
+      exp: expiresAt,
       'kubernetes.io': { namespace, serviceaccount: { name, uid }, ...(pod && { pod }) },
     };
     sendJson(exchange, 201, {
       kind: 'TokenRequest',
       apiVersion: 'authentication.k8s.io/v1',
       metadata: { name, namespace, creationTimestamp: timestamp(now()) },
-      spec: { ...spec, audiences, expirationSeconds: expires - issued },
-      status: { token: signToken(claims, signingKey), expirationTimestamp: timestamp(new Date(expires * 1000)) },
+      spec: { ...spec, audiences, expirationSeconds: expiresAt - issuedAt },
+      status: { token: signToken(claims, signingKey), expirationTimestamp: timestamp(new Date(expiresAt * 1000)) },
     });
   };
 }

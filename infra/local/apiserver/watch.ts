@@ -1,28 +1,28 @@
 import type { ServerResponse } from 'node:http';
-import { ApiError, expired, unexpected } from './api-error.ts';
+import { ApiError, expired, internalError } from './api-error.ts';
 import { flag } from './exchange.ts';
 import { apiVersionOf } from './resource.ts';
 import type { Selection } from './selector.ts';
 import type { Change, Store } from './store.ts';
-import { rendered, type Rendering } from './table.ts';
+import { renderObject, type Rendering } from './table.ts';
 
 const defaultBookmarkMs = 60_000;
-/** A watch that names no time ends after a random one between these. */
+/** A watch without a timeout ends after a random time in this range. */
 const defaultSeconds = { min: 1800, max: 3600 };
-/** A client that reads nothing for this many bytes is let go; it lists anew. */
+/** A client with more unread bytes is disconnected, and lists again. */
 const backlogMax = 32 * 1024 * 1024;
 
 type Event = Pick<Change, 'type' | 'object'>;
 
-/** Watches of one server. */
+/** The open watches of a server. */
 export interface Watches {
-  /** Tells of changes until the client leaves, the time is over, or the server stops. @throws ApiError 400, 504 */
+  /** Sends changes until the client disconnects, the timeout is over or the server stops. @throws ApiError 400, 504 */
   open(response: ServerResponse, selection: Selection, query: URLSearchParams, rendering: Rendering): void;
-  /** Ends all of them. */
+  /** Closes all watches. */
   stop(): void;
 }
 
-/** @param options.bookmarkMs how often a watch is told how far it has come, a minute by default */
+/** @param options.bookmarkMs interval of bookmarks; default one minute */
 export function createWatches(options: { store: Store; bookmarkMs?: number | undefined }): Watches {
   const { store, bookmarkMs = defaultBookmarkMs } = options;
   const open = new Set<() => void>();
@@ -31,10 +31,10 @@ export function createWatches(options: { store: Store; bookmarkMs?: number | und
     open(response, selection, query, rendering) {
       const { resource, storage, namespace, test } = selection;
       const since = versionOf(query, store.version);
-      const present = store.list(storage, namespace).filter(test);
+      const current = store.list(storage, namespace).filter(test);
       const first =
         since === undefined
-          ? present.map((object): Event => ({ type: 'ADDED', object }))
+          ? current.map((object): Event => ({ type: 'ADDED', object }))
           : store.since(storage, since)?.flatMap((change) => eventOf(change, test));
 
       const write = (type: string, object: string) => {
@@ -42,8 +42,8 @@ export function createWatches(options: { store: Store; bookmarkMs?: number | und
         response.write(`{"type":"${type}","object":${object}}\n`);
         if (response.writableLength > backlogMax) response.destroy();
       };
-      const send = ({ type, object }: Event) => write(type, rendered(object, resource, rendering));
-      const mark = () => {
+      const send = ({ type, object }: Event) => write(type, renderObject(object, resource, rendering));
+      const sendBookmark = () => {
         if (!flag(query, 'allowWatchBookmarks')) return;
         const metadata = { resourceVersion: String(store.version), creationTimestamp: null };
         write('BOOKMARK', JSON.stringify({ kind: resource.kind, apiVersion: apiVersionOf(resource), metadata }));
@@ -52,15 +52,15 @@ export function createWatches(options: { store: Store; bookmarkMs?: number | und
       response.writeHead(200, { 'content-type': 'application/json', 'cache-control': 'no-cache, private' });
       response.flushHeaders();
       if (!first) {
-        const gone = expired(`too old resource version: ${since} (${store.version})`);
-        write('ERROR', JSON.stringify(gone.status));
+        const expiry = expired(`too old resource version: ${since} (${store.version})`);
+        write('ERROR', JSON.stringify(expiry.status));
         response.end();
         return;
       }
       const seconds = Number(query.get('timeoutSeconds')) || randomSeconds();
-      const ticking = setInterval(mark, bookmarkMs);
+      const ticking = setInterval(sendBookmark, bookmarkMs);
       const ending = setTimeout(() => {
-        mark();
+        sendBookmark();
         response.end();
       }, seconds * 1000);
       const unsubscribe = store.subscribe(storage, (change) => eventOf(change, test).forEach(send));
@@ -80,26 +80,31 @@ export function createWatches(options: { store: Store; bookmarkMs?: number | und
   };
 }
 
-/** The version after which to tell; undefined for whatever there is now. */
+/** The version to resume after; undefined to start with the current objects. */
 function versionOf(query: URLSearchParams, newest: number): number | undefined {
   if (query.get('sendInitialEvents') !== null) {
-    const why = 'sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled';
-    throw new ApiError(422, 'Invalid', `ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden: ${why}`);
+    const reason = 'sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled';
+    throw new ApiError(
+      422,
+      'Invalid',
+      `ListOptions.meta.k8s.io "" is invalid: sendInitialEvents: Forbidden: ${reason}`,
+    );
   }
   const text = query.get('resourceVersion') || '0';
-  if (!/^\d+$/.test(text)) throw unexpected(`resourceVersion: Invalid value: ${JSON.stringify(text)}: invalid syntax`);
+  if (!/^\d+$/.test(text))
+    throw internalError(`resourceVersion: Invalid value: ${JSON.stringify(text)}: invalid syntax`);
   const version = Number(text);
   if (version <= newest) return version || undefined;
   const message = `Too large resource version: ${text}, current: ${newest}`;
   throw new ApiError(504, 'Timeout', message, { retryAfterSeconds: 1 });
 }
 
-/** What a change means for those who see only some objects: one may come into view, or leave it. */
+/** The events of a change for a selection: an object may enter or leave it. */
 function eventOf({ type, object, previous }: Change, test: Selection['test']): Event[] {
-  const before = previous !== undefined && test(previous);
-  if (type !== 'DELETED' && test(object)) return [{ type: before ? 'MODIFIED' : 'ADDED', object }];
-  if (!before) return [];
-  // What is shown of an object that left is what was last seen of it.
+  const wasSelected = previous !== undefined && test(previous);
+  if (type !== 'DELETED' && test(object)) return [{ type: wasSelected ? 'MODIFIED' : 'ADDED', object }];
+  if (!wasSelected) return [];
+  // An object that leaves the selection is shown in its last selected state.
   const { resourceVersion = '' } = object.metadata;
   return [{ type: 'DELETED', object: { ...previous, metadata: { ...previous.metadata, resourceVersion } } }];
 }

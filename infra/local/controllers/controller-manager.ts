@@ -16,27 +16,30 @@ import { replicaSetController } from './replica-set.ts';
 import { serviceAddressController } from './service-address.ts';
 import { statefulSetController } from './stateful-set.ts';
 
-/** Of Events, Leases and definitions of kinds none has an owner; reviews are answered and never kept. */
-const neverOwned: readonly ResourceKind[] = [
-  ...[kinds.Event, kinds.Lease, kinds.CustomResourceDefinition, kinds.PodMonitor],
+/** Kinds without owners. Token reviews are answered but never stored. */
+const unownedKinds: readonly ResourceKind[] = [
+  kinds.Event,
+  kinds.Lease,
+  kinds.CustomResourceDefinition,
+  kinds.PodMonitor,
   kinds.TokenReview,
 ];
 
-/** Kinds that are looked through for owners: each is listed. */
+/** The kinds that can own or be owned. The garbage collector lists them all. */
 export const collectedKinds: readonly ResourceKind[] = Object.values(kinds).filter(
-  (kind) => !neverOwned.includes(kind),
+  (kind) => !unownedKinds.includes(kind),
 );
 
-/** The work of Kubernetes' kube-controller-manager, as far as the platform needs it; alone, so without a Lease. */
+/** The part of kube-controller-manager that the platform needs. There is one instance, so it needs no Lease. */
 export interface ControllerManager {
-  /** Resolves when all of them work. */
+  /** Resolves when all controllers run. */
   start(): Promise<void>;
   stop(): Promise<void>;
 }
 
 /**
- * @param options.collected kinds that own or are owned; by default all of the platform, whose CRDs must then be there
- * @param options.jobRetry wait between a Job's tries; default 10 s, doubling up to 6 min
+ * @param options.collected kinds that can own or be owned; default: all kinds of the platform, whose CRDs must exist
+ * @param options.jobRetry wait between a Job's attempts; default 10 s, doubling up to 6 min
  */
 export function createControllerManager(options: {
   kube: KubeClient;

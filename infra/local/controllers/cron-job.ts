@@ -6,16 +6,16 @@ import { controllerOf } from '../../../runtime/kube/children.ts';
 import type { ControllerDefinition } from '../../../runtime/kube/controller.ts';
 import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../../runtime/kube/status.ts';
-import { endOf } from './job.ts';
+import { finishedCondition } from './job.ts';
 import { timestamp, type BatchJob, type CronJob } from './objects.ts';
-import { beside, childrenOf, controlledBy, controlled, createOnce, remove } from './pods.ts';
+import { namespaceOf, childrenOf, createOnce, listControlled, ownerReferenceTo, remove } from './pods.ts';
 
 const minuteMs = 60_000;
 
 /**
- * Makes a Job at each time of a CronJob, named after the minute, so that a pass that is repeated finds it there. Of times
- * that were missed only the last is made up for, unless that is longer ago than `startingDeadlineSeconds` (default: an
- * hour).
+ * Creates a Job at each time of a CronJob's schedule. The Job's name contains the minute, so that a repeated reconcile
+ * does not create it twice. Of several missed times, only the last one gets a Job, and only within
+ * `startingDeadlineSeconds` (default one hour).
  */
 export function cronJobController(kube: KubeClient, clock: Clock): ControllerDefinition<CronJob> {
   const start = async (cron: Stored<CronJob>, at: Date, active: readonly Stored<BatchJob>[]): Promise<boolean> => {
@@ -27,8 +27,8 @@ export function cronJobController(kube: KubeClient, clock: Clock): ControllerDef
   };
 
   const prune = async (jobs: readonly Stored<BatchJob>[], limit: number) => {
-    const born = ({ metadata }: BatchJob) => `${metadata.creationTimestamp}/${metadata.name}`;
-    const oldest = jobs.toSorted((a, b) => born(a).localeCompare(born(b)));
+    const creationKey = ({ metadata }: BatchJob) => `${metadata.creationTimestamp}/${metadata.name}`;
+    const oldest = jobs.toSorted((a, b) => creationKey(a).localeCompare(creationKey(b)));
     for (const job of oldest.slice(0, Math.max(0, oldest.length - limit))) await remove(kube, job);
   };
 
@@ -40,14 +40,14 @@ export function cronJobController(kube: KubeClient, clock: Clock): ControllerDef
       if (!cron || cron.metadata.deletionTimestamp !== undefined) return {};
       const { spec, status = {} } = cron;
       const now = clock.now();
-      const { items } = await kube.list<BatchJob>(kinds.BatchJob, beside(cron));
+      const { items } = await kube.list<BatchJob>(kinds.BatchJob, namespaceOf(cron));
       const jobs = items.filter((job) => controllerOf(job)?.uid === cron.metadata.uid);
-      // The real one goes by the name alone, and so removes what another object of that name controls, too.
+      // The real controller compares only the owner's name, so it also removes the Jobs of another object of that name.
       const namesakes = items.filter((job) => controllerOf(job)?.name === cron.metadata.name);
-      const ended = (type: string) => namesakes.filter((job) => endOf(job)?.type === type);
-      await prune(ended('Complete'), spec.successfulJobsHistoryLimit ?? 3);
-      await prune(ended('Failed'), spec.failedJobsHistoryLimit ?? 1);
-      const active = jobs.filter((job) => !endOf(job) && job.metadata.deletionTimestamp === undefined);
+      const jobsWith = (type: string) => namesakes.filter((job) => finishedCondition(job)?.type === type);
+      await prune(jobsWith('Complete'), spec.successfulJobsHistoryLimit ?? 3);
+      await prune(jobsWith('Failed'), spec.failedJobsHistoryLimit ?? 1);
+      const active = jobs.filter((job) => !finishedCondition(job) && job.metadata.deletionTimestamp === undefined);
       const timesAfter = (after: number, count: number) =>
         spec.suspend ? [] : nextTimes(parseSchedule(spec.schedule), spec.timeZone ?? 'Etc/UTC', new Date(after), count);
       const lateMs = (spec.startingDeadlineSeconds ?? 3600) * 1000;
@@ -55,13 +55,13 @@ export function cronJobController(kube: KubeClient, clock: Clock): ControllerDef
       const missed = timesAfter(Math.max(last, now.getTime() - lateMs), Math.ceil(lateMs / minuteMs) + 1);
       const due = missed.findLast((time) => time <= now);
       const started = due !== undefined && (await start(cron, due, active));
-      const present = started ? await controlled<BatchJob>(kube, kinds.BatchJob, cron) : jobs;
-      const lastSuccess = jobs.flatMap((job) => job.status?.completionTime ?? []).toSorted();
+      const current = started ? await listControlled<BatchJob>(kube, kinds.BatchJob, cron) : jobs;
+      const successTimes = jobs.flatMap((job) => job.status?.completionTime ?? []).toSorted();
       await writeStatus(kube, cron, {
         ...status,
-        active: present.filter((job) => !endOf(job)).map(referenceTo),
+        active: current.filter((job) => !finishedCondition(job)).map(referenceTo),
         ...(started && { lastScheduleTime: timestamp(due) }),
-        ...(lastSuccess.length > 0 && { lastSuccessfulTime: lastSuccess.at(-1) }),
+        ...(successTimes.length > 0 && { lastSuccessfulTime: successTimes.at(-1) }),
       });
       const [next] = timesAfter(now.getTime(), 1);
       return next === undefined ? {} : { requeueAfterMs: next.getTime() - now.getTime() + 100 };
@@ -77,9 +77,9 @@ function jobOf(cron: Stored<CronJob>, at: Date): BatchJob {
     metadata: {
       ...metadata,
       name: `${cron.metadata.name}-${Math.floor(at.getTime() / minuteMs)}`,
-      ...beside(cron),
+      ...namespaceOf(cron),
       annotations: { ...metadata?.annotations, 'batch.kubernetes.io/cronjob-scheduled-timestamp': timestamp(at) },
-      ownerReferences: [controlledBy(cron)],
+      ownerReferences: [ownerReferenceTo(cron)],
     },
     spec: structuredClone(spec),
   };

@@ -6,52 +6,63 @@ import type { ControllerDefinition, WatchDefinition } from '../../../runtime/kub
 import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../../runtime/kube/status.ts';
 import { replicaFailure, timestamp, type Deployment, type ReplicaSet } from './objects.ts';
-import { beside, childrenOf, contentHash, controlledBy, controlled, remove } from './pods.ts';
-import { nextCounts, roomOf } from './rolling-update.ts';
+import { namespaceOf, childrenOf, contentHash, listControlled, ownerReferenceTo, remove } from './pods.ts';
+import { nextReplicas, rolloutLimits } from './rolling-update.ts';
 
 type Status = NonNullable<Deployment['status']>;
 
 const hashLabel = 'pod-template-hash';
 const revisionAnnotation = 'deployment.kubernetes.io/revision';
 const revisionOf = (set: ReplicaSet) => Number(set.metadata.annotations?.[revisionAnnotation] ?? 0);
-const wantedBy = (set: ReplicaSet) => set.spec.replicas ?? 1;
+const desiredReplicas = (set: ReplicaSet) => set.spec.replicas ?? 1;
 const deadlineExceeded = 'ProgressDeadlineExceeded';
 const deadlineMs = ({ spec }: Deployment) => (spec.progressDeadlineSeconds ?? 600) * 1000;
 
-/** Brings a Deployment's pods to its template, one ReplicaSet a template; a failed rollout is reported and not undone. */
+/**
+ * Rolls a Deployment's pods to its template, with one ReplicaSet per template. A failed rollout is reported but not
+ * undone.
+ */
 export function deploymentController(kube: KubeClient, clock: Clock): ControllerDefinition<Deployment> {
   const scale = async (set: Stored<ReplicaSet>, replicas: number): Promise<void> => {
-    if (wantedBy(set) !== replicas) await kube.replace({ ...set, spec: { ...set.spec, replicas } });
+    if (desiredReplicas(set) !== replicas) await kube.replace({ ...set, spec: { ...set.spec, replicas } });
   };
 
-  /** The ReplicaSet of the present template, which is the newest revision from then on. */
+  /** The ReplicaSet of the current template, which becomes the newest revision. */
   const currentSet = async (deployment: Stored<Deployment>, sets: readonly Stored<ReplicaSet>[]) => {
     const hash = contentHash(deployment.spec.template);
-    const found = sets.find(({ metadata }) => metadata.labels?.[hashLabel] === hash);
+    const existing = sets.find(({ metadata }) => metadata.labels?.[hashLabel] === hash);
     const newest = Math.max(0, ...sets.map(revisionOf));
-    if (found && revisionOf(found) === newest) return found;
+    if (existing && revisionOf(existing) === newest) return existing;
     const revision = { [revisionAnnotation]: String(newest + 1) };
-    if (!found) return kube.create(replicaSetOf(deployment, hash, revision));
-    const annotations = { ...found.metadata.annotations, ...revision };
-    return kube.replace({ ...found, metadata: { ...found.metadata, annotations } });
+    if (!existing) return kube.create(replicaSetOf(deployment, hash, revision));
+    const annotations = { ...existing.metadata.annotations, ...revision };
+    return kube.replace({ ...existing, metadata: { ...existing.metadata, annotations } });
   };
 
   const rollOut = async (
-    { spec: { replicas: wanted = 1, strategy } }: Deployment,
+    { spec: { replicas: desired = 1, strategy } }: Deployment,
     current: Stored<ReplicaSet>,
     old: Stored<ReplicaSet>[],
   ) => {
     if (strategy?.type === 'Recreate') {
       for (const set of old) await scale(set, 0);
-      // Pods that are still going count: their volumes and ports are not free before they are gone.
+      // Terminating pods count: they still hold their volumes and ports.
       const pods = (
-        await Promise.all(old.map((set) => controlled(kube, kinds.Pod, set, set.spec.selector.matchLabels)))
+        await Promise.all(old.map((set) => listControlled(kube, kinds.Pod, set, set.spec.selector.matchLabels)))
       ).flat();
-      if (pods.length === 0) await scale(current, wanted);
+      if (pods.length === 0) await scale(current, desired);
       return;
     }
-    const scaled = (set: ReplicaSet) => ({ replicas: wantedBy(set), available: set.status?.availableReplicas ?? 0 });
-    const counts = nextCounts(wanted, roomOf(wanted, strategy?.rollingUpdate), scaled(current), old.map(scaled));
+    const scaled = (set: ReplicaSet) => ({
+      replicas: desiredReplicas(set),
+      available: set.status?.availableReplicas ?? 0,
+    });
+    const counts = nextReplicas(
+      desired,
+      rolloutLimits(desired, strategy?.rollingUpdate),
+      scaled(current),
+      old.map(scaled),
+    );
     await scale(current, counts.current);
     for (const [index, set] of old.entries()) await scale(set, counts.old[index] ?? 0);
   };
@@ -59,18 +70,18 @@ export function deploymentController(kube: KubeClient, clock: Clock): Controller
   return {
     name: 'deployment',
     kind: kinds.Deployment,
-    watches: [childrenOf(kinds.ReplicaSet, kinds.Deployment), podsThatGo],
+    watches: [childrenOf(kinds.ReplicaSet, kinds.Deployment), terminatingPods],
     async reconcile({ object }) {
       if (!object || object.metadata.deletionTimestamp !== undefined) return {};
-      const sets = await controlled<ReplicaSet>(kube, kinds.ReplicaSet, object, object.spec.selector.matchLabels);
+      const sets = await listControlled<ReplicaSet>(kube, kinds.ReplicaSet, object, object.spec.selector.matchLabels);
       const current = await currentSet(object, sets);
       const old = sets
         .filter(({ metadata }) => metadata.uid !== current.metadata.uid)
         .toSorted((a, b) => revisionOf(a) - revisionOf(b));
       await rollOut(object, current, old);
-      const idle = old.filter((set) => wantedBy(set) === 0 && (set.status?.replicas ?? 0) === 0);
-      const superfluous = idle.length - (object.spec.revisionHistoryLimit ?? 10);
-      for (const set of idle.slice(0, Math.max(0, superfluous))) await remove(kube, set);
+      const idle = old.filter((set) => desiredReplicas(set) === 0 && (set.status?.replicas ?? 0) === 0);
+      const excess = idle.length - (object.spec.revisionHistoryLimit ?? 10);
+      for (const set of idle.slice(0, Math.max(0, excess))) await remove(kube, set);
       const status = statusOf(object, current, old, clock.now());
       await writeStatus(kube, object, status);
       const progress = status.conditions?.find(({ type }) => type === 'Progressing');
@@ -81,8 +92,11 @@ export function deploymentController(kube: KubeClient, clock: Clock): Controller
   };
 }
 
-/** A pod names its ReplicaSet only, whose name begins with the Deployment's; Recreate waits for pods to be gone. */
-const podsThatGo: WatchDefinition = {
+/**
+ * Strategy Recreate waits until old pods are gone. A pod's owner is the ReplicaSet, so the Deployment's name is taken
+ * from the ReplicaSet's.
+ */
+const terminatingPods: WatchDefinition = {
   kind: kinds.Pod,
   keysOf(object) {
     const [owner] = childrenOf(kinds.Pod, kinds.ReplicaSet).keysOf(object, () => []);
@@ -100,10 +114,10 @@ function replicaSetOf(deployment: Stored<Deployment>, hash: string, annotations:
     kind: 'ReplicaSet',
     metadata: {
       name: `${deployment.metadata.name}-${hash}`,
-      ...beside(deployment),
+      ...namespaceOf(deployment),
       labels: { ...deployment.metadata.labels, ...labels },
       annotations,
-      ownerReferences: [controlledBy(deployment)],
+      ownerReferences: [ownerReferenceTo(deployment)],
     },
     spec: {
       replicas: 0,
@@ -114,8 +128,8 @@ function replicaSetOf(deployment: Stored<Deployment>, hash: string, annotations:
 }
 
 function statusOf(deployment: Stored<Deployment>, current: ReplicaSet, old: readonly ReplicaSet[], now: Date): Status {
-  const { metadata, spec, status: before = {} } = deployment;
-  const { replicas: wanted = 1, strategy } = spec;
+  const { metadata, spec, status: previous = {} } = deployment;
+  const { replicas: desired = 1, strategy } = spec;
   const sets = [current, ...old];
   const sum = (field: 'replicas' | 'readyReplicas' | 'availableReplicas') =>
     sets.reduce((total, set) => total + (set.status?.[field] ?? 0), 0);
@@ -126,55 +140,54 @@ function statusOf(deployment: Stored<Deployment>, current: ReplicaSet, old: read
     updatedReplicas: current.status?.replicas ?? 0,
     readyReplicas: sum('readyReplicas'),
     availableReplicas: available,
-    unavailableReplicas: Math.max(0, Math.max(replicas, wanted) - available),
+    unavailableReplicas: Math.max(0, Math.max(replicas, desired) - available),
   };
-  const enough = available >= wanted - roomOf(wanted, strategy?.rollingUpdate).maxUnavailable;
+  const isAvailable = available >= desired - rolloutLimits(desired, strategy?.rollingUpdate).maxUnavailable;
   const availability: ConditionState = {
     type: 'Available',
-    status: enough ? 'True' : 'False',
-    reason: enough ? 'MinimumReplicasAvailable' : 'MinimumReplicasUnavailable',
-    message: `Deployment ${enough ? 'has' : 'does not have'} minimum availability.`,
+    status: isAvailable ? 'True' : 'False',
+    reason: isAvailable ? 'MinimumReplicasAvailable' : 'MinimumReplicasUnavailable',
+    message: `Deployment ${isAvailable ? 'has' : 'does not have'} minimum availability.`,
   };
   const [failure] = sets.flatMap(({ status }) => findCondition(status?.conditions, replicaFailure) ?? []);
-  // A count of nothing may be left out.
-  const moved = Object.entries(counts).some(([field, count]) => (before[field as keyof Status] ?? 0) !== count);
-  const progress = progressOf(deployment, current, counts, moved, now);
-  const states = [availability, ...(failure ? [failure] : []), progress].map((state) => {
-    const last = before.conditions?.find(({ type }) => type === state.type);
-    const same = last?.reason === state.reason && !(moved && state === progress);
+  // A count of zero may be omitted.
+  const countsChanged = Object.entries(counts).some(
+    ([field, count]) => (previous[field as keyof Status] ?? 0) !== count,
+  );
+  const progress = progressOf(deployment, current, counts, countsChanged, now);
+  const newConditions = [availability, ...(failure ? [failure] : []), progress].map((state) => {
+    const last = previous.conditions?.find(({ type }) => type === state.type);
+    const same = last?.reason === state.reason && !(countsChanged && state === progress);
     return { ...state, lastUpdateTime: (same && last.lastUpdateTime) || timestamp(now) };
   });
-  const known = before.conditions?.filter(({ type }) => states.some((state) => state.type === type));
-  return { ...counts, conditions: mergeConditions(known, states, now) };
+  const oldConditions = previous.conditions?.filter(({ type }) => newConditions.some((state) => state.type === type));
+  return { ...counts, conditions: mergeConditions(oldConditions, newConditions, now) };
 }
 
-/** `Progressing`: complete, under way, or without any change of the counts for longer than its deadline. */
+/**
+ * The condition `Progressing`: complete, in progress, or without a change of the counts for longer than the deadline.
+ */
 function progressOf(
   deployment: Deployment,
   { metadata: { name } }: ReplicaSet,
   counts: Status,
-  moved: boolean,
+  countsChanged: boolean,
   now: Date,
 ): ConditionState {
   const { spec, status } = deployment;
-  const { replicas: wanted = 1 } = spec;
-  const before = status?.conditions?.find(({ type }) => type === 'Progressing');
+  const { replicas: desired = 1 } = spec;
+  const previous = status?.conditions?.find(({ type }) => type === 'Progressing');
   const sameSpec = counts.observedGeneration === status?.observedGeneration;
-  const all = [counts.updatedReplicas, counts.replicas, counts.availableReplicas].every((count) => count === wanted);
-  // One that was complete only loses or gains pods; that is no rollout.
-  const complete = all || (sameSpec && before?.reason === 'NewReplicaSetAvailable');
-  const since = Date.parse(before?.lastUpdateTime ?? now.toISOString());
-  const expired = before?.reason === deadlineExceeded || now.getTime() - since >= deadlineMs(deployment);
-  const late = !complete && !moved && expired;
-  const [reason, what] = complete
+  const all = [counts.updatedReplicas, counts.replicas, counts.availableReplicas].every((count) => count === desired);
+  // Once complete, later changes of the number of pods are not a rollout.
+  const complete = all || (sameSpec && previous?.reason === 'NewReplicaSetAvailable');
+  const since = Date.parse(previous?.lastUpdateTime ?? now.toISOString());
+  const expired = previous?.reason === deadlineExceeded || now.getTime() - since >= deadlineMs(deployment);
+  const timedOut = !complete && !countsChanged && expired;
+  const [reason, text] = complete
     ? ['NewReplicaSetAvailable', 'has successfully progressed']
-    : late
+    : timedOut
       ? [deadlineExceeded, 'has timed out progressing']
       : ['ReplicaSetUpdated', 'is progressing'];
-  return {
-    type: 'Progressing',
-    status: late ? 'False' : 'True',
-    reason,
-    message: `ReplicaSet "${name}" ${what}.`,
-  };
+  return { type: 'Progressing', status: timedOut ? 'False' : 'True', reason, message: `ReplicaSet "${name}" ${text}.` };
 }

@@ -2,14 +2,15 @@ import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
 import { isPodEnded, isPodReady, type Pod } from '../../../runtime/contracts/pod.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { ControllerDefinition } from '../../../runtime/kube/controller.ts';
-import { covers } from '../../../runtime/kube/covers.ts';
+import { includesDesired } from '../../../runtime/kube/covers.ts';
 import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
 import { containerPortsAnnotation, serviceNameLabel, type EndpointSlice, type Service } from './objects.ts';
-import { beside, contentHash, controlledBy, controlled, createOnce, remove, selecting } from './pods.ts';
+import { namespaceOf, contentHash, ownerReferenceTo, listControlled, createOnce, remove, selectorOf } from './pods.ts';
 
 /**
- * Keeps a Service's EndpointSlices: one for each of its pods, since a slice's ports hold for all its endpoints and every
- * pod has port numbers of its own (decision 0009). Pods that are not ready are listed as such.
+ * Maintains a Service's EndpointSlices. Each pod has its own slice, since a slice's ports apply to all its endpoints
+ * and every pod has its own port numbers (docs/decisions/0009-pods-as-processes.md). Pods that are not ready are listed
+ * as such.
  */
 export function endpointSliceController(kube: KubeClient): ControllerDefinition<Service> {
   return {
@@ -27,38 +28,38 @@ export function endpointSliceController(kube: KubeClient): ControllerDefinition<
         kind: kinds.EndpointSlice,
         keysOf: (object) => {
           const name = object.metadata.labels?.[serviceNameLabel];
-          return name === undefined ? [] : [{ name, ...beside(object) }];
+          return name === undefined ? [] : [{ name, ...namespaceOf(object) }];
         },
       },
     ],
     async reconcile({ object }) {
-      // What belonged to a Service that is gone is collected.
+      // The garbage collector removes the slices of a deleted Service.
       if (!object || object.metadata.deletionTimestamp !== undefined) return;
-      const labelSelector = selecting(object.spec.selector ?? {});
+      const labelSelector = selectorOf(object.spec.selector ?? {});
       const pods =
-        labelSelector === '' ? [] : (await kube.list<Pod>(kinds.Pod, { ...beside(object), labelSelector })).items;
-      const wanted = pods.flatMap((pod) => sliceOf(object, pod) ?? []);
+        labelSelector === '' ? [] : (await kube.list<Pod>(kinds.Pod, { ...namespaceOf(object), labelSelector })).items;
+      const desired = pods.flatMap((pod) => sliceOf(object, pod) ?? []);
       const own = { [serviceNameLabel]: object.metadata.name };
-      const present = await controlled<EndpointSlice>(kube, kinds.EndpointSlice, object, own);
-      const names = new Set(wanted.map(({ metadata }) => metadata.name));
-      for (const slice of present) if (!names.has(slice.metadata.name)) await remove(kube, slice);
-      for (const slice of wanted) {
-        const live = present.find(({ metadata }) => metadata.name === slice.metadata.name);
+      const current = await listControlled<EndpointSlice>(kube, kinds.EndpointSlice, object, own);
+      const names = new Set(desired.map(({ metadata }) => metadata.name));
+      for (const slice of current) if (!names.has(slice.metadata.name)) await remove(kube, slice);
+      for (const slice of desired) {
+        const live = current.find(({ metadata }) => metadata.name === slice.metadata.name);
         if (!live) await createOnce(kube, slice);
-        else if (!covers(live, slice)) await kube.replace({ ...slice, metadata: live.metadata });
+        else if (!includesDesired(live, slice)) await kube.replace({ ...slice, metadata: live.metadata });
       }
     },
   };
 }
 
-/** Where a pod listens. */
+/** An address and port of a pod. */
 export interface Endpoint {
   host: string;
   port: number;
 }
 
-/** The ready endpoints of a Service's port, whose name may be missing. Pure. */
-export function endpointsOf(
+/** The ready endpoints of a Service's port. The port name may be missing. Pure. */
+export function readyEndpoints(
   { metadata: { name, namespace } }: Service,
   portName = '',
   slices: readonly EndpointSlice[],
@@ -66,13 +67,13 @@ export function endpointsOf(
   return slices
     .filter(({ metadata }) => metadata.namespace === namespace && metadata.labels?.[serviceNameLabel] === name)
     .flatMap(({ endpoints, ports }) => {
-      const port = ports.find((each) => each.name === portName)?.port;
+      const port = ports.find((candidate) => candidate.name === portName)?.port;
       const ready = endpoints.filter(({ conditions }) => conditions.ready);
       return port === undefined ? [] : ready.flatMap(({ addresses }) => addresses.map((host) => ({ host, port })));
     });
 }
 
-/** Whether a Service with a selector chooses a pod. Pure. */
+/** Whether a Service's selector matches a pod. Pure. */
 function selects(service: Service, pod: Pod): boolean {
   const { selector } = service.spec;
   if (!selector || service.metadata.namespace !== pod.metadata.namespace) return false;
@@ -99,7 +100,7 @@ function sliceOf(service: Stored<Service>, pod: Stored<Pod>): EndpointSlice | un
         [serviceNameLabel]: service.metadata.name,
         'endpointslice.kubernetes.io/managed-by': 'endpointslice-controller.k8s.io',
       },
-      ownerReferences: [controlledBy(service)],
+      ownerReferences: [ownerReferenceTo(service)],
     },
     addressType: 'IPv4',
     endpoints: [
@@ -113,10 +114,10 @@ function sliceOf(service: Stored<Service>, pod: Stored<Pod>): EndpointSlice | un
   };
 }
 
-/** The port of a pod that a Service's `targetPort` means; undefined for a name that no container declares. */
+/** The pod's port for a Service's `targetPort`; undefined for a name that no container declares. */
 function portOf(pod: Pod, target: number | string): number | undefined {
   const ports = pod.spec.containers.flatMap((container) => container.ports ?? []);
   if (typeof target === 'string') return ports.find(({ name }) => name === target)?.containerPort;
-  const given = JSON.parse(pod.metadata.annotations?.[containerPortsAnnotation] ?? '{}') as Record<string, number>;
-  return given[target] ?? target;
+  const assigned = JSON.parse(pod.metadata.annotations?.[containerPortsAnnotation] ?? '{}') as Record<string, number>;
+  return assigned[target] ?? target;
 }

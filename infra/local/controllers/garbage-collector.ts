@@ -8,14 +8,14 @@ import type { Informers } from '../../../runtime/kube/informers.ts';
 import { createKeyQueue } from '../../../runtime/kube/key-queue.ts';
 import { isKubeError, type KubeClient } from '../../../runtime/kube/kube-client.ts';
 
-/** Put by the API server on what is deleted with `propagationPolicy: Foreground` or `Orphan`. */
+/** Finalizers that the API server sets for `propagationPolicy: Foreground` and `Orphan`. */
 const foreground = 'foregroundDeletion';
 const orphan = 'orphan';
 
 /**
- * Deletes what has owners and none of them is left, and takes the finalizers of foreground and orphaning deletion away
- * when what they stand for is done. https://kubernetes.io/docs/concepts/architecture/garbage-collection/
- * @param options.kinds whose objects can own or be owned; their informers are shared
+ * Deletes objects whose owners are all gone, and completes foreground and orphaning deletion.
+ * https://kubernetes.io/docs/concepts/architecture/garbage-collection/
+ * @param options.kinds kinds that can own or be owned; their informers are shared
  */
 export function createGarbageCollector(options: {
   kube: KubeClient;
@@ -28,7 +28,7 @@ export function createGarbageCollector(options: {
   const log = options.log.child({ controller: 'garbage-collector' });
   const queue = createKeyQueue(clock);
   const kinds = new Map(options.kinds.map((kind) => [`${kind.apiVersion}/${kind.kind}`, kind]));
-  /** What is there, by uid. */
+  /** All objects by uid. */
   const objects = new Map<string, Stored<KubeObject>>();
   let working: Promise<void> | undefined;
 
@@ -45,15 +45,15 @@ export function createGarbageCollector(options: {
       objects.set(uid, object);
       queue.add(uid);
     }
-    // An owner that waits for its dependents looks again.
+    // Owners may be waiting for this dependent.
     for (const owner of ownersOf(previous ?? object)) queue.add(owner.uid);
   };
 
-  /** Whether an owner is there, asked of the API server: what a watch has not brought proves nothing. */
+  /** Whether an owner exists. Asks the API server, since an object that is missing in a watch may still exist. */
   const exists = async (dependent: KubeObject, { apiVersion, kind, name, uid }: OwnerReference): Promise<boolean> => {
     if (objects.has(uid)) return true;
     const resource = kinds.get(`${apiVersion}/${kind}`);
-    // An owner of a kind that is not known here may well be there.
+    // An owner of an unknown kind may exist.
     if (!resource) return true;
     const live = await kube.get(resource, name, resource.namespaced ? dependent.metadata.namespace : undefined);
     return live?.metadata.uid === uid;
@@ -62,7 +62,7 @@ export function createGarbageCollector(options: {
   const remove = async (object: Stored<KubeObject>, propagationPolicy: 'Background' | 'Foreground') => {
     if (object.metadata.deletionTimestamp !== undefined) return;
     const { uid, resourceVersion } = object.metadata;
-    // The version too: whoever gives it another owner meanwhile saves it.
+    // With the version, so that an object that has just got another owner is not deleted.
     await kube.delete(refOf(object), { preconditions: { uid, resourceVersion }, propagationPolicy });
   };
 
@@ -71,8 +71,8 @@ export function createGarbageCollector(options: {
     await kube.mergePatch(refOf(object), { metadata: { uid, resourceVersion, ...metadata } });
   };
 
-  const finish = async (object: Stored<KubeObject>, finalizer: string) => {
-    const finalizers = object.metadata.finalizers?.filter((each) => each !== finalizer) ?? [];
+  const removeFinalizer = async (object: Stored<KubeObject>, finalizer: string) => {
+    const finalizers = object.metadata.finalizers?.filter((name) => name !== finalizer) ?? [];
     await patch(object, { finalizers });
   };
 
@@ -83,23 +83,23 @@ export function createGarbageCollector(options: {
         ownersOf(child).some((owner) => owner.uid === uid && owner.blockOwnerDeletion === true),
       );
       for (const child of blocking) await remove(child, 'Foreground');
-      if (blocking.length === 0) await finish(object, foreground);
+      if (blocking.length === 0) await removeFinalizer(object, foreground);
       return;
     }
     if (deletionTimestamp !== undefined && finalizers.includes(orphan)) {
-      for (const child of dependentsOf(uid)) await disown(child, [uid]);
-      await finish(object, orphan);
+      for (const child of dependentsOf(uid)) await removeOwners(child, [uid]);
+      await removeFinalizer(object, orphan);
       return;
     }
     const owners = ownersOf(object);
-    const gone: string[] = [];
-    for (const owner of owners) if (!(await exists(object, owner))) gone.push(owner.uid);
-    if (gone.length === 0) return;
-    if (gone.length === owners.length) await remove(object, 'Background');
-    else await disown(object, gone);
+    const missing: string[] = [];
+    for (const owner of owners) if (!(await exists(object, owner))) missing.push(owner.uid);
+    if (missing.length === 0) return;
+    if (missing.length === owners.length) await remove(object, 'Background');
+    else await removeOwners(object, missing);
   };
 
-  const disown = async (object: Stored<KubeObject>, uids: readonly string[]) => {
+  const removeOwners = async (object: Stored<KubeObject>, uids: readonly string[]) => {
     const ownerReferences = ownersOf(object).filter(({ uid }) => !uids.includes(uid));
     await patch(object, { ownerReferences });
   };
@@ -112,9 +112,9 @@ export function createGarbageCollector(options: {
         queue.forget(uid);
       } catch (error) {
         const retryInMs = Math.round(queue.retry(uid));
-        // Changed or gone meanwhile, which brings another pass.
+        // The object has changed or is gone, which queues it again.
         if (!isKubeError(error, 409) && !isKubeError(error, 404))
-          log.warn({ err: error, uid, retryInMs }, 'not collected');
+          log.warn({ err: error, uid, retryInMs }, 'garbage collection failed');
       }
       queue.done(uid);
     }

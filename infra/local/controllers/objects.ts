@@ -2,12 +2,12 @@ import type { Condition, KubeObject, ObjectMeta } from '../../../runtime/contrac
 
 /** The fields of Kubernetes' workload kinds that the controllers read and write. */
 
-/** What selects pods by their labels. */
-export interface LabelSelector {
+/** A selector of pods by labels. */
+interface LabelSelector {
   matchLabels?: Record<string, string>;
 }
 
-/** What pods are made from. */
+/** A template for pods. */
 export interface PodTemplate {
   metadata?: Partial<ObjectMeta>;
   spec: Record<string, unknown>;
@@ -129,11 +129,14 @@ export interface PersistentVolumeClaim extends KubeObject {
   status?: { phase?: string; accessModes?: string[]; capacity?: { storage?: string } };
 }
 
-/** The condition of a ReplicaSet, and of its Deployment, whose pods the API server refuses. */
+/** The condition of a ReplicaSet and its Deployment when the API server refuses their pods. */
 export const replicaFailure = 'ReplicaFailure';
-/** On Services' slices: the Service. */
+/** Label of an EndpointSlice: the name of its Service. */
 export const serviceNameLabel = 'kubernetes.io/service-name';
-/** On a pod: its declared port numbers and the ones that it got (decision 0009), such as `{"8080":20017}`. */
+/**
+ * Annotation of a pod: its assigned port by declared port, such as `{"8080":20017}`
+ * (docs/decisions/0009-pods-as-processes.md).
+ */
 export const containerPortsAnnotation = 'platform.svc/container-ports';
 
 /** metav1.Time carries whole seconds. */

@@ -4,7 +4,9 @@ import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../../runtime/kube/status.ts';
 import type { PersistentVolumeClaim } from './objects.ts';
 
-/** Calls every claim bound: a folder of the machine, made when a pod mounts it, holds as much as the disk does. */
+/**
+ * Binds every claim. Its volume is a folder on this machine, created when a pod mounts it and limited only by the disk.
+ */
 export function persistentVolumeClaimController(kube: KubeClient): ControllerDefinition<PersistentVolumeClaim> {
   return {
     name: 'persistent-volume-claim',
@@ -13,7 +15,7 @@ export function persistentVolumeClaimController(kube: KubeClient): ControllerDef
       if (!object || object.metadata.deletionTimestamp !== undefined) return;
       const { accessModes = ['ReadWriteOnce'], resources, volumeName } = object.spec;
       if (volumeName === undefined) {
-        // What is bound names its volume, which is what the platform reads.
+        // A bound claim names its volume, which the platform reads.
         await kube.replace({ ...object, spec: { ...object.spec, volumeName: `pvc-${object.metadata.uid}` } });
         return;
       }

@@ -7,9 +7,9 @@ import type { ControllerDefinition } from '../../../runtime/kube/controller.ts';
 import { isKubeError, type KubeClient, type KubeError } from '../../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../../runtime/kube/status.ts';
 import { replicaFailure, type ReplicaSet } from './objects.ts';
-import { byUsefulness, childrenOf, controlled, podOf, randomSuffix, remove } from './pods.ts';
+import { byDeletionOrder, childrenOf, listControlled, podOf, randomSuffix, remove } from './pods.ts';
 
-/** Keeps as many pods of a ReplicaSet as it asks for. A pod that ended, or is going, is not counted. */
+/** Keeps the desired number of a ReplicaSet's pods. Ended and terminating pods do not count. */
 export function replicaSetController(kube: KubeClient, clock: Clock): ControllerDefinition<ReplicaSet> {
   return {
     name: 'replica-set',
@@ -18,12 +18,14 @@ export function replicaSetController(kube: KubeClient, clock: Clock): Controller
     async reconcile({ object }) {
       if (!object || object.metadata.deletionTimestamp !== undefined) return;
       const { replicas = 1 } = object.spec;
-      const pods = (await controlled<Pod>(kube, kinds.Pod, object, object.spec.selector.matchLabels)).filter(isPodLive);
-      for (const pod of pods.toSorted(byUsefulness).slice(0, Math.max(0, pods.length - replicas))) {
+      const pods = (await listControlled<Pod>(kube, kinds.Pod, object, object.spec.selector.matchLabels)).filter(
+        isPodLive,
+      );
+      for (const pod of pods.toSorted(byDeletionOrder).slice(0, Math.max(0, pods.length - replicas))) {
         await remove(kube, pod);
       }
       const refusal = await createPods(kube, object, replicas - pods.length);
-      // The pods made now bring another pass.
+      // New pods are counted in the next reconcile, which they trigger.
       const ready = pods.filter(isPodReady).length;
       const failure: ConditionState = {
         type: replicaFailure,
@@ -39,13 +41,13 @@ export function replicaSetController(kube: KubeClient, clock: Clock): Controller
         ...(object.metadata.generation !== undefined && { observedGeneration: object.metadata.generation }),
         ...(refusal && { conditions: setCondition(object.status?.conditions, failure, clock.now()) }),
       });
-      // Again after a while, in case that room was made for them.
+      // The error makes the controller retry later, for example after a quota was raised.
       if (refusal) throw refusal;
     },
   };
 }
 
-/** @returns what the API server said when it refused one, such as a quota that is exceeded */
+/** @returns the API server's refusal, such as an exceeded quota */
 async function createPods(kube: KubeClient, set: Stored<ReplicaSet>, count: number): Promise<KubeError | undefined> {
   try {
     for (let missing = count; missing > 0; missing--) {

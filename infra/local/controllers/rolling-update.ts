@@ -1,23 +1,24 @@
-/** How many pods a ReplicaSet is asked for and how many of them serve. */
-export interface Scaled {
+/** A ReplicaSet's desired number of pods and how many of them are available. */
+export interface ReplicaCounts {
   replicas: number;
   available: number;
 }
 
-/** What a rolling update may add to and take from the wanted count, in pods. */
-export interface Room {
+/** How many pods a rolling update may add to the desired number, and how many may be missing. */
+export interface RolloutLimits {
   maxSurge: number;
   maxUnavailable: number;
 }
 
 /**
- * The bounds of `strategy.rollingUpdate`; a percentage is of the wanted count, surge rounded up and unavailability down.
- * Both zero would never end, so that one pod may then be missing, as in Kubernetes.
+ * The limits of `strategy.rollingUpdate`. Percentages are of the desired number, with surge rounded up and
+ * unavailability rounded down. If both are zero, one pod may be missing, as in Kubernetes, so that the rollout makes
+ * progress.
  */
-export function roomOf(
+export function rolloutLimits(
   replicas: number,
   { maxSurge = '25%', maxUnavailable = '25%' }: { maxSurge?: number | string; maxUnavailable?: number | string } = {},
-): Room {
+): RolloutLimits {
   const surge = countOf(maxSurge, replicas, Math.ceil);
   const unavailable = countOf(maxUnavailable, replicas, Math.floor);
   return { maxSurge: surge, maxUnavailable: surge === 0 && unavailable === 0 ? 1 : unavailable };
@@ -28,34 +29,34 @@ function countOf(value: number | string, of: number, round: (share: number) => n
 }
 
 /**
- * The next counts of the new ReplicaSet and the old ones, oldest first, on the way to `wanted` pods of the new one:
- * never more than `wanted + maxSurge` in all, and old pods go only as far as `wanted - maxUnavailable` still serve.
- * Pods that do not serve go first, since nobody misses them. Pure.
+ * The next replicas of the new ReplicaSet and the old ones (oldest first) on the way to `desired` pods of the new one:
+ * never more than `desired + maxSurge` in total, and old pods go only while `desired - maxUnavailable` pods are
+ * available. Unavailable pods go first. Pure.
  * https://kubernetes.io/docs/concepts/workloads/controllers/deployment/#rolling-update-deployment
  */
-export function nextCounts(
-  wanted: number,
-  room: Room,
-  current: Scaled,
-  old: readonly Scaled[],
+export function nextReplicas(
+  desired: number,
+  limits: RolloutLimits,
+  current: ReplicaCounts,
+  old: readonly ReplicaCounts[],
 ): { current: number; old: number[] } {
   const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0);
   const counts = old.map(({ replicas }) => replicas);
   const available = old.map((set) => Math.min(set.available, set.replicas));
-  const most = wanted + room.maxSurge - current.replicas - sum(counts);
-  const next = Math.min(wanted, current.replicas + Math.max(0, most));
-  const floor = wanted - room.maxUnavailable;
+  const surge = desired + limits.maxSurge - current.replicas - sum(counts);
+  const next = Math.min(desired, current.replicas + Math.max(0, surge));
+  const floor = desired - limits.maxUnavailable;
 
-  const take = (index: number, limit: number) => {
-    const taken = Math.max(0, Math.min(counts[index] ?? 0, limit));
-    counts[index] = (counts[index] ?? 0) - taken;
-    return taken;
+  const scaleDown = (index: number, limit: number) => {
+    const removed = Math.max(0, Math.min(counts[index] ?? 0, limit));
+    counts[index] = (counts[index] ?? 0) - removed;
+    return removed;
   };
   let spare = current.available + sum(counts) - floor;
   for (const [index, { replicas }] of old.entries()) {
-    spare -= take(index, Math.min(spare, replicas - (available[index] ?? 0)));
+    spare -= scaleDown(index, Math.min(spare, replicas - (available[index] ?? 0)));
   }
   spare = current.available + sum(available) - floor;
-  for (const index of old.keys()) spare -= take(index, spare);
+  for (const index of old.keys()) spare -= scaleDown(index, spare);
   return { current: next, old: counts };
 }

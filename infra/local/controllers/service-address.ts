@@ -5,19 +5,22 @@ import type { ControllerDefinition } from '../../../runtime/kube/controller.ts';
 import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
 import type { Service } from './objects.ts';
 
-/** The addresses 127.64.0.1 to 127.127.255.254, which Linux answers for without set-up (decision 0009). */
+/**
+ * The number of addresses from 127.64.0.1 to 127.127.255.254, which Linux serves without set-up
+ * (docs/decisions/0009-pods-as-processes.md).
+ */
 const size = 2 ** 22 - 2;
 
-/** The n-th address after where a Service of a namespace has its place. */
-function candidate(home: string, name: string, n: number): string {
-  const digest = createHash('sha256').update(`${home}/${name}`).digest();
+/** The n-th candidate address of a Service. */
+function candidate(seed: string, name: string, n: number): string {
+  const digest = createHash('sha256').update(`${seed}/${name}`).digest();
   const index = 1 + ((digest.readUInt32BE(0) + n) % size);
   return `127.${64 + (index >> 16)}.${(index >> 8) & 255}.${index & 255}`;
 }
 
 /**
- * Gives every Service that is not headless an address of its own: the same to one of the same name in the same namespace,
- * and another to those of other installations on this machine. One at a time, so that no two get the same.
+ * Assigns an address to every Service that is not headless. A Service of the same name in the same namespace gets the
+ * same address again; other installations on this machine get others. One worker, so that no address is assigned twice.
  */
 export function serviceAddressController(kube: KubeClient): ControllerDefinition<Service> {
   return {
@@ -29,10 +32,10 @@ export function serviceAddressController(kube: KubeClient): ControllerDefinition
       const { items } = await kube.list<Service>(kinds.Service);
       const taken = new Set(items.map(({ spec }) => spec.clusterIP));
       const { name, namespace = '', resourceVersion } = object.metadata;
-      const home = (await kube.get(kinds.Namespace, namespace))?.metadata.uid ?? namespace;
+      const seed = (await kube.get(kinds.Namespace, namespace))?.metadata.uid ?? namespace;
       let n = 0;
-      while (taken.has(candidate(home, name, n)) && n < size) n++;
-      const clusterIP = candidate(home, name, n);
+      while (taken.has(candidate(seed, name, n)) && n < size) n++;
+      const clusterIP = candidate(seed, name, n);
       await kube.mergePatch(refOf(object), { metadata: { resourceVersion }, spec: { clusterIP } });
     },
   };

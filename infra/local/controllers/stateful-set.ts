@@ -5,43 +5,43 @@ import type { ControllerDefinition } from '../../../runtime/kube/controller.ts';
 import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
 import { writeStatus } from '../../../runtime/kube/status.ts';
 import type { StatefulSet } from './objects.ts';
-import { beside, childrenOf, contentHash, controlled, createOnce, podOf, remove } from './pods.ts';
+import { namespaceOf, childrenOf, contentHash, listControlled, createOnce, podOf, remove } from './pods.ts';
 
 const revisionLabel = 'controller-revision-hash';
-const going = ({ metadata }: Pod) => metadata.deletionTimestamp !== undefined;
+const isTerminating = ({ metadata }: Pod) => metadata.deletionTimestamp !== undefined;
 
 /**
- * Keeps a StatefulSet's numbered pods with a claim of each template for every number. In order: one is made or replaced
- * once those before it serve, and the highest goes first. A claim is never removed (Kubernetes' default).
+ * Maintains a StatefulSet's numbered pods, with a claim per template and number. A pod is created or replaced when all
+ * before it are ready; the highest number is deleted first. Claims are never deleted (Kubernetes' default).
  */
 export function statefulSetController(kube: KubeClient): ControllerDefinition<StatefulSet> {
   const ensureClaims = async (set: Stored<StatefulSet>, index: number) => {
     for (const template of set.spec.volumeClaimTemplates ?? []) {
       const name = `${template.metadata.name}-${set.metadata.name}-${index}`;
-      const metadata = { ...template.metadata, name, ...beside(set) };
+      const metadata = { ...template.metadata, name, ...namespaceOf(set) };
       await createOnce(kube, { ...template, apiVersion: 'v1', kind: 'PersistentVolumeClaim', metadata });
     }
   };
 
-  /** One step towards what is asked for; the pod it concerns brings the next one. */
+  /** One step towards the desired state. The change of the pod triggers the next one. */
   const step = async (set: Stored<StatefulSet>, pods: readonly Stored<Pod>[], revision: string) => {
-    const wanted = set.spec.replicas ?? 1;
+    const desired = set.spec.replicas ?? 1;
     const isStale = ({ metadata }: Pod) => metadata.labels?.[revisionLabel] !== revision;
-    for (let index = 0; index < wanted; index++) {
-      const pod = pods.find((each) => indexOf(each) === index);
+    for (let index = 0; index < desired; index++) {
+      const pod = pods.find((candidate) => indexOf(candidate) === index);
       if (!pod) {
         await ensureClaims(set, index);
         await kube.create(numberedPod(set, index, revision));
         return;
       }
       if (isPodReady(pod) && isPodLive(pod)) continue;
-      // A pod of the old template that does not serve is not waited for: the new one may be its cure.
+      // An outdated pod that is not ready is replaced at once: the new template may fix it.
       if (isPodEnded(pod) || isStale(pod)) await remove(kube, pod);
       return;
     }
     const last = pods.toSorted((a, b) => indexOf(b) - indexOf(a));
-    const next = last.find((pod) => indexOf(pod) >= wanted) ?? last.find(isStale);
-    if (next && !last.some(going)) await remove(kube, next);
+    const next = last.find((pod) => indexOf(pod) >= desired) ?? last.find(isStale);
+    if (next && !last.some(isTerminating)) await remove(kube, next);
   };
 
   return {
@@ -51,12 +51,12 @@ export function statefulSetController(kube: KubeClient): ControllerDefinition<St
     async reconcile({ object }) {
       if (!object || object.metadata.deletionTimestamp !== undefined) return;
       const revision = `${object.metadata.name}-${contentHash(object.spec.template)}`;
-      const podsNow = () => controlled<Pod>(kube, kinds.Pod, object, object.spec.selector.matchLabels);
+      const podsNow = () => listControlled<Pod>(kube, kinds.Pod, object, object.spec.selector.matchLabels);
       await step(object, await podsNow(), revision);
-      const live = (await podsNow()).filter((pod) => !going(pod));
+      const live = (await podsNow()).filter((pod) => !isTerminating(pod));
       const updated = live.filter(({ metadata }) => metadata.labels?.[revisionLabel] === revision).length;
       const ready = live.filter(isPodReady).length;
-      const done = updated === live.length && live.length === (object.spec.replicas ?? 1);
+      const isUpdated = updated === live.length && live.length === (object.spec.replicas ?? 1);
       await writeStatus(kube, object, {
         ...(object.metadata.generation !== undefined && { observedGeneration: object.metadata.generation }),
         replicas: live.length,
@@ -64,7 +64,7 @@ export function statefulSetController(kube: KubeClient): ControllerDefinition<St
         availableReplicas: ready,
         updatedReplicas: updated,
         updateRevision: revision,
-        currentRevision: done ? revision : (object.status?.['currentRevision'] ?? revision),
+        currentRevision: isUpdated ? revision : (object.status?.['currentRevision'] ?? revision),
       });
     },
   };
@@ -82,11 +82,7 @@ function numberedPod(set: Stored<StatefulSet>, index: number, revision: string):
     persistentVolumeClaim: { claimName: `${metadata.name}-${name}` },
   }));
   const own = pod.spec.volumes?.filter((volume) => !claims.some((claim) => claim.name === volume.name)) ?? [];
-  const labels = {
-    ...pod.metadata.labels,
-    'statefulset.kubernetes.io/pod-name': name,
-    [revisionLabel]: revision,
-  };
+  const labels = { ...pod.metadata.labels, 'statefulset.kubernetes.io/pod-name': name, [revisionLabel]: revision };
   const spec = { ...pod.spec, volumes: [...own, ...claims] };
   return { ...pod, metadata: { ...pod.metadata, labels }, spec };
 }

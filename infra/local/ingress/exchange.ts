@@ -1,54 +1,54 @@
 import type { Duplex, Readable } from 'node:stream';
 import type { Headers } from './headers.ts';
 
-/** A request on its way through a route; layers may change what it says. */
+/** A request in a route. Middlewares may change it. */
 export interface RouteRequest {
   method: string;
-  /** As the client wrote it. */
+  /** As the client sent it. */
   host: string;
   /** Path and query. */
   uri: string;
-  /** Without Host and the framing of the body. */
+  /** Without Host and the fields that frame the body. */
   headers: Headers;
-  /** The address of whoever opened the connection. */
+  /** The client's address on this connection. */
   remoteAddress: string;
   body: RequestBody | undefined;
-  /** The protocol to which the connection is to change, such as `websocket`. */
+  /** The protocol to upgrade the connection to, such as `websocket`. */
   upgrade: string | undefined;
-  /** Aborted when the client leaves. */
+  /** Aborted when the client disconnects. */
   signal: AbortSignal;
 }
 
 export interface RequestBody {
-  /** In bytes; undefined for a chunked one. */
+  /** In bytes; undefined for a chunked body. */
   length: number | undefined;
-  /** Begins to read: a client that waits for `100 Continue` gets it now. Once at most. */
+  /** Starts reading, and sends `100 Continue` if the client waits for it. Call it at most once. */
   open(): Readable;
 }
 
 export interface Answer {
   status: number;
   headers: Headers;
-  /** A stream's trailers, where it has some, are read at its end. */
+  /** A stream's trailers are read at its end. */
   body: (Readable & { rawTrailers?: string[] }) | Buffer | string;
-  /** The other end of a connection that has changed its protocol, and what came first on it. */
+  /** The upgraded connection to the pod and its first bytes. */
   tunnel?: { socket: Duplex; head: Buffer };
-  /** No connection to a pod could be made, so nothing was sent: the request may be given to another. */
+  /** Set when no connection to the pod was made, so that the request may be sent to another pod. */
   unsent?: true;
 }
 
-/** Answers a request; rejects when it was aborted, or when there is nobody to answer it. */
+/** Responds to a request. Rejects when the request is aborted or no pod responds. */
 export type Handler = (request: RouteRequest) => Promise<Answer>;
 
-/** A middleware: what it makes of the handler behind it. */
+/** A middleware: wraps the next handler. */
 export type Layer = (next: Handler) => Handler;
 
-/** An answer without a body. Pure. */
+/** A response without a body. Pure. */
 export function emptyAnswer(status: number): Answer {
   return { status, headers: new Map([['Content-Length', ['0']]]), body: '' };
 }
 
-/** An answer as Go's `http.Error` gives it. Pure. */
+/** A response in the form of Go's `http.Error`. Pure. */
 export function errorAnswer(status: number, text: string): Answer {
   const headers: Headers = new Map([
     ['Content-Type', ['text/plain; charset=utf-8']],
@@ -58,12 +58,12 @@ export function errorAnswer(status: number, text: string): Answer {
   return { status, headers, body: `${text}\n` };
 }
 
-/** What Traefik answers where no route matches. Pure. */
-export function notFound(): Answer {
+/** Traefik's response when no route matches. Pure. */
+export function notFoundAnswer(): Answer {
   return errorAnswer(404, '404 page not found');
 }
 
-/** What Traefik answers for a pod that does not. Pure. */
-export function badGateway(): Answer {
+/** Traefik's response when the pod does not respond. Pure. */
+export function badGatewayAnswer(): Answer {
   return { status: 502, headers: new Map(), body: 'Bad Gateway' };
 }

@@ -3,41 +3,41 @@ import type { Logger } from 'pino';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { Clock } from '../../../runtime/domain/clock.ts';
 import type { Informers } from '../../../runtime/kube/informers.ts';
-import { endpointsOf } from '../controllers/endpoint-slice.ts';
+import { readyEndpoints } from '../controllers/endpoint-slice.ts';
 import type { EndpointSlice, Service } from '../controllers/objects.ts';
-import { emptyAnswer, errorAnswer, notFound, type Handler } from './exchange.ts';
+import { emptyAnswer, errorAnswer, notFoundAnswer, type Handler } from './exchange.ts';
 import type { IngressRoute, Middleware, ServiceRef } from './objects.ts';
 import { canonicalHost, createRoutes } from './routes.ts';
 import { createIngressServer } from './server.ts';
 import { createUpstream, UpstreamError } from './upstream.ts';
 
-/** Below the 5 s after which a Node server closes an idle connection, so that we close first. */
+/** Less than the 5 s after which a Node.js server closes an idle connection, so that this side closes it first. */
 const idleMs = 4_000;
 
 export interface IngressOptions {
   informers: Informers;
   clock: Clock;
   log: Logger;
-  /** 0 lets the system choose; `start` tells which. */
+  /** 0 for any free port, which `start` returns. */
   port: number;
   host: string;
-  /** The names under which this port is an entry point, such as `web`. */
+  /** The names of this port as an entry point, such as `web`. */
   entryPoints: readonly string[];
-  /** Proxies whose X-Forwarded headers are believed; default none. */
+  /** Whether a proxy's X-Forwarded headers are trusted; default none. */
   trusted?: (address: string) => boolean;
-  /** How long requests under way may still take at the end; default 10,000. */
+  /** Maximum milliseconds that running requests may take during a stop; default 10,000. */
   drainMs?: number;
 }
 
 export interface Ingress {
-  /** Listens once all objects are known, so that no route is missing. @returns the port */
+  /** Listens once all objects are loaded, so that no route is missing. @returns the port */
   start(): Promise<number>;
   stop(): Promise<void>;
 }
 
 /**
- * The embedded ingress: what Traefik does with the objects that the platform writes, on one port, in HTTP/1.1 and
- * without TLS. Everything that it does not do it refuses, so that no request passes by what was to check it.
+ * The ingress of the embedded cluster: does what Traefik does with the platform's objects, on one port, in HTTP/1.1 and
+ * without TLS. It refuses objects with unsupported fields, so that no request bypasses a check.
  */
 export function createIngress(options: IngressOptions): Ingress {
   const { informers, clock, log, port, host, entryPoints, trusted = () => false, drainMs = 10_000 } = options;
@@ -45,11 +45,11 @@ export function createIngress(options: IngressOptions): Ingress {
   const services = informers.of<Service>(kinds.Service);
   const slices = informers.of<EndpointSlice>(kinds.EndpointSlice);
 
-  const podOf = (namespace: string, { name, port: wanted }: ServiceRef, turn: number) => {
+  const podOf = (namespace: string, { name, port }: ServiceRef, turn: number) => {
     const service = services.get(name, namespace);
-    const found = service?.spec.ports?.find((each) => each.port === wanted);
-    if (!service || !found) throw new UpstreamError('the Service or its port does not exist', notFound());
-    const pods = endpointsOf(service, found.name, slices.list());
+    const servicePort = service?.spec.ports?.find((candidate) => candidate.port === port);
+    if (!service || !servicePort) throw new UpstreamError('the Service or its port does not exist', notFoundAnswer());
+    const pods = readyEndpoints(service, servicePort.name, slices.list());
     const pod = pods[turn % pods.length];
     if (!pod) throw new UpstreamError('the Service has no endpoint', errorAnswer(503, 'no available server'));
     return pod;

@@ -11,27 +11,27 @@ import {
   type RetrySpec,
   type ServiceRef,
 } from './objects.ts';
-import { proxied } from './upstream.ts';
+import { proxyHandler } from './upstream.ts';
 
 export interface LayerDependencies {
-  /** Leads to a Service; rejects when nobody answers there. */
+  /** Sends requests to a Service; rejects when no pod answers. */
   upstream: (namespace: string, service: ServiceRef) => Handler;
   log: Logger;
 }
 
-/** What a Middleware does. @throws Error that says what of it is not supported */
+/** The layer of a Middleware. @throws Error that names the unsupported field */
 export function layerOf({ metadata, spec }: Middleware, { upstream, log }: LayerDependencies): Layer {
-  const read = middlewareSpec.parse(spec);
-  if ('headers' in read) return headerLayer(read.headers);
-  if ('errors' in read) {
-    return errorPagesLayer(read.errors, proxied(upstream(metadata.namespace ?? '', read.errors.service)));
+  const parsed = middlewareSpec.parse(spec);
+  if ('headers' in parsed) return headerLayer(parsed.headers);
+  if ('errors' in parsed) {
+    return errorPagesLayer(parsed.errors, proxyHandler(upstream(metadata.namespace ?? '', parsed.errors.service)));
   }
-  if ('retry' in read) return retryLayer(read.retry);
-  const { namespace, name } = read.forwardAuth.address;
-  return forwardAuthLayer(read.forwardAuth, { checker: upstream(namespace, { name, port: 80 }), log });
+  if ('retry' in parsed) return retryLayer(parsed.retry);
+  const { namespace, name } = parsed.forwardAuth.address;
+  return forwardAuthLayer(parsed.forwardAuth, { checker: upstream(namespace, { name, port: 80 }), log });
 }
 
-/** The Middleware `headers`: sets fields of the request, then of the answer; an empty value removes them. */
+/** The Middleware `headers`: sets fields of the request, then of the answer. An empty value removes the field. */
 function headerLayer({ customRequestHeaders, customResponseHeaders }: HeadersSpec): Layer {
   return (next) => async (request) => {
     change(request.headers, customRequestHeaders);
@@ -48,7 +48,7 @@ function change(headers: Headers, values: Readonly<Record<string, string>>): voi
   }
 }
 
-/** The Middleware `retry`: a request that no pod took goes to the next one, so often in all. */
+/** The Middleware `retry`: sends a request again when no pod accepted it, with at most `attempts` attempts. */
 function retryLayer({ attempts }: RetrySpec): Layer {
   return (next) => async (request) => {
     for (let attempt = 1; ; attempt++) {
@@ -59,8 +59,8 @@ function retryLayer({ attempts }: RetrySpec): Layer {
 }
 
 /**
- * The Middleware `errors`: answers of these statuses are replaced by a page of another Service, under the same status.
- * In `query`, `{status}` and `{url}` say what is wanted.
+ * The Middleware `errors`: replaces answers with these statuses by a page of another Service, with the same status.
+ * `query` is the path of the page, with `{status}` and `{url}` replaced.
  */
 function errorPagesLayer({ status: ranges, query }: ErrorsSpec, pages: Handler): Layer {
   return (next) => async (request) => {
@@ -73,7 +73,7 @@ function errorPagesLayer({ status: ranges, query }: ErrorsSpec, pages: Handler):
     const page = `/${query.replace(/^\//, '')}`
       .replaceAll('{status}', String(status))
       .replaceAll('{url}', () => encodeURIComponent(`http://${host}${uri}`));
-    const asked = { ...request, method: 'GET', host, uri: page, headers, body: undefined, upgrade: undefined };
-    return { ...(await pages(asked)), status };
+    const pageRequest = { ...request, method: 'GET', host, uri: page, headers, body: undefined, upgrade: undefined };
+    return { ...(await pages(pageRequest)), status };
   };
 }

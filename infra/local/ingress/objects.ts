@@ -2,8 +2,8 @@ import { z } from 'zod';
 import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
 
 /**
- * What the platform writes of Traefik's kinds, and no more: an object that says anything else is refused as a whole,
- * since what would be left out could be what protects the route.
+ * The fields of Traefik's kinds that the platform writes. An object with any other field is refused as a whole, since
+ * the field could be what protects the route.
  * https://doc.traefik.io/traefik/v3.6/reference/routing-configuration/kubernetes/crd/http/ingressroute/
  */
 const serviceRef = z.strictObject({
@@ -13,10 +13,10 @@ const serviceRef = z.strictObject({
   passHostHeader: z.literal(true).optional(),
 });
 
-/** A Service of a namespace that is known from elsewhere. */
+/** A Service by name and port, in the namespace of the referring object. */
 export type ServiceRef = Pick<z.infer<typeof serviceRef>, 'name' | 'port'>;
 
-/** The spec of an IngressRoute: one rule, which is one `Host` or several with `||` between them. */
+/** The spec of an IngressRoute: one rule of one or several `Host` terms, joined by `||`. */
 export const ingressRouteSpec = z.strictObject({
   entryPoints: z.array(z.string()).default([]),
   routes: z.tuple([
@@ -31,12 +31,12 @@ export const ingressRouteSpec = z.strictObject({
 
 const headerName = z
   .string()
-  .regex(/^[\w!#$%&'*+.^`|~-]+$/, 'no name of a header')
+  .regex(/^[\w!#$%&'*+.^`|~-]+$/, 'not a valid header name')
   .refine(
     (name) => !/^(host|connection|upgrade|te|trailer|content-length|transfer-encoding|x-forwarded-for)$/i.test(name),
-    'a header that belongs to the connection is not supported',
+    'a header of the connection is not supported',
   );
-const headerValues = z.record(headerName, z.string().regex(/^[\t\x20-\x7e\x80-\xff]*$/, 'no value of a header'));
+const headerValues = z.record(headerName, z.string().regex(/^[\t\x20-\x7e\x80-\xff]*$/, 'not a valid header value'));
 
 const headersSpec = z.strictObject({
   customRequestHeaders: headerValues.default({}),
@@ -48,7 +48,7 @@ export type HeadersSpec = z.infer<typeof headersSpec>;
 const clusterAddress = /^http:\/\/([a-z0-9-]+)\.([a-z0-9-]+)\.svc(\/[^#]*)$/;
 
 const forwardAuthSpec = z.strictObject({
-  /** Of a Service, at port 80: pods are found as for routes, without names being resolved. */
+  /** The address of a Service on port 80. Pods are found through the Service, not by DNS. */
   address: z
     .string()
     .regex(clusterAddress, 'not the address of a Service')
@@ -59,7 +59,7 @@ const forwardAuthSpec = z.strictObject({
   trustForwardHeader: z.literal(true),
   authRequestHeaders: z.array(z.string()).min(1),
   authResponseHeaders: z.array(z.string()),
-  /** Go's syntax, as far as it means the same here; the `u` flag refuses what JavaScript would read in another way. */
+  /** A Go pattern. The `u` flag refuses syntax that JavaScript would read in another way. */
   authResponseHeadersRegex: z
     .string()
     .startsWith('(?i)')
@@ -73,7 +73,7 @@ const errorsSpec = z.strictObject({
   status: z.array(
     z
       .string()
-      .regex(/^[1-5]\d\d(-[1-5]\d\d)?$/, 'no status and no range of them')
+      .regex(/^[1-5]\d\d(-[1-5]\d\d)?$/, 'not a status or a range of statuses')
       .transform((text) => ({ from: Number(text.slice(0, 3)), to: Number(text.slice(-3)) })),
   ),
   service: serviceRef,
@@ -86,7 +86,7 @@ const retrySpec = z.strictObject({ attempts: z.int().min(1) });
 
 export type RetrySpec = z.infer<typeof retrySpec>;
 
-/** A Middleware: exactly one of those that are supported. */
+/** A Middleware: exactly one of the supported kinds. */
 export const middlewareSpec = z.union([
   z.strictObject({ forwardAuth: forwardAuthSpec }),
   z.strictObject({ headers: headersSpec }),

@@ -1,41 +1,41 @@
 import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
 import type { Informer } from '../../../runtime/kube/informer.ts';
-import { notFound, type Handler, type Layer } from './exchange.ts';
+import { notFoundAnswer, type Handler, type Layer } from './exchange.ts';
 import { layerOf, type LayerDependencies } from './layers.ts';
 import { ingressRouteSpec, type IngressRoute, type Middleware } from './objects.ts';
-import { proxied } from './upstream.ts';
+import { proxyHandler } from './upstream.ts';
 
 export interface RoutesOptions extends LayerDependencies {
   routes: Informer<IngressRoute>;
   middlewares: Informer<Middleware>;
-  /** The names under which the ingress's port is an entry point. */
+  /** The names of the ingress's port as an entry point. */
   entryPoints: readonly string[];
 }
 
 export interface Routes {
   start(): void;
   stop(): void;
-  /** Where the requests for a host belong; one that no rule wants gets a 404. */
+  /** The handler for a host's requests; answers 404 when no rule matches. */
   find(host: string): Handler;
 }
 
-const refuse: Handler = () => Promise.resolve(notFound());
-/** Whatever a rule quotes, since a rule that is not understood may name its hosts in any way. */
+const refuse: Handler = () => Promise.resolve(notFoundAnswer());
+/** Quoted texts of a rule: in an unsupported rule, each of them may be a host. */
 const quoted = /[`"]([^`"]*)[`"]/g;
 
 /**
- * The routes that the IngressRoutes ask for. Whatever of a route is missing or not supported, a middleware above all,
- * makes it a 404 for every host that it names: they are never served without what was to protect them.
+ * Builds the routes of the IngressRoutes. If a part of a route is missing or unsupported, above all a middleware, all
+ * hosts that it names answer 404: they are never served without their protection.
  */
 export function createRoutes(options: RoutesOptions): Routes {
   const { routes, middlewares, entryPoints, upstream, log } = options;
-  /** By host; undefined when it has to be made anew. */
+  /** By host; undefined after a change. */
   let table: Map<string, { weight: number; handler: Handler }> | undefined;
-  /** What is wrong with routes, which is logged once. */
+  /** Errors of routes, each logged once. */
   let faults = new Map<string, string>();
   let unsubscribe: (() => void)[] = [];
 
-  const layer = (namespace: string, name: string): Layer => {
+  const findLayer = (namespace: string, name: string): Layer => {
     const middleware = middlewares.get(name, namespace);
     if (!middleware) throw new Error(`the Middleware ${name} does not exist`);
     return layerOf(middleware, options);
@@ -43,27 +43,28 @@ export function createRoutes(options: RoutesOptions): Routes {
 
   /** @returns undefined for a route of another entry point */
   const handlerOf = ({ metadata: { namespace = '' }, spec }: IngressRoute): Handler | undefined => {
-    const { entryPoints: wanted, routes: rules } = ingressRouteSpec.parse(spec);
-    if (wanted.length > 0 && !wanted.some((each) => entryPoints.includes(each))) return undefined;
+    const { entryPoints: routeEntryPoints, routes: rules } = ingressRouteSpec.parse(spec);
+    if (routeEntryPoints.length > 0 && !routeEntryPoints.some((name) => entryPoints.includes(name))) return undefined;
     const [{ services, middlewares: names }] = rules;
-    const last = proxied(upstream(namespace, services[0]));
-    return names.map(({ name }) => layer(namespace, name)).reduceRight((next, each) => each(next), last);
+    const last = proxyHandler(upstream(namespace, services[0]));
+    return names.map(({ name }) => findLayer(namespace, name)).reduceRight((next, layer) => layer(next), last);
   };
 
   const build = () => {
     const built: typeof table = new Map();
-    const before = faults;
+    const previousFaults = faults;
     faults = new Map();
     for (const object of routes.list()) {
-      const { hosts, weight } = namedBy(object);
-      const found = attempt(() => handlerOf(object));
-      if (!found) continue;
-      const route = found instanceof Error ? { handler: refuse, weight: Infinity } : { handler: found, weight };
+      const { hosts, weight } = hostsOf(object);
+      const result = attempt(() => handlerOf(object));
+      if (!result) continue;
+      const route = result instanceof Error ? { handler: refuse, weight: Infinity } : { handler: result, weight };
       for (const host of hosts) if (route.weight > (built.get(host)?.weight ?? 0)) built.set(host, route);
-      if (!(found instanceof Error)) continue;
+      if (!(result instanceof Error)) continue;
       const name = `${object.metadata.namespace}/${object.metadata.name}`;
-      faults.set(name, found.message);
-      if (before.get(name) !== found.message) log.error({ route: name, fault: found.message }, 'route refused');
+      faults.set(name, result.message);
+      if (previousFaults.get(name) !== result.message)
+        log.error({ route: name, fault: result.message }, 'route refused');
     }
     return built;
   };
@@ -85,8 +86,8 @@ export function createRoutes(options: RoutesOptions): Routes {
   };
 }
 
-/** The hosts that an object is about, also one that is not understood; of several rules for a host the longest counts. */
-function namedBy({ spec }: Stored<IngressRoute>): { hosts: string[]; weight: number } {
+/** The hosts of an IngressRoute, even of an unsupported one. If several rules match a host, the longest one counts. */
+function hostsOf({ spec }: Stored<IngressRoute>): { hosts: string[]; weight: number } {
   const { routes } = (spec ?? {}) as { routes?: unknown };
   const rules = (Array.isArray(routes) ? routes : []) as ({ match?: unknown } | null)[];
   const texts = rules.map((rule) => String(rule?.match));
@@ -94,7 +95,7 @@ function namedBy({ spec }: Stored<IngressRoute>): { hosts: string[]; weight: num
   return { hosts: names.map(canonicalHost), weight: texts.join().length };
 }
 
-/** The host as rules compare it: in lower case, without port and final dot. Pure. */
+/** A host in the form that rules compare: lower case, without port and final dot. Pure. */
 export function canonicalHost(host: string): string {
   return host
     .replace(/^([^:]*):[^:]*$/, '$1')
@@ -102,10 +103,10 @@ export function canonicalHost(host: string): string {
     .replace(/\.$/, '');
 }
 
-/** What is thrown, as a value. */
-function attempt<T>(make: () => T): T | Error {
+/** Returns a thrown error as a value. */
+function attempt<T>(create: () => T): T | Error {
   try {
-    return make();
+    return create();
   } catch (error) {
     return error instanceof Error ? error : new Error(String(error));
   }

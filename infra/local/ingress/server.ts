@@ -1,67 +1,67 @@
-import { once } from 'node:events';
 import { createServer, ServerResponse, STATUS_CODES, type IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { Readable, type Duplex } from 'node:stream';
+import { drain, listen } from '../../../runtime/process/listening.ts';
 import type { Clock } from '../../../runtime/domain/clock.ts';
-import { joinConnections } from '../../../runtime/host/tunnel.ts';
-import { badGateway, emptyAnswer, type Answer, type Handler, type RequestBody } from './exchange.ts';
+import { joinConnections } from '../../../runtime/http/tunnel.ts';
+import { badGatewayAnswer, emptyAnswer, type Answer, type Handler, type RequestBody } from './exchange.ts';
 import { pairs, rawHeaders } from './headers.ts';
-import { requestOf } from './request.ts';
+import { toRouteRequest } from './request.ts';
 
 const limits = {
-  // A megabyte for a request's head and 4 KiB on top, as Go has it.
+  // Go's limit for a request's head: 1 MiB plus 4 KiB.
   maxHeaderSize: 1024 * 1024 + 4096,
-  // As Traefik has them, but for the time of a whole request: an upload may take as long as it takes.
+  // Traefik's time limits, but no limit for a whole request: an upload may take any time.
   headersTimeout: 60_000,
   requestTimeout: 0,
   keepAliveTimeout: 180_000,
 };
 
 export interface IngressServerOptions {
-  /** Rejects only when the client has gone. */
+  /** Rejects only when the client has disconnected. */
   handler: Handler;
-  /** Whose X-Forwarded headers are believed. */
+  /** Whether an address's X-Forwarded headers are trusted. */
   trusted: (address: string) => boolean;
   clock: Clock;
-  /** 0 lets the system choose; `start` tells which. */
+  /** 0 for any free port, which `start` returns. */
   port: number;
   host: string;
-  /** How long requests under way may still take at the end. */
+  /** Maximum milliseconds that running requests may take during a stop. */
   drainMs: number;
 }
 
 export interface IngressServer {
   start(): Promise<number>;
-  /** Takes no more, lets what is under way end, and cuts what is left then. */
+  /** Stops accepting requests, waits up to `drainMs` for running ones, then closes all connections. */
   stop(): Promise<void>;
 }
 
-/** A server of HTTP/1.1 for one handler. */
+/** Creates an HTTP/1.1 server for one handler. */
 export function createIngressServer(options: IngressServerOptions): IngressServer {
   const { handler, trusted, clock, port, host, drainMs } = options;
   const server = createServer({ ...limits, shouldUpgradeCallback: isUpgrade });
-  // By default node:http drops those beyond 2,000 in silence, and with them what a layer should see.
+  // By default node:http silently drops headers beyond 2,000, which a middleware may need.
   server.maxHeadersCount = 0;
-  /** Connections that have not sent anything yet, and those that have changed their protocol. */
+  /** Connections that have not sent anything yet, and upgraded connections. */
   const silent = new Set<Duplex>();
   const tunnels = new Set<Duplex>();
 
-  const ask = async (request: IncomingMessage, response: ServerResponse, body?: RequestBody, upgrade?: string) => {
+  const handle = async (request: IncomingMessage, response: ServerResponse, body?: RequestBody, upgrade?: string) => {
     silent.delete(request.socket);
-    const gone = new AbortController();
+    const disconnected = new AbortController();
     response.once('close', () => {
       if (response.writableFinished && request.complete) return;
-      gone.abort();
-      // What still comes is dropped, so that the connection stays usable.
+      disconnected.abort();
+      // Discards the rest of the body, so that the connection stays usable.
       request.unpipe().resume();
     });
     const { method, url: target, rawHeaders: raw, socket } = request;
-    const arrival = { method, target, rawHeaders: raw, remoteAddress: socket.remoteAddress, body, upgrade };
-    const arrived = requestOf({ ...arrival, signal: gone.signal }, trusted);
-    return arrived ? handler(arrived).catch(() => undefined) : emptyAnswer(400);
+    const incoming = { method, target, rawHeaders: raw, remoteAddress: socket.remoteAddress, body, upgrade };
+    const routeRequest = toRouteRequest({ ...incoming, signal: disconnected.signal }, trusted);
+    return routeRequest ? handler(routeRequest).catch(() => undefined) : emptyAnswer(400);
   };
   const serve = async (request: IncomingMessage, response: ServerResponse, proceed?: () => void) => {
-    const answer = await ask(request, response, bodyOf(request, proceed));
+    const answer = await handle(request, response, bodyOf(request, proceed));
     if (answer) write(answer, response);
   };
   const serveUpgrade = async (request: IncomingMessage, socket: Duplex, head: Buffer) => {
@@ -70,7 +70,7 @@ export function createIngressServer(options: IngressServerOptions): IngressServe
     const response = new ServerResponse(request);
     response.shouldKeepAlive = false;
     response.assignSocket(socket as Socket);
-    const answer = await ask(request, response, undefined, request.headers.upgrade);
+    const answer = await handle(request, response, undefined, request.headers.upgrade);
     if (answer?.tunnel) {
       response.detachSocket(socket as Socket);
       socket.write(headOf(answer), 'latin1');
@@ -81,7 +81,7 @@ export function createIngressServer(options: IngressServerOptions): IngressServe
     }
   };
 
-  // Whatever goes wrong costs this connection, and not the process.
+  // An error closes this connection only.
   const run = (work: Promise<void>, socket: Duplex) => void work.catch(() => socket.destroy());
   server.on('connection', (socket) => {
     silent.add(socket);
@@ -98,28 +98,22 @@ export function createIngressServer(options: IngressServerOptions): IngressServe
   server.on('connect', (_, socket) => socket.end('HTTP/1.1 405 Method Not Allowed\r\nConnection: close\r\n\r\n'));
 
   return {
-    async start() {
-      server.listen(port, host);
-      await once(server, 'listening');
-      const address = server.address();
-      return typeof address === 'object' && address ? address.port : port;
-    },
+    start: () => listen(server, port, host),
     async stop() {
       if (!server.listening) return;
-      const closed = once(server, 'close');
-      server.close();
       for (const socket of silent) socket.destroy();
-      const limit = new AbortController();
-      await Promise.race([closed, clock.sleep(drainMs, limit.signal).catch(() => undefined)]);
-      limit.abort();
-      server.closeAllConnections();
-      for (const socket of tunnels) socket.destroy();
-      await closed;
+      await drain(server, {
+        clock,
+        ms: drainMs,
+        onDeadline() {
+          for (const socket of tunnels) socket.destroy();
+        },
+      });
     },
   };
 }
 
-/** One with a body could not be handed over with it; and a tunnel of HTTP/2 would carry requests that nobody checks. */
+/** A request with a body cannot be upgraded, and an HTTP/2 tunnel (h2c) would carry unchecked requests. */
 function isUpgrade(request: IncomingMessage): boolean {
   return request.method === 'GET' && !bodyOf(request) && request.headers.upgrade?.toLowerCase() !== 'h2c';
 }
@@ -139,21 +133,21 @@ function write({ status, headers, body }: Answer, response: ServerResponse): voi
   try {
     response.writeHead(status, STATUS_CODES[status] ?? '', rawHeaders(headers));
   } catch {
-    // A head that node:http reads and refuses to write, such as status 099.
+    // node:http accepts some heads that it cannot write, such as status 099.
     if (body instanceof Readable) body.destroy();
-    write(badGateway(), response);
+    write(badGatewayAnswer(), response);
     return;
   }
   if (!(body instanceof Readable)) {
-    // In another encoding node:http would write the head in it too.
+    // With another encoding, node:http would write the head in it, too.
     if (typeof body === 'string') response.end(body, 'latin1');
     else response.end(body);
     return;
   }
-  // Of a stream the client wants the head now; of an answer with a length, head and body fit one packet.
+  // A stream's head is sent at once. With a known length, head and body may share a packet.
   if (!headers.has('Content-Length')) response.flushHeaders();
   body.once('end', () => response.addTrailers(pairs(body.rawTrailers ?? [])));
-  // When either side breaks off, so does the other: that is how it learns. (`pipeline` makes an error of every answer.)
+  // If one side breaks off, the other is closed, too. (`pipeline` would create an error for every answer.)
   body.once('error', () => response.destroy());
   body.once('close', () => body.readableEnded || response.destroy());
   response.once('close', () => response.writableFinished || body.destroy());

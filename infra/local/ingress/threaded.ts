@@ -2,26 +2,25 @@ import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { Ingress, IngressOptions } from './ingress.ts';
 
-/** What the thread is given. */
+/** The thread's configuration. */
 export interface ThreadData extends Pick<IngressOptions, 'port' | 'host' | 'entryPoints'> {
-  /** Of its log, which goes to the process's stdout. */
+  /** Name and level of its log, which goes to the process's stdout. */
   name: string;
   level: string;
-  /** The API server's address, the certificate that it has, and whom the ingress is there. */
+  /** The API server's address and certificate, and the ingress's token. */
   apiServer: string;
   ca: string;
   token: string;
 }
 
-/** What the thread says once it listens. */
+/** The thread's message once it listens. */
 export interface ThreadMessage {
   port: number;
 }
 
 /**
- * The embedded ingress on an event loop of its own: a request through it waits for no work of the API server, of the
- * controllers or of the node. It sees the objects as any client does, through the API server. What breaks in it after its
- * start ends the process, as it would without the thread.
+ * The ingress on its own event loop, so that requests do not wait for the API server, the controllers or the node. It
+ * reads objects through the API server, as any client does. An error in the thread after its start ends the process.
  */
 export function createThreadedIngress(data: ThreadData): Ingress {
   let thread: Worker | undefined;

@@ -1,10 +1,12 @@
 import { request as httpRequest, type Agent } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Endpoint } from '../controllers/endpoint-slice.ts';
-import { badGateway, type Answer, type Handler, type RouteRequest } from './exchange.ts';
+import { badGatewayAnswer, type Answer, type Handler, type RouteRequest } from './exchange.ts';
 import { forwardedFor, headersOf, listMembers, rawHeaders, removeHopByHop } from './headers.ts';
 
-/** Nobody took the request, or the connection broke before the answer began. `answer` is what Traefik says then. */
+/**
+ * No pod accepted the request, or the connection broke before the answer. `answer` is Traefik's answer in this case.
+ */
 export class UpstreamError extends Error {
   override readonly name = 'UpstreamError';
   readonly answer: Answer;
@@ -16,16 +18,16 @@ export class UpstreamError extends Error {
 }
 
 /**
- * Sends requests to the pods of one Service; both bodies stream. Rejects with an {@link UpstreamError} when there is no
- * pod or it does not answer.
- * @param next the pod whose turn it is @throws UpstreamError
+ * Sends requests to the pods of a Service, streaming both bodies. Rejects with an {@link UpstreamError} when there is
+ * no pod or it does not answer.
+ * @param next returns the next pod @throws UpstreamError
  */
 export function createUpstream(agent: Agent, next: () => Endpoint): Handler {
   return async (request) => send(agent, next(), request);
 }
 
-/** A route's last step: the request goes to the pod in the form in which a proxy passes it on. */
-export function proxied(upstream: Handler): Handler {
+/** A route's last step: sends the request to the pod with the headers of a proxy. */
+export function proxyHandler(upstream: Handler): Handler {
   return async (request) => {
     const { headers, signal } = request;
     const trailers = listMembers(headers, 'Te').includes('trailers');
@@ -46,26 +48,26 @@ function send(agent: Agent, endpoint: Endpoint, request: RouteRequest): Promise<
   const { method, uri: path, body, upgrade, signal } = request;
   return new Promise((resolve, reject) => {
     const headers = ['Host', request.host, ...rawHeaders(request.headers), ...framing(request)];
-    // A connection that changes its protocol is never given back.
+    // An upgraded connection is never returned to the pool.
     const outgoing = httpRequest({ ...endpoint, agent: !upgrade && agent, method, path, headers });
-    // As the option `signal` of node:http does it, at a tenth of its cost.
-    const leave = () => outgoing.destroy(signal.reason as Error);
-    if (signal.aborted) leave();
-    else signal.addEventListener('abort', leave, { once: true });
+    // Does the same as node:http's option `signal`, at a tenth of its cost.
+    const abortRequest = () => outgoing.destroy(signal.reason as Error);
+    if (signal.aborted) abortRequest();
+    else signal.addEventListener('abort', abortRequest, { once: true });
     let connected = false;
     let answered = false;
     const fail = (error?: NodeJS.ErrnoException) => {
       if (answered) return;
       const reset = error?.code === 'ECONNRESET' || error?.code === 'EPIPE';
-      // The pod had closed the kept connection already.
+      // The pod closed the idle connection before the request arrived.
       const stale = outgoing.reusedSocket && reset && isRepeatable(request) && !signal.aborted;
       if (stale) resolve(send(agent, endpoint, request));
       else {
-        const answer = connected ? badGateway() : { ...badGateway(), unsent: true as const };
-        reject(new UpstreamError('the pod gave no answer', answer, error));
+        const answer = connected ? badGatewayAnswer() : { ...badGatewayAnswer(), unsent: true as const };
+        reject(new UpstreamError('the pod did not answer', answer, error));
       }
     };
-    // After the answer's beginning its stream tells of errors.
+    // After the answer has begun, its stream reports errors.
     outgoing.on('error', fail);
     outgoing.once('close', () => fail());
     outgoing.once('response', (message) => {
@@ -86,22 +88,22 @@ function send(agent: Agent, endpoint: Endpoint, request: RouteRequest): Promise<
       received.set('Connection', ['Upgrade']).set('Upgrade', [protocol]);
       resolve({ status: 101, headers: received, body: '', tunnel: { socket, head } });
     });
-    const begin = () => {
+    const sendBody = () => {
       connected = true;
       if (body) body.open().pipe(outgoing);
     };
-    // Before that the body stays unread, for another pod.
-    outgoing.once('socket', (socket) => (socket.connecting ? socket.once('connect', begin) : begin()));
+    // Until the pod accepts the connection the body stays unread, so that it can go to another pod.
+    outgoing.once('socket', (socket) => (socket.connecting ? socket.once('connect', sendBody) : sendBody()));
     if (!body) outgoing.end();
   });
 }
 
-/** What is of the connection to the pod only. The body keeps its framing. */
+/** The fields for the connection to the pod. The body keeps its framing. */
 function framing({ method, body, upgrade }: RouteRequest): string[] {
   if (upgrade !== undefined) return ['Connection', 'Upgrade', 'Upgrade', upgrade];
   if (body?.length !== undefined) return ['Content-Length', String(body.length)];
   if (body) return ['Transfer-Encoding', 'chunked'];
-  // Without it node:http would announce a chunked body that never comes.
+  // Without it node:http would announce a chunked body.
   return ['POST', 'PUT', 'PATCH'].includes(method) ? ['Content-Length', '0'] : [];
 }
 

@@ -3,16 +3,16 @@ import { join } from 'node:path';
 import { parseBytes } from '../../../runtime/domain/quantity.ts';
 import { timestamp } from '../controllers/objects.ts';
 import { imageIdOf } from './images.ts';
-import { createLogWriter, forgetLogs, lastWords } from './logs.ts';
+import { createLogWriter, deleteOldLogs, readLogTail } from './logs.ts';
 import { recordName } from './orphans.ts';
 import { watchProbe } from './probe.ts';
 import { execute, startProcessGroup, type Streams } from './process-group.ts';
-import { familyOf, listeningPorts, processTable } from './process-table.ts';
-import { podAddress, programOf, terminationFile, type ContainerPlace, type ContainerRuntime } from './program.ts';
+import { processFamily, listeningPorts, processTable } from './process-table.ts';
+import { podAddress, createProgram, terminationFile, type ContainerPlace, type ContainerRuntime } from './program.ts';
 
-/** What a container leaves as its message is cut off after so many characters, as Kubernetes does. */
+/** Maximum length of a termination message in characters, as in Kubernetes. */
 const messageMax = 4096;
-/** A program should listen after this long, or it is looked where it listens instead. */
+/** How long a program may take to listen before the node looks for the ports that it listens on. */
 const listenMs = 3_000;
 
 /** The image of a container is not in the store. */
@@ -20,8 +20,8 @@ export class ImageError extends Error {
   override readonly name = 'ImageError';
 }
 
-/** How one life of a container ended, as in `state.terminated`. */
-export interface Ended {
+/** How a run of a container ended, as in `state.terminated`. */
+export interface Termination {
   exitCode: number;
   reason: string;
   message?: string;
@@ -29,46 +29,49 @@ export interface Ended {
   finishedAt: string;
 }
 
-/** One life of a container, from its start to its end. */
-export interface ContainerLife {
+/** One run of a container, from start to end. */
+export interface RunningContainer {
   readonly startedAt: string;
-  /** Of its image, as `imageID` in the pod's status. */
+  /** The image, as in `imageID` of the pod's status. */
   readonly imageID: string;
-  readonly exited: Promise<Ended>;
-  /** Whether its startup probe has succeeded. */
+  readonly exited: Promise<Termination>;
+  /** Whether the startup probe has succeeded. */
   started(): boolean;
   ready(): boolean;
-  /** What is odd about it and no fault, such as a program that listens at another port. */
-  remark(): string | undefined;
-  /** Runs a command beside its program. @returns its exit code @throws StartError */
+  /** A problem that does not stop the container, such as a program that listens on another port. */
+  warning(): string | undefined;
+  /** Runs a command in the container. @returns its exit code @throws StartError */
   execute(command: readonly string[], signal: AbortSignal, streams?: Streams): Promise<number>;
-  /** Waits as its preStop hook says, asks it to end and kills it when the time is over. The first call counts. */
+  /**
+   * Runs the preStop hook, sends SIGTERM, and kills the container when the grace period is over. Only the first call
+   * has an effect.
+   */
   stop(graceSeconds: number): Promise<void>;
-  /** Ends it at once, also while it is being stopped. */
+  /** Kills the container immediately, also during {@link stop}. */
   kill(): void;
 }
 
 /**
  * Starts a container.
- * @param onChange called whenever readiness, start or remark changed
- * @throws ImageError, ConfigError or StartError, each of which another try may cure
+ * @param onChange called after each change of readiness, start or warning
+ * @throws ImageError, ConfigError or StartError; another attempt may succeed
  */
 export async function startContainer(
   runtime: ContainerRuntime,
   place: ContainerPlace,
   onChange: () => void,
-): Promise<ContainerLife> {
+): Promise<RunningContainer> {
   const { clock, images, memory } = runtime;
-  const { pod, container, folder, life } = place;
+  const { pod, container, folder, restartCount } = place;
   const { startupProbe, readinessProbe, livenessProbe } = container;
   const image = await images.find(container.image);
   if (!image) {
     throw new ImageError(
-      `image "${container.image}" is not on this machine; make it with "svc image build DIR -t ${container.image}"`,
+      `Image "${container.image}" is not on this machine. Build it with: svc image build DIR -t ${container.image}`,
     );
   }
-  const program = await programOf(runtime, place, image);
-  const logs = createLogWriter({ folder, life, clock });
+  const program = await createProgram(runtime, place, image);
+  const logs = createLogWriter({ folder, restartCount, clock });
   const group = await startProcessGroup(program, {
     container: program.container,
     recordFile: join(folder, recordName),
@@ -78,108 +81,111 @@ export async function startContainer(
     throw error;
   });
   const startedAt = timestamp(clock.now());
-  const ending = new AbortController();
-  const now = { started: startupProbe === undefined, ready: false, remark: undefined as string | undefined };
-  now.ready = now.started && readinessProbe === undefined;
-  let killedFor: string | undefined;
+  const ended = new AbortController();
+  const current = { started: startupProbe === undefined, ready: false, warning: undefined as string | undefined };
+  current.ready = current.started && readinessProbe === undefined;
+  let killReason: string | undefined;
   let stopping: Promise<void> | undefined;
 
-  const change = (next: Partial<typeof now>) => {
-    Object.assign(now, next);
+  const change = (next: Partial<typeof current>) => {
+    Object.assign(current, next);
     onChange();
   };
-  const stop = (graceSeconds: number) => (stopping ??= end(graceSeconds));
-  const end = async (graceSeconds: number) => {
+  const stop = (graceSeconds: number) => (stopping ??= endGracefully(graceSeconds));
+  const endGracefully = async (graceSeconds: number) => {
     const deadline = clock.monotonic() + graceSeconds * 1000;
-    const rest = (ms: number) =>
-      clock.sleep(Math.max(0, Math.min(ms, deadline - clock.monotonic())), ending.signal).catch(() => undefined);
+    const wait = (ms: number) =>
+      clock.sleep(Math.max(0, Math.min(ms, deadline - clock.monotonic())), ended.signal).catch(() => undefined);
     const { sleep } = container.lifecycle?.preStop ?? {};
-    if (sleep) await rest(sleep.seconds * 1000);
+    if (sleep) await wait(sleep.seconds * 1000);
     group.terminate();
-    await rest(Infinity);
-    if (!ending.signal.aborted) group.kill();
+    await wait(Infinity);
+    if (!ended.signal.aborted) group.kill();
     await exited;
   };
-  const run: ContainerLife['execute'] = (command, signal, streams) =>
+  const run: RunningContainer['execute'] = (command, signal, streams) =>
     execute({ ...program, command: program.translate(command) }, signal, streams);
   const attempt = async (command: readonly string[], timeoutMs: number): Promise<number> => {
-    const late = AbortSignal.timeout(timeoutMs);
-    const code = await run(command, late);
-    return late.aborted ? 1 : code;
+    const timeout = AbortSignal.timeout(timeoutMs);
+    const code = await run(command, timeout);
+    return timeout.aborted ? 1 : code;
   };
 
-  const context = { container, address: podAddress, execute: attempt, clock, signal: ending.signal };
+  const context = { container, address: podAddress, execute: attempt, clock, signal: ended.signal };
   const restart = (graceSeconds: number | undefined) =>
     void stop(graceSeconds ?? pod.spec.terminationGracePeriodSeconds ?? 30);
   const watch = async () => {
     if (startupProbe) {
-      const begun = new AbortController();
-      const signal = AbortSignal.any([ending.signal, begun.signal]);
-      await watchProbe(startupProbe, { ...context, signal }, (well) => {
-        if (!well) restart(startupProbe.terminationGracePeriodSeconds);
-        begun.abort();
-        now.started = well;
+      const startupDone = new AbortController();
+      const signal = AbortSignal.any([ended.signal, startupDone.signal]);
+      await watchProbe(startupProbe, { ...context, signal }, (success) => {
+        if (!success) restart(startupProbe.terminationGracePeriodSeconds);
+        startupDone.abort();
+        current.started = success;
       });
-      if (!now.started) return;
+      if (!current.started) return;
       change({ ready: readinessProbe === undefined });
     }
     await Promise.all([
       readinessProbe && watchProbe(readinessProbe, context, (ready) => change({ ready })),
       livenessProbe &&
-        watchProbe(livenessProbe, context, (well) => {
-          if (!well) restart(livenessProbe.terminationGracePeriodSeconds);
+        watchProbe(livenessProbe, context, (success) => {
+          if (!success) restart(livenessProbe.terminationGracePeriodSeconds);
         }),
       watchPorts(),
     ]);
   };
   const watchPorts = async () => {
-    const given = container.ports?.map(({ containerPort }) => containerPort) ?? [];
-    while (given.length > 0) {
-      await clock.sleep(listenMs, ending.signal).catch(() => undefined);
-      if (now.ready || ending.signal.aborted) break;
-      const open = listeningPorts(familyOf(processTable(), group.leader));
-      const remark = open.length === 0 || given.some((port) => open.includes(port)) ? undefined : ignored(open, given);
-      if (remark !== now.remark) change({ remark });
+    const declared = container.ports?.map(({ containerPort }) => containerPort) ?? [];
+    while (declared.length > 0) {
+      await clock.sleep(listenMs, ended.signal).catch(() => undefined);
+      if (current.ready || ended.signal.aborted) break;
+      const openPorts = listeningPorts(processFamily(processTable(), group.leader));
+      const warning =
+        openPorts.length === 0 || declared.some((port) => openPorts.includes(port))
+          ? undefined
+          : portWarning(openPorts, declared);
+      if (warning !== current.warning) change({ warning });
     }
-    if (now.remark !== undefined) change({ remark: undefined });
+    if (current.warning !== undefined) change({ warning: undefined });
   };
 
   const limitBytes = parseBytes(container.resources?.limits?.['memory'] ?? '') ?? Infinity;
   const onExceeded = () => {
-    killedFor = 'OOMKilled';
+    killReason = 'OOMKilled';
     group.kill();
   };
   const unwatch = limitBytes < Infinity && memory.add({ leader: group.leader, limitBytes, onExceeded });
 
-  const over = async (): Promise<Ended> => {
+  const waitForEnd = async (): Promise<Termination> => {
     const exitCode = await group.exited;
-    ending.abort(new Error('the container ended'));
+    ended.abort(new Error('the container ended'));
     if (unwatch) unwatch();
     logs.close();
-    now.ready = false;
-    await forgetLogs(folder, life);
-    const wordy = exitCode !== 0 && container.terminationMessagePolicy === 'FallbackToLogsOnError';
-    const left = await readFile(join(folder, terminationFile(life)), 'utf8').catch(() => '');
-    const message = left.slice(0, messageMax) || (wordy ? await lastWords(folder, life) : '');
-    const reason = killedFor ?? (exitCode === 0 ? 'Completed' : 'Error');
+    current.ready = false;
+    await deleteOldLogs(folder, restartCount);
+    const usesLogs = exitCode !== 0 && container.terminationMessagePolicy === 'FallbackToLogsOnError';
+    const written = await readFile(join(folder, terminationFile(restartCount)), 'utf8').catch(() => '');
+    const message = written.slice(0, messageMax) || (usesLogs ? await readLogTail(folder, restartCount) : '');
+    const reason = killReason ?? (exitCode === 0 ? 'Completed' : 'Error');
     const finishedAt = timestamp(clock.now());
     return { exitCode, reason, ...(message !== '' && { message }), startedAt, finishedAt };
   };
-  const exited = over();
+  const exited = waitForEnd();
   const watching = watch();
   return {
     startedAt,
     imageID: imageIdOf(container.image, image),
     exited: watching.then(() => exited),
-    started: () => now.started,
-    ready: () => now.ready,
-    remark: () => now.remark,
-    execute: (command, signal, streams) => run(command, AbortSignal.any([signal, ending.signal]), streams),
+    started: () => current.started,
+    ready: () => current.ready,
+    warning: () => current.warning,
+    execute: (command, signal, streams) => run(command, AbortSignal.any([signal, ended.signal]), streams),
     stop,
     kill: () => group.kill(),
   };
 }
 
-function ignored(open: readonly number[], given: readonly number[]): string {
-  return `the program listens at port ${[...new Set(open)].join(', ')} and not at ${given.join(', ')}: pods share this machine's ports, so it has to listen at the one in the variable PORT`;
+function portWarning(open: readonly number[], declared: readonly number[]): string {
+  return `the program listens on port ${[...new Set(open)].join(', ')} instead of ${declared.join(', ')}: pods share this machine's ports, so the program must listen on the port in the variable PORT`;
 }

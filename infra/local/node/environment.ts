@@ -3,12 +3,15 @@ import { kinds, type ResourceKind } from '../../../runtime/contracts/resources/k
 import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
 import type { Container, EnvVar, NodePod } from './pod-spec.ts';
 
-/** A container asks for what is not there (yet), or not supported; it waits with `CreateContainerConfigError`. */
+/**
+ * A container's configuration refers to something that does not exist yet or is not supported. The container waits with
+ * `CreateContainerConfigError`.
+ */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
-/** The entries of a Secret or ConfigMap as bytes. @throws ConfigError */
+/** The entries of a Secret or ConfigMap as bytes. @throws ConfigError when it does not exist */
 export async function dataOf(
   kube: Pick<KubeClient, 'get'>,
   kind: ResourceKind,
@@ -22,10 +25,10 @@ export async function dataOf(
 }
 
 /**
- * The variables that a container's specification gives it, in Kubernetes' order: `envFrom`, `env`, each with `$(NAME)`
- * replaced by what came before it. @throws ConfigError for a Secret, ConfigMap or key that is not there
+ * Resolves a container's variables in Kubernetes' order: `envFrom`, then `env`, with `$(NAME)` replaced by earlier
+ * variables. @throws ConfigError when a Secret, ConfigMap or key does not exist
  */
-export async function environmentOf(
+export async function resolveEnvironment(
   kube: Pick<KubeClient, 'get'>,
   pod: NodePod,
   container: Container,
@@ -39,12 +42,12 @@ export async function environmentOf(
     for (const [key, value] of data) variables[key] = value.toString('utf8');
   }
   for (const variable of container.env ?? []) {
-    variables[variable.name] = expand(await valueOf(kube, pod, variable, address), variables);
+    variables[variable.name] = expand(await resolveValue(kube, pod, variable, address), variables);
   }
   return variables;
 }
 
-async function valueOf(
+async function resolveValue(
   kube: Pick<KubeClient, 'get'>,
   pod: NodePod,
   { value = '', valueFrom }: EnvVar,
@@ -66,15 +69,15 @@ async function valueOf(
     return field;
   }
   const kind = secretKeyRef ? kinds.Secret : kinds.ConfigMap;
-  const found = (await dataOf(kube, kind, source.name, namespace)).get(source.key);
-  if (!found) throw new ConfigError(`couldn't find key ${source.key} in ${kind.kind} ${namespace}/${source.name}`);
-  return found.toString('utf8');
+  const data = (await dataOf(kube, kind, source.name, namespace)).get(source.key);
+  if (!data) throw new ConfigError(`couldn't find key ${source.key} in ${kind.kind} ${namespace}/${source.name}`);
+  return data.toString('utf8');
 }
 
-/** `$(NAME)` of a variable that is known; `$$(NAME)` stands for itself. Pure. */
+/** Replaces `$(NAME)` of known variables; `$$(NAME)` is the text `$(NAME)`. Pure. */
 export function expand(text: string, variables: Readonly<Record<string, string>>): string {
-  return text.replaceAll(/\$\$|\$\(([^()]+)\)/g, (found, name?: string) => {
+  return text.replaceAll(/\$\$|\$\(([^()]+)\)/g, (reference, name?: string) => {
     if (name === undefined) return '$';
-    return variables[name] ?? found;
+    return variables[name] ?? reference;
   });
 }

@@ -3,33 +3,36 @@ import { existsSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, readFile, readdir, readlink, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** What an image says about how it is run; the same fields as a container image's configuration. */
+/** How to run an image; the same fields as a container image's configuration. */
 export interface ImageConfiguration {
   entrypoint?: string[];
   env?: Record<string, string>;
-  /** Where the image's folder lies in the eyes of its programs; default `/app`. */
+  /** The path of the image's folder in a container; default `/app`. */
   workingDir?: string;
-  /** A folder of programs that come before those that the node has, in the eyes of the image's programs; default none. */
+  /** A folder of programs, as a path in the container, that comes first in PATH; default none. */
   programs?: string;
 }
 
-/** A folder to run programs from, known by the digest of what is in it. */
+/** A folder of files to run programs from, identified by the digest of its content. */
 export interface Image extends ImageConfiguration {
   /** `sha256:…` over files and configuration. */
   digest: string;
-  /** Where its files lie; shared by all that run it, and never written to. */
+  /** The folder of its files. All containers of the image share it; nothing writes to it. */
   folder: string;
 }
 
-/** The images of this machine: `blobs/<digest>/{files,image.json}`, and `tags/<reference>` with a digest each. */
+/** The images on this machine: `blobs/<digest>/{files,image.json}`, and `tags/<reference>` with a digest each. */
 export interface ImageStore {
-  /** The image of a reference, `name:tag`, `name@sha256:…` or both, of which the digest counts; undefined for none. */
+  /**
+   * Finds the image of a reference `name:tag`, `name@sha256:…` or both; the digest takes precedence. @returns undefined
+   * for none
+   */
   find(reference: string): Promise<Image | undefined>;
-  /** Takes a copy of a folder in as an image and gives it a tag, which is moved when another image has it. */
+  /** Copies a folder into the store as an image and tags it. An existing tag moves to this image. */
   add(folder: string, reference: string, configuration: ImageConfiguration): Promise<Image>;
-  /** Every name with the digest that it stands for, by name. */
+  /** All tags with their digests, sorted by tag. */
   list(): Promise<{ reference: string; digest: string }[]>;
-  /** Gives an image that is in the store another name. */
+  /** Adds a tag to an image in the store. */
   tag(reference: string, image: Pick<Image, 'digest'>): Promise<void>;
 }
 
@@ -62,8 +65,8 @@ export function createImageStore(root: string): ImageStore {
       );
     },
     async find(reference) {
-      const [, pinned] = reference.split('@');
-      if (pinned !== undefined) return load(pinned);
+      const [, pinnedDigest] = reference.split('@');
+      if (pinnedDigest !== undefined) return load(pinnedDigest);
       const digest = await readFile(tagFile(reference), 'utf8').catch(() => undefined);
       return digest === undefined ? undefined : load(digest.trim());
     },
@@ -71,12 +74,12 @@ export function createImageStore(root: string): ImageStore {
       const digest = `sha256:${await digestOf(folder, configuration)}`;
       if (!existsSync(blob(digest))) {
         await mkdir(join(root, 'blobs'), { recursive: true });
-        // It appears when it is whole.
-        const making = await mkdtemp(join(root, 'blobs', '.making-'));
-        await cp(folder, join(making, 'files'), { recursive: true, verbatimSymlinks: true });
-        await writeFile(join(making, 'image.json'), JSON.stringify(configuration));
-        await rename(making, blob(digest)).catch(async (error: unknown) => {
-          await rm(making, { recursive: true, force: true });
+        // The image appears only when it is complete.
+        const unfinished = await mkdtemp(join(root, 'blobs', '.unfinished-'));
+        await cp(folder, join(unfinished, 'files'), { recursive: true, verbatimSymlinks: true });
+        await writeFile(join(unfinished, 'image.json'), JSON.stringify(configuration));
+        await rename(unfinished, blob(digest)).catch(async (error: unknown) => {
+          await rm(unfinished, { recursive: true, force: true });
           if (!existsSync(blob(digest))) throw error;
         });
       }
@@ -86,14 +89,14 @@ export function createImageStore(root: string): ImageStore {
   };
 }
 
-/** What a pod's status says of the image that runs: the reference's name with the digest in place of its tag. Pure. */
+/** The image in a pod's status: the reference's name with the digest instead of the tag. Pure. */
 export function imageIdOf(reference: string, { digest }: Pick<Image, 'digest'>): string {
-  const [named = ''] = reference.split('@');
-  const colon = named.indexOf(':', named.lastIndexOf('/') + 1);
-  return `${colon === -1 ? named : named.slice(0, colon)}@${digest}`;
+  const [name = ''] = reference.split('@');
+  const colon = name.indexOf(':', name.lastIndexOf('/') + 1);
+  return `${colon === -1 ? name : name.slice(0, colon)}@${digest}`;
 }
 
-/** A reference without a tag means `latest`; a colon before the last slash is a port. */
+/** A reference without a tag means `latest`. A colon before the last slash belongs to a port. */
 function withTag(reference: string): string {
   return reference.slice(reference.lastIndexOf('/') + 1).includes(':') ? reference : `${reference}:latest`;
 }

@@ -4,36 +4,41 @@ import { join } from 'node:path';
 import { StringDecoder } from 'node:string_decoder';
 import type { Clock } from '../../../runtime/domain/clock.ts';
 
-/** A container's log is turned over at this size; one older part is kept. */
+/** A log is rotated at this size; one rotated file is kept. */
 const defaultMaxBytes = 10 * 1024 * 1024;
-/** A line that is longer comes in parts, so that a program without line ends cannot fill the memory. */
+/** Longer lines are split, so that output without line ends cannot fill the memory. */
 const maxLine = 16 * 1024;
-/** How often a log that is followed is looked at. */
+/** How often to read a followed log. */
 const followMs = 200;
 
-/** Where a container's output of one life goes. */
+/** Writes the output of one run of a container. */
 export interface LogWriter {
   write(stream: 'stdout' | 'stderr', chunk: Buffer): void;
-  /** Writes what has no line end yet. */
+  /** Writes an unfinished line and closes the file. */
   close(): void;
 }
 
-/** What is wanted of a log; the names are those of the API. */
+/** Options of {@link readLog}, named as in the API. */
 export interface LogOptions {
   follow?: boolean;
-  /** The life before the present one. */
+  /** Reads the log of the previous run. */
   previous?: boolean;
   tailLines?: number;
   since?: Date;
   timestamps?: boolean;
 }
 
-const fileOf = (folder: string, life: number) => join(folder, `${life}.log`);
+const fileOf = (folder: string, restartCount: number) => join(folder, `${restartCount}.log`);
 
-/** Opens the log of a container's n-th life: lines `<time> <text>`, of both streams as they come. */
-export function createLogWriter(options: { folder: string; life: number; clock: Clock; maxBytes?: number }): LogWriter {
-  const { folder, life, clock, maxBytes = defaultMaxBytes } = options;
-  const file = fileOf(folder, life);
+/** Opens the log of a run: lines `<time> <text>` of both streams, in order of arrival. */
+export function createLogWriter(options: {
+  folder: string;
+  restartCount: number;
+  clock: Clock;
+  maxBytes?: number;
+}): LogWriter {
+  const { folder, restartCount, clock, maxBytes = defaultMaxBytes } = options;
+  const file = fileOf(folder, restartCount);
   mkdirSync(folder, { recursive: true });
   let descriptor = openSync(file, 'a');
   let size = 0;
@@ -42,7 +47,7 @@ export function createLogWriter(options: { folder: string; life: number; clock: 
     stderr: { decoder: new StringDecoder(), rest: '' },
   };
 
-  const put = (lines: readonly string[]) => {
+  const writeLines = (lines: readonly string[]) => {
     if (lines.length === 0) return;
     const time = clock.now().toISOString();
     const text = lines.map((line) => `${time} ${line}\n`).join('');
@@ -63,35 +68,35 @@ export function createLogWriter(options: { folder: string; life: number; clock: 
         lines.push(state.rest.slice(0, maxLine));
         state.rest = state.rest.slice(maxLine);
       }
-      put(lines);
+      writeLines(lines);
     },
     close() {
       for (const state of Object.values(streams)) {
         const rest = state.rest + state.decoder.end();
-        if (rest !== '') put([rest]);
+        if (rest !== '') writeLines([rest]);
       }
       closeSync(descriptor);
     },
   };
 }
 
-/** Removes the logs of lives before the last one that ended. */
-export async function forgetLogs(folder: string, life: number): Promise<void> {
+/** Deletes the logs of all runs before the previous one. */
+export async function deleteOldLogs(folder: string, restartCount: number): Promise<void> {
   const names = await readdir(folder).catch(() => []);
-  const old = names.filter((name) => /^\d+\.log/.test(name) && Number.parseInt(name, 10) < life - 1);
+  const old = names.filter((name) => /^\d+\.log/.test(name) && Number.parseInt(name, 10) < restartCount - 1);
   await Promise.all(old.map((name) => rm(join(folder, name), { force: true })));
 }
 
-/** The last lines of a life's log, `bytes` at most: what a container said before it failed. */
-export async function lastWords(folder: string, life: number, bytes = 2048): Promise<string> {
-  const lines = await linesOf(folder, life);
+/** The last lines of a run's log, at most `bytes`, for the termination message. */
+export async function readLogTail(folder: string, restartCount: number, bytes = 2048): Promise<string> {
+  const lines = await linesOf(folder, restartCount);
   const text = lines.slice(-80).map(textOf).join('\n');
   return Buffer.from(text).subarray(-bytes).toString('utf8');
 }
 
 /**
- * The lines of a container's log, each with its line end. A log that is followed ends with the life it belongs to.
- * @param isRunning whether that life goes on
+ * The lines of a container's newest log, each with its line end. A followed log ends when the run ends.
+ * @param isRunning whether the run has not ended yet
  */
 export async function* readLog(
   folder: string,
@@ -99,33 +104,36 @@ export async function* readLog(
   { clock, signal, isRunning }: { clock: Clock; signal: AbortSignal; isRunning: () => boolean },
 ): AsyncIterable<string> {
   const names = await readdir(folder).catch(() => []);
-  const lives = [...new Set(names.filter((name) => /^\d+\.log/.test(name)).map((name) => Number.parseInt(name, 10)))];
-  const life = lives.toSorted((a, b) => b - a)[previous ? 1 : 0];
-  if (life === undefined) return;
-  const show = (line: string) => `${timestamps ? line : textOf(line)}\n`;
-  const recent = (line: string) =>
+  const restartCounts = [
+    ...new Set(names.filter((name) => /^\d+\.log/.test(name)).map((name) => Number.parseInt(name, 10))),
+  ];
+  const restartCount = restartCounts.toSorted((a, b) => b - a)[previous ? 1 : 0];
+  if (restartCount === undefined) return;
+  const format = (line: string) => `${timestamps ? line : textOf(line)}\n`;
+  const isRecent = (line: string) =>
     since === undefined || Date.parse(line.slice(0, line.indexOf(' '))) >= since.getTime();
 
-  const all = await linesOf(folder, life);
-  const first = all.filter(recent);
-  yield* first.slice(tailLines === undefined ? 0 : Math.max(0, first.length - tailLines)).map(show);
+  const all = await linesOf(folder, restartCount);
+  const matching = all.filter(isRecent);
+  yield* matching.slice(tailLines === undefined ? 0 : Math.max(0, matching.length - tailLines)).map(format);
   if (!follow) return;
-  let seen = all;
+  let previousLines = all;
   while (!signal.aborted) {
-    // Looked at first: what was said before the end must still come.
+    // Checked before reading, so that the last lines before the end are read, too.
     const running = isRunning();
-    const lines = await linesOf(folder, life);
-    // Shorter only when it was turned over meanwhile.
-    const from = lines.length >= seen.length ? seen.length : lines.lastIndexOf(seen.at(-1) ?? '') + 1;
-    yield* lines.slice(from).map(show);
-    seen = lines;
+    const lines = await linesOf(folder, restartCount);
+    // The log is shorter only after a rotation.
+    const from =
+      lines.length >= previousLines.length ? previousLines.length : lines.lastIndexOf(previousLines.at(-1) ?? '') + 1;
+    yield* lines.slice(from).map(format);
+    previousLines = lines;
     if (!running) return;
     await clock.sleep(followMs, signal).catch(() => undefined);
   }
 }
 
-async function linesOf(folder: string, life: number): Promise<string[]> {
-  const file = fileOf(folder, life);
+async function linesOf(folder: string, restartCount: number): Promise<string[]> {
+  const file = fileOf(folder, restartCount);
   const parts = await Promise.all([`${file}.1`, file].map((part) => readFile(part, 'utf8').catch(() => '')));
   return parts.join('').split('\n').filter(Boolean);
 }

@@ -1,22 +1,22 @@
 import type { Clock } from '../../../runtime/domain/clock.ts';
-import { familyOf, pageSize, processTable, proportionalBytes } from './process-table.ts';
+import { processFamily, pageSize, processTable, proportionalBytes } from './process-table.ts';
 
-/** How often the containers with a limit are measured, all at once. */
+/** How often the containers with a memory limit are measured. */
 const periodMs = 1000;
 
-/** Measures what containers use and tells of those that use more than they may. */
+/** Measures the memory of containers and reports those over their limit. */
 export interface MemoryWatch {
-  /** Watches a container until the answer is called. */
+  /** Watches a container. @returns a function that ends the watch */
   add(container: { leader: number; limitBytes: number; onExceeded: () => void }): () => void;
   stop(): Promise<void>;
 }
 
 type Watched = Parameters<MemoryWatch['add']>[0] & {
-  /** The least that its processes added up to since the last exact look, which found no more than the limit; in bytes. */
+  /** The smallest sum of its processes' resident memory since the last exact measurement, in bytes. */
   passedBytes: number;
 };
 
-/** Measures only while there is something to measure. */
+/** Measures only while it watches a container. */
 export function createMemoryWatch(clock: Clock): MemoryWatch {
   const watched = new Set<Watched>();
   const stopping = new AbortController();
@@ -26,13 +26,13 @@ export function createMemoryWatch(clock: Clock): MemoryWatch {
   const measure = () => {
     const table = processTable();
     for (const container of watched) {
-      const family = familyOf(table, container.leader);
+      const family = processFamily(table, container.leader);
       const sum = (bytes: (pid: number) => number) => family.reduce((total, pid) => total + bytes(pid), 0);
       const resident = sum((pid) => (table.get(pid)?.residentPages ?? 0) * bytesPerPage);
       container.passedBytes = Math.min(container.passedBytes, resident);
       if (resident <= Math.max(container.limitBytes, container.passedBytes + container.limitBytes / 32)) continue;
-      // Memory that processes share was counted for each of them; this is exact, and costs so much that it is only done
-      // where something has grown.
+      // Resident memory counts shared pages once per process. The exact measurement is expensive, so it is made only
+      // after growth.
       if (sum(proportionalBytes) <= container.limitBytes) {
         container.passedBytes = resident;
         continue;
@@ -51,8 +51,8 @@ export function createMemoryWatch(clock: Clock): MemoryWatch {
   };
 
   return {
-    add(given) {
-      const container = { ...given, passedBytes: 0 };
+    add(watchedContainer) {
+      const container = { ...watchedContainer, passedBytes: 0 };
       watched.add(container);
       running ??= run();
       return () => watched.delete(container);

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 
-/** The hosts file of the node: addresses by `<service>.<namespace>`; none while it is not there. */
+/** Reads the node's hosts file: addresses by `<service>.<namespace>`. Empty when the file does not exist. */
 export async function readHosts(file: string): Promise<ReadonlyMap<string, string>> {
   const text = await readFile(file, 'utf8').catch(() => '');
   return new Map(
@@ -11,17 +11,17 @@ export async function readHosts(file: string): Promise<ReadonlyMap<string, strin
   );
 }
 
-/** A value that is a host, a host and its port, or a URL: what comes before the host, and its `<service>.<namespace>`. */
+/** Matches a host, a host with a port, or a URL. Groups: the text before the host, and `<service>.<namespace>`. */
 const hostOfService =
   /^((?:[a-z][a-z0-9+.-]*:\/\/(?:[^\s/?#@]*@)?)?)([a-z0-9-]+\.[a-z0-9-]+)\.svc(?:\.cluster\.local)?\.?(?=[:/?#]|$)/i;
 
 /**
- * A variable's value with the address in place of a Service's full name (decision 0009): `orders.shop-prod.svc` alone, with
- * a port, or as the host of a URL. A name that is not known stays. Pure.
+ * Replaces a Service's full name in a variable's value by its address (docs/decisions/0009-pods-as-processes.md):
+ * `orders.shop-prod.svc` alone, with a port, or as the host of a URL. An unknown name stays. Pure.
  */
 export function translateName(value: string, hosts: ReadonlyMap<string, string>): string {
-  return value.replace(hostOfService, (found, before: string, service: string) => {
+  return value.replace(hostOfService, (match, before: string, service: string) => {
     const address = hosts.get(service.toLowerCase());
-    return address === undefined ? found : `${before}${address}`;
+    return address === undefined ? match : `${before}${address}`;
   });
 }

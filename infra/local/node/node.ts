@@ -11,27 +11,31 @@ import { createPortPool } from './binding.ts';
 import type { ImageStore } from './images.ts';
 import { readLog, type LogOptions } from './logs.ts';
 import { createMemoryWatch } from './memory.ts';
-import { endOrphans } from './orphans.ts';
+import { killOrphans } from './orphans.ts';
 import type { NodePod } from './pod-spec.ts';
 import type { Streams } from './process-group.ts';
-import { createPodWorker, type PodRuntime, type PodWorker } from './pod-worker.ts';
+import { createPodWorker, type PodWorker } from './pod-worker.ts';
+import type { PodRuntime } from './pod-context.ts';
 import { createServiceProxy } from './service-proxy.ts';
 import type { IssueToken } from './volumes.ts';
 
-/** Container images carry it as their first process; here it only becomes the program that it is given. */
+/** In container images tini is the first process. Here it only runs the given program. */
 const tini = '#!/bin/sh\n[ "$1" = -- ] && shift\nexec "$@"\n';
 
-/** The one machine of the embedded default: runs all pods as processes (decision 0009). */
+/**
+ * The node of the embedded cluster: runs all pods as processes of this machine
+ * (docs/decisions/0009-pods-as-processes.md).
+ */
 export interface LocalNode {
-  /** Ends what a node before it left running, then runs every pod. Resolves when it takes pods. */
+  /** Kills what an earlier node left running, then starts all pods. Resolves when the node accepts pods. */
   start(): Promise<void>;
-  /** Ends every pod's processes; the pods stay, and run again at the next start. */
+  /** Stops the processes of all pods. The pods stay and run again after the next start. */
   stop(): Promise<void>;
-  /** A container's log, in lines. */
+  /** Lines of a container's log. */
   logs(pod: { uid: string; container: string }, options: LogOptions, signal: AbortSignal): AsyncIterable<string>;
   /**
-   * Runs a command beside a container's program, as `kubectl exec` does. @returns its exit code
-   * @throws Error when the container does not run, or the command cannot be started
+   * Runs a command in a container, as `kubectl exec` does. @returns its exit code
+   * @throws Error when the container is not running or the command cannot be started
    */
   exec(
     pod: { uid: string; container: string },
@@ -46,17 +50,17 @@ export interface LocalNodeOptions {
   clock: Clock;
   log: Logger;
   images: ImageStore;
-  /** Everything of the node: pods, claims, its file of hosts. Short, since sockets of programs lie below it. */
+  /** The node's folder: pods, claims and the hosts file. Keep the path short: programs create Unix sockets below it. */
   folder: string;
   issueToken: IssueToken;
   apiServer: PodRuntime['apiServer'];
-  /** The search path of programs that pods may run; default the system's. */
+  /** The PATH of pods; default the system's. */
   path?: string;
-  /** Port numbers for pods; default 20000–29999. */
+  /** Ports for pods; default 20000–29999. */
   portRange?: { first: number; last: number };
   /** Wait between restarts of a failing container; default 10 s, doubling up to 5 min. */
   backOff?: { baseMs: number; maxMs: number };
-  /** How long pods may take to end when the node stops, at most; default 10. */
+  /** Maximum seconds that pods may take to stop when the node stops; default 10. */
   stopSeconds?: number;
 }
 
@@ -76,7 +80,16 @@ export function createLocalNode(options: LocalNodeOptions): LocalNode {
   let stopping = false;
 
   const runtime: PodRuntime = {
-    ...{ kube, clock, log, events, memory, programs, images, issueToken, apiServer, hostsFile },
+    kube,
+    clock,
+    log,
+    events,
+    memory,
+    programs,
+    images,
+    issueToken,
+    apiServer,
+    hostsFile,
     nodeName: 'local',
     pods: podsFolder,
     claims: join(folder, 'claims'),
@@ -84,7 +97,7 @@ export function createLocalNode(options: LocalNodeOptions): LocalNode {
     variables: {
       PATH: options.path ?? '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
       SVC_HOSTS_FILE: hostsFile,
-      // Left to themselves, Node and the C library size their room for what is short-lived by the machine.
+      // Without these, Node.js and the C library size their short-lived memory by the machine.
       NODE_OPTIONS: `--require=${JSON.stringify(join(programs, 'preload.cjs'))} --max-semi-space-size=4`,
       PYTHONPATH: join(programs, 'python'),
       MALLOC_ARENA_MAX: '1',
@@ -93,40 +106,41 @@ export function createLocalNode(options: LocalNodeOptions): LocalNode {
     ...(backOff && { backOff }),
   };
 
-  const take = (pod: Stored<NodePod>) => {
+  const runPod = (pod: Stored<NodePod>) => {
     if (stopping) return;
     const { uid, deletionTimestamp } = pod.metadata;
-    const known = workers.get(uid);
-    if (known) {
-      known.update(pod);
+    const existing = workers.get(uid);
+    if (existing) {
+      existing.update(pod);
       return;
     }
     const { nodeName } = pod.spec;
     if (nodeName !== undefined && nodeName !== runtime.nodeName) return;
-    const over = pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
-    if (over && deletionTimestamp === undefined) return;
+    const hasEnded = pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
+    if (hasEnded && deletionTimestamp === undefined) return;
     const worker = createPodWorker(runtime, pod);
     workers.set(uid, worker);
-    void settle(pod, worker);
+    void removeWhenDone(pod, worker);
   };
 
-  const settle = async (pod: Stored<NodePod>, worker: PodWorker) => {
+  const removeWhenDone = async (pod: Stored<NodePod>, worker: PodWorker) => {
     await worker.done;
     const { uid, name, namespace } = pod.metadata;
     workers.delete(uid);
-    // It was deleted in the moment in which it ended.
-    const now = pods.get(name, namespace);
-    if (now?.metadata.uid === uid && now.metadata.deletionTimestamp !== undefined) take(now);
+    // The pod may have been deleted at the moment it ended.
+    const current = pods.get(name, namespace);
+    if (current?.metadata.uid === uid && current.metadata.deletionTimestamp !== undefined) runPod(current);
   };
 
-  const forget = async ({ metadata: { uid } }: Stored<NodePod>) => {
+  const removePod = async ({ metadata: { uid } }: Stored<NodePod>) => {
     const worker = workers.get(uid);
     if (worker) await worker.abandon();
     else await rm(join(podsFolder, uid), { recursive: true, force: true });
   };
 
   const prepare = async () => {
-    // Secrets lie in the pods' folders; a server that gives up root must still reach its claim.
+    // The pods' folders contain Secrets, so only the owner may enter them. Servers that drop root privileges must still
+    // reach their claims.
     await mkdir(folder, { recursive: true, mode: 0o711 });
     await mkdir(podsFolder, { recursive: true, mode: 0o700 });
     await mkdir(programs, { recursive: true });
@@ -137,8 +151,8 @@ export function createLocalNode(options: LocalNodeOptions): LocalNode {
     await chmod(join(programs, 'tini'), 0o755);
     await rm(join(programs, 'node'), { force: true });
     await symlink(process.execPath, join(programs, 'node'));
-    const ended = await endOrphans(podsFolder);
-    if (ended > 0) log.warn({ containers: ended }, 'ended what an earlier node left running');
+    const ended = await killOrphans(podsFolder);
+    if (ended > 0) log.warn({ containers: ended }, 'killed containers of an earlier node');
   };
 
   return {
@@ -154,15 +168,15 @@ export function createLocalNode(options: LocalNodeOptions): LocalNode {
         if (type !== 'deleted') return;
         const claim = join(runtime.claims, object.metadata.uid);
         rm(claim, { recursive: true, force: true }).catch((error: unknown) =>
-          log.error({ err: error, claim }, 'claim not removed'),
+          log.error({ err: error, claim }, 'claim folder not deleted'),
         );
       });
       proxy.start();
       pods.onChange(({ type, object }) => {
-        if (type !== 'deleted') take(object);
-        else forget(object).catch((error: unknown) => log.error({ err: error }, 'pod folder not removed'));
+        if (type !== 'deleted') runPod(object);
+        else removePod(object).catch((error: unknown) => log.error({ err: error }, 'pod folder not deleted'));
       });
-      for (const pod of pods.list()) take(pod);
+      for (const pod of pods.list()) runPod(pod);
     },
     async stop() {
       stopping = true;
@@ -172,12 +186,12 @@ export function createLocalNode(options: LocalNodeOptions): LocalNode {
       await informers.stop();
     },
     async exec({ uid, container }, command, streams, signal) {
-      const life = workers.get(uid)?.life(container);
-      if (!life) throw new Error(`container not found ("${container}"): it does not run`);
-      return life.execute(command, signal, streams);
+      const running = workers.get(uid)?.running(container);
+      if (!running) throw new Error(`container not found ("${container}"): it is not running`);
+      return running.execute(command, signal, streams);
     },
     logs({ uid, container }, logOptions, signal) {
-      const isRunning = () => workers.get(uid)?.life(container) !== undefined;
+      const isRunning = () => workers.get(uid)?.running(container) !== undefined;
       return readLog(join(podsFolder, uid, 'containers', container), logOptions, { clock, signal, isRunning });
     },
   };

@@ -2,20 +2,20 @@ import { readFileSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isAlive, type ProcessRecord } from '../../process-record.ts';
-import { killContainer, markedProcesses, signal } from './process-table.ts';
+import { killContainer, findMarkedProcesses, signal } from './process-table.ts';
 
-/** The names of a container's record in its folder. */
+/** The file name of a container's process record. */
 export const recordName = 'process.json';
 
 /**
- * Ends what a node that was killed left running: the very processes that it recorded with all that descend from them, and
- * whatever carries a mark of one of the pods. Nothing else is touched, whatever number it has.
- * @param pods the folder of all pods, `<pod uid>/containers/<container>/process.json` in it
- * @returns how many containers were still running
+ * Kills the containers that a killed node left running: the recorded processes with their descendants, and all
+ * processes that are marked with one of the pods. Other processes are not touched, even if they reuse a process id.
+ * @param pods the folder of all pods, with `<pod uid>/containers/<container>/process.json`
+ * @returns the number of containers that were still running
  */
-export async function endOrphans(pods: string): Promise<number> {
+export async function killOrphans(pods: string): Promise<number> {
   const uids = new Set(await readdir(pods).catch(() => []));
-  let ended = 0;
+  let killed = 0;
   for (const uid of uids) {
     const containers = join(pods, uid, 'containers');
     for (const name of await readdir(containers).catch(() => [])) {
@@ -23,14 +23,14 @@ export async function endOrphans(pods: string): Promise<number> {
       const record = read(file);
       if (record && isAlive(record)) {
         killContainer(record.pid, record.name);
-        ended += 1;
+        killed += 1;
       }
       await rm(file, { force: true });
     }
   }
-  // Started, and not recorded in the moment of the kill; or left by a leader that has ended.
-  for (const pid of markedProcesses((container) => uids.has(container.split('/')[0] ?? ''))) signal(pid, 'SIGKILL');
-  return ended;
+  // Processes without a record: the node was killed before it wrote one, or their leader has ended.
+  for (const pid of findMarkedProcesses((container) => uids.has(container.split('/')[0] ?? ''))) signal(pid, 'SIGKILL');
+  return killed;
 }
 
 function read(file: string): ProcessRecord | undefined {

@@ -1,7 +1,7 @@
 import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
-import type { ContainerState, ContainerStatus, Pod } from '../../../runtime/contracts/pod.ts';
+import type { Pod } from '../../../runtime/contracts/pod.ts';
 
-/** The fields of a pod that the node understands, as Kubernetes has them. What is not here has no effect. */
+/** The fields of a pod that the node supports, as in Kubernetes. All other fields have no effect. */
 
 export interface Probe {
   httpGet?: { path?: string; port: string | number };
@@ -28,7 +28,7 @@ export interface Container {
   image: string;
   command?: string[];
   args?: string[];
-  /** Of an init container: `Always` makes it a sidecar. */
+  /** Init containers only: `Always` makes it a sidecar. */
   restartPolicy?: 'Always';
   ports?: { name?: string; containerPort: number }[];
   env?: EnvVar[];
@@ -68,9 +68,7 @@ export interface NodePod extends KubeObject {
   status?: Pod['status'] & { hostIP?: string; startTime?: string };
 }
 
-export type { ContainerState, ContainerStatus };
-
-/** Init containers, sidecars among them, and the others, in the order of their start. */
+/** Init containers (including sidecars), then the main ones, in their starting order. */
 export function allContainers({ spec }: NodePod): Container[] {
   return [...(spec.initContainers ?? []), ...spec.containers];
 }

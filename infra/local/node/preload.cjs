@@ -1,6 +1,6 @@
-// Preloaded into the Node programs of pods (decision 0009): names of Services are found in the node's own file of hosts,
-// who connects to one that has one pod connects to that, and who would listen on every address, as one does in a
-// container, listens on the pod's.
+// Preloaded into the Node.js programs of pods (docs/decisions/0009-pods-as-processes.md). It resolves Service names from
+// the node's hosts file, connects directly to the pod of a Service that has exactly one, and makes a program that listens
+// on all addresses listen only on the pod's address.
 'use strict';
 const { readFileSync, statSync } = process.getBuiltinModule('node:fs');
 const dns = process.getBuiltinModule('node:dns');
@@ -9,13 +9,13 @@ const os = process.getBuiltinModule('node:os');
 const { syncBuiltinESMExports } = process.getBuiltinModule('node:module');
 
 const { SVC_HOSTS_FILE: file, SVC_NAMESPACE: namespace, HOSTNAME: hostname } = process.env;
-const askSystem = dns.lookup;
-const askSystemForPromise = dns.promises.lookup;
+const systemLookup = dns.lookup;
+const systemLookupPromise = dns.promises.lookup;
 let readAt;
 let hosts = new Map();
 
-/** The hosts file as it is now, by what each line names. */
-function known() {
+/** The current hosts file: addresses by name. */
+function readHosts() {
   try {
     const { mtimeMs } = statSync(file);
     if (mtimeMs !== readAt)
@@ -31,9 +31,9 @@ function known() {
   return hosts;
 }
 
-const plainOf = (name) => String(name).toLowerCase().replace(/\.$/, '');
+const normalizeName = (name) => String(name).toLowerCase().replace(/\.$/, '');
 
-/** `<service>.<namespace>` of what may be a Service's name. */
+/** `<service>.<namespace>` of a name that may be a Service's. */
 function serviceOf(plain) {
   const short = plain.replace(/\.cluster\.local$/, '').replace(/\.svc$/, '');
   const labels = short.split('.');
@@ -42,65 +42,65 @@ function serviceOf(plain) {
 }
 
 function addressOf(name) {
-  const plain = plainOf(name);
+  const plain = normalizeName(name);
   if (plain === 'localhost' || plain.endsWith('.localhost')) return '127.0.0.1';
   const service = serviceOf(plain);
-  return service === undefined ? undefined : known().get(service);
+  return service === undefined ? undefined : readHosts().get(service);
 }
 
 function lookup(name, options, callback) {
-  const done = typeof options === 'function' ? options : callback;
+  const listener = typeof options === 'function' ? options : callback;
   const address = addressOf(name);
-  if (address === undefined) return askSystem.call(dns, name, options, callback);
+  if (address === undefined) return systemLookup.call(dns, name, options, callback);
   const all = typeof options === 'object' && options?.all === true;
-  process.nextTick(() => (all ? done(null, [{ address, family: 4 }]) : done(null, address, 4)));
+  process.nextTick(() => (all ? listener(null, [{ address, family: 4 }]) : listener(null, address, 4)));
   return {};
 }
 
 dns.lookup = lookup;
 dns.promises.lookup = async (name, options) => {
   const address = addressOf(name);
-  if (address === undefined) return askSystemForPromise.call(dns.promises, name, options);
+  if (address === undefined) return systemLookupPromise.call(dns.promises, name, options);
   return options?.all === true ? [{ address, family: 4 }] : { address, family: 4 };
 };
 
-/** With the only pod of a Service instead, which saves the way through the node. */
-function redirected(options) {
+/** Replaces a Service by its only pod, which avoids the service proxy. */
+function redirect(options) {
   const { host, port, path } = options ?? {};
   if (typeof host !== 'string' || path) return options;
-  const service = net.isIP(host) === 0 ? serviceOf(plainOf(host)) : host;
-  const direct = service === undefined ? undefined : known().get(`${service}:${port}`);
+  const service = net.isIP(host) === 0 ? serviceOf(normalizeName(host)) : host;
+  const direct = service === undefined ? undefined : readHosts().get(`${service}:${port}`);
   if (direct === undefined) return options;
   const [address, number] = direct.split(':');
   return { ...options, host: address, port: Number(number) };
 }
 
 const connect = Reflect.get(net.Socket.prototype, 'connect');
-net.Socket.prototype.connect = function connectToPod(...given) {
-  const [first, second, ...rest] = given;
-  // What `net.connect` hands on: its arguments in the one form, marked with a symbol.
-  if (Array.isArray(first)) first[0] = redirected(first[0]);
-  else if (typeof first === 'object') return connect.call(this, redirected(first), ...given.slice(1));
+net.Socket.prototype.connect = function connectToPod(...args) {
+  const [first, second, ...rest] = args;
+  // `net.connect` passes its arguments as one normalized array.
+  if (Array.isArray(first)) first[0] = redirect(first[0]);
+  else if (typeof first === 'object') return connect.call(this, redirect(first), ...args.slice(1));
   else if (typeof second === 'string') {
-    const { host, port } = redirected({ host: second, port: first });
+    const { host, port } = redirect({ host: second, port: first });
     return connect.call(this, port, host, ...rest);
   }
-  return connect.apply(this, given);
+  return connect.apply(this, args);
 };
 
-const everywhere = new Set([undefined, null, '', '0.0.0.0', '::']);
+const allAddresses = new Set([undefined, null, '', '0.0.0.0', '::']);
 const listen = Reflect.get(net.Server.prototype, 'listen');
-net.Server.prototype.listen = function listenOnPodAddress(...given) {
-  const [first, second, ...rest] = given;
+net.Server.prototype.listen = function listenOnPodAddress(...args) {
+  const [first, second, ...rest] = args;
   const isPort = typeof first === 'number' || (typeof first === 'string' && /^\d+$/.test(first));
-  if (isPort && typeof second !== 'string') return listen.call(this, first, '127.0.0.1', ...given.slice(1));
-  if (isPort && everywhere.has(second)) return listen.call(this, first, '127.0.0.1', ...rest);
-  if (first?.port !== undefined && first.path === undefined && everywhere.has(first.host)) {
-    return listen.call(this, { ...first, host: '127.0.0.1' }, ...given.slice(1));
+  if (isPort && typeof second !== 'string') return listen.call(this, first, '127.0.0.1', ...args.slice(1));
+  if (isPort && allAddresses.has(second)) return listen.call(this, first, '127.0.0.1', ...rest);
+  if (first?.port !== undefined && first.path === undefined && allAddresses.has(first.host)) {
+    return listen.call(this, { ...first, host: '127.0.0.1' }, ...args.slice(1));
   }
-  return listen.apply(this, given);
+  return listen.apply(this, args);
 };
 
-// A container's name is its pod's.
+// A container's host name is the name of its pod.
 if (hostname) os.hostname = () => hostname;
 syncBuiltinESMExports();

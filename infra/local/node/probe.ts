@@ -3,20 +3,20 @@ import { request } from 'undici';
 import type { Clock } from '../../../runtime/domain/clock.ts';
 import type { Container, Probe } from './pod-spec.ts';
 
-/** Until it succeeds for the first time a probe is tried this often at least: a start is noticed at once. */
+/** Maximum period of a probe until its first success, so that a start is noticed quickly. */
 const eagerMs = 200;
 
-/** What a probe needs besides itself. */
+/** The dependencies of a probe. */
 export interface ProbeContext {
   container: Container;
   address: string;
-  /** Runs a command in the container's surroundings; resolves to its exit code. */
+  /** Runs a command in the container. @returns its exit code */
   execute: (command: readonly string[], timeoutMs: number) => Promise<number>;
   clock: Clock;
   signal: AbortSignal;
 }
 
-/** Asks once. @returns whether all is well */
+/** Runs a probe once. @returns whether it succeeds */
 async function succeeds(probe: Probe, { container, address, execute }: ProbeContext): Promise<boolean> {
   const timeoutMs = (probe.timeoutSeconds ?? 1) * 1000;
   const { exec, tcpSocket, httpGet } = probe;
@@ -27,7 +27,7 @@ async function succeeds(probe: Probe, { container, address, execute }: ProbeCont
     const response = await request(`http://${address}:${portOf(container, httpGet.port)}${httpGet.path ?? '/'}`, {
       headers: { 'user-agent': 'kube-probe/svc' },
       signal: AbortSignal.timeout(timeoutMs),
-      // A connection that stays would keep a program that wants to end waiting.
+      // A kept connection could delay the program's shutdown.
       reset: true,
     });
     await response.body.dump();
@@ -38,35 +38,39 @@ async function succeeds(probe: Probe, { container, address, execute }: ProbeCont
 }
 
 /**
- * Asks again and again, and tells each change of verdict: after a good answer that all is well, after `failureThreshold`
- * bad ones in a row that it is not. Ends with the signal.
+ * Runs a probe periodically until the signal aborts. Calls `onChange` with true after a success, and with false after
+ * `failureThreshold` failures in a row, whenever the result changes.
  */
-export async function watchProbe(probe: Probe, context: ProbeContext, tell: (well: boolean) => void): Promise<void> {
+export async function watchProbe(
+  probe: Probe,
+  context: ProbeContext,
+  onChange: (isSuccess: boolean) => void,
+): Promise<void> {
   const { clock, signal } = context;
   const { periodSeconds = 10, failureThreshold = 3 } = probe;
   const periodMs = periodSeconds * 1000;
   let verdict: boolean | undefined;
-  let badSince: number | undefined;
-  let eager = true;
+  let failingSince: number | undefined;
+  let beforeFirstSuccess = true;
   while (!signal.aborted) {
-    const well = await succeeds(probe, context);
+    const isSuccess = await succeeds(probe, context);
     if (signal.aborted) return;
     const now = clock.monotonic();
-    badSince = well ? undefined : (badSince ?? now);
-    // Counted in periods, however often it was asked.
-    const lasting = badSince !== undefined && now - badSince >= (failureThreshold - 1) * periodMs;
-    if (verdict !== well && (well || lasting)) tell((verdict = well));
-    eager &&= !well;
-    await clock.sleep(eager ? Math.min(eagerMs, periodMs) : periodMs, signal).catch(() => undefined);
+    failingSince = isSuccess ? undefined : (failingSince ?? now);
+    // Failures are counted in periods, since the first probes run more often.
+    const hasFailed = failingSince !== undefined && now - failingSince >= (failureThreshold - 1) * periodMs;
+    if (verdict !== isSuccess && (isSuccess || hasFailed)) onChange((verdict = isSuccess));
+    beforeFirstSuccess &&= !isSuccess;
+    await clock.sleep(beforeFirstSuccess ? Math.min(eagerMs, periodMs) : periodMs, signal).catch(() => undefined);
   }
 }
 
-/** The number of a port that a probe names. @throws Error for a name that the container does not declare */
+/** The number of a probe's port. @throws Error for a name that the container does not declare */
 function portOf({ name, ports = [] }: Container, port: string | number): number {
   if (typeof port === 'number') return port;
-  const found = ports.find((each) => each.name === port);
-  if (!found) throw new Error(`container "${name}" has no port "${port}"`);
-  return found.containerPort;
+  const namedPort = ports.find((candidate) => candidate.name === port);
+  if (!namedPort) throw new Error(`container "${name}" has no port "${port}"`);
+  return namedPort.containerPort;
 }
 
 function connects(host: string, port: number, timeout: number): Promise<boolean> {

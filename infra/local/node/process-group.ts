@@ -8,34 +8,34 @@ import { pipeline } from 'node:stream/promises';
 import { identify } from '../../process-record.ts';
 import { killContainer, signal } from './process-table.ts';
 
-/** Output that comes after the end, from processes that left the group, is waited for this long. */
+/** How long to wait, after the end, for output of processes that left the group. */
 const outputMs = 500;
 
-/** How a program is started. */
+/** How to start a program. */
 export interface Program {
   command: readonly string[];
   cwd: string;
   env: Record<string, string>;
 }
 
-/** A container's program cannot be started: no such file, not executable, no such folder. */
+/** A container's program cannot be started: the file or folder does not exist, or the file is not executable. */
 export class StartError extends Error {
   override readonly name = 'StartError';
 }
 
-/** A container's processes: one leader and what descends from it. They outlive this process if it is killed. */
+/** A container's processes: a leader and its descendants. They outlive this process if it is killed. */
 export interface ProcessGroup {
   readonly leader: number;
-  /** Resolves to the leader's exit code, 128 and the signal's number for a signal, once none of the others is left. */
+  /** The leader's exit code, or 128 plus the signal's number. Resolves when no process is left. */
   readonly exited: Promise<number>;
-  /** Asks the leader to end, as Kubernetes does; the others are its own affair. */
+  /** Sends SIGTERM to the leader only, as Kubernetes does. */
   terminate(): void;
-  /** Kills all of them. */
+  /** Kills all processes. */
   kill(): void;
 }
 
 /**
- * Starts a program as the leader of a process group and records it in `recordFile` until it has ended.
+ * Starts a program as the leader of a process group. `recordFile` identifies it until it has ended.
  * @param container as in `SVC_CONTAINER` of its environment
  * @throws StartError
  */
@@ -44,7 +44,7 @@ export async function startProcessGroup(
   options: { container: string; recordFile: string; onOutput: (stream: 'stdout' | 'stderr', chunk: Buffer) => void },
 ): Promise<ProcessGroup> {
   const { container, recordFile, onOutput } = options;
-  const child = await started(program, ['ignore', 'pipe', 'pipe']);
+  const child = await spawnLeader(program, ['ignore', 'pipe', 'pipe']);
   const leader = child.pid ?? 0;
   record(recordFile, container, leader);
   child.stdout?.on('data', (chunk: Buffer) => onOutput('stdout', chunk));
@@ -53,7 +53,7 @@ export async function startProcessGroup(
   const exit = async (): Promise<number> => {
     const closed = once(child, 'close');
     const [code, name] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
-    // The end of a container's first process is the end of them all.
+    // When a container's first process ends, all others are killed, as in a container.
     killContainer(leader, container);
     const timer = setTimeout(() => {
       child.stdout?.destroy();
@@ -62,7 +62,7 @@ export async function startProcessGroup(
     await closed;
     clearTimeout(timer);
     rmSync(recordFile, { force: true });
-    return code ?? 128 + numberOf(name);
+    return code ?? 128 + signalNumber(name);
   };
   return {
     leader,
@@ -72,7 +72,7 @@ export async function startProcessGroup(
   };
 }
 
-/** What goes into a program and comes out of it; what is not given is empty, and goes nowhere. */
+/** A program's input and output. Omitted input is empty; omitted output is discarded. */
 export interface Streams {
   stdin?: Readable;
   stdout?: Writable;
@@ -80,13 +80,14 @@ export interface Streams {
 }
 
 /**
- * Runs a program beside a container's own to its end, and its output's. The signal kills it with all of its group.
+ * Runs an additional program in a container until it ends and its output is written. The signal kills its process
+ * group.
  * @returns its exit code
  * @throws StartError
  */
 export async function execute(program: Program, stop: AbortSignal, streams: Streams = {}): Promise<number> {
   const { stdin, stdout, stderr } = streams;
-  const child = await started(program, [
+  const child = await spawnLeader(program, [
     stdin ? 'pipe' : 'ignore',
     stdout ? 'pipe' : 'ignore',
     stderr ? 'pipe' : 'ignore',
@@ -95,38 +96,37 @@ export async function execute(program: Program, stop: AbortSignal, streams: Stre
   const kill = () => signal(-(child.pid ?? 0), 'SIGKILL');
   if (stop.aborted) kill();
   stop.addEventListener('abort', kill, { once: true });
-  // Whoever is told no longer, or says nothing any more, keeps the program from nothing.
-  const flow = async (from: Readable | null | undefined, to: Writable | null | undefined) => {
+  // A reader or writer that leaves must not stop the program.
+  const copy = async (from: Readable | null | undefined, to: Writable | null | undefined) => {
     if (from && to) await pipeline(from, to).catch(() => undefined);
   };
-  void flow(stdin, child.stdin);
-  const written = Promise.all([flow(child.stdout, stdout), flow(child.stderr, stderr)]);
+  void copy(stdin, child.stdin);
+  const outputWritten = Promise.all([copy(child.stdout, stdout), copy(child.stderr, stderr)]);
   const [code, name] = await closed;
   stop.removeEventListener('abort', kill);
-  await written;
-  return code ?? 128 + numberOf(name);
+  await outputWritten;
+  return code ?? 128 + signalNumber(name);
 }
 
-/** Starts a program as the leader of a process group. */
-async function started({ command, cwd, env }: Program, stdio: ('ignore' | 'pipe')[]): Promise<ChildProcess> {
+async function spawnLeader({ command, cwd, env }: Program, stdio: ('ignore' | 'pipe')[]): Promise<ChildProcess> {
   const [file, ...parameters] = command;
-  if (file === undefined) throw new StartError('no command is given, neither by the pod nor by the image');
+  if (file === undefined) throw new StartError('Neither the pod nor the image has a command.');
   const child = spawn(file, parameters, { cwd, env, stdio, detached: true });
   const failure = await new Promise<Error | undefined>((resolve) => {
     child.once('error', resolve);
     child.once('spawn', () => resolve(undefined));
   });
-  if (failure) throw new StartError(`"${file}" cannot be started: ${failure.message}`);
+  if (failure) throw new StartError(`Cannot start "${file}": ${failure.message}`);
   return child;
 }
 
-/** Others may read it at any moment, so it appears as a whole. */
+/** Written to another file and renamed, since it may be read at any time. */
 function record(file: string, container: string, pid: number): void {
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(`${file}.part`, JSON.stringify(identify(container, pid) ?? null));
   renameSync(`${file}.part`, file);
 }
 
-function numberOf(name: NodeJS.Signals | null): number {
+function signalNumber(name: NodeJS.Signals | null): number {
   return name === null ? 0 : constants.signals[name];
 }

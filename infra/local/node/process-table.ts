@@ -3,12 +3,12 @@ import { readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { listeners } from '../../listening-sockets.ts';
 import { parseStat, type ProcessStat } from '../../process-record.ts';
 
-/** In the environment of everything that a container starts: which one, as `<pod uid>/<container>`. */
+/** Environment variable of all processes of a container: `<pod uid>/<container>`. */
 export const containerVariable = 'SVC_CONTAINER';
 
 export type ProcessTable = ReadonlyMap<number, ProcessStat>;
 
-/** All processes of the machine; those that end meanwhile are left out, and so are zombies. */
+/** All processes of the machine except zombies and those that end during the call. */
 export function processTable(): ProcessTable {
   return new Map(
     pids().flatMap((pid) => {
@@ -18,56 +18,59 @@ export function processTable(): ProcessTable {
   );
 }
 
-/** A process with its group and all that descend from those, in a table. */
-export function familyOf(table: ProcessTable, leader: number): number[] {
+/** A process, its group and all their descendants. */
+export function processFamily(table: ProcessTable, leader: number): number[] {
   const family = new Set<number>();
   const children = Map.groupBy(table.keys(), (pid) => table.get(pid)?.parent ?? 0);
-  const waiting = [...table.keys()].filter((pid) => pid === leader || table.get(pid)?.group === leader);
-  for (let pid = waiting.pop(); pid !== undefined; pid = waiting.pop()) {
+  const queue = [...table.keys()].filter((pid) => pid === leader || table.get(pid)?.group === leader);
+  for (let pid = queue.pop(); pid !== undefined; pid = queue.pop()) {
     if (family.has(pid)) continue;
     family.add(pid);
-    waiting.push(...(children.get(pid) ?? []));
+    queue.push(...(children.get(pid) ?? []));
   }
   return [...family];
 }
 
-/** Processes whose environment says that they belong to a container, or to any of a pod. Reads every process: rarely. */
-export function markedProcesses(isOurs: (container: string) => boolean): number[] {
+/** Processes that belong to a container by their environment. Reads every process of the machine, so call it rarely. */
+export function findMarkedProcesses(isMatch: (container: string) => boolean): number[] {
   return pids().filter((pid) => {
-    const marked = textOf(`/proc/${pid}/environ`)
+    const mark = textOf(`/proc/${pid}/environ`)
       .split('\0')
       .find((variable) => variable.startsWith(`${containerVariable}=`));
-    return marked !== undefined && isOurs(marked.slice(containerVariable.length + 1));
+    return mark !== undefined && isMatch(mark.slice(containerVariable.length + 1));
   });
 }
 
-/** Kills a container's processes, those that left its group too, until none is left. */
+/** Kills all processes of a container, including those that left its group. */
 export function killContainer(leader: number, container: string): void {
-  // One that forks while the list is made is found in the next round.
+  // A process that forks during one round is found in the next.
   for (let round = 0; round < 10; round++) {
-    const family = new Set([...familyOf(processTable(), leader), ...markedProcesses((id) => id === container)]);
+    const family = new Set([
+      ...processFamily(processTable(), leader),
+      ...findMarkedProcesses((id) => id === container),
+    ]);
     if (family.size === 0) return;
     for (const pid of family) signal(pid, 'SIGKILL');
   }
 }
 
-/** Sends a signal; a process that is gone is no error. */
+/** Sends a signal. A process that has ended is no error. */
 export function signal(pid: number, name: NodeJS.Signals): void {
   attempt(() => process.kill(pid, name), false);
 }
 
-/** The size of a page of memory in bytes. */
+/** The size of a memory page in bytes. */
 export function pageSize(): number {
   return Number(execFileSync('getconf', ['PAGESIZE'], { encoding: 'utf8' }));
 }
 
-/** What a process uses of memory in bytes, its share of what it has in common with others included. */
+/** A process's memory in bytes, with its share of the memory that it shares with others. */
 export function proportionalBytes(pid: number): number {
   const [, kilobytes] = /^Pss:\s+(\d+) kB/m.exec(textOf(`/proc/${pid}/smaps_rollup`)) ?? [];
   return Number(kilobytes ?? 0) * 1024;
 }
 
-/** Ports at which any of these processes listens, from the kernel's tables. */
+/** Ports on which any of these processes listens. */
 export function listeningPorts(family: readonly number[]): number[] {
   const sockets = new Set(
     family.flatMap((pid) => {
@@ -76,8 +79,8 @@ export function listeningPorts(family: readonly number[]): number[] {
       return links.flatMap((link) => /^socket:\[(\d+)\]$/.exec(link)?.[1] ?? []);
     }),
   );
-  const open = ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((file) => listeners(textOf(file)));
-  return open.filter(({ inode }) => sockets.has(inode)).map(({ port }) => port);
+  const allListeners = ['/proc/net/tcp', '/proc/net/tcp6'].flatMap((file) => listeners(textOf(file)));
+  return allListeners.filter(({ inode }) => sockets.has(inode)).map(({ port }) => port);
 }
 
 function pids(): number[] {
@@ -92,11 +95,11 @@ function linkOf(path: string): string {
   return attempt(() => readlinkSync(path), '');
 }
 
-/** What a process says that may end at any moment. */
-function attempt<T>(ask: () => T, otherwise: T): T {
+/** Reads something of a process that may end at any time. */
+function attempt<T>(read: () => T, fallback: T): T {
   try {
-    return ask();
+    return read();
   } catch {
-    return otherwise;
+    return fallback;
   }
 }

@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
 import type { Clock } from '../../../runtime/domain/clock.ts';
 import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
-import { environmentOf, expand } from './environment.ts';
+import { resolveEnvironment, expand } from './environment.ts';
 import type { Image, ImageStore } from './images.ts';
 import type { MemoryWatch } from './memory.ts';
 import { readHosts, translateName } from './names.ts';
@@ -13,53 +13,53 @@ import type { Program } from './process-group.ts';
 import { containerVariable } from './process-table.ts';
 import { accountPath, accountVolume, type VolumeSources } from './volumes.ts';
 
-/** The address of every pod (decision 0009). */
+/** The address of every pod (docs/decisions/0009-pods-as-processes.md). */
 export const podAddress = '127.0.0.1';
 
-/** Where a container leaves the message that it ends with, as Kubernetes has it. */
+/** The path of the termination message in a container, as in Kubernetes. */
 const terminationLog = '/dev/termination-log';
 
-/** The file that stands for it in a container's own folder. */
-export function terminationFile(life: number): string {
-  return `${life}.termination`;
+/** The termination message's file in the container's own folder. */
+export function terminationFile(restartCount: number): string {
+  return `${restartCount}.termination`;
 }
 
-/** What containers of one node share. */
+/** The data that all containers of one node share. */
 export interface ContainerRuntime {
   kube: KubeClient;
   clock: Clock;
   images: ImageStore;
   memory: MemoryWatch;
   apiServer: VolumeSources['apiServer'];
-  /** The folder of programs that every container finds first. */
+  /** A folder of programs that comes first in every container's PATH. */
   programs: string;
-  /** Variables of every container, which its own may override. */
+  /** Variables of every container. The container's own variables override them. */
   variables: Readonly<Record<string, string>>;
-  /** Of the addresses of Services. */
+  /** The file with the addresses of Services. */
   hostsFile: string;
 }
 
-/** One container's place in its pod. */
+/** A container in its pod. */
 export interface ContainerPlace {
   pod: Stored<NodePod>;
   container: Container;
-  /** Its own folder. */
+  /** The container's own folder. */
   folder: string;
   volumes: ReadonlyMap<string, string>;
-  /** How many lives it had before. */
-  life: number;
+  /** The number of earlier runs. */
+  restartCount: number;
 }
 
-/** A container's program, and how commands that run beside it are made the machine's. */
+/** A container's program and the translation of commands for it. */
 export interface ContainerProgram extends Program {
   /** `<pod uid>/<container>` */
   container: string;
-  /** A command with its variables and the machine's paths. */
+  /** Replaces variables and the container's paths in a command. */
   translate(command: readonly string[]): string[];
 }
 
-/** The program of a container with everything that it is told, in the machine's own paths. @throws ConfigError */
-export async function programOf(
+/** The program of a container with its environment, in this machine's paths. @throws ConfigError */
+export async function createProgram(
   { kube, programs, apiServer, hostsFile, variables: { NODE_OPTIONS, PYTHONPATH, ...common } }: ContainerRuntime,
   place: ContainerPlace,
   image: Image,
@@ -73,18 +73,18 @@ export async function programOf(
     ...(account === undefined ? [] : [{ mountPath: accountPath, folder: account }]),
     ...(container.volumeMounts ?? []).map(({ name, mountPath }) => ({ mountPath, folder: volumes.get(name) ?? '' })),
   ].filter(({ mountPath }, index, all) => all.findLastIndex((other) => other.mountPath === mountPath) === index);
-  await arrange(work, home, image, mounts);
+  await createWorkFolder(work, home, image, mounts);
   mounts.push(
     { mountPath: home, folder: work },
-    { mountPath: terminationLog, folder: join(folder, terminationFile(place.life)) },
+    { mountPath: terminationLog, folder: join(folder, terminationFile(place.restartCount)) },
   );
 
-  const variables = { ...image.env, ...(await environmentOf(kube, pod, container, podAddress)) };
-  const started = [...(container.command ?? image.entrypoint ?? []), ...(container.args ?? [])];
-  const hosts = isNode(started) ? new Map<string, string>() : await readHosts(hostsFile);
-  const given: Record<string, string> = {};
+  const variables = { ...image.env, ...(await resolveEnvironment(kube, pod, container, podAddress)) };
+  const startCommand = [...(container.command ?? image.entrypoint ?? []), ...(container.args ?? [])];
+  const hosts = isNode(startCommand) ? new Map<string, string>() : await readHosts(hostsFile);
+  const environment: Record<string, string> = {};
   for (const [name, value] of Object.entries(variables))
-    given[name] = translatePaths(translateName(value, hosts), mounts);
+    environment[name] = translatePaths(translateName(value, hosts), mounts);
   const translate = (command: readonly string[]) =>
     command.map((part) => translatePaths(expand(part, variables), mounts));
   const name = `${pod.metadata.uid}/${container.name}`;
@@ -92,7 +92,7 @@ export async function programOf(
   return {
     container: name,
     translate,
-    command: translate(started),
+    command: translate(startCommand),
     cwd: work,
     env: {
       HOME: work,
@@ -100,33 +100,36 @@ export async function programOf(
       HOSTNAME: pod.metadata.name,
       ...common,
       ...(account !== undefined && accountVariables(account, apiServer.url)),
-      ...given,
-      NODE_OPTIONS: [NODE_OPTIONS, given['NODE_OPTIONS']].filter(Boolean).join(' '),
-      PYTHONPATH: [PYTHONPATH, given['PYTHONPATH']].filter(Boolean).join(':'),
-      PATH: [...ownPrograms, programs, given['PATH'] ?? common['PATH']].join(':'),
+      ...environment,
+      NODE_OPTIONS: [NODE_OPTIONS, environment['NODE_OPTIONS']].filter(Boolean).join(' '),
+      PYTHONPATH: [PYTHONPATH, environment['PYTHONPATH']].filter(Boolean).join(':'),
+      PATH: [...ownPrograms, programs, environment['PATH'] ?? common['PATH']].join(':'),
       SVC_NAMESPACE: pod.metadata.namespace ?? 'default',
       [containerVariable]: name,
     },
   };
 }
 
-/** Programs of Node find names of Services themselves, and so the way to a Service's only pod. */
+/**
+ * Node.js programs resolve Service names themselves (preload.cjs), which lets them connect to a Service's only pod
+ * directly.
+ */
 function isNode(command: readonly string[]): boolean {
   const [program = ''] = command[0] === 'tini' ? command.filter((part) => part !== 'tini' && part !== '--') : command;
   return basename(program) === 'node';
 }
 
-/** Where a pod's program finds the API server and what it signs in with, which lies at another place than in a container. */
+/** The API server's address and the folder of the service account, which differ from those in a container. */
 function accountVariables(folder: string, apiServer: string): Record<string, string> {
   const { hostname, port } = new URL(apiServer);
   return { KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port, SERVICE_ACCOUNT_FOLDER: folder };
 }
 
 /**
- * Makes the folder that a container runs in: links to what its image holds, so that what it writes is its own, and to the
- * volumes that are mounted below it.
+ * Creates the folder that a container runs in. It links to the image's files, so that the container's own files stay
+ * apart, and to the volumes that are mounted below it.
  */
-async function arrange(work: string, home: string, image: Image, mounts: readonly Mount[]): Promise<void> {
+async function createWorkFolder(work: string, home: string, image: Image, mounts: readonly Mount[]): Promise<void> {
   await rm(work, { recursive: true, force: true });
   await mkdir(work, { recursive: true });
   for (const name of await readdir(image.folder)) await symlink(join(image.folder, name), join(work, name));

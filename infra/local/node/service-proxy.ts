@@ -6,27 +6,28 @@ import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { EventRecorder } from '../../../runtime/kube/events.ts';
 import type { Informers } from '../../../runtime/kube/informers.ts';
-import { endpointsOf, type Endpoint } from '../controllers/endpoint-slice.ts';
+import { readyEndpoints, type Endpoint } from '../controllers/endpoint-slice.ts';
 import type { EndpointSlice, Service } from '../controllers/objects.ts';
 
-/** An endpoint that accepts no connection by then is passed over. */
+/** An endpoint that does not accept a connection within this time is skipped. */
 const connectMs = 2_000;
 
-/** Makes Services reachable at their addresses and names, as kube-proxy and the cluster's DNS do. */
+/** Makes Services reachable at their addresses and names, as kube-proxy and cluster DNS do. */
 export interface ServiceProxy {
   start(): void;
   stop(): Promise<void>;
 }
 
-/** The API server listens at its Service's address itself. */
+/** The API server itself listens at the address of its Service. */
 function isForwarded({ metadata }: Service): boolean {
   return metadata.name !== 'kubernetes' || metadata.namespace !== 'default';
 }
 
 /**
- * Listens at every port of every Service and forwards connections to its ready endpoints, one after the other.
- * @param options.hostsFile gets a line `<address> <service>.<namespace>` for each Service, and for each port for which
- * one pod is ready `<pod's address>:<pod's port> <service>.<namespace>:<port>`, and the same with the Service's address
+ * Listens on every port of every Service and forwards connections to its ready endpoints in turn.
+ * @param options.hostsFile receives a line `<address> <service>.<namespace>` for each Service. For each port with
+ * exactly one ready pod it also receives `<pod address>:<pod port> <service>.<namespace>:<port>`, and the same with the
+ * Service's address
  */
 export function createServiceProxy(options: {
   informers: Informers;
@@ -45,21 +46,21 @@ export function createServiceProxy(options: {
   let dirty = false;
   let stopped = false;
 
-  const keep = (socket: Socket, other?: Socket) => {
+  const track = (socket: Socket, other?: Socket) => {
     sockets.add(socket);
     socket.on('error', () => (other ?? socket).destroy()).once('close', () => sockets.delete(socket));
   };
   const forward = async (client: Socket, endpoints: readonly Endpoint[]) => {
-    keep(client);
+    track(client);
     for (const endpoint of endpoints) {
-      const upstream = await connected(endpoint);
+      const upstream = await connectTo(endpoint);
       if (!upstream) continue;
-      keep(upstream, client);
+      track(upstream, client);
       client.once('close', () => upstream.destroy());
       client.pipe(upstream).pipe(client);
       return;
     }
-    // As the kernel refuses where a Service has no endpoints.
+    // kube-proxy rejects connections to a Service without endpoints in the same way.
     client.resetAndDestroy();
   };
 
@@ -67,7 +68,7 @@ export function createServiceProxy(options: {
     const host = service.spec.clusterIP;
     let turn = 0;
     const server = createServer({ allowHalfOpen: true }, (client) => {
-      const endpoints = endpointsOf(service, name, slices.list());
+      const endpoints = readyEndpoints(service, name, slices.list());
       const first = turn++ % Math.max(1, endpoints.length);
       void forward(client, [...endpoints.slice(first), ...endpoints.slice(0, first)]);
     });
@@ -77,8 +78,8 @@ export function createServiceProxy(options: {
       server.on('error', (error) => log.warn({ err: error, key }, 'service port failed'));
       listeners.set(key, server);
     } catch (error) {
-      const cure = port < 1024 ? '; ports below 1024 need root or sysctl net.ipv4.ip_unprivileged_port_start=0' : '';
-      const message = `port ${port} cannot be opened at ${host}: ${String(error)}${cure}`;
+      const hint = port < 1024 ? '. Ports below 1024 need root or sysctl net.ipv4.ip_unprivileged_port_start=0' : '';
+      const message = `Cannot listen on ${host}:${port}: ${String(error)}${hint}`;
       await events.record(service, { type: 'Warning', reason: 'PortNotOpened', message });
     }
   };
@@ -89,23 +90,23 @@ export function createServiceProxy(options: {
     if (!isForwarded(service)) return lines;
     const pods = slices.list();
     for (const { port, name: portName } of service.spec.ports ?? []) {
-      const [only, other] = endpointsOf(service, portName, pods);
+      const [only, other] = readyEndpoints(service, portName, pods);
       if (!only || other) continue;
-      for (const known of [name, service.spec.clusterIP]) lines.push(`${only.host}:${only.port} ${known}:${port}`);
+      for (const host of [name, service.spec.clusterIP]) lines.push(`${only.host}:${only.port} ${host}:${port}`);
     }
     return lines;
   };
 
-  const bring = async () => {
-    const present = services.list().filter(({ spec }) => !['', 'None'].includes(spec.clusterIP ?? ''));
-    const text = present.flatMap(linesOf).toSorted().join('\n');
+  const update = async () => {
+    const current = services.list().filter(({ spec }) => !['', 'None'].includes(spec.clusterIP ?? ''));
+    const text = current.flatMap(linesOf).toSorted().join('\n');
     if (text !== written) {
       await writeFile(`${hostsFile}.part`, text);
       await rename(`${hostsFile}.part`, hostsFile);
       written = text;
     }
-    const wanted = new Map(
-      present.filter(isForwarded).flatMap((service) =>
+    const desired = new Map(
+      current.filter(isForwarded).flatMap((service) =>
         (service.spec.ports ?? []).map((port) => {
           const key = `${service.spec.clusterIP}:${port.port}/${port.name ?? ''}`;
           return [key, { service, port }] as const;
@@ -113,30 +114,30 @@ export function createServiceProxy(options: {
       ),
     );
     for (const [key, server] of listeners) {
-      if (wanted.has(key)) continue;
+      if (desired.has(key)) continue;
       server.close();
       listeners.delete(key);
     }
-    for (const [key, { service, port }] of wanted) {
+    for (const [key, { service, port }] of desired) {
       if (!listeners.has(key) && !stopped) await listen(key, service, port);
     }
   };
 
-  const wake = () => {
+  const scheduleUpdate = () => {
     if (dirty || stopped) return;
     dirty = true;
-    const again = () => {
+    const run = () => {
       dirty = false;
-      return bring();
+      return update();
     };
-    work = work.then(again).catch((error: unknown) => log.error({ err: error }, 'services not brought up to date'));
+    work = work.then(run).catch((error: unknown) => log.error({ err: error }, 'services not updated'));
   };
 
   return {
     start() {
-      services.onChange(wake);
-      slices.onChange(wake);
-      wake();
+      services.onChange(scheduleUpdate);
+      slices.onChange(scheduleUpdate);
+      scheduleUpdate();
     },
     async stop() {
       stopped = true;
@@ -147,16 +148,16 @@ export function createServiceProxy(options: {
   };
 }
 
-function connected(endpoint: Endpoint): Promise<Socket | undefined> {
+function connectTo(endpoint: Endpoint): Promise<Socket | undefined> {
   return new Promise((resolve) => {
     const socket = connect({ ...endpoint, allowHalfOpen: true });
-    const timer = setTimeout(() => socket.destroy(new Error('no connection in time')), connectMs);
-    const settle = (answer: Socket | undefined) => {
+    const timer = setTimeout(() => socket.destroy(new Error('connection timeout')), connectMs);
+    const finish = (answer: Socket | undefined) => {
       clearTimeout(timer);
       socket.removeAllListeners('error');
       resolve(answer);
     };
-    socket.once('connect', () => settle(socket));
-    socket.once('error', () => settle(undefined));
+    socket.once('connect', () => finish(socket));
+    socket.once('error', () => finish(undefined));
   });
 }

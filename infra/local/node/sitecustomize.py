@@ -1,6 +1,6 @@
 """
-Imported by the Python programs of pods before anything else (decision 0009): names of Services are found in the node's own
-file of hosts. Libraries that resolve names in C never come by here; they are told addresses (see names.ts).
+Python imports this module first in the programs of pods (docs/decisions/0009-pods-as-processes.md). It resolves Service
+names from the node's hosts file. Libraries that resolve names in C bypass it; their variables contain addresses (names.ts).
 """
 
 import _socket
@@ -15,8 +15,8 @@ _read_at = None
 _hosts = {}
 
 
-def _known():
-    """The file of hosts as it is now: addresses by `<service>.<namespace>`."""
+def _read_hosts():
+    """The current hosts file: addresses by `<service>.<namespace>`."""
     global _read_at, _hosts
     try:
         changed = os.stat(_file).st_mtime_ns
@@ -34,7 +34,7 @@ def _without(name, end):
 
 
 def _address_of(host):
-    """The address of what may be a Service's name; anything else as it was given."""
+    """The address of a Service's name; any other host is returned unchanged."""
     name = host.decode("ascii", "replace") if isinstance(host, (bytes, bytearray)) else host
     if not isinstance(name, str):
         return host
@@ -45,33 +45,33 @@ def _address_of(host):
     labels = name.split(".")
     if len(labels) > 2 or labels[0] == "":
         return host
-    return _known().get(name if len(labels) == 2 else f"{name}.{_namespace}", host)
+    return _read_hosts().get(name if len(labels) == 2 else f"{name}.{_namespace}", host)
 
 
-def _asked_with_address(ask):
-    def asked(host, *rest, **named):
-        return ask(_address_of(host), *rest, **named)
+def _resolve_first(call):
+    def wrapper(host, *rest, **named):
+        return call(_address_of(host), *rest, **named)
 
-    return asked
+    return wrapper
 
 
-def _connected_by_address(connect):
-    def connected(self, address):
+def _connect_by_address(connect):
+    def wrapper(self, address):
         if self.family in (_socket.AF_INET, _socket.AF_INET6) and isinstance(address, tuple) and address:
             address = (_address_of(address[0]), *address[1:])
         return connect(self, address)
 
-    return connected
+    return wrapper
 
 
-# The module `socket` hands on what it has of `_socket`, and calls its getaddrinfo.
-_socket.getaddrinfo = _asked_with_address(_socket.getaddrinfo)
+# `socket.getaddrinfo` calls `_socket.getaddrinfo`; the other functions are copies in `socket`.
+_socket.getaddrinfo = _resolve_first(_socket.getaddrinfo)
 for _name in ("gethostbyname", "gethostbyname_ex"):
-    setattr(socket, _name, _asked_with_address(getattr(_socket, _name)))
+    setattr(socket, _name, _resolve_first(getattr(_socket, _name)))
 for _name in ("connect", "connect_ex"):
-    setattr(socket.socket, _name, _connected_by_address(getattr(_socket.socket, _name)))
+    setattr(socket.socket, _name, _connect_by_address(getattr(_socket.socket, _name)))
 
-# The one that would have been imported if this one were not there.
+# This module hides the machine's own sitecustomize, so it runs that one, too.
 _here = os.path.dirname(os.path.abspath(__file__))
 _next = PathFinder.find_spec("sitecustomize", [path for path in sys.path if os.path.abspath(path) != _here])
 if _next is not None and _next.loader is not None:

@@ -1,17 +1,17 @@
-import type { ContainerLife } from './container.ts';
+import type { RunningContainer } from './container.ts';
 import type { Container, NodePod } from './pod-spec.ts';
 
-/** What a container is in its pod: one that ends before the others start, one that runs beside them, or one of them. */
+/** A container's role in its pod: `init` ends before the others start, `sidecar` runs next to the `main` ones. */
 export type Role = 'init' | 'sidecar' | 'main';
 
-/** A container's state as the API has it. */
-export interface State {
+/** A container's state, as in the pod's status. */
+interface State {
   waiting?: { reason: string; message?: string };
   running?: { startedAt: string };
   terminated?: { exitCode: number; reason: string; message?: string; startedAt?: string; finishedAt: string };
 }
 
-/** What the node knows of one container. */
+/** The node's record of one container. */
 export interface Slot {
   name: string;
   role: Role;
@@ -19,44 +19,53 @@ export interface Slot {
   state: State;
   lastState: State;
   restarts: number;
-  /** Whether it will be started again after it has ended. */
-  again: boolean;
-  /** Of the image of its newest life; empty before the first. */
+  /** Whether the container starts again after it has ended. */
+  willRestart: boolean;
+  /** The image of the newest run; empty before the first one. */
   imageID: string;
-  /** What runs of it now. */
-  life?: ContainerLife | undefined;
+  /** The container's current run, if any. */
+  running?: RunningContainer | undefined;
 }
 
-/** Whether a container is started again after it has ended. */
-export function isRestarted({ spec }: NodePod, role: Role, exitCode: number): boolean {
+/** Whether a container starts again after it exits with this code. */
+export function shouldRestart({ spec }: NodePod, role: Role, exitCode: number): boolean {
   const { restartPolicy = 'Always' } = spec;
   if (role === 'sidecar') return true;
   if (role === 'init') return exitCode !== 0 && restartPolicy !== 'Never';
   return restartPolicy === 'Always' || (restartPolicy === 'OnFailure' && exitCode !== 0);
 }
 
-/** Where a container begins: where an earlier node left it. One that ran then has lost that life. */
-export function slotOf(pod: NodePod, container: Container, now: string): Slot {
-  const { initContainers = [] } = pod.spec;
+/** The slot of a container, continued from the status that an earlier node wrote. */
+export function createSlot(pod: NodePod, container: Container, now: string): Slot {
+  const role = roleOf(pod, container);
   const { initContainerStatuses = [], containerStatuses = [] } = pod.status ?? {};
-  const role = !initContainers.includes(container) ? 'main' : container.restartPolicy ? 'sidecar' : 'init';
-  const known = [...initContainerStatuses, ...containerStatuses].find(({ name }) => name === container.name);
-  const was = (known?.state ?? {}) as State;
-  const message = 'The container was lost when the node stopped.';
-  const lost: State = { terminated: { exitCode: 137, reason: 'ContainerStatusUnknown', message, finishedAt: now } };
-  const ended = was.running ? lost : was;
-  const exitCode = ended.terminated?.exitCode;
-  const over = role === 'main' && exitCode !== undefined && !isRestarted(pod, role, exitCode);
-  const lastState = ended.terminated ? ended : ((known?.lastState ?? {}) as State);
-  const reason = role !== 'main' || initContainers.length === 0 ? 'ContainerCreating' : 'PodInitializing';
+  const previous = [...initContainerStatuses, ...containerStatuses].find(({ name }) => name === container.name);
+  const state = withoutLostRun((previous?.state ?? {}) as State, now);
+  const common = { name: container.name, role, container, imageID: previous?.imageID ?? '' };
+  const restarts = previous?.restartCount ?? 0;
+  const exitCode = state.terminated?.exitCode;
+  if (role === 'main' && exitCode !== undefined && !shouldRestart(pod, role, exitCode)) {
+    return { ...common, state, lastState: {}, restarts, willRestart: false };
+  }
+  const lastState = state.terminated ? state : ((previous?.lastState ?? {}) as State);
+  const hasInit = (pod.spec.initContainers ?? []).length > 0;
   return {
-    name: container.name,
-    role,
-    container,
-    state: over ? ended : { waiting: { reason } },
-    lastState: over ? {} : lastState,
-    restarts: (known?.restartCount ?? 0) + (lastState.terminated && !over ? 1 : 0),
-    again: !over,
-    imageID: known?.imageID ?? '',
+    ...common,
+    state: { waiting: { reason: role === 'main' && hasInit ? 'PodInitializing' : 'ContainerCreating' } },
+    lastState,
+    restarts: restarts + (lastState.terminated ? 1 : 0),
+    willRestart: true,
   };
+}
+
+function roleOf({ spec: { initContainers = [] } }: NodePod, container: Container): Role {
+  if (!initContainers.includes(container)) return 'main';
+  return container.restartPolicy ? 'sidecar' : 'init';
+}
+
+/** A container that ran on an earlier node ended with that node. */
+function withoutLostRun(state: State, now: string): State {
+  if (!state.running) return state;
+  const message = 'The container was lost when the node stopped.';
+  return { terminated: { exitCode: 137, reason: 'ContainerStatusUnknown', message, finishedAt: now } };
 }

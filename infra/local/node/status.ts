@@ -10,9 +10,9 @@ interface PodCondition {
   lastTransitionTime?: string;
 }
 
-/** Where a pod is in its life. Pure. https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-phase */
+/** A pod's phase. Pure. https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/#pod-phase */
 export function phaseOf(slots: readonly Slot[]): 'Pending' | 'Running' | 'Succeeded' | 'Failed' {
-  const exitOf = ({ state, again }: Slot) => (again ? undefined : state.terminated?.exitCode);
+  const exitOf = ({ state, willRestart }: Slot) => (willRestart ? undefined : state.terminated?.exitCode);
   const codes = (role: Role) => slots.filter((slot) => slot.role === role).map(exitOf);
   if (codes('init').some((code) => code !== undefined && code !== 0)) return 'Failed';
   const ends = codes('main');
@@ -20,25 +20,25 @@ export function phaseOf(slots: readonly Slot[]): 'Pending' | 'Running' | 'Succee
   if (!serving && ends.every((code) => code !== undefined)) {
     return ends.every((code) => code === 0) ? 'Succeeded' : 'Failed';
   }
-  const begun = ({ role, state, lastState }: Slot) =>
+  const hasStarted = ({ role, state, lastState }: Slot) =>
     role === 'main' && (state.running ?? state.terminated ?? lastState.terminated) !== undefined;
-  return slots.some(begun) ? 'Running' : 'Pending';
+  return slots.some(hasStarted) ? 'Running' : 'Pending';
 }
 
 /**
- * A pod's whole status. Pure.
- * @param before the status that is there, whose times are kept where nothing changed
+ * A pod's complete status. Pure.
+ * @param before the current status. The times of unchanged conditions are kept
  */
 export function statusOf(
   slots: readonly Slot[],
   { address, startTime, now, before }: { address: string; startTime: string; now: string; before: NodePod['status'] },
 ): object {
   const phase = phaseOf(slots);
-  const initialized = slots.every(({ role, state, life }) => {
+  const initialized = slots.every(({ role, state, running }) => {
     if (role === 'init') return state.terminated?.exitCode === 0;
-    return role === 'main' || life?.started() === true || phase !== 'Pending';
+    return role === 'main' || running?.started() === true || phase !== 'Pending';
   });
-  const known = (before?.conditions ?? []) as PodCondition[];
+  const previous = (before?.conditions ?? []) as PodCondition[];
   const readiness = readinessOf(slots, phase, initialized);
   const conditions: PodCondition[] = [
     { type: 'PodScheduled', status: 'True' },
@@ -56,7 +56,7 @@ export function statusOf(
     podIP: address,
     podIPs: [{ ip: address }],
     conditions: conditions.map((condition) => {
-      const last = known.find(({ type, status }) => type === condition.type && status === condition.status);
+      const last = previous.find(({ type, status }) => type === condition.type && status === condition.status);
       return { ...condition, lastTransitionTime: last?.lastTransitionTime ?? now };
     }),
     initContainerStatuses: statuses(false),
@@ -66,25 +66,33 @@ export function statusOf(
 
 function readinessOf(slots: readonly Slot[], phase: string, initialized: boolean): Omit<PodCondition, 'type'> {
   if (phase === 'Succeeded') return { status: 'False', reason: 'PodCompleted' };
-  const unready = slots.filter(({ role, life }) => role !== 'init' && !life?.ready());
+  const unready = slots.filter(({ role, running }) => role !== 'init' && !running?.ready());
   if (unready.length === 0) return { status: initialized && phase !== 'Failed' ? 'True' : 'False' };
-  const remarks = unready.flatMap(({ name, life }) =>
-    life?.remark() === undefined ? [] : `; ${name}: ${life.remark()}`,
+  const warnings = unready.flatMap(({ name, running }) =>
+    running?.warning() === undefined ? [] : `; ${name}: ${running.warning()}`,
   );
   return {
     status: 'False',
     reason: phase === 'Failed' ? 'PodFailed' : 'ContainersNotReady',
-    message: `containers with unready status: [${unready.map(({ name }) => name).join(' ')}]${remarks.join('')}`,
+    message: `containers with unready status: [${unready.map(({ name }) => name).join(' ')}]${warnings.join('')}`,
   };
 }
 
-function containerStatus({ name, container, state, lastState, restarts: restartCount, imageID, life }: Slot): object {
-  const serving = { ready: life?.ready() ?? false, started: life?.started() ?? false };
+function containerStatus({
+  name,
+  container,
+  state,
+  lastState,
+  restarts: restartCount,
+  imageID,
+  running,
+}: Slot): object {
+  const serving = { ready: running?.ready() ?? false, started: running?.started() ?? false };
   return { name, image: container.image, imageID, state, lastState, restartCount, ...serving };
 }
 
-/** Whether a status says nothing that is not there already. */
+/** Whether all fields of the new status already have these values. */
 export function sameStatus(before: unknown, after: object): boolean {
-  const present = (before ?? {}) as Record<string, unknown>;
-  return Object.entries(after).every(([field, value]) => isDeepStrictEqual(present[field], value));
+  const current = (before ?? {}) as Record<string, unknown>;
+  return Object.entries(after).every(([field, value]) => isDeepStrictEqual(current[field], value));
 }

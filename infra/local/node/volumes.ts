@@ -6,7 +6,7 @@ import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
 import { ConfigError, dataOf } from './environment.ts';
 import type { NodePod, Volume } from './pod-spec.ts';
 
-/** A token for a service account, valid as long as the pod lives or for the time asked for. */
+/** Issues a service account token, valid for the pod's lifetime or the requested time. */
 export type IssueToken = (request: {
   namespace: string;
   serviceAccount: string;
@@ -21,25 +21,25 @@ interface VolumeFile {
   mode?: number;
 }
 
-/** What volumes are made from. */
+/** Where the content of volumes comes from. */
 export interface VolumeSources {
   kube: Pick<KubeClient, 'get'>;
-  /** Persistent claims are its folders, one for each claim's uid. */
+  /** The folder of all persistent volume claims, with a folder for each uid. */
   claims: string;
   issueToken: IssueToken;
-  /** How a pod reaches the API server: in the service account's folder, as Kubernetes has it. */
+  /** The API server's address and certificate, for the service account's folder. */
   apiServer: { url: string; ca: string };
 }
 
-/** The volume that holds the service account, which no specification names. */
+/** The volume of the service account. No pod spec names it. */
 export const accountVolume = 'service-account';
-/** Where Kubernetes mounts it. */
+/** Its mount path in Kubernetes. */
 export const accountPath = '/var/run/secrets/kubernetes.io/serviceaccount';
 
 /**
- * Makes a pod's volumes under `root`, or brings them up to date: files that changed are replaced as a whole, and those
- * that are no longer wanted go. What programs wrote into other kinds of volumes stays.
- * @returns the folder of each volume @throws ConfigError while something that they are made of is missing
+ * Creates or updates a pod's volumes under `root`. Changed files are replaced as a whole and removed ones are deleted.
+ * Files that programs wrote into other kinds of volumes are kept.
+ * @returns the folder of each volume @throws ConfigError while a source is missing
  */
 export async function mountVolumes(
   sources: VolumeSources,
@@ -70,7 +70,7 @@ async function claimFolder({ kube, claims }: VolumeSources, pod: NodePod, name: 
   return join(claims, claim.metadata.uid);
 }
 
-/** The files of a volume that has its content from elsewhere; undefined for one that programs fill. */
+/** The files of a volume with fixed content; undefined for one that programs fill. */
 async function filesOf(
   { kube, issueToken }: VolumeSources,
   pod: Stored<NodePod>,
@@ -78,15 +78,15 @@ async function filesOf(
 ): Promise<Map<string, VolumeFile> | undefined> {
   const files = new Map<string, VolumeFile>();
   for (const { serviceAccountToken } of projected?.sources ?? []) {
-    if (!serviceAccountToken) throw new ConfigError('a projected volume holds tokens only');
-    const { path, ...wanted } = serviceAccountToken;
-    files.set(path, { content: await tokenOf(issueToken, pod, wanted), mode: 0o600 });
+    if (!serviceAccountToken) throw new ConfigError('a projected volume may contain only service account tokens');
+    const { path, ...options } = serviceAccountToken;
+    files.set(path, { content: await tokenOf(issueToken, pod, options), mode: 0o600 });
   }
   const source = secret ?? configMap;
   if (!source) return projected && files;
   const kind = secret ? kinds.Secret : kinds.ConfigMap;
   const name = secret?.secretName ?? configMap?.name ?? '';
-  // What may be missing is an empty folder, also once it has gone.
+  // An optional Secret that does not exist is an empty folder, also after its deletion.
   if (secret?.optional && !(await kube.get(kind, name, pod.metadata.namespace))) return files;
   const data = await dataOf(kube, kind, name, pod.metadata.namespace);
   for (const [path, content] of data) files.set(path, { content, mode: source.defaultMode ?? 0o644 });
@@ -96,13 +96,13 @@ async function filesOf(
 async function tokenOf(
   issueToken: IssueToken,
   { metadata: { name, namespace = 'default', uid }, spec: { serviceAccountName = 'default' } }: Stored<NodePod>,
-  wanted: { audience?: string; expirationSeconds?: number } = {},
+  options: { audience?: string; expirationSeconds?: number } = {},
 ): Promise<Buffer> {
-  const token = { namespace, serviceAccount: serviceAccountName, pod: { name, uid }, ...wanted };
+  const token = { namespace, serviceAccount: serviceAccountName, pod: { name, uid }, ...options };
   return Buffer.from(await issueToken(token));
 }
 
-/** Kubernetes' own three files. */
+/** The three files that Kubernetes puts there. */
 async function accountFiles(
   { issueToken, apiServer }: VolumeSources,
   pod: Stored<NodePod>,
@@ -118,7 +118,7 @@ async function replaceFiles(folder: string, files: ReadonlyMap<string, VolumeFil
   for (const [name, { content, mode = 0o644 }] of files) {
     const file = join(folder, name);
     if ((await readFile(file).catch(() => undefined))?.equals(content)) continue;
-    // A program that reads it now gets the old content or the new.
+    // A reader gets the old content or the new one, never a part.
     await writeFile(`${file}.part`, content, { mode: 0o600 });
     await chmod(`${file}.part`, mode);
     await rename(`${file}.part`, file);

@@ -1,14 +1,22 @@
+import type {
+  RbacV1Subject,
+  V1ClusterRole,
+  V1ClusterRoleBinding,
+  V1PolicyRule,
+  V1Role,
+  V1RoleBinding,
+  V1RoleRef,
+  V1ServiceAccount,
+} from '@kubernetes/client-node';
 import { kinds, type ResourceKind } from '../../../runtime/contracts/resources/kinds.ts';
 import { apiGroup, buildNamespace, systemNamespace } from '../../../runtime/domain/labels.ts';
 import { systemObject, type Manifest } from './object.ts';
 import type { ProcessName } from './processes.ts';
 
 /** https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources */
-export interface PolicyRule {
+export interface PolicyRule extends V1PolicyRule {
   apiGroups: string[];
   resources: string[];
-  verbs: string[];
-  resourceNames?: string[];
 }
 
 const watch = ['get', 'list', 'watch'];
@@ -26,7 +34,7 @@ function rule(
 }
 
 /**
- * An owner reference that blocks its owner's deletion needs this on clusters that check it (OpenShift).
+ * Needed for owner references that block the owner's deletion, on clusters that check them (OpenShift).
  * https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#ownerreferencespermissionenforcement
  */
 const ownReferences: PolicyRule[] = [
@@ -38,15 +46,14 @@ const ownReferences: PolicyRule[] = [
 ];
 
 /**
- * What each process may do in the whole cluster; `svc-authz` may do nothing.
+ * The rights of each process in the whole cluster; `svc-authz` has none.
  *
- * Secrets: console-api keeps an app's webhook token and the secrets of apps and functions in Secrets of their namespace,
- * svc-workers make the environment of each release of an app and keep what bindings of functions enter services with, and
- * svc-controllers make the environments of functions, remove what no pod uses any more and make the passwords of the
- * services that the platform runs. RBAC knows neither
- * prefixes of names nor "every namespace but", so the rights are cluster-wide. They are the smallest such: no `list`
- * and no `watch`, so a name must be known to be read. A RoleBinding per environment, made by the Project controller,
- * would close the rest; it needs `bind` for that controller.
+ * Secrets: console-api stores webhook tokens of apps and the secrets of apps and functions in their namespace, svc-workers
+ * create the environment of each release and the credentials of bindings, and svc-controllers create the environments of
+ * functions and the passwords of services, and delete what no pod uses. RBAC supports neither prefixes of names nor "all
+ * namespaces except", so these rights are cluster-wide. They exclude `list` and `watch`: only a Secret with a known name can
+ * be read. A RoleBinding per environment, created by the Project controller, would be stricter, but that controller would
+ * need `bind`.
  */
 export const clusterRules: Readonly<Record<ProcessName, readonly PolicyRule[]>> = {
   'console-api': [
@@ -57,46 +64,45 @@ export const clusterRules: Readonly<Record<ProcessName, readonly PolicyRule[]>> 
     rule(kinds.Volume, own),
     rule(kinds.ServiceResource, own),
     ...ownReferences,
-    // Who holds a name.
+    // To show which workload holds a name.
     rule(kinds.WorkloadName, [...watch, 'create', 'delete']),
     rule(kinds.HostName, [...watch, 'create', 'delete']),
     rule(kinds.PlatformConfig, [...watch, 'update']),
     rule(kinds.Namespace, watch),
     rule(kinds.Secret, ['get', 'create', 'update']),
     rule(kinds.StorageClass, watch),
-    // Who mounts a volume, and the logs of a job's runs.
+    // To show who mounts a volume, and the logs of a job's runs.
     rule(kinds.Pod, ['get', 'list']),
     rule(kinds.Pod, ['get'], 'log'),
-    // Which pod asks for events.
+    // To verify the pod that requests events.
     rule(kinds.TokenReview, ['create']),
   ],
   'svc-workers': [
     rule(kinds.App, [...watch, 'update']),
     rule(kinds.App, ['update'], 'finalizers'),
-    // How far a binding is; what is made for one belongs to its function.
+    // The status of bindings; their Secrets are owned by the function.
     rule(kinds.Function, ['get', 'update']),
     rule(kinds.Function, change, 'status'),
     rule(kinds.Function, ['update'], 'finalizers'),
     rule(kinds.ServiceResource, ['get']),
     rule(kinds.PlatformConfig, watch),
     rule(kinds.Secret, ['get', 'create', 'update']),
-    // What image the pods of a release run, and what failing ones said last.
+    // The image that a release's pods run, and the last log lines of failing ones.
     rule(kinds.Pod, ['get', 'list']),
     rule(kinds.Pod, ['get'], 'log'),
   ],
   'svc-controllers': [
-    ...[
-      ...[kinds.Project, kinds.App, kinds.Function, kinds.Job, kinds.Volume],
-      ...[kinds.Build, kinds.ServiceResource],
-    ].flatMap((kind) => [rule(kind, [...watch, 'update', 'patch']), rule(kind, change, 'status')]),
+    ...[kinds.Project, kinds.App, kinds.Function, kinds.Job, kinds.Volume, kinds.Build, kinds.ServiceResource].flatMap(
+      (kind) => [rule(kind, [...watch, 'update', 'patch']), rule(kind, change, 'status')],
+    ),
     rule(kinds.Project, ['update'], 'finalizers'),
-    // They leave external services before their environment goes.
+    // Functions have to leave external services before their environment is deleted.
     rule(kinds.Function, ['delete']),
     ...ownReferences,
     rule(kinds.PlatformConfig, watch),
     rule(kinds.PlatformConfig, change, 'status'),
     rule(kinds.WorkloadName, [...watch, 'create', 'delete']),
-    // A claim that was made ahead of its spec becomes an ordinary one.
+    // To complete a claim that was created before its workload.
     rule(kinds.HostName, [...watch, 'create', 'patch', 'delete']),
     rule(kinds.Namespace, own),
     rule(kinds.NetworkPolicy, own),
@@ -129,36 +135,36 @@ export const clusterRules: Readonly<Record<ProcessName, readonly PolicyRule[]>> 
   ],
 };
 
-/** What each process may do in `svc-system` only. */
+/** Further rights of each process in `svc-system`. */
 export const systemRules: Readonly<Partial<Record<ProcessName, readonly PolicyRule[]>>> = {
   'svc-controllers': [rule(kinds.Lease, [...watch, 'create', 'update', 'patch'])],
 };
 
-/** What each process may do in `svc-builds` only. */
-export const buildRules: Readonly<Partial<Record<ProcessName, readonly PolicyRule[]>>> = {
+/** Further rights of each process in `svc-builds`. */
+const buildRules: Readonly<Partial<Record<ProcessName, readonly PolicyRule[]>>> = {
   'svc-workers': [
     rule(kinds.Build, [...watch, 'create', 'delete']),
     rule(kinds.Pod, ['get', 'list']),
     rule(kinds.Pod, ['get'], 'log'),
   ],
-  // The credentials of a build's first step.
+  // The git credentials of a build.
   'svc-controllers': [rule(kinds.Secret, ['create', 'update'])],
 };
 
 /** The ServiceAccount of a process and its rights. Pure. */
 export function accessManifests(name: ProcessName): Manifest[] {
-  const subjects = [{ kind: 'ServiceAccount', name, namespace: systemNamespace }];
+  const subjects: RbacV1Subject[] = [{ kind: 'ServiceAccount', name, namespace: systemNamespace }];
   const clusterRole = `${apiGroup}:${name}`;
   const cluster = clusterRules[name];
   const system = systemRules[name] ?? [];
   const builds = buildRules[name] ?? [];
   return [
-    systemObject(kinds.ServiceAccount, name, { automountServiceAccountToken: cluster.length > 0 }),
+    systemObject<V1ServiceAccount>(kinds.ServiceAccount, name, { automountServiceAccountToken: cluster.length > 0 }),
     ...(cluster.length === 0
       ? []
       : [
-          systemObject(kinds.ClusterRole, clusterRole, { rules: cluster }),
-          systemObject(kinds.ClusterRoleBinding, clusterRole, {
+          systemObject<V1ClusterRole>(kinds.ClusterRole, clusterRole, { rules: [...cluster] }),
+          systemObject<V1ClusterRoleBinding>(kinds.ClusterRoleBinding, clusterRole, {
             roleRef: roleRef('ClusterRole', clusterRole),
             subjects,
           }),
@@ -166,23 +172,23 @@ export function accessManifests(name: ProcessName): Manifest[] {
     ...(system.length === 0
       ? []
       : [
-          systemObject(kinds.Role, name, { rules: system }),
-          systemObject(kinds.RoleBinding, name, { roleRef: roleRef('Role', name), subjects }),
+          systemObject<V1Role>(kinds.Role, name, { rules: [...system] }),
+          systemObject<V1RoleBinding>(kinds.RoleBinding, name, { roleRef: roleRef('Role', name), subjects }),
         ]),
     ...(builds.length === 0
       ? []
       : [
-          systemObject(kinds.Role, name, { rules: builds }),
-          systemObject(kinds.RoleBinding, name, { roleRef: roleRef('Role', name), subjects }),
+          systemObject<V1Role>(kinds.Role, name, { rules: [...builds] }),
+          systemObject<V1RoleBinding>(kinds.RoleBinding, name, { roleRef: roleRef('Role', name), subjects }),
         ].map((object) => ({ ...object, metadata: { ...object.metadata, namespace: buildNamespace } }))),
   ];
 }
 
-/** The ServiceAccount of a store, which has no rights at all. Pure. */
+/** The ServiceAccount of a store, which has no rights. Pure. */
 export function storeAccount(name: string): Manifest {
-  return systemObject(kinds.ServiceAccount, name, { automountServiceAccountToken: false });
+  return systemObject<V1ServiceAccount>(kinds.ServiceAccount, name, { automountServiceAccountToken: false });
 }
 
-function roleRef(kind: 'ClusterRole' | 'Role', name: string): object {
+function roleRef(kind: 'ClusterRole' | 'Role', name: string): V1RoleRef {
   return { apiGroup: 'rbac.authorization.k8s.io', kind, name };
 }

@@ -1,49 +1,49 @@
+import type {
+  V1Container,
+  V1ContainerPort,
+  V1Deployment,
+  V1EnvVar,
+  V1PodSpec,
+  V1RollingUpdateDeployment,
+  V1TopologySpreadConstraint,
+  V1VolumeMount,
+} from '@kubernetes/client-node';
+import type { Json } from '../../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { managedLabels } from '../../../runtime/domain/labels.ts';
 import { componentLabels, systemObject, type Manifest } from './object.ts';
-import {
-  containerSecurity,
-  podSecurity,
-  resources,
-  secretMounts,
-  secretVolumes,
-  type ProbePace,
-  type VolumeMount,
-} from './pod.ts';
+import { containerSecurity, podSecurity, resources, secretMounts, secretVolumes, type ProbePace } from './pod.ts';
 import type { PlatformProcess } from './processes.ts';
 
-/** Longer than a process needs to drain (25 s at most, `runtime/host/lifecycle.ts`). */
+/** Longer than a process takes to drain (at most 25 s, `runtime/process/lifecycle.ts`). */
 const terminationGracePeriodSeconds = 40;
-const temporary: VolumeMount = { name: 'tmp', mountPath: '/tmp' };
+const temporary: V1VolumeMount = { name: 'tmp', mountPath: '/tmp' };
 
-/** The Deployment of one process of the platform. Pure. */
+/** The Deployment object of a process of the platform. Pure. */
 export function processDeployment(platformProcess: PlatformProcess, image: string): Manifest {
   const { name, replicas } = platformProcess;
   const labels = componentLabels(name);
-  return systemObject(
+  return systemObject<V1Deployment>(
     kinds.Deployment,
     name,
     {
       spec: {
         replicas,
         selector: { matchLabels: labels },
-        strategy: { type: 'RollingUpdate', rollingUpdate: update(platformProcess) },
-        template: {
-          metadata: { labels: { ...managedLabels(), ...labels } },
-          spec: podSpec(platformProcess, image),
-        },
+        strategy: { type: 'RollingUpdate', rollingUpdate: rollingUpdate(platformProcess) },
+        template: { metadata: { labels: { ...managedLabels(), ...labels } }, spec: podSpec(platformProcess, image) },
       },
     },
     labels,
   );
 }
 
-/** Who serves is replaced without a gap; who holds a Lease goes first, since the new one would only wait for it. */
-function update({ serves }: PlatformProcess): object {
+/** A server is replaced without a gap. Another process stops first: its successor could only wait for its Lease. */
+function rollingUpdate({ serves }: PlatformProcess): V1RollingUpdateDeployment {
   return serves ? { maxUnavailable: 0, maxSurge: 1 } : { maxUnavailable: 1, maxSurge: 0 };
 }
 
-function podSpec(platformProcess: PlatformProcess, image: string): object {
+function podSpec(platformProcess: PlatformProcess, image: string): Json<V1PodSpec> {
   const { name, main, args, before, replicas, kubernetes, secrets, failpoints, probes: pace } = platformProcess;
   const container = {
     image,
@@ -62,13 +62,11 @@ function podSpec(platformProcess: PlatformProcess, image: string): object {
   return {
     serviceAccountName: name,
     automountServiceAccountToken: kubernetes,
-    // The names of all Services as variables would only slow the start.
+    // Variables for all Services would slow down the start.
     enableServiceLinks: false,
     terminationGracePeriodSeconds,
     securityContext: podSecurity(),
-    ...(before && {
-      initContainers: [{ name: before.name, ...container, command: command(before.main) }],
-    }),
+    ...(before && { initContainers: [{ name: before.name, ...container, command: command(before.main) }] }),
     containers: [{ name, ...container, command: command(main, args), ports: ports(platformProcess), ...probes(pace) }],
     volumes: [
       { name: temporary.name, emptyDir: {} },
@@ -79,50 +77,50 @@ function podSpec(platformProcess: PlatformProcess, image: string): object {
   };
 }
 
-/** PID 1 does not feel every signal; tini is there for that (infra/images/platform). */
+/** Node as process 1 would ignore some signals, so tini starts it (infra/images/platform). */
 function command(main: string, args: readonly string[] = []): string[] {
   return ['tini', '--', 'node', main, ...args];
 }
 
-function ofPod(name: string, fieldPath: string): object {
+function podField(name: string, fieldPath: string): V1EnvVar {
   return { name, valueFrom: { fieldRef: { fieldPath } } };
 }
 
-function environment({ env, failpoints }: PlatformProcess): object[] {
+function environment({ env, failpoints }: PlatformProcess): V1EnvVar[] {
   return [
-    ofPod('POD_NAME', 'metadata.name'),
-    ofPod('POD_NAMESPACE', 'metadata.namespace'),
-    ofPod('POD_IP', 'status.podIP'),
+    podField('POD_NAME', 'metadata.name'),
+    podField('POD_NAMESPACE', 'metadata.namespace'),
+    podField('POD_IP', 'status.podIP'),
     ...Object.entries(env).map(([name, value]) => ({ name, value })),
     ...(failpoints === undefined ? [] : [{ name: 'SVC_FAILPOINTS_DIR', value: failpoints }]),
   ];
 }
 
-function ports({ serves, ports: more = {} }: PlatformProcess): object[] {
+function ports({ serves, ports: more = {} }: PlatformProcess): V1ContainerPort[] {
   const all = { ...(serves && { http: 8080 }), admin: 8081, ...more };
   return Object.entries(all).map(([name, containerPort]) => ({ name, containerPort, protocol: 'TCP' }));
 }
 
 const health = { path: '/health', port: 'admin' };
 
-function probes({ ready, alive }: ProbePace): object {
+function probes({ ready, alive }: ProbePace): Pick<V1Container, 'startupProbe' | 'livenessProbe' | 'readinessProbe'> {
   return {
-    // A minute to come up on a busy machine, before the liveness probe begins to count.
+    // A busy machine gets a minute for the start before the liveness probe applies.
     startupProbe: { httpGet: health, periodSeconds: 1, failureThreshold: 60 },
     livenessProbe: {
       httpGet: health,
       periodSeconds: alive,
       timeoutSeconds: 5,
       failureThreshold: 3,
-      // Whoever hangs has nothing to drain, and the ingress waits for a checker that hangs as long as it lives.
+      // A process that hangs cannot drain, and the ingress would wait for a checker that hangs.
       terminationGracePeriodSeconds: 5,
     },
     readinessProbe: { httpGet: { path: '/ready', port: 'admin' }, periodSeconds: ready, timeoutSeconds: 2 },
   };
 }
 
-/** Two replicas on one node would both go with it; on a cluster of one node they still run. */
-function spread(name: string): object {
+/** Puts replicas on different nodes where possible, so that losing a node does not stop all of them. */
+function spread(name: string): V1TopologySpreadConstraint {
   return {
     maxSkew: 1,
     topologyKey: 'kubernetes.io/hostname',

@@ -1,5 +1,9 @@
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
-import { platformConfigName, type PlatformConfigSpec } from '../../../runtime/contracts/resources/platform-config.ts';
+import {
+  platformConfigName,
+  type PlatformConfig,
+  type PlatformConfigSpec,
+} from '../../../runtime/contracts/resources/platform-config.ts';
 import { accessManifests, storeAccount } from './access.ts';
 import { processDeployment } from './deployment.ts';
 import { buildNamespaceManifest, systemNamespaceManifest } from './namespace.ts';
@@ -11,9 +15,9 @@ import { gateScrape } from './scrape.ts';
 import type { PlatformSettings } from './settings.ts';
 import { postgresManifests, redisManifests } from './stores.ts';
 
-/** Everything that an installation is made of beside its CRDs and generated Secrets, in the order of application. */
+/** All objects of an installation except CRDs and generated Secrets, in the order in which they are applied. */
 export interface Installation {
-  /** What must be there before the Secrets. */
+  /** Applied before the Secrets. */
   namespace: Manifest;
   /** Accounts and rights. */
   access: Manifest[];
@@ -23,7 +27,7 @@ export interface Installation {
   platform: Manifest[];
 }
 
-/** The whole installation of these settings. Pure: the same settings make the same objects. */
+/** The objects of an installation with these settings. Pure. */
 export function installation(settings: PlatformSettings): Installation {
   const processes = platformProcesses(settings);
   const pace = probePace(settings.others.profile);
@@ -41,24 +45,24 @@ export function installation(settings: PlatformSettings): Installation {
       ...redisManifests(settings.images.redis, pace),
     ],
     platform: [
-      systemObject(kinds.PlatformConfig, platformConfigName, { spec: platformConfigOf(settings) }),
+      systemObject<PlatformConfig>(kinds.PlatformConfig, platformConfigName, { spec: platformConfigOf(settings) }),
       ...all.filter(({ serves }) => serves).map(processService),
       eventsServiceManifest(),
       ...all.filter(({ replicas }) => replicas > 1).map(disruptionBudget),
-      ...all.map((each) => processDeployment(each, settings.images.platform)),
+      ...all.map((process) => processDeployment(process, settings.images.platform)),
       consoleRoute(settings),
       ...(settings.scrape ? [gateScrape()] : []),
     ],
   };
 }
 
-/** What some settings make and others do not: an installation that changes to the others takes it away. Pure. */
+/** Objects that only some settings need: a change of settings may have to delete them. Pure. */
 export function optionalManifests(settings: PlatformSettings): Manifest[] {
   const processes = platformProcesses(settings);
   return [gateScrape(), ...processNames.map((name) => disruptionBudget(processes[name]))];
 }
 
-/** The settings as the platform itself reads them. */
+/** The settings in the form of PlatformConfig. */
 export function platformConfigOf(settings: PlatformSettings): PlatformConfigSpec {
   const { appsDomain, cluster, scheme, publicPort, entryPoints, ingressAddress, images, others } = settings;
   return {

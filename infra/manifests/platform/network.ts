@@ -1,3 +1,4 @@
+import type { V1NetworkPolicy, V1PodDisruptionBudget, V1Service } from '@kubernetes/client-node';
 import { eventsPort } from '../../../runtime/contracts/event-exchange.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { appLabel } from '../../../runtime/domain/labels.ts';
@@ -5,10 +6,10 @@ import { componentLabels, systemObject, type Manifest } from './object.ts';
 import type { PlatformProcess } from './processes.ts';
 import { consoleHost, type PlatformSettings } from './settings.ts';
 
-/** The Service of a process that serves: port 80 → 8080. Pure. */
+/** The Service of a server: port 80 leads to port 8080. Pure. */
 export function processService({ name }: PlatformProcess): Manifest {
   const labels = componentLabels(name);
-  return systemObject(
+  return systemObject<V1Service>(
     kinds.Service,
     name,
     { spec: { selector: labels, ports: [{ name: 'http', port: 80, targetPort: 'http', protocol: 'TCP' }] } },
@@ -16,25 +17,27 @@ export function processService({ name }: PlatformProcess): Manifest {
   );
 }
 
-/** The Service of the port from which the sidecars of function pods get events; no route leads to it. */
+/** The Service that sidecars and object stores use to exchange events with the platform. No public route leads to it. */
 export const eventsService = 'svc-events';
 
 /**
- * Port 80, and the number that console-api has for it, → console-api's port for events. In the embedded default a port below
- * 1024 may not be open, and only programs of Node find their way without one. Pure.
+ * Leads port 80 and the port of console-api's own number to console-api's port for events. The second is for object stores
+ * in the embedded cluster: only Node programs can use port 80 there. Pure.
  */
 export function eventsServiceManifest(): Manifest {
   const ports = [
     { name: 'http', port: 80, targetPort: 'events', protocol: 'TCP' },
     { name: 'stores', port: eventsPort, targetPort: 'events', protocol: 'TCP' },
   ];
-  return systemObject(kinds.Service, eventsService, { spec: { selector: componentLabels('console-api'), ports } });
+  return systemObject<V1Service>(kinds.Service, eventsService, {
+    spec: { selector: componentLabels('console-api'), ports },
+  });
 }
 
-/** Keeps one replica through a drain of nodes, for a process that runs in two (spec.md §8). Pure. */
+/** Keeps one of a process's two replicas running while nodes are drained. Pure. */
 export function disruptionBudget({ name }: PlatformProcess): Manifest {
   const labels = componentLabels(name);
-  return systemObject(
+  return systemObject<V1PodDisruptionBudget>(
     kinds.PodDisruptionBudget,
     name,
     { spec: { minAvailable: 1, selector: { matchLabels: labels } } },
@@ -43,11 +46,11 @@ export function disruptionBudget({ name }: PlatformProcess): Manifest {
 }
 
 /**
- * Only the platform's own pods reach PostgreSQL and Redis, also where pods of environments may reach the private network
- * that these are in. Pure.
+ * Lets only the platform's own pods connect to PostgreSQL and Redis, even where pods of environments may connect to the
+ * private network that these are in. Pure.
  */
 export function storesPolicy(): Manifest {
-  return systemObject(kinds.NetworkPolicy, 'svc-stores', {
+  return systemObject<V1NetworkPolicy>(kinds.NetworkPolicy, 'svc-stores', {
     spec: {
       podSelector: { matchExpressions: [{ key: appLabel, operator: 'In', values: ['svc-postgres', 'svc-redis'] }] },
       policyTypes: ['Ingress'],
@@ -57,23 +60,19 @@ export function storesPolicy(): Manifest {
 }
 
 /**
- * The public route of the management API. TLS is what the entry point says (k3s: `websecure` has it on), so that an
- * ingress behind a proxy that ends TLS works too. Pure.
+ * The public route of the management API. The entry point decides about TLS (in k3s, `websecure` enables it), so that an
+ * ingress behind a proxy that terminates TLS works too. Pure.
  */
 export function consoleRoute(settings: PlatformSettings): Manifest {
   const labels = componentLabels('console-api');
-  return systemObject(
+  return systemObject<{ spec: object }>(
     kinds.IngressRoute,
     'console-api',
     {
       spec: {
         entryPoints: settings.entryPoints,
         routes: [
-          {
-            kind: 'Rule',
-            match: `Host(\`${consoleHost(settings)}\`)`,
-            services: [{ name: 'console-api', port: 80 }],
-          },
+          { kind: 'Rule', match: `Host(\`${consoleHost(settings)}\`)`, services: [{ name: 'console-api', port: 80 }] },
         ],
       },
     },

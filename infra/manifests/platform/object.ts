@@ -1,15 +1,18 @@
-import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
+import type { Json, KubeObject } from '../../../runtime/contracts/kubernetes.ts';
 import type { ResourceKind } from '../../../runtime/contracts/resources/kinds.ts';
 import { appLabel, managedLabels, systemNamespace } from '../../../runtime/domain/labels.ts';
 
-/** An object as it is sent to the API server, with the fields that its kind has beside `spec`. */
+/** A whole object, with the fields that its kind has besides `spec`. */
 export type Manifest = KubeObject & Readonly<Record<string, unknown>>;
 
-/** An object of the platform itself: labelled as managed, in `svc-system` when its kind is namespaced. Pure. */
-export function systemObject(
+/**
+ * An object of the platform itself: labelled as managed, and in `svc-system` if its kind is namespaced. Pure.
+ * @typeParam T the package's type of the kind, which checks the fields
+ */
+export function systemObject<T extends object = never>(
   kind: ResourceKind,
   name: string,
-  fields: Record<string, unknown>,
+  fields: Omit<Json<NoInfer<T>>, 'apiVersion' | 'kind' | 'metadata'>,
   labels: Record<string, string> = {},
 ): Manifest {
   return {
@@ -24,7 +27,7 @@ export function systemObject(
   };
 }
 
-/** The label that selects the pods of one process of the platform. */
+/** The label that selects the pods of a process of the platform. */
 export function componentLabels(name: string): Record<string, string> {
   return { [appLabel]: name };
 }

@@ -5,35 +5,35 @@ import { probePace, type ProbePace } from './pod.ts';
 import { secretFile, type SecretName } from './secrets.ts';
 import { consoleHost, type PlatformSettings } from './settings.ts';
 
-/** The platform's processes: each is a Deployment, a ServiceAccount and a set of rights of the same name. */
+/** The platform's processes. Each has a Deployment object, a ServiceAccount and rights of the same name. */
 export const processNames = ['console-api', 'svc-workers', 'svc-controllers', 'svc-authz', 'svc-interceptor'] as const;
 
 export type ProcessName = (typeof processNames)[number];
 
-/** Those that judge by the client's address, and so are told the trusted proxies as arguments. */
+/** Processes that use the client's address, and so get the trusted proxies as arguments. */
 export const proxyAwareProcesses = ['console-api', 'svc-authz'] as const satisfies readonly ProcessName[];
 
-/** What one process is started with. */
+/** How one process is run. */
 export interface PlatformProcess {
   name: ProcessName;
   main: string;
   /** Arguments of `main`. */
   args?: readonly string[];
   replicas: number;
-  /** Whether it speaks to the API server; without, its pods carry no token. */
+  /** Whether it uses the Kubernetes API. If not, its pods get no token. */
   kubernetes: boolean;
-  /** Whether it serves on port 8080, behind a Service of its name. */
+  /** Whether it serves on port 8080, behind a Service with its name. */
   serves: boolean;
-  /** Further ports, each by its name. */
+  /** Further ports by name. */
   ports?: Readonly<Record<string, number>>;
   secrets: readonly SecretName[];
   env: Readonly<Record<string, string>>;
-  /** Runs to its end before the process starts, with the same environment. */
+  /** A program that runs to completion before the process starts, with the same environment. */
   before?: { name: string; main: string };
-  /** Requests and limit of memory, and requests of CPU. */
+  /** CPU request, memory request and memory limit. */
   size: { cpu: string; memory: string; memoryLimit: string };
   probes: ProbePace;
-  /** The directory of failpoints, for tests. */
+  /** The folder of failpoints, for tests. */
   failpoints?: string;
 }
 
@@ -42,17 +42,17 @@ const redis = { REDIS_PASSWORD_FILE: secretFile('redis') };
 const failpointsDirectory = '/failpoints';
 
 /**
- * Keeps svc-authz below 200 MB with 100,000 keys. Left to themselves, Node and the C library size their room for what is
- * short-lived by the machine, a hundred megabytes on a large one; all that a verdict allocates is garbage at its end.
+ * Keeps svc-authz below 200 MB with 100,000 keys. By default, Node and the C library size their space for short-lived
+ * objects by the machine, up to a hundred megabytes, and everything that a verdict allocates is short-lived.
  */
 export const authzMemory: Readonly<Record<string, string>> = {
   NODE_OPTIONS: '--max-semi-space-size=8',
   MALLOC_ARENA_MAX: '1',
 };
 
-/** The processes of an installation. What an environment leaves out has its default in `runtime/host/config.ts`. */
+/** The processes of an installation. Defaults of variables are in `runtime/process/config.ts`. */
 export function platformProcesses(settings: PlatformSettings): Record<ProcessName, PlatformProcess> {
-  const served = settings.others.profile === 'nano' ? 1 : 2;
+  const serverReplicas = settings.others.profile === 'nano' ? 1 : 2;
   const probes = probePace(settings.others.profile);
   const proxyArguments = trustedProxyArguments(settings.others.trustedProxies ?? []);
   return {
@@ -103,7 +103,7 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
       name: 'svc-authz',
       main: 'gate/authz/main.ts',
       args: proxyArguments,
-      replicas: served,
+      replicas: serverReplicas,
       kubernetes: false,
       serves: true,
       secrets: ['database'],
@@ -114,7 +114,7 @@ export function platformProcesses(settings: PlatformSettings): Record<ProcessNam
     'svc-interceptor': {
       name: 'svc-interceptor',
       main: 'gate/interceptor/main.ts',
-      replicas: served,
+      replicas: serverReplicas,
       kubernetes: true,
       serves: true,
       secrets: [],

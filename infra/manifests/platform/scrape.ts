@@ -2,13 +2,13 @@ import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { componentLabels, systemObject, type Manifest } from './object.ts';
 
 /**
- * What lets a Prometheus operator collect the gate's metrics (spec.md §6.2) from each of its replicas. The admin port is
- * asked, so that nobody who scrapes stands in the way of the ingress. Pure.
+ * Lets a Prometheus operator collect the gate's metrics (docs/reference/metrics.md#gate) from each replica. It uses the
+ * admin port, so that scrapes do not compete with the ingress. Pure.
  * https://prometheus-operator.dev/docs/api-reference/api/#monitoring.coreos.com/v1.PodMonitor
  */
 export function gateScrape(): Manifest {
   const labels = componentLabels('svc-authz');
-  return systemObject(
+  return systemObject<{ spec: object }>(
     kinds.PodMonitor,
     'svc-authz',
     {

@@ -1,14 +1,15 @@
+import type { V1Secret } from '@kubernetes/client-node';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { systemObject, type Manifest } from './object.ts';
 
-/** One generated Secret of the platform: it is made once and never again, since what it opens outlives any upgrade. */
+/** A generated Secret of the platform. It is created once and never changed, since the data it protects outlives upgrades. */
 export interface SystemSecret {
   name: string;
-  /** The one key of its data. */
+  /** The only key of its data. */
   key: string;
-  /** Where processes find it. */
+  /** Where it is mounted in the processes' pods. */
   mountPath: string;
-  /** What it is, for people. */
+  /** Its content, for messages. */
   purpose: string;
 }
 
@@ -37,15 +38,15 @@ export const systemSecrets = {
 
 export type SecretName = keyof typeof systemSecrets;
 
-/** The path of a secret's file in the pods that mount it. */
+/** The path of a Secret's file in the pods that mount it. */
 export function secretFile(name: SecretName): string {
   return `${systemSecrets[name].mountPath}/${systemSecrets[name].key}`;
 }
 
-/** The Secret object with its value. Pure; who generates the value is `infra/install`. */
+/** The Secret object with its value, which `infra/install` generates. Pure. */
 export function secretManifest(name: SecretName, value: string): Manifest {
   const { name: objectName, key } = systemSecrets[name];
-  return systemObject(kinds.Secret, objectName, {
+  return systemObject<V1Secret>(kinds.Secret, objectName, {
     type: 'Opaque',
     data: { [key]: Buffer.from(value).toString('base64') },
   });

@@ -1,6 +1,6 @@
 import type { PlatformConfigSpec } from '../../../runtime/contracts/resources/platform-config.ts';
 
-/** Settings that an installation keeps when `svc install` is run again and does not name them. */
+/** Settings that an installation keeps when `svc install` runs again without their flags. */
 export const otherSettings = [
   'profile',
   'trustedProxies',
@@ -11,30 +11,30 @@ export const otherSettings = [
   'packageRegistries',
 ] as const;
 
-export type OtherSetting = (typeof otherSettings)[number];
+type OtherSetting = (typeof otherSettings)[number];
 
-/** Everything that an installation of the platform can differ in. */
+/** The settings of an installation. */
 export interface PlatformSettings {
-  /** The domain under which public app and function URLs are served, and the console at `console.<appsDomain>`. */
+  /** The domain of public URLs; the management API is at `console.<appsDomain>`. */
   appsDomain: string;
-  /** The cluster's name in function hosts (spec.md §4.6). */
+  /** The cluster's name in function hosts (docs/reference/functions.md#names). */
   cluster: string;
-  /** How clients reach the ingress. */
+  /** The scheme of public URLs. */
   scheme: PlatformConfigSpec['scheme'];
-  /** The ingress port as clients see it, when it is not the scheme's own. */
+  /** The port of public URLs, if it is not the scheme's default. */
   publicPort?: number;
   /** Traefik's entry points that serve public routes. */
   entryPoints: string[];
-  /** Where the ingress answers inside the cluster; absent: nobody can be asked whether a route demands a key. */
+  /** The ingress's address inside the cluster. Without it, the platform cannot verify that a gate is on. */
   ingressAddress?: string;
-  /** What PlatformConfig says beside that; see there. */
+  /** Further settings of PlatformConfig, which describes them. */
   others: Partial<Pick<PlatformConfigSpec, OtherSetting>>;
-  /** Whether a Prometheus operator is to collect the gate's metrics (spec.md §6.2: not unless asked for). */
+  /** Whether a Prometheus operator collects the gate's metrics. */
   scrape: boolean;
   images: PlatformImages;
   /** The first admin's e-mail address. */
   adminEmail: string;
-  /** Tests only: the workers die at the points named by files in `/failpoints`. */
+  /** For tests: the workers exit at the points named by files in `/failpoints`. */
   failpoints: boolean;
 }
 
@@ -44,15 +44,15 @@ export interface PlatformImages {
   platform: string;
   /** The runtime of inline Node functions. */
   functionNode: string;
-  /** Without it, functions in Python are refused. */
+  /** The runtime of inline Python functions; without it they are refused. */
   functionPython?: string;
   postgres: string;
   redis: string;
-  /** Of services of the type mysql; without it there are none. */
+  /** The image of services of the type mysql; without it they are refused. */
   mysql?: string;
-  /** Of services of the type minio; without it there are none. */
+  /** The image of services of the type minio; without it they are refused. */
   minio?: string;
-  /** Of services of the type mongodb; without it there are none. */
+  /** The image of services of the type mongodb; without it they are refused. */
   mongodb?: string;
 }
 

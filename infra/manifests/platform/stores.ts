@@ -1,3 +1,4 @@
+import type { V1Service, V1StatefulSet } from '@kubernetes/client-node';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { managedLabels } from '../../../runtime/domain/labels.ts';
 import { storePod, storeServers, type StoreServer } from '../store-server.ts';
@@ -5,7 +6,7 @@ import { componentLabels, systemObject, type Manifest } from './object.ts';
 import { secretMounts, secretVolumes, type ProbePace } from './pod.ts';
 import { secretFile, type SecretName } from './secrets.ts';
 
-/** What PostgreSQL and Redis differ in, beside their servers. */
+/** A store of the platform. */
 interface Store {
   name: 'svc-postgres' | 'svc-redis';
   server: StoreServer;
@@ -16,12 +17,12 @@ interface Store {
 const postgres: Store = { name: 'svc-postgres', server: storeServers.postgres, secret: 'database', storage: '5Gi' };
 const redis: Store = { name: 'svc-redis', server: storeServers.redis, secret: 'redis', storage: '1Gi' };
 
-/** PostgreSQL: the platform's records. Pure. */
+/** PostgreSQL, which holds the platform's records. Pure. */
 export function postgresManifests(image: string, pace: ProbePace): Manifest[] {
   return storeManifests(postgres, image, pace);
 }
 
-/** Redis: BullMQ's queues, kept in an append-only file. Pure. */
+/** Redis, which holds BullMQ's queues, with an append-only file. Pure. */
 export function redisManifests(image: string, pace: ProbePace): Manifest[] {
   return storeManifests(redis, image, pace);
 }
@@ -29,7 +30,7 @@ export function redisManifests(image: string, pace: ProbePace): Manifest[] {
 function storeManifests({ name, server, secret, storage }: Store, image: string, pace: ProbePace): Manifest[] {
   const labels = componentLabels(name);
   return [
-    systemObject(
+    systemObject<V1Service>(
       kinds.Service,
       name,
       {
@@ -37,7 +38,7 @@ function storeManifests({ name, server, secret, storage }: Store, image: string,
       },
       labels,
     ),
-    systemObject(
+    systemObject<V1StatefulSet>(
       kinds.StatefulSet,
       name,
       {
@@ -48,14 +49,17 @@ function storeManifests({ name, server, secret, storage }: Store, image: string,
           template: {
             metadata: { labels: { ...managedLabels(), ...labels } },
             spec: storePod({
-              ...{ server, name, image, passwordFile: secretFile(secret) },
+              server,
+              name,
+              image,
+              passwordFile: secretFile(secret),
               mounts: secretMounts([secret]),
               volumes: secretVolumes([secret]),
               readySeconds: pace.storeReady,
               serviceAccountName: name,
             }),
           },
-          // The default storage class. A StatefulSet's claims cannot be changed later: grow them in place.
+          // Uses the default storage class. A StatefulSet's claims cannot be changed later: resize the claim itself.
           volumeClaimTemplates: [
             {
               metadata: { name: 'data', labels },

@@ -15,7 +15,7 @@ function user(name: string): object {
   return { apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name };
 }
 
-/** What the cluster's own processes need before anything else: their rights, and the storage class. */
+/** The objects that the cluster's own processes need first: their permissions and the storage class. */
 export const baseObjects: readonly KubernetesObject[] = [
   clusterRoleBinding('testcluster:kubelet-api', 'system:kubelet-api-admin', user('testcluster:kube-apiserver')),
   clusterRoleBinding(

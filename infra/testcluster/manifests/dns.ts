@@ -5,7 +5,7 @@ import { serviceAccountWithRole } from './object.ts';
 const namespace = 'kube-system';
 const labels = { 'k8s-app': 'kube-dns' };
 
-// Names of the cluster are not cached: a test that asks before its service exists must see it as soon as it does.
+// Cluster names are not cached, so that a new Service is visible to tests immediately.
 const corefile = `.:53 {
     errors
     health
@@ -65,7 +65,7 @@ function podSpec(image: string): object {
   return {
     serviceAccountName: 'coredns',
     priorityClassName: 'system-cluster-critical',
-    // Its own upstream is the machine's resolver; asking itself would be a loop.
+    // CoreDNS uses the machine's resolver. Using itself would be a loop.
     dnsPolicy: 'Default',
     containers: [
       {

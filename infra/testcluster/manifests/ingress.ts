@@ -12,8 +12,16 @@ const rules = [
   {
     apiGroups: ['traefik.io'],
     resources: [
-      ...['ingressroutes', 'ingressroutetcps', 'ingressrouteudps', 'middlewares', 'middlewaretcps'],
-      ...['serverstransports', 'serverstransporttcps', 'tlsoptions', 'tlsstores', 'traefikservices'],
+      'ingressroutes',
+      'ingressroutetcps',
+      'ingressrouteudps',
+      'middlewares',
+      'middlewaretcps',
+      'serverstransports',
+      'serverstransporttcps',
+      'tlsoptions',
+      'tlsstores',
+      'traefikservices',
     ],
     verbs: read,
   },
@@ -22,24 +30,24 @@ const rules = [
 /** Traefik's command line. Neither cross-namespace references nor ExternalName services, as in k3s. Pure. */
 export function traefikParameters(ports: IngressPorts): string[] {
   return [
-    // Pods reach it at the node's address, the machine at 127.0.0.1; the firewall refuses everyone else.
+    // Pods use the node's address, the machine 127.0.0.1. The firewall blocks all others.
     `--entryPoints.web.address=0.0.0.0:${ports.web}`,
     `--entryPoints.websecure.address=0.0.0.0:${ports.websecure}`,
     '--entryPoints.websecure.http.tls=true',
     `--entryPoints.traefik.address=127.0.0.1:${ports.admin}`,
     '--providers.kubernetescrd=true',
-    // By default 30 s: so long a request would wait for a pod whose address is gone, before it goes to the next one.
+    // The default of 30 s is how long a request would wait for a deleted pod's address before it goes to the next pod.
     '--serversTransport.forwardingTimeouts.dialTimeout=3s',
-    // By default 2 s: so long new pods may wait for their first request, and old ones may have to serve on.
+    // The default of 2 s delays the first requests of new pods and keeps requests going to old ones.
     '--providers.providersThrottleDuration=50ms',
     '--ping=true',
     '--accesslog=true',
-    // Paths of webhooks may be secret (docs/webhooks.md).
+    // Paths of webhooks may be secret (docs/how-to/deploy-from-ci.md).
     '--accesslog.format=json',
     '--accesslog.fields.names.RequestPath=drop',
     '--accesslog.fields.names.RequestLine=drop',
     '--log.level=INFO',
-    // They would call a public server.
+    // Both would contact a public server.
     '--global.checkNewVersion=false',
     '--global.sendAnonymousUsage=false',
   ];
@@ -56,7 +64,7 @@ export function ingressObjects(image: string, ports: IngressPorts): KubernetesOb
       metadata: { name: 'traefik', namespace, labels },
       spec: {
         selector: labels,
-        // Named as the entry points, as Traefik's chart and k3s have it.
+        // The ports have the names of the entry points, as in Traefik's chart and k3s.
         ports: [
           { name: 'web', port: 80, targetPort: ports.web, protocol: 'TCP' },
           { name: 'websecure', port: 443, targetPort: ports.websecure, protocol: 'TCP' },
@@ -69,7 +77,7 @@ export function ingressObjects(image: string, ports: IngressPorts): KubernetesOb
       metadata: { name: 'traefik', namespace, labels },
       spec: {
         replicas: 1,
-        // Two cannot hold the machine's port at once.
+        // Two pods cannot listen on the same port of the machine.
         strategy: { type: 'Recreate' },
         selector: { matchLabels: labels },
         template: { metadata: { labels }, spec: podSpec(image, ports) },

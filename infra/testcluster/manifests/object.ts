@@ -1,4 +1,4 @@
-/** A Kubernetes object as it is sent to the API server. */
+/** A Kubernetes object. */
 export interface KubernetesObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -6,7 +6,7 @@ export interface KubernetesObject {
   readonly [field: string]: unknown;
 }
 
-/** A service account with a cluster role of its own, bound to it. */
+/** A service account with its own cluster role. */
 export function serviceAccountWithRole(name: string, namespace: string, rules: readonly object[]): KubernetesObject[] {
   const role = `testcluster:${name}`;
   return [

@@ -13,17 +13,17 @@ const settings = {
   /** Limits such as `512Mi` and `500m`; default: the environment's. */
   memory: z.string().max(22),
   cpu: z.string().max(22),
-  /** Variables that are no secrets; `${NAME}` refers to another one. */
+  /** Variables; `${NAME}` refers to another variable or a secret. */
   env: variables,
   volumes: z.array(mount).max(20),
-  /** Whether a deployment that fails takes the app back to the last good revision; default true. */
+  /** Whether a failed deployment rolls the app back to the last good revision; default true. */
   autoRollback: z.boolean(),
-  /** Further public hosts of the same route. */
+  /** Additional public hosts. */
   extraHosts: z.array(z.string().max(253)).max(10),
   security: securityChange,
 };
 
-/** `POST /api/v1/projects/{p}/apps`: with an image, or with a git source that its images are built from. */
+/** `POST /api/v1/projects/{p}/apps`: with an image, or with the git source that images are built from. */
 export const appCreate = z.strictObject({
   name: z.string(),
   image: z.string().optional(),
@@ -35,8 +35,8 @@ export const appCreate = z.strictObject({
 });
 
 /**
- * `PATCH /api/v1/projects/{p}/apps/{a}`: an image makes a deployment (trigger `manual`), the rest changes the app. Null
- * removes; lists and `env` replace what was there, and `env` reaches the pods with the next deployment.
+ * `PATCH /api/v1/projects/{p}/apps/{a}`: an image creates a deployment (trigger `manual`), other fields change the app. Null
+ * removes a field. Lists and `env` are replaced as a whole, and `env` applies from the next deployment.
  */
 export const appUpdate = z
   .strictObject({
@@ -54,13 +54,13 @@ export const appView = z.object({
   name: z.string(),
   project: z.string(),
   environment: z.string(),
-  /** Empty before the first build of an app that has none. */
+  /** Empty until the first build. */
   image: z.string(),
   port: z.int(),
   replicas: z.int(),
-  /** Of whatever release: during a rollout there may be more than `replicas`. */
+  /** Ready pods of all releases: more than `replicas` during a rollout. */
   readyReplicas: z.int(),
-  /** While a release is rolled out: how many of its own pods are ready. */
+  /** During a rollout: ready pods of the new release. */
   rollout: z.object({ revision: z.int(), readyReplicas: z.int() }).optional(),
   status: z.enum(['pending', 'deploying', 'running', 'failed', 'deleting']),
   message: z.string().optional(),
@@ -74,7 +74,7 @@ export const appView = z.object({
   extraHosts: z.array(z.string()),
   security: securityView,
   env: variables,
-  /** Whether variables or secrets were changed since the deployment that runs; not told in lists. */
+  /** Whether variables or secrets have changed since the current deployment; absent in lists. */
   pendingRestart: z.boolean().optional(),
   gate: z.enum(gatePhases),
   createdAt: timestamp,
@@ -84,16 +84,16 @@ export type AppView = z.infer<typeof appView>;
 
 /** `POST /api/v1/projects/{p}/apps/{a}/rollback` */
 export const rollbackCreate = z.strictObject({
-  /** Default: the last earlier one that succeeded. */
+  /** Default: the last successful revision before the current one. */
   revision: z.int().min(1).optional(),
-  /** Whether the environment of its pods, and the variables, port, health path, limits and volumes of its time come back. */
+  /** Whether to also restore the pods' environment, variables, port, health path, limits and volumes of that revision. */
   withConfig: z.boolean().default(false),
 });
 
-/** `POST /api/v1/projects/{p}/apps/{a}/promote`: names of two environments of the project. */
+/** `POST /api/v1/projects/{p}/apps/{a}/promote`: the names of two environments of the project. */
 export const promotionCreate = z.strictObject({ from: z.string().max(100), to: z.string().max(100) });
 
-/** 202 of everything that deploys. */
+/** 202 of every request that deploys. */
 export const deploymentAccepted = z.object({
   id: z.uuid(),
   revision: z.int(),
@@ -108,11 +108,11 @@ export const deploymentView = z.object({
   id: z.uuid(),
   app: z.string(),
   environment: z.string().optional(),
-  /** Absent for one that was skipped. */
+  /** Absent for a skipped deployment. */
   revision: z.int().optional(),
-  /** Absent while there is none: of a build that has not ended, and of what was skipped. */
+  /** Absent until the build succeeds, and for a skipped deployment. */
   image: z.string().optional(),
-  /** What the image's tag stood for when its pods came up. */
+  /** The image that the tag referred to when the pods started. */
   digest: z.string().optional(),
   commit: z.string().optional(),
   commitMessage: z.string().optional(),
@@ -122,16 +122,16 @@ export const deploymentView = z.object({
   actor: z.string().optional(),
   status: deploymentState,
   reason: z.string().optional(),
-  /** Of a rollback: the revision that it brings back. */
+  /** For a rollback: the revision that it goes back to. */
   rollbackOf: z.int().optional(),
-  /** Of a rollback: whether the environment and settings of that revision came back, too. */
+  /** For a rollback: whether it also restored the environment and settings of that revision. */
   withConfig: z.boolean().optional(),
-  /** Whether the platform made it because another deployment failed or was cancelled, which `reason` tells. */
+  /** Whether the platform created it because another deployment failed or was cancelled; see `reason`. */
   automatic: z.boolean().optional(),
-  /** Of one that failed or was cancelled: the revision to which the app went back because of that. */
+  /** For a failed or cancelled deployment: the revision that the app went back to. */
   rolledBackTo: z.int().optional(),
   current: z.boolean(),
-  /** Of a promotion: where the image ran before. */
+  /** For a promotion: where the image ran before. */
   promotedFrom: z.object({ environment: z.string(), revision: z.int() }).optional(),
   acceptedAt: timestamp,
   startedAt: timestamp.optional(),
@@ -142,7 +142,7 @@ export type DeploymentView = z.infer<typeof deploymentView>;
 
 /** `GET /api/v1/projects/{p}/deployments/{id}/logs` */
 export const deploymentLogs = z.object({
-  /** Of the image, when it was built for this deployment. */
+  /** The output of the build, if the image was built for this deployment. */
   build: z.object({ text: z.string(), truncated: z.boolean() }).optional(),
   pods: z.array(podLog),
 });

@@ -2,42 +2,41 @@ import { z } from 'zod';
 import { serviceTypes } from '../resources/service.ts';
 import { flag } from './common.ts';
 
-/** `PUT …/functions/{f}/bindings/{service}`: what is absent stays as it was, or is the default of a new one. */
+/** `PUT …/functions/{f}/bindings/{service}`: absent fields keep their value, or get the default in a new binding. */
 export const bindingUpdate = z.strictObject({
-  /** What the names of its variables begin with; default `DB_`, `REDIS_` or `S3_`. */
+  /** Prefix of its variables; default `DB_`, `REDIS_` or `S3_`. */
   prefix: z.string().max(64).optional(),
-  /** Of the database, or bucket; default `<service>_<function>_<environment>`, of a bucket the function's name. */
+  /** Name of the database or bucket; default `<service>_<function>_<environment>`, for a bucket the function's name. */
   database: z.string().max(64).optional(),
 });
 
-/** How far a binding is. */
+/** A binding and its status. */
 export const bindingStatus = z.enum(['pending', 'ready', 'failed', 'deleting']);
 
 export const bindingView = z.object({
   service: z.string(),
-  /** Absent when there is no such service any more. */
+  /** Absent if the service no longer exists. */
   type: z.enum(serviceTypes).optional(),
   status: bindingStatus,
   /** Why it is not ready. */
   message: z.string().optional(),
   prefix: z.string().optional(),
-  /** Of the database or bucket, once it is known. */
+  /** Name of the database or bucket, once it is known. */
   database: z.string().optional(),
-  /** The names that the function may find in its environment. */
+  /** The names of the variables that the binding adds. */
   variables: z.array(z.string()),
 });
 
 export type BindingView = z.infer<typeof bindingView>;
 
-/** 202: the binding is being made, or taken away. */
+/** 202: the binding is being created or removed. */
 export const bindingAccepted = bindingView.extend({
   statusUrl: z.string(),
-  /** Whether there was one already, whose password counts no more. */
+  /** Whether it replaced an earlier binding, whose password is no longer valid. */
   renewed: z.boolean().optional(),
 });
 
 /** `DELETE …/bindings/{service}` */
 export const unbindQuery = z.object({
-  /** Deletes the database that the binding made, too, with all its data. */
-  dropDatabase: flag,
+  dropDatabase: flag.describe('Also deletes the database that was created for the binding, with all its data.'),
 });

@@ -22,16 +22,16 @@ import { mount } from './volumes.ts';
 
 const eventSettings = functionEvents.shape;
 
-/** A data source that calls a function: `query` of postgres and mysql, `list` of redis, `bucket` of minio. */
+/** The event source of a function: `query` for postgres and mysql, `list` for redis, `bucket` for minio. */
 const eventsCreate = z.strictObject({
   /** Default: the function's trigger. */
   type: eventSettings.type.optional(),
-  /** The name of a service of that type. The function is bound to it, if it is not yet. */
+  /** The name of a service of that type. The function is bound to it if it is not already. */
   source: eventSettings.source.optional(),
-  /** Where the function is not bound to the source yet: the database to bind it to; default one of its own. */
+  /** If the function is not yet bound to the service: the database of the new binding; default: its own. */
   database: z.string().max(64).optional(),
   query: eventSettings.query,
-  /** With `{{id}}` for the row's id; without it a row stays known for as long as the query returns it. */
+  /** Contains `{{id}}` for the row's id. Without this statement a row is delivered once while the query returns it. */
   markDone: eventSettings.markDone,
   list: eventSettings.list,
   bucket: eventSettings.bucket,
@@ -48,64 +48,64 @@ export const functionCreate = z.strictObject({
     .min(1)
     .refine((code) => Buffer.byteLength(code) <= codeMaxBytes, `code has at most ${codeMaxBytes} bytes`)
     .optional(),
-  /** In place of `runtime` and `code`: a full reference of a container image, which listens on `port`. */
+  /** Instead of `runtime` and `code`: a full container image reference. The container listens on `port`. */
   image: z.string().max(512).optional(),
-  /** With `code`: packages of the runtime's registry, each as `name@version`. */
+  /** With `code`: packages from the runtime's registry, each as `name@version`. */
   dependencies: z.array(z.string().max(300)).max(dependenciesMax).optional(),
-  /** Default `http`, with `events` their type. With `events` beside it, `http` is called by both. */
+  /** Default `http`, or the type of `events`. With `http` and `events`, the function is called by both. */
   trigger: z.enum(functionTriggers).optional(),
   events: eventsCreate.optional(),
-  /** Not with the trigger `cron`, as all about pods; default 8080. */
+  /** Not with the trigger `cron`, like all settings of pods; default 8080. */
   port: z.int().min(1).max(65_535).optional(),
   /** With the trigger `http`. */
   hostname: z.string().optional(),
   /** With the trigger `http`. */
   security: securityChange.optional(),
-  /** Not with `cron`; default 300, of which events alone know 30 at most. */
+  /** Not with `cron`; default 300, and at most 30 if only events call it. */
   idleTimeoutSeconds: z.int().min(1).max(idleTimeoutMaxSeconds).optional(),
-  /** With the trigger `http`: requests that one pod gets at once from each interceptor; default 100. */
+  /** With the trigger `http`: maximum concurrent requests to one pod from each interceptor; default 100. */
   concurrency: z.int().min(1).max(1_000).optional(),
-  /** Not with `cron`: seconds without a byte before the answer begins; default 300. */
+  /** Not with `cron`: maximum seconds without data before the response starts; default 300. */
   requestTimeoutSeconds: z.int().min(1).max(requestTimeoutMaxSeconds).optional(),
-  /** Not with `cron`: pods that stay without traffic and events; default 0. */
+  /** Not with `cron`: minimum number of pods; default 0. */
   minReplicas: z.int().min(0).max(functionReplicasMax).optional(),
-  /** Not with `cron`; default 10. */
+  /** Not with `cron`: maximum number of pods; default 10. */
   maxReplicas: z.int().min(1).max(functionReplicasMax).optional(),
-  /** With the trigger `cron`: an expression of five fields. */
+  /** With the trigger `cron`: a cron expression with five fields. */
   schedule: z.string().max(200).optional(),
-  /** With the trigger `cron`: IANA name; default Etc/UTC. */
+  /** With the trigger `cron`: IANA time zone; default Etc/UTC. */
   timeZone: z.string().max(100).optional(),
-  /** With the trigger `cron`: what happens to a run while the one before still goes on; default Forbid. */
+  /** With the trigger `cron`: what to do when a run is due while the previous one is running; default Forbid. */
   overlap: z.enum(runOverlaps).optional(),
-  /** Variables that are no secrets; `${NAME}` refers to another one, a secret, or what a binding brings. */
+  /** Variables; `${NAME}` refers to another variable, a secret, or a variable of a binding. */
   env: variables.optional(),
-  /** Also in the pods of scheduled and test runs. */
+  /** Mounted in the pods of scheduled runs and test runs, too. */
   volumes: z.array(mount).max(20).optional(),
-  /** Limits of one pod such as `512Mi` and `500m`; default 256Mi, and none of CPU. */
+  /** Limits of one pod, such as `512Mi` and `500m`; default 256Mi of memory, no CPU limit. */
   memory: z.string().max(22).optional(),
   cpu: z.string().max(22).optional(),
 });
 
 export type FunctionCreate = z.output<typeof functionCreate>;
 
-/** `PATCH /api/v1/projects/{p}/functions/{f}`: what is given changes, a list and `env` as a whole; an image takes the place of code, and code that of an image. */
+/** `PATCH /api/v1/projects/{p}/functions/{f}`: absent fields keep their value; lists and `env` are replaced as a whole. An image replaces code, and code an image. */
 export const functionUpdate = functionCreate
   .omit({ name: true })
   .extend({
-    /** All that calls it from then on, with the `events` that are given with it. */
+    /** The new trigger, together with the new `events`. */
     trigger: z.enum(functionTriggers),
-    /** What is given changes; another `type` begins anew. */
+    /** Absent fields keep their value unless `type` changes. */
     events: eventsCreate.extend({
-      /** Null: none. */
+      /** Null removes it. */
       markDone: eventSettings.markDone.nullable(),
-      /** Null: one at a time. */
+      /** Null: one event at a time. */
       concurrency: eventSettings.concurrency.nullable(),
     }),
-    /** Null: the default one. */
+    /** Null restores the default. */
     hostname: z.string().nullable(),
-    /** Null: the default one. */
+    /** Null restores the default. */
     memory: z.string().max(22).nullable(),
-    /** Null: none. */
+    /** Null removes it. */
     cpu: z.string().max(22).nullable(),
   })
   .partial();
@@ -114,48 +114,47 @@ export type FunctionUpdate = z.output<typeof functionUpdate>;
 
 /** `PATCH` and `DELETE …/functions/{f}` */
 export const discardQuery = z.object({
-  /** Where the function loses its data source: also what was not delivered and would not come out of it again. */
-  discardEvents: flag,
+  discardEvents: flag.describe('Loses undelivered events when the function’s event source is removed.'),
 });
 
-/** An event of a function that is not done. */
+/** An event of a function that is pending. */
 export const functionEventView = z.object({
-  /** Grows in the order in which events were found. */
+  /** Increases in the order in which events were found. */
   id: z.string(),
-  /** What the source calls it. */
+  /** The source's id of the event. */
   event: z.string(),
-  /** `waiting`: for its first or next delivery. `marking`: delivered, to be marked as done in its source. */
+  /** `waiting`: for its first or next delivery. `marking`: delivered, waiting to be marked as done in its source. */
   state: z.enum(['waiting', 'delivering', 'marking']),
   foundAt: timestamp,
-  /** When it is due again. */
+  /** Time of the next attempt. */
   dueAt: timestamp,
-  /** Deliveries in a row that failed; markings, of one that was delivered. */
+  /** Consecutive failed deliveries; after the delivery, failed attempts to mark it. */
   failures: z.int(),
   lastError: z.string().optional(),
 });
 
 export type FunctionEventView = z.infer<typeof functionEventView>;
 
-/** An event that was given up. */
+/** A dead letter. */
 export const deadLetterView = functionEventView.omit({ state: true, dueAt: true }).extend({
-  /** When it was given up. */
+  /** When delivery stopped. */
   deadAt: timestamp,
-  /** What the function was sent, a JSON text; absent for an event that was too large to be kept. */
+  /** The event as sent to the function, as JSON; absent if the event was too large to store. */
   payload: z.string().optional(),
 });
 
 export type DeadLetterView = z.infer<typeof deadLetterView>;
 
-/** The number of an event. */
+/** The id of an event. */
 export const eventNumber = z.string().regex(/^\d{1,18}$/, 'must be the id of an event, a number');
 
-/** `POST …/dead-letters/redrive|purge`: some dead letters, or all. */
+/** `POST …/dead-letters/redrive|purge`: the dead letters to change; default all. */
 export const deadLetterChoice = z.union([
   z.strictObject({ ids: z.array(eventNumber).min(1).max(1_000) }),
   z.strictObject({ all: z.literal(true) }),
 ]);
 
-/** How many dead letters were found and changed. */
+/** The number of dead letters that were changed. */
 export const deadLettersChanged = z.object({ count: z.int() });
 
 /** One run of a cron function. */
@@ -166,13 +165,13 @@ export const functionView = z.object({
   name: z.string(),
   project: z.string(),
   environment: z.string(),
-  /** Of a function of code. */
+  /** For a function with inline code. */
   runtime: z.enum(functionRuntimes).optional(),
-  /** Of a function of an image. */
+  /** For a function with an image. */
   image: z.string().optional(),
   dependencies: z.array(z.string()).optional(),
   trigger: z.enum(functionTriggers),
-  /** The data source that calls it. */
+  /** The event source that calls it. */
   events: z
     .object({
       type: z.enum(eventTypes),
@@ -181,14 +180,14 @@ export const functionView = z.object({
       markDone: z.string().optional(),
       list: z.string().optional(),
       bucket: z.string().optional(),
-      /** Events that one pod gets at once. */
+      /** Maximum number of concurrent events for one pod. */
       concurrency: z.int(),
-      /** Not told in lists: how many there are, by what becomes of them. */
+      /** Number of events by state; absent in lists. */
       counts: z.object({ waiting: z.int(), delivering: z.int(), marking: z.int(), dead: z.int() }).optional(),
-      /** Whether there is more in the source than is kept at a time; not told in lists. */
+      /** Whether the source has more events than the platform keeps at a time; absent in lists. */
       more: z.boolean().optional(),
       readAt: timestamp.optional(),
-      /** Why the source could not be read, or nothing be marked as done. */
+      /** Why reading the source or marking events as done failed. */
       error: z.string().optional(),
     })
     .optional(),
@@ -196,11 +195,11 @@ export const functionView = z.object({
   message: z.string().optional(),
   outOfMemory: outOfMemory.optional(),
   url: z.string().optional(),
-  /** Of a function with a URL. */
+  /** For a function with the trigger `http`. */
   security: securityView.optional(),
-  /** Of a function with a URL. */
+  /** For a function with the trigger `http`. */
   gate: z.enum(gatePhases).optional(),
-  /** Where its pods listen; not of a cron function. */
+  /** The port of its pods; absent for a cron function. */
   port: z.int().optional(),
   replicas: z.int(),
   readyReplicas: z.int(),
@@ -212,18 +211,18 @@ export const functionView = z.object({
   schedule: z.string().optional(),
   timeZone: z.string().optional(),
   overlap: z.enum(runOverlaps).optional(),
-  /** The schedule's next times. */
+  /** The next scheduled times. */
   nextRuns: z.array(timestamp).optional(),
   lastRun: functionRunView.optional(),
-  /** The services that it is bound to. */
+  /** The names of the services that it is bound to. */
   bindings: z.array(z.object({ service: z.string(), status: bindingStatus })).optional(),
   env: variables,
   volumes: z.array(mount),
   memory: z.string().optional(),
   cpu: z.string().optional(),
-  /** Whether pods run that were started with other variables, secrets or limits than there are now; not told in lists. */
+  /** Whether running pods have older variables, secrets or limits; absent in lists. */
   pendingRestart: z.boolean().optional(),
-  /** Whether its last change is still being applied; with the status `failed` and without this, it could not be. */
+  /** Whether the last change is still being applied. If false with the status `failed`, applying it failed. */
   updating: z.boolean().optional(),
   createdAt: timestamp,
 });

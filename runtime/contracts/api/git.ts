@@ -2,15 +2,15 @@ import { z } from 'zod';
 import { gitProblems } from '../../domain/git-source.ts';
 import { deploymentState, deploymentTrigger, timestamp } from './common.ts';
 
-/** `PUT /api/v1/projects/{p}/apps/{a}/git`; what a part may be is `domain/git-source.ts`'s to say (422). */
+/** `PUT /api/v1/projects/{p}/apps/{a}/git`; `domain/git-source.ts` validates the fields (422). */
 export const gitSourceSet = z.strictObject({
   url: z.string().max(1000),
   branch: z.string().max(1000).default('main'),
   path: z.string().max(1000).optional(),
   dockerfile: z.string().max(1000).optional(),
   /**
-   * What the server wants: a token over https, a key over ssh. Absent: what the source has stays, if its host does; null:
-   * none.
+   * A token for https, a private key for ssh. Absent: the current ones are kept if the host stays the same; null: no
+   * credentials.
    */
   credentials: z
     .union([
@@ -20,13 +20,13 @@ export const gitSourceSet = z.strictObject({
     .nullable()
     .optional(),
   /**
-   * Over ssh: a known_hosts file, of which the server's keys are kept. Absent: what the source has stays, if its host does;
-   * null: the key that the server shows next is believed and kept.
+   * For ssh: a known_hosts file with the server's keys. Absent: the current keys are kept if the host stays the same;
+   * null: the key that the server presents next is trusted.
    */
   knownHosts: z.string().max(200_000).nullable().optional(),
 });
 
-/** `PUT` and `GET …/git`. Credentials are never shown. */
+/** `PUT` and `GET …/git`. Credentials are never returned. */
 export const gitSourceView = z.object({
   configured: z.boolean(),
   url: z.string().optional(),
@@ -34,26 +34,26 @@ export const gitSourceView = z.object({
   path: z.string().optional(),
   dockerfile: z.string().optional(),
   credentials: z.enum(['none', 'token', 'deploy-key']).optional(),
-  /** The public half of the deploy key, for the repository; absent where its form does not tell. */
+  /** The public key to add to the repository as a deploy key; absent if the private key's format does not contain it. */
   deployKey: z.string().optional(),
-  /** Over ssh: the keys that the server must prove one of, as they were given, or as it first showed them. */
+  /** For ssh: the accepted host keys, as set or as the server first presented them. */
   hostKeys: z.array(z.object({ type: z.string(), fingerprint: z.string(), given: z.boolean() })).optional(),
-  /** The branch's newest commit that was seen. */
+  /** The newest commit of the branch at the last poll. */
   commit: z.string().optional(),
-  /** When the repository was last asked for it. */
+  /** When the repository was last polled. */
   polledAt: timestamp.optional(),
-  /** Why the last poll failed; absent when it did not. */
+  /** Why the last poll failed; absent if it succeeded. */
   error: z.string().optional(),
-  /** What is wrong then: `unreachable` may pass, the others are for a person to mend. */
+  /** The kind of failure: `unreachable` may be temporary, the others need a change of the settings. */
   problem: z.enum(gitProblems).optional(),
 });
 
 export type GitSourceView = z.infer<typeof gitSourceView>;
 
-/** `POST …/git/builds`: builds a commit, or the branch as it is now. */
+/** `POST …/git/builds`: builds a commit, or the newest commit of the branch. */
 export const gitBuildCreate = z.strictObject({ commit: z.string().max(1000).optional() });
 
-/** The items of `GET /api/v1/projects/{p}/builds`: deployments whose image is, or was to be, built. */
+/** The items of `GET /api/v1/projects/{p}/builds`: deployments with a build. */
 export const buildView = z.object({
   deploymentId: z.uuid(),
   app: z.string(),
@@ -61,7 +61,7 @@ export const buildView = z.object({
   revision: z.int(),
   trigger: deploymentTrigger,
   commit: z.string().optional(),
-  /** How far the build is; what then became of the deployment is `deploymentStatus`. */
+  /** The status of the build; `deploymentStatus` is that of the deployment. */
   status: z.enum(['pending', 'building', 'succeeded', 'failed', 'superseded', 'cancelled']),
   deploymentStatus: deploymentState,
   reason: z.string().optional(),
@@ -72,15 +72,13 @@ export const buildView = z.object({
 
 export type BuildView = z.infer<typeof buildView>;
 
-/** `GET /api/v1/projects/{p}/builds/{deployment}/logs?offset=`: what the build printed, from a place in the text on. */
+/** `GET /api/v1/projects/{p}/builds/{deployment}/logs?offset=`: the build's output from an offset on. */
 export const buildLogView = z.object({
   log: z.string(),
-  /** Where to read on: what was printed later begins here. */
+  /** The offset of the next request. */
   offset: z.int(),
-  /** Whether more may come. */
+  /** Whether the build may print more. */
   ended: z.boolean(),
-  /** Whether the beginning was left out, since there was too much. */
+  /** Whether the beginning is missing because the output was too long. */
   truncated: z.boolean(),
 });
-
-export type BuildLogView = z.infer<typeof buildLogView>;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** The controller names of spec.md §2.8. */
+/** The names of the controllers, docs/reference/metrics.md#health. */
 export const controllerNames = [
   'App',
   'Build',
@@ -13,7 +13,7 @@ export const controllerNames = [
   'Volume',
 ] as const;
 
-/** The body of `GET /health/controllers` (spec.md §2.8). */
+/** The body of `GET /health/controllers`, docs/reference/metrics.md#health. */
 export const controllerHealth = z.object({
   healthy: z.boolean(),
   managerStarted: z.boolean(),

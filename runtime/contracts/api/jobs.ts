@@ -10,20 +10,20 @@ export const runTimeoutMaxSeconds = 2_592_000;
 
 const settings = {
   image: z.string(),
-  /** Program and arguments instead of the image's own. */
+  /** Program and arguments; default: the image's. */
   command: z.array(z.string().max(32_768)).min(1).max(100),
   env: variables,
   volumes: z.array(mount).max(20),
   /** Limits such as `512Mi` and `500m`; default: the environment's. */
   memory: z.string().max(22),
   cpu: z.string().max(22),
-  /** A cron expression of five fields. */
+  /** A cron expression with five fields. */
   schedule: z.string().max(200),
-  /** IANA name; default Etc/UTC. */
+  /** IANA time zone; default Etc/UTC. */
   timeZone: z.string().max(100),
-  /** What happens to a scheduled run while the one before still goes on; default Forbid. */
+  /** What to do when a run is due while the previous one is running; default Forbid. */
   overlap: z.enum(runOverlaps),
-  /** Whether the schedule rests. */
+  /** Whether the schedule is suspended. */
   suspended: z.boolean(),
   retries: z.int().min(0).max(10),
   timeoutSeconds: z.int().min(1).max(runTimeoutMaxSeconds),
@@ -36,13 +36,13 @@ export const jobCreate = z.strictObject({
   ...z.object(settings).partial().required({ image: true }).shape,
 });
 
-const { command, env, volumes, memory, cpu, schedule, timeoutSeconds, ...kept } = settings;
+const { command, env, volumes, memory, cpu, schedule, timeoutSeconds, ...unremovable } = settings;
 const removable = { command, env, volumes, memory, cpu, schedule, timeoutSeconds };
 
-/** `PATCH /api/v1/projects/{p}/jobs/{j}`: null removes; `env` and `volumes` replace what was there. Later runs have it. */
+/** `PATCH /api/v1/projects/{p}/jobs/{j}`: null removes a field; `env` and `volumes` are replaced as a whole. Applies to later runs. */
 export const jobUpdate = z
   .strictObject({
-    ...kept,
+    ...unremovable,
     command: removable.command.nullable(),
     env: removable.env.nullable(),
     volumes: removable.volumes.nullable(),
@@ -77,7 +77,7 @@ export const jobView = z.object({
   status: z.enum(['pending', 'ready', 'scheduled', 'suspended', 'running', 'failed', 'deleting']),
   message: z.string().optional(),
   outOfMemory: outOfMemory.optional(),
-  /** When the schedule is due next; absent while it rests. */
+  /** The next scheduled time; absent while suspended. */
   nextRunAt: timestamp.optional(),
   lastRun: jobRunView.optional(),
   createdAt: timestamp,

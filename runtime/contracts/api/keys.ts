@@ -6,13 +6,13 @@ import { displayName, reference } from './plans.ts';
 import { usageSummary } from './usage.ts';
 
 const apps = z.array(reference).min(1).max(100);
-/** Networks in CIDR notation, or single addresses. */
+/** Networks in CIDR notation, or addresses. */
 const allowedCidrs = z.array(reference).min(1).max(100);
 const expiresAt = z.iso.datetime({ offset: true });
 
 /**
- * `POST /api/v1/projects/{p}/api-keys`: `plan` is a plan's name or id; `apps` are app names, absent for all apps;
- * `allowedCidrs` are the client addresses that may use the key, absent for all.
+ * `POST /api/v1/projects/{p}/api-keys`: `plan` is the name or id of a plan; `apps` are the names of apps, default all;
+ * `allowedCidrs` are the client addresses that may use the key, default all.
  */
 export const keyCreate = z.strictObject({
   name: displayName.optional(),
@@ -22,7 +22,7 @@ export const keyCreate = z.strictObject({
   expiresAt: expiresAt.optional(),
 });
 
-/** `PATCH /api/v1/projects/{p}/api-keys/{id}`: what is absent stays; null removes the name, the limit or the expiry. */
+/** `PATCH /api/v1/projects/{p}/api-keys/{id}`: absent fields keep their value; null removes the name, the restriction or the expiry. */
 export const keyUpdate = z.strictObject({
   enabled: z.boolean().optional(),
   name: displayName.nullable().optional(),
@@ -34,10 +34,10 @@ export const keyUpdate = z.strictObject({
 
 export type KeyUpdate = z.infer<typeof keyUpdate>;
 
-/** One day, so that whoever holds the key has time to change it; 0 ends the old key at once. */
-export const defaultGraceSeconds = 86_400;
+/** One day, so that clients have time to change the key; 0 ends the old key at once. */
+const defaultGraceSeconds = 86_400;
 
-/** `POST /api/v1/projects/{p}/api-keys/{id}/rotate`: `expiresAt` of the new key, by default that of the old one. */
+/** `POST /api/v1/projects/{p}/api-keys/{id}/rotate`: `expiresAt` is the new key's; default: the old key's. */
 export const keyRotate = z.strictObject({
   graceSeconds: z
     .int()
@@ -47,7 +47,7 @@ export const keyRotate = z.strictObject({
   expiresAt: expiresAt.optional(),
 });
 
-/** The public part of a key: the consumer's identifier in logs and usage URLs. */
+/** The public part of a key, which identifies it in logs and usage URLs. */
 const handle = z.string().regex(/^[a-z0-9]{8}$/);
 
 export const keyView = z.object({
@@ -57,15 +57,15 @@ export const keyView = z.object({
   environment: z.string(),
   /** The plan's name. */
   plan: z.string(),
-  /** Absent: every app of the environment. Apps that were deleted are left out, so an empty list opens nothing. */
+  /** Absent: all apps of the environment. Deleted apps are omitted; an empty list means that no app accepts the key. */
   apps: z.array(z.string()).optional(),
-  /** Absent: every address. */
+  /** Absent: all addresses. */
   allowedCidrs: z.array(z.string()).optional(),
   enabled: z.boolean(),
   expiresAt: timestamp.optional(),
-  /** In the last two weeks before the expiry, and after it. */
+  /** True from two weeks before the expiry. */
   expiryWarning: z.enum(['soon', 'expired']).optional(),
-  /** The handle of the key that took its place when it was rotated. */
+  /** The handle of its successor, after a rotation. */
   replacedBy: handle.optional(),
   usage: usageSummary,
   createdAt: timestamp,
@@ -75,15 +75,13 @@ export const keyView = z.object({
 
 export type KeyView = z.infer<typeof keyView>;
 
-/** The answer to a change of a key. */
+/** The response to a change of a key. */
 export const keyChanged = keyView.extend({ change: change.optional() });
 
-/** 201: the only time that the full key is shown. */
+/** 201: the full key is only returned here. */
 export const keyCreated = keyView.extend({ key: z.string().regex(apiKeyPattern), change });
 
-export type KeyCreated = z.infer<typeof keyCreated>;
-
-/** 201: the new key, and until when the old one still opens. */
+/** 201: the new key, and when the old one expires. */
 export const keyRotated = keyCreated.extend({ replaces: z.object({ handle, expiresAt: timestamp }) });
 
 export const keyRevoked = z.object({ id: z.uuid(), handle, change });

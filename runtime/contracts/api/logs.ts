@@ -4,37 +4,46 @@ import { flag } from './common.ts';
 /** A year. */
 export const sinceMaxSeconds = 31_536_000;
 
-/** What `GET …/apps/{a}/logs` and `GET …/functions/{f}/logs` may be asked. */
+/** Query of `GET …/apps/{a}/logs` and `GET …/functions/{f}/logs`. */
 export const logLinesQuery = z.object({
-  /** Goes on, as lines of JSON. */
-  follow: flag,
-  /** Of each container's life before this one. */
-  previous: flag,
-  /** Lines from the end, of each pod. */
-  tail: z.coerce.number().int().min(1).max(10_000).default(1000),
-  sinceSeconds: z.coerce.number().int().min(1).max(sinceMaxSeconds).optional(),
-  sinceTime: z.iso.datetime().optional(),
+  follow: flag.describe('Streams new lines as JSON lines.'),
+  previous: flag.describe('Shows the log of the previous container of each pod.'),
+  tail: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(10_000)
+    .default(1000)
+    .describe('Number of lines from the end of each pod’s log.'),
+  sinceSeconds: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(sinceMaxSeconds)
+    .optional()
+    .describe('Only lines of the last seconds.'),
+  sinceTime: z.iso.datetime().optional().describe('Only lines from this time on (RFC 3339, UTC).'),
 });
 
 export type LogLinesQuery = z.output<typeof logLinesQuery>;
 
-/** What a pod printed; with `follow` each is one line of the answer. */
+/** One line of a pod's log; with `follow`, one line of the response. */
 export const logLine = z.object({ pod: z.string(), time: z.string(), line: z.string() });
 
 export type LogLineView = z.infer<typeof logLine>;
 
-/** The answer without `follow`, by time. */
+/** The response without `follow`, sorted by time. */
 export const logLines = z.object({
   items: z.array(logLine),
-  /** Whether of what was asked for the beginning is left out: of each pod at most the last MiB comes. */
+  /** Whether the beginning is missing: the response contains at most the last MiB of each pod. */
   truncated: z.boolean().optional(),
 });
 
-/** What one pod printed. */
+/** The log of one pod. */
 export const podLog = z.object({
   name: z.string(),
-  /** Absent before the container has started. */
+  /** Absent until the container has started. */
   log: z.string().optional(),
-  /** Whether of what was asked for the beginning is left out: at most the last MiB comes. */
+  /** Whether the beginning is missing: the response contains at most the last MiB. */
   truncated: z.boolean().optional(),
 });

@@ -9,7 +9,7 @@ export const memberView = z.object({
   userId: z.uuid(),
   email: z.string(),
   role: z.enum(projectRoles),
-  /** Cannot sign in right now. */
+  /** Whether the user is disabled. */
   disabled: z.boolean().optional(),
   since: timestamp,
 });

@@ -6,22 +6,22 @@ import { timestamp } from './common.ts';
 const fields = {
   name: z
     .string()
-    .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'takes lower-case letters, digits and hyphens, 63 at most'),
-  /** Where to, over http or https, without a user in it. */
+    .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'takes up to 63 lower-case letters, digits and hyphens'),
+  /** An http or https URL without a user name. */
   url: z.string().max(2000),
   events: z.array(z.enum(notificationEvents)).min(1).max(10),
   apps: z.array(z.string().max(100)).min(1).max(100),
   environments: z.array(z.string().max(100)).min(1).max(100),
 };
 
-/** `POST /api/v1/projects/{p}/notifications`; default: every event of every app in every environment. */
+/** `POST /api/v1/projects/{p}/notifications`; default: all events of all apps in all environments. */
 export const notificationCreate = z.strictObject({
   name: fields.name,
   url: fields.url,
   ...z.object(fields).omit({ name: true, url: true }).partial().shape,
 });
 
-/** `PATCH …/notifications/{n}`; null: all. Enabling one that was disabled brings nothing that was missed meanwhile. */
+/** `PATCH …/notifications/{n}`; null: all. Messages missed while the target was disabled are not sent. */
 export const notificationUpdate = z
   .strictObject({
     ...fields,
@@ -48,20 +48,20 @@ export const notificationView = z.object({
 
 export type NotificationView = z.infer<typeof notificationView>;
 
-/** What signs the messages is shown when it is made, and never again. */
+/** The signing secret is only returned when it is created. */
 export const notificationWithSecret = notificationView.extend({ secret: z.string() });
 
 export const deliveryAttempt = z.object({
   at: timestamp,
   durationMs: z.int(),
-  /** Of the answer; absent when there was none. */
+  /** The HTTP status of the response; absent if there was none. */
   status: z.int().optional(),
   error: z.string().optional(),
 });
 
 export const deliveryView = z.object({
   id: z.uuid(),
-  /** The header `webhook-id`, the same at every attempt. */
+  /** The header `webhook-id`, the same for every attempt. */
   webhookId: z.string(),
   type: z.string(),
   status: z.enum(deliveryStates),
@@ -73,21 +73,21 @@ export const deliveryView = z.object({
   endedAt: timestamp.optional(),
   attempts: z.int(),
   lastAttempt: deliveryAttempt.optional(),
-  /** When it is tried next; absent once it has ended, and while an attempt is under way. */
+  /** Time of the next attempt; absent during an attempt and after the last one. */
   nextAttemptAt: timestamp.optional(),
 });
 
 export type DeliveryView = z.infer<typeof deliveryView>;
 
-/** `GET …/deliveries/{d}`: with every attempt, the newest first. */
+/** `GET …/deliveries/{d}`: with all attempts, newest first. */
 export const deliveryDetail = deliveryView.extend({ history: z.array(deliveryAttempt) });
 
-/** 202 of a test and of a redelivery. */
+/** 202 of a test message and of a redelivery. */
 export const deliveryAccepted = z.object({ id: z.uuid(), status: z.enum(deliveryStates), statusUrl: z.string() });
 
 /**
- * The body of a notification of a deployment. Of the reason only its first line: what follows may be an app's log. Fields
- * are added, never taken away.
+ * The body of a notification. It contains only the first line of the reason, because the rest may be an app's log. Later
+ * versions add fields and remove none.
  */
 export const deploymentNotification = z.object({
   type: z.enum(notificationEvents),
@@ -96,7 +96,7 @@ export const deploymentNotification = z.object({
   data: deploymentView.omit({ current: true }).extend({
     project: z.string(),
     environment: z.string(),
-    /** Where the API shows the deployment to whoever may see it. */
+    /** The URL of the deployment in the API. */
     statusUrl: z.string(),
   }),
 });

@@ -3,31 +3,28 @@ import { periods } from '../../domain/period.ts';
 import { environmentQuery, pageQuery, timestamp } from './common.ts';
 import { change } from './gate.ts';
 
-/** Text without control characters: lists and headers have no use for them, and PostgreSQL cannot keep a NUL. */
+/** Text without control characters: lists and headers cannot show them, and PostgreSQL cannot store NUL. */
 const plainText = z.string().regex(/^[^\p{Cc}\p{Cs}]*$/u, 'must not contain control characters');
 
-/** What people read in lists, and apps in a header. */
+/** Shown to people in lists, and sent to apps in a header. */
 export const displayName = plainText.trim().min(1).max(100);
 
-/** The id, the name or the handle of something that may exist. */
+/** An id, a name or a handle. */
 export const reference = plainText.min(1).max(100);
 
-/** Allowed requests of one key in a UTC calendar period, all replicas together; weeks start on Monday (spec.md §2.1). */
-export const quota = z.strictObject({
-  limit: z.int().min(1).max(1_000_000_000_000),
-  period: z.enum(periods),
-});
+/** Allowed requests of one key in a UTC calendar period, across all replicas; docs/reference/gate.md#quotas. */
+const quota = z.strictObject({ limit: z.int().min(1).max(1_000_000_000_000), period: z.enum(periods) });
 
 export type Quota = z.infer<typeof quota>;
 
-/** 0.001 is one request in about 17 minutes. */
+/** The minimum, 0.001, is one request in about 17 minutes. */
 const requestsPerSecond = z.number().min(0.001).max(1_000_000);
 const burst = z.int().min(1).max(1_000_000);
 
-/** `POST /api/v1/projects/{p}/plans`. Rate and burst hold per key and replica of the checker (spec.md §8). */
+/** `POST /api/v1/projects/{p}/plans`. Rate and burst apply per key and checker replica. */
 export const planCreate = z.strictObject({ name: displayName, requestsPerSecond, burst, quota: quota.optional() });
 
-/** `PATCH /api/v1/projects/{p}/plans/{id}`: what is absent stays; a quota of null is removed. */
+/** `PATCH /api/v1/projects/{p}/plans/{id}`: absent fields keep their value; null removes the quota. */
 export const planUpdate = z.strictObject({
   name: displayName.optional(),
   requestsPerSecond: requestsPerSecond.optional(),
@@ -45,17 +42,17 @@ export const planView = z.object({
   burst: z.int(),
   /** Absent: no quota. */
   quota: quota.optional(),
-  /** How many keys are on it, usable or not; it can be deleted when there are none. */
+  /** Number of keys on it, valid or not; a plan without keys can be deleted. */
   keys: z.int(),
   createdAt: timestamp,
 });
 
 export type PlanView = z.infer<typeof planView>;
 
-/** The answer to a change of a plan. */
+/** The response to a change of a plan. */
 export const planChanged = planView.extend({ change: change.optional() });
 
 export const planDeleted = z.object({ id: z.uuid(), name: z.string(), change });
 
-/** Query of the lists of plans and keys, newest first; `cursor` is the `nextCursor` of the page before. */
+/** Query of the lists of plans and keys, newest first; `cursor` is the `nextCursor` of the previous page. */
 export const keyPageQuery = environmentQuery.extend({ ...pageQuery.shape, cursor: z.uuid().optional() });

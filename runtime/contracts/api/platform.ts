@@ -13,7 +13,7 @@ export type PlatformStatus = z.infer<typeof platformStatus>;
 const quantity = z.string().max(20);
 const image = z.string().max(1000).nullable();
 
-/** `GET /api/v1/platform/config`: the settings in force, what has a default filled in. */
+/** `GET /api/v1/platform/config`: the active settings, including defaults. */
 export const platformConfigView = z.object({
   appsDomain: z.string(),
   cluster: z.string(),
@@ -32,21 +32,15 @@ export const platformConfigView = z.object({
     pods: z.int(),
     containerMemory: quantity,
   }),
-  /** The image of each runtime of functions, and of each type of service that the installation can run. */
+  /** The images of the function runtimes, and of the types of services that the installation can run. */
   runtimeImages: z.object({ node: z.string(), python: z.string().optional() }).optional(),
   serviceImages: z
-    .object({
-      postgres: z.string(),
-      mysql: z.string(),
-      redis: z.string(),
-      minio: z.string(),
-      mongodb: z.string(),
-    })
+    .object({ postgres: z.string(), mysql: z.string(), redis: z.string(), minio: z.string(), mongodb: z.string() })
     .partial()
     .optional(),
-  /** Where dependencies of functions come from; absent: the public registry. */
+  /** The registries for dependencies of functions; absent: the public ones. */
   packageRegistries: z.object({ npm: z.string().optional(), pypi: z.string().optional() }).optional(),
-  /** Absent: nothing can be built of git. */
+  /** Absent: the installation cannot build from git. */
   builds: z
     .object({
       image: z.string(),
@@ -58,8 +52,8 @@ export const platformConfigView = z.object({
     })
     .optional(),
   /**
-   * Of what was last written: `accepted` is in force, `pending` was not judged yet, `refused` is not in force and says
-   * why in `message`.
+   * The status of the last change: `accepted` is active, `pending` is not checked yet, `refused` is not active; `message`
+   * says why.
    */
   status: z.enum(['accepted', 'pending', 'refused']),
   message: z.string().optional(),
@@ -68,8 +62,8 @@ export const platformConfigView = z.object({
 export type PlatformConfigView = z.infer<typeof platformConfigView>;
 
 /**
- * `PATCH /api/v1/platform/config`: what is named is set, lists as a whole, and null goes back to the default. What a
- * value may be is judged together with all the others (422), so the shape says little.
+ * `PATCH /api/v1/platform/config`: absent fields keep their value, lists are replaced as a whole, null restores the
+ * default. Values are checked together (422), so the schema says little about them.
  */
 export const platformConfigUpdate = z
   .strictObject({
@@ -87,14 +81,14 @@ export const platformConfigUpdate = z
       })
       .partial()
       .nullable(),
-    /** The image of each type of service; null: services of that type are refused. */
+    /** The image of each type of service; null disables services of that type. */
     serviceImages: z
       .strictObject({ postgres: image, mysql: image, redis: image, minio: image, mongodb: image })
       .partial(),
     packageRegistries: z
       .strictObject({ npm: z.string().max(1000).nullable(), pypi: z.string().max(1000).nullable() })
       .partial(),
-    /** Of an installation that builds; what builds and where to is given by `svc install`. */
+    /** Only for an installation that builds; `svc install` sets the builder image and the registry. */
     builds: z
       .strictObject({
         atOnce: z.number().nullable(),
@@ -102,9 +96,9 @@ export const platformConfigUpdate = z
         gitNetworks: z.array(z.string().max(200)).max(200).nullable(),
       })
       .partial(),
-    /** Cannot change while hosts are made of it; naming the value that it has is fine. */
+    /** Cannot change while hosts use it; setting the current value is allowed. */
     appsDomain: z.string().max(1000),
-    /** As `appsDomain`. */
+    /** Cannot change while hosts use it, like `appsDomain`. */
     cluster: z.string().max(1000),
   })
   .partial();

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { environmentLimits } from '../resources/project.ts';
 import { timestamp } from './common.ts';
 
-/** Environments of one project. */
+/** Maximum number of environments of a project. */
 export const environmentsMax = 20;
 
 /** `POST /api/v1/projects` */
@@ -18,7 +18,7 @@ export const environmentCreate = z.strictObject({
   limits: z.strictObject(environmentLimits.shape).exactOptional(),
 });
 
-/** `PATCH /api/v1/projects/{p}/environments/{e}`: what is named is set, and null goes back to the default. */
+/** `PATCH /api/v1/projects/{p}/environments/{e}`: absent fields keep their value; null restores the default. */
 export const environmentUpdate = z.strictObject({
   limits: z.strictObject({
     cpu: environmentLimits.shape.cpu.nullable(),
@@ -35,18 +35,12 @@ export const environmentView = z.object({
   name: z.string(),
   namespace: z.string(),
   ready: z.boolean(),
-  /** Being removed with everything in it. */
+  /** Whether it is being deleted with everything in it. */
   deleting: z.boolean().optional(),
   message: z.string().optional(),
-  /** In force: what was set, and the defaults for the rest. */
+  /** The active limits, including defaults. */
   limits: z
-    .object({
-      cpu: z.string(),
-      memory: z.string(),
-      storage: z.string(),
-      pods: z.int(),
-      containerMemory: z.string(),
-    })
+    .object({ cpu: z.string(), memory: z.string(), storage: z.string(), pods: z.int(), containerMemory: z.string() })
     .optional(),
 });
 

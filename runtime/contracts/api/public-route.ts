@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { gatePhases } from '../resources/public-route.ts';
 import { timestamp } from './common.ts';
 
-/** Security settings of an app or a function, new or changed: of a change the given parts. */
+/** Security settings of an app or a function; in a change, absent fields keep their value. */
 export const securityChange = z.strictObject({
-  /** Whether answers carry the headers that any site should send; default true. */
+  /** Whether to add the standard security headers to responses; default true. */
   headers: z.boolean().exactOptional(),
-  /** External domains that pages may load from; null: no Content-Security-Policy, empty: only their own host. */
+  /** External domains that pages may load from; null: no Content-Security-Policy; empty: only their own host. */
   csp: z.array(z.string().max(300)).max(50).nullable().exactOptional(),
 });
 
@@ -21,9 +21,9 @@ export const gateUpdate = z.strictObject({ enabled: z.boolean() });
 /** `PUT` and `GET …/gate` */
 export const gateView = z.object({
   gate: z.enum(gatePhases),
-  /** When the phase began; absent for a workload that never had a gate, and until the controller has seen the wish. */
+  /** When the phase began; absent if the gate was never on, and until the controller has seen the change. */
   since: timestamp.optional(),
-  /** What the platform last saw, and for one that gets no further what to do. */
+  /** What the platform last observed, and what to do if the change does not complete. */
   message: z.string().optional(),
 });
 

@@ -3,13 +3,13 @@ import { runStates } from '../resources/run.ts';
 import { flag, timestamp } from './common.ts';
 import { podLog } from './logs.ts';
 
-/** One run of a workload, which one of these caused. */
+/** One run of a workload. */
 export function runView<const Trigger extends readonly [string, ...string[]]>(triggers: Trigger) {
   return z.object({
     name: z.string(),
     trigger: z.enum(triggers),
     status: z.enum(runStates),
-    /** Who asked for it. */
+    /** The user who requested it. */
     actor: z.string().optional(),
     createdAt: timestamp,
     startedAt: timestamp.optional(),
@@ -26,20 +26,24 @@ export type AnyRunView = z.infer<typeof anyRunView>;
 /** 202 of a request for a run. */
 export const runAccepted = z.object({ id: z.string(), status: z.literal('pending'), statusUrl: z.string() });
 
-/** `GET …/logs`: of the newest run, or of `run`. */
+/** `GET …/logs`: of the newest run, or of the run `run`. */
 export const logsQuery = z.object({
-  run: z.string().max(63).optional(),
-  /** Lines from the end, of each attempt. */
-  tail: z.coerce.number().int().min(1).max(10_000).default(1000),
-  /** Goes on until the run has ended, as lines of JSON: a {@link runMark}, each line that is printed, and a last mark. */
-  follow: flag,
-  /** With `follow`: lines from this time on. */
-  sinceTime: z.iso.datetime().optional(),
+  run: z.string().max(63).optional().describe('The run’s name (default: the newest run).'),
+  tail: z.coerce
+    .number()
+    .int()
+    .min(1)
+    .max(10_000)
+    .default(1000)
+    .describe('Number of lines from the end of each attempt’s log.'),
+  /** The stream starts and ends with a {@link runMark}. */
+  follow: flag.describe('Streams new lines as JSON lines until the run has ended.'),
+  sinceTime: z.iso.datetime().optional().describe('With `follow`, only lines from this time on (RFC 3339, UTC).'),
 });
 
 export type RunLogsQuery = z.output<typeof logsQuery>;
 
-/** What the first line of a followed log says, and the last one, with how the run ended; `removed`: nobody can tell. */
+/** The first and the last line of a streamed log; the last one has the outcome. `removed`: the outcome is unknown. */
 export const runMark = z.object({
   run: z.string(),
   ended: z.enum(['succeeded', 'failed', 'removed']).optional(),
@@ -53,5 +57,3 @@ export const runLogs = z.object({
   /** The run's attempts, oldest first. */
   pods: z.array(podLog),
 });
-
-export type RunLogs = z.infer<typeof runLogs>;

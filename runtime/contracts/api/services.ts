@@ -4,12 +4,12 @@ import { timestamp } from './common.ts';
 
 const short = z.string().min(1).max(253);
 
-/** The way into a service: which of these a type has, `credentialFields` says. */
+/** The credentials of a service; `credentialFields` lists the fields of each type. */
 export const serviceCredentials = z.strictObject({
   username: short.optional(),
   password: z.string().min(1).max(4096).optional(),
   database: short.optional(),
-  /** Of an object store. */
+  /** For an object store. */
   accessKey: short.optional(),
   secretKey: z.string().min(1).max(4096).optional(),
   region: short.optional(),
@@ -26,16 +26,16 @@ export const serviceCreate = z.strictObject({
   size: z.string().max(22).optional(),
   /** Default: the cluster's default storage class. Not for external services. */
   storageClass: z.string().max(253).optional(),
-  /** A service that somebody else runs. */
+  /** An external service. */
   external: z
     .strictObject({
       host: z.string().max(253),
-      /** Default: the type's own. */
+      /** Default: the usual port of the type. */
       port: z.int().min(1).max(65_535).optional(),
       tls: z.boolean().default(false),
     })
     .optional(),
-  /** Of an external service; kept apart from it, and shown to admins of the project only. */
+  /** For an external service; only admins of the project can read them. */
   credentials: serviceCredentials.optional(),
 });
 
@@ -45,15 +45,15 @@ export const serviceView = z.object({
   project: z.string(),
   environment: z.string(),
   type: z.enum(serviceTypes),
-  /** Whether somebody else runs it. */
+  /** Whether it is an external service. */
   external: z.boolean(),
   status: z.enum(['pending', 'ready', 'failed', 'deleting']),
   /** Why it is not ready. */
   message: z.string().optional(),
-  /** Where workloads of the environment reach it. */
+  /** Its address inside the environment. */
   host: z.string().optional(),
   port: z.number().optional(),
-  /** Whether connections are to be encrypted. */
+  /** Whether connections must use TLS. */
   tls: z.boolean(),
   size: z.string().optional(),
   storageClass: z.string().optional(),

@@ -5,7 +5,7 @@ import { timestamp } from './common.ts';
 /** `POST /api/v1/session` */
 export const sessionCreate = z.strictObject({ email: z.string().max(320), password: z.string().min(1).max(1024) });
 
-/** 201: the bearer token is shown once. */
+/** 201: the bearer token is only returned here. */
 export const sessionCreated = z.object({
   token: z.string(),
   email: z.string(),
@@ -13,13 +13,13 @@ export const sessionCreated = z.object({
   passwordChangeRequired: z.boolean().optional(),
 });
 
-/** `GET /api/v1/session`: who is signed in. */
+/** `GET /api/v1/session`: the signed-in user. */
 export const sessionView = z.object({
   email: z.string(),
   role: z.enum(platformRoles),
-  /** Signed in with a one-time password: nothing is open but choosing one's own. */
+  /** The user signed in with a one-time password and must set a new one before anything else. */
   passwordChangeRequired: z.boolean().optional(),
 });
 
-/** The cookie that carries the same token for the console; scripts of a page cannot read it. */
+/** The cookie with the token for browsers; scripts cannot read it. */
 export const sessionCookie = 'svc_session';

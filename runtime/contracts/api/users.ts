@@ -5,7 +5,7 @@ import { timestamp } from './common.ts';
 
 const password = z.string().min(1).max(passwordMax);
 
-/** `POST /api/v1/users`: without a password a one-time one is made and answered. */
+/** `POST /api/v1/users`: without a password, a one-time password is generated and returned. */
 export const userCreate = z.strictObject({
   email: z.string().max(320),
   role: z.enum(platformRoles).default('member'),
@@ -15,7 +15,7 @@ export const userCreate = z.strictObject({
 /** `PATCH /api/v1/users/{u}` */
 export const userUpdate = z.strictObject({ role: z.enum(platformRoles), disabled: z.boolean() }).partial();
 
-/** `POST /api/v1/users/{u}/password`: without a password a one-time one is made and answered. */
+/** `POST /api/v1/users/{u}/password`: without a password, a one-time password is generated and returned. */
 export const passwordReset = z.strictObject({ password: password.optional() });
 
 /** `PUT /api/v1/users/me/password` */
@@ -26,12 +26,12 @@ export const userView = z.object({
   email: z.string(),
   role: z.enum(platformRoles),
   status: z.enum(['active', 'invited', 'disabled']),
-  /** Of an invited one: how long its one-time password works. */
+  /** For an invited user: when the one-time password expires. */
   passwordExpiresAt: timestamp.optional(),
   createdAt: timestamp,
 });
 
-/** 201 and 200 where a password may have been made: it is shown this once. */
+/** 201 and 200 of requests that may generate a password: it is only returned here. */
 export const userWithPassword = userView.extend({ oneTimePassword: z.string().optional() });
 
 export type UserView = z.infer<typeof userView>;

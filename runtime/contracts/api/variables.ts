@@ -1,23 +1,23 @@
 import { z } from 'zod';
 import { timestamp, variables } from './common.ts';
 
-/** `GET …/env`, and the answer to its `PATCH` */
+/** `GET …/env`, and the response to its `PATCH` */
 export const variablesView = z.object({
   variables,
-  /** Whether what runs has other values than these, or than the secrets have by now. */
+  /** Whether running pods have older values of variables or secrets. */
   pendingRestart: z.boolean(),
 });
 
 export type VariablesView = z.infer<typeof variablesView>;
 
-/** `PATCH …/env`: sets the named variables and leaves the others; null removes one. */
+/** `PATCH …/env`: sets the given variables and keeps the others; null removes a variable. */
 export const variablesUpdate = z.record(z.string().max(200), z.string().max(32_768).nullable());
 
-/** A secret as lists show it: without its value. */
+/** A secret in a list: without its value. */
 export const secretView = z.object({
   name: z.string(),
   updatedAt: timestamp,
-  /** Whether there is a value to which it can be restored. */
+  /** Whether it has a previous value to restore. */
   hasPrevious: z.boolean(),
 });
 
@@ -26,5 +26,5 @@ export type SecretView = z.infer<typeof secretView>;
 /** `PUT …/secrets/{name}` */
 export const secretUpdate = z.strictObject({ value: z.string().max(65_536) });
 
-/** `GET …/secrets/{name}`, for admins of the project only. */
+/** `GET …/secrets/{name}`, only for admins of the project. */
 export const secretReveal = secretView.extend({ value: z.string() });

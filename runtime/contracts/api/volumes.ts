@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { volumeAccessModes } from '../resources/volume.ts';
 import { timestamp } from './common.ts';
 
-/** A volume in a workload's containers. */
+/** A volume mounted in a workload's containers. */
 export const mount = z.strictObject({ name: z.string().max(100), path: z.string().max(500) });
 
 /** `POST /api/v1/projects/{p}/volumes` */
@@ -15,7 +15,7 @@ export const volumeCreate = z.strictObject({
   accessMode: z.enum(volumeAccessModes).default('ReadWriteOnce'),
 });
 
-/** `PATCH /api/v1/projects/{p}/volumes/{v}`: a volume only ever grows. */
+/** `PATCH /api/v1/projects/{p}/volumes/{v}`: a volume can only grow. */
 export const volumeUpdate = z.strictObject({ size: z.string().max(22) });
 
 export const volumeView = z.object({
@@ -23,9 +23,9 @@ export const volumeView = z.object({
   name: z.string(),
   project: z.string(),
   environment: z.string(),
-  /** What was asked for. */
+  /** The requested size. */
   size: z.string(),
-  /** What the storage has. */
+  /** The actual size. */
   capacity: z.string().optional(),
   storageClass: z.string().optional(),
   accessMode: z.enum(volumeAccessModes),

@@ -2,11 +2,11 @@ import { z } from 'zod';
 import { appSpec, type AppSpec } from './app.ts';
 
 /**
- * What is kept of an app's settings with each of its revisions, and comes back with `rollback --with-config`: what decides
- * whether that revision runs. The number of pods, hosts, gate and security settings are not about a revision. Secrets are
- * not in it: `env` only refers to them.
+ * The settings of an app that are stored with each revision and restored by `rollback --with-config`: those that decide
+ * whether that revision runs. Number of pods, hosts, gate and security settings do not belong to a revision. Secrets are not
+ * included: `env` only refers to them.
  */
-export const revisionSettings = z.object({
+const revisionSettings = z.object({
   port: appSpec.shape.port,
   healthPath: appSpec.shape.healthPath,
   cpu: appSpec.shape.cpu,
@@ -17,7 +17,7 @@ export const revisionSettings = z.object({
 
 export type RevisionSettings = z.infer<typeof revisionSettings>;
 
-/** The settings of now, for keeping. Pure. */
+/** The current settings, to store with a revision. Pure. */
 export function settingsOf({ port, healthPath, cpu, memory, volumes, env }: AppSpec): RevisionSettings {
   return {
     port,
@@ -29,7 +29,7 @@ export function settingsOf({ port, healthPath, cpu, memory, volumes, env }: AppS
   };
 }
 
-/** A spec with the settings that were kept in place of its own; what they do not name goes. Pure. */
+/** The spec with its revision settings replaced by the stored ones; settings absent there are removed. Pure. */
 export function withSettings(spec: AppSpec, settings: RevisionSettings): AppSpec {
   const { port: _port, healthPath: _path, cpu: _cpu, memory: _memory, volumes: _volumes, env: _env, ...rest } = spec;
   return { ...rest, ...settings };

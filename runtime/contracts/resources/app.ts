@@ -4,86 +4,86 @@ import type { KubeObject } from '../kubernetes.ts';
 import { gateSettings, securitySettings, type GateStatus } from './public-route.ts';
 import { volumeMount } from './volume.ts';
 
-/** What an app runs now; only the rollout step writes it, and only with a higher generation (design.md §2, §4). */
-export const release = z.object({
-  /** The deployment's revision number: the fence of every write. */
+/** The release that should run. Only the rollout step writes it, and only with a higher generation. */
+const release = z.object({
+  /** The deployment's revision: a write must increase it. */
   generation: z.int().min(1),
   deploymentId: z.uuid(),
   image: z.string(),
   digest: z.string().optional(),
-  /** The immutable Secret with the environment that the containers get; none when there are no variables. */
+  /** The immutable Secret with the containers' environment; absent without variables. */
   envSecret: z.string().optional(),
   /**
-   * How long each pod serves on after it is told to go. A part of the release, since another one makes new pods: those of
-   * releases from before it was here keep what they have (decision 0027).
+   * How long each pod keeps serving after its termination starts. Part of the release, because a change makes new pods.
+   * Releases without it keep their value (decision 0027).
    */
   lingerSeconds: z.int().min(1).max(60).optional(),
 });
 
 export type Release = z.infer<typeof release>;
 
-/** Where the app's images are built from; credentials lie in a Secret of the app (`domain/git-source.ts` has the grammar). */
-export const appGitSource = z.object({
+/** The git source of the app's images, as validated by `domain/git-source.ts`; its credentials are in a Secret of the app. */
+const appGitSource = z.object({
   url: z.string(),
   branch: z.string(),
-  /** The folder of the repository that is built; default its root. */
+  /** The folder to build; default: the repository's root. */
   path: z.string().optional(),
-  /** The Dockerfile, seen from that folder. */
+  /** The path of the Dockerfile, relative to that folder. */
   dockerfile: z.string().optional(),
-  /** Over ssh: the public keys of the server, `<type> <base64>` each; without them those that it first showed count. */
+  /** For ssh: the accepted host keys, each `<type> <base64>`; default: those that the server presents first. */
   hostKeys: z.array(z.string()).min(1).max(hostKeysMax).optional(),
 });
 
 export const appSpec = z.object({
   /**
-   * The image of the first deployment; empty for an app whose first one is built. After that `release` rules, and a change
-   * of this one is another deployment.
+   * The image of the first deployment; empty if the first image is built. After that, `release` decides what runs, and
+   * changing this image creates a deployment.
    */
   image: z.string(),
-  /** The port on which the container listens. */
+  /** The port that the container listens on. */
   port: z.int().min(1).max(65_535).default(8080),
   replicas: z.int().min(0).max(50).default(1),
-  /** Another public host than the default `<app>--<namespace>.<apps_domain>`. */
+  /** The public host; default `<app>--<namespace>.<apps_domain>`. */
   hostname: z.string().optional(),
-  /** Further public hosts of the same route. */
+  /** Additional public hosts. */
   extraHosts: z.array(z.string()).max(10).optional(),
   security: securitySettings.optional(),
-  /** An HTTP path that answers 2xx once the container can serve; without it readiness is a TCP connect. */
+  /** An HTTP path that returns 2xx when the container can serve; default: the port accepts connections. */
   healthPath: z.string().startsWith('/').optional(),
-  /** The container's limits, as Kubernetes quantities; the environment's defaults when absent. */
+  /** The container's limits, as Kubernetes quantities; default: the environment's. */
   cpu: z.string().optional(),
   memory: z.string().optional(),
-  /** Variables that are no secrets; what they make with the secrets reaches pods with the next release. */
+  /** Variables; a change applies with the next release. */
   env: z
     .array(z.object({ name: z.string(), value: z.string() }))
     .max(200)
     .optional(),
   volumes: z.array(volumeMount).max(20).optional(),
   gate: gateSettings.optional(),
-  /** With it the app's images are built, and none is taken from elsewhere. */
+  /** If set, images are only built from this source. */
   git: appGitSource.optional(),
-  /** Whether a deployment that fails takes the app back to the last good revision; default true. */
+  /** Whether a failed deployment rolls the app back to the last good revision; default true. */
   autoRollback: z.boolean().optional(),
   release: release.optional(),
 });
 
 export type AppSpec = z.infer<typeof appSpec>;
 
-/** How far the release in `spec.release` has come, as the App controller sees the pods. */
+/** The status of the release in `spec.release`, as observed by the App controller. */
 export interface ReleaseStatus {
   generation: number;
   deploymentId: string;
-  /** The image of its revision; absent from older versions of the platform. */
+  /** The image of its revision; absent in statuses of older versions of the platform. */
   image?: string;
-  /** `available`: every pod of this release is ready and none of an older one is left. */
+  /** `available`: all pods of this release are ready, and all older pods are gone. */
   phase: 'progressing' | 'available' | 'failed';
-  /** For `failed`: the reason that a person needs. */
+  /** For `failed`: the reason, for people. */
   message?: string;
-  /** While it is `progressing`: how many of its own pods are ready. */
+  /** For `progressing`: how many pods of this release are ready. */
   readyReplicas?: number;
-  /** Since when its pods have been seen with a fault that may still come right. */
+  /** Since when its pods have had a fault that may be temporary. */
   faultSince?: string;
-  /** Of the pods that the phase is about: another one after a change of settings that makes new pods. */
+  /** The digest of the pod template that the phase is about; a change of settings that makes new pods changes it. */
   template?: string;
 }
 
@@ -97,7 +97,7 @@ export interface AppStatus extends GateStatus {
   replicas?: number;
   readyReplicas?: number;
   release?: ReleaseStatus;
-  /** The spec's image as it was last seen, so that an edit of it is noticed, and how many edits there were. */
+  /** The spec's image as last observed, to detect an edit, and the number of edits. */
   image?: string;
   imageEdits?: number;
 }

@@ -3,18 +3,18 @@ import { Problem } from '../../domain/problem.ts';
 import type { ServiceType } from './service.ts';
 
 interface DatabaseRules {
-  /** Bytes of a name at most. */
+  /** Maximum length of a name in bytes. */
   max: number;
   shape: RegExp;
-  /** What a name may be, for people. */
+  /** The rule for names, as shown to people. */
   words: string;
-  /** Databases that belong to the server, or to the service's own user. */
+  /** Databases of the server or of the service's admin user. */
   reserved: readonly string[];
 }
 
 const sql = {
   shape: /^[A-Za-z_][A-Za-z0-9_-]*$/,
-  words: 'letters, digits, underscores and hyphens, not a digit first',
+  words: 'letters, digits, underscores and hyphens, not starting with a digit',
 };
 
 /**
@@ -27,15 +27,17 @@ const rules: Readonly<Partial<Record<ServiceType, DatabaseRules>>> = {
   mysql: { ...sql, max: 64, reserved: ['mysql', 'information_schema', 'performance_schema', 'sys'] },
   mongodb: { ...sql, max: 63, reserved: ['admin', 'local', 'config'] },
   minio: {
-    ...{ shape: /^(?!.*\.\.)[a-z0-9][a-z0-9.-]+[a-z0-9]$/, max: 63, reserved: [] },
+    shape: /^(?!.*\.\.)[a-z0-9][a-z0-9.-]+[a-z0-9]$/,
+    max: 63,
+    reserved: [],
     words: 'at least three lower-case letters, digits, hyphens and single dots',
   },
 };
 
 /**
- * The database that a binding leads to when it names none (spec.md §2.6): `<service>_<function>_<environment>`, with a
- * digest in place of its end where that is longer than the server allows; a bucket is called like the function. Names of
- * workloads have no underscore, so that no two make the same. Undefined for a type that has none. Pure.
+ * The default database of a binding: `<service>_<function>_<environment>`. A name that is too long for the server ends
+ * in a digest instead. A bucket has the function's name. Names of workloads contain no underscore, so the names of two
+ * functions always differ. Undefined for a type without databases. Pure.
  */
 export function defaultDatabase(
   type: ServiceType,
@@ -43,19 +45,19 @@ export function defaultDatabase(
 ): string | undefined {
   const rule = rules[type];
   if (!rule) return undefined;
-  // MinIO keeps a bucket of its own name to itself.
+  // MinIO reserves the bucket named `minio`.
   if (type === 'minio') return name.length < 3 || name === 'minio' ? `fn-${name}` : name;
   return shortened(`${service}_${name}_${environment}`, rule.max);
 }
 
-/** A name within a server's limit, in bytes: a longer one ends with a digest of its whole. Pure. */
+/** Limits a name to `max` bytes: the end of a longer name is replaced by a digest of the whole name. Pure. */
 export function shortened(name: string, max: number): string {
   if (name.length <= max) return name;
   const digest = createHash('sha256').update(name).digest('hex').slice(0, 8);
   return `${name.slice(0, max - digest.length - 1)}_${digest}`;
 }
 
-/** Checks the database that somebody chose, in this field. @throws Problem `invalid_value` */
+/** Checks the name of a database or bucket that a user chose. @throws Problem `invalid_value` */
 export function checkDatabase(type: ServiceType, database: string, field = 'database'): void {
   const rule = rules[type];
   if (!rule) throw refusal(`A service of type ${type} has no databases to choose from; leave it out.`, field);
@@ -67,7 +69,7 @@ export function checkDatabase(type: ServiceType, database: string, field = 'data
     );
   }
   if (rule.reserved.includes(database.toLowerCase())) {
-    throw refusal(`The ${what} "${database}" is the server's own; choose another one.`, field);
+    throw refusal(`The ${what} "${database}" is reserved by the server; choose another name.`, field);
   }
 }
 

@@ -2,54 +2,54 @@ import { z } from 'zod';
 import { hostKeysMax } from '../../domain/ssh-keys.ts';
 import type { Condition, KubeObject } from '../kubernetes.ts';
 
-/** One build; what it says is never changed. */
+/** One build. Its spec never changes. */
 export const buildSpec = z.object({
   /** The App that the image is for. */
   app: z.string(),
   /** The App's namespace; default the build's own. */
   namespace: z.string().optional(),
-  /** The deployment that waits for the image, and its revision, which becomes the image's tag. */
+  /** The deployment that needs the image, and its revision, which is the image's tag. */
   deploymentId: z.uuid().optional(),
   revision: z.int().min(1).optional(),
-  /** How long it may take from its start, in seconds; default `defaultBuildTimeoutSeconds`. */
+  /** Time limit from its start, in seconds; default `defaultBuildTimeoutSeconds`. */
   timeoutSeconds: z.int().min(1).optional(),
   source: z.object({
-    /** A git repository, over https, http or ssh. No credentials: they do not belong into an object that many may read. */
+    /** A git repository over https, http or ssh, without credentials: many can read this object. */
     url: z.string(),
-    /** The commit, as 7 to 64 hexadecimal digits; the newest of the branch when absent. */
+    /** The commit, as 7 to 64 hexadecimal digits; default: the branch's newest. */
     commit: z.string().optional(),
-    /** Default the repository's own. */
+    /** Default: the repository's default branch. */
     branch: z.string().optional(),
-    /** The folder that is built; default the repository's root. */
+    /** The folder to build; default: the repository's root. */
     path: z.string().optional(),
-    /** The Dockerfile, seen from that folder. */
+    /** The path of the Dockerfile, relative to that folder. */
     dockerfile: z.string().optional(),
-    /** Over ssh: the public keys of the server, of which it has to prove one; absent: whatever it shows is believed. */
+    /** For ssh: the accepted host keys; absent: any key is trusted. */
     hostKeys: z.array(z.string()).min(1).max(hostKeysMax).optional(),
   }),
 });
 
-export type BuildSpec = z.infer<typeof buildSpec>;
+type BuildSpec = z.infer<typeof buildSpec>;
 
 export interface BuildStatus {
   observedGeneration?: number;
-  /** As the batch Job of the build's name has it; `succeeded` and `failed` stay, whatever becomes of that. */
+  /** The state of the batch Job with the build's name; `succeeded` and `failed` are final. */
   phase?: 'pending' | 'running' | 'succeeded' | 'failed';
   /** For `failed`: why. For `pending`: what it waits for. */
   message?: string;
   startedAt?: string;
   endedAt?: string;
-  /** For `succeeded`: what was made, as nodes pull it and by its digest, and of which commit. */
+  /** For `succeeded`: the image as nodes pull it, its digest, and its commit. */
   image?: string;
   digest?: string;
   commit?: string;
-  /** Of that commit: the first line of its message, and who wrote it. */
+  /** The first line of the commit's message, and its author. */
   commitMessage?: string;
   commitAuthor?: string;
   conditions?: Condition[];
 }
 
-/** The way from a git source to an image of an app. */
+/** A build of an app's image from a git source. */
 export interface Build extends KubeObject {
   apiVersion: 'platform.svc/v1';
   kind: 'Build';

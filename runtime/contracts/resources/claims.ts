@@ -3,13 +3,10 @@ import type { WorkloadKind } from '../../domain/names.ts';
 import type { KubeObject } from '../kubernetes.ts';
 
 /**
- * Reserves a workload's name in its environment (spec.md §2.7): named after the workload, owned by it, so that deleting
- * the workload frees the name. Creation is the race that exactly one wins.
+ * Reserves a workload's name in its environment. It has the workload's name and is owned by the workload, so that deleting
+ * the workload frees the name. Of several creations at the same time exactly one succeeds.
  */
-export const workloadNameSpec = z.object({
-  kind: z.enum(['App', 'Function', 'Job', 'Service']),
-  workloadId: z.uuid(),
-});
+export const workloadNameSpec = z.object({ kind: z.enum(['App', 'Function', 'Job', 'Service']), workloadId: z.uuid() });
 
 export interface WorkloadName extends KubeObject {
   apiVersion: 'platform.svc/v1';
@@ -18,8 +15,8 @@ export interface WorkloadName extends KubeObject {
 }
 
 /**
- * Claims a public host for one workload (decision 0001): cluster-scoped and named after the host. A namespaced owner
- * cannot own a cluster-scoped object, so the workload's finalizer removes it.
+ * Reserves a public host for one workload (decision 0001). It is cluster-scoped and named after the host. A namespaced object
+ * cannot own it, so the workload's finalizer removes it.
  */
 export const hostNameSpec = z.object({
   kind: z.enum(['App', 'Function', 'Job']),

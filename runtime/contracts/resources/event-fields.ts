@@ -4,9 +4,9 @@ import { eventTypes, type EventType, type FunctionEvents } from './function.ts';
 type EventField = 'query' | 'markDone' | 'list' | 'bucket';
 
 interface Sort {
-  /** What it needs beside the service, as somebody may give it. */
+  /** The field that it needs besides the service, with an example. */
   needs: { field: EventField; example: string };
-  /** What it may have beside that. */
+  /** Its optional fields. */
   may: readonly EventField[];
 }
 
@@ -15,7 +15,7 @@ const rows: Sort = {
   may: ['markDone'],
 };
 
-/** What each kind of data source is described by (spec.md §2.5). */
+/** The fields of each type of event source, docs/reference/functions.md#events. */
 const sorts: Readonly<Record<EventType, Sort>> = {
   postgres: rows,
   mysql: rows,
@@ -30,18 +30,18 @@ const flags: Readonly<Record<EventField, string>> = {
   bucket: '--bucket',
 };
 
-/** Which kinds of data sources have a field. Pure. */
+/** The types of event sources that have a field. Pure. */
 export function typesWith(field: EventField): EventType[] {
   return eventTypes.filter((type) => sorts[type].needs.field === field || sorts[type].may.includes(field));
 }
 
-/** Why settings are no data source: the field, and what to do, with the flag of the command line. */
+/** Why an event source is invalid: the field, and what to do, with the flag of the command line. */
 export interface EventsFault {
   field: EventField | 'source';
   message: string;
 }
 
-/** What is wrong with the settings of a data source; undefined when nothing is. Pure. */
+/** The first fault of an event source's settings; undefined if they are valid. Pure. */
 export function eventsFault(events: Partial<FunctionEvents> & Pick<FunctionEvents, 'type'>): EventsFault | undefined {
   const { type, source, markDone } = events;
   const { needs, may } = sorts[type];
@@ -63,7 +63,7 @@ export function eventsFault(events: Partial<FunctionEvents> & Pick<FunctionEvent
     return {
       field: 'markDone',
       message:
-        '--mark-done has no {{id}}, and would mark every row: such as --mark-done "UPDATE orders SET done = true WHERE id = {{id}}".',
+        '--mark-done has no {{id}} and would mark every row. Example: --mark-done "UPDATE orders SET done = true WHERE id = {{id}}".',
     };
   }
   return undefined;

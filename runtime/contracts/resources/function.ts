@@ -5,156 +5,156 @@ import { gateSettings, securitySettings, type GateStatus } from './public-route.
 import { runOverlaps, runRequest, runRequestsMax, type Run } from './run.ts';
 import { volumeMount } from './volume.ts';
 
-/** The runtimes of inline code (spec.md §2.5). */
+/** The runtimes of inline code. */
 export const functionRuntimes = ['node', 'python'] as const;
 
 export type FunctionRuntime = (typeof functionRuntimes)[number];
 
-/** Data sources whose rows, items or objects call a function, by the type of the service that holds them. */
+/** The types of event sources, which are types of services. */
 export const eventTypes = ['postgres', 'mysql', 'redis', 'minio'] as const;
 
-/** What calls a function (spec.md §2.5). One with the trigger `http` may have a data source beside it. */
+/** What calls a function. A function with the trigger `http` may also have an event source. */
 export const functionTriggers = ['http', 'cron', ...eventTypes] as const;
 
 export type EventType = (typeof eventTypes)[number];
 
-/** What calls a function with events, and how; the function is bound to the service. */
+/** The event source of a function, which is bound to the service. */
 export const functionEvents = z.object({
   type: z.enum(eventTypes),
   /** The service's name. */
   source: z.string().min(1).max(63),
-  /** Of a database: the rows that are events. */
+  /** For a database: the query whose rows are the events. */
   query: z.string().min(1).max(10_000).optional(),
-  /** Of a database: what marks a row as done, with `{{id}}` for its id. */
+  /** For a database: the statement that marks a row as done, with `{{id}}` for its id. */
   markDone: z.string().min(1).max(10_000).optional(),
-  /** Of redis: the list's name. */
+  /** For redis: the name of the list. */
   list: z.string().min(1).max(500).optional(),
-  /** Of an object store. */
+  /** For an object store. */
   bucket: z.string().min(3).max(63).optional(),
-  /** Events that one pod gets at once; 1 when absent, which keeps the source's order where there is one pod. */
+  /** Maximum concurrent events for one pod; default 1, which keeps the source's order as long as there is one pod. */
   concurrency: z.int().min(1).max(100).optional(),
 });
 
 export type FunctionEvents = z.infer<typeof functionEvents>;
 
-/** A ConfigMap holds 1 MiB; inline code stays well below it. */
+/** Maximum size of inline code: well below the 1 MiB of a ConfigMap. */
 export const codeMaxBytes = 512 * 1024;
 
-/** A function has at most this many pods at once (spec.md §8). */
+/** Maximum number of pods of a function, docs/reference/limits.md#limits. */
 export const functionReplicasMax = 10;
 export const idleTimeoutMaxSeconds = 86_400;
 export const requestTimeoutMaxSeconds = 3_600;
 
-/** How a function serves and scales unless it says otherwise. */
+/** The defaults of serving and scaling. */
 const functionDefaults = {
-  /** Requests that one pod gets at once, from each interceptor. */
+  /** Maximum concurrent requests to one pod from each interceptor. */
   concurrency: 100,
-  /** Seconds that a pod may leave a request without a sign before its answer begins. */
+  /** Maximum seconds without data before the response starts. */
   requestTimeoutSeconds: 300,
   minReplicas: 0,
   maxReplicas: functionReplicasMax,
 } as const;
 
-/** The memory that a pod has at most, unless the function says otherwise. */
+/** The default memory limit of a pod. */
 export const functionMemory = '256Mi';
 
 const replicas = z.int().max(functionReplicasMax);
 
-/** A function has at most this many bindings. */
+/** Maximum number of bindings of a function. */
 export const functionBindingsMax = 20;
 
-/** A service that a function uses: a user of its own there, whose way in it finds in its environment (spec.md §2.6). */
-export const functionBinding = z.object({
+/** A service that a function uses, with a user of its own; its credentials are in the function's environment. */
+const functionBinding = z.object({
   /** The name of the Service, in the function's environment. */
   service: z.string().min(1).max(63),
-  /** What the names of its variables begin with; default the type's own, see `defaultPrefixes`. */
+  /** Prefix of its variables; default see `defaultPrefixes`. */
   prefix: z.string().max(64).exactOptional(),
-  /** Of the database, or bucket; default `<service>_<function>_<environment>`. */
+  /** Name of the database or bucket; default `<service>_<function>_<environment>`. */
   database: z.string().max(64).exactOptional(),
-  /** Larger each time that it is asked for: each has a password of its own. */
+  /** Increased by every PUT; each version has its own password. */
   version: z.int().min(1).default(1),
-  /** It is being taken away, and its database with it: for everybody else there is no such binding any more. */
+  /** The binding is being removed with its database; treat it as absent. */
   dropDatabase: z.boolean().exactOptional(),
 });
 
 export type FunctionBinding = z.infer<typeof functionBinding>;
 
 export const functionSpec = z.object({
-  /** Of the code; a function has both, or an image. */
+  /** The runtime of `code`; a function has both, or an image. */
   runtime: z.enum(functionRuntimes).optional(),
-  /** The source text of the handler. */
+  /** The source code of the handler. */
   code: z.string().min(1).optional(),
-  /** A container image that listens on `port`; on a schedule its own command is run. */
+  /** A container image that listens on `port`; with the trigger `cron`, its command is run. */
   image: z.string().optional(),
-  /** Packages that are installed at start of code, each as `name@version`; `parseDependencies` judges what they say. */
+  /** Packages to install for `code`, each as `name@version`; `parseDependencies` checks them. */
   dependencies: z.array(z.string().min(3).max(250)).max(dependenciesMax).optional(),
   trigger: z.enum(functionTriggers).default('http'),
-  /** The port on which the function listens. */
+  /** The port that the function listens on. */
   port: z.int().min(1).max(65_535).default(8080),
-  /** Another public host than the default `fn-<name>--<cluster>.<apps_domain>`. */
+  /** The public host; default `fn-<name>--<cluster>.<apps_domain>`. */
   hostname: z.string().optional(),
   security: securitySettings.optional(),
   gate: gateSettings.optional(),
-  /** Seconds without traffic after which the function goes to zero (spec.md §3.4). */
+  /** Seconds without traffic after which the function scales to zero, docs/reference/functions.md#scaling. */
   idleTimeoutSeconds: z.int().min(1).max(idleTimeoutMaxSeconds).default(300),
-  /** Requests that one pod gets at once, from each interceptor; the others wait. */
+  /** Maximum concurrent requests to one pod from each interceptor; further requests wait. */
   concurrency: z.int().min(1).max(1_000).optional(),
-  /** Seconds without a byte, either way, after which a request that has no answer yet is given up. */
+  /** Seconds without data in either direction after which a request without a response fails. */
   requestTimeoutSeconds: z.int().min(1).max(requestTimeoutMaxSeconds).optional(),
-  /** Pods that stay without traffic. */
+  /** Minimum number of pods. */
   minReplicas: replicas.min(0).optional(),
-  /** Pods that there are at most; not below `minReplicas`. */
+  /** Maximum number of pods; at least `minReplicas`. */
   maxReplicas: replicas.min(1).optional(),
-  /** A data source that calls the function: the one that is its trigger, or beside the trigger `http`. */
+  /** The event source that calls the function: as its trigger, or in addition to `http`. */
   events: functionEvents.optional(),
-  /** A cron expression of five fields; with the trigger `cron`, and only with it. */
+  /** A cron expression with five fields; required with the trigger `cron`, and only allowed with it. */
   schedule: z.string().optional(),
-  /** The IANA time zone of the schedule; UTC when absent. */
+  /** The IANA time zone of the schedule; default UTC. */
   timeZone: z.string().optional(),
-  /** Scheduled runs while the one before goes on; `Forbid` when absent. */
+  /** What to do when a run is due while the previous one is running; default `Forbid`. */
   overlap: z.enum(runOverlaps).optional(),
-  /** The services that the function uses; {@link boundServices} leaves out those that are being taken away. */
+  /** The function's bindings; {@link boundServices} omits those that are being removed. */
   bindings: z.array(functionBinding).max(functionBindingsMax).optional(),
-  /** Variables that are no secrets; what they make with the secrets reaches pods that start from then on. */
+  /** Variables; a change applies to pods that start later. */
   env: z
     .array(z.object({ name: z.string(), value: z.string() }))
     .max(200)
     .optional(),
   volumes: z.array(volumeMount).max(20).optional(),
-  /** The limits of one pod, as Kubernetes quantities; without them {@link functionMemory}, and no limit of CPU. */
+  /** Limits of one pod, as Kubernetes quantities; default {@link functionMemory}, no CPU limit. */
   cpu: z.string().optional(),
   memory: z.string().optional(),
-  /** Another one after every change of the function's secrets; none before the first. */
+  /** Changes with every change of the function's secrets; absent before the first. */
   secretsRevision: z.uuid().optional(),
-  /** When its pods were last to start anew. */
+  /** When a restart was last requested. */
   restartedAt: z.iso.datetime().optional(),
-  /** Test runs that were asked for and are not made yet. */
+  /** Requested test runs that the controller has not created yet. */
   runRequests: z.array(runRequest).max(runRequestsMax).optional(),
 });
 
 export type FunctionSpec = z.infer<typeof functionSpec>;
 
-/** The bindings that a function has, without those that are being taken away. Pure. */
+/** The bindings of a function, without those that are being removed. Pure. */
 export function boundServices({ bindings = [] }: Pick<FunctionSpec, 'bindings'>): FunctionBinding[] {
   return bindings.filter(({ dropDatabase }) => dropDatabase !== true);
 }
 
-/** The bucket of a service that the function's events come from. Pure. */
+/** The bucket of the service that is the function's event source, if any. Pure. */
 export function eventsBucket({ events }: Pick<FunctionSpec, 'events'>, service: string): string | undefined {
   return events?.source === service ? events.bucket : undefined;
 }
 
-/** The code of a function, and what it depends on. */
+/** The code of a function with its dependencies. */
 export interface InlineCode {
   runtime: FunctionRuntime;
   code: string;
   dependencies?: string[] | undefined;
 }
 
-/** What a function runs: inline code, or an image. */
+/** What a function runs: code or an image. */
 export type FunctionSource = Pick<FunctionSpec, 'runtime' | 'code' | 'dependencies' | 'image'>;
 
-/** The code of a function; undefined for one that is an image. Pure. */
+/** The code of a function; undefined for an image. Pure. */
 export function inlineCode({ runtime, code, dependencies }: FunctionSource): InlineCode | undefined {
   return runtime === undefined || code === undefined ? undefined : { runtime, code, dependencies };
 }
@@ -162,8 +162,8 @@ export function inlineCode({ runtime, code, dependencies }: FunctionSource): Inl
 export type FunctionLimits = Record<keyof typeof functionDefaults, number>;
 
 /**
- * How a function serves and scales. Pure.
- * @param exclusive whether it mounts a volume that only one pod at a time may have: then there is one at most
+ * The settings of serving and scaling, with defaults. Pure.
+ * @param exclusive whether it mounts a volume that only one pod can use at a time, which limits it to one pod
  */
 export function functionLimits(
   spec: { [Name in keyof FunctionLimits]?: number | undefined },
@@ -177,7 +177,7 @@ export function functionLimits(
   };
 }
 
-/** Whether somebody said that there are to be several pods. Pure. */
+/** Whether the spec requests more than one pod. Pure. */
 export function asksForSeveral({
   minReplicas = 0,
   maxReplicas = 1,
@@ -185,34 +185,34 @@ export function asksForSeveral({
   return Math.max(minReplicas, maxReplicas) > 1;
 }
 
-/** What a run carries as `SVC_TRIGGER` (spec.md §4.8). */
+/** The value of `SVC_TRIGGER` in a run, docs/reference/functions.md#test-runs. */
 export const functionRunTriggers = ['cron', 'test'] as const;
 
 export type FunctionRun = Run<(typeof functionRunTriggers)[number]>;
 
-/** `scheduled`: waits for its time. */
+/** `scheduled`: waits for the next scheduled time. */
 export const functionPhases = ['pending', 'idle', 'scheduled', 'running', 'failed', 'deleting'] as const;
 
-/** `ready`: what the function finds in the binding's Secret opens the service. */
+/** `ready`: the credentials in the binding's Secret are valid. */
 export const bindingPhases = ['pending', 'ready', 'failed'] as const;
 
-/** How far a binding is; the queue `bindings` reports it, and the controller passes it on. */
+/** The status of a binding, which the queue `bindings` reports and the controller copies. */
 export interface FunctionBindingStatus {
   service: string;
-  /** The binding's, that this is about. */
+  /** The version of the binding that this status is about. */
   version: number;
   phase: (typeof bindingPhases)[number];
-  /** For `pending` and `failed`: why. It is tried again all the same. */
+  /** For `pending` and `failed`: why. It is retried in either case. */
   message?: string;
-  /** Of the database or bucket that it leads to. */
+  /** The name of its database or bucket. */
   database?: string;
 }
 
-/** What pods have from their start on: a change waits until they start anew (spec.md §2.5). */
+/** What pods get when they start: a change applies to new pods. */
 export interface StartSettings {
-  /** The immutable Secret with their environment; none without variables. */
+  /** The immutable Secret with their environment; absent without variables. */
   envSecret?: string;
-  /** Their limits, as Kubernetes writes them. */
+  /** Their limits, as Kubernetes formats them. */
   cpu?: string;
   memory?: string;
   restartedAt?: string;
@@ -226,23 +226,23 @@ export interface FunctionStatus extends GateStatus {
   url?: string;
   replicas?: number;
   readyReplicas?: number;
-  /** Whether pods of an older template are still being replaced; absent once that has ended, were it in vain. */
+  /** Whether pods with an older template are still being replaced; absent once that has ended or failed. */
   updating?: boolean;
-  /** What every pod that serves was started with; absent without one. */
+  /** What all serving pods were started with; absent without pods. */
   running?: StartSettings;
-  /** Of a cron function: runs that have not ended. */
+  /** For a cron function: runs that have not ended. */
   active?: number;
-  /** Of a cron function, newest first. */
+  /** For a cron function: runs, newest first. */
   runs?: FunctionRun[];
   bindings?: FunctionBindingStatus[];
 }
 
-/** How far a function's binding is; undefined where nothing of this version of it is known yet. Pure. */
+/** The status of the current version of a binding; undefined if none was reported yet. Pure. */
 export function bindingStatus(
   { status }: Pick<FunctionResource, 'status'>,
   { service, version }: Pick<FunctionBinding, 'service' | 'version'>,
 ): FunctionBindingStatus | undefined {
-  return status?.bindings?.find((each) => each.service === service && each.version === version);
+  return status?.bindings?.find((status) => status.service === service && status.version === version);
 }
 
 export interface FunctionResource extends KubeObject {

@@ -6,30 +6,30 @@ import { volumeMount } from './volume.ts';
 
 export const jobSpec = z.object({
   image: z.string(),
-  /** Program and arguments instead of the image's own. */
+  /** Program and arguments; default: the image's. */
   command: z.array(z.string()).max(100).optional(),
   env: z
     .array(z.object({ name: z.string(), value: z.string() }))
     .max(200)
     .optional(),
   volumes: z.array(volumeMount).max(20).optional(),
-  /** The container's limits, as Kubernetes quantities; the environment's defaults when absent. */
+  /** The container's limits, as Kubernetes quantities; default: the environment's. */
   memory: z.string().optional(),
   cpu: z.string().optional(),
-  /** A cron expression of five fields; without it the job runs only when asked to. */
+  /** A cron expression with five fields; without it, the job only runs on request. */
   schedule: z.string().optional(),
   /** The IANA time zone of the schedule. */
   timeZone: z.string().default(defaultTimeZone),
   overlap: z.enum(runOverlaps).default('Forbid'),
-  /** Whether the schedule rests; runs that are asked for are made all the same. */
+  /** Whether the schedule is suspended; requested runs still start. */
   suspended: z.boolean().default(false),
-  /** Further attempts of a run that fails. */
+  /** Number of retries of a failed run. */
   retries: z.int().min(0).max(10).default(0),
-  /** Seconds after which a run is ended as failed. */
+  /** Seconds after which a run fails. */
   timeoutSeconds: z.int().min(1).max(2_592_000).optional(),
-  /** Ended runs that are kept: so many succeeded and so many failed, of the schedule's and of the others each. */
+  /** Ended runs to keep: this many succeeded and this many failed ones, for scheduled and requested runs each. */
   historyLimit: z.int().min(1).max(20).default(5),
-  /** Seconds that an ended run is kept at most; default seven days. */
+  /** Maximum seconds to keep an ended run; default seven days. */
   retentionSeconds: z.int().min(60).max(31_536_000).default(604_800),
   runRequests: z.array(runRequest).max(runRequestsMax).optional(),
 });
@@ -42,7 +42,7 @@ export type JobRun = Run<(typeof jobTriggers)[number]>;
 
 export interface JobStatus {
   observedGeneration?: number;
-  /** `ready`: waits to be asked; `scheduled`: waits for its time. */
+  /** `ready`: waits for a request; `scheduled`: waits for the next scheduled time. */
   phase?: 'pending' | 'ready' | 'scheduled' | 'suspended' | 'running' | 'failed' | 'deleting';
   message?: string;
   /** Runs that have not ended. */

@@ -1,6 +1,6 @@
 import type { WorkloadKind } from '../../domain/names.ts';
 
-/** How one kind is addressed in the Kubernetes API. */
+/** The address of a kind in the Kubernetes API. */
 export interface ResourceKind {
   apiVersion: string;
   kind: string;
@@ -21,7 +21,7 @@ const builtin = (apiVersion: string, kind: string, plural: string, namespaced = 
   namespaced,
 });
 
-/** Every kind that the platform reads or writes. What is not here cannot be addressed. */
+/** All kinds that the platform reads or writes. */
 export const kinds = {
   Project: platform('Project', 'projects', false),
   PlatformConfig: platform('PlatformConfig', 'platformconfigs', false),
@@ -68,8 +68,6 @@ export const kinds = {
   Middleware: builtin('traefik.io/v1alpha1', 'Middleware', 'middlewares'),
   PodMonitor: builtin('monitoring.coreos.com/v1', 'PodMonitor', 'podmonitors'),
 } as const satisfies Record<string, ResourceKind>;
-
-export type KindName = keyof typeof kinds;
 
 /** The resource of each workload kind. */
 export const workloadResources = {

@@ -1,12 +1,12 @@
 import type { Condition } from '../kubernetes.ts';
 
 /**
- * The condition of a workload that lost a container to a lack of memory: its time is that of the last kill, and its
- * message names the limit and the next one to try.
+ * The condition of a workload whose container was killed for using too much memory. Its time is that of the last kill; its
+ * message names the limit and suggests a higher one.
  */
 export const outOfMemoryCondition = 'OutOfMemory';
 
-/** The last kill for memory of which a workload's status tells. */
+/** The last time a container was killed for using too much memory, from the workload's status. */
 export function lastOutOfMemory(
   status: { conditions?: Condition[] } | undefined,
 ): { at: string; message: string } | undefined {

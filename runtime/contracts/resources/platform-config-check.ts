@@ -4,9 +4,9 @@ import { Problem } from '../../domain/problem.ts';
 import { limitFaults } from './environment-limits.ts';
 import { platformConfigSpec, type PlatformConfig, type PlatformConfigSpec } from './platform-config.ts';
 
-/** What is wrong with one setting. */
+/** An invalid setting. */
 export interface SettingFault {
-  /** Where: `trustedProxies.0`. */
+  /** The path of the setting, such as `trustedProxies.0`. */
   path: string;
   message: string;
 }
@@ -14,41 +14,40 @@ export interface SettingFault {
 export type CheckedPlatformConfig = { spec: PlatformConfigSpec } | { faults: SettingFault[] };
 
 /**
- * Judges the installation's settings as a whole: they are good, with networks in their one spelling and none twice, or
- * every fault of theirs is named.
- * @param inForce the settings so far, of which the apps domain and the cluster's name cannot change: hosts are made of
- * them, which others know and for which there are DNS records and certificates
+ * Checks all settings of the installation and reports every fault. Valid networks are normalised and deduplicated.
+ * @param active the active settings. Their apps domain and cluster name cannot change: they are part of hosts, which
+ * others know and for which DNS records and certificates exist
  */
-export function checkPlatformConfig(spec: unknown, inForce?: PlatformConfigSpec): CheckedPlatformConfig {
+export function checkPlatformConfig(spec: unknown, active?: PlatformConfigSpec): CheckedPlatformConfig {
   const parsed = platformConfigSpec.safeParse(spec);
   const issues = parsed.success ? [] : parsed.error.issues;
-  const shapeless = new Set(issues.map(({ path }) => path.join('.')));
-  // What has the right shape is judged whatever else is wrong, so that one answer names it all.
-  const shaped = parsed.success ? parsed.data : without(spec, shapeless);
-  const proxies = networksOf('trustedProxies', shaped, everybody);
-  const open = networksOf('allowPrivateNetworks', shaped, notPrivate);
-  const notified = networksOf('notificationNetworks', shaped, notLocal);
+  const mistyped = new Set(issues.map(({ path }) => path.join('.')));
+  // Settings of the right type are checked even if others are not, so that one response reports every fault.
+  const typed = parsed.success ? parsed.data : without(spec, mistyped);
+  const proxies = networksOf('trustedProxies', typed, matchesAll);
+  const open = networksOf('allowPrivateNetworks', typed, notPrivate);
+  const notified = networksOf('notificationNetworks', typed, notLocal);
   const faults = [
     ...issues.map(({ path, message }) => ({ path: path.join('.'), message })),
-    ...hostFaults(shaped),
-    ...(inForce ? changeFaults(inForce, shaped) : []),
+    ...hostFaults(typed),
+    ...(active ? changeFaults(active, typed) : []),
     ...proxies.faults,
     ...open.faults,
     ...notified.faults,
-    ...limitFaults(shaped.defaultLimits).map(({ field, message }) => ({ path: `defaultLimits.${field}`, message })),
+    ...limitFaults(typed.defaultLimits).map(({ field, message }) => ({ path: `defaultLimits.${field}`, message })),
   ];
   if (!parsed.success || faults.length > 0) return { faults };
   return { spec: { ...parsed.data, ...proxies.settings, ...open.settings, ...notified.settings } };
 }
 
-/** Faults as one text, each with its place. */
+/** All faults as one text, each with its path. */
 export function faultsText(faults: readonly SettingFault[]): string {
   return faults.map(({ path, message }) => `${path}: ${message}`).join('; ');
 }
 
 /**
- * The settings by which everything acts: the last that the PlatformConfig controller accepted, and before it has judged
- * any, those of the spec, if they are good. Undefined while there are none.
+ * The active settings: the last that the PlatformConfig controller accepted, or those of the spec if it has not checked
+ * any yet and they are valid. Undefined if there are none.
  */
 export function settingsInForce(config: PlatformConfig | undefined): PlatformConfigSpec | undefined {
   if (!config) return undefined;
@@ -58,26 +57,26 @@ export function settingsInForce(config: PlatformConfig | undefined): PlatformCon
   return 'spec' in checked ? checked.spec : undefined;
 }
 
-/** The fields without those at some paths: of an object what is left, of everything else nothing. */
+/** A copy of an object without the fields at `paths`, and without arrays that contain one; {} for anything else. */
 function without(value: unknown, paths: ReadonlySet<string>, prefix = ''): Partial<PlatformConfigSpec> {
   if (typeof value !== 'object' || value === null) return {};
-  const kept = Object.entries(value).flatMap(([name, field]: [string, unknown]) => {
+  const remaining = Object.entries(value).flatMap(([name, field]: [string, unknown]) => {
     const path = `${prefix}${name}`;
     if (paths.has(path)) return [];
     if (![...paths].some((bad) => bad.startsWith(`${path}.`))) return [[name, field] as const];
     return Array.isArray(field) ? [] : [[name, without(field, paths, `${path}.`)] as const];
   });
-  return Object.fromEntries(kept);
+  return Object.fromEntries(remaining);
 }
 
-/** The settings that were last written if they are good, and those in force else: what the next change changes. */
+/** The spec's settings if they are valid, else the active ones: the base of the next change. */
 export function newestGoodSettings(config: PlatformConfig | undefined): PlatformConfigSpec | undefined {
   const inForce = settingsInForce(config);
   const written = checkPlatformConfig(config?.spec, inForce);
   return 'spec' in written ? written.spec : inForce;
 }
 
-/** That hosts can be made of the apps domain and the cluster's name. */
+/** Checks that the apps domain and the cluster name make valid hosts. */
 function hostFaults({ appsDomain, cluster }: Partial<PlatformConfigSpec>): SettingFault[] {
   if (appsDomain === undefined) return [];
   const domain = refusal('appsDomain', () => checkHost(appsDomain));
@@ -98,7 +97,7 @@ function refusal(path: string, check: () => unknown): SettingFault[] {
 function changeFaults(before: PlatformConfigSpec, now: Partial<PlatformConfigSpec>): SettingFault[] {
   return (['appsDomain', 'cluster'] as const).flatMap((path) => {
     if (now[path] === undefined || now[path] === before[path]) return [];
-    const message = `"${before[path]}" cannot become "${now[path]}": the hosts of apps and functions are made of it`;
+    const message = `"${before[path]}" cannot be changed to "${now[path]}": the hosts of apps and functions contain it`;
     return [{ path, message }];
   });
 }
@@ -121,17 +120,17 @@ function networksOf<Field extends 'trustedProxies' | 'allowPrivateNetworks' | 'n
   return { faults, settings };
 }
 
-/** A proxy that everybody may be would let every client choose its address. */
-function everybody(network: string): string | undefined {
-  return network.endsWith('/0') ? `"${network}" is everybody; name the proxies only` : undefined;
+/** A trusted proxy that any client can be would let every client choose its address. */
+function matchesAll(network: string): string | undefined {
+  return network.endsWith('/0') ? `"${network}" matches all addresses; list only your proxies` : undefined;
 }
 
 function notPrivate(network: string): string | undefined {
   if (isPrivateNetwork(network)) return undefined;
-  return `"${network}" lies in no private network; pods reach the internet anyway, and never link-local addresses`;
+  return `"${network}" is not a private network. Pods can always reach the internet, and never link-local addresses; list private networks only`;
 }
 
 function notLocal(network: string): string | undefined {
   if (isPrivateNetwork(network) || isLoopbackNetwork(network)) return undefined;
-  return `"${network}" is no private network; notifications reach the internet anyway, and never link-local addresses`;
+  return `"${network}" is not a private network. Notifications can always reach the internet, and never link-local addresses; list private networks only`;
 }

@@ -7,18 +7,18 @@ import { environmentLimits } from './project.ts';
 /** The installation's settings; there is one, named `platform`. */
 export const platformConfigName = 'platform';
 
-/** Scheme, host and perhaps a port; no user, path or query, and no slash at the end. */
+/** Scheme, host and optional port; no user, path, query or trailing slash. */
 export const ingressAddressPattern = /^https?:\/\/[A-Za-z0-9.-]+(:[0-9]{1,5})?$/;
 
-/** How large the installation is, which decides what monitoring may use (spec.md §8). */
+/** The size of the installation, which decides the resources for monitoring. */
 export const platformProfiles = ['nano', 'small', 'medium', 'large', 'xlarge'] as const;
 
 export type PlatformProfile = (typeof platformProfiles)[number];
 
-/** The profile of an installation that names none. */
+/** The default profile. */
 export const defaultProfile: PlatformProfile = 'small';
 
-/** A network in CIDR notation or an address; `checkPlatformConfig` judges what it says. */
+/** A network in CIDR notation or an address; `checkPlatformConfig` validates it. */
 const network = z.string().max(50);
 
 /** An address without user, query and fragment. */
@@ -29,33 +29,33 @@ const registryAddress = z
 
 const imageReference = z.string().min(1).max(512);
 
-/** How many builds go on at once in an installation that says nothing of it: each may take 2 GiB. */
+/** Default number of concurrent builds: each may take 2 GiB. */
 export const defaultBuildsAtOnce = 2;
 
-/** How long a build may take that nobody said more of, in seconds. */
+/** Default time limit of a build, in seconds. */
 export const defaultBuildTimeoutSeconds = 25 * 60;
 
-/** Of every time-out of builds, in seconds: there are pods to be started, and places that others wait for. */
+/** Range of the time limit of builds, in seconds: pods need time to start, and other builds wait. */
 export const buildTimeoutRange = { min: 10, max: 86_400 };
 
 /** How images of git sources are built. */
-export const buildSettings = z.object({
-  /** What the pods of builds run. */
+const buildSettings = z.object({
+  /** The builder image. */
   image: imageReference,
-  /** What the names of built images begin with, as nodes pull them: `registry.example.com/builds`. */
+  /** Prefix of the names of built images, as nodes pull them: `registry.example.com/builds`. */
   registry: z
     .string()
     .max(300)
     .regex(/^[a-z0-9]+(?:[.-][a-z0-9]+)*(?::[0-9]{1,5})?(?:\/[a-z0-9]+(?:[._-][a-z0-9]+)*)+$/),
-  /** Where the pods of builds reach that registry; default `https://` and its host. */
+  /** The address of that registry for build pods; default `https://` and its host. */
   pushAddress: z.string().max(300).regex(ingressAddressPattern).exactOptional(),
-  /** What an image is made on whose repository has no Dockerfile. */
+  /** Base images for repositories without a Dockerfile. */
   baseImages: z.object({ node: imageReference, python: imageReference }).partial(),
-  /** Private networks, loopback included, that git servers may be in; default none. */
+  /** Private networks, including loopback, that may contain git servers; default none. */
   gitNetworks: z.array(network).max(50).exactOptional(),
-  /** How many builds go on at once; the others wait. Default {@link defaultBuildsAtOnce}. */
+  /** Number of concurrent builds; further builds wait. Default {@link defaultBuildsAtOnce}. */
   atOnce: z.int().min(1).max(100).exactOptional(),
-  /** How long a build may take from its start, in seconds. Default {@link defaultBuildTimeoutSeconds}. */
+  /** Time limit of a build from its start, in seconds. Default {@link defaultBuildTimeoutSeconds}. */
   timeoutSeconds: z.int().min(buildTimeoutRange.min).max(buildTimeoutRange.max).exactOptional(),
 });
 
@@ -64,22 +64,22 @@ export type BuildSettings = z.infer<typeof buildSettings>;
 export const platformConfigSpec = z.object({
   /** The domain under which public app and function URLs are served. */
   appsDomain: z.string(),
-  /** The cluster's name in function hosts (spec.md §4.6). */
+  /** The cluster's name in function hosts, docs/reference/resources.md#hosts. */
   cluster: z.string(),
   /** How clients reach the ingress. */
   scheme: z.enum(['http', 'https']).default('https'),
-  /** The ingress port as clients see it, when it is not the scheme's own. */
+  /** The ingress port for clients; default: the port of the scheme. */
   publicPort: z.int().min(1).max(65_535).optional(),
-  /** Traefik's entry points that serve public routes. */
+  /** The Traefik entry points that serve public routes. */
   entryPoints: z.array(z.string()).min(1).default(['websecure']),
   /**
-   * Where the ingress answers inside the cluster, such as `http://traefik.kube-system.svc:80`: there the platform asks
-   * whether a route demands a key. Absent: nobody can be asked, and a gate stays `applying`.
+   * The address of the ingress inside the cluster, such as `http://traefik.kube-system.svc:80`. The platform uses it to check
+   * whether a route requires a key. Without it, a gate stays `applying`.
    */
   ingressAddress: z.string().max(300).regex(ingressAddressPattern).optional(),
-  /** The image of each function runtime; an installation from before there was Python has none for it. */
+  /** The image of each function runtime; one may be absent. */
   runtimeImages: z.object({ node: z.string(), python: z.string().exactOptional() }),
-  /** The image of each type of service that the platform can run; a type without one is refused. */
+  /** The image of each type of managed service; types without one are not available. */
   serviceImages: z
     .object({
       postgres: imageReference,
@@ -90,25 +90,25 @@ export const platformConfigSpec = z.object({
     })
     .partial()
     .exactOptional(),
-  /** Where dependencies of functions come from; default the public registries. Everybody may read it: no credentials. */
+  /** The registries for dependencies of functions; default: the public ones. Readable by all users, so without credentials. */
   packageRegistries: z.object({ npm: registryAddress, pypi: registryAddress }).partial().exactOptional(),
   /** Default {@link defaultProfile}. */
   profile: z.enum(platformProfiles).exactOptional(),
-  /** Proxies in front of the ingress whose word on the client's address counts, for keys and logins; default none. */
+  /** Proxies in front of the ingress that are trusted to report the client's address, for keys and logins; default none. */
   trustedProxies: z.array(network).max(50).exactOptional(),
-  /** Private networks that pods of environments may reach, beside the internet; default none. */
+  /** Private networks that pods may reach besides the internet; default none. */
   allowPrivateNetworks: z.array(network).max(50).exactOptional(),
-  /** Private networks to which notifications may be sent, beside the internet; default none. */
+  /** Private networks that notifications may be sent to besides the internet; default none. */
   notificationNetworks: z.array(network).max(50).exactOptional(),
-  /** Limits of environments that set none themselves; what is absent here is the platform's own default. */
+  /** Default limits of environments; absent fields have the platform's default. */
   defaultLimits: environmentLimits.exactOptional(),
-  /** Without it nothing can be built from a git source. */
+  /** Required for builds from git sources. */
   builds: buildSettings.exactOptional(),
 });
 
 export type PlatformConfigSpec = z.infer<typeof platformConfigSpec>;
 
-/** The types of services that the platform can run where it has their images. */
+/** The types of services that the platform can run if it has their images. */
 export type ServerType = keyof NonNullable<PlatformConfigSpec['serviceImages']>;
 
 export interface PlatformConfig extends KubeObject {
@@ -120,24 +120,24 @@ export interface PlatformConfig extends KubeObject {
 
 export interface PlatformConfigStatus {
   observedGeneration?: number;
-  /** The settings in force: the last good ones, and the generation of the object that brought them. */
+  /** The active settings: the last valid ones, and the object's generation with them. */
   accepted?: { generation: number; spec: PlatformConfigSpec };
   conditions?: Condition[];
 }
 
-/** The condition that tells whether the settings of the object's spec are in force. */
+/** The condition that says whether the settings in the spec are active. */
 export const acceptedCondition = 'Accepted';
 
 /**
- * The image that runs a function: its own, or its runtime's. @throws Problem `invalid_value` where the installation has
- * none for the runtime
+ * The image that runs a function: its own, or its runtime's. @throws Problem `invalid_value` if the installation has no
+ * image for the runtime
  */
 export function functionImage(
   { runtimeImages }: Pick<PlatformConfigSpec, 'runtimeImages'>,
   { image, runtime = 'node' }: FunctionSource,
 ): string {
-  const found = image ?? runtimeImages[runtime];
-  if (found !== undefined) return found;
+  const reference = image ?? runtimeImages[runtime];
+  if (reference !== undefined) return reference;
   throw new Problem(
     'invalid_value',
     `This installation has no image for functions in ${runtime}; run \`svc install\` again with --image-function-${runtime}.`,
@@ -145,7 +145,7 @@ export function functionImage(
   );
 }
 
-/** The public address of a host under this configuration, without a trailing slash. */
+/** The public URL of a host, without a trailing slash. */
 export function publicUrl(config: Pick<PlatformConfigSpec, 'scheme' | 'publicPort'>, host: string): string {
   const ownPort = config.scheme === 'https' ? 443 : 80;
   const port = config.publicPort === undefined || config.publicPort === ownPort ? '' : `:${config.publicPort}`;

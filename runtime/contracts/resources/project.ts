@@ -4,23 +4,23 @@ import type { Condition, KubeObject } from '../kubernetes.ts';
 /** A Kubernetes quantity, such as `500m` or `2Gi`. */
 const quantity = z.string().max(20);
 
-/** What one environment may use in all, and what its containers get that say nothing themselves. */
+/** The total resources of an environment, and the defaults of its containers. */
 export const environmentLimits = z.object({
-  /** CPU that its pods may ask for together. */
+  /** Total CPU requests of its pods. */
   cpu: quantity.exactOptional(),
-  /** Memory that its pods may use together. */
+  /** Total memory limits of its pods. */
   memory: quantity.exactOptional(),
-  /** Storage that its volumes may ask for together. */
+  /** Total storage requests of its volumes. */
   storage: quantity.exactOptional(),
   pods: z.int().min(1).max(10_000).exactOptional(),
-  /** Memory that a container without a limit of its own may use. */
+  /** Default memory limit of a container. */
   containerMemory: quantity.exactOptional(),
 });
 
 export type EnvironmentLimits = z.infer<typeof environmentLimits>;
 
-/** The limits of an environment that sets none: room for a team's services, and none for a runaway. */
-export const defaultEnvironmentLimits: Readonly<Required<EnvironmentLimits>> = {
+/** The platform's default limits: enough for a team's services, while a runaway workload is stopped. */
+const defaultEnvironmentLimits: Readonly<Required<EnvironmentLimits>> = {
   cpu: '16',
   memory: '32Gi',
   storage: '200Gi',
@@ -28,7 +28,7 @@ export const defaultEnvironmentLimits: Readonly<Required<EnvironmentLimits>> = {
   containerMemory: '512Mi',
 };
 
-/** The limits in force: an environment's own, else the installation's, else the platform's. */
+/** The active limits: the environment's, else the installation's, else the platform's. */
 export function effectiveLimits(
   limits: EnvironmentLimits | undefined,
   installation?: EnvironmentLimits,
@@ -36,7 +36,7 @@ export function effectiveLimits(
   return { ...defaultEnvironmentLimits, ...installation, ...limits };
 }
 
-/** A project, cluster-scoped. Each environment is one namespace `<project>-<environment>` (spec.md §1). */
+/** A project, cluster-scoped. Each environment is one namespace `<project>-<environment>`. */
 export const projectSpec = z.object({
   displayName: z.string().max(200).optional(),
   environments: z
@@ -45,7 +45,7 @@ export const projectSpec = z.object({
         name: z.string(),
         id: z.uuid(),
         limits: environmentLimits.optional(),
-        /** Being removed with everything in it; the entry goes when all of it is gone. */
+        /** Whether it is being deleted with everything in it; afterwards the entry is removed. */
         deleting: z.boolean().optional(),
       }),
     )

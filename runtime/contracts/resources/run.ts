@@ -1,16 +1,16 @@
 import { z } from 'zod';
 
-/** Runs of one workload that were asked for and are not made yet. */
+/** Maximum number of requested runs of a workload that the controller has not created yet. */
 export const runRequestsMax = 20;
 
-/** What happens to a scheduled run while the one before still goes on. */
+/** What to do when a scheduled run is due while the previous one is running. */
 export const runOverlaps = ['Forbid', 'Allow', 'Replace'] as const;
 
 export const runStates = ['pending', 'running', 'succeeded', 'failed'] as const;
 
-/** One wish for a run. The controller makes the run and takes the wish away, in this order (decision 0007). */
+/** A requested run. The controller creates the run and then removes the request (decision 0007). */
 export const runRequest = z.object({
-  /** Ten hexadecimal digits: the end of the run's name. */
+  /** Ten hexadecimal digits, the suffix of the run's name. */
   id: z.string(),
   at: z.iso.datetime(),
   by: z.string().optional(),
@@ -18,7 +18,7 @@ export const runRequest = z.object({
 
 export type RunRequest = z.infer<typeof runRequest>;
 
-/** One run, as its batch Job tells. */
+/** One run, as reported by its batch Job. */
 export interface Run<Trigger extends string = string> {
   name: string;
   trigger: Trigger;

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import type { Condition, KubeObject } from '../kubernetes.ts';
 
-/** What a service is (spec.md §2.6); `minio` stands for any object store that speaks S3. */
+/** The types of services; `minio` is any object store that supports S3. */
 export const serviceTypes = ['postgres', 'mysql', 'mongodb', 'redis', 'minio'] as const;
 
 export type ServiceType = (typeof serviceTypes)[number];
 
-/** Where each type listens unless told otherwise. */
+/** The default port of each type. */
 export const defaultPorts: Readonly<Record<ServiceType, number>> = {
   postgres: 5432,
   mysql: 3306,
@@ -15,7 +15,7 @@ export const defaultPorts: Readonly<Record<ServiceType, number>> = {
   minio: 9000,
 };
 
-/** What is written of the way into each type; an external service need not have all of it. */
+/** The credential fields of each type; an external service may lack some. */
 export const credentialFields = {
   postgres: ['username', 'password', 'database'],
   mysql: ['username', 'password', 'database'],
@@ -24,49 +24,47 @@ export const credentialFields = {
   minio: ['accessKey', 'secretKey', 'region', 'bucket'],
 } as const satisfies Record<ServiceType, readonly string[]>;
 
-/** Which of these nobody may guess. */
+/** The credential field that is secret. */
 export function passwordField(type: ServiceType): 'password' | 'secretKey' {
   return type === 'minio' ? 'secretKey' : 'password';
 }
 
-/** Which of these says who signs in. */
+/** The credential field with the user name. */
 export function usernameField(type: ServiceType): 'username' | 'accessKey' {
   return type === 'minio' ? 'accessKey' : 'username';
 }
 
-export type CredentialField = (typeof credentialFields)[ServiceType][number];
-
-/** Where the way into a service lies: in a Secret beside it, with one key for each of its fields. */
+/** The name of the Secret with a service's credentials, one key for each field. */
 export function credentialsName(service: string): string {
   return `service-${service}-credentials`;
 }
 
-/** Where the token lies that an object store of the platform's is known by when it tells of its objects. */
+/** The name of the Secret with the token that authenticates notices of a managed object store. */
 export function eventsTokenName(service: string): string {
   return `service-${service}-events`;
 }
 
-/** The key of that Secret. */
+/** The key in that Secret. */
 export const eventsTokenField = 'token';
 
-/** The storage of a service that does not say how much it needs. */
+/** The default storage size of a service. */
 export const defaultStorageSize = '1Gi';
 
 export const serviceSpec = z.object({
   /** Never changed. */
   type: z.enum(serviceTypes),
-  /** A service that somebody else runs; without it the platform is to run one. Neither becomes the other. */
+  /** Set for an external service, absent for a managed one. Never changed. */
   external: z
     .object({
       /** A host name or an address. */
       host: z.string(),
-      /** Default: the type's own, see {@link defaultPorts}. */
+      /** Default: see {@link defaultPorts}. */
       port: z.int().min(1).max(65_535).optional(),
-      /** Whether connections are to be encrypted. */
+      /** Whether connections must use TLS. */
       tls: z.boolean().default(false),
     })
     .optional(),
-  /** Of a service that the platform runs; never changed. */
+  /** For a managed service; never changed. */
   storage: z
     .object({
       /** A quantity such as `10Gi`; default {@link defaultStorageSize}. */
@@ -81,17 +79,17 @@ export type ServiceSpec = z.infer<typeof serviceSpec>;
 
 export interface ServiceStatus {
   observedGeneration?: number;
-  /** `ready`: one that the platform runs answers; of an external one that is not known. */
+  /** `ready`: a managed service is available; the state of an external service is not checked. */
   phase?: 'pending' | 'ready' | 'failed';
   /** For `pending` and `failed`: why. */
   message?: string;
-  /** Where workloads reach it. */
+  /** Its address for workloads. */
   host?: string;
   port?: number;
   conditions?: Condition[];
 }
 
-/** A database, cache or object store that workloads can be bound to. */
+/** A database, cache or object store that workloads can use. */
 export interface ServiceResource extends KubeObject {
   apiVersion: 'platform.svc/v1';
   kind: 'Service';

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import type { Condition, KubeObject } from '../kubernetes.ts';
 
-/** How many nodes may have a volume mounted at once. */
+/** How many nodes can mount a volume at the same time. */
 export const volumeAccessModes = ['ReadWriteOnce', 'ReadWriteMany'] as const;
 
 export const volumeSpec = z.object({
-  /** A quantity such as `10Gi`; it only ever grows. */
+  /** A quantity such as `10Gi`; it can only grow. */
   size: z.string(),
-  /** The cluster's default class when absent. Never changed. */
+  /** Default: the cluster's default class. Never changed. */
   storageClass: z.string().optional(),
   /** Never changed. */
   accessMode: z.enum(volumeAccessModes).default('ReadWriteOnce'),
@@ -15,17 +15,17 @@ export const volumeSpec = z.object({
 
 export type VolumeSpec = z.infer<typeof volumeSpec>;
 
-/** A volume in a workload's containers: the Volume's name in the same environment, and where it appears. */
+/** A volume mounted in a workload's containers: the Volume's name in the same environment, and the path. */
 export const volumeMount = z.object({ name: z.string(), path: z.string() });
 
 export type VolumeMount = z.infer<typeof volumeMount>;
 
 export interface VolumeStatus {
   observedGeneration?: number;
-  /** `waiting`: the storage is made once a pod mounts it, or a class is missing (`message` says which). */
+  /** `waiting`: storage is created when a pod first mounts the volume, or the class is missing (see `message`). */
   phase?: 'pending' | 'waiting' | 'ready' | 'resizing' | 'failed' | 'deleting';
   message?: string;
-  /** What the storage really has. */
+  /** The actual size. */
   capacity?: string;
   storageClass?: string;
   conditions?: Condition[];

@@ -1,79 +1,95 @@
 -- Up Migration
 
+-- Limits for API keys.
 CREATE TABLE plans (
   id uuid PRIMARY KEY,
   environment_id uuid NOT NULL,
   name text NOT NULL,
-  -- per replica of the checker (spec.md §2.1)
+  -- for each replica of the checker
   requests_per_second double precision NOT NULL CHECK (requests_per_second > 0),
   burst integer NOT NULL CHECK (burst > 0),
+  -- allowed requests per UTC calendar period; null for no quota
+  quota_limit bigint CHECK (quota_limit > 0),
+  quota_period text CHECK (quota_period IN ('day', 'week', 'month')),
   created_at timestamptz NOT NULL DEFAULT now(),
-  UNIQUE (environment_id, name)
+  UNIQUE (environment_id, name),
+  CONSTRAINT plans_quota_whole CHECK ((quota_limit IS NULL) = (quota_period IS NULL))
 );
 
 CREATE TABLE api_keys (
   id uuid PRIMARY KEY,
   environment_id uuid NOT NULL,
-  -- unique in the whole installation: the consumer's identifier in logs and usage URLs
+  -- identifies the key in logs and usage URLs; unique in the installation
   handle text NOT NULL UNIQUE,
-  -- SHA-256 of the full key, which is shown once and stored nowhere
+  -- SHA-256 of the full key; the key itself is returned once and not stored
   digest bytea NOT NULL CHECK (length(digest) = 32),
   name text,
   plan_id uuid NOT NULL REFERENCES plans ON DELETE RESTRICT,
-  -- ids of the workloads that the key opens; null for every app of its environment
+  -- ids of the workloads that accept the key; null for all apps of its environment
   scope uuid[],
+  -- client addresses that may use the key; null for all
+  allowed_cidrs cidr[] CHECK (cardinality(allowed_cidrs) > 0),
   enabled boolean NOT NULL DEFAULT true,
   expires_at timestamptz,
+  -- the successor of a rotated key
+  replaced_by uuid REFERENCES api_keys ON DELETE SET NULL,
   created_at timestamptz NOT NULL DEFAULT now(),
   created_by text NOT NULL
 );
 
+-- Lists the keys of an environment.
 CREATE INDEX api_keys_environment ON api_keys (environment_id, id);
+-- Counts the keys on a plan, and serves the foreign key.
 CREATE INDEX api_keys_plan ON api_keys (plan_id);
+-- Serves the foreign key: without it, deleting a key reads the whole table.
+CREATE INDEX api_keys_replaced_by ON api_keys (replaced_by) WHERE replaced_by IS NOT NULL;
 
--- The gate's change feed (design.md §6). Every write to plans, api_keys or the columns of workloads that the gate knows
--- takes the next versions in its own transaction and holds the head until it commits: versions are in commit order and
--- have no gaps.
+-- The feed: the ordered list of changes that every checker replica follows. A write to plans, api_keys or the columns of
+-- workloads that the gate uses takes the next versions in its own transaction and locks the head until it commits.
+-- Versions are therefore in commit order, without gaps.
+
+-- The feed's newest version, in one row.
 CREATE TABLE feed_head (
   singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
-  -- another id means another history (a re-created database): replicas reload
+  -- A different id means a different history (a recreated database): replicas reload.
   feed_id uuid NOT NULL DEFAULT gen_random_uuid(),
   version bigint NOT NULL DEFAULT 0
 );
 
 INSERT INTO feed_head DEFAULT VALUES;
 
+-- The newest 100,000 changes.
 CREATE TABLE changes (
   version bigint PRIMARY KEY,
   entity text NOT NULL CHECK (entity IN ('plan', 'key', 'workload')),
   entity_id uuid NOT NULL,
-  -- a replica that finds another token at the version it applied last stands on a history that was lost (a failover to
-  -- an older copy that has written since): it reloads
+  -- A replica that sees a different token at the last version it applied has followed a history that was lost (failover to
+  -- an older copy that has since been written to): it reloads.
   token uuid NOT NULL DEFAULT gen_random_uuid(),
   at timestamptz NOT NULL DEFAULT now()
 );
 
--- One call per statement, not per row: a bulk write moves the head once.
-CREATE FUNCTION append_changes(entity text, ids uuid[]) RETURNS void LANGUAGE plpgsql
--- a writer that hangs while it holds the head makes the others fail after this, instead of hanging too
-SET lock_timeout = '5s' AS $$
+-- Appends one change for each id. Called once per statement, so that a bulk write locks the head once. lock_timeout: when
+-- a writer hangs while it holds the head, the other writers fail instead of hanging too.
+CREATE FUNCTION append_changes(entity text, ids uuid[]) RETURNS void LANGUAGE plpgsql SET lock_timeout = '5s' AS $$
 DECLARE
   head bigint;
 BEGIN
   IF cardinality(ids) = 0 THEN
     RETURN;
   END IF;
-  -- until the transaction ends: a writer that goes silent while it holds the head loses its connection
+  -- For the rest of the transaction: a writer that goes silent while it holds the head loses its connection.
   PERFORM set_config('idle_in_transaction_session_timeout', '5s', true);
   UPDATE feed_head SET version = version + cardinality(ids) RETURNING version INTO head;
   INSERT INTO changes (version, entity, entity_id)
     SELECT head - cardinality(ids) + changed.position, append_changes.entity, changed.id
     FROM unnest(ids) WITH ORDINALITY AS changed (id, position);
-  -- a replica further behind than this reloads
+  -- A replica that is further behind reloads.
   DELETE FROM changes WHERE version <= head - 100000;
   PERFORM pg_notify('feed', head::text);
 END $$;
 
+-- Triggers that append changes; their argument is the entity.
 CREATE FUNCTION feed_insert() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM append_changes(TG_ARGV[0], ARRAY(SELECT id FROM new_rows));
@@ -93,7 +109,7 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- Workloads change at every deployment (next_revision); only what the gate knows counts.
+-- As feed_update, for the columns that the gate uses.
 CREATE FUNCTION feed_update_workloads() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM append_changes('workload', ARRAY(

@@ -12,10 +12,10 @@ import { silentLog } from '../../support/log.ts';
 import { uniqueName, type Platform } from '../../support/platform.ts';
 
 const code = 'export const handler = () => ({ statusCode: 200, body: "ok" });\n';
-/** After the last pod has gone the machine gets this long to come to rest. */
+/** Idle time of the machine after the last pod has ended. */
 const restMs = 500;
 
-/** Where a cold start's time goes: offsets in ms from its beginning. */
+/** The steps of a cold start, as offsets in ms from its beginning. */
 export type Steps = Record<'address' | 'connect' | 'firstByte', number> & { raised?: number };
 
 /** A function to start from zero. */
@@ -29,7 +29,10 @@ export interface Subject {
   ingress: URL;
 }
 
-/** Creates a function whose code does nothing; its first request has been answered. Stop its informer at the end. */
+/**
+ * Creates a function whose code does nothing, and waits for the answer to its first request. Stop its informer at the
+ * end.
+ */
 export async function createSubject(platform: Platform, kube: KubeClient, project: string): Promise<Subject> {
   const name = uniqueName('cold');
   const namespace = `${project}-prod`;
@@ -41,20 +44,26 @@ export async function createSubject(platform: Platform, kube: KubeClient, projec
   rmSync(folder, { recursive: true });
   const { url } = await platform.json<{ url: string }>(['function', 'show', name, ...flags]);
   const pods = createInformer<Pod>({
-    ...{ kube, kind: kinds.Pod, clock: systemClock, log: silentLog },
+    kube,
+    kind: kinds.Pod,
+    clock: systemClock,
+    log: silentLog,
     selection: { namespace, labelSelector: `${appLabel}=${name},${kindLabel}=Function` },
   });
   pods.start();
   await pods.whenSynced();
   const subject = { kube, pods, namespace, name, url: new URL(url), ingress: new URL(platform.info.ingress) };
-  // The first start pulls the image, and shows when the route is there.
+  // The first start pulls the image, and proves that the route exists.
   while ((await ask(subject.ingress.hostname, Number(subject.ingress.port), subject.url.host)).status !== 200) {
     await systemClock.sleep(200);
   }
   return subject;
 }
 
-/** One request from zero. The interceptor tells its steps in Server-Timing, counted from the request's arrival there. */
+/**
+ * Sends one request at zero. The interceptor reports its steps in Server-Timing, relative to the request's arrival
+ * there.
+ */
 export async function throughPlatform({ ingress, url }: Subject): Promise<Steps> {
   const begun = performance.now();
   const answer = await ask(ingress.hostname, Number(ingress.port), url.host);
@@ -64,7 +73,7 @@ export async function throughPlatform({ ingress, url }: Subject): Promise<Steps>
   return { raised: step('svc-raised'), address: step('svc-address'), connect: step('svc-connect'), firstByte };
 }
 
-/** Writes the scale as kubectl would. */
+/** Writes the scale as kubectl does. */
 export async function setScale({ kube, namespace, name }: Subject, replicas: number): Promise<void> {
   for (;;) {
     const scale = await kube.getScale(namespace, name);
@@ -79,14 +88,14 @@ export async function setScale({ kube, namespace, name }: Subject, replicas: num
   }
 }
 
-/** Resolves when the function has no pod, and the machine has come to rest. */
+/** Resolves when the function has no pod and the machine is idle. */
 export async function toZero(subject: Subject): Promise<void> {
   await setScale(subject, 0);
   while (subject.pods.list().length > 0) await systemClock.sleep(50);
   await systemClock.sleep(restMs);
 }
 
-/** A GET on a connection of its own; resolves at the answer's first byte. */
+/** A GET on its own connection; resolves at the answer's first byte. */
 export function ask(
   hostname: string,
   at: number,

@@ -3,22 +3,22 @@ import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { appLabel, systemNamespace } from '../../../runtime/domain/labels.ts';
 import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
 
-/** What svc-controllers tells of itself at one moment. */
+/** The metrics of svc-controllers at one moment. */
 export interface Sample {
-  /** Names the process life. */
+  /** Identifies the process life. */
   pod: string;
-  /** Requests to the API server that write, but for the Lease's and Events'. */
+  /** Requests to the API server that write, except the Lease's and Events'. */
   writes: number;
   /** Requests that read; a watch counts when it begins. */
   reads: number;
   /** Passes that ended, of all controllers. */
   passes: number;
-  /** Keys that wait or are being worked on. */
+  /** Keys that wait or are in progress. */
   busy: boolean;
   residentBytes: number;
   /** Since the process began, in ms. */
   ageMs: number;
-  /** Requests by method and resource, for the explanation of a figure. */
+  /** Requests by method and resource, to explain a figure. */
   requests: Record<string, number>;
 }
 
@@ -39,7 +39,7 @@ function parse(text: string): Line[] {
   });
 }
 
-/** What the running pod of one of the platform's processes tells; undefined while there is none that answers. */
+/** The metrics of the running pod of a platform process; undefined while none answers. */
 async function metricsOf(kube: KubeClient, process: string): Promise<{ pod: string; lines: Line[] } | undefined> {
   const selection = { namespace: systemNamespace, labelSelector: `${appLabel}=${process}` };
   const { items } = await kube.list<Pod>(kinds.Pod, selection);
@@ -54,18 +54,18 @@ async function metricsOf(kube: KubeClient, process: string): Promise<{ pod: stri
   return { pod: pod.metadata.name, lines: parse(await response.text()) };
 }
 
-/** The resident memory of one of the platform's processes. @throws Error when none answers */
+/** The resident memory of a platform process. @throws Error when none answers */
 export async function residentBytes(kube: KubeClient, process: string): Promise<number> {
-  const found = (await metricsOf(kube, process))?.lines.find(({ name }) => name === 'process_resident_memory_bytes');
-  if (!found) throw new Error(`${process} does not answer`);
-  return found.value;
+  const sample = (await metricsOf(kube, process))?.lines.find(({ name }) => name === 'process_resident_memory_bytes');
+  if (!sample) throw new Error(`${process} does not answer`);
+  return sample.value;
 }
 
-/** Asks the running pod; undefined while there is none that answers. */
+/** Reads the metrics of the running pod; undefined while none answers. */
 export async function sample(kube: KubeClient): Promise<Sample | undefined> {
-  const found = await metricsOf(kube, 'svc-controllers');
-  if (!found) return undefined;
-  const { pod, lines } = found;
+  const metrics = await metricsOf(kube, 'svc-controllers');
+  if (!metrics) return undefined;
+  const { pod, lines } = metrics;
   const sum = (name: string, holds: (labels: Record<string, string>) => boolean = () => true) =>
     lines.filter((line) => line.name === name && holds(line.labels)).reduce((all, { value }) => all + value, 0);
   const isWrite = ({ method, resource }: Record<string, string>) =>

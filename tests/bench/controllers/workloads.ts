@@ -4,13 +4,13 @@ import type { Project } from '../../../runtime/contracts/resources/project.ts';
 import { systemClock } from '../../../runtime/domain/clock.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { systemNamespace } from '../../../runtime/domain/labels.ts';
-import { newWorkloadMetadata } from '../../../runtime/host/workload-create.ts';
+import { newObjectMetadata } from '../../../runtime/workloads/create.ts';
 import { environmentsOf } from '../../../runtime/kube/environments.ts';
 import { createInformer, type Informer } from '../../../runtime/kube/informer.ts';
 import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
 import { silentLog } from '../../support/log.ts';
 
-/** Creates under way at the same time. */
+/** Concurrent creates. */
 const together = 40;
 
 export interface Counts {
@@ -18,7 +18,7 @@ export interface Counts {
   apps: number;
 }
 
-/** The objects that the platform makes for the workloads of one namespace, as they appear. */
+/** The objects that the platform creates for the workloads of one namespace, as they appear. */
 export interface Watched {
   /** Which kinds are not complete yet, such as `Deployment 3 of 1200`. */
   missing(counts: Counts): string[];
@@ -47,17 +47,19 @@ export async function removeProject(kube: KubeClient, name: string): Promise<voi
 
 /** Creates the workloads as the management API would, all at once; none of them has a pod. */
 export async function createWorkloads(kube: KubeClient, project: string, { functions, apps }: Counts): Promise<void> {
-  const found = await kube.get<Project>(kinds.Project, project);
-  const environment = found && environmentsOf(found)[0];
+  const shop = await kube.get<Project>(kinds.Project, project);
+  const environment = shop && environmentsOf(shop)[0];
   if (!environment) throw new Error('the project has no environment');
   const function_ = (number: number): KubeObject => ({
-    ...{ apiVersion: 'platform.svc/v1', kind: 'Function' },
-    metadata: newWorkloadMetadata('Function', `${project}-f${number}`, environment),
+    apiVersion: 'platform.svc/v1',
+    kind: 'Function',
+    metadata: newObjectMetadata('Function', `${project}-f${number}`, environment),
     spec: { runtime: 'node', code: `export const handler = () => ${number};`, trigger: 'http', port: 8080 },
   });
   const app = (number: number): KubeObject => ({
-    ...{ apiVersion: 'platform.svc/v1', kind: 'App' },
-    metadata: newWorkloadMetadata('App', `a${number}`, environment),
+    apiVersion: 'platform.svc/v1',
+    kind: 'App',
+    metadata: newObjectMetadata('App', `a${number}`, environment),
     spec: { image: 'localhost:5000/svc/hello:v1', port: 8080, replicas: 0 },
   });
   const waiting = [
@@ -70,7 +72,7 @@ export async function createWorkloads(kube: KubeClient, project: string, { funct
   await Promise.all(Array.from({ length: together }, work));
 }
 
-/** Follows what the platform makes of them. */
+/** Follows the objects that the platform creates for them. */
 export async function watchObjects(kube: KubeClient, namespace: string): Promise<Watched> {
   const follow = (kind: ResourceKind, selection: object = { namespace }) =>
     createInformer<KubeObject>({ kube, kind, selection, clock: systemClock, log: silentLog });
@@ -95,7 +97,7 @@ export async function watchObjects(kube: KubeClient, namespace: string): Promise
     deployments: here.Deployment,
     missing({ functions, apps }) {
       const all = functions + apps;
-      const found: [string, number, number][] = [
+      const counts: [string, number, number][] = [
         ['Deployment', here.Deployment.list().length, all],
         ['ConfigMap', here.ConfigMap.list().length, functions],
         ['Service', here.Service.list().length, apps],
@@ -106,7 +108,7 @@ export async function watchObjects(kube: KubeClient, namespace: string): Promise
         ['status of functions', here.Function.list().filter(isReported).length, functions],
         ['status of apps', here.App.list().filter(isReported).length, apps],
       ];
-      return found
+      return counts
         .filter(([, count, wanted]) => count < wanted)
         .map(([kind, count, of]) => `${kind} ${count} of ${of}`);
     },
@@ -117,8 +119,8 @@ export async function watchObjects(kube: KubeClient, namespace: string): Promise
 }
 
 /**
- * Whether the controller has said about the object as it is now that all of its objects are there. How soon an app's
- * pods, of which there are none, count as available is the cluster's own controllers' affair.
+ * Whether the controller has reported for the object's current generation that all of its objects exist. When an app
+ * without pods counts as available is decided by the cluster's own controllers.
  */
 function isReported({ metadata, status }: Stored<KubeObject>): boolean {
   const { observedGeneration, phase = '' } = (status ?? {}) as { observedGeneration?: number; phase?: string };

@@ -11,11 +11,11 @@ export interface Target {
   app: string;
   url: string;
   token: string;
-  /** Of the URL: taken apart once, since the caller lives on the same cores as what it measures. */
+  /** The parts of the URL, parsed once because the caller shares its cores with the measured platform. */
   address: Pick<URL, 'pathname' | 'host'>;
 }
 
-/** Apps without pods and their webhooks: what is measured is the platform. */
+/** Apps without pods and their webhooks, so that only the platform is measured. */
 export async function createTargets(
   platform: Platform,
   kube: KubeClient,
@@ -45,21 +45,23 @@ export async function enableWebhook(platform: Platform, app: string, flags: stri
   return { url, token, address: { pathname, host } };
 }
 
-/** What a caller was answered. */
+/** The answer to a caller. */
 export interface Call {
   ms: number;
   status: number;
   id: string | undefined;
 }
 
-/** Calls webhooks through the ingress, over connections that stay. */
+/** Calls webhooks through the ingress, over kept connections. */
 export function createCaller(ingress: string, connections: number) {
   const pool = new Pool(ingress, { connections, pipelining: 1 });
   return {
     async deploy({ address: { pathname, host }, token }: Target, image: string): Promise<Call> {
       const begun = performance.now();
       const answer = await pool.request({
-        ...{ path: pathname, method: 'POST', body: JSON.stringify({ image }) },
+        path: pathname,
+        method: 'POST',
+        body: JSON.stringify({ image }),
         headers: { host, 'content-type': 'application/json', 'x-svc-token': token },
       });
       const body = (await answer.body.json()) as { id?: string };

@@ -2,7 +2,7 @@ import pg from 'pg';
 import type { Pod } from '../../../runtime/contracts/pod.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { appLabel, systemNamespace } from '../../../runtime/domain/labels.ts';
-import type { Secret } from '../../../runtime/host/owned-secret.ts';
+import type { Secret } from '../../../runtime/workloads/owned-secret.ts';
 import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
 
 /** A connection to the platform's own PostgreSQL, at its pod. */
@@ -13,21 +13,27 @@ export async function platformDatabase(kube: KubeClient): Promise<pg.Client> {
   const port = pod?.spec.containers[0]?.ports?.[0]?.containerPort;
   if (!secret || port === undefined) throw new Error('the platform has no PostgreSQL of its own');
   const client = new pg.Client({
-    ...{ host: pod?.status?.podIP, port, user: 'svc', database: 'svc' },
+    host: pod?.status?.podIP,
+    port,
+    user: 'svc',
+    database: 'svc',
     password: Buffer.from(secret.data?.['password'] ?? '', 'base64').toString('utf8'),
   });
   await client.connect();
   return client;
 }
 
-/** Measures commits of one row: what a durable promise costs at the least. */
+/** Measures commits of one row: the minimum cost of a durable promise. */
 export interface Commits {
   /** How long one took, in ms. */
   time(): Promise<number>;
   end(): Promise<void>;
 }
 
-/** The table lies ready: to make it beside what is measured would disturb both, the plans of the platform included. */
+/**
+ * The table exists beforehand: creating it during the measurement would disturb both, including the platform's query
+ * plans.
+ */
 export async function durableCommits(client: pg.Client): Promise<Commits> {
   await client.query('DROP TABLE IF EXISTS bench_commits');
   await client.query('CREATE TABLE bench_commits (body text)');
@@ -42,7 +48,7 @@ export async function durableCommits(client: pg.Client): Promise<Commits> {
   };
 }
 
-/** How the deployments of these apps stand, by state; of those with these ids only when given. */
+/** The deployments of these apps by state; only those with these ids when given. */
 export async function deploymentStates(
   client: pg.Client,
   namespace: string,

@@ -5,7 +5,7 @@ import type { KubeClient } from '../../../runtime/kube/kube-client.ts';
 import type { Platform } from '../../support/platform.ts';
 import { createCaller, enableWebhook } from './callers.ts';
 
-/** From a wish for a version to its new pod serving, in ms, both ways. */
+/** From the request for a version until its new pod serves, in ms, both ways. */
 export interface Pair {
   platform: number;
   kubectl: number;
@@ -14,9 +14,9 @@ export interface Pair {
 const image = (version: string) => `localhost:5000/svc/hello:${version}`;
 
 /**
- * Measures pairs: a webhook until the new version answers through the ingress, and `kubectl patch` with
- * `kubectl rollout status` on a Deployment that is the same but for its name. Which is first changes every time. A merge
- * patch stands for `kubectl set image`, which sends a strategic one: the API server of the embedded default takes none.
+ * Measures pairs: a webhook until the new version answers through the ingress, and `kubectl patch` with `kubectl
+ * rollout status` on a Deployment that differs only in its name. The order alternates. A merge patch replaces the
+ * strategic one of `kubectl set image`, which the API server of the embedded cluster does not support.
  */
 export async function servingPairs(
   platform: Platform,
@@ -35,7 +35,7 @@ export async function servingPairs(
   const containers = await copyDeployment(kube, namespace, 'timed', 'plain');
   await kubectl(platform, ['-n', namespace, 'rollout', 'status', 'deployment/plain', '--timeout=5m']);
 
-  /** An old pod may serve on for a while, which would answer with a version before its time, and costs both ways. */
+  /** An old pod may keep serving for a while, which would answer with the version too early, and slows both ways. */
   const oldPodsGone = async () => {
     while ((await kube.list(kinds.Pod, { namespace })).items.length > 2) await wait(50);
   };
@@ -80,23 +80,23 @@ async function kubectl(platform: Platform, args: string[]): Promise<void> {
   if (ended.code !== 0) throw new Error(`kubectl ${args.join(' ')}: ${ended.stderr}`);
 }
 
-/** Nobody's: the platform leaves it alone. @returns its containers */
+/** Copies a Deployment without an owner, so that the platform ignores it. @returns its containers */
 async function copyDeployment(kube: KubeClient, namespace: string, from: string, to: string): Promise<object[]> {
   interface Deployment extends KubeObject {
     spec: { selector: object; template: { metadata: { labels: object }; spec: { containers: object[] } } };
   }
-  const found = await kube.get<Deployment>(kinds.Deployment, from, namespace);
-  if (!found) throw new Error(`there is no Deployment ${from}`);
+  const source = await kube.get<Deployment>(kinds.Deployment, from, namespace);
+  if (!source) throw new Error(`there is no Deployment ${from}`);
   const labels = { app: to };
   await kube.create({
     apiVersion: 'apps/v1',
     kind: 'Deployment',
     metadata: { name: to, namespace, labels },
     spec: {
-      ...found.spec,
+      ...source.spec,
       selector: { matchLabels: labels },
-      template: { ...found.spec.template, metadata: { labels } },
+      template: { ...source.spec.template, metadata: { labels } },
     },
   });
-  return found.spec.template.spec.containers;
+  return source.spec.template.spec.containers;
 }

@@ -1,8 +1,8 @@
 import { createServer } from 'node:net';
 
 /**
- * What stands behind the proxies under measurement: it shares its core with the load, and must not be what limits them. So
- * it reads no more of a request than where its head ends, which is enough for one without a body.
+ * The server behind the measured proxies. It shares its core with the load and must not limit them, so it parses only
+ * the end of a request's head, which is enough for a request without a body.
  */
 const answer = Buffer.from('HTTP/1.1 200 OK\r\nCache-Control: no-store\r\nContent-Length: 0\r\n\r\n');
 const headEnd = '\r\n\r\n';

@@ -1,11 +1,15 @@
 import { Agent, createServer, request as httpRequest } from 'node:http';
 
-/** What the interceptor is shown beside: the least that a proxy of `node:http` and its Agent is, for the pod at `POD_PORT`. */
+/** The yardstick for the interceptor: the simplest proxy with `node:http` and its Agent, for the pod at `POD_PORT`. */
 const agent = new Agent({ keepAlive: true });
 const server = createServer((request, response) => {
   const upstream = httpRequest({
-    ...{ agent, host: '127.0.0.1', port: Number(process.env['POD_PORT']) },
-    ...{ method: request.method, path: request.url, headers: request.headers },
+    agent,
+    host: '127.0.0.1',
+    port: Number(process.env['POD_PORT']),
+    method: request.method,
+    path: request.url,
+    headers: request.headers,
   });
   upstream.once('response', (answer) => {
     response.writeHead(answer.statusCode ?? 502, answer.rawHeaders);

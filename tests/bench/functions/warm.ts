@@ -14,11 +14,11 @@ const proxyProgram = join(import.meta.dirname, 'plain-proxy.ts');
 const connections = 32;
 
 /**
- * The warm path: a function's pod (the Node runtime with a handler that does nothing) that is alone on the first core and
- * asked directly, beside the interceptor alone on that core. What the interceptor has behind it shares the second core
- * with the load and answers for next to nothing, lest that core be the limit. As yardsticks: a bare `node:http` server
- * asked directly, and a plain proxy in the interceptor's place. In rounds by turns, judged by the median of the rounds'
- * ratios; the latency that is added is that beside the bare server's.
+ * The warm path: a function's pod (the Node runtime with a handler that does nothing), alone on the first core and
+ * called directly, compared with the interceptor alone on that core. The server behind the interceptor shares the
+ * second core with the load and does almost nothing, so that this core is not the limit. Yardsticks are a bare
+ * `node:http` server called directly, and a plain proxy in the interceptor's place. Rounds alternate, and the median of
+ * the rounds' ratios counts; the added latency is relative to the bare server's.
  */
 export async function measureWarm(options: { rounds: number; seconds: number }): Promise<void> {
   leaveServerCore();
@@ -43,7 +43,9 @@ export async function measureWarm(options: { rounds: number; seconds: number }):
       await load.prepare(name, prepared);
     }
     const settings = {
-      ...{ name: 'functions', connections, ...options },
+      name: 'functions',
+      connections,
+      ...options,
       pids: { pod: pod.pid, bare: bare.pid, interceptor: interceptor.pid, proxy: proxy.pid },
     };
     const { rate, compare } = await throughput(load, Object.keys(measured), settings);
@@ -58,7 +60,9 @@ export async function measureWarm(options: { rounds: number; seconds: number }):
     printFigure({ name: 'functions.p50.bare', value: p50('bare'), unit: 'ms' });
     printFigure({ name: 'functions.p50.interceptor', value: p50('interceptor'), unit: 'ms' });
     printFigure({
-      ...{ name: 'functions.p50-added', value: p50('interceptor') - p50('bare'), unit: 'ms' },
+      name: 'functions.p50-added',
+      value: p50('interceptor') - p50('bare'),
+      unit: 'ms',
       target: { operator: '<', value: 1 },
     });
   } finally {

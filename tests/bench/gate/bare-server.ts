@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 
-/** What the gate is measured against: the least that node:http can do for the same requests. */
+/** The yardstick for the gate: the minimum that node:http can do for the same requests. */
 const server = createServer((_request, response) => {
   response.writeHead(200, ['Cache-Control', 'no-store', 'Content-Length', '0']).end();
 });

@@ -4,22 +4,25 @@ import { connect } from 'node:net';
 const readBytes = 64 * 1024;
 const zero = 48;
 
-/** A keep-alive connection with at most one request under way. It parses no more than it must, since it shares a core. */
+/**
+ * A keep-alive connection with at most one request in progress. It parses as little as possible, since it shares a
+ * core.
+ */
 export interface Connection {
   /** Writes one request; the answer goes to the callback that the connection was opened with. */
   send(request: Buffer): void;
   close(): void;
 }
 
-/** What the connection tells its owner. */
+/** The events of a connection. */
 export interface ConnectionEvents {
   /** A whole answer arrived. */
   answered(connection: Connection, status: number): void;
-  /** The server cut the connection, or sent what is no answer. */
+  /** The server closed the connection, or sent an invalid answer. */
   failed(error: Error): void;
 }
 
-/** The length of the whole answer at the buffer's beginning, or undefined while its head is incomplete. */
+/** The length of the complete answer at the buffer's start, or undefined while its head is incomplete. */
 function answerLength(buffer: Buffer): number | undefined {
   const headEnd = buffer.indexOf('\r\n\r\n', 0, 'latin1');
   if (headEnd < 0) return undefined;
@@ -32,7 +35,7 @@ function answerLength(buffer: Buffer): number | undefined {
 /** Resolves once connected. */
 export async function openConnection(host: string, port: number, events: ConnectionEvents): Promise<Connection> {
   let pending: Buffer | undefined;
-  // Answers of one kind are equally long: what is as long as the last one and begins like it needs no parsing.
+  // Answers of one kind have the same length, so an answer that starts like the last one needs no parsing.
   let usualLength = 0;
   let usualStatus = 0;
 

@@ -2,11 +2,11 @@ import { spawn, spawnSync, type ChildProcess, type StdioOptions } from 'node:chi
 import { readFileSync } from 'node:fs';
 import { availableParallelism, cpus } from 'node:os';
 
-/** The server under load has the first core for itself; everything else is on the second. */
+/** The server under load has the first core to itself; everything else is on the second. */
 export const serverCore = 0;
 const otherCore = 1;
 
-/** Moves this process, and with it every one that it starts later, to the second core. @throws Error without two */
+/** Moves this process, and every process that it starts later, to the second core. @throws Error without two cores */
 export function leaveServerCore(): void {
   if (availableParallelism() < 2) throw new Error('this bench needs two cores: one for the server, one for the load');
   const { status, stderr } = spawnSync('taskset', ['-a', '-c', '-p', String(otherCore), String(process.pid)], {
@@ -16,8 +16,9 @@ export function leaveServerCore(): void {
 }
 
 /**
- * Lets a process run on its core before all others, or no longer: what measures waiting must not wait itself. Needs a
- * privilege; without it everything stays as it is. Only for one that rests, since nobody else comes to the core meanwhile.
+ * Lets a process run on its core before all others, or no longer, because a process that measures latency must not wait
+ * itself. Needs a privilege and does nothing without it. Only for a process that often rests, since no other gets the
+ * core before then.
  */
 export function setForemost(pid: number, foremost: boolean): void {
   const [policy, priority] = foremost ? ['--fifo', '1'] : ['--other', '0'];
@@ -39,14 +40,14 @@ export function startProgram(
   return spawn(program, args, { stdio, env: { PATH: process.env['PATH'], ...env } });
 }
 
-/** Resident memory of a process in bytes: now, and the most that it ever was. */
+/** Resident memory of a process in bytes: now, and its maximum. */
 export function residentMemory(pid: number): { now: number; peak: number } {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   const bytes = (field: string) => Number(new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) * 1024;
   return { now: bytes('VmRSS'), peak: bytes('VmHWM') };
 }
 
-/** User and system time of a process so far, in seconds; a hundredth is the finest step. */
+/** User and system time of a process so far, in seconds, in steps of a hundredth. */
 export function processorSeconds(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
   // The second field, the program's name, may hold spaces and parentheses; utime and stime are the 14th and 15th.
@@ -54,7 +55,7 @@ export function processorSeconds(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / 100;
 }
 
-/** The share of the machine that others use, measured over a second while this bench does nothing. */
+/** The share of the machine that other processes use, measured over a second while this bench is idle. */
 export async function othersShare(): Promise<number> {
   const total = () => {
     const times = cpus().map((cpu) => cpu.times);

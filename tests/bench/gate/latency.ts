@@ -5,7 +5,7 @@ const bucketCount = 200_000;
 export interface LatencyRecord {
   /** @param ms milliseconds */
   add(ms: number): void;
-  /** The value in ms that this share (0 to 1) of the durations does not exceed; NaN without any. */
+  /** The value in ms that this share (0 to 1) of the durations does not exceed; NaN if there are none. */
   percentile(share: number): number;
 }
 
@@ -20,11 +20,11 @@ export function createLatencyRecord(): LatencyRecord {
       total++;
     },
     percentile(share) {
-      let left = Math.ceil(total * share);
-      if (left === 0) return Number.NaN;
+      let remaining = Math.ceil(total * share);
+      if (remaining === 0) return Number.NaN;
       for (let index = 0; index < bucketCount; index++) {
-        left -= buckets[index] ?? 0;
-        if (left <= 0) return ((index + 1) * bucketMicroseconds) / 1000;
+        remaining -= buckets[index] ?? 0;
+        if (remaining <= 0) return ((index + 1) * bucketMicroseconds) / 1000;
       }
       return Number.NaN;
     },

@@ -6,11 +6,11 @@ import type { LoadOrder, LoadReply } from './load-process.ts';
 
 const program = join(import.meta.dirname, 'load-process.ts');
 
-/** The generator of load in a process of its own, for any number of targets, one at a time. */
+/** The load generator in a separate process, for any number of targets, one at a time. */
 export interface LoadClient {
-  /** Makes the requests for a target that later runs name. */
+  /** Builds the requests for a target that later runs name. */
   prepare(target: string, prepared: LoadTarget): Promise<void>;
-  /** At a given rate the generator goes before all others on its core. */
+  /** At a given rate the generator has priority on its core. */
   run(target: string, options: LoadOptions): Promise<LoadResult>;
   stop(): void;
 }

@@ -1,6 +1,6 @@
 import { createLoadGenerator, type LoadOptions, type LoadResult, type LoadTarget } from './load.ts';
 
-/** What the bench asks of this process; it answers each with one {@link LoadReply}. */
+/** A request from the bench to this process, which answers each with one {@link LoadReply}. */
 export type LoadOrder = { target: string; prepare: LoadTarget } | { target: string; run: LoadOptions };
 export type LoadReply = { result?: LoadResult } | { error: string };
 

@@ -1,18 +1,18 @@
 import { createLatencyRecord } from './latency.ts';
 import { openConnection, type Connection } from './connection.ts';
 
-/** At a given rate the generator rests this long between looks at the clock: others need its core too. */
+/** At a given rate the generator sleeps this long between two looks at the clock, because others need its core too. */
 const restMs = 0.1;
 
-/** One server and what to ask it. */
+/** One server and the requests for it. */
 export interface LoadTarget {
   host: string;
   port: number;
-  /** The name in the Host header; by default the checker's. */
+  /** The name in the Host header; default: the checker's. */
   name?: string;
   /** Path and query. */
   path: string;
-  /** Sent in rotation, one a request. */
+  /** Sent in rotation, one per request. */
   keys: string[];
 }
 
@@ -21,19 +21,19 @@ export interface LoadOptions {
   /** Not counted, at the beginning. */
   warmUpSeconds: number;
   seconds: number;
-  /** Requests a second, evenly spaced and sent whether or not answers have come; absent: as fast as answers come. */
+  /** Requests a second, evenly spaced and sent without waiting for answers; absent: as fast as answers arrive. */
   rate?: number;
 }
 
 export interface LoadResult {
-  /** Answers in all, those of the warm-up among them. */
+  /** All answers, including those of the warm-up. */
   answers: number;
   requestsPerSecond: number;
   p50: number;
   p99: number;
   /** Answers by status. */
   statuses: Record<string, number>;
-  /** The share of its core that the generator itself used (0 to 1); near 1 it is what limits. */
+  /** The share of its core that the generator itself used (0 to 1); near 1 the generator is the limit. */
   busy: number;
 }
 
@@ -54,14 +54,14 @@ function forwardAuthRequest(target: LoadTarget, key: string): Buffer {
   return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
 }
 
-/** Puts load on servers from this process, which should have a core of its own. */
+/** Puts load on servers from this process, which should have its own core. */
 export interface LoadGenerator {
   prepare(target: LoadTarget): void;
   /** @throws Error when a connection breaks */
   run(options: LoadOptions): Promise<LoadResult>;
 }
 
-/** A generator of load for one target at a time. */
+/** A load generator for one target at a time. */
 export function createLoadGenerator(): LoadGenerator {
   const neverWoken = new Int32Array(new SharedArrayBuffer(4));
   let target: LoadTarget | undefined;
@@ -110,7 +110,10 @@ export function createLoadGenerator(): LoadGenerator {
       opened.push(await openConnection(host, port, { answered, failed: fail }));
     }
 
-    /** Sends what is due at the given rate. A request that finds no free connection waits, and its latency with it. */
+    /**
+     * Sends the requests that are due at the given rate. A request without a free connection waits, which counts
+     * towards its latency.
+     */
     const pace = (perSecond: number) => {
       const begun = performance.now();
       let sent = 0;

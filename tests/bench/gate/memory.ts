@@ -5,12 +5,12 @@ import type { LoadClient } from './load-client.ts';
 const megabyte = 1e6;
 const sampleMs = 100;
 const stepSeconds = 10;
-/** The heap takes its shape in the first part; growth counts from there to the last part. */
+/** The heap reaches its normal size in the first part; growth counts from there to the last part. */
 const parts = 5;
 
 /**
- * Resident memory while this many requests are served. Judged is the lowest reading of the last fifth beside that of the
- * second: what a collector gives back is no growth.
+ * Resident memory while this many requests are served. Compares the lowest reading of the last fifth with that of the
+ * second, because memory that a collector frees is not growth.
  */
 export async function measureMemory(
   load: LoadClient,
@@ -40,7 +40,9 @@ export async function measureMemory(
   printFigure({ name: 'gate.memory.late', value: late / megabyte, unit: 'MB' });
   printFigure({ name: 'gate.memory.highest', value: highest / megabyte, unit: 'MB' });
   printFigure({
-    ...{ name: 'gate.memory.growth', value: late / early, unit: 'ratio' },
+    name: 'gate.memory.growth',
+    value: late / early,
+    unit: 'ratio',
     target: { operator: '<=', value: 1.05 },
   });
 }

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { apiKeyDigest, generateApiKey } from '../../../runtime/domain/api-key.ts';
 import { newId, type Id } from '../../../runtime/domain/ids.ts';
 
-/** What a plan of the bench allows: more than any machine asks for, so that every verdict is made in full. */
+/** The limits of the bench's plan, more than any machine sends, so that every verdict is complete. */
 const plentiful = { rate: 1e9, burst: 1e9, quota: 1e15 };
 
 export interface BenchKey {
@@ -16,7 +16,7 @@ export interface BenchRecords {
   keys: BenchKey[];
 }
 
-/** Writes an environment with an app and this many keys. */
+/** Creates an environment with an app and this many keys. */
 export async function insertBenchRecords(pool: Pool, keyCount: number): Promise<BenchRecords> {
   const [environmentId, planId, appId] = [newId(), newId(), newId()];
   await pool.query(
@@ -35,7 +35,10 @@ export async function insertBenchRecords(pool: Pool, keyCount: number): Promise<
      SELECT id, $1, handle, digest, 'Customer ' || handle, $2, 'bench@example.com'
      FROM unnest($3::uuid[], $4::text[], $5::bytea[]) AS created (id, handle, digest)`,
     [
-      ...[environmentId, planId, keys.map(({ id }) => id), keys.map(({ handle }) => handle)],
+      environmentId,
+      planId,
+      keys.map(({ id }) => id),
+      keys.map(({ handle }) => handle),
       keys.map(({ key }) => apiKeyDigest(key)),
     ],
   );

@@ -7,10 +7,10 @@ import type { LoadClient } from './load-client.ts';
 import type { BenchKey } from './records.ts';
 import type { MeasuredServer } from './servers.ts';
 
-/** Between two looks whether a key is denied by now; without it they would take the store's share of the core. */
+/** Between two checks of a revoked key; without this pause they would take the store's share of the core. */
 const lookEveryMs = 1;
 
-/** Traffic of others meanwhile. */
+/** Background traffic. */
 const offeredRate = 5_000;
 
 export interface RevocationOptions {
@@ -22,21 +22,24 @@ export interface RevocationOptions {
   connections: number;
 }
 
-/** From the moment a revocation is asked for until its key is first denied, while others are served. */
+/** From the revocation request until its key is first denied, under background traffic. */
 export async function measureRevocation(load: LoadClient, options: RevocationOptions): Promise<void> {
   const { server, appId, keys, pool, connections } = options;
   const agent = new Agent({ keepAlive: true });
   const status = (key: string): Promise<number> =>
     new Promise((resolve, reject) => {
-      const asked = httpRequest({
-        ...{ host: server.host, port: server.port, path: `/authorize?app=${appId}`, agent },
+      const revocation = httpRequest({
+        host: server.host,
+        port: server.port,
+        path: `/authorize?app=${appId}`,
+        agent,
         headers: { 'X-Api-Key': key, 'X-Forwarded-For': '203.0.113.7', 'X-Forwarded-Method': 'GET' },
       });
-      asked.once('error', reject);
-      asked.once('response', (response) => {
+      revocation.once('error', reject);
+      revocation.once('response', (response) => {
         response.resume().once('end', () => resolve(response.statusCode ?? 0));
       });
-      asked.end();
+      revocation.end();
     });
   const latency = createLatencyRecord();
   const ended = new AbortController();
@@ -60,7 +63,9 @@ export async function measureRevocation(load: LoadClient, options: RevocationOpt
   }
   printFigure({ name: 'gate.revocation.p50', value: latency.percentile(0.5), unit: 'ms' });
   printFigure({
-    ...{ name: 'gate.revocation.p99', value: latency.percentile(0.99), unit: 'ms' },
+    name: 'gate.revocation.p99',
+    value: latency.percentile(0.99),
+    unit: 'ms',
     target: { operator: '<', value: 1_000 },
   });
 }

@@ -4,31 +4,31 @@ import type { LoadClient } from './load-client.ts';
 import type { LoadResult } from './load.ts';
 
 const warmUpSeconds = 1;
-/** Before the first round each server is asked for this long, so that its code is compiled. */
+/** Before the first round each server gets requests for this long, so that its code is compiled. */
 const compileSeconds = 4;
-/** Past this the generator itself may be what limits. */
+/** Above this the generator itself may be the limit. */
 const busyMax = 0.95;
-/** With less than this of what was offered, the latency is that of a server that cannot keep up. */
+/** Below this share of the offered rate, the latency is that of a server that cannot keep up. */
 const offeredMin = 0.98;
 
 export interface RoundsOptions {
-  /** What the figures begin with. */
+  /** The prefix of the figures. */
   name: string;
   rounds: number;
   seconds: number;
   connections: number;
-  /** The process that serves each target, whose processor time is counted; a peer's is not known. */
+  /** The process of each target, whose processor time is counted; a peer's is unknown. */
   pids: Readonly<Record<string, number>>;
   peer?: unknown;
 }
 
 /** One target's round. */
 export interface Round extends LoadResult {
-  /** Processor time of the server for each answer, in µs; NaN when its process is not known. */
+  /** Processor time of the server per answer, in µs; NaN when its process is unknown. */
   microseconds: number;
 }
 
-/** What each target must answer with, so that nothing is fast by being wrong. */
+/** The expected status of each target, so that a wrong answer does not count as fast. */
 const expected: Readonly<Record<string, string>> = { flood: '401' };
 
 function check(target: string, { statuses, busy }: LoadResult): void {
@@ -39,7 +39,7 @@ function check(target: string, { statuses, busy }: LoadResult): void {
   if (busy > busyMax) process.stderr.write(`the load used ${(busy * 100).toFixed(0)} % of its core for ${target}\n`);
 }
 
-/** Each target once a round, the order turned round by round. */
+/** Each target once a round, in an order that rotates. */
 export async function rounds(
   load: LoadClient,
   targets: readonly string[],
@@ -78,7 +78,7 @@ function ratio(of: readonly Round[], to: readonly Round[], value: (round: Round)
   return median(of.map((round, index) => value(round) / (to[index] ? value(to[index]) : Number.NaN)));
 }
 
-/** What the targets' rounds say, beyond what was printed. */
+/** The results of the rounds, beyond the printed ones. */
 interface Throughput {
   /** Of a target, in requests a second. */
   rate: (target: string) => number;
@@ -86,7 +86,7 @@ interface Throughput {
   compare: (of: string, to: string, name: string, target?: Target) => void;
 }
 
-/** Throughput by turns, printed for each target. */
+/** Throughput in alternating rounds, printed for each target. */
 export async function throughput(
   load: LoadClient,
   targets: readonly string[],
@@ -112,7 +112,7 @@ export async function throughput(
   };
 }
 
-/** Throughput of every target beside the bare server's. @returns the gate's, in requests a second */
+/** Throughput of every target compared with the bare server's. @returns the gate's, in requests a second */
 export async function measureThroughput(load: LoadClient, options: RoundsOptions): Promise<number> {
   const targets = ['bare', 'gate', 'many-keys', 'flood', ...(options.peer ? ['peer'] : [])];
   const { rate, compare } = await throughput(load, targets, options);
@@ -123,7 +123,7 @@ export async function measureThroughput(load: LoadClient, options: RoundsOptions
   return rate('gate');
 }
 
-/** All of many keys in use, so that the store has to take the usage of each: no target, it only explains. */
+/** All of many keys in use, so that the store records the usage of each: an explanation without a target. */
 export async function measureAllKeys(load: LoadClient, options: RoundsOptions): Promise<void> {
   const { compare } = await throughput(load, ['gate', 'all-keys'], options);
   compare('all-keys', 'gate', 'all-keys-to-few');
@@ -137,7 +137,9 @@ export async function measureLatency(load: LoadClient, rate: number, options: Ro
   printFigure({ name: 'gate.p99.bare', value: median(bare.map(({ p99 }) => p99)), unit: 'ms' });
   printFigure({ name: 'gate.p99.gate', value: median(gate.map(({ p99 }) => p99)), unit: 'ms' });
   printFigure({
-    ...{ name: 'gate.p99-to-bare', value: ratio(gate, bare, ({ p99 }) => p99), unit: 'ratio' },
+    name: 'gate.p99-to-bare',
+    value: ratio(gate, bare, ({ p99 }) => p99),
+    unit: 'ratio',
     target: { operator: '<=', value: 2 },
   });
 }

@@ -10,12 +10,12 @@ const authz = join(import.meta.dirname, '../../../gate/authz/main.ts');
 const host = '127.0.0.1';
 const readyLimitMs = 60_000;
 
-/** A server under measurement, alone on its core while it is asked. */
+/** A server under measurement, alone on its core. */
 export interface MeasuredServer {
   host: string;
   port: number;
   pid: number;
-  /** From its start until it said that it was ready, in ms. */
+  /** From its start until it reported ready, in ms. */
   readyMs: number;
   stop(): Promise<void>;
 }
@@ -29,7 +29,10 @@ async function measured(child: ChildProcess, port: number, ready: () => Promise<
     throw error;
   }
   return {
-    ...{ host, port, pid: child.pid ?? 0, readyMs: performance.now() - begun },
+    host,
+    port,
+    pid: child.pid ?? 0,
+    readyMs: performance.now() - begun,
     async stop() {
       if (child.exitCode !== null || child.signalCode !== null) return;
       const exited = once(child, 'exit');
@@ -39,7 +42,7 @@ async function measured(child: ChildProcess, port: number, ready: () => Promise<
   };
 }
 
-/** The bare server, with the same settings of its runtime as the checker; without `core`, on that of this process. */
+/** The bare server, with the same runtime settings as the checker; without `core`, on this process's core. */
 export function startBareServer(core: number | undefined = serverCore): Promise<MeasuredServer> {
   return startListening(bareServer, authzMemory, core);
 }
@@ -52,13 +55,14 @@ export async function startListening(
 ): Promise<MeasuredServer> {
   const port = await freePort();
   const child = startProgram(program, {
-    ...{ ...(core !== undefined && { core }), env: { ...env, PORT: String(port) } },
+    ...(core !== undefined && { core }),
+    env: { ...env, PORT: String(port) },
     stdio: ['ignore', 'inherit', 'inherit'],
   });
   return measured(child, port, () => untilListening(port, child));
 }
 
-/** The checker as it is deployed: its whole process, on a store, with its log read from a pipe and thrown away. */
+/** The checker as deployed: its whole process, with a store, and its log read from a pipe and discarded. */
 export async function startGate(databaseUrl: string): Promise<MeasuredServer> {
   const [port, adminPort] = [await freePort(), await freePort()];
   const child = startProgram(authz, {

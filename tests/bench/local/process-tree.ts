@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { parseStat } from '../../../infra/process-record.ts';
 
-/** What a process and all below it use. */
+/** The usage of a process and its descendants. */
 export interface Usage {
-  /** Proportional set size: pages that several share are divided among them. */
+  /** Proportional set size: shared pages are divided among their processes. */
   megabytes: number;
-  /** Since each began, with that of its children that have ended. */
+  /** Since each began, including its children that have ended. */
   cpuSeconds: number;
   /** By size, the largest first. */
   processes: { command: string; megabytes: number }[];
@@ -50,7 +50,7 @@ function cpuSeconds(pid: number): number {
   return fields.slice(11, 15).reduce((total, ticks) => total + Number(ticks), 0) / ticksPerSecond;
 }
 
-/** Empty when the process has ended meanwhile. */
+/** Empty when the process has ended. */
 function read(file: string): string {
   try {
     return readFileSync(file, 'utf8');

@@ -4,8 +4,8 @@ import { eventually, runningPlatform } from '../../support/platform.ts';
 import { someOperations, workUnderFaults } from '../../support/work-under-faults.ts';
 
 /**
- * The cluster's API server and its store are killed while apps and functions are created, changed and deleted:
- * everything settles by itself, nothing twice, nothing lost, and what serves goes on serving.
+ * The cluster's API server and its store are killed while apps and functions are created, changed and deleted: every
+ * object settles by itself, none twice and none lost, and running apps keep serving.
  */
 const platform = await runningPlatform();
 const work = await workUnderFaults(t, platform);
@@ -25,13 +25,13 @@ t.test('the API server and its store are killed until the report says so', async
   await churn.advance(someOperations);
   await work.settled(t, churn);
   await work.deployed(t);
-  t.same(await serving(), [], 'what serves goes on');
+  t.same(await serving(), [], 'running apps keep serving');
   await work.serving();
 });
 
 t.test('the API server is killed again and again', async (t) => {
   await work.healthy();
-  // Pods of a rollout that go while the cluster's own endpoints are behind are no fault of this test's kills.
+  // Pods that a rollout replaces while the cluster's endpoints lag are not a fault of this test's kills.
   await work.rested();
   await work.serving();
   const serving = work.watchServing();
@@ -44,5 +44,5 @@ t.test('the API server is killed again and again', async (t) => {
   await churn.advance(someOperations);
   await work.settled(t, churn);
   await work.healthy();
-  t.same(await serving(), [], 'what serves goes on');
+  t.same(await serving(), [], 'running apps keep serving');
 });

@@ -4,8 +4,8 @@ import { targetOf } from '../../support/target/target.ts';
 import { someOperations, workUnderFaults } from '../../support/work-under-faults.ts';
 
 /**
- * The leading controllers are killed while apps and functions are created, changed and deleted: everything settles by
- * itself, nothing twice, nothing lost, and what serves goes on serving.
+ * The leading controllers are killed while apps and functions are created, changed and deleted: every object settles by
+ * itself, none twice and none lost, and running apps keep serving.
  */
 const platform = await runningPlatform();
 const work = await workUnderFaults(t, platform);
@@ -22,16 +22,16 @@ t.test('the leading controllers are killed', async (t) => {
   await churn.advance(someOperations);
   await work.settled(t, churn);
   await work.healthy();
-  t.same(await serving(), [], 'what serves goes on');
+  t.same(await serving(), [], 'running apps keep serving');
 });
 
-/** Another one after every start of svc-controllers, be it in the same pod or in a new one. */
+/** Changes with every start of svc-controllers, in the same pod or in a new one. */
 async function processLife(): Promise<string> {
-  const found = await eventually(
+  const leader = await eventually(
     () => platform.kubectl('-n', 'svc-system', 'get', 'pods', '-l', 'app=svc-controllers', '-o', 'json'),
     ({ code }) => code === 0,
   );
-  const { items } = JSON.parse(found.stdout) as {
+  const { items } = JSON.parse(leader.stdout) as {
     items: { metadata: { name: string }; status: { containerStatuses?: { restartCount: number }[] } }[];
   };
   const lives = items.map(({ metadata: { name }, status: { containerStatuses = [] } }) =>

@@ -40,7 +40,7 @@ async function restarts(): Promise<number> {
   return statuses.reduce((sum, { restartCount }) => sum + restartCount, 0);
 }
 
-/** A new pod: the kubelet waits longer before every further restart of an old one. */
+/** A new pod, because the kubelet delays each further restart of an old one. */
 async function freshWorkers(): Promise<void> {
   const before = new Set((await workerPods()).map(({ metadata }) => metadata.name));
   await restart(platform, 'svc-workers');
@@ -51,7 +51,7 @@ async function freshWorkers(): Promise<void> {
   });
 }
 
-t.test('the workers are killed at every step of a rollout, and it still ends, once', async (t) => {
+t.test('the workers are killed at every step of a rollout, which still ends, once', async (t) => {
   const { flags } = await testProject(t, platform);
   await platform.ok(['app', 'create', 'api', '--image', hello('v1'), ...flags]);
   const history = () => platform.json<Entry[]>(['app', 'history', 'api', ...flags]);
@@ -78,17 +78,29 @@ t.test('the workers are killed at every step of a rollout, and it still ends, on
   }
 });
 
-t.test('Redis is flushed while a rollout is under way, and it still ends, once', async (t) => {
+t.test('Redis is flushed during a rollout, which still ends, once', async (t) => {
   const { flags } = await testProject(t, platform);
   await freshWorkers();
   await platform.ok(['app', 'create', 'api', '--image', hello('v1'), ...flags]);
   const accepted = await platform.json<{ id: string }>([
-    ...['app', 'update', 'api', '--image', hello('v2'), '--no-wait', ...flags],
+    'app',
+    'update',
+    'api',
+    '--image',
+    hello('v2'),
+    '--no-wait',
+    ...flags,
   ]);
   const flushed = await eventually(
     () =>
       platform.kubectl(
-        ...['-n', 'svc-system', 'exec', 'svc-redis-0', '--', 'sh', '-c'],
+        '-n',
+        'svc-system',
+        'exec',
+        'svc-redis-0',
+        '--',
+        'sh',
+        '-c',
         'REDISCLI_AUTH="$(cat "$REDIS_PASSWORD_FILE")" redis-cli -p "${PORT:-6379}" flushall',
       ),
     ({ code }) => code === 0,

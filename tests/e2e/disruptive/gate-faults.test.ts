@@ -6,12 +6,12 @@ import { restart } from '../../support/replicas.ts';
 import { targetOf } from '../../support/target/target.ts';
 
 /**
- * The gate while its checkers, or their store, are gone, slow or cut off: docs/decisions/0005-no-checker-alive.md says
- * what a client gets. In every one of these states a request without a valid key is never served.
+ * The gate while its checkers, or their store, are down, slow or cut off: docs/decisions/0005-no-checker-running.md
+ * says what a client gets. In none of these states is a request without a valid key served.
  */
 const platform = await runningPlatform();
 const image = 'localhost:5000/svc/hello:v1';
-/** The ceiling of spec.md §8. */
+/** The time within which a change must take effect: docs/reference/gate.md#freshness. */
 const freshMs = 90_000;
 
 const { flags } = await testProject(t, platform);
@@ -31,7 +31,7 @@ const ask = async (sent?: string): Promise<Answer> => {
   if (sent !== undefined && answer.status === 200) served.set(sent, (served.get(sent) ?? 0) + 1);
   return answer;
 };
-/** What each checker says of the key. */
+/** Each checker's verdict on the key. */
 const judge = async (sent: string): Promise<number[]> => {
   const statuses = await judgements(platform, id, sent);
   served.set(sent, (served.get(sent) ?? 0) + statuses.filter((status) => status === 200).length);
@@ -57,7 +57,7 @@ await eventually(
 );
 await serving();
 
-/** A request, when it was sent and answered, and what the answer was. */
+/** A request: when it was sent and answered, and its answer. */
 interface Asked {
   sentAt: number;
   answeredAt: number;
@@ -66,17 +66,17 @@ interface Asked {
   body: string;
 }
 
-/** Requests that go on in the background. */
+/** Requests in the background. */
 interface Load {
-  /** Those that are answered, oldest answer first. */
+  /** The answered ones, oldest answer first. */
   answers: Asked[];
-  /** Resolves when one of them holds: now or later, since nobody knows how far the load has got by now. */
+  /** Resolves when one of them matches, whether it was answered before the call or after it. */
   seen(holds: (asked: Asked) => boolean): Promise<void>;
   /** Resolves when the last request has its answer. */
   stop(): Promise<void>;
 }
 
-/** Asks with each of these keys (undefined: without) in turn, over and over, on a connection each. */
+/** Sends requests with each of these keys (undefined: without a key) in turn, on one connection each. */
 function load(keys: (string | undefined)[], { pauseMs, width = 1 }: { pauseMs: number; width?: number }): Load {
   const answers: Load['answers'] = [];
   const stopping = new AbortController();
@@ -108,15 +108,15 @@ function load(keys: (string | undefined)[], { pauseMs, width = 1 }: { pauseMs: n
 
 const codeOf = (answer: Pick<Answer, 'body'>) => (JSON.parse(answer.body) as { code: string }).code;
 
-/** The verdict on the good key, and on every other and none. */
+/** The verdict on the valid key, and on every other and none. */
 const verdictOn = (sent: string | undefined) => (sent === key ? 200 : 401);
 const hasNoVerdict = ({ key: sent, status }: Asked) => status !== verdictOn(sent);
 const isEmpty = ({ status, body }: Pick<Answer, 'status' | 'body'>) => status === 500 && body === '';
-/** Nobody was asked, or one that has just begun: the endpoints may have it still, or already. */
+/** No checker was asked, or one that has just started: the endpoints may list it late or early. */
 const isClosed = (answer: Pick<Answer, 'status' | 'body'>) =>
   isEmpty(answer) || (answer.status === 503 && codeOf(answer) === 'gate_unavailable');
 
-t.test('no checker: an empty 500, at once and for everyone; nobody is served', async (t) => {
+t.test('no checker: an empty 500, at once and for every request; none is served', async (t) => {
   t.teardown(() => scale(checkerReplicas));
   await scale(0);
   const closed = await eventually(
@@ -124,7 +124,7 @@ t.test('no checker: an empty 500, at once and for everyone; nobody is served', a
     ({ status }) => status !== 200,
   );
   t.match(closed, { status: 500, body: '' });
-  // Those that are going answer until they are gone.
+  // Terminating ones answer until they have ended.
   await checkers.ready(0);
   const answers = await Promise.all([key, undefined, key, undefined].map((sent) => ask(sent)));
   t.ok(answers.every(isEmpty));
@@ -141,7 +141,7 @@ async function scale(replicas: number): Promise<void> {
   await insist('scale', 'deploy/svc-authz', `--replicas=${replicas}`);
 }
 
-/** A change by kubectl that may be made twice, until the API server has taken it. */
+/** Runs an idempotent kubectl command until the API server accepts it. */
 async function insist(...change: string[]): Promise<void> {
   await eventually(
     () => platform.kubectl('-n', 'svc-system', ...change),
@@ -153,7 +153,7 @@ t.test('slow checkers: the client waits, and the verdicts are the same', async (
   const before = await checkers.ready(checkerReplicas);
   const requests = load([key, undefined, 'nonsense'], { pauseMs: 20, width: 4 });
   t.teardown(() => requests.stop());
-  // The third probe that fails, after more than 4 s, takes one out of the endpoints.
+  // The third failed probe, after more than 4 s, removes a checker from the endpoints.
   await Promise.all(before.map((pod) => target.pause(pod.name, 3)));
   await requests.seen(({ sentAt, answeredAt }) => answeredAt - sentAt > 1000);
   await requests.stop();
@@ -165,7 +165,7 @@ function livesOf(pods: readonly CheckerPod[]): [name: string, restarts: number][
   return pods.map(({ name, restarts }) => [name, restarts]);
 }
 
-t.test('checkers that hang are ended and come back by themselves', async (t) => {
+t.test('checkers that hang are stopped and restart by themselves', async (t) => {
   const before = await checkers.ready(checkerReplicas);
   await Promise.all(before.map((pod) => target.signal(pod.name, 'STOP')));
   const requests = load([undefined, key], { pauseMs: 200, width: 4 });
@@ -182,7 +182,7 @@ t.test('checkers that hang are ended and come back by themselves', async (t) => 
   t.same(requests.answers.filter(neitherVerdictNorClosed), []);
 });
 
-/** Until the load itself, with the good key and without, gets what the gate has to say of it. */
+/** Until the load itself, with the valid key and without, gets the gate's verdicts. */
 async function backToVerdicts(requests: Load): Promise<void> {
   const from = performance.now();
   for (const sent of [undefined, key]) {
@@ -194,7 +194,7 @@ function neitherVerdictNorClosed(asked: Asked): boolean {
   return hasNoVerdict(asked) && !isClosed(asked);
 }
 
-t.test('one of two checkers is killed: the other answers, and nobody gets in without a key', async (t) => {
+t.test('one of two checkers is killed: the other answers, and a key is still required', async (t) => {
   const [victim] = await checkers.ready(checkerReplicas);
   if (!victim) return;
   const requests = load([undefined, key], { pauseMs: 10, width: 4 });
@@ -210,7 +210,7 @@ t.test('one of two checkers is killed: the other answers, and nobody gets in wit
   t.same(requests.answers.filter(neitherVerdictNorClosed), []);
 });
 
-t.test('the store restarts under load: nothing is denied, and no use is lost', async (t) => {
+t.test('the store restarts under load: nothing is denied, and no usage is lost', async (t) => {
   const counted = await newKey();
   await serving(counted);
   const requests = load([counted], { pauseMs: 5, width: 4 });
@@ -226,15 +226,15 @@ t.test('the store restarts under load: nothing is denied, and no use is lost', a
   t.same(
     requests.answers.filter(({ status }) => status !== 200),
     [],
-    'every request of a good key was served',
+    'every request with a valid key was served',
   );
-  t.equal(await written(counted), served.get(counted), 'the sum of what was counted');
+  t.equal(await written(counted), served.get(counted), 'the sum of the counted requests');
 });
 
 async function store(): Promise<{ uid: string | undefined; ready: boolean }> {
-  const found = await platform.kubectl('-n', 'svc-system', 'get', 'pod', 'svc-postgres-0', '-o', 'json');
-  if (found.code !== 0) return { uid: undefined, ready: false };
-  const { metadata, status } = JSON.parse(found.stdout) as {
+  const pod = await platform.kubectl('-n', 'svc-system', 'get', 'pod', 'svc-postgres-0', '-o', 'json');
+  if (pod.code !== 0) return { uid: undefined, ready: false };
+  const { metadata, status } = JSON.parse(pod.stdout) as {
     metadata: { uid: string };
     status: { containerStatuses?: { ready: boolean }[] };
   };
@@ -245,12 +245,12 @@ interface Usage {
   totals: { allowed: number };
 }
 
-/** How often the store says that the key was let through. */
+/** How often the key was let through, according to the store. */
 async function allowed(sent: string): Promise<number> {
   return (await platform.json<Usage>(['key', 'usage', handleOf(sent), ...flags])).totals.allowed;
 }
 
-/** As {@link allowed}, once the checkers have written everything that was answered. */
+/** As {@link allowed}, once the checkers have written the usage of all answered requests. */
 function written(sent: string): Promise<number> {
   return eventually(
     () => allowed(sent),
@@ -258,59 +258,60 @@ function written(sent: string): Promise<number> {
   );
 }
 
+t.test('7: checkers cut off from the store deny with 503 by 90 s, and allow no key revoked since', async (t) => {
+  const revoked = await newKey();
+  await serving(revoked);
+  const requests = load([revoked, key, undefined], { pauseMs: 50 });
+  t.teardown(() => requests.stop());
+
+  const before = await checkers.ready(checkerReplicas);
+  await checkers.cutOffStore();
+  const cutAt = performance.now();
+  await platform.ok(['key', 'revoke', handleOf(revoked), '--yes', '--no-wait', ...flags]);
+  const revokedAt = performance.now();
+  const stale = await eventually(
+    () => ask(key),
+    ({ status }) => status !== 200,
+  );
+  t.equal(stale.status, 503);
+  t.equal(codeOf(stale), 'gate_unavailable');
+  t.equal(stale.headers['retry-after'], '10');
+  t.match(stale.json()['message'], 'svc-authz');
+
+  await wait(Math.max(0, cutAt + freshMs - performance.now()));
+  t.same(await judge(key), [503, 503], 'every checker denies');
+  t.same(
+    livesOf(await checkers.ready(checkerReplicas)),
+    livesOf(before),
+    'they stay ready, so that they can answer 503',
+  );
+  await requests.seen(({ status }) => status === 503);
+
+  await checkers.reconnectStore();
+  await serving();
+  await requests.stop();
+
+  const { answers } = requests;
+  t.same(
+    answers.filter(({ key: sent, status, sentAt }) => {
+      return sent === revoked && status === 200 && sentAt > revokedAt + freshMs;
+    }),
+    [],
+    'no allow later than 90 s after the key was revoked',
+  );
+  t.same(
+    answers.filter(({ key: sent, status }) => sent === undefined && status === 200),
+    [],
+  );
+  const denials = answers.filter(({ status }) => status === 503);
+  t.ok(denials.every((answer) => codeOf(answer) === 'gate_unavailable'));
+  t.same(await judge(revoked), [401, 401]);
+});
+
 t.test(
-  '7: checkers cut off from the store deny with 503 by 90 s, and no key that was revoked meanwhile gets in after that',
+  'both checkers are killed while the store is unreachable: 500, then 503 after 90 s, then recovery',
   async (t) => {
-    const revoked = await newKey();
-    await serving(revoked);
-    const requests = load([revoked, key, undefined], { pauseMs: 50 });
-    t.teardown(() => requests.stop());
-
-    const before = await checkers.ready(checkerReplicas);
-    await checkers.cutOffStore();
-    const cutAt = performance.now();
-    await platform.ok(['key', 'revoke', handleOf(revoked), '--yes', '--no-wait', ...flags]);
-    const revokedAt = performance.now();
-    const stale = await eventually(
-      () => ask(key),
-      ({ status }) => status !== 200,
-    );
-    t.equal(stale.status, 503);
-    t.equal(codeOf(stale), 'gate_unavailable');
-    t.equal(stale.headers['retry-after'], '10');
-    t.match(stale.json()['message'], 'svc-authz');
-
-    await wait(Math.max(0, cutAt + freshMs - performance.now()));
-    t.same(await judge(key), [503, 503], 'whoever is asked');
-    t.same(livesOf(await checkers.ready(checkerReplicas)), livesOf(before), 'they stay ready to say so');
-    await requests.seen(({ status }) => status === 503);
-
-    await checkers.reconnectStore();
-    await serving();
-    await requests.stop();
-
-    const { answers } = requests;
-    t.same(
-      answers.filter(({ key: sent, status, sentAt }) => {
-        return sent === revoked && status === 200 && sentAt > revokedAt + freshMs;
-      }),
-      [],
-      'no allow later than 90 s after the key was revoked',
-    );
-    t.same(
-      answers.filter(({ key: sent, status }) => sent === undefined && status === 200),
-      [],
-    );
-    const denials = answers.filter(({ status }) => status === 503);
-    t.ok(denials.every((answer) => codeOf(answer) === 'gate_unavailable'));
-    t.same(await judge(revoked), [401, 401]);
-  },
-);
-
-t.test(
-  'both checkers are killed while the store is unreachable: closed with 500, with 503 after 90 s, and open by themselves',
-  async (t) => {
-    // The kubelet waits longer before every further restart of an old pod's container.
+    // The kubelet delays each further restart of an old pod's container.
     await freshCheckers();
     const counted = await newKey();
     await serving(counted);
@@ -330,7 +331,7 @@ t.test(
     );
     const killedBy = performance.now();
     await checkers.ready(checkerReplicas);
-    t.ok(performance.now() - killedFrom >= freshMs, 'whoever has no view leaves the requests to others for 90 s');
+    t.ok(performance.now() - killedFrom >= freshMs, 'a checker without a view is not ready for 90 s');
     const stale = await eventually(
       () => ask(key),
       ({ status }) => status !== 500,
@@ -338,7 +339,7 @@ t.test(
     t.equal(stale.status, 503);
     t.equal(codeOf(stale), 'gate_unavailable');
     t.equal(stale.headers['retry-after'], '10');
-    t.same(await judge(key), [503, 503], 'whoever is asked');
+    t.same(await judge(key), [503, 503], 'every checker denies');
     await requests.seen(({ sentAt }) => sentAt > killedBy);
     const closedUntil = performance.now();
 
@@ -349,7 +350,7 @@ t.test(
     t.same(
       closed.filter((asked) => !isClosed(asked)),
       [],
-      'nobody is served, with a key or without',
+      'no request is served, with a key or without',
     );
     t.same(
       requests.answers.filter(({ key: sent, status }) => sent === undefined && status === 200),
@@ -362,12 +363,12 @@ t.test(
       () => allowed(counted),
       (count) => count >= before + after,
     );
-    // docs/decisions/0008-usage-and-restarts.md: what the killed ones could not write.
+    // docs/decisions/0008-usage-and-restarts.md: usage that the killed checkers could not write.
     t.ok(total <= (served.get(counted) ?? 0), 'nothing counts twice');
     t.match(
       (await checkers.pods()).map(({ restarts }) => restarts),
       [1, 1],
-      'nobody had to restart them',
+      'they recover without a restart',
     );
   },
 );

@@ -17,13 +17,20 @@ interface Item {
   };
 }
 
-/** Of what has a status the version changes with it, and with every pod that comes or goes; the generation does not. */
+/**
+ * The resource version of an object with a status changes with its status and its pods, so the generation is compared.
+ */
 const versionOf = ({ generation, resourceVersion, labels, annotations }: Item['metadata']) =>
   JSON.stringify([generation ?? resourceVersion, labels, annotations]);
 
 async function versions(): Promise<Map<string, string>> {
   const listed = await platform.kubectl(
-    ...['get', '-A', '-l', 'app.kubernetes.io/managed-by=kipper', '-o', 'json'],
+    'get',
+    '-A',
+    '-l',
+    'app.kubernetes.io/managed-by=kipper',
+    '-o',
+    'json',
     'crd,clusterrole,clusterrolebinding,role,rolebinding,serviceaccount,secret,service,pdb,ingressroute,middleware,platformconfigs.platform.svc',
   );
   const { items } = JSON.parse(listed.stdout) as { items: Item[] };
@@ -38,7 +45,7 @@ async function generations(): Promise<string> {
   return items.map(({ kind, metadata }) => `${kind}/${metadata.name} ${metadata.generation}`).join('\n');
 }
 
-t.test('svc install run again changes nothing', async (t) => {
+t.test('running svc install again changes nothing', async (t) => {
   const before = await versions();
   const generation = await generations();
   t.ok(before.size > 20);
@@ -47,26 +54,44 @@ t.test('svc install run again changes nothing', async (t) => {
   const { spec } = JSON.parse(config.stdout) as {
     spec: { runtimeImages: { node: string; python?: string }; serviceImages?: { mysql?: string; minio?: string } };
   };
-  /** What a machine may not have. */
+  /** Resources that a machine may lack. */
   const optional = (flag: string, image: string | undefined) => (image === undefined ? [] : [flag, image]);
   const imageOf = (name: string) => {
     const { items } = JSON.parse(deployments.stdout) as {
       items: { metadata: { name: string }; spec: { template: { spec: { containers: { image: string }[] } } } }[];
     };
-    const found = items.find((item) => item.metadata.name === name)?.spec.template.spec.containers[0]?.image;
-    return found ?? t.fail(`no ${name}`).toString();
+    const image = items.find((item) => item.metadata.name === name)?.spec.template.spec.containers[0]?.image;
+    return image ?? t.fail(`no ${name}`).toString();
   };
   const port = new URL(platform.info.api).port;
   const again = await run(process.execPath, [
-    ...['cli/svc.js', 'install', '--kubeconfig', platform.info.kubeconfig],
-    ...['--apps-domain', platform.info.appsDomain, '--cluster', 'local'],
-    ...['--scheme', 'http', '--public-port', port, '--entry-point', 'web'],
-    ...['--image-platform', imageOf('console-api'), '--image-function-node', spec.runtimeImages.node],
+    'cli/svc.js',
+    'install',
+    '--kubeconfig',
+    platform.info.kubeconfig,
+    '--apps-domain',
+    platform.info.appsDomain,
+    '--cluster',
+    'local',
+    '--scheme',
+    'http',
+    '--public-port',
+    port,
+    '--entry-point',
+    'web',
+    '--image-platform',
+    imageOf('console-api'),
+    '--image-function-node',
+    spec.runtimeImages.node,
     ...optional('--image-function-python', spec.runtimeImages.python),
     ...optional('--image-mysql', spec.serviceImages?.mysql),
     ...optional('--image-minio', spec.serviceImages?.minio),
-    ...['--image-postgres', imageOf('svc-postgres'), '--image-redis', imageOf('svc-redis'), '--failpoints'],
-    // Where the cluster's ingress answers is found.
+    '--image-postgres',
+    imageOf('svc-postgres'),
+    '--image-redis',
+    imageOf('svc-redis'),
+    '--failpoints',
+    // The address of the cluster's ingress.
     ...(platform.info.target === 'local' ? ['--ingress-address', platform.info.ingress] : []),
   ]);
   t.equal(again.code, 0, again.stderr);
@@ -74,36 +99,33 @@ t.test('svc install run again changes nothing', async (t) => {
   t.equal(await generations(), generation);
 });
 
-t.test(
-  'every process runs as a pod; checker and interceptor as often as the profile says, with disruption budgets',
-  async (t) => {
-    interface Process {
-      metadata: { name: string };
-      spec: { replicas: number };
-      status: { readyReplicas?: number };
-    }
-    const processes = async () => {
-      const listed = await platform.kubectl('-n', 'svc-system', 'get', 'deploy', '-o', 'json');
-      return (JSON.parse(listed.stdout) as { items: Process[] }).items;
-    };
-    const { profile } = await platform.json<{ profile: string }>(['platform', 'config', 'show']);
-    const served = profile === 'nano' ? 1 : 2;
-    const items = await eventually(processes, (all) =>
-      all.every(({ spec, status }) => status.readyReplicas === spec.replicas),
-    );
-    t.same(Object.fromEntries(items.map((item) => [item.metadata.name, item.status.readyReplicas])), {
-      'console-api': 1,
-      'svc-authz': served,
-      'svc-controllers': 1,
-      'svc-interceptor': served,
-      'svc-workers': 1,
-    });
-    const budgets = await platform.kubectl('-n', 'svc-system', 'get', 'pdb', '-o', 'name');
-    for (const name of ['svc-authz', 'svc-interceptor']) {
-      t.equal(budgets.stdout.includes(name), served > 1, `${name} has a budget where it has a second replica`);
-    }
-  },
-);
+t.test('every process runs as a pod; checker and interceptor with replicas and budgets of the profile', async (t) => {
+  interface Process {
+    metadata: { name: string };
+    spec: { replicas: number };
+    status: { readyReplicas?: number };
+  }
+  const processes = async () => {
+    const listed = await platform.kubectl('-n', 'svc-system', 'get', 'deploy', '-o', 'json');
+    return (JSON.parse(listed.stdout) as { items: Process[] }).items;
+  };
+  const { profile } = await platform.json<{ profile: string }>(['platform', 'config', 'show']);
+  const served = profile === 'nano' ? 1 : 2;
+  const items = await eventually(processes, (all) =>
+    all.every(({ spec, status }) => status.readyReplicas === spec.replicas),
+  );
+  t.same(Object.fromEntries(items.map((item) => [item.metadata.name, item.status.readyReplicas])), {
+    'console-api': 1,
+    'svc-authz': served,
+    'svc-controllers': 1,
+    'svc-interceptor': served,
+    'svc-workers': 1,
+  });
+  const budgets = await platform.kubectl('-n', 'svc-system', 'get', 'pdb', '-o', 'name');
+  for (const name of ['svc-authz', 'svc-interceptor']) {
+    t.equal(budgets.stdout.includes(name), served > 1, `${name} has a budget if it has a second replica`);
+  }
+});
 
 t.test('health, controllers and metrics answer from the start', async (t) => {
   const health = await platform.request(`${platform.info.api}/health`);

@@ -6,7 +6,7 @@ import { restart } from '../../support/replicas.ts';
 
 const platform = await runningPlatform();
 
-t.test('no request fails while the interceptor is replaced, one that is under way neither', async (t) => {
+t.test('no request fails while the interceptor is replaced, nor one in progress', async (t) => {
   const { flags } = await testProject(t, platform);
   const code = `export const handler = async (event, { path }) => {
     if (path === '/slow') await new Promise((resolve) => setTimeout(resolve, 3_000));
@@ -29,7 +29,7 @@ t.test('no request fails while the interceptor is replaced, one that is under wa
       .filter((name) => name !== '');
   const old = await pods();
   await restart(platform, 'svc-interceptor');
-  // Those that go drain first, and some clients' connections still lead to them.
+  // Terminating ones drain first, and connections of some clients still lead to them.
   await eventually(pods, (left) => left.length > 0 && left.every((name) => !old.includes(name)));
   const before = load.answered();
   await eventually(

@@ -5,11 +5,11 @@ import { eventually, runningPlatform, testProject, uniqueName } from '../../supp
 import { restart } from '../../support/replicas.ts';
 import { targetOf } from '../../support/target/target.ts';
 
-/** The installation's settings, changed while it runs. What they were at first they are again at the end. */
+/** Changes the settings of a running installation. At the end they are the same as at the start. */
 const platform = await runningPlatform();
 const kind = 'platformconfigs.platform.svc';
 const processes = ['console-api', 'svc-authz'];
-/** The profile that it was installed with, and what that means. */
+/** The profile that the platform was installed with, and its limits. */
 const [ownProfile, profile] = platform.info.target === 'local' ? ['nano', 'nano'] : ['default', 'small'];
 
 interface Process {
@@ -23,8 +23,8 @@ const get = async <T>(...args: string[]) =>
   JSON.parse((await platform.kubectl('get', ...args, '-o', 'json')).stdout) as T;
 const deployments = async () => (await get<{ items: Process[] }>('-n', 'svc-system', 'deployments')).items;
 
-/** What each process is told about proxies. */
-async function told(): Promise<Record<string, string>> {
+/** Each process's arguments about proxies. */
+async function proxyArguments(): Promise<Record<string, string>> {
   const items = await deployments();
   return Object.fromEntries(
     items.map(({ metadata, spec }) => {
@@ -41,7 +41,7 @@ async function rolledOut(): Promise<void> {
       () => platform.kubectl(...status),
       ({ code }) => code === 0,
     );
-    // One that is going still serves what the ingress sends it.
+    // A terminating pod still serves requests from the ingress.
     await eventually(
       () =>
         get<{ items: { metadata: { deletionTimestamp?: string } }[] }>('-n', 'svc-system', 'pods', '-l', `app=${name}`),
@@ -50,7 +50,7 @@ async function rolledOut(): Promise<void> {
   }
 }
 
-/** The templates with everything but the arguments about proxies. */
+/** The templates without the arguments about proxies. */
 async function templates(): Promise<unknown> {
   const items = await deployments();
   return items.map(({ metadata, spec }) => {
@@ -62,24 +62,42 @@ async function templates(): Promise<unknown> {
 
 t.teardown(async () => {
   await platform.ok([
-    ...['platform', 'config', 'set', '--no-trusted-proxies', '--no-private-networks', '--profile', ownProfile],
-    ...['--pods', 'default', '--container-memory', 'default'],
+    'platform',
+    'config',
+    'set',
+    '--no-trusted-proxies',
+    '--no-private-networks',
+    '--profile',
+    ownProfile,
+    '--pods',
+    'default',
+    '--container-memory',
+    'default',
   ]);
-  // Left as `svc install` made it, so that it finds nothing to change.
+  // Restored to the output of `svc install`, so that it finds nothing to change.
   const unset = { trustedProxies: null, allowPrivateNetworks: null, defaultLimits: null };
   const patch = { spec: { ...unset, ...(ownProfile === 'default' && { profile: null }) } };
   await platform.kubectl('patch', kind, 'platform', '--type=merge', '-p', JSON.stringify(patch));
   await eventually(show, ({ status }) => status === 'accepted');
-  await eventually(told, (now) => processes.every((name) => now[name] === ''));
+  await eventually(proxyArguments, (now) => processes.every((name) => now[name] === ''));
   await rolledOut();
 });
 
-t.test('the settings in force are shown, and a bad change is refused whole', async (t) => {
+t.test('the active settings are shown, and an invalid change is refused as a whole', async (t) => {
   const before = await show();
   t.match(before, { status: 'accepted', trustedProxies: [], profile });
   const bad = await platform.svc([
-    ...['platform', 'config', 'set', '--profile', 'large', '--trusted-proxy', '10.0.0.1/8'],
-    ...['--allow-private-network', '8.8.8.0/24', '--memory', 'much'],
+    'platform',
+    'config',
+    'set',
+    '--profile',
+    'large',
+    '--trusted-proxy',
+    '10.0.0.1/8',
+    '--allow-private-network',
+    '8.8.8.0/24',
+    '--memory',
+    'much',
   ]);
   t.equal(bad.code, 1);
   for (const fault of [/trustedProxies\.0: .*host bits/, /allowPrivateNetworks\.0/, /defaultLimits\.memory/]) {
@@ -96,12 +114,24 @@ t.test('limits and private networks of environments follow', async (t) => {
   const quota = () => get<Quota>('-n', namespace, 'resourcequota', 'svc-environment');
   t.equal((await quota()).spec.hard['pods'], '200');
   const servers = await get<{ items: { endpoints: { addresses: string[] }[] }[] }>(
-    ...['-n', 'default', 'endpointslices', '-l', 'kubernetes.io/service-name=kubernetes'],
+    '-n',
+    'default',
+    'endpointslices',
+    '-l',
+    'kubernetes.io/service-name=kubernetes',
   );
   const [server = ''] = servers.items.flatMap(({ endpoints }) => endpoints.flatMap(({ addresses }) => addresses));
   await set(
-    ...['--pods', '150', '--container-memory', '300Mi', '--allow-private-network', '10.0.0.0/8'],
-    ...['--allow-private-network', '172.16.0.0/12', '--allow-private-network', '192.168.0.0/16'],
+    '--pods',
+    '150',
+    '--container-memory',
+    '300Mi',
+    '--allow-private-network',
+    '10.0.0.0/8',
+    '--allow-private-network',
+    '172.16.0.0/12',
+    '--allow-private-network',
+    '192.168.0.0/16',
   );
   await eventually(quota, ({ spec }) => spec.hard['pods'] === '150');
   interface Limits {
@@ -130,7 +160,7 @@ t.test('limits and private networks of environments follow', async (t) => {
   });
 });
 
-t.test('trusted proxies roll the processes that judge by the client’s address, and count', async (t) => {
+t.test('trusted proxies restart the processes that use the client’s address, and take effect', async (t) => {
   const { flags } = await testProject(t, platform);
   await platform.ok(['app', 'create', 'api', '--image', 'localhost:5000/svc/hello:v1', ...flags]);
   await platform.ok(['app', 'gate', 'enable', 'api', ...flags]);
@@ -159,11 +189,13 @@ t.test('trusted proxies roll the processes that judge by the client’s address,
   const before = await templates();
   await set('--trusted-proxy', '127.0.0.1');
   const argument = '--trusted-proxy 127.0.0.1/32';
-  t.same(await eventually(told, (now) => processes.every((name) => now[name] === argument)), {
-    ...(await told()),
-    ...{ 'svc-workers': '', 'svc-controllers': '', 'svc-interceptor': '' },
+  t.same(await eventually(proxyArguments, (now) => processes.every((name) => now[name] === argument)), {
+    ...(await proxyArguments()),
+    'svc-workers': '',
+    'svc-controllers': '',
+    'svc-interceptor': '',
   });
-  t.same(await templates(), before, 'nothing but the argument changed');
+  t.same(await templates(), before, 'only the argument changed');
   await rolledOut();
   t.equal(
     await eventually(
@@ -174,21 +206,21 @@ t.test('trusted proxies roll the processes that judge by the client’s address,
     'the checkers see the client',
   );
   t.equal(await call('198.51.100.1'), 401);
-  t.equal(await call('203.0.113.7, 198.51.100.1'), 401, 'and not what it makes up');
+  t.equal(await call('203.0.113.7, 198.51.100.1'), 401, 'and not an address that it invents');
 
   for (let attempt = 1; attempt <= 10; attempt++) t.equal(await signIn('198.51.100.7'), 401);
-  t.equal(await signIn('198.51.100.7'), 429, 'one client is held up');
-  t.equal(await signIn('203.0.113.99, 198.51.100.7'), 429, 'whoever it says it forwards for');
-  t.equal(await signIn('198.51.100.8'), 401, 'and another one is not');
+  t.equal(await signIn('198.51.100.7'), 429, 'one client is limited');
+  t.equal(await signIn('203.0.113.99, 198.51.100.7'), 429, 'for any address that it claims to forward');
+  t.equal(await signIn('198.51.100.8'), 401, 'and another client is not');
 });
 
-t.test('an edit that is bad changes nothing, and the last good settings outlive the controllers', async (t) => {
+t.test('an invalid edit changes nothing, and the last valid settings survive a restart', async (t) => {
   const before = await show();
   t.same(before.trustedProxies, ['127.0.0.1/32']);
   const patch = { spec: { profile: 'large', trustedProxies: ['10.0.0.1/8'], appsDomain: 'other.example.com' } };
   await platform.kubectl('patch', kind, 'platform', '--type=merge', '-p', JSON.stringify(patch));
   const refused = await eventually(show, ({ status }) => status === 'refused');
-  t.match(refused.message, /appsDomain: .*cannot become/);
+  t.match(refused.message, /appsDomain: .*cannot be changed to/);
   t.match(refused.message, /trustedProxies\.0: .*host bits/);
   t.match({ ...refused, status: before.status, message: before.message }, before);
   const events = ['-n', 'default', 'events', '--field-selector', 'reason=SettingsRefused'];
@@ -206,13 +238,13 @@ t.test('an edit that is bad changes nothing, and the last good settings outlive 
     () => platform.request(`${platform.info.api}/health/controllers`),
     ({ status }) => status === 200,
   );
-  // The new process has come so far that it makes a project's environment by the settings in force.
+  // The new process is ready to create a project's environment with the active settings.
   const { namespace } = await testProject(t, platform);
   const quota = await get<{ spec: { hard: object } }>('-n', namespace, 'resourcequota', 'svc-environment');
   t.match(quota.spec.hard, { pods: '150' });
-  t.match((await told())['svc-authz'], /^--trusted-proxy 127\.0\.0\.1\/32$/);
+  t.match((await proxyArguments())['svc-authz'], /^--trusted-proxy 127\.0\.0\.1\/32$/);
   t.match(await show(), { status: 'refused', trustedProxies: ['127.0.0.1/32'], profile });
 
-  t.match(await set('--profile', 'medium'), { status: 'accepted', profile: 'medium' }, 'a good change goes over it');
+  t.match(await set('--profile', 'medium'), { status: 'accepted', profile: 'medium' }, 'a valid change replaces it');
   t.same((await show()).trustedProxies, ['127.0.0.1/32']);
 });

@@ -9,14 +9,14 @@ import { eventually, runningPlatform } from '../../support/platform.ts';
 import { someOperations, workUnderFaults } from '../../support/work-under-faults.ts';
 
 /**
- * The process of the embedded default is killed while apps and functions are created, changed and deleted, and started
- * again: everything settles by itself, nothing twice, nothing lost, and no process of before is left.
+ * The process of the embedded cluster is killed while apps and functions are created, changed and deleted, and started
+ * again: every object settles by itself, none twice and none lost, and no earlier process remains.
  */
 const platform = await runningPlatform();
 const home = homeAt(homeFolder(process.env));
 const work = await workUnderFaults(t, platform);
 
-t.test('API server, controllers, node and ingress are killed at once, and once more', async (t) => {
+t.test('API server, controllers, node and ingress are killed at once, twice', async (t) => {
   await work.healthy();
   const churn = await work.churn(t, 'killed');
   await churn.advance(someOperations);
@@ -42,7 +42,7 @@ t.test('API server, controllers, node and ingress are killed at once, and once m
   return undefined;
 });
 
-/** What the node says that it runs. */
+/** The processes that the node reports. */
 function recordedProcesses(): ProcessRecord[] {
   const pods = join(home.node, 'pods');
   const records = readdirSync(pods).flatMap((uid) => {
@@ -52,7 +52,7 @@ function recordedProcesses(): ProcessRecord[] {
   return records.filter(isAlive);
 }
 
-/** A pod may go meanwhile. */
+/** A pod may disappear during the loop. */
 function entriesOf(folder: string): string[] {
   try {
     return readdirSync(folder);

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
+import pg from 'pg';
 import t, { type Test } from 'tap';
-import { logRoutes } from '../../../functions/apps/logs.ts';
+import { createAppRoutes } from '../../../functions/apps/handler.ts';
 import type { LogLineView } from '../../../runtime/contracts/api/logs.ts';
 import { systemClock } from '../../../runtime/domain/clock.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
@@ -19,18 +20,20 @@ async function rig(t: Test) {
   seedShop(kube);
   const id = newId();
   kube.seed({
-    ...{ apiVersion: 'platform.svc/v1', kind: 'App' },
+    apiVersion: 'platform.svc/v1',
+    kind: 'App',
     metadata: { name: 'api', namespace: 'shop-prod', labels: workloadLabels({ kind: 'App', name: 'api', id }) },
     spec: { image: 'r.test/api:1', port: 8080, replicas: 1 },
   });
   const addPod = (name: string) =>
     kube.seed({
-      ...{ apiVersion: 'v1', kind: 'Pod' },
+      apiVersion: 'v1',
+      kind: 'Pod',
       metadata: { name, namespace: 'shop-prod', labels: podLabels({ kind: 'App', name: 'api', id }, 'serve') },
       spec: { containers: [{ name: 'app' }] },
       status: { containerStatuses: [{ name: 'app', ready: true, restartCount: 0, state: { running: {} } }] },
     });
-  /** Every followed log in the order in which it was asked for. */
+  /** Every followed log, in the order of the requests. */
   const streams: { pod: string; query: URLSearchParams; output: PassThrough }[] = [];
   const asked = new PassThrough({ objectMode: true });
   kube.stream = async function* (url, signal) {
@@ -41,8 +44,10 @@ async function rig(t: Test) {
     asked.write('one more');
     yield* output as AsyncIterable<Uint8Array>;
   };
-  const api = await testApi(t, { routes: logRoutes({ kube, clock: systemClock }) });
-  /** Waits until so many logs are followed in all. */
+  const api = await testApi(t, {
+    routes: createAppRoutes({ kube, pool: new pg.Pool(), clock: systemClock, baseUrl: 'http://console.test' }),
+  });
+  /** Waits until `count` logs are followed in all. */
   const followed = async (count: number) => {
     while (streams.length < count) await once(asked, 'data');
     const stream = streams[count - 1];
@@ -74,7 +79,7 @@ async function rig(t: Test) {
   return { kube, api, addPod, streams, followed, follow };
 }
 
-t.test('what pods printed comes in the order of its time', async (t) => {
+t.test('lines of several pods are ordered by time', async (t) => {
   const { kube, api, addPod } = await rig(t);
   addPod('api-1');
   addPod('api-2');
@@ -104,7 +109,7 @@ t.test('what pods printed comes in the order of its time', async (t) => {
   t.match(await api.call('GET', '/api/v1/projects/shop/apps/web/logs'), { status: 404 });
 });
 
-t.test('following goes on over pods that come, logs that are cut, and containers that start again', async (t) => {
+t.test('following continues across new pods, cut logs and restarted containers', async (t) => {
   const { addPod, followed, follow, streams } = await rig(t);
   addPod('api-1');
   const { next, stop } = await follow('&tail=5');
@@ -117,7 +122,7 @@ t.test('following goes on over pods that come, logs that are cut, and containers
   addPod('api-2');
   const second = await followed(2);
   t.equal(second.pod, 'api-2');
-  t.notOk(second.query.has('tailLines'), 'a pod that comes later is told whole');
+  t.notOk(second.query.has('tailLines'), "a later pod's log is read from its start");
   second.output.write(`${at(2)} hello\n`);
   t.match(await next(), { pod: 'api-2', line: 'hello' });
 
@@ -131,5 +136,5 @@ t.test('following goes on over pods that come, logs that are cut, and containers
   const closed = streams.slice(1).map(({ output }) => once(output, 'close'));
   stop();
   await Promise.all(closed);
-  t.pass('whoever goes leaves nothing behind');
+  t.pass('a client that leaves leaves nothing behind');
 });

@@ -31,7 +31,7 @@ async function service(t: { teardown(end: () => unknown): void }) {
   return { kube, api, create, patch, hosts, specOf };
 }
 
-t.test('201: an app takes its further hosts with it, or is not made', async (t) => {
+t.test('201: an app claims its additional hosts, or is not created', async (t) => {
   const { kube, create, hosts, specOf } = await service(t);
   const answer = await create({ extraHosts: ['example.com', 'www.example.com'] });
   t.equal(answer.status, 201);
@@ -50,7 +50,7 @@ t.test('201: an app takes its further hosts with it, or is not made', async (t) 
   t.equal(living.length, 1);
 });
 
-t.test('200: PATCH gives the whole list; what is added is claimed before the app names it', async (t) => {
+t.test('200: PATCH sets the whole list; a new host is claimed before the app names it', async (t) => {
   const { kube, create, patch, hosts, specOf } = await service(t);
   await create({ extraHosts: ['example.com'] });
   const order: string[] = [];
@@ -70,11 +70,11 @@ t.test('200: PATCH gives the whole list; what is added is claimed before the app
 
   t.same((await patch({ extraHosts: [] })).body.extraHosts, []);
   t.same(specOf()?.extraHosts, []);
-  t.equal(hosts()['example.com'], 'api', 'its controller gives it back, once the route has moved');
-  t.same((await patch({ replicas: 2 })).body.extraHosts, [], 'another change leaves the list');
+  t.equal(hosts()['example.com'], 'api', 'its controller releases it, once the route has changed');
+  t.same((await patch({ replicas: 2 })).body.extraHosts, [], 'another change keeps the list');
 });
 
-t.test('409: one of several that is taken, and nothing changes', async (t) => {
+t.test('409: one taken host refuses the whole change', async (t) => {
   const { kube, create, patch, hosts, specOf } = await service(t);
   await create();
   await create({ name: 'other', extraHosts: ['www.example.com'] });
@@ -92,7 +92,7 @@ t.test('409: one of several that is taken, and nothing changes', async (t) => {
     message: /the platform itself/,
   });
 
-  // It is taken between the look and the claim.
+  // It is taken between the check and the claim.
   await kube.delete({ apiVersion: 'platform.svc/v1', kind: 'HostName', name: 'www.example.com' });
   kube.intercept = ({ verb, name }) => {
     if (verb !== 'create' || name !== 'www.example.com') return;
@@ -112,21 +112,21 @@ t.test('409: one of several that is taken, and nothing changes', async (t) => {
     if (verb === 'mergePatch' && kind === 'App') throw new KubeError(503, 'ServiceUnavailable', 'no leader');
   };
   t.equal((await patch({ extraHosts: ['a.example.com'] })).status, 503);
-  t.same(hosts(), before, 'what was claimed for a change that failed is given back');
+  t.same(hosts(), before, 'hosts claimed for a change that failed are released');
 });
 
-t.test('422: hosts that are none, or not for everybody', async (t) => {
+t.test('422: hosts that are invalid or reserved', async (t) => {
   const { kube, create, patch } = await service(t);
   await create({ hostname: 'api.example.com' });
   const bad: [string[], RegExp][] = [
     [['*.example.com'], /wildcard/],
-    [['nodots'], /not a host name/],
-    [['192.0.2.7'], /an address/],
-    [['Upper.example.com'], /lower case/],
-    [['a.example.com`) || Host(`b.example.com'], /not a host name/],
-    [['example.com:8080'], /not a host name/],
+    [['nodots'], /not a lower-case host name/],
+    [['192.0.2.7'], /is an IP address/],
+    [['Upper.example.com'], /lower-case/],
+    [['a.example.com`) || Host(`b.example.com'], /not a lower-case host name/],
+    [['example.com:8080'], /not a lower-case host name/],
     [['a.example.com', 'a.example.com'], /twice/],
-    [['api.example.com'], /anyway/],
+    [['api.example.com'], /main host already/],
     [['web--shop-prod.apps.test'], /default host of another/],
     [['fn-hello--c1.apps.test'], /default host of another/],
   ];
@@ -142,10 +142,10 @@ t.test('422: hosts that are none, or not for everybody', async (t) => {
   const many = Array.from({ length: 11 }, (_, index) => `h${index}.example.com`);
   t.equal((await patch({ extraHosts: many })).status, 400);
   t.equal((await patch({ extraHosts: many.slice(1) })).status, 200);
-  t.equal((await patch({ extraHosts: [own] })).status, 200, 'its own default host it may have beside another');
+  t.equal((await patch({ extraHosts: [own] })).status, 200, 'its own default host is allowed beside another');
 });
 
-t.test('security headers are on unless they are not wanted; a policy is there only when asked for', async (t) => {
+t.test('security headers are on by default; a policy is set only on request', async (t) => {
   const { create, patch, specOf } = await service(t);
   t.same((await create()).body.security, { headers: true, csp: null });
   t.same(specOf()?.security, { headers: true });
@@ -163,7 +163,7 @@ t.test('security headers are on unless they are not wanted; a policy is there on
   t.same(specOf()?.security, { headers: false });
 });
 
-t.test('422: what could end the policy, or say more than a domain', async (t) => {
+t.test('422: text that could end the policy, or is more than a domain', async (t) => {
   const { create, patch, specOf } = await service(t);
   await create();
   const bad = [

@@ -3,7 +3,8 @@ import { createAppRoutes } from '../../../functions/apps/handler.ts';
 import type { App } from '../../../runtime/contracts/resources/app.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { KubeError } from '../../../runtime/kube/kube-client.ts';
-import { acceptDeployment, endDeployment, skipDeployment } from '../../../runtime/records/deployments.ts';
+import { acceptDeployment } from '../../../runtime/records/acceptance.ts';
+import { endDeployment } from '../../../runtime/records/deployments.ts';
 import { projectWorkload } from '../../../runtime/records/workloads.ts';
 import { testApi } from '../../support/api.ts';
 import { fakeClock } from '../../support/clock.ts';
@@ -28,7 +29,7 @@ async function service(t: { teardown(end: () => unknown): void }, log = silentLo
       { status: patch },
       'status',
     );
-  /** What is there and not going: a deleted app waits for its controller, which this test does not run. */
+  /** Objects that are not being deleted: a deleted app waits for its controller, which this test does not run. */
   const living = () => kube.all<App>(kinds.App).filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   return { kube, pool, api, create, status, living };
 }
@@ -74,7 +75,7 @@ t.test('201: the object with its labels and finalizer, its name and its host', a
   t.match(kube.all(kinds.HostName), [{ metadata: { name: 'api--shop-prod.apps.test' } }]);
 });
 
-t.test('422: what would not run is refused, and nothing is made', async (t) => {
+t.test('422: settings that cannot run are refused, and nothing is created', async (t) => {
   const { kube, create } = await service(t);
   const bad: object[] = [
     { name: 'Api' },
@@ -100,7 +101,7 @@ t.test('422: what would not run is refused, and nothing is made', async (t) => {
   );
 });
 
-t.test('404 and 400: the environment is named, or the only one', async (t) => {
+t.test('404 and 400: the environment is the named one, or the only one', async (t) => {
   const { kube, create } = await service(t);
   t.equal((await create({}, '/api/v1/projects/none/apps')).status, 404);
   t.equal((await create({}, `${path}?environment=test`)).status, 404);
@@ -111,7 +112,7 @@ t.test('404 and 400: the environment is named, or the only one', async (t) => {
   t.equal((await create({}, '/api/v1/projects/blog/apps?environment=test')).status, 201);
 });
 
-t.test('409: a name that is held names the kind; nothing stays behind', async (t) => {
+t.test('409: the kind that holds the name is reported; nothing stays behind', async (t) => {
   const { kube, create, living } = await service(t);
   kube.seed({
     apiVersion: 'platform.svc/v1',
@@ -128,7 +129,7 @@ t.test('409: a name that is held names the kind; nothing stays behind', async (t
   t.match((await create({ name: 'web' })).body, { code: 'name_taken', details: { kind: 'App' } });
 });
 
-t.test('409: a host that is held names its holder; nothing stays behind', async (t) => {
+t.test('409: the holder of the host is reported; nothing stays behind', async (t) => {
   const { create, living } = await service(t);
   await create({ name: 'first', hostname: 'api.example.test' });
   const answer = await create({ hostname: 'api.example.test' });
@@ -144,7 +145,7 @@ t.test('409: a host that is held names its holder; nothing stays behind', async 
   );
 });
 
-t.test('of many who create one name at once, exactly one gets it', async (t) => {
+t.test('of many concurrent creates of one name, exactly one succeeds', async (t) => {
   const { kube, create } = await service(t);
   const answers = await Promise.all(Array.from({ length: 8 }, () => create()));
   t.same(answers.map(({ status }) => String(status)).sort(), ['201', ...Array.from({ length: 7 }, () => '409')]);
@@ -161,7 +162,7 @@ t.test('a create that fails half-way leaves nothing', async (t) => {
   t.same(living(), []);
 });
 
-t.test('409: an environment that is not there yet, or is going', async (t) => {
+t.test('409: an environment that is not ready, or is being deleted', async (t) => {
   const { kube, create } = await service(t);
   kube.seed({
     apiVersion: 'platform.svc/v1',
@@ -174,7 +175,7 @@ t.test('409: an environment that is not there yet, or is going', async (t) => {
   t.match((await create()).body, { code: 'not_ready' });
 });
 
-t.test('200: what the controller observes is shown; lists go in pages', async (t) => {
+t.test('200: the status that the controller reports is shown; lists have pages', async (t) => {
   const { api, create, status } = await service(t);
   await create();
   await create({ name: 'web' });
@@ -192,22 +193,32 @@ t.test('200: what the controller observes is shown; lists go in pages', async (t
   t.equal((await api.call('GET', `${path}/none`)).status, 404);
 });
 
-t.test('202: a new image is a deployment; other changes are made at once', async (t) => {
+t.test('202: a new image is a deployment; other changes apply at once', async (t) => {
   const { kube, pool, api, create } = await service(t);
   const { id } = (await create()).body;
   const patch = (body: object) => api.call('PATCH', `${path}/api`, { body });
   const body = { image: 'registry.test/shop/api:v2', commit: 'abc', replicas: 3 };
   t.match((await patch({ image })).body, { code: 'not_ready' }, 'before the controller has seen the app');
   await projectWorkload(pool, {
-    ...{ id, kind: 'App', environmentId, project: 'shop', environment: 'prod' },
-    ...{ namespace: 'shop-prod', name: 'api', gated: false },
+    id,
+    kind: 'App',
+    environmentId,
+    project: 'shop',
+    environment: 'prod',
+    namespace: 'shop-prod',
+    name: 'api',
+    gated: false,
   });
   const answer = await patch(body);
   t.equal(answer.status, 202);
   const { rows } = await pool.query('SELECT * FROM deployments');
   t.match(rows, [
     {
-      ...{ workload_id: id, trigger: 'manual', state: 'accepted', revision: 1, image: body.image },
+      workload_id: id,
+      trigger: 'manual',
+      state: 'accepted',
+      revision: 1,
+      image: body.image,
       actor: 'admin@svc.local',
       commit: 'abc',
     },
@@ -225,24 +236,30 @@ t.test('202: a new image is a deployment; other changes are made at once', async
   t.equal((await pool.query('SELECT 1 FROM deployments')).rowCount, 1);
 });
 
-t.test('an app of which nothing runs says why its last deployment did not', async (t) => {
+t.test('an app without a running release shows why its last deployment failed', async (t) => {
   const { pool, api, create, status } = await service(t);
   const { id } = (await create()).body;
   await projectWorkload(pool, {
-    ...{ id, kind: 'App', environmentId, project: 'shop', environment: 'prod' },
-    ...{ namespace: 'shop-prod', name: 'api', gated: false },
+    id,
+    kind: 'App',
+    environmentId,
+    project: 'shop',
+    environment: 'prod',
+    namespace: 'shop-prod',
+    name: 'api',
+    gated: false,
   });
-  const shown = async () => (await api.call('GET', `${path}/api`)).body.message;
+  const readMessage = async () => (await api.call('GET', `${path}/api`)).body.message;
   const first = await acceptDeployment(pool, { workloadId: id, trigger: 'git' });
-  t.equal(await shown(), undefined, 'while it is under way');
+  t.equal(await readMessage(), undefined, 'while it is in progress');
   await endDeployment(pool, first.id, 'failed', 'The image could not be built: step 3/6 ended with 1.\nIts log:\nno');
-  await skipDeployment(pool, { workloadId: id, trigger: 'webhook', reason: 'A tag.' });
+  await acceptDeployment(pool, { skipped: true, workloadId: id, trigger: 'webhook', reason: 'A tag.' });
   t.equal(
-    await shown(),
-    'Nothing runs yet, since revision 1 failed: The image could not be built: step 3/6 ended with 1.',
+    await readMessage(),
+    'Nothing is running, because revision 1 failed: The image could not be built: step 3/6 ended with 1.',
   );
   await status({ message: 'The controller knows better.' });
-  t.equal(await shown(), 'The controller knows better.');
+  t.equal(await readMessage(), 'The controller knows better.');
 });
 
 t.test('the gate shows as applying until the route is protected, and as lifting until it is open', async (t) => {
@@ -262,10 +279,10 @@ t.test('the gate shows as applying until the route is protected, and as lifting 
   t.same(await gate(), { gate: 'applying', since, message: 'Not yet.' });
   await observe('gated', 'It refuses.');
   t.same(await gate(), { gate: 'gated', since, message: 'It refuses.' });
-  t.same(await put(false), { gate: 'lifting' }, 'what was seen is about the wish before');
+  t.same(await put(false), { gate: 'lifting' }, 'the report is about the previous setting');
   await observe('lifting', 'Still refuses.');
   t.same(await gate(), { gate: 'lifting', since, message: 'Still refuses.' });
-  t.same(await put(true), { gate: 'applying' }, 'a wish that changes while it is under way');
+  t.same(await put(true), { gate: 'applying' }, 'a setting that changes while it is in progress');
   await put(false);
   await observe('off', 'Open.');
   t.same(await gate(), { gate: 'off', since, message: 'Open.' });
@@ -273,7 +290,7 @@ t.test('the gate shows as applying until the route is protected, and as lifting 
   t.equal((await api.call('PUT', `${path}/api/gate`, { body: {} })).status, 400);
 });
 
-t.test('who switches a gate is written down, once', async (t) => {
+t.test('the user who switches a gate is recorded, once', async (t) => {
   const recorded = recordingLog();
   const { api, create } = await service(t, recorded.log);
   const { id } = (await create()).body;
@@ -290,7 +307,7 @@ t.test('who switches a gate is written down, once', async (t) => {
   t.equal(recorded.entries.filter(({ msg }) => msg === 'apikey audit').length, 2);
 });
 
-t.test('202 and 204: a deleted app shows `deleting` until its controller is done', async (t) => {
+t.test('202 and 204: a deleted app shows `deleting` until its controller has finished', async (t) => {
   const { kube, api, create } = await service(t);
   await create();
   const answer = await api.call('DELETE', `${path}/api`);

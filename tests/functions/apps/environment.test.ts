@@ -3,9 +3,9 @@ import { createAppRoutes } from '../../../functions/apps/handler.ts';
 import type { App } from '../../../runtime/contracts/resources/app.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
-import type { Secret } from '../../../runtime/host/owned-secret.ts';
-import { resolvedEnvironment } from '../../../runtime/host/workload-environment.ts';
-import { readSecrets } from '../../../runtime/host/workload-secrets.ts';
+import type { Secret } from '../../../runtime/workloads/owned-secret.ts';
+import { resolvedEnvironment } from '../../../runtime/workloads/environment.ts';
+import { readSecrets } from '../../../runtime/workloads/secrets.ts';
 import { endDeployment, listDeployments, startDeployment } from '../../../runtime/records/deployments.ts';
 import { projectWorkload } from '../../../runtime/records/workloads.ts';
 import { testApi } from '../../support/api.ts';
@@ -29,30 +29,30 @@ async function service(t: { teardown(end: () => unknown): void }, env?: Record<s
   const api = await testApi(t, { routes, log: log.log });
   const created = await api.call('POST', apps, { body: { name: 'api', image, ...(env && { env }) } });
   const app = async () => {
-    const found = await kube.get<App>(kinds.App, 'api', namespace);
-    if (!found) throw new Error('no app');
-    return found;
+    const app = await kube.get<App>(kinds.App, 'api', namespace);
+    if (!app) throw new Error('no app');
+    return app;
   };
   const setEnv = (body: object) => api.call('PATCH', `${path}/env`, { body });
   const setSecret = (name: string, value: string) => api.call('PUT', `${path}/secrets/${name}`, { body: { value } });
-  /** What the rollout step does. */
+  /** Does what the rollout step does. */
   const release = async (generation: number) => {
-    const found = await app();
-    const { spec } = found;
-    const environment = resolvedEnvironment(found, spec.env ?? [], await readSecrets(kube, found));
+    const current = await app();
+    const { spec } = current;
+    const environment = resolvedEnvironment(current, spec.env ?? [], await readSecrets(kube, current));
     const next = { generation, deploymentId: newId(), image, ...(environment && { envSecret: environment.name }) };
     await kube.mergePatch({ ...kinds.App, namespace, name: 'api' }, { spec: { release: null } });
     await kube.mergePatch({ ...kinds.App, namespace, name: 'api' }, { spec: { release: next } });
   };
   const pending = async () => {
-    const [shown, env] = [await api.call('GET', path), await api.call('GET', `${path}/env`)];
-    if (shown.body.pendingRestart !== env.body.pendingRestart) throw new Error('two answers');
-    return shown.body.pendingRestart as boolean;
+    const [secret, env] = [await api.call('GET', path), await api.call('GET', `${path}/env`)];
+    if (secret.body.pendingRestart !== env.body.pendingRestart) throw new Error('two answers');
+    return secret.body.pendingRestart as boolean;
   };
   return { kube, pool, api, log, created, app, setEnv, setSecret, release, pending };
 }
 
-t.test('201 and 422: an app is made with variables that resolve', async (t) => {
+t.test('201 and 422: an app is created with variables that resolve', async (t) => {
   const { created, app, api } = await service(t, { URL: 'http://${HOST}', HOST: 'h' });
   t.equal(created.status, 201);
   t.same(created.body.env, { HOST: 'h', URL: 'http://${HOST}' });
@@ -63,11 +63,11 @@ t.test('201 and 422: an app is made with variables that resolve', async (t) => {
   const refused: [Record<string, string>, RegExp][] = [
     [{ A: '${B}', B: '${A}' }, /A → B → A/],
     [{ A: '${NONE}' }, /"NONE", which is not set/],
-    [{ A: '${PORT}' }, /differs from pod to pod/],
+    [{ A: '${PORT}' }, /differs between pods/],
     [{ PORT: '1' }, /set by the platform/],
     [{ SVC_MODE: '1' }, /set by the platform/],
-    [{ 'a b': '1' }, /usable variable name/],
-    [{ A: '${' }, /begins no reference/],
+    [{ 'a b': '1' }, /valid variable name/],
+    [{ A: '${' }, /invalid \$\{…\}/],
   ];
   for (const [env, message] of refused) {
     const answer = await api.call('POST', apps, { body: { name: 'bad', image, env } });
@@ -76,7 +76,7 @@ t.test('201 and 422: an app is made with variables that resolve', async (t) => {
   t.equal((await api.call('GET', `${apps}/bad`)).status, 404);
 });
 
-t.test('200: variables are set and removed one by one, whoever else does so at the same time', async (t) => {
+t.test('200: variables are set and removed one by one, also during concurrent changes', async (t) => {
   const { kube, api, app, setEnv } = await service(t);
   t.same((await api.call('GET', `${path}/env`)).body, { variables: {}, pendingRestart: false });
   t.same((await setEnv({ A: '1', B: '${A}' })).body, { variables: { A: '1', B: '${A}' }, pendingRestart: false });
@@ -87,10 +87,10 @@ t.test('200: variables are set and removed one by one, whoever else does so at t
   t.same((await setEnv({ A: null, B: null, C: null })).body.variables, {});
   t.equal((await app()).spec.env, undefined);
 
-  let others = 3;
+  let conflicts = 3;
   kube.intercept = async ({ verb, kind }) => {
-    if (verb !== 'mergePatch' || kind !== 'App' || others === 0) return;
-    const name = `OTHER${others--}`;
+    if (verb !== 'mergePatch' || kind !== 'App' || conflicts === 0) return;
+    const name = `OTHER${conflicts--}`;
     t.equal((await setEnv({ [name]: 'x' })).status, 200);
   };
   t.equal((await setEnv({ MINE: 'x' })).status, 200);
@@ -124,9 +124,9 @@ t.test('secrets: lists show names, only an admin sees a value, and no log ever h
     { name: 'B', hasPrevious: true },
   ]);
   t.same(Object.keys(list.body.items[0]).sort(), ['hasPrevious', 'name', 'updatedAt']);
-  const shown = await api.call('GET', `${path}/secrets/B`);
-  t.match(shown.body, { name: 'B', value: 'correct-horse', hasPrevious: true });
-  t.equal(shown.headers.get('cache-control'), 'no-store');
+  const secret = await api.call('GET', `${path}/secrets/B`);
+  t.match(secret.body, { name: 'B', value: 'correct-horse', hasPrevious: true });
+  t.equal(secret.headers.get('cache-control'), 'no-store');
   t.match((await api.call('POST', `${path}/secrets/B/restore`)).body, { name: 'B', hasPrevious: true });
   t.equal((await api.call('GET', `${path}/secrets/B`)).body.value, 'hunter2');
   t.match(await api.call('POST', `${path}/secrets/A/restore`), { status: 409, body: { code: 'conflict' } });
@@ -140,8 +140,9 @@ t.test('secrets: lists show names, only an admin sees a value, and no log ever h
   t.match(await setSecret('a-b', 'x'), { status: 422 });
   t.match(await setSecret('LARGE', 'x'.repeat(65_537)), { status: 400 });
 
-  const said = log.entries.filter(({ msg }) => msg === 'secret revealed');
-  t.match(said, [
+  const audit = log.entries.filter(({ msg, action }) => msg === 'audit' && String(action).startsWith('secret.'));
+  const reveals = audit.filter(({ action }) => action === 'secret.reveal');
+  t.match(reveals, [
     {
       action: 'secret.reveal',
       actor: 'admin@svc.local',
@@ -153,8 +154,8 @@ t.test('secrets: lists show names, only an admin sees a value, and no log ever h
     {},
   ]);
   t.match(
-    log.entries
-      .filter(({ msg }) => msg === 'secret changed')
+    audit
+      .filter(({ action }) => action !== 'secret.reveal')
       .map(({ action, secret }) => `${String(action)} ${String(secret)}`),
     ['secret.set B', 'secret.set A', 'secret.set B', 'secret.restore B', 'secret.delete A'],
   );
@@ -162,19 +163,19 @@ t.test('secrets: lists show names, only an admin sees a value, and no log ever h
   t.notMatch(JSON.stringify([...kube.all(kinds.App), (await api.call('GET', path)).body]), /hunter2|correct-horse/);
 });
 
-t.test('409: a secret to which a variable refers stays', async (t) => {
+t.test('409: a secret that a variable refers to cannot be removed', async (t) => {
   const { api, setEnv, setSecret } = await service(t);
   await setSecret('PASSWORD', 'x');
   await setEnv({ URL: 'db://u:${PASSWORD}@h', NOT: '$${PASSWORD}' });
   t.match(await api.call('DELETE', `${path}/secrets/PASSWORD`), {
     status: 409,
-    body: { code: 'in_use', message: /what URL refers to/, details: { variables: ['URL'] } },
+    body: { code: 'in_use', message: /The variable URL refers to the secret/, details: { variables: ['URL'] } },
   });
   await setEnv({ URL: null });
   t.equal((await api.call('DELETE', `${path}/secrets/PASSWORD`)).status, 204);
 });
 
-t.test('what waits for a restart is told until a release has it', async (t) => {
+t.test('changes that wait for a restart are shown until a release has them', async (t) => {
   const { kube, setEnv, setSecret, release, pending, api } = await service(t, { A: '1' });
   t.equal(await pending(), false, 'before the first release nothing waits');
   await release(1);
@@ -182,7 +183,7 @@ t.test('what waits for a restart is told until a release has it', async (t) => {
   await setEnv({ B: '2' });
   t.equal(await pending(), true);
   await setEnv({ B: null });
-  t.equal(await pending(), false, 'taken back');
+  t.equal(await pending(), false, 'reverted');
   await setSecret('S', 'x');
   t.equal(await pending(), true);
   await release(2);
@@ -194,16 +195,16 @@ t.test('what waits for a restart is told until a release has it', async (t) => {
   await release(3);
   await api.call('DELETE', `${path}/secrets/S`);
   await setEnv({ A: null });
-  t.equal(await pending(), true, 'to no environment at all');
+  t.equal(await pending(), true, 'for any environment');
   await release(4);
   t.equal(await pending(), false);
-  // By hand, past every check.
+  // Written directly, without the API's checks.
   await kube.mergePatch({ ...kinds.App, namespace, name: 'api' }, { spec: { env: [{ name: 'A', value: '${NONE}' }] } });
   t.equal(await pending(), true);
   t.equal(kube.calls.filter(({ verb, kind }) => verb === 'list' && kind === 'Secret').length, 0);
 });
 
-t.test('202: a restart deploys the newest once more; 409 before the first', async (t) => {
+t.test('202: a restart deploys the newest image again; 409 before the first', async (t) => {
   const { api, pool, app, created } = await service(t);
   t.match(await api.call('POST', `${path}/restart`), { status: 409, body: { code: 'not_ready' } });
   const id = created.body.id as string;
@@ -218,7 +219,7 @@ t.test('202: a restart deploys the newest once more; 409 before the first', asyn
   const first = await deploy({ image: 'r/api:1', commit: 'abc' });
   await startDeployment(pool, first);
   await pool.query(`UPDATE deployments SET commit_message = 'A change', commit_author = 'Kim', branch = 'main'`);
-  // While it rolls out: the same image, not the one before, and what was accepted is not lost by it.
+  // During a rollout: the same image, not the one before, and an accepted deployment is not lost.
   const answer = await api.call('POST', `${path}/restart`);
   t.match(answer, { status: 202, body: { revision: 2, status: 'accepted' } });
   t.equal(answer.headers.get('location'), answer.body.statusUrl);
@@ -229,15 +230,20 @@ t.test('202: a restart deploys the newest once more; 409 before the first', asyn
     { revision: 4, image: 'r/api:2', trigger: 'manual', state: 'accepted', actor: 'admin@svc.local' },
     { revision: 3, image: 'r/api:2', state: 'failed' },
     {
-      ...{ revision: 2, image: 'r/api:1', commit: 'abc', state: 'superseded' },
-      ...{ commitMessage: 'A change', commitAuthor: 'Kim', branch: 'main' },
+      revision: 2,
+      image: 'r/api:1',
+      commit: 'abc',
+      state: 'superseded',
+      commitMessage: 'A change',
+      commitAuthor: 'Kim',
+      branch: 'main',
     },
     { revision: 1, image: 'r/api:1', commit: 'abc', state: 'superseded' },
   ]);
   t.equal((await app()).spec.release, undefined, 'the rollout does the rest');
 });
 
-t.test('409: a Secret of somebody else is in the way of setting, and of nothing else', async (t) => {
+t.test('409: a foreign Secret blocks setting secrets, and nothing else', async (t) => {
   const { kube, api, setSecret, setEnv } = await service(t);
   kube.seed({
     apiVersion: 'v1',

@@ -50,20 +50,20 @@ t.test('201 and 200: settings are stored and shown; null removes, absent stays',
   }
   t.match((await api.call('GET', path)).body, { port: 9001, replicas: 2, volumes: [] });
   t.match(
-    log.entries.filter(({ msg }) => msg === 'app changed'),
+    log.entries.filter(({ action }) => action === 'app.update'),
     [{ settings: ['port', 'memory'], actor: 'admin@svc.local' }, {}],
   );
 });
 
-t.test('400 and 422: what would not run is refused, and nothing is changed', async (t) => {
+t.test('400 and 422: settings that cannot run are refused, and nothing changes', async (t) => {
   const { create, change, spec } = await service(t);
   const bad: [object, number, RegExp][] = [
-    [{ memory: 'lots' }, 422, /"lots" is not a usable memory/],
-    [{ memory: '1Mi' }, 422, /4Mi or more/],
-    [{ cpu: '0' }, 422, /usable cpu/],
+    [{ memory: 'lots' }, 422, /"lots" is not a valid memory/],
+    [{ memory: '1Mi' }, 422, /at least 4Mi/],
+    [{ cpu: '0' }, 422, /valid cpu/],
     [{ volumes: [{ name: 'none', path: '/data' }] }, 422, /no volume "none".*svc volume create/],
-    [{ volumes: [{ name: 'single', path: 'data' }] }, 422, /no path to mount/],
-    [{ volumes: [{ name: 'single', path: '/a/../b' }] }, 422, /no path to mount/],
+    [{ volumes: [{ name: 'single', path: 'data' }] }, 422, /not a valid mount path/],
+    [{ volumes: [{ name: 'single', path: '/a/../b' }] }, 422, /not a valid mount path/],
     [{ volumes: ['single', 'shared'].map((name) => ({ name, path: '/data' })) }, 422, /Two volumes/],
     [
       { volumes: [{ name: 'single', path: '/data' }], replicas: 2 },
@@ -83,10 +83,10 @@ t.test('400 and 422: what would not run is refused, and nothing is changed', asy
   const before = await spec();
   for (const [body, status] of bad) t.equal((await change(body)).status, status, JSON.stringify(body));
   t.same(await spec(), before);
-  t.match(await change({}), { status: 400, body: { message: /Give what to change/ } });
+  t.match(await change({}), { status: 400, body: { message: /changes nothing/ } });
 });
 
-t.test('422: a volume for one pod and more than one pod, in whatever order they come', async (t) => {
+t.test('422: a single-pod volume and more than one pod, in any order of changes', async (t) => {
   const { create, change, kube } = await service(t);
   const single = [{ name: 'single', path: '/data' }];
   const shared = [{ name: 'shared', path: '/data' }];
@@ -104,7 +104,7 @@ t.test('422: a volume for one pod and more than one pod, in whatever order they 
   t.same((await volumeUsers(kube, namespace))('single'), []);
 });
 
-t.test('what the controller has not seen yet does not show as running', async (t) => {
+t.test('changes that the controller has not observed do not show as running', async (t) => {
   const { create, change, kube, api } = await service(t);
   await create();
   const status = (observedGeneration: number, phase: string) =>

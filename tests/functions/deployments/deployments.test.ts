@@ -5,13 +5,12 @@ import { transaction } from '../../../runtime/db/pool.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { podLabels, workloadLabels } from '../../../runtime/domain/labels.ts';
 import { saveBuildLog } from '../../../runtime/records/build-logs.ts';
+import { acceptDeployment, type NewDeployment } from '../../../runtime/records/acceptance.ts';
 import {
-  acceptDeployment,
   endDeployment,
   getDeployment,
   startDeployment,
   succeedDeployment,
-  type NewDeployment,
 } from '../../../runtime/records/deployments.ts';
 import { projectWorkload } from '../../../runtime/records/workloads.ts';
 import { testApi } from '../../support/api.ts';
@@ -32,7 +31,9 @@ async function rig(t: Test) {
     const namespace = `${project}-${environment}`;
     const labels = workloadLabels({ kind: 'App', name, id });
     kube.seed({
-      ...{ apiVersion: 'platform.svc/v1', kind: 'App', metadata: { name, namespace, labels } },
+      apiVersion: 'platform.svc/v1',
+      kind: 'App',
+      metadata: { name, namespace, labels },
       spec: { image: 'r.test/api:1', port: 8080, replicas: 1, ...spec },
     });
     const workload = { id, environmentId: newId(), project, environment, namespace, name, gated: false };
@@ -81,7 +82,7 @@ t.test('the deployments of all apps are listed, newest first, in pages and by fi
   t.match(await api.call('GET', `${deployments}?status=nothing`), { status: 400 });
 });
 
-t.test('an empty list of a name that is not there is refused; what has no deployment yet is not', async (t) => {
+t.test('an empty list for an unknown name is refused; a name without deployments is not', async (t) => {
   const { api, pool, addApp, succeed } = await rig(t);
   await addApp('fresh', 'dev');
   const gone = await succeed(await addApp('gone', 'prod'));
@@ -91,20 +92,20 @@ t.test('an empty list of a name that is not there is refused; what has no deploy
   t.match(await list('?environment=dev'), { status: 200, body: { items: [] } });
   t.match(await list('?app=fresh&environment=prod'), {
     status: 404,
-    body: { code: 'not_found', message: /no app "fresh" in environment "prod" of project "shop"; .*svc app list/ },
+    body: { code: 'not_found', message: /no app "fresh" in environment "prod" of project "shop"\. .*svc app list/ },
   });
   t.match(await list('?app=wed'), { status: 404, body: { message: /no app "wed" in project "shop"/ } });
   t.match(await list('?environment=pord'), {
     status: 404,
     body: { message: /no environment "pord"; it has dev, prod/ },
   });
-  // Its object is gone, its history is not; nor does the last page of a list mean a wrong name.
+  // Its object is deleted, its history is not; nor does the last page of a list mean a wrong name.
   await pool.query("UPDATE workloads SET name = 'left', deleted_at = now() WHERE name = 'gone'");
   t.match(await list('?app=left&status=failed'), { status: 200, body: { items: [] } });
   t.match(await list(`?app=left&cursor=${gone}`), { status: 200, body: { items: [] } });
 });
 
-t.test('what runs in one environment is deployed to the other one, with where it came from', async (t) => {
+t.test('an image that runs in one environment is promoted to another, with its origin', async (t) => {
   const { pool, api, addApp, accept, succeed } = await rig(t);
   const source = await addApp('api', 'dev');
   const target = await addApp('api', 'prod');
@@ -113,14 +114,21 @@ t.test('what runs in one environment is deployed to the other one, with where it
   const answer = await api.call('POST', promote, { body: { from: 'dev', to: 'prod' } });
   t.match(answer, { status: 202, body: { revision: 1, status: 'accepted' } });
   t.match(await getDeployment(pool, answer.body.id), {
-    ...{ workloadId: target, trigger: 'promotion', image: 'r.test/api:7', digest, commit: 'abc', branch: 'main' },
-    ...{ commitMessage: 'Fix', actor: 'admin@svc.local', state: 'accepted' },
+    workloadId: target,
+    trigger: 'promotion',
+    image: 'r.test/api:7',
+    digest,
+    commit: 'abc',
+    branch: 'main',
+    commitMessage: 'Fix',
+    actor: 'admin@svc.local',
+    state: 'accepted',
   });
   const { items } = (await api.call('GET', `${deployments}?trigger=promotion`)).body;
   t.match(items, [{ environment: 'prod', promotedFrom: { environment: 'dev', revision: 1 } }]);
 });
 
-t.test('a promotion that cannot be is refused with what to do', async (t) => {
+t.test('an impossible promotion is refused with the next step', async (t) => {
   const { api, addApp, accept, kube } = await rig(t);
   const ask = (from: string, to: string) => api.call('POST', promote, { body: { from, to } });
   t.match(await ask('dev', 'prod'), { status: 404, body: { message: /no app "api" in environment "dev"/ } });
@@ -147,15 +155,17 @@ t.test('a promotion that cannot be is refused with what to do', async (t) => {
   t.same((await api.call('GET', `${deployments}?environment=prod`)).body.items, [], 'nothing was written');
 });
 
-t.test('logs are of the build and of the pods of that revision', async (t) => {
+t.test("logs are those of the build and of the revision's pods", async (t) => {
   const { pool, kube, api, addApp, accept } = await rig(t);
   const workloadId = await addApp('api', 'prod');
   const [first, second] = [await accept(workloadId), await accept(workloadId)];
   for (const revision of [1, 2]) {
     kube.seed({
-      ...{ apiVersion: 'v1', kind: 'Pod' },
+      apiVersion: 'v1',
+      kind: 'Pod',
       metadata: {
-        ...{ name: `api-${revision}`, namespace: 'shop-prod' },
+        name: `api-${revision}`,
+        namespace: 'shop-prod',
         labels: podLabels({ kind: 'App', name: 'api', id: workloadId }, 'serve'),
         annotations: { 'platform.svc/release': String(revision) },
       },
@@ -169,7 +179,8 @@ t.test('logs are of the build and of the pods of that revision', async (t) => {
   });
   await saveBuildLog(pool, first, { text: 'step 1\n', truncated: false });
   t.same((await api.call('GET', `${deployments}/${first}/logs?tail=5`)).body, {
-    ...{ build: { text: 'step 1\n', truncated: false }, pods: [{ name: 'api-1', log: 'hello\n' }] },
+    build: { text: 'step 1\n', truncated: false },
+    pods: [{ name: 'api-1', log: 'hello\n' }],
   });
   t.match(read, [/\/namespaces\/shop-prod\/pods\/api-1\/log\?container=app&tailLines=5$/]);
   await saveBuildLog(pool, first, { text: 'step 1\nstep 2\n\nstep 4', truncated: false });

@@ -6,7 +6,7 @@ import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { ServiceType } from '../../../runtime/contracts/resources/service.ts';
 import { newId, type Id } from '../../../runtime/domain/ids.ts';
 import { idLabel } from '../../../runtime/domain/labels.ts';
-import { holdDatabase } from '../../../runtime/records/function-bindings.ts';
+import { reserveDatabase } from '../../../runtime/records/function-bindings.ts';
 import { projectWorkload } from '../../../runtime/records/workloads.ts';
 import { testApi } from '../../support/api.ts';
 import { fakeClock } from '../../support/clock.ts';
@@ -36,25 +36,25 @@ async function world(t: Test) {
   await addService('orders', 'postgres');
   await addService('cache', 'redis');
   const object = async (name = 'api') => {
-    const found = await kube.get<FunctionResource>(kinds.Function, name, namespace);
-    if (!found) throw new Error('the function is gone');
-    return found;
+    const current = await kube.get<FunctionResource>(kinds.Function, name, namespace);
+    if (!current) throw new Error('the function is gone');
+    return current;
   };
   const idOf = async (kind: typeof kinds.Function, name: string): Promise<Id> =>
     (await kube.get(kind, name, namespace))?.metadata.labels?.[idLabel] ?? '';
   const bind = (service: string, body: object = {}, name = 'api') =>
     api.call('PUT', `${functions}/${name}/bindings/${service}`, { body });
   const unbind = (service: string, query = '') => api.call('DELETE', `${functions}/api/bindings/${service}${query}`);
-  /** What the queue does. */
+  /** Does what the queue does. */
   const report = async (status: Omit<FunctionBindingStatus, 'version'>) => {
-    const found = await object();
-    const version = found.spec.bindings?.find(({ service }) => service === status.service)?.version ?? 0;
-    await kube.replaceStatus({ ...found, status: { ...found.status, bindings: [{ ...status, version }] } });
+    const current = await object();
+    const version = current.spec.bindings?.find(({ service }) => service === status.service)?.version ?? 0;
+    await kube.replaceStatus({ ...current, status: { ...current.status, bindings: [{ ...status, version }] } });
   };
   return { pool, kube, api, addService, object, idOf, bind, unbind, report };
 }
 
-t.test('202: what is asked for stands in the function, and how far it is can be looked up', async (t) => {
+t.test("202: a binding is in the function's spec, and its status can be read", async (t) => {
   const { api, object, bind, report } = await world(t);
   const variables = ['DB_HOST', 'DB_PORT', 'DB_USERNAME', 'DB_PASSWORD', 'DB_NAME'];
   const statusUrl = 'http://console.test/api/v1/projects/shop/functions/api/bindings/orders?environment=prod';
@@ -69,20 +69,20 @@ t.test('202: what is asked for stands in the function, and how far it is can be 
   const show = () => api.call('GET', `${functions}/api/bindings/orders`);
   t.match((await show()).body, { status: 'failed', message: 'The server refuses.' });
   const message = 'The binding to "orders" failed: The server refuses.';
-  t.match((await api.call('GET', `${functions}/api`)).body, { status: 'pending', message }, 'what it waits for');
+  t.match((await api.call('GET', `${functions}/api`)).body, { status: 'pending', message }, 'the reason why it waits');
   await report({ service: 'orders', phase: 'ready', database: 'orders_api_prod' });
   t.match((await show()).body, { status: 'ready', database: 'orders_api_prod', prefix: 'DB_' });
   t.match((await api.call('GET', `${functions}/api`)).body, { bindings: [{ service: 'orders', status: 'ready' }] });
 
   t.match(await bind('orders', { prefix: 'ORDERS_' }), { status: 202, body: { status: 'pending', renewed: true } });
-  t.match(await bind('orders'), { body: { prefix: 'ORDERS_', variables: [/^ORDERS_/] } }, 'what is absent stays');
+  t.match(await bind('orders'), { body: { prefix: 'ORDERS_', variables: [/^ORDERS_/] } }, 'absent fields stay');
   t.ok(((await object()).spec.bindings?.[0]?.version ?? 0) > (before?.version ?? 0) + 1, 'each has its own password');
   await bind('cache');
   const { body } = await api.call('GET', `${functions}/api/bindings`);
   t.match(body, { items: [{ service: 'cache', type: 'redis' }, { service: 'orders' }] });
 });
 
-t.test('what cannot be bound is refused with what to do, and nothing is written', async (t) => {
+t.test('an impossible binding is refused with the next step, and nothing is written', async (t) => {
   const { pool, kube, object, bind, addService, idOf } = await world(t);
   await bind('orders');
   await addService('stock', 'mysql');
@@ -90,12 +90,12 @@ t.test('what cannot be bound is refused with what to do, and nothing is written'
   for (const [service, body, status, said] of [
     ['nowhere', {}, 404, /no service "nowhere"/],
     ['stock', {}, 422, /"orders" and "stock" would both set DB_HOST.*--prefix/],
-    ['stock', { prefix: 'MY-' }, 422, /"MY-" is not a usable prefix.*--prefix/],
-    ['stock', { prefix: 'SVC_' }, 422, /"SVC_" is not free.*--prefix/],
+    ['stock', { prefix: 'MY-' }, 422, /"MY-" is not a valid prefix.*--prefix/],
+    ['stock', { prefix: 'SVC_' }, 422, /"SVC_" is reserved.*--prefix/],
     ['stock', { prefix: '' }, 422, /"PORT" is set by the platform/],
     ['cache', { database: 'x' }, 422, /no databases to choose/],
     ['orders', { database: 'a b' }, 422, /no name of a database/],
-    ['orders', { database: 'postgres' }, 422, /server's own/],
+    ['orders', { database: 'postgres' }, 422, /reserved by the server/],
     ['orders', { database: 'x'.repeat(64) }, 422, /63 at most/],
     ['orders', { unknown: 1 }, 400, /unknown/],
   ] as const) {
@@ -106,7 +106,7 @@ t.test('what cannot be bound is refused with what to do, and nothing is written'
   const other = await idOf(kinds.Function, 'other');
   const place = { environmentId: newId(), project: 'shop', environment: 'prod', namespace, name: 'other' };
   await projectWorkload(pool, { id: other, ...place, kind: 'Function', gated: false });
-  await holdDatabase(pool, await idOf(kinds.ServiceResource, 'orders'), 'theirs', other);
+  await reserveDatabase(pool, await idOf(kinds.ServiceResource, 'orders'), 'theirs', other);
   t.match(await bind('orders', { database: 'theirs' }), {
     status: 409,
     body: { code: 'in_use', message: /the function "other"/ },
@@ -115,7 +115,7 @@ t.test('what cannot be bound is refused with what to do, and nothing is written'
   t.equal(kube.all(kinds.Secret).length, 0);
 });
 
-t.test('unbinding: the binding goes at once, its database only when that is asked for and can be', async (t) => {
+t.test('unbinding: the binding is removed at once, its database only on request', async (t) => {
   const { pool, object, bind, unbind, report, idOf, api } = await world(t);
   t.match(await unbind('orders'), { status: 404, body: { message: /svc function bind/ } });
   await bind('orders');
@@ -125,14 +125,14 @@ t.test('unbinding: the binding goes at once, its database only when that is aske
   await report({ service: 'orders', phase: 'ready', database: 'orders_api_prod' });
   t.match(await unbind('orders', '?dropDatabase=true'), { status: 409, body: { code: 'conflict' } });
   const service = await idOf(kinds.ServiceResource, 'orders');
-  await holdDatabase(pool, service, 'orders_api_prod', await idOf(kinds.Function, 'api'));
+  await reserveDatabase(pool, service, 'orders_api_prod', await idOf(kinds.Function, 'api'));
   t.match(await unbind('orders', '?dropDatabase=true'), { status: 202, body: { status: 'deleting', variables: [] } });
   t.match((await object()).spec.bindings, [{ service: 'orders', dropDatabase: true }]);
   t.match(await bind('orders'), { status: 409, body: { code: 'not_ready' } });
   t.match((await api.call('GET', `${functions}/api/bindings`)).body, { items: [{ status: 'deleting' }] });
 });
 
-t.test('a service that functions are bound to is not deleted; they are named', async (t) => {
+t.test('a service with bound functions is not deleted; the functions are named', async (t) => {
   const { api, bind, unbind } = await world(t);
   await bind('orders');
   await bind('orders', {}, 'other');
@@ -141,11 +141,11 @@ t.test('a service that functions are bound to is not deleted; they are named', a
     status: 409,
     body: {
       code: 'in_use',
-      message: /used by the functions api, other; unbind/,
+      message: /used by the functions api, other\. Unbind/,
       details: { functions: ['api', 'other'] },
     },
   });
   await unbind('orders');
   await api.call('DELETE', `${functions}/other`);
-  t.match((await remove()).status, 202, 'a function that is going holds nothing');
+  t.match((await remove()).status, 202, 'a function that is being deleted does not count');
 });

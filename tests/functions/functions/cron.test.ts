@@ -34,8 +34,12 @@ t.test('201: no host, no URL, the next five times in the zone of the schedule', 
   const answer = await create({ schedule: '30 2 * * *', timeZone: 'Europe/Berlin' });
   t.equal(answer.status, 201);
   t.match(answer.body, {
-    ...{ trigger: 'cron', schedule: '30 2 * * *', timeZone: 'Europe/Berlin', overlap: 'Forbid', status: 'pending' },
-    // 02:30 comes twice that night.
+    trigger: 'cron',
+    schedule: '30 2 * * *',
+    timeZone: 'Europe/Berlin',
+    overlap: 'Forbid',
+    status: 'pending',
+    // 02:30 occurs twice that night.
     nextRuns: [
       '2026-10-25T00:30:00.000Z',
       '2026-10-25T01:30:00.000Z',
@@ -49,36 +53,33 @@ t.test('201: no host, no URL, the next five times in the zone of the schedule', 
   t.match(resource().spec, { trigger: 'cron', timeZone: 'Europe/Berlin', overlap: 'Forbid' });
 });
 
-t.test('201: UTC unless told', async (t) => {
+t.test('201: UTC by default', async (t) => {
   const { create, resource } = await service(t);
   t.match((await create()).body, { timeZone: 'Etc/UTC', nextRuns: ['2026-10-24T23:05:00.000Z'] });
   t.equal(resource().spec.timeZone, 'Etc/UTC');
 });
 
-t.test('422: what trigger and schedule do not go with, by its field', async (t) => {
+t.test('422: fields that do not fit trigger and schedule, by name', async (t) => {
   const { kube, create } = await service(t);
   const refused: [object, string, RegExp][] = [
-    [{ schedule: undefined }, 'schedule', /needs a schedule, such as/],
-    [{ trigger: 'http' }, 'schedule', /goes with the trigger cron/],
-    [{ trigger: 'http', schedule: undefined, timeZone: 'Etc/UTC' }, 'timeZone', /goes with the trigger cron/],
+    [{ schedule: undefined }, 'schedule', /requires a schedule, such as/],
+    [{ trigger: 'http' }, 'schedule', /requires the trigger cron/],
+    [{ trigger: 'http', schedule: undefined, timeZone: 'Etc/UTC' }, 'timeZone', /requires the trigger cron/],
     [{ schedule: '* * * *' }, 'schedule', /five fields/],
-    [{ schedule: '0 0 31 2 *' }, 'schedule', /never comes/],
-    [{ timeZone: 'Mars/Base' }, 'timeZone', /no time zone/],
-    [{ hostname: 'a.example.com' }, 'hostname', /goes with the trigger http/],
-    [{ port: 9000 }, 'port', /goes with the trigger http/],
-    [{ idleTimeoutSeconds: 60 }, 'idleTimeoutSeconds', /goes with the trigger http/],
+    [{ schedule: '0 0 31 2 *' }, 'schedule', /does not exist/],
+    [{ timeZone: 'Mars/Base' }, 'timeZone', /not a time zone/],
+    [{ hostname: 'a.example.com' }, 'hostname', /requires the trigger http/],
+    [{ port: 9000 }, 'port', /requires the trigger http/],
+    [{ idleTimeoutSeconds: 60 }, 'idleTimeoutSeconds', /requires the trigger http/],
   ];
   for (const [body, field, message] of refused) {
     t.match(await create(body), { status: 422, body: { code: 'invalid_value', message, details: { field } } }, field);
   }
-  t.match(await create({ trigger: 'kafka' }), {
-    status: 400,
-    body: { code: 'invalid_request', message: /trigger/ },
-  });
+  t.match(await create({ trigger: 'kafka' }), { status: 400, body: { code: 'invalid_request', message: /trigger/ } });
   t.same(kube.all(kinds.Function), []);
 });
 
-t.test('202: a test run is a wish with a name, pending until it is made', async (t) => {
+t.test('202: a test run is a named request, pending until it is created', async (t) => {
   const { api, create, resource, kube } = await service(t);
   await create();
   const accepted = await api.call('POST', `${path}/nightly/test-runs`);
@@ -106,7 +107,7 @@ t.test('202: a test run is a wish with a name, pending until it is made', async 
   t.match(await api.call('GET', `${path}/nightly/runs/none`), { status: 404 });
 });
 
-t.test('422: a function that requests call has no runs', async (t) => {
+t.test('422: an HTTP function has no runs', async (t) => {
   const { api, create, resource } = await service(t);
   await create({ trigger: 'http', schedule: undefined });
   for (const [method, below] of [
@@ -135,17 +136,19 @@ t.test('the logs of a run are those of its pod', async (t) => {
     'batch.kubernetes.io/job-name': String(body.id),
   };
   kube.seed({
-    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'p1', namespace: 'shop-prod', labels } },
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'p1', namespace: 'shop-prod', labels },
     spec: { containers: [] },
   });
-  const asked: string[] = [];
+  const requests: string[] = [];
   kube.stream = saying((url) => {
-    asked.push(url);
+    requests.push(url);
     return 'done\n';
   });
   const answer = await api.call('GET', `${path}/nightly/run-logs?tail=7`);
   t.same(answer.body, { run: body.id, pods: [{ name: 'p1', log: 'done\n' }] });
-  t.match(asked, [/pods\/p1\/log\?container=function&tailLines=7$/]);
+  t.match(requests, [/pods\/p1\/log\?container=function&tailLines=7$/]);
 });
 
 t.test('the logs of a function are those of all its pods, by time', async (t) => {
@@ -158,13 +161,15 @@ t.test('the logs of a function are those of all its pods, by time', async (t) =>
   ] as const) {
     const labels = { 'platform.svc/id': id, 'platform.svc/role': role };
     kube.seed({
-      ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'shop-prod', labels } },
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name, namespace: 'shop-prod', labels },
       spec: { containers: [] },
     });
   }
-  const asked: string[] = [];
+  const requests: string[] = [];
   kube.stream = saying((url) => {
-    asked.push(url);
+    requests.push(url);
     return `2026-11-22T03:00:0${url.includes('p1') ? 2 : 1}Z ${url.includes('p1') ? 'late' : 'early'}\n`;
   });
   const { body } = await api.call('GET', `${path}/nightly/logs?tail=7`);
@@ -172,5 +177,5 @@ t.test('the logs of a function are those of all its pods, by time', async (t) =>
     { pod: 'p2', line: 'early' },
     { pod: 'p1', line: 'late' },
   ]);
-  t.match(asked[0], /container=function&timestamps=true&tailLines=7/);
+  t.match(requests[0], /container=function&timestamps=true&tailLines=7/);
 });

@@ -6,15 +6,15 @@ import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { ServiceType } from '../../../runtime/contracts/resources/service.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { leaseEvents, recordDelivered, recordFailed } from '../../../runtime/records/event-deliveries.ts';
-import { holdDatabase } from '../../../runtime/records/function-bindings.ts';
+import { reserveDatabase } from '../../../runtime/records/function-bindings.ts';
 import {
   beginPoll,
   findEventSource,
   projectEventSource,
   recordTurn,
-  takeEvents,
+  addEvents,
 } from '../../../runtime/records/function-events.ts';
-import { workloadIdOf } from '../../../runtime/host/workload-objects.ts';
+import { workloadIdOf } from '../../../runtime/workloads/objects.ts';
 import { projectWorkload } from '../../../runtime/records/workloads.ts';
 import { testApi } from '../../support/api.ts';
 import { fakeClock } from '../../support/clock.ts';
@@ -60,7 +60,7 @@ async function world(t: Test) {
   return { pool, kube, api, object, create, change, project };
 }
 
-t.test('each kind of data source: the function has it, is bound to it, and has no public URL', async (t) => {
+t.test('each kind of data source: the function stores it, is bound to it, and has no public URL', async (t) => {
   const { kube, api, object, create } = await world(t);
   for (const [trigger, events] of [
     ['postgres', { source: 'orders', query, markDone }],
@@ -76,23 +76,25 @@ t.test('each kind of data source: the function has it, is bound to it, and has n
     t.notHas(answer.body, 'url');
     const { spec } = await object(`on-${trigger}`);
     t.match(await api.call('POST', `${functions}/on-${trigger}/test-runs`), {
-      ...{ status: 422, body: { message: new RegExp(`svc function events on-${trigger}`) } },
+      status: 422,
+      body: { message: new RegExp(`svc function events on-${trigger}`) },
     });
     t.match(spec, { trigger, port: 9000, maxReplicas: 2, bindings: [{ service: events.source, version: Number }] });
     t.same(spec.events, { type: trigger, ...events });
   }
   t.same(kube.all(kinds.HostName), []);
   t.match(await create({ events: { type: 'redis', source: 'cache', list: 'a' } }, 'short'), {
-    ...{ status: 201, body: { trigger: 'redis' } },
+    status: 201,
+    body: { trigger: 'redis' },
   });
   const both = await create({ trigger: 'http', events: { type: 'redis', source: 'cache', list: 'a' } });
   t.match(both.body, { trigger: 'http', events: { type: 'redis' }, url: 'http://fn-intake--c1.apps.test' });
 });
 
-t.test('what is no data source is refused with what to give, and nothing is made', async (t) => {
+t.test('an invalid data source is refused, naming the right fields, and nothing is created', async (t) => {
   const { kube, create } = await world(t);
   const postgres = { source: 'orders', query };
-  for (const [body, status, field, said] of [
+  for (const [body, status, field, message] of [
     [{ trigger: 'postgres' }, 422, 'events.source', /--source <service>/],
     [{ trigger: 'postgres', events: { source: 'orders' } }, 422, 'events.query', /--query/],
     [{ trigger: 'mysql', events: { source: 'stock' } }, 422, 'events.query', /--query/],
@@ -108,18 +110,18 @@ t.test('what is no data source is refused with what to give, and nothing is made
       'events.markDone',
       /{{id}}/,
     ],
-    [{ trigger: 'mysql', events: { type: 'postgres', ...postgres } }, 422, 'events.type', /one data source/],
+    [{ trigger: 'mysql', events: { type: 'postgres', ...postgres } }, 422, 'events.type', /one event source/],
     [{ trigger: 'http', events: postgres }, 422, 'events.type', /--trigger postgres/],
     [
       { trigger: 'cron', schedule: '* * * * *', events: { type: 'postgres', ...postgres } },
       422,
       'events',
-      /goes alone/,
+      /cannot have an event source/,
     ],
     [{ trigger: 'postgres', events: postgres, hostname: 'a.test' }, 422, 'hostname', /trigger http/],
     [{ trigger: 'postgres', events: postgres, concurrency: 3 }, 422, 'concurrency', /trigger http/],
     [{ trigger: 'postgres', events: postgres, schedule: '* * * * *' }, 422, 'schedule', /trigger cron/],
-    [{ trigger: 'mysql', events: postgres }, 422, 'events.source', /"orders" is of type postgres/],
+    [{ trigger: 'mysql', events: postgres }, 422, 'events.source', /"orders" has the type postgres/],
     [{ trigger: 'postgres', events: { source: 'none', query } }, 404, undefined, /no service "none"/],
     [{ trigger: 'postgres', events: { ...postgres, database: 'a b' } }, 422, 'database', /no name of a database/],
     [{ trigger: 'redis', events: { source: 'cache', list: 'a', database: 'b' } }, 422, 'database', /no databases/],
@@ -128,13 +130,13 @@ t.test('what is no data source is refused with what to give, and nothing is made
   ] as const) {
     const answer = await create(body);
     t.equal(answer.status, status, JSON.stringify(body));
-    t.match((answer.body as { message: string }).message, said);
+    t.match((answer.body as { message: string }).message, message);
     t.equal(answer.body.details?.field, field, JSON.stringify(body));
   }
   t.same(kube.all(kinds.Function), []);
 });
 
-t.test('the source is bound once, to the database that is named; another binding’s names are not taken', async (t) => {
+t.test('the source is bound once, to the named database; names of other bindings are refused', async (t) => {
   const { pool, kube, api, object, create, change, project } = await world(t);
   const events = { source: 'orders', query };
   await create({ trigger: 'postgres', events: { ...events, database: 'shop' } });
@@ -143,58 +145,58 @@ t.test('the source is bound once, to the database that is named; another binding
   t.match(first, [{ service: 'orders', database: 'shop' }]);
   t.notHas((await object()).spec.events, 'database');
   t.match(await change({ events: { query: 'SELECT 1 AS id' } }), { status: 200 });
-  t.same(await bindings(), first, 'a change does not make a new password');
+  t.same(await bindings(), first, 'a change creates no new password');
   t.match(await change({ events: { database: 'other' } }), {
     status: 422,
     body: { message: /svc function bind intake/ },
   });
   t.match(await change({ trigger: 'mysql', events: { source: 'stock', query } }), {
-    ...{ status: 422, body: { message: /"orders" and "stock" would both set DB_HOST/ } },
+    status: 422,
+    body: { message: /"orders" and "stock" would both set DB_HOST/ },
   });
   t.match(await api.call('DELETE', `${functions}/intake/bindings/orders`), { status: 409, body: { code: 'in_use' } });
   t.match(await api.call('DELETE', `${base}/services/orders`), {
     status: 409,
     body: {
-      ...{ code: 'in_use', details: { functions: ['intake'] } },
-      message: /function intake; unbind first .* events of the function intake come from it: give another trigger/,
+      code: 'in_use',
+      details: { functions: ['intake'] },
+      message: /function intake\. Unbind it first .* event source of the function intake: change their trigger/,
     },
   });
   const service = await kube.get(kinds.ServiceResource, 'orders', namespace);
-  await holdDatabase(pool, service?.metadata.labels?.['platform.svc/id'] ?? '', 'theirs', await project());
+  await reserveDatabase(pool, service?.metadata.labels?.['platform.svc/id'] ?? '', 'theirs', await project());
   t.match(await create({ trigger: 'postgres', events: { ...events, database: 'theirs' } }, 'other'), {
-    ...{ status: 409, body: { code: 'in_use', message: /the function "intake"/ } },
+    status: 409,
+    body: { code: 'in_use', message: /the function "intake"/ },
   });
 });
 
-t.test(
-  'a change: what is given changes, a trigger is all that calls it, and what it had for another one goes',
-  async (t) => {
-    const { object, create, change } = await world(t);
-    const spec = async () => (await object()).spec;
-    await create({ trigger: 'http', hostname: 'intake.shop.test', concurrency: 7 });
-    t.match(await change({ events: { type: 'postgres', source: 'orders', query, markDone } }), { status: 200 });
-    t.match(await spec(), { trigger: 'http', hostname: 'intake.shop.test', events: { type: 'postgres' } }, 'both');
-    await change({ events: { markDone: null, concurrency: 2 } });
-    t.same((await spec()).events, { type: 'postgres', source: 'orders', query, concurrency: 2 });
-    await change({ trigger: 'postgres' });
-    t.match(await spec(), { trigger: 'postgres', events: { source: 'orders', query, concurrency: 2 } });
-    t.notHas(await spec(), 'hostname');
-    t.notHas(await spec(), 'concurrency');
-    t.match(await change({ events: { type: 'redis', source: 'cache' } }), { status: 422, body: { message: /--list/ } });
-    await change({ events: { type: 'redis', source: 'cache', list: 'jobs' } });
-    t.match(await spec(), { trigger: 'redis', bindings: [{ service: 'cache' }, { service: 'orders' }] });
-    t.same((await spec()).events, { type: 'redis', source: 'cache', list: 'jobs' });
-    t.match(await change({ trigger: 'http', events: {} }), { status: 200, body: { trigger: 'http' } });
-    t.match((await spec()).events, { type: 'redis', list: 'jobs' });
-    await change({ trigger: 'http' });
-    t.equal((await spec()).events, undefined);
-    t.match(await change({ events: { query } }), { status: 422, body: { details: { field: 'events.type' } } });
-    await change({ trigger: 'cron', schedule: '* * * * *' });
-    t.match(await change({ events: { type: 'redis', source: 'cache', list: 'jobs' } }), { status: 422 });
-  },
-);
+t.test("an update changes the given fields; a new trigger replaces the previous one's settings", async (t) => {
+  const { object, create, change } = await world(t);
+  const spec = async () => (await object()).spec;
+  await create({ trigger: 'http', hostname: 'intake.shop.test', concurrency: 7 });
+  t.match(await change({ events: { type: 'postgres', source: 'orders', query, markDone } }), { status: 200 });
+  t.match(await spec(), { trigger: 'http', hostname: 'intake.shop.test', events: { type: 'postgres' } }, 'both');
+  await change({ events: { markDone: null, concurrency: 2 } });
+  t.same((await spec()).events, { type: 'postgres', source: 'orders', query, concurrency: 2 });
+  await change({ trigger: 'postgres' });
+  t.match(await spec(), { trigger: 'postgres', events: { source: 'orders', query, concurrency: 2 } });
+  t.notHas(await spec(), 'hostname');
+  t.notHas(await spec(), 'concurrency');
+  t.match(await change({ events: { type: 'redis', source: 'cache' } }), { status: 422, body: { message: /--list/ } });
+  await change({ events: { type: 'redis', source: 'cache', list: 'jobs' } });
+  t.match(await spec(), { trigger: 'redis', bindings: [{ service: 'cache' }, { service: 'orders' }] });
+  t.same((await spec()).events, { type: 'redis', source: 'cache', list: 'jobs' });
+  t.match(await change({ trigger: 'http', events: {} }), { status: 200, body: { trigger: 'http' } });
+  t.match((await spec()).events, { type: 'redis', list: 'jobs' });
+  await change({ trigger: 'http' });
+  t.equal((await spec()).events, undefined);
+  t.match(await change({ events: { query } }), { status: 422, body: { details: { field: 'events.type' } } });
+  await change({ trigger: 'cron', schedule: '* * * * *' });
+  t.match(await change({ events: { type: 'redis', source: 'cache', list: 'jobs' } }), { status: 422 });
+});
 
-t.test('how far the events are: counts, an error of the source, and each that is not done; page by page', async (t) => {
+t.test('the state of events: counts, an error of the source, and each undelivered one, in pages', async (t) => {
   const { pool, api, create, project } = await world(t);
   await create({ trigger: 'postgres', events: { source: 'orders', query, markDone } });
   const show = async () => (await api.call('GET', `${functions}/intake`)).body.events;
@@ -204,12 +206,12 @@ t.test('how far the events are: counts, an error of the source, and each that is
   const poll = source && (await beginPoll(pool, source));
   if (!poll) throw new Error('a source');
   const found = ['a', 'b', 'c'].map((name) => ({ id: name, payload: JSON.stringify({ name }) }));
-  await takeEvents(pool, poll, found, poll.room);
+  await addEvents(pool, poll, found, poll.room);
   await recordTurn(pool, id, 'The database is down.');
   const [first] = (await leaseEvents(pool, id, { max: 1, leaseMs: 60_000 })).events;
   if (!first) throw new Error('an event');
   t.match(await show(), { counts: { waiting: 2, delivering: 1, dead: 0 }, error: 'The database is down.' });
-  t.notHas((await api.call('GET', functions)).body.items[0].events, 'counts', 'lists ask no database');
+  t.notHas((await api.call('GET', functions)).body.items[0].events, 'counts', 'lists do not query the database');
   const events = (search = '') => api.call('GET', `${functions}/intake/events${search}`);
   const page = await events('?limit=2');
   t.match(page.body.items, [
@@ -246,14 +248,14 @@ t.test('how far the events are: counts, an error of the source, and each that is
   t.same((await dead()).body.items, []);
 });
 
-t.test('what was not delivered is lost with its source only when that is asked for, but for rows', async (t) => {
+t.test('undelivered events are lost with their source only on request, except rows', async (t) => {
   const { pool, api, object, create, change, project } = await world(t);
   const find = async (id: string, count: number) => {
     const source = await findEventSource(pool, id);
     const poll = source && (await beginPoll(pool, source));
     if (!poll) throw new Error('a source');
     const found = Array.from({ length: count }, (_, n) => ({ id: `${source.origin} ${n}`, payload: '1' }));
-    await takeEvents(pool, poll, found, poll.room);
+    await addEvents(pool, poll, found, poll.room);
   };
   await create({ trigger: 'http', events: { type: 'redis', source: 'cache', list: 'jobs' } });
   const id = await project();
@@ -262,20 +264,20 @@ t.test('what was not delivered is lost with its source only when that is asked f
   if (!refused || !delivered) throw new Error('two events');
   await recordFailed(pool, id, [{ ...refused, status: 400, message: '' }]);
   await recordDelivered(pool, id, [delivered]);
-  const said = /has 1 event to be delivered \(.*\) and 1 dead letter \(.*\), which .* --discard-events/;
-  const kept = {
+  const message = /has 1 undelivered event \(.*\) and 1 dead letter \(.*\) that .* --discard-events/;
+  const conflict = {
     status: 409,
-    body: { code: 'undelivered_events', message: said, details: { waiting: 1, dead: 1 } },
+    body: { code: 'undelivered_events', message: message, details: { waiting: 1, dead: 1 } },
   };
-  t.match(await change({ trigger: 'http' }), kept);
-  t.match(await change({ trigger: 'cron', schedule: '* * * * *' }), kept);
-  t.match(await api.call('DELETE', `${functions}/intake`), kept);
+  t.match(await change({ trigger: 'http' }), conflict);
+  t.match(await change({ trigger: 'cron', schedule: '* * * * *' }), conflict);
+  t.match(await api.call('DELETE', `${functions}/intake`), conflict);
   t.match((await object()).spec.events, { list: 'jobs' });
-  t.match(await change({ events: { list: 'others' } }), { status: 200 }, 'they are delivered on');
+  t.match(await change({ events: { list: 'others' } }), { status: 200 }, 'they are still delivered');
 
   await change({ events: { type: 'postgres', source: 'orders', query } });
   await project();
-  t.match(await change({ trigger: 'http' }), kept, 'whatever its source is by now');
+  t.match(await change({ trigger: 'http' }), conflict, 'whatever its source is now');
   const discard = (method: string, body?: object) =>
     api.call(method, `${functions}/intake?discardEvents=true`, body ? { body } : {});
   t.match(await discard('PATCH', { trigger: 'http' }), { status: 200 });
@@ -287,14 +289,12 @@ t.test('what was not delivered is lost with its source only when that is asked f
   await project();
   await change({ events: { type: 'minio', source: 'files', bucket: 'uploads' } });
   await find(await project(), 1);
-  t.match(await api.call('DELETE', `${functions}/intake`), {
-    ...{ status: 409, body: { details: { waiting: 1, dead: 0 } } },
-  });
+  t.match(await api.call('DELETE', `${functions}/intake`), { status: 409, body: { details: { waiting: 1, dead: 0 } } });
   t.match(await discard('DELETE'), { status: 202 });
-  t.match(await api.call('DELETE', `${functions}/intake`), { status: 202 }, 'it is decided');
+  t.match(await api.call('DELETE', `${functions}/intake`), { status: 202 }, 'the choice was made');
 });
 
-t.test('a function without a data source has no events, which is said', async (t) => {
+t.test('a function without a data source has no events, and the answer says so', async (t) => {
   const { api, create } = await world(t);
   await create({});
   for (const path of ['events', 'dead-letters']) {

@@ -48,7 +48,7 @@ t.test('201: the object with its defaults, its name and its host', async (t) => 
   t.match(kube.all(kinds.HostName), [{ metadata: { name: 'fn-hello--c1.apps.test' } }]);
 });
 
-t.test('dependencies are shown, and those that name no package at one version are refused', async (t) => {
+t.test('dependencies are shown, and those without one exact version are refused', async (t) => {
   const { kube, create } = await service(t);
   const dependencies = ['lodash@4.17.21', '@scope/name@1.0.0'];
   t.match(await create({ dependencies }), { status: 201, body: { dependencies } });
@@ -63,9 +63,9 @@ t.test('an image in place of code, there and back', async (t) => {
   const { kube, api, create } = await service(t);
   const image = 'registry.example.com/shop/resize:3';
   const none = { runtime: undefined, code: undefined };
-  const made = await create({ ...none, image });
-  t.match(made, { status: 201, body: { image } });
-  t.notHas(made.body, 'runtime');
+  const creation = await create({ ...none, image });
+  t.match(creation, { status: 201, body: { image } });
+  t.notHas(creation.body, 'runtime');
   const spec = () => kube.all<FunctionResource>(kinds.Function)[0]?.spec;
   const rest = { trigger: 'http', idleTimeoutSeconds: 300, security: { headers: true } };
   t.same(spec(), { image, port: 8080, ...rest });
@@ -102,7 +102,7 @@ t.test('422: a runtime that the installation has no image for', async (t) => {
   t.match(await create({ runtime: 'python' }), { status: 201, body: { runtime: 'python' } });
 });
 
-t.test('409: a name that an app holds is refused in the words of the contract', async (t) => {
+t.test('409: a name that an app holds is refused with the documented message', async (t) => {
   const { kube, create } = await service(t);
   kube.seed({
     apiVersion: 'platform.svc/v1',
@@ -117,7 +117,7 @@ t.test('409: a name that an app holds is refused in the words of the contract', 
     message: /already used by an app in this environment; an app, a function and a job cannot share a name/,
   });
   const [left] = kube.all(kinds.Function);
-  t.type(left?.metadata.deletionTimestamp, 'string', 'what is left is the controller’s to remove');
+  t.type(left?.metadata.deletionTimestamp, 'string', 'the controller removes the rest');
 });
 
 t.test('409: one host for the same name in two projects', async (t) => {
@@ -130,7 +130,7 @@ t.test('409: one host for the same name in two projects', async (t) => {
   t.equal((await create({ name: 'hi', hostname: 'hello.blog.test' }, elsewhere)).status, 201);
 });
 
-t.test('400 and 422: what would not run', async (t) => {
+t.test('400 and 422: settings that cannot run', async (t) => {
   const { kube, create } = await service(t);
   t.equal((await create({ code: '' })).status, 400);
   t.equal((await create({ code: 'x'.repeat(512 * 1024 + 1) })).status, 400);
@@ -141,13 +141,17 @@ t.test('400 and 422: what would not run', async (t) => {
   t.same(kube.all(kinds.Function), []);
 });
 
-t.test('201: how it serves and scales; 422 for less at most than at least', async (t) => {
+t.test('201: serving and scaling settings; 422 for a maximum below the minimum', async (t) => {
   const { kube, create } = await service(t);
   const limits = { concurrency: 4, requestTimeoutSeconds: 60, minReplicas: 2, maxReplicas: 3 };
   t.match(await create(limits), { status: 201, body: limits });
   t.match(kube.all<FunctionResource>(kinds.Function)[0]?.spec, limits);
   t.match((await create({ name: 'plain' })).body, {
-    ...{ concurrency: 100, requestTimeoutSeconds: 300, minReplicas: 0, maxReplicas: 10, port: 8080 },
+    concurrency: 100,
+    requestTimeoutSeconds: 300,
+    minReplicas: 0,
+    maxReplicas: 10,
+    port: 8080,
   });
   const refused = await create({ name: 'odd', minReplicas: 3, maxReplicas: 2 });
   t.match(refused, { status: 422, body: { code: 'invalid_value', details: { field: 'minReplicas' } } });
@@ -169,7 +173,7 @@ t.test('200: per environment, and over all projects', async (t) => {
   t.equal((await api.call('GET', `${path}/note`)).status, 404);
 });
 
-t.test('200: what nobody has given an identity is listed; of no project for admins of the platform only', async (t) => {
+t.test('200: objects without an identity are listed; those without a project for platform admins only', async (t) => {
   const kube = fakeKube();
   seedShop(kube);
   const spec = { runtime: 'node', code, trigger: 'http', port: 8080, idleTimeoutSeconds: 300 };
@@ -186,7 +190,7 @@ t.test('200: what nobody has given an identity is listed; of no project for admi
   t.equal((await member.call('GET', '/api/v1/functions')).body.items.length, 1);
 });
 
-t.test('200: a change keeps what it does not name, and what its new trigger has no use for goes', async (t) => {
+t.test('200: a change keeps absent fields, and drops those that a new trigger does not use', async (t) => {
   const { kube, api, create } = await service(t);
   await create({ dependencies: ['lodash@4.17.21'], maxReplicas: 3 });
   const spec = () => kube.all<FunctionResource>(kinds.Function)[0]?.spec;
@@ -241,7 +245,7 @@ t.test('200: security settings change part by part, and outlive another trigger'
   });
 });
 
-t.test('the gate is the wish until the ingress was seen to follow; one without a route is refused', async (t) => {
+t.test('the gate shows the setting until the ingress follows; without a route it is refused', async (t) => {
   const { kube, api, create } = await service(t);
   await create();
   await create({ name: 'nightly', trigger: 'cron', schedule: '0 2 * * *' });
@@ -250,12 +254,12 @@ t.test('the gate is the wish until the ingress was seen to follow; one without a
   t.match(await put('hello', true), { status: 200, body: { gate: 'applying' } });
   t.match(kube.all<FunctionResource>(kinds.Function)[0]?.spec, { gate: { enabled: true }, code });
   await api.call('PATCH', `${path}/hello`, { body: { code: 'new' } });
-  t.match((await api.call('GET', `${path}/hello`)).body, { gate: 'applying' }, 'other changes leave it alone');
+  t.match((await api.call('GET', `${path}/hello`)).body, { gate: 'applying' }, 'other changes do not affect it');
   t.match(await put('nightly', true), { status: 422, body: { code: 'invalid_value', message: /no public route/ } });
   t.equal((await put('none', true)).status, 404);
 });
 
-t.test('202: a deleted function shows `deleting` until its controller is done', async (t) => {
+t.test('202: a deleted function shows `deleting` until its controller has finished', async (t) => {
   const { api, create } = await service(t);
   await create();
   t.match((await api.call('DELETE', `${path}/hello`)).body, { status: 'deleting' });

@@ -3,7 +3,7 @@ import t from 'tap';
 import { createFunctionRoutes } from '../../../functions/functions/handler.ts';
 import type { FunctionResource, StartSettings } from '../../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
-import { functionEnvironment } from '../../../runtime/host/function-environment.ts';
+import { functionEnvironment } from '../../../runtime/workloads/function-environment.ts';
 import { testApi } from '../../support/api.ts';
 import { fakeClock } from '../../support/clock.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
@@ -29,9 +29,9 @@ async function service(t: { teardown(end: () => unknown): void }, body: object =
     api.call('POST', functions, { body: { name: 'hello', runtime: 'node', code, ...more } });
   const created = await create(body);
   const hello = async () => {
-    const found = await kube.get<FunctionResource>(kinds.Function, 'hello', namespace);
-    if (!found) throw new Error('no function');
-    return found;
+    const current = await kube.get<FunctionResource>(kinds.Function, 'hello', namespace);
+    if (!current) throw new Error('no function');
+    return current;
   };
   const update = (change: object) => api.call('PATCH', path, { body: change });
   const setEnv = (change: object) => api.call('PATCH', `${path}/env`, { body: change });
@@ -41,26 +41,30 @@ async function service(t: { teardown(end: () => unknown): void }, body: object =
     if (shown.body.pendingRestart !== env.body.pendingRestart) throw new Error('two answers');
     return shown.body.pendingRestart as boolean;
   };
-  /** What the controller reports once every pod was started with the settings of now. */
+  /** The controller's report once every pod has the latest settings. */
   const start = async (more: StartSettings = {}) => {
-    const found = await hello();
-    const { environment } = await functionEnvironment(kube, found);
-    const { restartedAt } = found.spec;
+    const current = await hello();
+    const { environment } = await functionEnvironment(kube, current);
+    const { restartedAt } = current.spec;
     const running = {
-      ...{ memory: '256Mi', ...(environment && { envSecret: environment.name }) },
-      ...{ ...(restartedAt !== undefined && { restartedAt }), ...more },
+      memory: '256Mi',
+      ...(environment && { envSecret: environment.name }),
+      ...(restartedAt !== undefined && { restartedAt }),
+      ...more,
     };
-    await kube.replaceStatus({ ...found, status: { ...found.status, running } });
+    await kube.replaceStatus({ ...current, status: { ...current.status, running } });
   };
   const volume = (name: string, accessMode: string) =>
     kube.seed({
-      ...{ apiVersion: 'platform.svc/v1', kind: 'Volume', metadata: { name, namespace } },
-      ...{ spec: { size: '1Gi', accessMode } },
+      apiVersion: 'platform.svc/v1',
+      kind: 'Volume',
+      metadata: { name, namespace },
+      spec: { size: '1Gi', accessMode },
     });
   return { kube, api, log, clock, create, created, hello, update, setEnv, setSecret, pending, start, volume };
 }
 
-t.test('201 and 422: a function is made with variables that resolve', async (t) => {
+t.test('201 and 422: a function is created with variables that resolve', async (t) => {
   const { created, hello, create } = await service(t, { env: { URL: 'http://${HOST}', HOST: 'h' } });
   t.match(created, { status: 201, body: { env: { HOST: 'h', URL: 'http://${HOST}' } } });
   t.same((await hello()).spec.env, [
@@ -70,15 +74,16 @@ t.test('201 and 422: a function is made with variables that resolve', async (t) 
   const refused: [Record<string, string>, RegExp][] = [
     [{ A: '${B}', B: '${A}' }, /A → B → A/],
     [{ A: '${NONE}' }, /"NONE", which is not set/],
-    [{ A: '${SVC_MODE}' }, /"SVC_MODE", which differs from pod to pod/],
-    [{ A: '${SVC_TRIGGER}' }, /"SVC_TRIGGER", which differs from pod to pod/],
-    [{ SVC_CODE_FILE: '/x' }, /names that begin with SVC_/],
+    [{ A: '${SVC_MODE}' }, /"SVC_MODE", which differs between pods/],
+    [{ A: '${SVC_TRIGGER}' }, /"SVC_TRIGGER", which differs between pods/],
+    [{ SVC_CODE_FILE: '/x' }, /variables that start with SVC_/],
     [{ PORT: '1' }, /set by the platform/],
-    [{ 'a b': '1' }, /usable variable name/],
+    [{ 'a b': '1' }, /valid variable name/],
   ];
   for (const [env, message] of refused) {
     t.match(await create({ name: 'bad', env }), {
-      ...{ status: 422, body: { code: 'invalid_value', message, details: { field: 'env' } } },
+      status: 422,
+      body: { code: 'invalid_value', message, details: { field: 'env' } },
     });
   }
 });
@@ -93,17 +98,17 @@ t.test('200: variables are changed one by one, or all by PATCH of the function',
   t.match(await setEnv({ S: 'hidden' }), { status: 409, body: { code: 'already_exists', message: /The function/ } });
   t.same((await update({ env: { C: '${S}' } })).body.env, { C: '${S}' });
   t.match(await api.call('DELETE', `${path}/secrets/S`), { status: 409, body: { code: 'in_use' } });
-  t.same((await update({ code: 'other' })).body.env, { C: '${S}' }, 'what is not named stays');
+  t.same((await update({ code: 'other' })).body.env, { C: '${S}' }, 'absent fields stay');
   t.match((await hello()).spec, { secretsRevision: String });
   t.same((await update({ env: {} })).body.env, {});
 });
 
-t.test('secrets: lists show names, only an admin sees a value, and the controller hears of every change', async (t) => {
+t.test('secrets: lists show names, only an admin sees a value, and the controller sees every change', async (t) => {
   const { api, setSecret, log, kube, hello } = await service(t);
   const revisions = new Set<string | undefined>();
   const changed = async () => {
     const { secretsRevision } = (await hello()).spec;
-    t.notOk(revisions.has(secretsRevision), 'the Function says that there is something new');
+    t.notOk(revisions.has(secretsRevision), 'the Function shows that there is a change');
     revisions.add(secretsRevision);
   };
   await changed();
@@ -119,25 +124,25 @@ t.test('secrets: lists show names, only an admin sees a value, and the controlle
   t.match(await setSecret('SVC_TRIGGER', 'x'), { status: 422, body: { details: { field: 'name' } } });
   t.equal((await api.call('DELETE', `${path}/secrets/TOKEN`)).status, 204);
   await changed();
-  const actions = log.entries.filter(({ msg }) => String(msg).startsWith('secret '));
+  const actions = log.entries.filter(({ action }) => String(action).startsWith('secret.'));
   t.match(actions[2], { action: 'secret.reveal', actor: 'admin@svc.local', function: 'hello', secret: 'TOKEN' });
   t.equal(actions.length, 6);
   t.notMatch(log.text(), /hunter2|correct-horse/);
   t.notMatch(JSON.stringify([...kube.all(kinds.Function), (await api.call('GET', path)).body]), /hunter2|correct/);
 });
 
-t.test('what waits for a restart is told until pods have it', async (t) => {
+t.test('changes that wait for a restart are shown until pods have them', async (t) => {
   const { api, update, setEnv, setSecret, pending, start, clock, hello, kube } = await service(t, { env: { A: '1' } });
   t.equal(await pending(), false, 'without pods nothing waits');
   await start();
   t.equal(await pending(), false);
   t.equal((await setEnv({ B: '2' })).body.pendingRestart, true);
-  t.equal((await setEnv({ B: null })).body.pendingRestart, false, 'taken back');
+  t.equal((await setEnv({ B: null })).body.pendingRestart, false, 'reverted');
   await setSecret('S', 'x');
   t.equal(await pending(), true);
   await start();
   t.equal((await update({ memory: '1024Mi' })).body.pendingRestart, true);
-  t.equal((await update({ memory: '256Mi' })).body.pendingRestart, false, 'what it has by default');
+  t.equal((await update({ memory: '256Mi' })).body.pendingRestart, false, 'the default');
   t.equal((await update({ cpu: '0.5' })).body.pendingRestart, true);
   await start({ cpu: '500m' });
   t.equal(await pending(), false);
@@ -151,7 +156,7 @@ t.test('what waits for a restart is told until pods have it', async (t) => {
   t.equal(await pending(), false);
   t.equal((await api.call('GET', functions)).body.items[0].pendingRestart, undefined, 'lists read no Secrets');
   t.equal(kube.calls.filter(({ verb, kind }) => verb === 'list' && kind === 'Secret').length, 0);
-  // By hand, past every check.
+  // Written directly, without the API's checks.
   await kube.mergePatch(
     { ...kinds.Function, namespace, name: 'hello' },
     { spec: { env: [{ name: 'A', value: '${N}' }] } },
@@ -160,11 +165,13 @@ t.test('what waits for a restart is told until pods have it', async (t) => {
   t.match(await api.call('POST', `${path}/restart`), { status: 422, body: { message: /"N", which is not set/ } });
 });
 
-t.test('a variable may refer to what a binding will bring, and a restart waits for it', async (t) => {
+t.test("a variable may refer to a future binding's, and a restart waits for it", async (t) => {
   const { kube, setEnv, api } = await service(t);
   kube.seed({
-    ...{ apiVersion: 'platform.svc/v1', kind: 'Service', metadata: { name: 'orders', namespace } },
-    ...{ spec: { type: 'postgres' } },
+    apiVersion: 'platform.svc/v1',
+    kind: 'Service',
+    metadata: { name: 'orders', namespace },
+    spec: { type: 'postgres' },
   });
   t.match(await setEnv({ URL: 'db://${DB_HOST}' }), { status: 422 });
   const bindings = [{ service: 'orders', version: 1 }];
@@ -174,20 +181,20 @@ t.test('a variable may refer to what a binding will bring, and a restart waits f
   t.match(await api.call('POST', `${path}/restart`), { status: 409, body: { code: 'not_ready', message: /orders/ } });
 });
 
-t.test('limits and volumes are checked, and one pod at a time has what only one may have', async (t) => {
+t.test('limits and volumes are checked, and a single-pod volume allows one pod', async (t) => {
   const { update, create, volume, hello } = await service(t);
   volume('one', 'ReadWriteOnce');
   volume('many', 'ReadWriteMany');
   const mount = (name: string, at = '/data') => ({ volumes: [{ name, path: at }] });
   const refused: [object, RegExp, string][] = [
-    [{ memory: '1Mi' }, /not a usable memory/, 'memory'],
-    [{ cpu: 'much' }, /not a usable cpu/, 'cpu'],
+    [{ memory: '1Mi' }, /not a valid memory/, 'memory'],
+    [{ cpu: 'much' }, /not a valid cpu/, 'cpu'],
     [mount('none'), /no volume "none".*svc volume create/, 'volumes'],
-    [mount('many', 'data'), /no path to mount/, 'volumes'],
-    [mount('many', '/tmp'), /the platform's own files/, 'volumes'],
-    [mount('many', '/var/run//svc/code'), /the platform's own files/, 'volumes'],
-    [{ ...mount('one'), maxReplicas: 2 }, /a function that mounts it has at most 1/, 'maxReplicas'],
-    [{ ...mount('one'), minReplicas: 2 }, /a function that mounts it has at most 1/, 'maxReplicas'],
+    [mount('many', 'data'), /not a valid mount path/, 'volumes'],
+    [mount('many', '/tmp'), /is reserved by the platform/, 'volumes'],
+    [mount('many', '/var/run//svc/code'), /is reserved by the platform/, 'volumes'],
+    [{ ...mount('one'), maxReplicas: 2 }, /a function that mounts it can have at most 1/, 'maxReplicas'],
+    [{ ...mount('one'), minReplicas: 2 }, /a function that mounts it can have at most 1/, 'maxReplicas'],
   ];
   for (const [change, message, field] of refused) {
     const expected = { status: 422, body: { code: 'invalid_value', message, details: { field } } };
@@ -195,14 +202,14 @@ t.test('limits and volumes are checked, and one pod at a time has what only one 
     t.match(await update(change), expected);
   }
   t.match(await update({ ...mount('many', '/tmpfiles'), memory: '512Mi', cpu: '250m' }), {
-    ...{ status: 200, body: { volumes: [{ name: 'many', path: '/tmpfiles' }], memory: '512Mi', cpu: '250m' } },
-    ...{ body: { maxReplicas: 10 } },
+    status: 200,
+    body: { volumes: [{ name: 'many', path: '/tmpfiles' }], memory: '512Mi', cpu: '250m', maxReplicas: 10 },
   });
   t.match(await update(mount('one')), { status: 200, body: { maxReplicas: 1 } });
   t.match(await update({ maxReplicas: 3 }), { status: 422 });
   t.match(await update({ volumes: [] }), { status: 200, body: { maxReplicas: 10 } });
   t.match(await update({ ...mount('one'), maxReplicas: 1 }), { status: 200, body: { maxReplicas: 1 } });
-  t.match(await update({ volumes: [] }), { status: 200, body: { maxReplicas: 1 } }, 'as it was said');
+  t.match(await update({ volumes: [] }), { status: 200, body: { maxReplicas: 1 } }, 'in the given unit');
   t.match(await update(mount('one')), { status: 200 });
   t.match(await update({ volumes: [], maxReplicas: 3 }), { status: 200, body: { volumes: [], maxReplicas: 3 } });
   const cron = { trigger: 'cron', schedule: '0 2 * * *', name: 'nightly' };

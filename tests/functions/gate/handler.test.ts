@@ -14,7 +14,8 @@ async function rig(t: Test) {
   const clock = fakeClock();
   const api = await testApi(t, { routes: createGateRoutes({ pool, clock }) });
   return {
-    ...{ pool, clock },
+    pool,
+    clock,
     call: (path: string, headers?: Record<string, string>) => api.call('GET', path, headers && { headers }),
     /** Makes a change; resolves to its version. */
     change: async () => {
@@ -63,7 +64,7 @@ t.test('a change is followed to every replica that may serve', async (t) => {
   t.match((await call(`${changes}/${before}`)).body, { version: before, total: 3, applied: 3 });
 });
 
-t.test('the answer waits until the replicas that are alive have applied it', async (t) => {
+t.test('the answer waits until the live replicas have applied it', async (t) => {
   const { pool, clock, call, change, replica } = await rig(t);
   const [before, version] = [await change(), await change()];
   await replica('a', version);
@@ -81,7 +82,7 @@ t.test('the answer waits until the replicas that are alive have applied it', asy
   t.match(body, { total: 3, applied: 2, replicas: [{ name: 'a' }, { name: 'b', applied: true, afterMs: 700 }, {}] });
 });
 
-t.test('the wait ends, and says what is missing', async (t) => {
+t.test('the wait times out, and the answer says what is missing', async (t) => {
   const { clock, call, change, replica } = await rig(t);
   await replica('a', null);
   const version = await change();
@@ -93,7 +94,7 @@ t.test('the wait ends, and says what is missing', async (t) => {
   t.match((await answer).body, { total: 1, applied: 0, replicas: [{ name: 'a', applied: false }] });
 });
 
-t.test('nobody is waited for once all have it, or when nobody is there', async (t) => {
+t.test('the wait ends once all have it, or when there is no replica', async (t) => {
   const { call, change, replica } = await rig(t);
   const version = await change();
   t.match((await call(`${changes}/${version}?wait=30`)).body, { total: 0, applied: 0, replicas: [] });
@@ -110,11 +111,11 @@ t.test('a replica that follows another feed has applied nothing', async (t) => {
   t.match((await call('/api/v1/gate/status')).body.replicas, [{ name: 'a', state: 'loading' }]);
 });
 
-t.test('when is not told once the replica is far past an old change', async (t) => {
+t.test('the delay is omitted once the replica is far past an old change', async (t) => {
   const { pool, call, change, replica } = await rig(t);
   const [version, later] = [await change(), await change()];
   await replica('a', later);
-  t.match((await call(`${changes}/${version}`)).body.replicas, [{ afterMs: Number }], 'a young one may be told');
+  t.match((await call(`${changes}/${version}`)).body.replicas, [{ afterMs: Number }], 'a recent one may have a delay');
   await pool.query(`UPDATE changes SET at = at - interval '1 hour' WHERE version = $1`, [version]);
   const { body } = await call(`${changes}/${version}`);
   t.match(body, { applied: 1 });
@@ -136,7 +137,7 @@ t.test('400, 401 and 404', async (t) => {
   t.equal((await call(`${changes}/${version}`)).status, 404, 'too old');
 });
 
-t.test('the status shows where each replica stands', async (t) => {
+t.test('the status shows the version of each replica', async (t) => {
   const { call, change, replica } = await rig(t);
   const first = await change();
   await change();

@@ -39,7 +39,7 @@ async function startChecker(t: Test, url: string, name: string) {
   };
 }
 
-t.test('what the API says is applied is what the checkers judge by', async (t) => {
+t.test('checkers apply the changes that the API reports as applied', async (t) => {
   const { pool, url } = await testDatabase(t);
   const environments = testEnvironments();
   const keys = { pool, clock: systemClock, ...environments };
@@ -66,7 +66,9 @@ t.test('what the API says is applied is what the checkers judge by', async (t) =
     const { version } = answer.body.change as { version: number };
     const followed = await api.call('GET', `/api/v1/gate/changes/${version}?wait=30`);
     t.match(followed.body, {
-      ...{ version, total: 2, applied: 2 },
+      version,
+      total: 2,
+      applied: 2,
       replicas: [
         { name: 'svc-authz-a', applied: true, afterMs: Number },
         { name: 'svc-authz-b', applied: true, afterMs: Number },
@@ -102,7 +104,7 @@ t.test('what the API says is applied is what the checkers judge by', async (t) =
   await change('DELETE', `/api-keys/${rotated.id}`);
   t.same(await verdicts(rotated.key), [401, 401]);
 
-  // What they counted is written at the latest when they end, and then nobody is left.
+  // Their counts are written at the latest when they end, and then no replica is left.
   await Promise.all(checkers.map(({ stop }) => stop()));
   const usage = await api.call('GET', `${project}/api-keys/${old.id}/usage`);
   t.match(usage.body.totals, { allowed: 4, rateDenied: 0, quotaDenied: 0 });

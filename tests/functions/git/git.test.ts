@@ -5,9 +5,10 @@ import type { App } from '../../../runtime/contracts/resources/app.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { transaction } from '../../../runtime/db/pool.ts';
 import { fingerprintOf } from '../../../runtime/domain/ssh-keys.ts';
-import { gitSecretName } from '../../../runtime/host/git-credentials.ts';
-import type { Secret } from '../../../runtime/host/owned-secret.ts';
-import { acceptDeployment, endDeployment, startBuild } from '../../../runtime/records/deployments.ts';
+import { gitSecretName } from '../../../runtime/git/credentials.ts';
+import type { Secret } from '../../../runtime/workloads/owned-secret.ts';
+import { acceptDeployment } from '../../../runtime/records/acceptance.ts';
+import { endDeployment, startBuild } from '../../../runtime/records/deployments.ts';
 import { saveBuildLog } from '../../../runtime/records/build-logs.ts';
 import { keepHostKeys, projectGitSource, recordPollFailure } from '../../../runtime/records/git-sources.ts';
 import { findReceiver } from '../../../runtime/records/webhooks.ts';
@@ -42,7 +43,7 @@ async function rig(t: Test) {
   const api = await testApi(t, { routes, log });
   const app = () => kube.all<App>(kinds.App)[0];
   const secret = () => kube.all<Secret>(kinds.Secret)[0];
-  /** What the App's controller does. */
+  /** Does what the App's controller does. */
   const project = async () => {
     const { id } = (await api.call('GET', `${apps}/api`)).body as { id: string };
     const at = { project: 'shop', environment: 'prod', namespace: 'shop-prod', name: 'api' };
@@ -81,10 +82,10 @@ t.test('a source is set, shown without its credentials, and removed with them', 
   t.same(secret()?.data, {});
   t.match((await api.call('GET', path)).body, { configured: false });
   const update = await api.call('PATCH', `${apps}/api`, { body: { image: 'r.test/api:2' } });
-  t.equal(update.status, 202, 'images are accepted again');
+  t.equal(update.status, 202, 'the app can be deployed by image again');
 });
 
-t.test('webhooks are judged by the source from its answer on, whatever the controller has seen', async (t) => {
+t.test('webhooks use the new source from its answer on, whatever the controller has observed', async (t) => {
   const { pool, api, project, create, set } = await rig(t);
   await create({ image: 'r.test/api:1' });
   await project();
@@ -96,7 +97,7 @@ t.test('webhooks are judged by the source from its answer on, whatever the contr
   t.equal(await judgedBy(), null);
 });
 
-t.test('credentials stay with their server, and go when they are told to', async (t) => {
+t.test('credentials stay with their server, and are removed on request', async (t) => {
   const { kube, api, secret, create, set } = await rig(t);
   await create({ image: 'r.test/api:1' });
   const credentials = async () => ((await api.call('GET', path)).body as { credentials?: string }).credentials;
@@ -111,7 +112,7 @@ t.test('credentials stay with their server, and go when they are told to', async
   };
   await set({ url: elsewhere, credentials: { token: 'of elsewhere' } });
   kube.intercept = undefined;
-  t.equal(await credentials(), 'none', 'those of a source that the app has not got');
+  t.equal(await credentials(), 'none', 'those of a source that the app no longer has');
   await set({ url });
   t.equal(await credentials(), 'none', 'still');
   await set({ url: elsewhere });
@@ -124,33 +125,33 @@ t.test('credentials stay with their server, and go when they are told to', async
   t.equal(await credentials(), 'none');
 });
 
-t.test('the keys of an ssh server are those that were given, or that it first showed, and stay with it', async (t) => {
+t.test('the host keys of an ssh server are given, or stored at the first contact, and stay with it', async (t) => {
   const { pool, api, app, project, create, set } = await rig(t);
   await create({ image: 'r.test/api:1' });
   const ssh = 'ssh://git@git.example.com:2222/shop/api.git';
   const { publicKey } = sshKey(t.testdir({}), 'key');
   const [fingerprint, other] = [fingerprintOf(publicKey), `ssh-rsa ${'A'.repeat(372)}`];
-  const shown = async () => ((await api.call('GET', path)).body as { hostKeys?: object[] }).hostKeys;
+  const readHostKeys = async () => ((await api.call('GET', path)).body as { hostKeys?: object[] }).hostKeys;
   const knownHosts = `other.example.com ${other}\n[git.example.com]:2222,[10.0.0.1]:2222 ${publicKey} root@git\n`;
   await set({ url: ssh, knownHosts });
   t.same(app()?.spec.git?.hostKeys, [publicKey]);
-  t.same(await shown(), [{ type: 'ssh-ed25519', fingerprint, given: true }]);
+  t.same(await readHostKeys(), [{ type: 'ssh-ed25519', fingerprint, given: true }]);
   await set({ url: `${ssh}2`, branch: 'other' });
   t.same(app()?.spec.git?.hostKeys, [publicKey], 'another repository there');
   await set({ url: ssh, knownHosts: null });
-  t.equal(await shown(), undefined);
+  t.equal(await readHostKeys(), undefined);
   const workloadId = await project();
   await keepHostKeys(pool, { workloadId, url: ssh }, [publicKey]);
   await keepHostKeys(pool, { workloadId, url: ssh }, [other]);
-  t.match(await shown(), [{ fingerprint, given: false }], 'the first sight counts');
+  t.match(await readHostKeys(), [{ fingerprint, given: false }], 'the first contact counts');
   await set({ url: `${ssh}2` });
-  t.match(await shown(), [{ fingerprint }]);
+  t.match(await readHostKeys(), [{ fingerprint }]);
   await set({ url: 'git@elsewhere.example.com:shop/api.git' });
-  t.equal(await shown(), undefined, 'another server');
+  t.equal(await readHostKeys(), undefined, 'another server');
   await set({ url: ssh, knownHosts: null });
-  t.equal(await shown(), undefined, 'what was forgotten');
+  t.equal(await readHostKeys(), undefined, 'what was forgotten');
   for (const [body, message] of [
-    [{ url, knownHosts }, /over ssh/],
+    [{ url, knownHosts }, /requires an ssh URL/],
     [{ url: ssh, knownHosts: `git.example.com ${publicKey}` }, /ssh-keyscan -p 2222 git.example.com/],
     [{ url: ssh, knownHosts: '' }, /no key of \[git.example.com\]:2222/],
   ] as const) {
@@ -158,16 +159,16 @@ t.test('the keys of an ssh server are those that were given, or that it first sh
   }
 });
 
-t.test('422: a deploy key that nobody could use, with nothing of it in the answer', async (t) => {
+t.test('422: an unusable deploy key, which the answer does not repeat', async (t) => {
   const { create, set, logged } = await rig(t);
   await create({ image: 'r.test/api:1' });
   const folder = t.testdir({});
   const { privateKey, publicKey } = sshKey(folder, 'key');
   for (const [deployKey, message] of [
-    [publicKey, /public half/],
-    [sshKey(folder, 'locked', 'a passphrase').privateKey, /locked by a passphrase/],
+    [publicKey, /This is a public key/],
+    [sshKey(folder, 'locked', 'a passphrase').privateKey, /protected by a passphrase/],
     [privateKey.slice(0, 100) + privateKey.slice(-36), /damaged/],
-    ['a key', /no private key.*ssh-keygen/],
+    ['a key', /not a private key.*ssh-keygen/],
   ] as const) {
     const answer = await set({ url: 'git@git.example.com:shop/api.git', credentials: { deployKey } });
     t.match(answer, { status: 422, body: { code: 'invalid_value', message } });
@@ -175,7 +176,7 @@ t.test('422: a deploy key that nobody could use, with nothing of it in the answe
   }
 });
 
-t.test('422, 409 and 404: what is no source, what needs one, and an image for an app that has one', async (t) => {
+t.test('422, 409 and 404: an invalid source, a missing one, and an image for an app with a source', async (t) => {
   const { api, app, create, set } = await rig(t);
   t.match(await set({ url }), { status: 404, body: { code: 'not_found' } });
   await create({ image: 'r.test/api:1' });
@@ -208,7 +209,7 @@ t.test('422, 409 and 404: what is no source, what needs one, and an image for an
   t.match(image, { status: 409, body: { code: 'git_source_configured', message: /svc app git remove api/ } });
 });
 
-t.test('an app is created of a git source, without an image', async (t) => {
+t.test('an app is created with a git source, without an image', async (t) => {
   const { api, app, secret, create } = await rig(t);
   const answer = await create({ git: { url, credentials: { token } } });
   t.match(answer, { status: 201, body: { image: '', status: 'pending' } });
@@ -217,16 +218,16 @@ t.test('an app is created of a git source, without an image', async (t) => {
   t.match((await api.call('GET', path)).body, { configured: true, credentials: 'token' });
 });
 
-t.test('400 and 422: neither image nor source, both, and a source that is none', async (t) => {
+t.test('400 and 422: neither image nor source, both, and an invalid source', async (t) => {
   const { app, create } = await rig(t);
-  const message = /an image, or the git source/;
+  const message = /either an image or a git source/;
   t.match(await create({}), { status: 400, body: { code: 'invalid_request', message } });
   t.match(await create({ image: 'r.test/api:1', git: { url } }), { status: 400, body: { message } });
   t.match(await create({ git: { url: 'file:///etc' } }), { status: 422, body: { details: { field: 'url' } } });
-  t.equal(app(), undefined, 'nothing was made');
+  t.equal(app(), undefined, 'nothing was created');
 });
 
-t.test('polls and builds are told of', async (t) => {
+t.test('polls and builds are reported', async (t) => {
   const { pool, api, create, set, project } = await rig(t);
   await create({ image: 'r.test/api:1' });
   await set({ url });
@@ -240,16 +241,16 @@ t.test('polls and builds are told of', async (t) => {
   t.same(due.rows, [{ due: true }]);
   await set({ url, credentials: { token } });
   const mended = (await api.call('GET', path)).body;
-  t.same([mended.error, mended.polledAt], [undefined, undefined], 'what was polled with another token says nothing');
+  t.same([mended.error, mended.polledAt], [undefined, undefined], 'a poll with another token is not reported');
   await recordPollFailure(pool, { workloadId: id, url, branch: 'main' }, { error: 'no route', problem: 'unreachable' });
   await set({ url, branch: 'other' });
-  t.equal((await api.call('GET', path)).body.error, undefined, 'what was polled of another branch says nothing');
+  t.equal((await api.call('GET', path)).body.error, undefined, 'a poll of another branch is not reported');
 
   const first = await api.call('POST', `${path}/builds`, { body: { commit } });
   t.match(first, { status: 202, body: { revision: 1, status: 'accepted' } });
   const second = await api.call('POST', `${path}/builds`, { body: {} });
   await startBuild(pool, second.body.id);
-  // The last one is what is left to be read of a pod that goes.
+  // The stored log is the only one after the pod was deleted.
   for (const text of ['step 1\n', 'step 1\nstep 2\n', 'step 1\n']) {
     await saveBuildLog(pool, second.body.id, { text, truncated: false });
   }
@@ -262,7 +263,7 @@ t.test('polls and builds are told of', async (t) => {
     { deploymentId: second.body.id, revision: 2, status: 'failed', reason: 'no' },
     { deploymentId: first.body.id, revision: 1, status: 'superseded', commit },
   ]);
-  t.equal(listed.body.items.length, 2, 'an image is no build');
+  t.equal(listed.body.items.length, 2, 'an image is not a build');
   const page = await api.call('GET', `${builds}?limit=1`);
   t.match(page.body, { nextCursor: second.body.id });
   t.match((await api.call('GET', `${builds}?limit=1&cursor=${page.body.nextCursor}`)).body.items, [{ revision: 1 }]);

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { createHealthRoutes } from '../../../functions/health/handler.ts';
-import { createMetrics } from '../../../runtime/host/metrics.ts';
+import { createMetrics } from '../../../runtime/process/metrics.ts';
 import { testApi } from '../../support/api.ts';
 import { testDatabase } from '../../support/postgres.ts';
 
@@ -43,7 +43,7 @@ t.test('health without a session', async (t) => {
     t.same(answer.body, good);
   });
 
-  t.test('503: a report of old proves nothing', async (t) => {
+  t.test('503: an outdated report proves nothing', async (t) => {
     await report(good, 14);
     t.equal((await controllers()).status, 200);
     await report(good, 16);

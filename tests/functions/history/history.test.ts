@@ -7,14 +7,9 @@ import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { transaction } from '../../../runtime/db/pool.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { Problem } from '../../../runtime/domain/problem.ts';
-import { ownedSecret } from '../../../runtime/host/owned-secret.ts';
-import {
-  acceptDeployment,
-  endDeployment,
-  skipDeployment,
-  startDeployment,
-  succeedDeployment,
-} from '../../../runtime/records/deployments.ts';
+import { ownedSecret } from '../../../runtime/workloads/owned-secret.ts';
+import { acceptDeployment } from '../../../runtime/records/acceptance.ts';
+import { endDeployment, startDeployment, succeedDeployment } from '../../../runtime/records/deployments.ts';
 import { projectWorkload } from '../../../runtime/records/workloads.ts';
 import { testApi } from '../../support/api.ts';
 import { fakeClock } from '../../support/clock.ts';
@@ -40,15 +35,26 @@ async function service(t: { teardown(end: () => unknown): void }) {
   });
   const workloadId: string = (await api.call('POST', apps, { body: { name: 'api', image: image(1) } })).body.id;
   await projectWorkload(pool, {
-    ...{ id: workloadId, kind: 'App', environmentId, project: 'shop', environment: 'prod' },
-    ...{ namespace: 'shop-prod', name: 'api', gated: false },
+    id: workloadId,
+    kind: 'App',
+    environmentId,
+    project: 'shop',
+    environment: 'prod',
+    namespace: 'shop-prod',
+    name: 'api',
+    gated: false,
   });
   const accept = async (version: number) =>
     (
       await transaction(pool, (client) =>
         acceptDeployment(client, {
-          ...{ workloadId, trigger: 'webhook', image: image(version), branch: 'main' },
-          ...{ commit: `c${version}`, commitMessage: `Change ${version}`, commitAuthor: 'Kim' },
+          workloadId,
+          trigger: 'webhook',
+          image: image(version),
+          branch: 'main',
+          commit: `c${version}`,
+          commitMessage: `Change ${version}`,
+          commitAuthor: 'Kim',
         }),
       )
     ).id;
@@ -63,7 +69,7 @@ async function service(t: { teardown(end: () => unknown): void }) {
   return { kube, pool, api, workloadId, accept, succeed, history, rollback };
 }
 
-t.test('200: every deployment, the newest first, with how it ended and which one runs', async (t) => {
+t.test('200: every deployment, newest first, with its result and the current one', async (t) => {
   const { pool, accept, succeed, history } = await service(t);
   t.same(await history(), { items: [] });
   await succeed(1);
@@ -77,12 +83,18 @@ t.test('200: every deployment, the newest first, with how it ended and which one
   ]);
 });
 
-t.test('200: what was skipped stands there without a revision, and is never gone back to', async (t) => {
+t.test('200: a skipped deployment has no revision, and is never a rollback target', async (t) => {
   const { pool, api, workloadId, succeed, history, rollback } = await service(t);
   await succeed(1);
   await succeed(2);
   const skipped = await transaction(pool, (client) =>
-    skipDeployment(client, { workloadId, trigger: 'webhook', reason: 'Asked to skip.', branch: 'main' }),
+    acceptDeployment(client, {
+      skipped: true,
+      workloadId,
+      trigger: 'webhook',
+      reason: 'Asked to skip.',
+      branch: 'main',
+    }),
   );
   const [newest] = (await history()).items;
   t.match(newest, { id: skipped.id, status: 'skipped', reason: 'Asked to skip.', branch: 'main', current: false });
@@ -92,7 +104,7 @@ t.test('200: what was skipped stands there without a revision, and is never gone
   t.match((await history()).items[0], { rollbackOf: 1 });
 });
 
-t.test('200: history goes in pages', async (t) => {
+t.test('200: history has pages', async (t) => {
   const { succeed, history } = await service(t);
   for (const version of [1, 2, 3]) await succeed(version);
   const first = await history('?limit=2');
@@ -116,14 +128,21 @@ t.test('202: a rollback deploys the image of the last earlier success, as a new 
   t.equal(answer.status, 202);
   t.match(answer.body, { revision: 3, status: 'accepted', statusUrl: /\/projects\/shop\/deployments\// });
   t.match((await history()).items[0], {
-    ...{ revision: 3, image: image(1), trigger: 'rollback', rollbackOf: 1, actor: 'admin@svc.local' },
-    ...{ commit: 'c1', commitMessage: 'Change 1', commitAuthor: 'Kim', branch: 'main' },
+    revision: 3,
+    image: image(1),
+    trigger: 'rollback',
+    rollbackOf: 1,
+    actor: 'admin@svc.local',
+    commit: 'c1',
+    commitMessage: 'Change 1',
+    commitAuthor: 'Kim',
+    branch: 'main',
   });
   t.match((await rollback({ revision: 2 })).body, { revision: 4 });
   t.match((await history()).items[0], { image: image(2), rollbackOf: 2 });
 });
 
-t.test('404 and 409: revisions that cannot be gone back to', async (t) => {
+t.test('404 and 409: revisions that cannot be rolled back to', async (t) => {
   const { pool, accept, succeed, rollback } = await service(t);
   t.match((await rollback()).body, { code: 'no_earlier_revision' });
   await succeed(1);
@@ -135,7 +154,7 @@ t.test('404 and 409: revisions that cannot be gone back to', async (t) => {
   t.equal((await rollback({ revision: 0 })).status, 400);
 });
 
-t.test('200, 404 and 409: whoever cancels goes back to what ran', async (t) => {
+t.test('200, 404 and 409: cancelling restores the release that ran', async (t) => {
   const { pool, api, accept, succeed, history } = await service(t);
   const cancel = (id: string, project = 'shop') =>
     api.call('POST', `/api/v1/projects/${project}/deployments/${id}/cancel`);
@@ -166,15 +185,15 @@ t.test('202, 409 and 422: a rollback with the configuration of its revision', as
   await kept({ port: 8080 }, 'app-api-env-0');
   await kept({ port: 8080, volumes: [{ name: 'gone', path: '/data' }] });
   const to = (revision: number) => rollback({ revision, withConfig: true });
-  t.match((await to(1)).body, { code: 'conflict', message: /before settings were kept/ });
-  t.match((await to(3)).body, { code: 'conflict', message: /is kept no longer/ });
+  t.match((await to(1)).body, { code: 'conflict', message: /were not stored/ });
+  t.match((await to(3)).body, { code: 'conflict', message: /no longer exists/ });
   t.match((await to(4)).body, { code: 'invalid_value', message: /There is no volume "gone"/ });
   const app = kube.all<App>(kinds.App)[0];
   if (!app) throw new Error('no app');
   kube.seed(ownedSecret(app, 'app-api-env-0', {}));
   t.equal((await to(3)).status, 202);
   t.match((await history()).items[0], { revision: 5, rollbackOf: 3, withConfig: true });
-  t.equal((await rollback({ withConfig: true })).status, 422, 'the last earlier one, whose volume is gone');
+  t.equal((await rollback({ withConfig: true })).status, 422, 'the last earlier one, whose volume was deleted');
 });
 
 t.test('200 and 404: a deployment by its id, in its own project only', async (t) => {

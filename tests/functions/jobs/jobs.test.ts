@@ -36,7 +36,7 @@ async function service(
   return { kube, api, create, job };
 }
 
-t.test('201: the object with its defaults and its name; a schedule says when it is due', async (t) => {
+t.test('201: the object with its defaults and its name; a schedule has its next times', async (t) => {
   const { kube, create, job } = await service(t);
   const answer = await create({
     command: ['npm', 'run', 'report'],
@@ -48,9 +48,20 @@ t.test('201: the object with its defaults and its name; a schedule says when it 
   });
   t.equal(answer.status, 201);
   t.match(answer.body, {
-    ...{ name: 'report', project: 'shop', environment: 'prod', image, command: ['npm', 'run', 'report'] },
-    ...{ env: { MODE: 'full' }, volumes: [{ name: 'data', path: '/data' }], memory: '256Mi', status: 'pending' },
-    ...{ schedule: '0 2 * * *', nextRunAt: '2026-11-22T01:00:00.000Z', overlap: 'Forbid', retries: 0, historyLimit: 5 },
+    name: 'report',
+    project: 'shop',
+    environment: 'prod',
+    image,
+    command: ['npm', 'run', 'report'],
+    env: { MODE: 'full' },
+    volumes: [{ name: 'data', path: '/data' }],
+    memory: '256Mi',
+    status: 'pending',
+    schedule: '0 2 * * *',
+    nextRunAt: '2026-11-22T01:00:00.000Z',
+    overlap: 'Forbid',
+    retries: 0,
+    historyLimit: 5,
   });
   t.notOk(answer.body.lastRun);
   t.match(job().spec, { env: [{ name: 'MODE', value: 'full' }], suspended: false, retentionSeconds: 604_800 });
@@ -58,7 +69,7 @@ t.test('201: the object with its defaults and its name; a schedule says when it 
   t.same(kube.all(kinds.HostName), []);
 });
 
-t.test('409: a name that another kind holds is refused in the words of the contract', async (t) => {
+t.test('409: a name that another kind holds is refused with the documented message', async (t) => {
   const { kube, create } = await service(t);
   kube.seed({
     apiVersion: 'platform.svc/v1',
@@ -76,22 +87,22 @@ t.test('409: a name that another kind holds is refused in the words of the contr
   t.type(kube.all(kinds.Job)[0]?.metadata.deletionTimestamp, 'string');
 });
 
-t.test('400 and 422: what would not run', async (t) => {
+t.test('400 and 422: settings that cannot run', async (t) => {
   const { kube, create } = await service(t);
   const mounted = (path: string, name = 'data') => ({ volumes: [{ name, path }] });
   for (const [body, status, said] of [
-    [{ name: 'Report' }, 422, /usable name/],
-    [{ name: `${'a'.repeat(40)}b` }, 422, /at most 40/],
+    [{ name: 'Report' }, 422, /valid name/],
+    [{ name: `${'a'.repeat(40)}b` }, 422, /limit is 40/],
     [{ image: 'registry.test/report' }, 422, /full image reference/],
     [{ schedule: '0 2 * *' }, 422, /five fields/],
-    [{ schedule: '0 2 31 2 *' }, 422, /never comes/],
-    [{ timeZone: 'Mars/Olympus' }, 422, /no time zone/],
-    [{ memory: 'much' }, 422, /usable memory/],
-    [{ cpu: '-1' }, 422, /usable cpu/],
+    [{ schedule: '0 2 31 2 *' }, 422, /does not exist/],
+    [{ timeZone: 'Mars/Olympus' }, 422, /not a time zone/],
+    [{ memory: 'much' }, 422, /valid memory/],
+    [{ cpu: '-1' }, 422, /valid cpu/],
     [{ env: { '1ST': 'x' } }, 422, /usable variable name/],
     [mounted('/data', 'none'), 422, /no volume "none".*svc volume create/],
-    [mounted('data'), 422, /no path to mount/],
-    [mounted('/a/../etc'), 422, /no path to mount/],
+    [mounted('data'), 422, /not a valid mount path/],
+    [mounted('/a/../etc'), 422, /not a valid mount path/],
     [
       {
         volumes: [
@@ -114,7 +125,7 @@ t.test('400 and 422: what would not run', async (t) => {
   t.same(kube.all(kinds.Job), []);
 });
 
-t.test('202: a run is one write to the job, and shows at once', async (t) => {
+t.test('202: a run is one write to the job, and is visible at once', async (t) => {
   const { kube, api, create, job } = await service(t);
   await create();
   const before = kube.calls.length;
@@ -135,7 +146,7 @@ t.test('202: a run is one write to the job, and shows at once', async (t) => {
   t.equal((await api.call('GET', `${path}/report/runs/none`)).status, 404);
 });
 
-t.test('two at once are two runs, though both read the same job', async (t) => {
+t.test('two concurrent requests are two runs, though both read the same job', async (t) => {
   const { kube, api, create, job } = await service(t);
   await create();
   const both = Promise.withResolvers<void>();
@@ -152,10 +163,10 @@ t.test('two at once are two runs, though both read the same job', async (t) => {
     [202, 202],
   );
   t.equal(new Set(job().spec.runRequests?.map(({ id }) => id)).size, 2);
-  t.equal(writers, 3, 'one of them had to try again');
+  t.equal(writers, 3, 'one of them had to retry');
 });
 
-t.test('429: no more than twenty wait; 409: others keep writing', async (t) => {
+t.test('429: at most twenty runs wait; 409: concurrent writers do not stop', async (t) => {
   const { kube, api, create } = await service(t);
   await create();
   kube.intercept = ({ verb }) => {
@@ -167,15 +178,18 @@ t.test('429: no more than twenty wait; 409: others keep writing', async (t) => {
   t.match(await api.call('POST', `${path}/report/runs`), { status: 429, body: { code: 'too_many_requests' } });
 });
 
-t.test('200: runs newest first, page by page; what the controller saw replaces what was asked for', async (t) => {
+t.test("200: runs newest first, in pages; the controller's report replaces the request", async (t) => {
   const { kube, api, create, job } = await service(t);
   await create();
   await kube.mergePatch(ref, {
     spec: { runRequests: [3, 4].map((n) => ({ id: `000000000${n}`, at: `2026-11-21T12:0${n}:00Z` })) },
   });
   const runs = [3, 2, 1].map((n) => ({
-    ...{ name: `report-000000000${n}`, trigger: 'manual', state: n === 1 ? 'failed' : 'running' },
-    ...{ createdAt: `2026-11-21T12:0${n}:00Z`, ...(n === 1 && { message: 'The program ended with 1.' }) },
+    name: `report-000000000${n}`,
+    trigger: 'manual',
+    state: n === 1 ? 'failed' : 'running',
+    createdAt: `2026-11-21T12:0${n}:00Z`,
+    ...(n === 1 && { message: 'The program exited with code 1.' }),
   }));
   await kube.replaceStatus<JobResource>({ ...job(), status: { phase: 'running', runs } as never });
   const first = await api.call('GET', `${path}/report/runs?limit=3`);
@@ -189,11 +203,11 @@ t.test('200: runs newest first, page by page; what the controller saw replaces w
     `${path}/report/runs?limit=3&cursor=${encodeURIComponent(first.body.nextCursor)}`,
   );
   t.match(second.body, {
-    items: [{ name: 'report-0000000001', status: 'failed', message: 'The program ended with 1.' }],
+    items: [{ name: 'report-0000000001', status: 'failed', message: 'The program exited with code 1.' }],
   });
 });
 
-t.test('200: a change replaces what it names, and null removes', async (t) => {
+t.test('200: a change replaces the named fields, and null removes', async (t) => {
   const { api, create, job } = await service(t);
   await create({ env: { A: '1', B: '2' }, schedule: '0 2 * * *', memory: '64Mi', command: ['a'] });
   await api.call('POST', `${path}/report/runs`);
@@ -204,7 +218,7 @@ t.test('200: a change replaces what it names, and null removes', async (t) => {
   t.notHas(answer.body, 'memory');
   t.match(job().spec, { env: [{ name: 'C', value: '3' }], retries: 0, suspended: true });
   t.equal(job().spec.env?.length, 1);
-  t.equal(job().spec.runRequests?.length, 1, 'a wish for a run stays');
+  t.equal(job().spec.runRequests?.length, 1, 'a requested run stays');
   t.match(await api.call('PATCH', `${path}/report`, { body: { schedule: 'x' } }), { status: 422 });
   t.match(await api.call('PATCH', `${path}/report`, { body: {} }), { status: 400 });
   t.match(await api.call('PATCH', `${path}/report`, { body: { volumes: [{ name: 'none', path: '/d' }] } }), {
@@ -212,7 +226,7 @@ t.test('200: a change replaces what it names, and null removes', async (t) => {
   });
 });
 
-t.test('the logs of a run: every attempt, oldest first, and nothing before it has begun', async (t) => {
+t.test('the logs of a run: every attempt, oldest first, and none before it has begun', async (t) => {
   const { kube, api, create, job } = await service(t);
   await create();
   t.match(await api.call('GET', `${path}/report/logs`), { status: 404, body: { message: /has not run yet/ } });
@@ -227,7 +241,9 @@ t.test('the logs of a run: every attempt, oldest first, and nothing before it ha
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: {
-      ...{ name, namespace: 'shop-prod', creationTimestamp },
+      name,
+      namespace: 'shop-prod',
+      creationTimestamp,
       labels: { 'platform.svc/id': id ?? '', 'batch.kubernetes.io/job-name': run },
     },
     spec: { containers: [] },
@@ -238,22 +254,22 @@ t.test('the logs of a run: every attempt, oldest first, and nothing before it ha
     pod('other-run', '2026-11-21T12:00:00Z', 'report-2'),
     pod('other-job', '2026-11-21T12:00:00Z', 'report-1', '019a0000-0000-7000-8000-0000000000f1'),
   );
-  const asked: string[] = [];
+  const requests: string[] = [];
   kube.stream = saying((path) => {
-    asked.push(path);
+    requests.push(path);
     if (path.includes('/pods/a/')) throw new KubeError(400, 'BadRequest', 'container is waiting to start');
     return 'one\ntwo\n';
   });
   const answer = await api.call('GET', `${path}/report/logs?tail=50`);
   t.same(answer.body, { run: 'report-1', pods: [{ name: 'b', log: 'one\ntwo\n' }, { name: 'a' }] });
-  t.match(asked[0], /^\/api\/v1\/namespaces\/shop-prod\/pods\/b\/log\?container=job&tailLines=50$/);
+  t.match(requests[0], /^\/api\/v1\/namespaces\/shop-prod\/pods\/b\/log\?container=job&tailLines=50$/);
   t.match(await api.call('GET', `${path}/report/logs?run=report-9`), {
     status: 404,
     body: { message: /no run "report-9"/ },
   });
 });
 
-t.test('following a run goes on until it has ended, and tells how', async (t) => {
+t.test('following a run continues until it has ended, and returns its result', async (t) => {
   const { kube, api, create, job } = await service(t, systemClock);
   await create();
   const report = (state: 'running' | 'failed') => {
@@ -266,7 +282,9 @@ t.test('following a run goes on until it has ended, and tells how', async (t) =>
     'batch.kubernetes.io/job-name': 'report-1',
   };
   kube.seed({
-    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'a', namespace: 'shop-prod', labels } },
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'a', namespace: 'shop-prod', labels },
     spec: { containers: [] },
     status: { containerStatuses: [{ name: 'job', ready: true, restartCount: 0, state: { running: {} } }] },
   });
@@ -287,7 +305,7 @@ t.test('following a run goes on until it has ended, and tells how', async (t) =>
     lines.push(...parts.filter((text) => text !== '').map((text) => JSON.parse(text) as object));
     if (lines.length === 2 && !output.writableEnded) {
       await report('failed');
-      // Whoever ends while the pod still has something to say is heard out.
+      // The log of a run that ends while its pod still prints is read to its end.
       output.end('2026-11-21T12:00:02Z two\n');
     }
   }
@@ -299,7 +317,7 @@ t.test('following a run goes on until it has ended, and tells how', async (t) =>
   ]);
 });
 
-t.test('200: per environment; 202: a deleted job shows `deleting` until its controller is done', async (t) => {
+t.test('200: per environment; 202: a deleted job shows `deleting` until its controller has finished', async (t) => {
   const { kube, api, create } = await service(t);
   kube.seed(...readyProject('blog'));
   await create();

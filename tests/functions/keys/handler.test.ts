@@ -13,8 +13,13 @@ t.test('201: the key is shown once, and only its digest is kept', async (t) => {
   t.same(parseApiKey(key), { handle: view.handle });
   t.same(change, { version: await head() });
   t.match(view, {
-    ...{ name: 'Zürich', plan: 'small', environment: 'prod', apps: ['api', 'web'], enabled: true },
-    ...{ expiresAt: '2026-12-31T21:59:59.000Z', createdBy: 'admin@svc.local' },
+    name: 'Zürich',
+    plan: 'small',
+    environment: 'prod',
+    apps: ['api', 'web'],
+    enabled: true,
+    expiresAt: '2026-12-31T21:59:59.000Z',
+    createdBy: 'admin@svc.local',
     usage: { allowed: 0, rateDenied: 0, quotaDenied: 0 },
   });
   t.same((await call('GET', `${shop}/${view.id}`)).body, view);
@@ -23,7 +28,10 @@ t.test('201: the key is shown once, and only its digest is kept', async (t) => {
   t.same(row?.['digest'], apiKeyDigest(key));
   t.match(audits(), [
     {
-      ...{ action: 'key.create', actor: 'admin@svc.local', project: 'shop', environment: 'prod' },
+      action: 'key.create',
+      actor: 'admin@svc.local',
+      project: 'shop',
+      environment: 'prod',
       version: change.version,
       apiKey: { id: view.id, handle: view.handle, name: 'Zürich', plan: 'small', apps: ['api', 'web'] },
     },
@@ -37,7 +45,7 @@ t.test('201: the key is shown once, and only its digest is kept', async (t) => {
   t.notMatch(log.text(), secret);
 });
 
-t.test('201: a key with nothing but a plan opens every app and never expires', async (t) => {
+t.test('201: a key with only a plan opens every app and never expires', async (t) => {
   const { call, plans } = await keyRig(t);
   const { body } = await call('POST', shop, { body: { plan: plans.get('shop-prod') } });
   for (const field of ['name', 'apps', 'allowedCidrs', 'expiresAt', 'expiryWarning', 'replacedBy'])
@@ -45,7 +53,7 @@ t.test('201: a key with nothing but a plan opens every app and never expires', a
   t.equal(body.plan, 'small');
 });
 
-t.test('400: what is no key', async (t) => {
+t.test('400: an invalid key', async (t) => {
   const { call, rows } = await keyRig(t);
   const bodies = [
     {},
@@ -88,14 +96,18 @@ t.test('401: without a session', async (t) => {
   }
 });
 
-t.test('404: a project, an environment or a key that is not there', async (t) => {
+t.test('404: a missing project, environment or key', async (t) => {
   const { call } = await keyRig(t);
   t.equal((await call('POST', '/api/v1/projects/none/api-keys', { body: { plan: 'small' } })).status, 404);
   t.equal((await call('POST', `${wide}?environment=none`, { body: { plan: 'small' } })).status, 404);
   const { body: key } = await call('POST', `${wide}?environment=test`, { body: { plan: 'small' } });
   const elsewhere = [
-    ...[`${shop}/${key.id}`, `${shop}/${key.handle}`, `${wide}/${key.id}?environment=prod`, `${wide}/${newId()}`],
-    ...[`${wide}/${key.key}`, `${wide}/x`],
+    `${shop}/${key.id}`,
+    `${shop}/${key.handle}`,
+    `${wide}/${key.id}?environment=prod`,
+    `${wide}/${newId()}`,
+    `${wide}/${key.key}`,
+    `${wide}/x`,
   ];
   for (const path of elsewhere) {
     for (const [method, body] of [['GET'], ['PATCH', { enabled: false }], ['DELETE']] as const) {
@@ -140,7 +152,7 @@ t.test('a scope means the app, not its name', async (t) => {
   t.equal(refused.status, 422);
 });
 
-t.test('lists come newest first, page by page, and show no key', async (t) => {
+t.test('lists are newest first, in pages, and show no key', async (t) => {
   const { call } = await keyRig(t);
   t.same((await call('GET', shop)).body, { items: [] });
   for (let n = 1; n <= 3; n++) await call('POST', shop, { body: { plan: 'small', name: `key ${n}` } });
@@ -182,7 +194,7 @@ t.test('the expiry warns in the last two weeks, and after it', async (t) => {
   t.equal((await call('GET', shop)).body.items[0].expiryWarning, 'expired');
 });
 
-t.test('200: revoked, with the version of the change; then it is gone', async (t) => {
+t.test('200: revoked, with the version of the change; then it is not found', async (t) => {
   const { call, audits, head } = await keyRig(t);
   const { body: view } = await call('POST', `${wide}?environment=test`, { body: { plan: 'small', name: 'Acme' } });
   const revoked = await call('DELETE', `${wide}/${view.handle}`);
@@ -196,7 +208,7 @@ t.test('200: revoked, with the version of the change; then it is gone', async (t
   ]);
 });
 
-t.test('totals of 90 days and the last day seen, of lists and of one key', async (t) => {
+t.test('totals of 90 days and the last day seen, for lists and for one key', async (t) => {
   const { call, create, pool } = await keyRig(t);
   const used = await create();
   const unused = await create();
@@ -210,7 +222,10 @@ t.test('totals of 90 days and the last day seen, of lists and of one key', async
   for (const [day, ...counts] of days) {
     for (const incarnation of [newId(), newId()]) {
       await pool.query('INSERT INTO usage VALUES ($1, $2, $3, $4, $5, $6, 1)', [
-        ...[used.view.id, day, incarnation, ...counts],
+        used.view.id,
+        day,
+        incarnation,
+        ...counts,
       ]);
     }
   }
@@ -222,7 +237,7 @@ t.test('totals of 90 days and the last day seen, of lists and of one key', async
   t.same(items.find(({ id }) => id === unused.view.id)?.usage, none);
 });
 
-t.test('the OpenAPI document publishes what a key looks like', async (t) => {
+t.test('the OpenAPI document publishes the form of a key', async (t) => {
   const { call, create } = await keyRig(t);
   const { body } = await call('GET', '/api/v1/openapi.json');
   const created = body.paths['/projects/{project}/api-keys'].post.responses[201].content['application/json'].schema;

@@ -24,10 +24,7 @@ export async function keyRig(t: Test) {
     );
     return rows[0];
   };
-  const api = await testApi(t, {
-    routes: createKeyRoutes({ pool, clock, findGated, ...environments }),
-    log: log.log,
-  });
+  const api = await testApi(t, { routes: createKeyRoutes({ pool, clock, findGated, ...environments }), log: log.log });
   const plans = new Map<string, string>();
   for (const { namespace, environmentId, project, environment } of environments.all) {
     const plan = await insertPlan(pool, { environmentId, name: 'small', requestsPerSecond: 5, burst: 5 });
@@ -45,7 +42,12 @@ export async function keyRig(t: Test) {
     return rows[0]?.version;
   };
   return {
-    ...{ pool, clock, log, plans, environments, head },
+    pool,
+    clock,
+    log,
+    plans,
+    environments,
+    head,
     call: (...request: Parameters<typeof api.call>) => api.call(...request),
     /** Creates a key on the plan `small` of shop's only environment. */
     create: async (change: Record<string, unknown> = {}) => {

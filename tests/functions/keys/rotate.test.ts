@@ -20,20 +20,25 @@ t.test('201: the same in all but handle and secret; the old key ends after a day
   t.same(replaces, { handle: old.handle, expiresAt: endsAt });
   t.same((await call('GET', `${shop}/${old.id}`)).body, {
     ...old,
-    ...{ expiresAt: endsAt, expiryWarning: 'soon', replacedBy: view.handle },
+    expiresAt: endsAt,
+    expiryWarning: 'soon',
+    replacedBy: view.handle,
   });
   const stored = (await rows()).find(({ id }) => id === view.id);
   t.same(stored?.['digest'], apiKeyDigest(key));
   t.same(stored?.['scope'], before[0]?.['scope']);
 
   t.match(audits().at(-1), {
-    ...{ action: 'key.rotate', actor: 'admin@svc.local', version: change.version, apiKey: { handle: old.handle } },
+    action: 'key.rotate',
+    actor: 'admin@svc.local',
+    version: change.version,
+    apiKey: { handle: old.handle },
     changes: { replacedBy: { from: null, to: view.handle }, expiresAt: { from: null } },
   });
   t.notMatch(log.text(), key.slice('svc_12345678_'.length));
 });
 
-t.test('the old key never ends later than it would have', async (t) => {
+t.test('the old key never ends later than without rotation', async (t) => {
   const { call, create } = await keyRig(t);
   const expiresAt = '2026-03-01T18:00:00.000Z';
   const { view: old } = await create({ expiresAt });
@@ -43,16 +48,18 @@ t.test('the old key never ends later than it would have', async (t) => {
   t.equal((await call('GET', `${shop}/${old.id}`)).body.expiresAt, expiresAt);
 });
 
-t.test('the new key has the expiry that is given, else the one of the old key before its grace', async (t) => {
+t.test("the new key has the given expiry, or the old key's before its grace", async (t) => {
   const { call, create, clock } = await keyRig(t);
   const first = await create({ expiresAt: '2026-12-31T00:00:00Z' });
-  const kept = await call('POST', `${shop}/${first.view.id}/rotate`, { body: { graceSeconds: 60 } });
-  t.equal(kept.body.expiresAt, '2026-12-31T00:00:00.000Z');
-  t.equal(kept.body.replaces.expiresAt, new Date(clock.now().getTime() + 60_000).toISOString());
+  const inherited = await call('POST', `${shop}/${first.view.id}/rotate`, { body: { graceSeconds: 60 } });
+  t.equal(inherited.body.expiresAt, '2026-12-31T00:00:00.000Z');
+  t.equal(inherited.body.replaces.expiresAt, new Date(clock.now().getTime() + 60_000).toISOString());
   const second = await create();
-  const given = await call('POST', `${shop}/${second.view.id}/rotate`, { body: { expiresAt: '2027-01-01T00:00:00Z' } });
-  t.equal(given.body.expiresAt, '2027-01-01T00:00:00.000Z');
-  t.equal((await call('GET', `${shop}/${second.view.id}`)).body.expiresAt, given.body.replaces.expiresAt);
+  const explicit = await call('POST', `${shop}/${second.view.id}/rotate`, {
+    body: { expiresAt: '2027-01-01T00:00:00Z' },
+  });
+  t.equal(explicit.body.expiresAt, '2027-01-01T00:00:00.000Z');
+  t.equal((await call('GET', `${shop}/${second.view.id}`)).body.expiresAt, explicit.body.replaces.expiresAt);
 });
 
 t.test('a grace of 0 ends the old key at once', async (t) => {
@@ -63,7 +70,7 @@ t.test('a grace of 0 ends the old key at once', async (t) => {
   t.equal((await call('GET', `${shop}/${old.id}`)).body.expiryWarning, 'expired');
 });
 
-t.test('409: what is rotated, expired or disabled', async (t) => {
+t.test('409: a rotated, expired or disabled key', async (t) => {
   const { call, create, clock, rows, head } = await keyRig(t);
   const rotated = await create();
   const successor = (await call('POST', `${shop}/${rotated.view.id}/rotate`, { body: { graceSeconds: 0 } })).body;
@@ -88,7 +95,7 @@ t.test('409: what is rotated, expired or disabled', async (t) => {
   t.notOk('replacedBy' in (await call('GET', `${shop}/${rotated.view.id}`)).body);
 });
 
-t.test('of many that race, one wins', async (t) => {
+t.test('of many concurrent rotations, one succeeds', async (t) => {
   const { call, create, rows, audits } = await keyRig(t);
   const { view: old } = await create();
   const answers = await Promise.all(Array.from({ length: 8 }, () => call('POST', `${shop}/${old.id}/rotate`)));

@@ -3,7 +3,7 @@ import { newId } from '../../../runtime/domain/ids.ts';
 import { insertPlan } from '../../../runtime/records/plans.ts';
 import { keyRig, shop, wide } from './rig.ts';
 
-t.test('disabled and enabled again, by id or handle; nothing is recorded where nothing changed', async (t) => {
+t.test('disabled and enabled again, by id or handle; an unchanged key is not recorded', async (t) => {
   const { call, create, audits, head } = await keyRig(t);
   const { view } = await create({ name: 'Acme' });
   const disabled = await call('PATCH', `${shop}/${view.id}`, { body: { enabled: false } });
@@ -14,7 +14,7 @@ t.test('disabled and enabled again, by id or handle; nothing is recorded where n
     const again = await call('PATCH', `${shop}/${view.handle}`, { body });
     t.same([again.status, again.body], [200, { ...view, enabled: false }], JSON.stringify(body));
   }
-  t.equal(await head(), version, 'the gate hears nothing');
+  t.equal(await head(), version, 'the gate gets no version');
   t.same((await call('PATCH', `${shop}/${view.handle}`, { body: { enabled: true } })).body, {
     ...view,
     change: { version: version === undefined ? 0 : version + 1 },
@@ -28,21 +28,30 @@ t.test('disabled and enabled again, by id or handle; nothing is recorded where n
   for (const entry of audits()) t.match(entry, { actor: 'admin@svc.local', apiKey: { handle: view.handle } });
 });
 
-t.test('every field changes, and null takes limits away', async (t) => {
+t.test('every field changes, and null removes limits', async (t) => {
   const { call, create, audits, pool, environments } = await keyRig(t);
   const environmentId = environments.all[0]?.environmentId ?? '';
   await insertPlan(pool, { environmentId, name: 'large', requestsPerSecond: 50, burst: 50 });
   const { view } = await create({ name: 'Acme', apps: ['api'] });
   const set = await call('PATCH', `${shop}/${view.id}`, {
     body: {
-      ...{ name: 'Acme & Co', plan: 'large', apps: ['web', 'api'], allowedCidrs: ['192.0.2.1'] },
+      name: 'Acme & Co',
+      plan: 'large',
+      apps: ['web', 'api'],
+      allowedCidrs: ['192.0.2.1'],
       expiresAt: '2026-04-01T00:00:00Z',
     },
   });
   const { change, ...changed } = set.body;
   t.match(changed, {
-    ...{ id: view.id, handle: view.handle, name: 'Acme & Co', plan: 'large', apps: ['api', 'web'], enabled: true },
-    ...{ allowedCidrs: ['192.0.2.1/32'], expiresAt: '2026-04-01T00:00:00.000Z' },
+    id: view.id,
+    handle: view.handle,
+    name: 'Acme & Co',
+    plan: 'large',
+    apps: ['api', 'web'],
+    enabled: true,
+    allowedCidrs: ['192.0.2.1/32'],
+    expiresAt: '2026-04-01T00:00:00.000Z',
   });
   t.match(audits().at(-1), {
     action: 'key.update',
@@ -61,10 +70,10 @@ t.test('every field changes, and null takes limits away', async (t) => {
   const nothing = { name: null, apps: null, allowedCidrs: null, expiresAt: null };
   const { body: cleared } = await call('PATCH', `${shop}/${view.id}`, { body: nothing });
   for (const field of Object.keys(nothing)) t.notOk(field in cleared, field);
-  t.equal(cleared.plan, 'large', 'what is absent stays');
+  t.equal(cleared.plan, 'large', 'absent fields stay');
 });
 
-t.test('400, 404 and 422 leave the key as it was', async (t) => {
+t.test('400, 404 and 422 leave the key unchanged', async (t) => {
   const { call, create, audits, plans, head } = await keyRig(t);
   const { view } = await create();
   const version = await head();
@@ -89,7 +98,7 @@ t.test('400, 404 and 422 leave the key as it was', async (t) => {
   t.equal(audits().length, 1);
 });
 
-t.test('changes that race are made one after the other, each with its own version', async (t) => {
+t.test('concurrent changes are applied one after the other, each with its own version', async (t) => {
   const { call, create, audits } = await keyRig(t);
   const { view } = await create();
   const names = Array.from({ length: 12 }, (_, index) => `name ${index}`);

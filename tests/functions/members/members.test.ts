@@ -3,7 +3,7 @@ import { createMemberRoutes } from '../../../functions/members/handler.ts';
 import { createAuthenticate } from '../../../functions/sessions/authenticate.ts';
 import { systemClock } from '../../../runtime/domain/clock.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
-import { createProjectAccess } from '../../../runtime/host/project-access.ts';
+import { createProjectAccess } from '../../../runtime/api/project-access.ts';
 import { testApi } from '../../support/api.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
 import { recordingLog } from '../../support/log.ts';
@@ -64,17 +64,17 @@ t.test('members are added, changed, listed in pages and removed; each change is 
   t.equal((await call('PUT', `${path}/nobody@svc.local`, { role: 'viewer' })).status, 404);
   t.equal((await call('PUT', `${path}/${newId()}`, { role: 'viewer' })).status, 404);
   t.equal((await call('PUT', `${path}/dana@svc.local`, { role: 'owner' })).status, 400);
-  const audit = recorded.entries.filter(({ msg }) => msg === 'member audit');
+  const audit = recorded.entries.filter(({ msg }) => msg === 'audit');
   t.match(audit, [
-    { action: 'member.set', actor: boss.email, project: { name: 'shop' }, changes: { before: null, after: 'viewer' } },
+    { action: 'member.set', actor: boss.email, project: 'shop', changes: { before: null, after: 'viewer' } },
     { action: 'member.set', user: { email: dana.email }, changes: { before: 'viewer', after: 'deployer' } },
     { action: 'member.set', user: { email: eve.email } },
     { action: 'member.remove', changes: { before: 'deployer', after: null } },
   ]);
-  t.equal(audit.length, 4, 'what changed nothing is not there');
+  t.equal(audit.length, 4, 'no entry without a change');
 });
 
-t.test('the last admin of a project stays, however many try at once', async (t) => {
+t.test('the last admin of a project stays, even under concurrent changes', async (t) => {
   const { pool, projectId, boss, call } = await service(t);
   const platform = await signedIn(pool, 'platform', { role: 'admin' });
   const as = (method: string, email: string, body?: unknown) =>
@@ -85,7 +85,7 @@ t.test('the last admin of a project stays, however many try at once', async (t) 
   t.equal((await as('PUT', boss.email, { role: 'admin' })).status, 200);
   const gone = await signedIn(pool, 'gone', { projects: { [projectId]: 'admin' } });
   await pool.query('UPDATE users SET disabled_at = now() WHERE id = $1', [gone.id]);
-  t.match(await as('DELETE', boss.email), refused, 'a disabled admin cannot help');
+  t.match(await as('DELETE', boss.email), refused, 'a disabled admin does not count');
   t.equal((await as('DELETE', gone.email)).status, 204);
   for (let round = 0; round < 5; round++) {
     await signedIn(pool, `other-${round}`, { projects: { [projectId]: 'admin' } });
@@ -99,7 +99,7 @@ t.test('the last admin of a project stays, however many try at once', async (t) 
   }
 });
 
-t.test('an admin of one project is nobody in another', async (t) => {
+t.test('an admin of one project has no role in another', async (t) => {
   const { call } = await service(t);
   t.equal((await call('GET', '/api/v1/projects/blog/members')).status, 404);
   t.equal((await call('PUT', '/api/v1/projects/blog/members/boss@svc.local', { role: 'admin' })).status, 404);

@@ -4,7 +4,8 @@ import { transaction } from '../../../runtime/db/pool.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { notificationSecretContext } from '../../../runtime/domain/notification.ts';
 import { parseKeyRing, unseal } from '../../../runtime/domain/sealed.ts';
-import { acceptDeployment, endDeployment } from '../../../runtime/records/deployments.ts';
+import { acceptDeployment } from '../../../runtime/records/acceptance.ts';
+import { endDeployment } from '../../../runtime/records/deployments.ts';
 import { deleteProjectNotifications } from '../../../runtime/records/notifications.ts';
 import { projectWorkload } from '../../../runtime/records/workloads.ts';
 import { testApi } from '../../support/api.ts';
@@ -19,17 +20,26 @@ async function rig(t: Test, networks: string[] = []) {
   const { pool } = await testDatabase(t);
   const log = recordingLog();
   const routes = createNotificationRoutes({
-    ...{ pool, keyRing, baseUrl: 'http://console.test' },
+    pool,
+    keyRing,
+    baseUrl: 'http://console.test',
     readSettings: async () => ({ notificationNetworks: networks }),
   });
   const app = {
-    ...{ id: newId(), kind: 'App' as const, environmentId: newId(), project: 'shop', environment: 'prod' },
-    ...{ namespace: 'shop-prod', name: 'api', gated: false },
+    id: newId(),
+    kind: 'App' as const,
+    environmentId: newId(),
+    project: 'shop',
+    environment: 'prod',
+    namespace: 'shop-prod',
+    name: 'api',
+    gated: false,
   };
   await projectWorkload(pool, app);
   const api = await testApi(t, { routes, log: log.log });
   return {
-    ...{ pool, log },
+    pool,
+    log,
     call: (...request: Parameters<typeof api.call>) => api.call(...request),
     fail: async () => {
       const request = { workloadId: app.id, trigger: 'manual', image: 'r/api:1' } as const;
@@ -40,7 +50,7 @@ async function rig(t: Test, networks: string[] = []) {
   };
 }
 
-t.test('201: a notification is made, its secret shown once and sealed', async (t) => {
+t.test('201: a target is created, its secret shown once and encrypted', async (t) => {
   const { pool, call, log } = await rig(t);
   const created = await call('POST', path, { body: { name: 'ops', url: `${hook}#part` } });
   t.equal(created.status, 201, created.text);
@@ -56,16 +66,16 @@ t.test('201: a notification is made, its secret shown once and sealed', async (t
   const { rows } = await pool.query<{ secret: string }>('SELECT secret FROM notification_targets');
   t.equal(unseal(keyRing, notificationSecretContext(id), rows[0]?.secret ?? ''), secret);
   for (const reference of ['ops', id]) {
-    const shown = await call('GET', `${path}/${reference}`);
-    t.match(shown, { status: 200, body: { id, name: 'ops' } });
-    t.notOk('secret' in shown.body);
+    const view = await call('GET', `${path}/${reference}`);
+    t.match(view, { status: 200, body: { id, name: 'ops' } });
+    t.notOk('secret' in view.body);
   }
   t.match(await call('GET', path), { status: 200, body: { items: [{ id }] } });
   const rotated = await call('POST', `${path}/ops/rotate`);
   t.match(rotated, { status: 200, body: { id, secret: /^whsec_/ } });
   t.not(rotated.body.secret, secret);
   t.match(
-    log.entries.filter(({ msg }) => msg === 'notification audit'),
+    log.entries.filter(({ msg }) => msg === 'audit'),
     [
       {
         action: 'notification.create',
@@ -78,7 +88,7 @@ t.test('201: a notification is made, its secret shown once and sealed', async (t
   t.notMatch(log.text(), /whsec_|very-secret-path/);
 });
 
-t.test('4xx: what cannot be sent to, names twice, and what is not there', async (t) => {
+t.test('4xx: forbidden addresses, duplicate names, and missing targets', async (t) => {
   const { call } = await rig(t);
   const create = (url: string, name = 'ops') => call('POST', path, { body: { name, url } });
   const closed = [
@@ -112,13 +122,13 @@ t.test('4xx: what cannot be sent to, names twice, and what is not there', async 
   t.match(await create(hook, 'one-too-many'), { status: 409, body: { code: 'conflict' } });
 });
 
-t.test('what the admin of the platform opened may be sent to', async (t) => {
+t.test('addresses that the platform admin opened are allowed', async (t) => {
   const { call } = await rig(t, ['127.0.0.0/8']);
   t.match(await call('POST', path, { body: { name: 'ops', url: 'http://127.0.0.1:9/x' } }), { status: 201 });
   t.match(await call('POST', path, { body: { name: 'more', url: 'http://10.0.0.1:9/x' } }), { status: 422 });
 });
 
-t.test('filters and the switch are changed, and count from the next end on', async (t) => {
+t.test('filters and the switch can change, and apply to the next event', async (t) => {
   const { call, fail } = await rig(t);
   const body = { name: 'ops', url: hook, events: ['deployment.failed'], apps: ['web'], environments: ['prod'] };
   t.match(await call('POST', path, { body }), { status: 201, body: { apps: ['web'], environments: ['prod'] } });
@@ -138,7 +148,7 @@ t.test('filters and the switch are changed, and count from the next end on', asy
   t.match(await call('GET', `${path}/all`), { status: 404 });
 });
 
-t.test('deliveries are listed with what came back, shown with their attempts, and sent again', async (t) => {
+t.test('deliveries are listed with answers, shown with attempts, and sent again', async (t) => {
   const { pool, call, fail } = await rig(t);
   await call('POST', path, { body: { name: 'ops', url: hook } });
   const [first, second] = [await fail(), await fail()];
@@ -170,7 +180,9 @@ t.test('deliveries are listed with what came back, shown with their attempts, an
   await pool.query(`UPDATE notification_deliveries SET state = 'failed', ended_at = now()`);
   await pool.query(`UPDATE work SET state = 'done', done_at = now()`);
   t.match((await call('GET', one)).body, {
-    ...{ status: 'failed', attempts: 2, lastAttempt: { status: 503, error: 'it answered 503', durationMs: 7 } },
+    status: 'failed',
+    attempts: 2,
+    lastAttempt: { status: 503, error: 'it answered 503', durationMs: 7 },
     history: [{ status: 503 }, { status: 500 }],
   });
   t.notOk('nextAttemptAt' in (await call('GET', one)).body);
@@ -184,7 +196,7 @@ t.test('deliveries are listed with what came back, shown with their attempts, an
   t.match(await call('GET', `${path}/ops/deliveries/x`), { status: 404, body: { code: 'not_found' } });
 });
 
-t.test('a project that is gone is told nothing, and one of its name inherits nothing', async (t) => {
+t.test('a deleted project gets no messages, and one of the same name inherits nothing', async (t) => {
   const { pool, call } = await rig(t);
   await call('POST', path, { body: { name: 'ops', url: hook } });
   await deleteProjectNotifications(pool, newId());

@@ -17,7 +17,8 @@ async function rig(t: Test) {
   const log = recordingLog();
   const api = await testApi(t, { routes: createPlanRoutes({ pool, ...environments }), log: log.log });
   return {
-    ...{ pool, environments },
+    pool,
+    environments,
     head: async () => {
       const { rows } = await pool.query<{ version: number }>('SELECT version::integer AS version FROM feed_head');
       return rows[0]?.version;
@@ -28,7 +29,11 @@ async function rig(t: Test) {
       const environmentId = environments.all[0]?.environmentId ?? '';
       for (let n = 1; n <= count; n++) {
         const { record } = await insertKey(pool, {
-          ...{ environmentId, planId, scope: null, expiresAt: null, createdBy: 'a' },
+          environmentId,
+          planId,
+          scope: null,
+          expiresAt: null,
+          createdBy: 'a',
           name: n === 1 ? 'Acme' : null,
         });
         handles.push(record.handle);
@@ -50,7 +55,10 @@ t.test('201: a plan is created, and recorded with who and what', async (t) => {
   t.match(created.body, { ...small, name: 'Grün & 小', environment: 'prod', id: String, createdAt: /Z$/ });
   t.match(audits(), [
     {
-      ...{ action: 'plan.create', actor: 'admin@svc.local', project: 'shop', environment: 'prod' },
+      action: 'plan.create',
+      actor: 'admin@svc.local',
+      project: 'shop',
+      environment: 'prod',
       version: created.body.change.version,
       plan: { id: created.body.id, name: 'Grün & 小', requestsPerSecond: 5, burst: 10 },
     },
@@ -66,7 +74,7 @@ t.test('201: a plan is created, and recorded with who and what', async (t) => {
   t.equal((await call('POST', shop, { body: { ...small, requestsPerSecond: 0.5 } })).body.requestsPerSecond, 0.5);
 });
 
-t.test('400: what is no plan', async (t) => {
+t.test('400: an invalid plan', async (t) => {
   const { call, audits } = await rig(t);
   const bodies = [
     {},
@@ -112,7 +120,7 @@ t.test('401: without a session', async (t) => {
   }
 });
 
-t.test('409: a name is taken within its environment only', async (t) => {
+t.test('409: a name is unique within its environment only', async (t) => {
   const { call } = await rig(t);
   t.equal((await call('POST', `${wide}?environment=prod`, { body: small })).status, 201);
   t.equal((await call('POST', `${wide}?environment=test`, { body: small })).status, 201);
@@ -121,7 +129,7 @@ t.test('409: a name is taken within its environment only', async (t) => {
   t.equal((await call('GET', `${wide}?environment=prod`)).body.items.length, 1, 'nothing stays behind');
 });
 
-t.test('lists come newest first, page by page', async (t) => {
+t.test('lists are newest first, in pages', async (t) => {
   const { call } = await rig(t);
   t.same((await call('GET', shop)).body, { items: [] });
   for (let n = 1; n <= 5; n++) await call('POST', shop, { body: { ...small, name: `plan ${n}` } });
@@ -151,8 +159,12 @@ t.test('a plan is found by id in its project, by name in its environment, and no
   t.same((await call('GET', `${wide}/small?environment=test`)).body, plan);
   t.match(await call('GET', `${wide}/small`), { status: 400, body: { code: 'environment_required' } });
   const elsewhere = [
-    ...[`${wide}/${plan.id}?environment=prod`, `${wide}/small?environment=prod`, `${shop}/${plan.id}`, `${shop}/small`],
-    ...[`${wide}/${newId()}`, `/api/v1/projects/none/plans/${plan.id}`],
+    `${wide}/${plan.id}?environment=prod`,
+    `${wide}/small?environment=prod`,
+    `${shop}/${plan.id}`,
+    `${shop}/small`,
+    `${wide}/${newId()}`,
+    `/api/v1/projects/none/plans/${plan.id}`,
   ];
   for (const path of elsewhere) {
     for (const [method, body] of [['GET'], ['DELETE'], ['PATCH', { burst: 1 }]] as const) {
@@ -176,8 +188,12 @@ t.test('200: every field of a plan changes; a quota of null is removed', async (
   t.equal(updated.status, 200, updated.text);
   t.same(updated.body, { ...plan, ...changed, keys: 2, change: { version: await head() } });
   t.match(audits().at(-1), {
-    ...{ action: 'plan.update', actor: 'admin@svc.local', project: 'shop', environment: 'prod' },
-    ...{ version: await head(), plan: { id: plan.id, name: 'medium' } },
+    action: 'plan.update',
+    actor: 'admin@svc.local',
+    project: 'shop',
+    environment: 'prod',
+    version: await head(),
+    plan: { id: plan.id, name: 'medium' },
     changes: {
       name: { from: 'small', to: 'medium' },
       requestsPerSecond: { from: 5, to: 50.5 },
@@ -190,7 +206,7 @@ t.test('200: every field of a plan changes; a quota of null is removed', async (
   t.same(Object.keys(Object(audits().at(-1)?.['changes'])), ['quota'], 'only what changed');
   const removed = await call('PATCH', `${shop}/${plan.id}`, { body: { quota: null } });
   t.notOk('quota' in removed.body);
-  t.equal(removed.body.burst, 100, 'what is absent stays');
+  t.equal(removed.body.burst, 100, 'absent fields stay');
 
   const [version, entries] = [await head(), audits().length];
   for (const body of [{}, { quota: null }, { name: 'medium', burst: 100, requestsPerSecond: 50.5 }]) {
@@ -198,11 +214,11 @@ t.test('200: every field of a plan changes; a quota of null is removed', async (
     t.equal(same.status, 200);
     t.notOk('change' in same.body, JSON.stringify(body));
   }
-  t.equal(await head(), version, 'the gate hears nothing where nothing changed');
+  t.equal(await head(), version, 'the gate gets no version without a change');
   t.equal(audits().length, entries);
 });
 
-t.test('400, 401 and 409 leave a plan as it was', async (t) => {
+t.test('400, 401 and 409 leave a plan unchanged', async (t) => {
   const { call, audits } = await rig(t);
   const { change: _, ...plan } = (await call('POST', shop, { body: small })).body;
   await call('POST', shop, { body: { ...small, name: 'large' } });
@@ -217,7 +233,7 @@ t.test('400, 401 and 409 leave a plan as it was', async (t) => {
   t.equal(audits().length, 2);
 });
 
-t.test('200: a plan is deleted; 409 while keys are on it, which are named', async (t) => {
+t.test('200: a plan is deleted; 409 while it has keys, which are named', async (t) => {
   const { pool, call, audits, addKeys, head } = await rig(t);
   const { body: plan } = await call('POST', shop, { body: small });
   const handles = await addKeys(plan.id, 12);

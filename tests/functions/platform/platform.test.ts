@@ -41,7 +41,7 @@ async function setUp(test: Parameters<typeof testApi>[0]) {
     entries: () => recorded.entries.filter(({ msg }) => msg !== 'request'),
     stored,
     write: (spec: object) => kube.mergePatch({ ...platformConfigObject, name: 'platform' }, { spec }),
-    /** What the controllers do once they see what was written. */
+    /** Does what the controllers do once they see the settings. */
     judge: async () => {
       const object: Stored<PlatformConfig> | undefined = stored();
       await definition.reconcile({ name: 'platform', object, signal: new AbortController().signal, log: silentLog });
@@ -49,7 +49,7 @@ async function setUp(test: Parameters<typeof testApi>[0]) {
   };
 }
 
-t.test('status: version, settings, and which components work; 503 before the install has written any', async (t) => {
+t.test('status: version, settings, and working components; 503 before the installation wrote any', async (t) => {
   const { kube, api } = await setUp(t);
   const status = () => api.call('GET', '/api/v1/platform/status');
   t.match(await status(), { status: 503, body: { code: 'unavailable' } });
@@ -67,7 +67,7 @@ t.test('status: version, settings, and which components work; 503 before the ins
   t.equal((await api.call('GET', '/api/v1/platform/status', { headers: { authorization: '' } })).status, 401);
 });
 
-t.test('config: what is in force with its defaults, and what became of the last change', async (t) => {
+t.test('config: the active settings with their defaults, and the result of the last change', async (t) => {
   const { kube, api, write, judge } = await setUp(t);
   const read = async () => (await api.call('GET', path)).body as object;
   t.match(await api.call('GET', path), { status: 503, body: { code: 'unavailable' } });
@@ -93,7 +93,7 @@ t.test('config: what is in force with its defaults, and what became of the last 
   t.match(await read(), { profile: 'small', trustedProxies: [], status: 'refused', message: /trustedProxies\.0/ });
 });
 
-t.test('a change sets what it names, null takes it back, and nothing else moves', async (t) => {
+t.test('a change sets the named settings, null restores the default, and nothing else changes', async (t) => {
   const { kube, api, stored, judge, entries } = await setUp(t);
   kube.seed(platformConfigObject);
   const change = async (body: object) => {
@@ -117,10 +117,10 @@ t.test('a change sets what it names, null takes it back, and nothing else moves'
   t.same(stored()?.spec, { ...settings, allowPrivateNetworks: ['10.1.0.0/16'], defaultLimits: { pods: 20 } });
   await change({ defaultLimits: null, allowPrivateNetworks: [] });
   t.same(stored()?.spec, { ...settings, allowPrivateNetworks: [] });
-  t.match(entries(), [{ msg: 'platform settings changed', actor: 'admin@svc.local', change: { profile: 'medium' } }]);
+  t.match(entries(), [{ msg: 'audit', actor: 'admin@svc.local', change: { profile: 'medium' } }]);
 });
 
-t.test('images of services, registries of packages and builds are set by their parts', async (t) => {
+t.test('images of services, package registries and builds are set by their parts', async (t) => {
   const { kube, api, stored, judge } = await setUp(t);
   kube.seed(platformConfigObject);
   const change = (body: object) => api.call('PATCH', path, { body });
@@ -130,14 +130,16 @@ t.test('images of services, registries of packages and builds are set by their p
   const npm = 'https://npm.example.com';
   t.match(
     await change({
-      ...{ serviceImages: { mysql: 'r.test/m:2', redis: 'r.test/r:2' }, packageRegistries: { npm } },
+      serviceImages: { mysql: 'r.test/m:2', redis: 'r.test/r:2' },
+      packageRegistries: { npm },
       builds: { atOnce: 4, timeoutSeconds: 600, gitNetworks: ['10.20.0.1', '10.20.0.1/32'] },
     }),
     { status: 200 },
   );
   await judge();
   t.match((await api.call('GET', path)).body, {
-    ...{ serviceImages: { mysql: 'r.test/m:2', redis: 'r.test/r:2' }, packageRegistries: { npm } },
+    serviceImages: { mysql: 'r.test/m:2', redis: 'r.test/r:2' },
+    packageRegistries: { npm },
     builds: {
       image: 'r.test/b:1',
       registry: 'r.test/builds',
@@ -189,7 +191,11 @@ t.test('422 names every bad setting, and nothing is written', async (t) => {
   t.match(answer, { status: 422, body: { code: 'invalid_value' } });
   const paths = (answer.body as { details: { issues: { path: string }[] } }).details.issues.map(({ path: at }) => at);
   t.same(paths.sort(), [
-    ...['allowPrivateNetworks.0', 'appsDomain', 'defaultLimits.cpu', 'defaultLimits.pods', 'profile'],
+    'allowPrivateNetworks.0',
+    'appsDomain',
+    'defaultLimits.cpu',
+    'defaultLimits.pods',
+    'profile',
     'trustedProxies.1',
   ]);
   t.same(stored(), before);
@@ -199,7 +205,7 @@ t.test('422 names every bad setting, and nothing is written', async (t) => {
   t.same(stored(), before);
 });
 
-t.test('a change goes over an edit that was refused, and builds on one that nobody has judged yet', async (t) => {
+t.test('a change replaces an edit that was refused, and builds on one that is not checked yet', async (t) => {
   const { kube, api, stored, write, judge } = await setUp(t);
   kube.seed(platformConfigObject);
   await judge();
@@ -212,7 +218,7 @@ t.test('a change goes over an edit that was refused, and builds on one that nobo
   t.match(stored()?.spec, { profile: 'large', allowPrivateNetworks: ['10.0.0.0/8'] });
 });
 
-t.test('two changes at once are both made', async (t) => {
+t.test('two concurrent changes are both applied', async (t) => {
   const { kube, api, stored, write } = await setUp(t);
   kube.seed(platformConfigObject);
   kube.intercept = async ({ verb }) => {
@@ -224,7 +230,7 @@ t.test('two changes at once are both made', async (t) => {
   t.match(stored()?.spec, { profile: 'large', trustedProxies: ['192.0.2.1/32'] });
 });
 
-t.test('409 when others keep changing the settings', async (t) => {
+t.test('409 when concurrent writers do not stop', async (t) => {
   const { kube, api, stored, write } = await setUp(t);
   kube.seed(platformConfigObject);
   let pods = 1;

@@ -51,7 +51,7 @@ t.test('201: a project is created with its environments, each with an identity',
   t.match(plain.body.environments, [{ name: 'prod', namespace: 'blog-prod' }]);
 });
 
-t.test('200: lists go in pages, by name', async (t) => {
+t.test('200: lists have pages, sorted by name', async (t) => {
   const { api, create } = await service(t);
   for (const name of ['c', 'a', 'b']) await create({ name });
   const first = await api.call('GET', `${path}?limit=2`);
@@ -88,7 +88,7 @@ t.test('the state that the controller reports is shown', async (t) => {
   });
 });
 
-t.test('422: names that would not work are refused, and nothing is made', async (t) => {
+t.test('422: invalid names are refused, and nothing is created', async (t) => {
   const { kube, create } = await service(t);
   const bad = [
     { name: 'Shop' },
@@ -108,7 +108,7 @@ t.test('422: names that would not work are refused, and nothing is made', async 
   t.same(kube.all(kinds.Project), []);
 });
 
-t.test('whoever creates a project is its admin, by its identity; a refusal leaves nothing', async (t) => {
+t.test('the creator of a project is its admin, by its identity; a refusal leaves nothing', async (t) => {
   const { kube, founders, create } = await service(t);
   await create({ name: 'shop' });
   const id = kube.all<Project>(kinds.Project)[0]?.metadata.labels?.['platform.svc/id'];
@@ -117,14 +117,14 @@ t.test('whoever creates a project is its admin, by its identity; a refusal leave
   t.equal(founders.size, 1);
   kube.intercept = ({ verb, kind }) => {
     if (verb !== 'create' || kind !== 'Project') return;
-    t.equal(founders.size, 2, 'a project is never there before its admin');
+    t.equal(founders.size, 2, 'a project never exists without its admin');
     throw new KubeError(500, 'InternalError', 'the answer was lost');
   };
   t.equal((await create({ name: 'blog' })).status, 503);
-  t.equal(founders.size, 2, 'it may be there');
+  t.equal(founders.size, 2, 'it may exist');
 });
 
-t.test('409: a name or a namespace that is there already', async (t) => {
+t.test('409: an existing name or namespace', async (t) => {
   const { kube, create } = await service(t);
   await create({ name: 'shop' });
   t.match((await create({ name: 'shop' })).body, { code: 'already_exists' });
@@ -138,7 +138,7 @@ t.test('409: a name or a namespace that is there already', async (t) => {
   t.match((await create({ name: 'wiki' })).body, { code: 'not_ready' });
 });
 
-t.test('environments are added once, even by two at the same moment', async (t) => {
+t.test('environments are added once, even by two concurrent requests', async (t) => {
   const { kube, api, create } = await service(t);
   await create({ name: 'shop' });
   const add = (name: string) => api.call('POST', `${path}/shop/environments`, { body: { name } });
@@ -152,7 +152,7 @@ t.test('environments are added once, even by two at the same moment', async (t) 
   t.equal((await api.call('POST', `${path}/none/environments`, { body: { name: 'x' } })).status, 404);
 });
 
-t.test('200: the limits of an environment are set, kept and taken back one by one', async (t) => {
+t.test('200: the limits of an environment are set, kept and removed one by one', async (t) => {
   const { kube, api, create } = await service(t);
   await create({ name: 'shop' });
   const environments = `${path}/shop/environments`;
@@ -166,11 +166,11 @@ t.test('200: the limits of an environment are set, kept and taken back one by on
   const bad = [{ cpu: 'many' }, { memory: '1' }, { storage: '-1Gi' }, { containerMemory: '1Mi' }];
   for (const limits of bad) t.equal((await change(limits)).status, 422, JSON.stringify(limits));
   t.equal((await api.call('PATCH', `${environments}/test`, { body: { limits: {} } })).status, 404);
-  const made = await api.call('POST', environments, { body: { name: 'test', limits: { cpu: '1' } } });
-  t.match(made, { status: 201, body: { limits: { cpu: '1' } } });
+  const creation = await api.call('POST', environments, { body: { name: 'test', limits: { cpu: '1' } } });
+  t.match(creation, { status: 201, body: { limits: { cpu: '1' } } });
 });
 
-t.test('202: a deleted environment shows `deleting`, and comes back only when it is gone', async (t) => {
+t.test('202: a deleted environment shows `deleting`, and can be added again only once it is gone', async (t) => {
   const { kube, api, create } = await service(t);
   await create({ name: 'shop', environments: ['prod', 'test'] });
   const environments = `${path}/shop/environments`;
@@ -202,7 +202,7 @@ t.test('202 and 204: a deleted project shows `deleting` until it is gone', async
   t.equal((await api.call('DELETE', `${path}/none`)).status, 404);
 });
 
-t.test('limits that an environment does not set are the installation’s, and else the platform’s', async (t) => {
+t.test('unset limits of an environment are the installation’s, or the platform’s defaults', async (t) => {
   const { kube, api, create } = await service(t);
   kube.seed({ ...platformConfigObject, spec: { ...settings, defaultLimits: { pods: 30, memory: '8Gi' } } });
   t.match((await create({ name: 'blog' })).body, {

@@ -3,7 +3,7 @@ import { createServiceRoutes } from '../../../functions/services/handler.ts';
 import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { ServiceResource } from '../../../runtime/contracts/resources/service.ts';
-import type { Secret } from '../../../runtime/host/owned-secret.ts';
+import type { Secret } from '../../../runtime/workloads/owned-secret.ts';
 import { KubeError } from '../../../runtime/kube/kube-client.ts';
 import { testApi } from '../../support/api.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
@@ -30,13 +30,20 @@ async function service(t: { teardown(end: () => unknown): void }) {
   return { kube, api, create, recorded, external, credentials };
 }
 
-t.test('201: a service of the platform has its identity, its name and its storage', async (t) => {
+t.test('201: a managed service has its identity, its name and its storage', async (t) => {
   const { kube, create } = await service(t);
   const answer = await create({ size: '2Gi', storageClass: 'local' });
   t.equal(answer.status, 201, answer.text);
   t.match(answer.body, {
-    ...{ name: 'orders', project: 'shop', environment: 'prod', type: 'postgres', external: false },
-    ...{ status: 'pending', tls: false, size: '2Gi', storageClass: 'local' },
+    name: 'orders',
+    project: 'shop',
+    environment: 'prod',
+    type: 'postgres',
+    external: false,
+    status: 'pending',
+    tls: false,
+    size: '2Gi',
+    storageClass: 'local',
   });
   t.match(kube.all(kinds.ServiceResource), [
     {
@@ -48,7 +55,7 @@ t.test('201: a service of the platform has its identity, its name and its storag
   t.same(kube.all(kinds.Secret), []);
 });
 
-t.test('the credentials of an external service lie in a Secret of its own, and are shown and logged', async (t) => {
+t.test('credentials of an external service are in a separate Secret, can be shown, and that is logged', async (t) => {
   const { kube, api, create, recorded, external, credentials } = await service(t);
   const answer = await create({ external, credentials });
   t.equal(answer.status, 201, answer.text);
@@ -76,15 +83,15 @@ t.test('the credentials of an external service lie in a Secret of its own, and a
   t.notMatch(JSON.stringify(stored), password);
   t.notMatch(recorded.text(), password);
   t.match(
-    recorded.entries.filter(({ msg }) => msg === 'secret revealed'),
-    [{ action: 'secret.reveal', project: 'shop', environment: 'prod', service: 'orders', actor: String }],
+    recorded.entries.filter(({ action }) => String(action).endsWith('.reveal')),
+    [{ action: 'service.credentials.reveal', project: 'shop', environment: 'prod', service: 'orders', actor: String }],
   );
 });
 
 t.test('refusals say what to do, and leave nothing behind', async (t) => {
   const { kube, api, create, external, credentials } = await service(t);
   for (const [body, status, code, said] of [
-    [{ name: 'My Orders' }, 422, 'invalid_value', /usable name/],
+    [{ name: 'My Orders' }, 422, 'invalid_value', /valid name/],
     [{ type: 'oracle' }, 400, 'invalid_request', /type/],
     [{ type: 'mysql' }, 409, 'service_not_installed', /apt-get install mariadb-server.*svc install.*--image-mysql/],
     [
@@ -99,12 +106,17 @@ t.test('refusals say what to do, and leave nothing behind', async (t) => {
       'service_not_installed',
       /npm run program -- ferretdb \/.*--image-mongodb.*--type mongodb --external/,
     ],
-    [{ size: '1Mi' }, 422, 'invalid_value', /give 64Mi or more/],
-    [{ storageClass: 'fast' }, 422, 'invalid_value', /no storage class "fast"; it has local/],
-    [{ credentials }, 422, 'invalid_value', /makes the credentials/],
-    [{ external: { host: 'https://db' } }, 422, 'invalid_value', /not a host name/],
-    [{ external, size: '1Gi' }, 422, 'invalid_value', /storage elsewhere/],
-    [{ external, credentials: { bucket: 'b' } }, 422, 'invalid_value', /has no bucket; it has username, password/],
+    [{ size: '1Mi' }, 422, 'invalid_value', /at least 64Mi/],
+    [{ storageClass: 'fast' }, 422, 'invalid_value', /no storage class "fast"\. Its storage classes: local/],
+    [{ credentials }, 422, 'invalid_value', /generates the credentials/],
+    [{ external: { host: 'https://db' } }, 422, 'invalid_value', /not a lower-case host name/],
+    [{ external, size: '1Gi' }, 422, 'invalid_value', /no storage in the cluster/],
+    [
+      { external, credentials: { bucket: 'b' } },
+      422,
+      'invalid_value',
+      /have no bucket\. Their fields: username, password/,
+    ],
     [{ external, credentials: { token: 'x' } }, 400, 'invalid_request', /credentials/],
   ] as const) {
     const answer = await create(body);
@@ -118,16 +130,16 @@ t.test('refusals say what to do, and leave nothing behind', async (t) => {
   t.match(await api.call('GET', `${path}/orders/credentials`), { status: 409, body: { code: 'not_ready' } });
 });
 
-t.test('a service whose credentials cannot be kept is taken back', async (t) => {
+t.test('a service whose credentials cannot be stored is deleted again', async (t) => {
   const { kube, create, external, credentials } = await service(t);
   const write = kube.create.bind(kube);
   kube.create = (object) =>
     object.kind === 'Secret' ? Promise.reject(new KubeError(500, 'InternalError', 'no')) : write(object);
   t.ok((await create({ external, credentials })).status >= 500);
-  t.ok(kube.all(kinds.ServiceResource)[0]?.metadata.deletionTimestamp, 'its controller gives the name back');
+  t.ok(kube.all(kinds.ServiceResource)[0]?.metadata.deletionTimestamp, 'its controller releases the name');
 });
 
-t.test('202: a deleted service shows `deleting` until its controller is done', async (t) => {
+t.test('202: a deleted service shows `deleting` until its controller has finished', async (t) => {
   const { api, create } = await service(t);
   await create({});
   t.match(await api.call('GET', path), { body: { items: [{ name: 'orders', status: 'pending', size: '1Gi' }] } });

@@ -16,16 +16,16 @@ async function rows(pool: Pool): Promise<number> {
   return Number((await pool.query<{ n: string }>('SELECT count(*) AS n FROM login_attempts')).rows[0]?.n);
 }
 
-/** Attempts of one client for one account that are let through before the first that is not. */
+/** The number of attempts of one client for one account before the first refusal. */
 async function free(take: () => Promise<number>): Promise<number> {
   for (let done = 0; ; done++) if ((await take()) > 0) return done;
 }
 
-t.test('ten attempts of one client for one account in 15 minutes, over restarts and replicas', async (t) => {
+t.test('ten attempts of one client for one account in 15 minutes, across restarts and replicas', async (t) => {
   const { pool, clock, limit } = await world(t);
-  const others = createLoginLimit({ pool, clock });
+  const replica = createLoginLimit({ pool, clock });
   const waits = await Promise.all(
-    Array.from({ length: 14 }, (_, index) => (index % 2 ? limit : others).take('a', '192.0.2.1')),
+    Array.from({ length: 14 }, (_, index) => (index % 2 ? limit : replica).take('a', '192.0.2.1')),
   );
   t.same(waits.filter((wait) => wait === 0).length, 10);
   t.same(new Set(waits), new Set([0, 900]));
@@ -37,7 +37,7 @@ t.test('ten attempts of one client for one account in 15 minutes, over restarts 
   t.equal(await limit.take('a', '192.0.2.1'), 0);
 });
 
-t.test('a hundred attempts of one client, whatever the accounts; a success counts for nothing', async (t) => {
+t.test('a hundred attempts of one client, whatever the accounts; a success does not count', async (t) => {
   const { limit } = await world(t);
   for (let index = 0; index < 5; index++) {
     await limit.take('mine', '192.0.2.1');
@@ -46,7 +46,7 @@ t.test('a hundred attempts of one client, whatever the accounts; a success count
   let number = 0;
   const passed = await free(() => limit.take(`account-${number++}`, '192.0.2.1'));
   t.equal(passed, 100);
-  t.equal(await limit.take('mine', '192.0.2.1'), 0, 'who has signed in from here before is not held up by others');
+  t.equal(await limit.take('mine', '192.0.2.1'), 0, 'a client that signed in before is not limited by others');
   t.equal(await limit.take('account-1', '192.0.2.2'), 0, 'nor is another client');
 });
 
@@ -60,19 +60,19 @@ t.test('an IPv6 client is its /64', async (t) => {
   t.equal(await limit.take('a', '::1'), 0);
 });
 
-t.test('strangers who guess one account from everywhere slow each other down, and not its owner', async (t) => {
+t.test('guesses for one account from many addresses limit each other, but not its owner', async (t) => {
   const { limit } = await world(t);
   await limit.take('a', '198.51.100.1');
   await limit.clear('a', '198.51.100.1');
-  // Attempts that are refused already count for nobody else.
+  // Refused attempts no longer count for other accounts.
   for (let index = 0; index < 150; index++) await limit.take('a', '203.0.113.250');
   let number = 0;
   t.equal(await free(() => limit.take('a', `203.0.113.${number++}`)), 90);
-  t.equal(await limit.take('a', '198.51.100.1'), 0, 'from where the owner has signed in');
+  t.equal(await limit.take('a', '198.51.100.1'), 0, 'from the address where the owner has signed in');
   t.equal(await limit.take('b', '203.0.113.1'), 0, 'another account');
 });
 
-t.test('what is kept is bounded; what was tried least goes first', async (t) => {
+t.test('the stored counts are bounded; the smallest are removed first', async (t) => {
   const { pool, clock } = await world(t);
   const limit = createLoginLimit({ pool, clock, maximum: 50 });
   await free(() => limit.take('a', '192.0.2.1'));
@@ -85,7 +85,7 @@ t.test('what is kept is bounded; what was tried least goes first', async (t) => 
   t.ok((await rows(pool)) <= 53);
   await clock.advance(15 * minute);
   await createLoginLimit({ pool, clock }).take('c', '192.0.2.3');
-  t.equal(await rows(pool), 4, 'the windows are over, and one client is known for a month');
+  t.equal(await rows(pool), 4, 'the windows have ended, and one client is remembered for a month');
   const { rows: kept } = await pool.query('SELECT * FROM login_attempts');
   t.ok(
     kept.every(({ key }: { key: Buffer }) => key.length === 32),

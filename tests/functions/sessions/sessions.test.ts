@@ -5,7 +5,7 @@ import { ensureFirstAdmin } from '../../../functions/sessions/first-admin.ts';
 import { createSessionRoutes } from '../../../functions/sessions/handler.ts';
 import { createLoginLimit } from '../../../functions/sessions/login-limit.ts';
 import { createPasswords } from '../../../functions/sessions/password.ts';
-import { route } from '../../../runtime/host/route.ts';
+import { route } from '../../../runtime/http/route.ts';
 import { testApi } from '../../support/api.ts';
 import { fakeClock } from '../../support/clock.ts';
 import { recordingLog, silentLog } from '../../support/log.ts';
@@ -76,7 +76,7 @@ t.test('sessions', async (t) => {
     t.notMatch(recorded.text(), password);
   });
 
-  t.test('the cookie is Secure where the platform is served over https', async (t) => {
+  t.test('the cookie is Secure when the platform is served over https', async (t) => {
     const { login } = await signInService(t, pool, 'https://console.test');
     t.match((await login()).headers.get('set-cookie'), /; Secure$/);
   });
@@ -87,7 +87,7 @@ t.test('sessions', async (t) => {
     const unknown = await login({ email: 'nobody@svc.local', password: 'wrong' });
     t.equal(wrong.status, 401);
     t.equal(wrong.body.code, 'invalid_credentials');
-    t.same(unknown.body, wrong.body, 'the answer does not tell which accounts exist');
+    t.same(unknown.body, wrong.body, 'the answer does not reveal which accounts exist');
     for (const authorization of ['', 'Bearer', 'Bearer x', 'Basic YTpi', `Bearer svcs_${'a'.repeat(40)}`]) {
       const answer = await api.call('GET', path, { headers: { authorization } });
       t.equal(answer.status, 401, authorization);
@@ -130,7 +130,7 @@ t.test('sessions', async (t) => {
     t.equal((await api.call('GET', path, { headers })).status, 401);
   });
 
-  t.test('429: guessing is slowed down per account and client', async (t) => {
+  t.test('429: guessing is limited per account and client', async (t) => {
     const { clock, login } = await signInService(t, pool);
     const from = (client: string, word = 'wrong', account = email) =>
       login({ email: account, password: word }, { 'x-forwarded-for': client });
@@ -139,13 +139,13 @@ t.test('sessions', async (t) => {
     const refused = answers.find(({ status }) => status === 429);
     t.equal(refused?.body.code, 'too_many_requests');
     t.equal(refused?.headers.get('retry-after'), '900');
-    t.equal((await from('9.9.9.9', password)).status, 429, 'the right one as well');
-    t.equal((await from('8.8.8.8', password)).status, 201, 'another client is not held up');
+    t.equal((await from('9.9.9.9', password)).status, 429, 'the correct one as well');
+    t.equal((await from('8.8.8.8', password)).status, 201, 'another client is not limited');
     await clock.advance(15 * 60_000 + 1);
     t.equal((await from('9.9.9.9', password)).status, 201);
   });
 
-  t.test('a form of another site cannot sign anybody in', async (t) => {
+  t.test('a form of another site cannot sign a user in', async (t) => {
     const { api } = await signInService(t, pool);
     const headers = { authorization: '', 'content-type': 'text/plain', origin: 'http://evil.test' };
     const answer = await api.call('POST', path, { body: JSON.stringify({ email, password }), headers });
@@ -162,7 +162,7 @@ t.test('sessions', async (t) => {
   t.end();
 });
 
-t.test('passwords hash with a salt, and only the right one verifies', async (t) => {
+t.test('password hashes have a salt, and only the right password verifies', async (t) => {
   const first = await passwords.hash('pass word');
   t.not(first, await passwords.hash('pass word'));
   t.equal(await passwords.verify('pass word', first), true);

@@ -20,19 +20,25 @@ async function rig(t: Test) {
   const { id, handle } = (await insertKey(pool, record)).record;
   const other = (await insertKey(pool, record)).record;
   return {
-    ...{ clock, handle },
+    clock,
+    handle,
     other: other.id,
     path: `/api/v1/projects/shop/api-keys/${id}/usage`,
     call: (path: string, headers?: Record<string, string>) => api.call('GET', path, headers && { headers }),
-    /** What one process life of a checker counted. */
+    /** The counts of one process life of a checker. */
     count: (day: string, [allowed, rateDenied, quotaDenied]: [number, number, number], keyId = id) =>
       pool.query('INSERT INTO usage VALUES ($1, $2, $3, $4, $5, $6, 1)', [
-        ...[keyId, day, newId(), allowed, rateDenied, quotaDenied],
+        keyId,
+        day,
+        newId(),
+        allowed,
+        rateDenied,
+        quotaDenied,
       ]),
   };
 }
 
-t.test('200: by day, all lives of all checkers together, by id and by handle', async (t) => {
+t.test('200: by day, all process lives of all checkers together, by id and by handle', async (t) => {
   const { call, path, handle, count, other } = await rig(t);
   await count('2026-11-21', [1, 2, 3]);
   await count('2026-11-21', [10, 20, 30]);
@@ -42,7 +48,8 @@ t.test('200: by day, all lives of all checkers together, by id and by handle', a
   const { status, body } = await call(path);
   t.equal(status, 200);
   t.same(body, {
-    ...{ from: '2026-08-24', to: '2026-11-21' },
+    from: '2026-08-24',
+    to: '2026-11-21',
     totals: { allowed: 9_007_199_265, rateDenied: 22, quotaDenied: 33 },
     days: [
       { day: '2026-11-19', allowed: 9_007_199_254, rateDenied: 0, quotaDenied: 0 },
@@ -61,9 +68,9 @@ t.test('both ends are inclusive', async (t) => {
   t.same(one.body.days, [{ day: '2026-10-02', allowed: 1, rateDenied: 0, quotaDenied: 0 }]);
 });
 
-t.test('a window that begins too early is moved forward, and says so', async (t) => {
+t.test('a window that begins too early is shortened, and the answer says so', async (t) => {
   const { call, path, count, clock } = await rig(t);
-  // Still there, since what is too old is only purged now and then.
+  // Still stored, since old rows are only purged from time to time.
   await count('2026-08-21', [100, 0, 0]);
   await count('2026-08-22', [1, 0, 0]);
   const { body } = await call(`${path}?from=2020-01-01`);

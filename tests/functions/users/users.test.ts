@@ -44,7 +44,7 @@ async function service(t: { teardown(end: () => unknown): void }) {
 const sessions = async (pool: Pool, email: string) =>
   (await pool.query('SELECT 1 FROM sessions JOIN users ON users.id = user_id WHERE email = $1', [email])).rowCount;
 
-t.test('a one-time password opens nothing but choosing one’s own, and not for ever', async (t) => {
+t.test('a one-time password only allows choosing a new one, for a limited time', async (t) => {
   const { clock, recorded, call, login, enter } = await service(t);
   const created = await call('POST', path, { email: ' Dana@Example.com ' });
   t.equal(created.status, 201);
@@ -67,7 +67,7 @@ t.test('a one-time password opens nothing but choosing one’s own, and not for 
   t.match((await change(oneTimePassword)).body, { code: 'invalid_value' });
   t.match((await change(password, 'wrong')).body, { code: 'invalid_value', details: { field: 'currentPassword' } });
   t.equal((await change(password)).status, 204);
-  t.same((await dana('GET', '/api/v1/session')).body, { email, role: 'member' }, 'this session goes on');
+  t.same((await dana('GET', '/api/v1/session')).body, { email, role: 'member' }, 'this session stays');
   t.equal((await login(email, oneTimePassword)).status, 401);
   t.notHas((await login(email, password)).body, 'passwordChangeRequired');
   t.match((await call('GET', `${path}/${email}`)).body, { status: 'active', passwordExpiresAt: undefined });
@@ -77,7 +77,7 @@ t.test('a one-time password opens nothing but choosing one’s own, and not for 
   t.equal((await login(late.email, late.oneTimePassword)).status, 401);
   for (const secret of [oneTimePassword, password, late.oneTimePassword]) t.notMatch(recorded.text(), secret);
   t.match(
-    recorded.entries.filter(({ msg }) => msg === 'user audit'),
+    recorded.entries.filter(({ msg }) => msg === 'audit'),
     [
       { action: 'user.create', actor: 'boss@svc.local', user: { email }, changes: { role: 'member' } },
       { action: 'user.password.change', actor: email },
@@ -86,10 +86,10 @@ t.test('a one-time password opens nothing but choosing one’s own, and not for 
   );
 });
 
-t.test('a password that was given is no one-time one', async (t) => {
+t.test('a password given by the admin is not a one-time password', async (t) => {
   const { call, login } = await service(t);
-  const given = await call('POST', path, { email: 'ci@example.com', password, role: 'admin' });
-  t.match(given.body, { role: 'admin', status: 'active', oneTimePassword: undefined });
+  const creation = await call('POST', path, { email: 'ci@example.com', password, role: 'admin' });
+  t.match(creation.body, { role: 'admin', status: 'active', oneTimePassword: undefined });
   t.equal((await login('ci@example.com', password)).status, 201);
   t.match((await call('POST', path, { email: 'CI@example.com', password })).body, { code: 'already_exists' });
   for (const body of [{ email: 'x' }, { email: 'a b@c' }, { email: 'a@b', password: 'short' }]) {
@@ -114,7 +114,7 @@ t.test('users are listed in pages, and found by address and id', async (t) => {
   t.equal((await call('PATCH', `${path}/a@svc.local`, {})).status, 400);
 });
 
-t.test('whoever is disabled, deleted or reset is signed out at once', async (t) => {
+t.test('a user who is disabled, deleted or reset is signed out at once', async (t) => {
   const { pool, call, as, login } = await service(t);
   const dana = await signedIn(pool, 'dana');
   const alive = async (who: { headers: Record<string, string> }) =>
@@ -155,7 +155,7 @@ t.test('changing the password ends the other sessions, and cannot be used for gu
   t.equal((await other('GET', '/api/v1/session')).status, 401);
 });
 
-t.test('the last admin of the platform stays, however many try at once', async (t) => {
+t.test('the last admin of the platform stays, even under concurrent changes', async (t) => {
   const { pool, call, boss } = await service(t);
   const refused = { status: 409, body: { code: 'last_admin' } };
   t.match(await call('DELETE', `${path}/${boss.id}`), refused);
@@ -164,7 +164,7 @@ t.test('the last admin of the platform stays, however many try at once', async (
   const others = [];
   for (const name of ['a', 'b', 'c']) others.push(await signedIn(pool, name, { role: 'admin' }));
   t.equal((await call('PATCH', `${path}/${others[0]?.id}`, { disabled: true })).status, 200);
-  // A disabled admin cannot help.
+  // A disabled admin does not count.
   const answers = await Promise.all([
     call('PATCH', `${path}/${others[1]?.id}`, { role: 'member' }),
     call('DELETE', `${path}/${others[2]?.id}`),
@@ -175,7 +175,7 @@ t.test('the last admin of the platform stays, however many try at once', async (
   );
   t.match(await call('DELETE', `${path}/${boss.id}`), refused);
   const heir = await signedIn(pool, 'heir', { role: 'admin' });
-  // Below the API, where one who is no admin any more is not even asked what he wants.
+  // Below the API, which would refuse a user who is no longer an admin.
   const race = await Promise.allSettled(
     [heir, boss].map(({ id }) => updateUser(pool, id, { role: 'member' }, new Date())),
   );

@@ -24,7 +24,7 @@ async function service(t: { teardown(end: () => unknown): void }, { withDefault 
   const api = await testApi(t, { routes: createVolumeRoutes({ kube }) });
   const create = (body: object = {}) => api.call('POST', path, { body: { name: 'data', size: '1Gi', ...body } });
   const resize = (size: string) => api.call('PATCH', `${path}/data`, { body: { size } });
-  /** What the controller reports once the volume has its storage. */
+  /** The controller's report once the volume has its storage. */
   const bind = async (className: string) => {
     const [volume] = kube.all<Volume>(kinds.Volume);
     const status = { phase: 'ready', capacity: volume?.spec.size, storageClass: className };
@@ -45,8 +45,13 @@ t.test('201: the object with its defaults and identity', async (t) => {
   const answer = await create();
   t.equal(answer.status, 201);
   t.match(answer.body, {
-    ...{ name: 'data', project: 'shop', environment: 'prod', size: '1Gi', accessMode: 'ReadWriteOnce' },
-    ...{ status: 'pending', mountedBy: [] },
+    name: 'data',
+    project: 'shop',
+    environment: 'prod',
+    size: '1Gi',
+    accessMode: 'ReadWriteOnce',
+    status: 'pending',
+    mountedBy: [],
   });
   t.match(kube.all(kinds.Volume), [
     {
@@ -57,14 +62,14 @@ t.test('201: the object with its defaults and identity', async (t) => {
   t.match(await create(), { status: 409, body: { code: 'already_exists' } });
 });
 
-t.test('400 and 422: what would get no storage', async (t) => {
+t.test('400 and 422: settings that get no storage', async (t) => {
   const { kube, create } = await service(t, { withDefault: false });
   for (const [body, status, said] of [
-    [{ name: 'My Data' }, 422, /usable name/],
-    [{ size: 'big' }, 422, /usable size/],
-    [{ size: '1Ki' }, 422, /give 1Mi or more/],
-    [{}, 422, /no default storage class; it has fast, local/],
-    [{ storageClass: 'slow' }, 422, /no storage class "slow"; it has fast, local/],
+    [{ name: 'My Data' }, 422, /valid name/],
+    [{ size: 'big' }, 422, /valid size/],
+    [{ size: '1Ki' }, 422, /at least 1Mi/],
+    [{}, 422, /no default storage class\. Its storage classes: fast, local/],
+    [{ storageClass: 'slow' }, 422, /no storage class "slow"\. Its storage classes: fast, local/],
     [{ accessMode: 'Any' }, 400, /accessMode/],
   ] as const) {
     const answer = await create(body);
@@ -75,7 +80,7 @@ t.test('400 and 422: what would get no storage', async (t) => {
   t.equal((await create({ storageClass: 'fast' })).status, 201);
 });
 
-t.test('a volume grows, and nothing else', async (t) => {
+t.test('a volume can only grow', async (t) => {
   const { kube, create, resize, bind } = await service(t);
   await create({ storageClass: 'fast' });
   t.match(await resize('2Gi'), { status: 409, body: { code: 'not_ready', message: /no storage yet/ } });
@@ -94,11 +99,11 @@ t.test('409: a class that cannot expand is named', async (t) => {
   await bind('local');
   t.match(await resize('2Gi'), {
     status: 409,
-    body: { code: 'volume_not_expandable', message: /class "local" cannot expand volumes; create a larger volume/ },
+    body: { code: 'volume_not_expandable', message: /class "local" cannot expand volumes. Create a larger volume/ },
   });
 });
 
-t.test('409: what is mounted is not deleted, and the answer names who mounts it', async (t) => {
+t.test('409: a mounted volume is not deleted, and the answer names the workloads', async (t) => {
   const { kube, api, create, seedJob } = await service(t);
   await create();
   seedJob([{ name: 'data', path: '/data' }]);
@@ -118,14 +123,14 @@ t.test('409: what is mounted is not deleted, and the answer names who mounts it'
     status: 409,
     body: {
       code: 'in_use',
-      message: /mounted by the pod "debug" and the job "report"; take it out there first/,
+      message: /mounted by the pod "debug" and the job "report"\. Unmount it first/,
       details: { mountedBy: users },
     },
   });
   t.notOk(kube.all(kinds.Volume)[0]?.metadata.deletionTimestamp);
 });
 
-t.test('202: a deleted volume shows `deleting` until its controller is done', async (t) => {
+t.test('202: a deleted volume shows `deleting` until its controller has finished', async (t) => {
   const { api, create, seedJob, resize } = await service(t);
   await create();
   seedJob([]);

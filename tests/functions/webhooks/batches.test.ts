@@ -2,8 +2,8 @@ import { setImmediate as settled } from 'node:timers/promises';
 import t from 'tap';
 import { createBatches } from '../../../functions/webhooks/batches.ts';
 
-/** Batches whose runs end when they are told to. */
-function heldBatches(limits: { atOnce: number; most: number }) {
+/** Batches that a test completes. */
+function heldBatches(limits: { atOnce: number; maxItems: number }) {
   const runs: { items: readonly string[]; end: () => void; fail: (error: Error) => void }[] = [];
   const add = createBatches<string, string>({
     run: (items) =>
@@ -15,14 +15,14 @@ function heldBatches(limits: { atOnce: number; most: number }) {
   return { runs, add, items: () => runs.map(({ items }) => items) };
 }
 
-t.test('what comes alone is run at once, and what comes while there is no room goes together', async (t) => {
-  const { runs, add, items } = heldBatches({ atOnce: 2, most: 3 });
+t.test('a single item runs immediately; items that arrive at the limit run together', async (t) => {
+  const { runs, add, items } = heldBatches({ atOnce: 2, maxItems: 3 });
   const results = ['a', 'b', 'c', 'd', 'e', 'f'].map(add);
   t.same(items(), [['a'], ['b']]);
   runs[1]?.end();
   t.equal(await results[1], 'B');
   await settled();
-  t.same(items(), [['a'], ['b'], ['c', 'd', 'e']], 'no more than fit, in the order in which they came');
+  t.same(items(), [['a'], ['b'], ['c', 'd', 'e']], 'up to the limit, in order of arrival');
   runs[2]?.end();
   t.same(await Promise.all(results.slice(2, 5)), ['C', 'D', 'E']);
   await settled();
@@ -31,15 +31,15 @@ t.test('what comes alone is run at once, and what comes while there is no room g
   t.same([await results[0], await results[5]], ['A', 'F']);
 });
 
-t.test('a batch that fails does so for its own items alone', async (t) => {
-  const { runs, add } = heldBatches({ atOnce: 1, most: 8 });
+t.test('a failed batch rejects only its own items', async (t) => {
+  const { runs, add } = heldBatches({ atOnce: 1, maxItems: 8 });
   const first = add('a');
-  const others = Promise.allSettled(['b', 'c'].map(add));
+  const batch = Promise.allSettled(['b', 'c'].map(add));
   runs[0]?.end();
   t.equal(await first, 'A');
   await settled();
   runs[1]?.fail(new Error('away'));
-  t.match(await others, [
+  t.match(await batch, [
     { status: 'rejected', reason: new Error('away') },
     { status: 'rejected', reason: new Error('away') },
   ]);

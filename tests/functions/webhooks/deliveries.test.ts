@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import pg from 'pg';
 import t from 'tap';
-import { createDeploymentEnds, deploymentEndsChannel } from '../../../functions/webhooks/ends.ts';
+import { createDeploymentWaiter, deploymentEndsChannel } from '../../../functions/webhooks/deployment-completion.ts';
 import { maskBody } from '../../../functions/webhooks/mask.ts';
 import { createRateLimit } from '../../../functions/webhooks/rate-limit.ts';
 import { systemClock } from '../../../runtime/domain/clock.ts';
@@ -17,15 +17,18 @@ import { hexHmac, hookedApp, payload, type HookedApp, type HookedAppOptions, typ
 const image = 'registry.test/shop/api:v2';
 const refusal = { code: 'invalid_webhook_token', message: 'The webhook token or signature is missing or wrong.' };
 
-/** An app whose ends of deployments are heard, as in console-api. */
+/** An app with notifications of ended deployments, as in console-api. */
 async function heardApp(t: { teardown(end: () => unknown): void }, options: HookedAppOptions = {}) {
   const app = await hookedApp(t, options);
   const heard = new AbortController();
   const listener = createListener({
-    ...{ url: app.url, channel: deploymentEndsChannel, clock: systemClock, log: silentLog },
+    url: app.url,
+    channel: deploymentEndsChannel,
+    clock: systemClock,
+    log: silentLog,
     onNotify: (payload) => {
       heard.abort();
-      app.parts.ends.notified(payload);
+      app.parts.deployments.notified(payload);
     },
   });
   const connected = once(heard.signal, 'abort');
@@ -35,7 +38,7 @@ async function heardApp(t: { teardown(end: () => unknown): void }, options: Hook
   return app;
 }
 
-/** Starts a waiting request, and answers with it once its deployment is there. */
+/** Starts a waiting request, and returns it once its deployment exists. */
 async function waiting(app: HookedApp, seconds = 60) {
   const before = (await app.history()).length;
   const answer = app.send({ 'x-svc-token': app.token }, { image }, `?wait=${seconds}`);
@@ -45,7 +48,7 @@ async function waiting(app: HookedApp, seconds = 60) {
   }
 }
 
-t.test('?wait holds until the deployment ends, and the status tells how', async (t) => {
+t.test('?wait waits until the deployment ends, and the status code is its result', async (t) => {
   const app = await heardApp(t);
   const { pool } = app;
   const good = await waiting(app);
@@ -66,11 +69,11 @@ t.test('?wait holds until the deployment ends, and the status tells how', async 
   await endDeployment(pool, newer.id, 'cancelled', 'Cancelled by ann@svc.local.');
   t.match(await newer.answer, { status: 409, body: { code: 'deployment_cancelled', message: /by ann@svc.local/ } });
 
-  const left = await app.send({ 'x-svc-token': app.token }, { image }, '?wait=0.05');
-  t.match(left, { status: 202, body: { status: 'accepted', revision: 5 } });
+  const timedOut = await app.send({ 'x-svc-token': app.token }, { image }, '?wait=0.05');
+  t.match(timedOut, { status: 202, body: { status: 'accepted', revision: 5 } });
   const stopped = await waiting(app);
-  app.parts.ends.stop();
-  t.match(await stopped.answer, { status: 202, body: { status: 'accepted' } }, 'a process that stops keeps nobody');
+  app.parts.deployments.stop();
+  t.match(await stopped.answer, { status: 202, body: { status: 'accepted' } }, 'a process that stops ends the wait');
   for (const wrong of ['-1', '301', 'x']) {
     const refused = await app.send({ 'x-svc-token': app.token }, { image }, `?wait=${wrong}`);
     t.match(
@@ -81,7 +84,7 @@ t.test('?wait holds until the deployment ends, and the status tells how', async 
   }
 });
 
-t.test('who waits asks the database once, and again when a notification may have been lost', async (t) => {
+t.test('a wait queries the database once, and again when a notification may have been lost', async (t) => {
   const { pool, send, token } = await hookedApp(t);
   const { body } = await send({ 'x-svc-token': token }, { image });
   const clock = fakeClock();
@@ -93,7 +96,7 @@ t.test('who waits asks the database once, and again when a notification may have
       return typeof value === 'function' ? (value.bind(target) as unknown) : value;
     },
   });
-  const ends = createDeploymentEnds({ pool: counting, clock });
+  const ends = createDeploymentWaiter({ pool: counting, clock });
   const never = new AbortController().signal;
   const waits = ends.wait(body.id, 60_000, never);
   while (clock.sleepers() === 0) await new Promise(setImmediate);
@@ -108,7 +111,7 @@ t.test('who waits asks the database once, and again when a notification may have
   t.equal(await ends.wait(newId(), 60_000, never), undefined);
 });
 
-t.test('a rate that is exceeded is 429 with Retry-After, for this app and proven senders only', async (t) => {
+t.test('beyond the rate: 429 with Retry-After, for this app and authenticated senders only', async (t) => {
   const app = await hookedApp(t, { rate: { perSecond: 0.1, burst: 3 } });
   const { send, token, deliveries, parts, workloadId } = app;
   for (let tries = 0; tries < 5; tries++) t.equal((await send({ 'x-svc-token': 'wrong' }, { image })).status, 401);
@@ -118,7 +121,11 @@ t.test('a rate that is exceeded is 429 with Retry-After, for this app and proven
   t.match(limited.body, { code: 'too_many_requests' });
   const wait = Number(limited.headers.get('retry-after'));
   t.ok(wait > 0 && wait <= 10, `${wait}`);
-  t.same((await send({ 'x-svc-token': 'wrong' }, { image })).body, refusal, 'a stranger learns nothing of it');
+  t.same(
+    (await send({ 'x-svc-token': 'wrong' }, { image })).body,
+    refusal,
+    'an unauthenticated sender does not see it',
+  );
   t.equal((await deliveries()).length, 3);
   t.equal(parts.limit.take(newId()), 0, 'another app');
   t.ok(parts.limit.take(workloadId) > 0);
@@ -140,7 +147,7 @@ t.test('the rate in numbers', async (t) => {
   t.equal(limit.take('b'), 0);
 });
 
-t.test('a replaced token works until its grace ends, and the moment of acceptance decides', async (t) => {
+t.test('a replaced token works until its grace ends; the time of acceptance counts', async (t) => {
   const { pool, call, send, token, history, workloadId } = await hookedApp(t);
   const second = (await call('PUT', '', { graceSeconds: 3_600 })).body;
   t.ok(Math.abs(Date.parse(second.graceUntil) - Date.now() - 3_600_000) < 60_000);
@@ -195,7 +202,7 @@ t.test('409: an image while a git source is configured changes nothing; a commit
   t.match((await pool.query(`SELECT kind FROM work WHERE kind <> 'polling'`)).rows, [{ kind: 'builds' }]);
 });
 
-t.test('the log tells every proven request, with secrets masked, and no other', async (t) => {
+t.test('the log has every authenticated request, with secrets masked, and no other', async (t) => {
   const { pool, token, send, call, deliveries } = await hookedApp(t, { gitBranch: 'develop' });
   await send({ 'x-svc-token': 'wrong' }, { image });
   t.same(await deliveries(), []);
@@ -209,7 +216,7 @@ t.test('the log tells every proven request, with secrets masked, and no other', 
   t.match(items, [
     { sender: 'gitea', event: 'push', deliveryId: 'g1', verdict: 'accepted', status: 202, revision: 2 },
     { sender: 'svc', verdict: 'accepted', revision: 1 },
-    { sender: 'svc', verdict: 'refused', status: 400, code: 'invalid_json', reason: /64 levels/ },
+    { sender: 'svc', verdict: 'refused', status: 400, code: 'invalid_json', reason: /64 nested levels/ },
     { sender: 'svc', verdict: 'refused', status: 400, code: 'invalid_json' },
   ]);
   const one = (await call('GET', `/deliveries/${items[1].id}`)).body;
@@ -221,15 +228,15 @@ t.test('the log tells every proven request, with secrets masked, and no other', 
   const [untyped] = await deliveries();
   t.match(untyped, { verdict: 'refused', status: 415 });
   t.same(JSON.parse((await call('GET', `/deliveries/${untyped.id}`)).body.body), { image, password: '[masked]' });
-  const kept = JSON.stringify((await pool.query('SELECT * FROM webhook_deliveries')).rows);
-  for (const secret of ['hunter2', token]) t.notMatch(kept, secret);
+  const records = JSON.stringify((await pool.query('SELECT * FROM webhook_deliveries')).rows);
+  for (const secret of ['hunter2', token]) t.notMatch(records, secret);
   const page = (await call('GET', '/deliveries?limit=4')).body;
   t.equal(page.items.length, 4);
   t.match((await call('GET', `/deliveries?limit=4&cursor=${page.nextCursor}`)).body.items, [{ id: items[3].id }]);
   for (const id of [newId(), 'x']) t.equal((await call('GET', `/deliveries/${id}`)).status, 404);
 });
 
-t.test('a redelivery does it once more by the settings of now, as a delivery of its own', async (t) => {
+t.test('a redelivery repeats it with the current settings, as a separate delivery', async (t) => {
   const { token, send, call, history, deliveries } = await hookedApp(t, { gitBranch: 'main' });
   const text = payload('gitea-push');
   const headers = { 'x-gitea-event': 'push', 'x-gitea-delivery': 'g1', 'x-gitea-signature': hexHmac(token, text) };
@@ -239,7 +246,11 @@ t.test('a redelivery does it once more by the settings of now, as a delivery of 
   const again = await call('POST', `/deliveries/${first.id}/redeliver`);
   t.equal(again.status, 200);
   t.match(again.body, {
-    ...{ sender: 'gitea', event: 'push', verdict: 'accepted', redeliveryOf: first.id, actor: 'admin@svc.local' },
+    sender: 'gitea',
+    event: 'push',
+    verdict: 'accepted',
+    redeliveryOf: first.id,
+    actor: 'admin@svc.local',
     revision: 1,
   });
   t.not(again.body.deliveryId, first.deliveryId);
@@ -256,26 +267,27 @@ t.test('a redelivery does it once more by the settings of now, as a delivery of 
   t.equal((await call('POST', '/test', {})).status, 409);
 });
 
-t.test('a test tells what would happen, and nothing is deployed', async (t) => {
+t.test('a test reports the result without deploying', async (t) => {
   const { call, history, deliveries } = await hookedApp(t);
   const tried = async (body: Json) => {
     const { verdict, status, reason, code } = (await call('POST', '/test', body)).body;
     return `${verdict} ${status} ${code ?? reason}`;
   };
-  t.equal(await tried({}), 'ignored 200 A test: the webhook is enabled, and senders are heard.');
-  t.equal(await tried({ image }), `ignored 202 A test: this would deploy ${image}.`);
+  t.equal(await tried({}), 'ignored 200 Test: the webhook is enabled and accepts requests.');
+  t.equal(await tried({ image }), `ignored 202 Test: this would deploy ${image}.`);
   t.equal(await tried({ image: 'no tag' }), 'refused 422 invalid_value');
-  t.match(await tried({ branch: 'main' }), /^ignored 200 A test: this would be skipped\. The app runs an image/);
+  t.match(await tried({ branch: 'main' }), /^ignored 200 Test: this would be skipped\. The app runs an image/);
   t.equal(await tried({ commit: '4f1c2aa' }), 'refused 400 invalid_request');
   t.same(await history(), []);
   const [newest] = await deliveries();
   t.match(newest, { sender: 'test', actor: 'admin@svc.local' });
   t.match(await call('POST', `/deliveries/${newest.id}/redeliver`), {
-    ...{ status: 409, body: { code: 'conflict', message: /was a test, so there is nothing to repeat/ } },
+    status: 409,
+    body: { code: 'conflict', message: /was a test, so it cannot be repeated/ },
   });
 });
 
-t.test('an app knows its own deliveries only', async (t) => {
+t.test('an app has only its own deliveries', async (t) => {
   const one = await hookedApp(t);
   await one.send({ 'x-svc-token': one.token }, { image });
   const [delivery] = await one.deliveries();
@@ -317,7 +329,7 @@ t.test('masking: fields by their names, texts by their form', (t) => {
   t.end();
 });
 
-t.test('masking: a secret field is masked with all that is in it', (t) => {
+t.test('masking: a secret field is masked with all its content', (t) => {
   const mask = (value: unknown) => maskBody(Buffer.from(''), value, []);
   for (const value of [{ DB: 'hunter2' }, { pass: ['x'] }, ['hunter2'], 1234, true]) {
     t.equal(mask({ at: [{ secrets: value }] }), '{"at":[{"secrets":"[masked]"}]}', JSON.stringify(value));
@@ -329,22 +341,27 @@ t.test('masking: a secret field is masked with all that is in it', (t) => {
   t.end();
 });
 
-t.test('masking: what was not understood is masked as what it is, or not kept', (t) => {
+t.test('masking: unparsed text is masked by its form, or not stored', (t) => {
   const mask = (body: string) => maskBody(Buffer.from(body), undefined, ['the-token']);
   t.equal(mask('{"image":"r/api:1","password":"hunter2"}'), '{"image":"r/api:1","password":"[masked]"}');
   t.equal(mask('image=r%2Fapi:1&password=hunter2&by=the-token'), 'image=r/api:1&password=[masked]&by=[masked]');
   t.equal(mask('a=%7B%22secret%22:%5B1%5D%7D&b=x%00'), 'a={"secret":"[masked]"}&b=x\uFFFD');
   for (const body of [
-    ...['{"password":"hunter2"', '{"a":"b=c","password":"hunter2"', 'password: hunter2', 'hunter2'],
-    ...['image=r/api:1\npassword=hunter2', 'image=r/api:1password=hunter2', 'a=%7B%22password%22:%22hunter2'],
+    '{"password":"hunter2"',
+    '{"a":"b=c","password":"hunter2"',
+    'password: hunter2',
+    'hunter2',
+    'image=r/api:1\npassword=hunter2',
+    'image=r/api:1password=hunter2',
+    'a=%7B%22password%22:%22hunter2',
     '['.repeat(65) + '"hunter2"' + ']'.repeat(65),
   ]) {
-    t.match(mask(body), /^\[not kept: /, body);
+    t.match(mask(body), /^\[not stored: /, body);
   }
   t.end();
 });
 
-t.test('the records of a delivery and of what it deployed are written together or not at all', async (t) => {
+t.test('a delivery and its deployment are recorded together or not at all', async (t) => {
   const { pool, token, send, history, url } = await hookedApp(t);
   const client = new pg.Client({ connectionString: url });
   await client.connect();
@@ -355,7 +372,7 @@ t.test('the records of a delivery and of what it deployed are written together o
   t.equal((await pool.query('SELECT FROM work')).rowCount, 0);
 });
 
-t.test('422: a filter that nothing can ever fit', async (t) => {
+t.test('422: a filter that can never match', async (t) => {
   const { call } = await hookedApp(t);
   for (const branch of ['release/*', 'a b', '/main', 'main/', '-x', 'a..b', 'a@{1}', 'a\n']) {
     t.match(await call('PATCH', '', { branch }), { status: 422, body: { code: 'invalid_value' } }, branch);

@@ -7,7 +7,7 @@ import { createHistoryRoutes } from '../../../functions/history/handler.ts';
 import { createWebhookRoutes } from '../../../functions/webhooks/handler.ts';
 import { createTokenStore } from '../../../functions/webhooks/token-store.ts';
 import type { Clock } from '../../../runtime/domain/clock.ts';
-import { acceptDeployment } from '../../../runtime/records/deployments.ts';
+import { acceptDeployment } from '../../../runtime/records/acceptance.ts';
 import { projectGitSource } from '../../../runtime/records/git-sources.ts';
 import { projectWorkload } from '../../../runtime/records/workloads.ts';
 import type { WebhookRate } from '../../../functions/webhooks/rate-limit.ts';
@@ -33,7 +33,7 @@ export interface HookedAppOptions {
   rate?: WebhookRate;
 }
 
-/** The app `api` of `shop-prod` with an enabled webhook, behind the routes that senders and people call. */
+/** The app `api` of `shop-prod` with an enabled webhook, behind the routes for senders and users. */
 export async function hookedApp(t: { teardown(end: () => unknown): void }, options: HookedAppOptions = {}) {
   const { image = 'registry.test/shop/api:v1', deployed = false, gitBranch, webhook, clock, rate } = options;
   const kube = fakeKube();
@@ -42,7 +42,7 @@ export async function hookedApp(t: { teardown(end: () => unknown): void }, optio
   const keyRing = { current: 'k1', keys: new Map([['k1', randomBytes(32)]]) };
   const tokens = createTokenStore({ kube, keyRing, log: silentLog });
   const parts = webhookParts({ kube, pool, tokens, ...(clock && { clock }), ...(rate && { rate }) });
-  t.teardown(() => parts.ends.stop());
+  t.teardown(() => parts.deployments.stop());
   const { baseUrl } = parts;
   const api = await testApi(t, {
     routes: [
@@ -54,10 +54,16 @@ export async function hookedApp(t: { teardown(end: () => unknown): void }, optio
   const created = await api.call('POST', apps, { body: { name: 'api', image } });
   const workloadId = created.body.id as string;
   await projectWorkload(pool, {
-    ...{ id: workloadId, kind: 'App', environmentId, project: 'shop', environment: 'prod' },
-    ...{ namespace: 'shop-prod', name: 'api', gated: false },
+    id: workloadId,
+    kind: 'App',
+    environmentId,
+    project: 'shop',
+    environment: 'prod',
+    namespace: 'shop-prod',
+    name: 'api',
+    gated: false,
   });
-  // As the App controller does.
+  // Does what the App controller does.
   if (gitBranch !== undefined) {
     await projectGitSource(pool, workloadId, { url: 'https://git.test/shop/api.git', branch: gitBranch });
   } else if (deployed) {
@@ -81,23 +87,23 @@ export async function hookedApp(t: { teardown(end: () => unknown): void }, optio
 
 export type HookedApp = Awaited<ReturnType<typeof hookedApp>>;
 
-/** An example of a sender from the folder `payloads`, as the text that it sends. */
+/** A sender's example from the folder `payloads`, as the text that it sends. */
 export function payload(name: string, change: (example: Json) => void = () => undefined): string {
   const example: Json = JSON.parse(readFileSync(join(import.meta.dirname, 'payloads', `${name}.json`), 'utf8'));
   change(example);
   return JSON.stringify(example);
 }
 
-// oxlint-disable-next-line typescript/no-explicit-any -- tests reach into payloads of every shape
+// oxlint-disable-next-line typescript/no-explicit-any -- tests read payloads of every shape
 export type Json = any;
 
 const published = createRequire(import.meta.url)('@octokit/webhooks-examples') as { name: string; examples: Json[] }[];
 
 /** GitHub's published examples of one event. */
 export function githubExamples(event: string): Json[] {
-  const found = published.find(({ name }) => name === event)?.examples ?? [];
-  if (found.length === 0) throw new Error(`no examples of ${event}`);
-  return found.map((example) => structuredClone(example));
+  const examples = published.find(({ name }) => name === event)?.examples ?? [];
+  if (examples.length === 0) throw new Error(`no examples of ${event}`);
+  return examples.map((example) => structuredClone(example));
 }
 
 export const hexHmac = (token: string, text: string) => createHmac('sha256', token).update(text).digest('hex');

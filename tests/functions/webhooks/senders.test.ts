@@ -30,24 +30,28 @@ t.test('every published GitHub event is answered, and only pushes to the branch 
       const { status, body } = await send(asGithub(token, event, text, `d${count++}`), text);
       const deploys = event === 'push' && example.ref === 'refs/heads/master';
       const images = event === 'package' && example.package.package_version.container_metadata;
-      const wanted = deploys ? '202 accepted' : images ? '409 undefined' : '200 ignored';
-      t.equal(`${status} ${body.status}`, wanted, `${event} ${example.action ?? example.ref ?? ''}`);
+      const expected = deploys ? '202 accepted' : images ? '409 undefined' : '200 ignored';
+      t.equal(`${status} ${body.status}`, expected, `${event} ${example.action ?? example.ref ?? ''}`);
     }
   }
   t.ok(count > 40);
   const [newest, ...others] = await history();
   t.match(newest, {
-    ...{ trigger: 'webhook', commit, commitMessage: 'Initial commit', commitAuthor: 'Codertocat', branch: 'master' },
+    trigger: 'webhook',
+    commit,
+    commitMessage: 'Initial commit',
+    commitAuthor: 'Codertocat',
+    branch: 'master',
   });
   t.notHas(newest, 'image');
   t.equal(others.length, 1);
   const [ping] = (await deliveries()).filter(({ event }: Json) => event === 'ping');
-  t.match(ping, { sender: 'github', verdict: 'ignored', status: 200, reason: 'A ping: the webhook is set up.' });
+  t.match(ping, { sender: 'github', verdict: 'ignored', status: 200, reason: 'Ping: the webhook is set up.' });
   const gone = (await deliveries()).filter(({ reason }: Json) => reason === 'The tag "simple-tag" was deleted.');
   t.equal(gone.length, 4);
 });
 
-t.test('GitHub: a form with the payload is what it sends when nobody chose JSON', async (t) => {
+t.test('GitHub: a form with the payload, its default content type', async (t) => {
   const { token, send, history } = await hookedApp(t, { gitBranch: 'master' });
   const example = githubExamples('push').find(({ ref }) => ref === 'refs/heads/master');
   const text = new URLSearchParams({ payload: JSON.stringify(example) }).toString();
@@ -56,7 +60,7 @@ t.test('GitHub: a form with the payload is what it sends when nobody chose JSON'
   t.match(await history(), [{ commit }]);
 });
 
-t.test('the container registry of GitHub: repository and tag have to fit, a bare colon is no tag', async (t) => {
+t.test('the container registry of GitHub: repository and tag must match, a bare colon is no tag', async (t) => {
   const { token, send, history } = await hookedApp(t, {
     deployed: true,
     image: 'ghcr.io/codertocat/hello-world:v1',
@@ -80,9 +84,9 @@ t.test('the container registry of GitHub: repository and tag have to fit, a bare
     version.container_metadata.tag = { name: tag, digest };
   };
   t.equal(await asPackage(() => undefined), '200 The image was pushed without a tag.');
-  t.equal(await asPackage(tagged('latest')), `200 The tag "latest" does not fit the webhook's "v*".`);
+  t.equal(await asPackage(tagged('latest')), `200 The tag "latest" does not match the webhook's tag filter "v*".`);
   const other = (version: Json) => (version.package_url = 'ghcr.io/Codertocat/other:v2');
-  t.match(await asPackage(other), /^200 The image "ghcr.io\/Codertocat\/other" is not the app's/);
+  t.match(await asPackage(other), /^200 The image "ghcr.io\/Codertocat\/other" is not the image of the app/);
   t.same(await history(), []);
   t.equal(await asPackage(tagged('v2'), 'package', 1), '202 ');
   t.equal(await asPackage(tagged('v3'), 'registry_package', 2), '202 ');
@@ -130,7 +134,7 @@ t.test('Gitea and Forgejo: the signature in bare hex, by their own headers', asy
   }
 });
 
-t.test('GitLab: the token, or a signature by Standard Webhooks, which decides when it is there', async (t) => {
+t.test('GitLab: the token, or a Standard Webhooks signature, which has priority', async (t) => {
   const { token, enabled, send, history } = await hookedApp(t, { gitBranch: 'master' });
   t.match(enabled.signingSecret, /^whsec_[A-Za-z0-9+/]{43}=$/, '32 bytes, as GitLab wants them');
   const text = payload('gitlab-push');
@@ -162,7 +166,9 @@ t.test('GitLab: the token, or a signature by Standard Webhooks, which decides wh
   t.equal((await send(several, text)).status, 202);
   t.equal((await history()).length, 2);
   t.match((await history())[0], {
-    ...{ commit: 'da1560886d4f094c3e6c9ef40349f7d38b5d27d7', commitMessage: 'fixed readme', branch: 'master' },
+    commit: 'da1560886d4f094c3e6c9ef40349f7d38b5d27d7',
+    commitMessage: 'fixed readme',
+    branch: 'master',
     commitAuthor: 'GitLab dev user',
   });
   const again = await send(signed(), text);
@@ -175,14 +181,16 @@ t.test('GitLab: the token, or a signature by Standard Webhooks, which decides wh
 t.test('Bitbucket Cloud and Data Center', async (t) => {
   const { token, send, history, call } = await hookedApp(t, { gitBranch: 'name-of-branch' });
   const signed = (text: string, key: string, id: string) => ({
-    ...{ 'x-event-key': key, 'x-request-uuid': id },
+    'x-event-key': key,
+    'x-request-uuid': id,
     'x-hub-signature': `sha256=${hexHmac(token, text)}`,
   });
   const text = payload('bitbucket-push');
   t.equal((await send({ ...signed(text, 'repo:push', 'r1'), 'x-hub-signature': 'sha256=0' }, text)).status, 401);
   t.equal((await send(signed(text, 'repo:push', 'r1'), text)).status, 202);
   t.match((await history())[0], {
-    ...{ commit: '709d658dc5b6d6afcd46049c2f332ee3f515a67d', commitMessage: 'new commit message\n' },
+    commit: '709d658dc5b6d6afcd46049c2f332ee3f515a67d',
+    commitMessage: 'new commit message\n',
     commitAuthor: 'Emma Paris',
   });
   const closed = payload('bitbucket-push', ({ push }) => (push.changes[0].new = null));
@@ -204,10 +212,10 @@ t.test('Bitbucket Cloud and Data Center', async (t) => {
   t.equal((await send(signed(server, 'repo:refs_changed', 'r5'), server)).status, 202);
   t.match((await history())[0], { commit: '178864a7d521b6f5e720b386b2c2b0ef8563e0dc', branch: 'master' });
   const ping = '{"test": true}';
-  t.match((await send(signed(ping, 'diagnostics:ping', 'r6'), ping)).body, { reason: /^A ping/ });
+  t.match((await send(signed(ping, 'diagnostics:ping', 'r6'), ping)).body, { reason: /^Ping/ });
 });
 
-t.test('Harbor: the token in Authorization, both formats, and only what belongs to the app', async (t) => {
+t.test("Harbor: the token in Authorization, both formats, and only the app's repository", async (t) => {
   const image = 'harbor.example.com/library/debian:v1.0';
   const { token, send, history, deliveries } = await hookedApp(t, { deployed: true, image, webhook: { tags: 'v*' } });
   const text = payload('harbor-push');
@@ -228,15 +236,15 @@ t.test('Harbor: the token in Authorization, both formats, and only what belongs 
   t.match((await deliveries())[2], { sender: 'harbor', event: 'harbor.artifact.pushed', verdict: 'duplicate' });
 });
 
-t.test('Docker Hub and Quay: a secret URL, off until it is switched on, and gone when it is off again', async (t) => {
+t.test('Docker Hub and Quay: a secret URL, off by default, and removed when turned off', async (t) => {
   const { token, call, send, history, baseUrl } = await hookedApp(t, {
     deployed: true,
     image: 'svendowideit/testhook:1',
   });
   const text = payload('docker-hub-push');
   t.equal((await send({}, text, `/${token}`)).status, 401, 'the token is no secret of a URL');
-  const shown = (await call('PATCH', '', { secretUrl: true })).body;
-  const [, secret = ''] = shown.secretUrl.split(`${baseUrl}/api/v1/webhook/shop-prod/api/`);
+  const webhook = (await call('PATCH', '', { secretUrl: true })).body;
+  const [, secret = ''] = webhook.secretUrl.split(`${baseUrl}/api/v1/webhook/shop-prod/api/`);
   t.match(secret, /^svcwh_[a-z0-9]{40}$/);
   t.notHas((await call('GET')).body, 'secretUrl');
   t.match((await call('GET')).body, { hasSecretUrl: true, token });
@@ -245,10 +253,10 @@ t.test('Docker Hub and Quay: a secret URL, off until it is switched on, and gone
   t.equal((await send({}, text, `/${secret}`)).status, 202);
   t.match(await history(), [{ image: 'svendowideit/testhook:latest' }]);
   const quay = await send({}, payload('quay-push'), `/${secret}`);
-  t.match(quay.body, { status: 'ignored', reason: /"quay.io\/dgangaia\/test" is not the app's/ });
+  t.match(quay.body, { status: 'ignored', reason: /"quay.io\/dgangaia\/test" is not the image of the app/ });
   t.equal((await send({}, { image: 'svendowideit/testhook:2' }, `/${secret}`)).status, 400, 'only those two');
   const renewed = (await call('PATCH', '', { secretUrl: true })).body.secretUrl.split('/').at(-1);
-  t.equal((await send({}, text, `/${secret}`)).status, 401, 'the former one ends');
+  t.equal((await send({}, text, `/${secret}`)).status, 401, 'the previous one is invalid');
   t.equal((await send({}, text, `/${renewed}`)).status, 202);
   await call('PATCH', '', { secretUrl: false });
   t.equal((await send({}, text, `/${renewed}`)).status, 401);
@@ -256,10 +264,10 @@ t.test('Docker Hub and Quay: a secret URL, off until it is switched on, and gone
   await call('DELETE');
   t.equal((await send({}, text, `/${last}`)).status, 401);
   await call('PUT', '', {});
-  t.equal((await send({}, text, `/${last}`)).status, 401, 'a disabled webhook’s URL does not come back');
+  t.equal((await send({}, text, `/${last}`)).status, 401, 'a disabled webhook’s URL stays invalid');
 });
 
-t.test('Quay: of several tags the last that fits', async (t) => {
+t.test('Quay: of several tags the last that matches', async (t) => {
   const { call, send, history } = await hookedApp(t, {
     deployed: true,
     image: 'quay.io/dgangaia/test:1',
@@ -306,7 +314,7 @@ t.test('pushes: the whole branch, marks to skip, apps that run images', async (t
   for (const mark of ['[skip ci]', '[CI skip]', '[skip svc]', '[svc skip]']) {
     const skipped = await to('refs/heads/feature/a/b', `Fix typo ${mark}\n\nMore.`);
     t.equal(skipped.status, 200);
-    t.match(skipped.body, { status: 'skipped', reason: `The commit's message says ${mark.toLowerCase()}.` });
+    t.match(skipped.body, { status: 'skipped', reason: `The commit message contains ${mark.toLowerCase()}.` });
     t.notHas(skipped.body, 'revision');
   }
   t.match((await to('refs/heads/feature/a/b', 'no [skip] (ci)')).body, { revision: 2 });

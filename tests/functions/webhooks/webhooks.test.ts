@@ -21,7 +21,7 @@ const baseUrl = 'http://console.test';
 const image = 'registry.test/shop/api:v1';
 const refusal = { code: 'invalid_webhook_token', message: 'The webhook token or signature is missing or wrong.' };
 
-/** Two apps, `api` and `web`, both seen by their controller. */
+/** Two apps, `api` and `web`, both observed by their controller. */
 async function service(t: { teardown(end: () => unknown): void }) {
   const kube = fakeKube();
   seedShop(kube);
@@ -40,8 +40,14 @@ async function service(t: { teardown(end: () => unknown): void }) {
     (await api.call('POST', apps, { body: { name, image: `registry.test/shop/${name}:v1` } })).body.id as string;
   const project = (id: string, name: string) =>
     projectWorkload(pool, {
-      ...{ id, kind: 'App', environmentId, project: 'shop', environment: 'prod' },
-      ...{ namespace: 'shop-prod', name, gated: false },
+      id,
+      kind: 'App',
+      environmentId,
+      project: 'shop',
+      environment: 'prod',
+      namespace: 'shop-prod',
+      name,
+      gated: false,
     });
   const [apiId, webId] = [await create('api'), await create('web')];
   await project(apiId, 'api');
@@ -53,7 +59,7 @@ async function service(t: { teardown(end: () => unknown): void }) {
   return { kube, pool, api, apiId, create, enable, deploy, count };
 }
 
-t.test('200: enabling shows URL and token; the token is stored encrypted, and goes with the app', async (t) => {
+t.test('200: enabling shows URL and token; the token is stored encrypted, and deleted with the app', async (t) => {
   const { kube, api, apiId, enable } = await service(t);
   t.same((await api.call('GET', `${apps}/api/webhook`)).body, { enabled: false });
   const { status, body } = await enable();
@@ -73,7 +79,7 @@ t.test('200: enabling shows URL and token; the token is stored encrypted, and go
   t.notMatch(stored, body.token);
 });
 
-t.test('202: a token deploys; the answer names id, revision and where the status is', async (t) => {
+t.test('202: a token deploys; the answer names id, revision and status URL', async (t) => {
   const { pool, api, apiId, enable, deploy } = await service(t);
   const { token } = (await enable()).body;
   const answer = await deploy({ 'x-svc-token': token }, { image, commit: 'c0ffee', repository: { name: 'shop' } });
@@ -91,7 +97,7 @@ t.test('202: a token deploys; the answer names id, revision and where the status
   t.match(status.body, { app: 'api', revision: 1, status: 'accepted', current: false, commit: 'c0ffee' });
 });
 
-t.test('a commit message that is cut amid a character, by its sender or here, is recorded', async (t) => {
+t.test('a commit message that is cut inside a character is recorded', async (t) => {
   const { pool, enable, deploy } = await service(t);
   const { token } = (await enable()).body;
   const [long, half] = [`${'x'.repeat(999)}\u{1f600}`, 'cut by its sender \ud83d'];
@@ -126,10 +132,10 @@ t.test('202: a signature over the exact bytes deploys as well', async (t) => {
     t.same(answer.body, refusal);
   }
   const both = await deploy({ 'x-svc-token': 'wrong', 'x-hub-signature-256': sign(token) }, bytes);
-  t.equal(both.status, 401, 'a wrong token is not made good by a signature');
+  t.equal(both.status, 401, 'a valid signature does not excuse a wrong token');
 });
 
-t.test('401: every failed proof has the same answer, whatever else is wrong with it', async (t) => {
+t.test('401: every failed authentication has the same answer, whatever else is wrong', async (t) => {
   const { pool, api, enable, deploy, count } = await service(t);
   const { token } = (await enable()).body;
   const other = (await enable('web')).body.token;
@@ -158,7 +164,7 @@ t.test('401: every failed proof has the same answer, whatever else is wrong with
   }
 });
 
-t.test('400, 413, 415 and 422: only a proven sender learns what is wrong with the body', async (t) => {
+t.test('400, 413, 415 and 422: only an authenticated sender sees what is wrong with the body', async (t) => {
   const { enable, deploy, count } = await service(t);
   const { token } = (await enable()).body;
   const refused = async (body: unknown, headers: Record<string, string> = {}) => {
@@ -179,7 +185,7 @@ t.test('400, 413, 415 and 422: only a proven sender learns what is wrong with th
   t.equal(await count(), 0);
 });
 
-t.test('a redelivery answers with the first deployment and makes none', async (t) => {
+t.test('a redelivery returns the first deployment and creates none', async (t) => {
   const { enable, deploy, count } = await service(t);
   const { token } = (await enable()).body;
   for (const name of ['idempotency-key', 'x-github-delivery']) {
@@ -193,7 +199,7 @@ t.test('a redelivery answers with the first deployment and makes none', async (t
   t.equal((await deploy(long)).body.id, (await deploy(long)).body.id);
 });
 
-t.test('regenerating makes a new token; the old one stops working', async (t) => {
+t.test('regenerating creates a new token; the old one stops working', async (t) => {
   const { kube, enable, deploy } = await service(t);
   const first = (await enable()).body;
   const second = (await enable()).body;
@@ -206,7 +212,7 @@ t.test('regenerating makes a new token; the old one stops working', async (t) =>
   t.same(Object.keys(secret?.data ?? {}), ['v2', 'v3'], 'old versions are dropped');
 });
 
-t.test('of several who regenerate at once, exactly the token that counts works', async (t) => {
+t.test('of several concurrent regenerations, exactly the current token works', async (t) => {
   const { api, enable, deploy } = await service(t);
   await enable();
   const answers = await Promise.all(Array.from({ length: 4 }, () => enable()));
@@ -223,16 +229,16 @@ t.test('204: a disabled webhook accepts nothing, and its token stays dead when i
   const { token } = (await enable()).body;
   t.equal((await api.call('DELETE', `${apps}/api/webhook`)).status, 204);
   t.equal((await api.call('DELETE', `${apps}/api/webhook`)).status, 204);
-  const shown = (await api.call('GET', `${apps}/api/webhook`)).body;
-  t.match(shown, { enabled: false, version: 1 });
-  t.notHas(shown, 'token');
+  const webhook = (await api.call('GET', `${apps}/api/webhook`)).body;
+  t.match(webhook, { enabled: false, version: 1 });
+  t.notHas(webhook, 'token');
   t.equal((await deploy({ 'x-svc-token': token })).status, 401);
   const again = (await enable()).body;
   t.equal((await deploy({ 'x-svc-token': token })).status, 401);
   t.equal((await deploy({ 'x-svc-token': again.token })).status, 202);
 });
 
-t.test('a webhook disabled between proof and acceptance accepts nothing', async (t) => {
+t.test('a webhook disabled between authentication and acceptance accepts nothing', async (t) => {
   const { pool, enable, deploy, count } = await service(t);
   const { token } = (await enable()).body;
   beforeAccepting(pool, () => pool.query('UPDATE webhooks SET enabled = false'));
@@ -242,27 +248,23 @@ t.test('a webhook disabled between proof and acceptance accepts nothing', async 
   t.equal(await count(), 0);
 });
 
-t.test('409: an app that its controller has not seen, and a Secret of somebody else', async (t) => {
+t.test('409: an app that its controller has not observed, and a foreign Secret', async (t) => {
   const { kube, create, enable } = await service(t);
   await create('new');
   t.match((await enable('new')).body, { code: 'not_ready' });
   t.equal((await enable('none')).status, 404);
-  kube.seed({
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: webhookSecretName('web'), namespace: 'shop-prod' },
-  });
+  kube.seed({ apiVersion: 'v1', kind: 'Secret', metadata: { name: webhookSecretName('web'), namespace: 'shop-prod' } });
   t.match((await enable('web')).body, { code: 'already_exists' });
 });
 
-t.test('an app that was deleted takes its webhook along', async (t) => {
+t.test('deleting an app deletes its webhook', async (t) => {
   const { pool, apiId, enable, deploy } = await service(t);
   const { token } = (await enable()).body;
   await markWorkloadDeleted(pool, apiId);
   t.equal((await deploy({ 'x-svc-token': token })).status, 401);
 });
 
-t.test('an app of the same name that comes later inherits neither token nor deployments', async (t) => {
+t.test('a later app of the same name inherits neither token nor deployments', async (t) => {
   const { kube, pool, api, apiId, enable, deploy } = await service(t);
   const { token } = (await enable()).body;
   const { id } = (await deploy({ 'x-svc-token': token })).body;
@@ -274,8 +276,14 @@ t.test('an app of the same name that comes later inherits neither token nor depl
   const created = await api.call('POST', apps, { body: { name: 'api', image } });
   t.equal(created.status, 201);
   await projectWorkload(pool, {
-    ...{ id: created.body.id, kind: 'App', environmentId, project: 'shop', environment: 'prod' },
-    ...{ namespace: 'shop-prod', name: 'api', gated: false },
+    id: created.body.id,
+    kind: 'App',
+    environmentId,
+    project: 'shop',
+    environment: 'prod',
+    namespace: 'shop-prod',
+    name: 'api',
+    gated: false,
   });
   t.equal((await deploy({ 'x-svc-token': token })).status, 401);
   const fresh = (await enable()).body.token;
@@ -285,7 +293,7 @@ t.test('an app of the same name that comes later inherits neither token nor depl
   t.same(old.body, refusal);
 });
 
-t.test('503: while the cluster cannot be asked, a sender may try again', async (t) => {
+t.test('503: while the cluster is unreachable, a sender may retry', async (t) => {
   const { kube, enable, deploy } = await service(t);
   const { token } = (await enable()).body;
   kube.intercept = () => {

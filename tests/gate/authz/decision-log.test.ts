@@ -34,8 +34,10 @@ function rig(t: Test) {
   );
   t.teardown(() => log.close());
   return {
-    ...{ clock, log, output },
-    /** What was written since the last call. */
+    clock,
+    log,
+    output,
+    /** Returns the entries since the last call. */
     written: () => entries.splice(0),
     many: (count: number, verdict: Verdict) => {
       for (let index = 0; index < count; index++) log.record(verdict, request);
@@ -43,37 +45,40 @@ function rig(t: Test) {
   };
 }
 
-t.test('a thousand denials a second have their own entries; the rest is one entry a second and reason', async (t) => {
-  const { clock, log, written, many } = rig(t);
-  many(5_000, deny());
-  many(70, deny('expired'));
-  many(30, { decision: 'unavailable' });
-  const own = written();
-  t.equal(own.length, 1_000);
-  t.ok(own.every(({ msg, client_ip: ip, count }) => msg === 'authorize deny' && ip === '203.0.113.7' && !count));
+t.test(
+  'up to a thousand denials a second are logged one by one, and the others summarized by reason each second',
+  async (t) => {
+    const { clock, log, written, many } = rig(t);
+    many(5_000, deny());
+    many(70, deny('expired'));
+    many(30, { decision: 'unavailable' });
+    const own = written();
+    t.equal(own.length, 1_000);
+    t.ok(own.every(({ msg, client_ip: ip, count }) => msg === 'authorize deny' && ip === '203.0.113.7' && !count));
 
-  await clock.advance(1_000);
-  const sums = written().map(({ msg, reason, fault, count }) => ({ msg, reason, fault, count }));
-  const msg = 'authorize deny';
-  t.same(sums, [
-    { msg, reason: 'deny_key', fault: 'unknown', count: 4_000 },
-    { msg, reason: 'deny_key', fault: 'expired', count: 70 },
-    { msg, reason: 'unavailable', fault: undefined, count: 30 },
-  ]);
+    await clock.advance(1_000);
+    const sums = written().map(({ msg, reason, fault, count }) => ({ msg, reason, fault, count }));
+    const msg = 'authorize deny';
+    t.same(sums, [
+      { msg, reason: 'deny_key', fault: 'unknown', count: 4_000 },
+      { msg, reason: 'deny_key', fault: 'expired', count: 70 },
+      { msg, reason: 'unavailable', fault: undefined, count: 30 },
+    ]);
 
-  many(1, deny());
-  t.equal(written().length, 1, 'a second later there is room again');
-  await clock.advance(5_000);
-  t.same(written(), [], 'nothing to sum up, nothing said');
-  t.equal(clock.sleepers(), 0);
+    many(1, deny());
+    t.equal(written().length, 1, 'a second later there is room again');
+    await clock.advance(5_000);
+    t.same(written(), [], 'without more denials there is no summary');
+    t.equal(clock.sleepers(), 0);
 
-  many(1_500, deny());
-  t.equal(written().length, 1_000, 'what was not used does not add up');
-  log.close();
-  t.match(written(), [{ reason: 'deny_key', fault: 'unknown', count: 500 }], 'the end does not wait for its second');
-});
+    many(1_500, deny());
+    t.equal(written().length, 1_000, 'unused room does not accumulate');
+    log.close();
+    t.match(written(), [{ reason: 'deny_key', fault: 'unknown', count: 500 }], 'closing writes the summary at once');
+  },
+);
 
-t.test('allows do not use up the denials, and are never summed up', async (t) => {
+t.test('allows do not use up the denials’ room, and are never summarised', async (t) => {
   const { clock, written, many, output } = rig(t);
   many(200_000, { decision: 'allow', app, key: { handle: 'abcd1234' } } as Verdict);
   const allows = written();
@@ -95,7 +100,7 @@ t.test('allows do not use up the denials, and are never summed up', async (t) =>
   );
 });
 
-t.test('what the output does not take is summed up, until it takes that', async (t) => {
+t.test('entries that the output does not accept are summarised once it does', async (t) => {
   const { clock, written, many, output } = rig(t);
   output.full = true;
   many(10, deny());

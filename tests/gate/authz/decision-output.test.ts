@@ -7,7 +7,7 @@ import t from 'tap';
 const output = join(import.meta.dirname, '../../../gate/authz/decision-output.ts');
 const lines = 20_000;
 
-/** Writes lines of about a kilobyte to stdout, tells how long the event loop stood still, and waits to be closed. */
+/** Writes lines of about a kilobyte to stdout, reports how long the event loop was blocked, and waits to be closed. */
 const program = `
 import { openDecisionOutput } from ${JSON.stringify(output)};
 const output = openDecisionOutput(1);
@@ -27,7 +27,7 @@ process.once('message', async () => {
 });
 `;
 
-t.test('a reader that does not read costs lines, which is said, and no time', async (t) => {
+t.test('a reader that does not read costs lines, which is reported, and no time', async (t) => {
   const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   });
@@ -36,21 +36,22 @@ t.test('a reader that does not read costs lines, which is said, and no time', as
   if (!stdout) throw new Error('no stdout');
   const [{ slowest, taken }] = (await once(child, 'message')) as [{ slowest: number; taken: number }];
   t.ok(slowest < 500, `the slowest write took ${slowest} ms`);
-  t.ok(taken > 0 && taken < lines, `${taken} of ${lines} lines taken`);
+  t.ok(taken > 0 && taken < lines, `${taken} of ${lines} lines accepted`);
 
   let read = 0;
   const reader = createInterface(stdout).on('line', () => read++);
   const closed = once(reader, 'close');
   child.send('close');
   await closed;
-  t.equal(read, taken, 'what was taken arrives');
+  t.equal(read, taken, 'accepted lines arrive');
 });
 
-t.test('closing writes what is left', (t) => {
+t.test('closing writes the remaining lines', (t) => {
   const { stdout } = spawnSync(
     process.execPath,
     [
-      ...['--input-type=module', '-e'],
+      '--input-type=module',
+      '-e',
       `import { openDecisionOutput } from ${JSON.stringify(output)};
        const output = openDecisionOutput(1);
        output.write('one\\n');

@@ -37,7 +37,12 @@ export async function insertGateRecords(
     otherAppId: await insertApp(pool, environmentId, 'other'),
     async key(change) {
       const created = await insertKey(pool, {
-        ...{ environmentId, name: null, planId: plan.id, scope: null, expiresAt: null, createdBy: 'test@example.com' },
+        environmentId,
+        name: null,
+        planId: plan.id,
+        scope: null,
+        expiresAt: null,
+        createdBy: 'test@example.com',
         ...change,
       });
       return { key: created.key, id: created.record.id, handle: created.record.handle };

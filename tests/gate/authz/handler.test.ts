@@ -21,7 +21,7 @@ interface Answer {
   body: string;
 }
 
-/** The gate's server over a view that a test fills, on a clock that stands still. */
+/** The gate's server over a view that a test fills, on a stopped clock. */
 async function rig(t: Test) {
   const clock = fakeClock();
   const rows = bench({ trustedProxies: ['10.0.0.0/8'] });
@@ -52,20 +52,34 @@ async function rig(t: Test) {
   };
 
   return {
-    ...{ clock, view, usage, lines, trouble, port, server, app, other: otherApp, good, row: keyRow, get },
+    clock,
+    view,
+    usage,
+    lines,
+    trouble,
+    port,
+    server,
+    app,
+    other: otherApp,
+    good,
+    row: keyRow,
+    get,
     get entries() {
       return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
     },
-    /** Makes the view hold these keys, proven now. */
+    /** Loads these keys into the view, proven now. */
     load(keys: KeyRow[], limit: Partial<PlanRow> = {}) {
       rows.load({ plans: [planRow({ burst: 1000, ...limit })], keys, apps: [app, otherApp] }, clock.now().getTime());
       view.provenAt(clock.monotonic());
     },
-    /** What Traefik's forwardAuth sends for a client's request. */
+    /** The headers that Traefik's forwardAuth sends for a client's request. */
     authorize: (headers: Record<string, string | string[]> = {}, appId = app.id) =>
       get(`/authorize?app=${appId}`, {
-        ...{ 'X-Forwarded-Method': 'GET', 'X-Forwarded-Proto': 'https', 'X-Forwarded-Host': 'api.example.com' },
-        ...{ 'X-Forwarded-Uri': '/', 'X-Forwarded-For': '203.0.113.7' },
+        'X-Forwarded-Method': 'GET',
+        'X-Forwarded-Proto': 'https',
+        'X-Forwarded-Host': 'api.example.com',
+        'X-Forwarded-Uri': '/',
+        'X-Forwarded-For': '203.0.113.7',
         ...headers,
       }),
     async metric(name: string): Promise<number | undefined> {
@@ -76,7 +90,7 @@ async function rig(t: Test) {
   };
 }
 
-/** What every denial has: JSON that any page may read and nothing may keep. */
+/** The headers of every denial: JSON that any page may read and no cache may store. */
 function checkDenial(t: Test, answer: Answer, status: number, code: string) {
   t.equal(answer.status, status);
   t.match(JSON.parse(answer.body), { code, message: String });
@@ -90,7 +104,7 @@ function checkDenial(t: Test, answer: Answer, status: number, code: string) {
   t.notOk(Object.keys(answer.headers).some((name) => name.startsWith('x-svc-')));
 }
 
-t.test('200: the app learns the handle and the name', async (t) => {
+t.test('200: the app gets the handle and the name', async (t) => {
   const gate = await rig(t);
   gate.load([gate.row()]);
   const answer = await gate.authorize({ 'X-API-Key': gate.good.key });
@@ -114,16 +128,16 @@ t.test('200: the app learns the handle and the name', async (t) => {
 t.test('200: a preflight passes without a key, and without headers for the app', async (t) => {
   const gate = await rig(t);
   gate.load([]);
-  const asked = { 'X-Forwarded-Method': 'OPTIONS', 'Access-Control-Request-Method': 'PUT' };
-  const answer = await gate.authorize(asked);
+  const preflight = { 'X-Forwarded-Method': 'OPTIONS', 'Access-Control-Request-Method': 'PUT' };
+  const answer = await gate.authorize(preflight);
   t.match(answer, { status: 200, body: '' });
   t.notOk('x-svc-key-prefix' in answer.headers);
   checkDenial(t, await gate.authorize({ 'X-Forwarded-Method': 'OPTIONS' }), 401, 'invalid_key');
-  checkDenial(t, await gate.authorize({ ...asked, 'X-Forwarded-Method': 'GET' }), 401, 'invalid_key');
-  checkDenial(t, await gate.authorize({ ...asked, 'X-Forwarded-Method': ['OPTIONS', 'GET'] }), 401, 'invalid_key');
+  checkDenial(t, await gate.authorize({ ...preflight, 'X-Forwarded-Method': 'GET' }), 401, 'invalid_key');
+  checkDenial(t, await gate.authorize({ ...preflight, 'X-Forwarded-Method': ['OPTIONS', 'GET'] }), 401, 'invalid_key');
 });
 
-t.test('401: every refusal of a key is the same bytes', async (t) => {
+t.test('401: every refusal of a key has the same bytes', async (t) => {
   const gate = await rig(t);
   const [disabled, expired, scoped, foreign] = [generateApiKey(), generateApiKey(), generateApiKey(), generateApiKey()];
   const elsewhere = generateApiKey();
@@ -147,7 +161,9 @@ t.test('401: every refusal of a key is the same bytes', async (t) => {
     'a key of another environment': { 'X-API-Key': foreign.key },
     'a key of other addresses': { 'X-API-Key': elsewhere.key },
     'a key of other addresses, made up': {
-      ...{ 'X-API-Key': elsewhere.key, 'X-Forwarded-For': '198.51.100.1, 203.0.113.7', 'X-Real-Ip': '198.51.100.1' },
+      'X-API-Key': elsewhere.key,
+      'X-Forwarded-For': '198.51.100.1, 203.0.113.7',
+      'X-Real-Ip': '198.51.100.1',
     },
     'a good key twice': { 'X-API-Key': [key, key] },
     'a good key and another': { 'X-API-Key': [key, 'x'] },
@@ -165,14 +181,14 @@ t.test('401: every refusal of a key is the same bytes', async (t) => {
     seen.add(JSON.stringify([answer.body, rest]));
   }
   t.equal(seen.size, 1, 'bodies and headers alike');
-  t.match([...seen][0], JSON.stringify(invalidKeyBody), 'and those that others look for');
+  t.match([...seen][0], JSON.stringify(invalidKeyBody), 'and those with another key');
   const vouched = { 'X-API-Key': elsewhere.key, 'X-Forwarded-For': '198.51.100.1, 10.0.0.7' };
   t.equal((await gate.authorize(vouched)).status, 200);
   t.equal((await gate.authorize({ 'X-API-Key': scoped.key }, gate.other.id)).status, 200);
   t.notMatch(gate.lines.join(''), /[a-z0-9]{40}/, 'no key in the log');
 });
 
-t.test('429: Retry-After tells when to come back', async (t) => {
+t.test('429: Retry-After says when to retry', async (t) => {
   const gate = await rig(t);
   gate.load([gate.row()], { requestsPerSecond: 5, burst: 2 });
   const headers = { 'X-API-Key': gate.good.key };
@@ -187,7 +203,7 @@ t.test('429: Retry-After tells when to come back', async (t) => {
   t.equal((await gate.authorize(headers)).status, 200);
 });
 
-t.test('429: a quota that is used up tells when its period ends', async (t) => {
+t.test('429: an exhausted quota says when its period ends', async (t) => {
   const gate = await rig(t);
   gate.load([gate.row()], { quotaLimit: 2, quotaPeriod: 'month' });
   const headers = { 'X-API-Key': gate.good.key };
@@ -206,7 +222,7 @@ t.test('429: a quota that is used up tells when its period ends', async (t) => {
   t.equal((await gate.authorize(headers)).status, 200, 'February');
 });
 
-t.test('500: no app or an unknown one in the address', async (t) => {
+t.test('500: no app or an unknown one in the path', async (t) => {
   const gate = await rig(t);
   gate.load([gate.row()]);
   const headers = { 'X-API-Key': gate.good.key };
@@ -218,7 +234,7 @@ t.test('500: no app or an unknown one in the address', async (t) => {
   }
 });
 
-t.test('503: before the first load, and when freshness cannot be proven', async (t) => {
+t.test('503: before the first load, and when the view is too old', async (t) => {
   const gate = await rig(t);
   const headers = { 'X-API-Key': gate.good.key };
   const check = async () => {
@@ -237,12 +253,12 @@ t.test('503: before the first load, and when freshness cannot be proven', async 
   t.equal(await gate.metric('authz_cache_fresh_seconds'), 89.999);
   await gate.clock.advance(1);
   await check();
-  t.equal((await gate.get('/ready')).status, 200, 'a stale replica stays, so that it can say so');
+  t.equal((await gate.get('/ready')).status, 200, 'a stale replica keeps running, so that it can answer 503');
   gate.view.provenAt(gate.clock.monotonic());
   t.equal((await gate.authorize(headers)).status, 200, 'it resumes');
 });
 
-t.test('503: a fault of the checker itself denies', async (t) => {
+t.test('503: an internal error of the checker denies', async (t) => {
   const gate = await rig(t);
   gate.load([gate.row()]);
   gate.usage.calendar = () => {
@@ -276,7 +292,7 @@ t.test('metrics count every decision, from zero', async (t) => {
   }
 });
 
-t.test('the log: every denial with who and why, allows one in a hundred, never a key', async (t) => {
+t.test('the log: every denial with handle and reason, allows one in a hundred, never a key', async (t) => {
   const gate = await rig(t);
   gate.load([gate.row(), gate.row({ enabled: false }, generateApiKey())], { burst: 250 });
   await gate.authorize({ 'X-API-Key': 'x'.repeat(500), 'X-Forwarded-For': '198.51.100.1, 10.0.0.1' });
@@ -284,8 +300,14 @@ t.test('the log: every denial with who and why, allows one in a hundred, never a
   await gate.authorize({ 'X-API-Key': unknown.key });
   t.match(gate.entries, [
     {
-      ...{ level: 'info', name: 'svc-authz', msg: 'authorize deny', reason: 'deny_key', fault: 'malformed' },
-      ...{ client_ip: '198.51.100.1', forwarded_for: '198.51.100.1, 10.0.0.1', app: 'shop-prod/api' },
+      level: 'info',
+      name: 'svc-authz',
+      msg: 'authorize deny',
+      reason: 'deny_key',
+      fault: 'malformed',
+      client_ip: '198.51.100.1',
+      forwarded_for: '198.51.100.1, 10.0.0.1',
+      app: 'shop-prod/api',
     },
     { msg: 'authorize deny', reason: 'deny_key', fault: 'unknown', key_prefix: unknown.handle },
   ]);
@@ -316,7 +338,7 @@ t.test('the log: every denial with who and why, allows one in a hundred, never a
   t.notMatch(gate.lines.join(''), gate.good.key);
 });
 
-t.test('what is not HTTP, or too large to be, is refused and harms nobody', async (t) => {
+t.test('a request that is invalid or too large is refused and affects no other', async (t) => {
   const gate = await rig(t);
   gate.load([gate.row()]);
   const raw = async (text: string) => {
@@ -334,14 +356,14 @@ t.test('what is not HTTP, or too large to be, is refused and harms nobody', asyn
   t.equal((await gate.authorize({ 'X-API-Key': gate.good.key })).status, 200);
 });
 
-t.test('beside it: health, metrics, and nothing else', async (t) => {
+t.test('the admin port: health, metrics, and nothing else', async (t) => {
   const gate = await rig(t);
   t.equal((await gate.get('/health')).status, 200);
   t.match((await gate.get('/metrics')).headers['content-type'], 'text/plain');
   for (const path of ['/', '/authorizer', '/health/x']) t.equal((await gate.get(path)).status, 404, path);
 });
 
-t.test('stopping goes on serving until the ingress has moved away', async (t) => {
+t.test('stopping keeps serving until the ingress has removed the replica', async (t) => {
   const gate = await rig(t);
   gate.load([gate.row()]);
   const headers = { 'X-API-Key': gate.good.key };

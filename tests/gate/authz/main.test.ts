@@ -10,7 +10,7 @@ import { insertGateRecords } from './gate-records.ts';
 
 const main = join(import.meta.dirname, '../../../gate/authz/main.ts');
 
-t.test('the process serves from the store, follows it, and ends in order', async (t) => {
+t.test('the process serves from the store, follows it, and ends cleanly', async (t) => {
   const { pool, url } = await testDatabase(t);
   const records = await insertGateRecords(pool);
   const { key, id, handle } = await records.key({ name: 'Acme' });
@@ -84,7 +84,7 @@ async function start(t: Test, url: string, args: string[] = []) {
   return { child, exited, get };
 }
 
-t.test('a process that is killed loses no more usage than that of its last flush interval', async (t) => {
+t.test('a process that is killed loses at most the usage of its last flush interval', async (t) => {
   const { pool, url } = await testDatabase(t);
   const records = await insertGateRecords(pool, { requestsPerSecond: 10_000, burst: 10_000 });
   const { key } = await records.key();
@@ -100,7 +100,7 @@ t.test('a process that is killed loses no more usage than that of its last flush
     const { rows } = await pool.query<{ sum: number }>('SELECT coalesce(sum(allowed), 0)::integer AS sum FROM usage');
     return rows[0]?.sum ?? 0;
   };
-  // Flushes come by themselves, one after the other.
+  // Flushes run by themselves, one after the other.
   for (let flush = 0; flush < 3; flush++) {
     await ask(10);
     while ((await written()) < allowed) await new Promise((resolve) => setTimeout(resolve, 20));
@@ -108,8 +108,11 @@ t.test('a process that is killed loses no more usage than that of its last flush
   await ask(10);
   gate.child.kill('SIGKILL');
   await gate.exited;
-  const kept = await written();
-  t.ok(kept >= 30 && kept <= allowed, `${kept} of ${allowed} are there, 30 of them since the flush before`);
+  const writtenCount = await written();
+  t.ok(
+    writtenCount >= 30 && writtenCount <= allowed,
+    `${writtenCount} of ${allowed} are written, 30 of them since the previous flush`,
+  );
   const { rows } = await pool.query<{ open: boolean }>('SELECT closed_at IS NULL AS open FROM gate_replicas');
   t.same(rows, [{ open: true }], 'for housekeeping to close');
 
@@ -117,10 +120,14 @@ t.test('a process that is killed loses no more usage than that of its last flush
   t.equal((await next.get(`/authorize?app=${records.appId}`, { 'X-API-Key': key })).status, 200);
   next.child.kill('SIGTERM');
   t.same(await next.exited, [0, null]);
-  t.equal(await written(), kept + 1, 'an orderly end loses nothing, and another life counts from there');
+  t.equal(
+    await written(),
+    writtenCount + 1,
+    'a clean end loses nothing, and the next process life continues from there',
+  );
 });
 
-t.test('trusted proxies are told on the command line', async (t) => {
+t.test('trusted proxies are set on the command line', async (t) => {
   const { pool, url } = await testDatabase(t);
   const records = await insertGateRecords(pool);
   const { key, id } = await records.key();
@@ -135,7 +142,7 @@ t.test('trusted proxies are told on the command line', async (t) => {
   t.match(metrics, 'authz_rollup_flush_failures_total 0');
 });
 
-t.test('a command line that cannot be meant ends the process', async (t) => {
+t.test('an invalid command line ends the process', async (t) => {
   for (const args of [['--trusted-proxy', '10.0.0.1/8'], ['--trusted-proxy'], ['--trust'], ['x']]) {
     const child = spawn(process.execPath, [main, ...args], { env: {}, stdio: ['ignore', 'pipe', 'pipe'] });
     let output = '';
@@ -146,7 +153,7 @@ t.test('a command line that cannot be meant ends the process', async (t) => {
   }
 });
 
-t.test('a bad environment ends the process before it does anything', async (t) => {
+t.test('an invalid environment ends the process before it does anything', async (t) => {
   const child = spawn(process.execPath, [main], {
     env: { DATABASE_URL: 'mysql://svc:hunter2@db' },
     stdio: ['ignore', 'pipe', 'pipe'],

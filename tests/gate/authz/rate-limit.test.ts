@@ -1,7 +1,7 @@
 import t from 'tap';
 import { createBucket, secondsToFull, takeToken, tokensLeft } from '../../../gate/authz/rate-limit.ts';
 
-t.test('admits the burst at once, then the rate', (t) => {
+t.test('allows the burst at once, then the rate', (t) => {
   const bucket = createBucket();
   const plan = { requestsPerSecond: 10, burst: 5 };
   let admitted = 0;
@@ -10,7 +10,7 @@ t.test('admits the burst at once, then the rate', (t) => {
   t.end();
 });
 
-t.test('fills up to the burst and no further', (t) => {
+t.test('refills up to the burst and no further', (t) => {
   const bucket = createBucket();
   const plan = { requestsPerSecond: 1, burst: 2 };
   t.same(
@@ -20,17 +20,17 @@ t.test('fills up to the burst and no further', (t) => {
   t.end();
 });
 
-t.test('tells when there is a token again, in whole seconds', (t) => {
+t.test('reports when there is a token again, in whole seconds', (t) => {
   const bucket = createBucket();
   const slow = { requestsPerSecond: 0.1, burst: 1 };
   t.equal(takeToken(bucket, slow, 0), 0);
   t.equal(takeToken(bucket, slow, 1), 10);
   t.equal(takeToken(bucket, slow, 9_500), 1);
-  t.equal(takeToken(bucket, slow, 10_000), 0, 'and then there is');
+  t.equal(takeToken(bucket, slow, 10_000), 0, 'and then there is one');
   t.end();
 });
 
-t.test('does not refill when time stands still or goes back', (t) => {
+t.test('does not refill while time does not advance', (t) => {
   const bucket = createBucket();
   const plan = { requestsPerSecond: 1000, burst: 1 };
   t.equal(takeToken(bucket, plan, 5_000), 0);
@@ -38,7 +38,7 @@ t.test('does not refill when time stands still or goes back', (t) => {
   t.end();
 });
 
-t.test('tells how many tokens are left, and when it is full', (t) => {
+t.test('reports how many tokens remain, and when it is full', (t) => {
   const bucket = createBucket();
   const plan = { requestsPerSecond: 2, burst: 4 };
   t.same([tokensLeft(undefined, plan, 0), secondsToFull(undefined, plan, 0)], [4, 1]);

@@ -3,7 +3,7 @@ import { createReadiness } from '../../../gate/authz/readiness.ts';
 import { freshnessCeilingMs, type GateView } from '../../../gate/authz/view.ts';
 import { fakeClock } from '../../support/clock.ts';
 
-t.test('a replica is ready with its first view, or without one when no other can have a fresh one', async (t) => {
+t.test('a replica is ready with its first view, or without one when no replica can have a fresh one', async (t) => {
   const clock = fakeClock();
   let position: ReturnType<GateView['position']>;
   const view = { position: () => position };
@@ -12,12 +12,12 @@ t.test('a replica is ready with its first view, or without one when no other can
   await clock.advance(freshnessCeilingMs - 1);
   t.notOk(ready(), 'the others may still have a fresh view');
   await clock.advance(1);
-  t.ok(ready(), 'it answers with 503 rather than leave the ingress without anybody');
+  t.ok(ready(), 'it answers 503, because otherwise the ingress has no replica at all');
 
   const loaded = createReadiness(view, clock);
   t.notOk(loaded());
   position = { feed: { feedId: 'f', version: 1, token: null }, usage: { version: 0, token: null } };
   t.ok(loaded());
   await clock.advance(10 * freshnessCeilingMs);
-  t.ok(loaded(), 'also when the view has gone stale');
+  t.ok(loaded(), 'also when the view is stale');
 });

@@ -6,7 +6,7 @@ import { createAddressMatcher } from '../../../runtime/domain/address.ts';
 import { apiKeyDigest, generateApiKey } from '../../../runtime/domain/api-key.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 
-/** One environment's rows as the store gives them, for tests of the gate that need no store. */
+/** One environment's rows in the store's form, for tests of the gate without a store. */
 export const environmentId = newId();
 export const planId = newId();
 export const app = { id: newId(), environmentId, namespace: 'shop-prod', name: 'api' };
@@ -21,8 +21,16 @@ export function planRow(change: Partial<PlanRow> = {}): PlanRow {
 
 export function keyRow(change: Partial<KeyRow> = {}, { key, handle } = good): KeyRow {
   return {
-    ...{ id: newId(), environmentId, handle, digest: apiKeyDigest(key), name: 'Acme', planId },
-    ...{ scope: null, enabled: true, expiresAt: null, allowedCidrs: null },
+    id: newId(),
+    environmentId,
+    handle,
+    digest: apiKeyDigest(key),
+    name: 'Acme',
+    planId,
+    scope: null,
+    enabled: true,
+    expiresAt: null,
+    allowedCidrs: null,
     ...change,
   };
 }
@@ -31,7 +39,7 @@ export function position(version = 1): ViewPosition {
   return { feed: { feedId: newId(), version, token: newId() }, usage: { version, token: newId() } };
 }
 
-/** What a view is loaded with. */
+/** The data that a view is loaded with. */
 export interface Rows {
   plans: PlanRow[];
   keys: KeyRow[];
@@ -39,10 +47,16 @@ export interface Rows {
   others: OthersRow[];
 }
 
-/** A change of these rows, with nothing gone. */
+/** A change of these rows, without deletions. */
 export function changeOf(rows: Partial<Changes>): Changes {
   return {
-    ...{ primary: true, position: position(2), plans: [], keys: [], apps: [], others: [], allUsage: false },
+    primary: true,
+    position: position(2),
+    plans: [],
+    keys: [],
+    apps: [],
+    others: [],
+    allUsage: false,
     gone: { plans: [], keys: [], apps: [] },
     ...rows,
   };
@@ -53,8 +67,10 @@ export function bench({ trustedProxies = [] as string[] } = {}) {
   const [view, usage] = [createGateView(), createUsage(newId())];
   const judge = createJudge({ view, usage, trustedProxies: createAddressMatcher(trustedProxies) });
   return {
-    ...{ view, usage, judge },
-    /** Makes the view hold these rows, instead of one key on a plan of one request per second. */
+    view,
+    usage,
+    judge,
+    /** Loads these rows into the view, instead of one key on a plan of one request per second. */
     load(change: Partial<Rows> = {}, wall = 0) {
       const rows: Rows = {
         plans: [planRow()],
@@ -76,10 +92,14 @@ export function bench({ trustedProxies = [] as string[] } = {}) {
   };
 }
 
-/** A request with the good key. */
+/** A request with the valid key. */
 export function request(change: Partial<GateRequest> = {}): GateRequest {
   return {
-    ...{ appId: app.id, apiKey: good.key, method: 'GET', preflightMethod: undefined, forwardedFor: '203.0.113.7' },
+    appId: app.id,
+    apiKey: good.key,
+    method: 'GET',
+    preflightMethod: undefined,
+    forwardedFor: '203.0.113.7',
     ...change,
   };
 }

@@ -6,11 +6,20 @@ import t, { type Test } from 'tap';
 import { createAuthzServer } from '../../../gate/authz/server.ts';
 import { fakeClock } from '../../support/clock.ts';
 
-/** The server with a handler of its own, and a way to send it bytes and get all that it answers until it is done. */
+/**
+ * The server with a given handler, and a function that sends it bytes and returns all answers until the connection
+ * ends.
+ */
 async function rig(t: Test, authorize: RequestListener) {
   const clock = fakeClock();
   const server = createAuthzServer({
-    ...{ port: 0, host: '127.0.0.1', registry: new Registry(), ready: () => true, clock, drainMs: 0, authorize },
+    port: 0,
+    host: '127.0.0.1',
+    registry: new Registry(),
+    ready: () => true,
+    clock,
+    drainMs: 0,
+    authorize,
   });
   const port = await server.start();
   t.teardown(() => Promise.all([server.stop(), clock.advance(0)]));
@@ -30,13 +39,13 @@ async function rig(t: Test, authorize: RequestListener) {
 const head = (method: string, app: number, more = '') =>
   `${method} /authorize?app=${app} HTTP/1.1\r\nHost: x\r\n${more}\r\n`;
 
-t.test('one connection serves request after request, whatever bodies they carry', async (t) => {
-  const asked: string[] = [];
+t.test('one connection serves several requests with any bodies', async (t) => {
+  const requests: string[] = [];
   const { exchange } = await rig(t, (request, response) => {
-    asked.push(`${request.method} ${request.url}`);
+    requests.push(`${request.method} ${request.url}`);
     response.writeHead(200, ['Content-Length', '0']).end();
   });
-  // All at once, so that nothing of one request may be taken for the beginning of the next.
+  // All at once, so that no part of one request can be mistaken for the next.
   const answers = await exchange([
     [
       head('GET', 1),
@@ -47,23 +56,32 @@ t.test('one connection serves request after request, whatever bodies they carry'
     head('HEAD', 5),
   ]);
   t.same(
-    asked,
+    requests,
     ['GET', 'POST', 'POST', 'GET', 'HEAD'].map((method, index) => `${method} /authorize?app=${index + 1}`),
   );
   t.equal(answers.split('HTTP/1.1 200 OK').length, 6);
   t.notMatch(answers, /^HTTP\/1.1 [^2]/m);
 });
 
-t.test('of the headers the handler sees those that it knows, as node:http would give them', async (t) => {
+t.test('the handler gets the headers that it uses, with the values that node:http would give', async (t) => {
   const seen: Record<string, unknown>[] = [];
   const { exchange } = await rig(t, (request, response) => {
     seen.push({ ...request.headers });
     response.writeHead(200, ['Content-Length', '0']).end();
   });
   const lines = [
-    ...['x-api-key: one', 'X-API-KEY: two', 'X_Api_Key: three', 'X-Api-Keys: four', 'X-Forwarded-For: 10.0.0.1'],
-    ...['X-Forwarded-for: 10.0.0.2, 10.0.0.3', 'x-forwarded-method: GET', 'X-Forwarded-Method: OPTIONS'],
-    ...['Access-Control-Request-Method: PUT', 'Accept-Charset: x', 'X-Forwarded-Uri: /?x-api-key=five', ''],
+    'x-api-key: one',
+    'X-API-KEY: two',
+    'X_Api_Key: three',
+    'X-Api-Keys: four',
+    'X-Forwarded-For: 10.0.0.1',
+    'X-Forwarded-for: 10.0.0.2, 10.0.0.3',
+    'x-forwarded-method: GET',
+    'X-Forwarded-Method: OPTIONS',
+    'Access-Control-Request-Method: PUT',
+    'Accept-Charset: x',
+    'X-Forwarded-Uri: /?x-api-key=five',
+    '',
   ];
   await exchange([head('GET', 1, lines.join('\r\n')), head('GET', 2)]);
   t.match(seen[0], {
@@ -76,11 +94,11 @@ t.test('of the headers the handler sees those that it knows, as node:http would 
   t.same(
     Object.entries(seen[1] ?? {}).filter(([, value]) => value !== undefined),
     [['host', 'x']],
-    'nothing of one request is seen in the next',
+    'no header of one request appears in the next',
   );
 });
 
-t.test('what HTTP/1.1 demands of a server still holds', async (t) => {
+t.test('the server follows the rules of HTTP/1.1', async (t) => {
   const { exchange } = await rig(t, (_request, response) => {
     response.writeHead(200, ['Content-Length', '0']).end();
   });

@@ -1,14 +1,14 @@
 import type { Clock } from '../../../runtime/domain/clock.ts';
 
-/** A clock for simulations: one time for all, and a wall clock of its own for each fork. */
+/** A clock for simulations: one time for all forks, and a separate wall clock for each. */
 export interface SimulatedClock extends Clock {
-  /** Another one of the same time. */
+  /** Another fork of the same time. */
   fork(): SimulatedClock;
   /** Lets the wall clock of this fork jump. */
   jump(ms: number): void;
-  /** Whoever sleeps by this fork never wakes again, as in a process that was killed. */
+  /** Sleeps of this fork never end again, as in a process that was killed. */
   stop(): void;
-  /** Moves the time of all forks on, and wakes whoever comes due, in order. */
+  /** Advances the time of all forks, and ends the sleeps that become due, in order. */
   advance(ms: number): Promise<void>;
 }
 
@@ -17,7 +17,7 @@ interface Sleeper {
   wake: () => void;
 }
 
-/** Nothing of a simulation waits for the outside, so that one turn of the event loop runs everything that can run. */
+/** A simulation waits for nothing outside, so one turn of the event loop runs everything that is ready. */
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
 /** @param wall where the wall clock starts, in ms since the epoch */

@@ -9,16 +9,19 @@ import { newId, type Id } from '../../../runtime/domain/ids.ts';
 import { periods } from '../../../runtime/domain/period.ts';
 import { seededRandom, type Random } from '../../support/random.ts';
 import { silentLog } from '../../support/log.ts';
+import { soakFactor } from '../../support/soak.ts';
 import { app, bench, environmentId, keyRow, request } from './records.ts';
 import { simulatedClock, type SimulatedClock } from './simulated-clock.ts';
 import { storeModel, type Link, type StoreModel } from './store-model.ts';
 
 const ceilingMs = 90_000;
-/** What two healthy replicas may allow past a quota, as traffic of this time: a flush, a poll, and messages. */
+/** How much two healthy replicas may allow beyond a quota, as traffic of this time: a flush, a poll, and messages. */
 const overlapMs = 4_000;
-/** How old the word of the others is at most that a replica which is cut off goes by: then it is closed. */
+/** The maximum age of the other replica's usage that a cut-off replica uses; after that it is closed. */
 const outageOverlapMs = ceilingMs + overlapMs;
-/** So long after its last trouble a replica has settled: time-outs and back-off are over, and a flush is through. */
+/**
+ * This long after its last trouble a replica has settled: time-outs and back-off have ended, and a flush has finished.
+ */
 const settledMs = 25_000;
 
 interface Replica {
@@ -34,13 +37,13 @@ interface Replica {
   /** When its last trouble with the store ended; Infinity while there is any. */
   troubledUntil: number;
   troubledSince: number;
-  /** When its wall clock jumped last. */
+  /** When its wall clock last jumped. */
   jumped: number;
-  /** When the last head that it got an answer for was sent. */
+  /** When the last head request that was answered was sent. */
   proven: number;
 }
 
-/** One verdict that counts. */
+/** One counted verdict. */
 interface Count {
   at: number;
   replica: Replica;
@@ -52,14 +55,14 @@ interface Consumer {
   id: Id;
   key: string;
   row: KeyRow;
-  /** Since when the store has held that the key opens nothing; undefined while it does. */
+  /** Since when the key is invalid in the store; undefined while it is valid. */
   closedSince: number | undefined;
   counts: Count[];
   /** Counts that may be missing in the store, because a process was killed or the store was replaced. */
   excused: number;
 }
 
-/** Two replicas, a store and a clock, which chance plays with, and everything that must hold whatever it does. */
+/** Two replicas, a store and a clock under random events, and the invariants that must always hold. */
 function world(random: Random, { jumps, failovers }: { jumps: boolean; failovers: boolean }) {
   const clock = simulatedClock(Date.parse('2026-01-28T23:50:00Z'));
   const store: StoreModel = storeModel(clock);
@@ -96,8 +99,18 @@ function world(random: Random, { jumps, failovers }: { jumps: boolean; failovers
     const feed = createFeed({ ...dependencies, view: gate.view, name });
     const writer = createUsageWriter({ ...dependencies, onClosed: () => feed.nudge() });
     const replica: Replica = {
-      ...{ name, feed, writer, link, clock: own, usage: gate.usage, judge: gate.judge, dead: false },
-      ...{ troubledUntil: clock.monotonic(), troubledSince: clock.monotonic(), jumped: -Infinity, proven: -Infinity },
+      name,
+      feed,
+      writer,
+      link,
+      clock: own,
+      usage: gate.usage,
+      judge: gate.judge,
+      dead: false,
+      troubledUntil: clock.monotonic(),
+      troubledSince: clock.monotonic(),
+      jumped: -Infinity,
+      proven: -Infinity,
     };
     feed.start();
     writer.start();
@@ -124,7 +137,7 @@ function world(random: Random, { jumps, failovers }: { jumps: boolean; failovers
     recheck();
   };
 
-  /** Notes since when each key has been closed, after the store changed. */
+  /** Records since when each key has been invalid, after the store changed. */
   const recheck = () => {
     for (const consumer of consumers) {
       const row = store.state.keys.get(consumer.id);
@@ -164,7 +177,7 @@ function world(random: Random, { jumps, failovers }: { jumps: boolean; failovers
     }
   };
 
-  /** A quota over-admits at most what the last flushes and polls did not bring over. */
+  /** A quota admits too much by at most the counts that the last flushes and polls did not transfer. */
   const checkQuota = (
     replica: Replica,
     consumer: Consumer,
@@ -175,18 +188,18 @@ function world(random: Random, { jumps, failovers }: { jumps: boolean; failovers
     if (!quota || jumped) return;
     const now = clock.monotonic();
     const heard = settled(replica) ? now : now - outageOverlapMs;
-    const told = (by: Replica) => (by.dead || settled(by) ? now : by.troubledSince) - overlapMs;
+    const knownUntil = (by: Replica) => (by.dead || settled(by) ? now : by.troubledSince) - overlapMs;
     const [start, end] = [limits.calendar.start[quota.period], limits.calendar.end[quota.period]];
-    const known = consumer.counts.filter(
+    const counts = consumer.counts.filter(
       ({ at, day, decision, replica: by }) =>
         decision === 'allow' &&
         Date.parse(day) >= start &&
         Date.parse(day) < end &&
-        (by === replica || at < Math.min(heard, told(by))),
+        (by === replica || at < Math.min(heard, knownUntil(by))),
     );
-    if (known.length - consumer.excused >= quota.limit) {
+    if (counts.length - consumer.excused >= quota.limit) {
       throw new Error(
-        `${known.length + 1} allowed of ${quota.limit} in a ${quota.period}, ${consumer.excused} excused`,
+        `${counts.length + 1} allowed of ${quota.limit} in a ${quota.period}, ${consumer.excused} excused`,
       );
     }
   };
@@ -204,23 +217,23 @@ function world(random: Random, { jumps, failovers }: { jumps: boolean; failovers
   const counted = (consumer: Consumer, decision: Count['decision']) =>
     consumer.counts.filter((count) => count.decision === decision).length;
 
-  /** The store never holds more than was decided; in the end, all but what is excused. */
+  /** The store never has more counts than verdicts; in the end, only excused counts are missing. */
   const checkSums = (complete = false) => {
     for (const consumer of consumers) {
       if (!store.state.keys.has(consumer.id)) continue;
       const { allowed, rateDenied, quotaDenied } = sums(consumer);
       const decided = [counted(consumer, 'allow'), counted(consumer, 'deny_rate'), counted(consumer, 'deny_quota')];
       [allowed, rateDenied, quotaDenied].forEach((sum, index) => {
-        const made = decided[index] ?? 0;
-        if (sum > made) throw new Error(`${sum} counted of ${made} verdicts (${index})`);
-        if (complete && sum < made - consumer.excused) {
-          throw new Error(`${sum} counted of ${made} verdicts (${index}), with ${consumer.excused} excused`);
+        const verdicts = decided[index] ?? 0;
+        if (sum > verdicts) throw new Error(`${sum} counted of ${verdicts} verdicts (${index})`);
+        if (complete && sum < verdicts - consumer.excused) {
+          throw new Error(`${sum} counted of ${verdicts} verdicts (${index}), with ${consumer.excused} excused`);
         }
       });
     }
   };
 
-  /** A key's counts in the store, whatever their kind, but for those that a living replica will write again. */
+  /** A key's counts in the store, of every kind, except those that a living replica will write again. */
   const held = (consumer: Consumer) => {
     const rewritten = new Set(
       alive()
@@ -234,7 +247,10 @@ function world(random: Random, { jumps, failovers }: { jumps: boolean; failovers
     return total;
   };
 
-  /** What a killed process may lose: a flush interval, a message, and the length of its trouble with the store. */
+  /**
+   * The counts that a killed process may lose: a flush interval, a message, and the length of its trouble with the
+   * store.
+   */
   const lossBegins = (replica: Replica) => {
     const since = clock.monotonic() - 1_000 - 4 * replica.link.latency;
     return settled(replica) ? since : Math.min(since, replica.troubledSince - 1_000 - 4 * replica.link.latency);
@@ -318,7 +334,7 @@ function world(random: Random, { jumps, failovers }: { jumps: boolean; failovers
       start(replica.name);
     },
     housekeeping: () => {
-      // What a replica had written before a failover is lost if it is closed before it could write it again.
+      // Counts that a replica wrote before a failover are lost if it is closed before it can write them again.
       if (clock.monotonic() - failedOver > 700_000) store.housekeep(600_000);
     },
     'close a replica that lives': async () => {
@@ -340,7 +356,7 @@ function world(random: Random, { jumps, failovers }: { jumps: boolean; failovers
     failover: () => {
       const copy = random.pick(copies);
       if (!failovers || !copy) return;
-      // The usage of a key that was deleted went with it; should the copy have the key, it begins anew.
+      // The usage of a deleted key was deleted with it; if the copy has the key, its usage begins at zero.
       const before = new Map(
         consumers.map((each) => [each, store.state.keys.has(each.id) ? held(each) : each.counts.length]),
       );
@@ -375,9 +391,24 @@ function world(random: Random, { jumps, failovers }: { jumps: boolean; failovers
     'a very long time': () => clock.advance(random.pick([130_000, 700_000])),
   };
   const weights: Record<string, number> = {
-    ...{ traffic: 60, create: 3, revoke: 2, enable: 4, 'change a plan': 2, 'move a key': 2, hang: 2, cut: 2, heal: 5 },
-    ...{ kill: 1, restart: 1, housekeeping: 2, copy: 2, failover: 0.5, 'jump the wall clock': 0.7 },
-    ...{ 'a long time': 1, 'a very long time': 0.3, 'close a replica that lives': 0.7 },
+    traffic: 60,
+    create: 3,
+    revoke: 2,
+    enable: 4,
+    'change a plan': 2,
+    'move a key': 2,
+    hang: 2,
+    cut: 2,
+    heal: 5,
+    kill: 1,
+    restart: 1,
+    housekeeping: 2,
+    copy: 2,
+    failover: 0.5,
+    'jump the wall clock': 0.7,
+    'a long time': 1,
+    'a very long time': 0.3,
+    'close a replica that lives': 0.7,
   };
 
   return {
@@ -425,10 +456,13 @@ function world(random: Random, { jumps, failovers }: { jumps: boolean; failovers
   };
 }
 
-const seeds = process.env['GATE_SEEDS']?.split(',').map(Number) ?? Array.from({ length: 17 }, (_, index) => index + 1);
+/** `GATE_SEEDS` repeats some of them. */
+const seeds =
+  process.env['GATE_SEEDS']?.split(',').map(Number) ??
+  Array.from({ length: Math.floor(17 * soakFactor()) }, (_, index) => index + 1);
 
-t.setTimeout(120_000);
-t.test('two replicas, a store and a clock, under everything that chance does to them', async (t) => {
+t.setTimeout(900_000 * soakFactor());
+t.test('two replicas, a store and a clock keep every invariant under random events', async (t) => {
   for (const seed of seeds) {
     const kind = { jumps: seed % 3 === 0, failovers: seed % 2 === 0 };
     try {

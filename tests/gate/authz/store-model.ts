@@ -16,7 +16,7 @@ import type { Clock } from '../../../runtime/domain/clock.ts';
 import { newId, type Id } from '../../../runtime/domain/ids.ts';
 
 /** One row of usage, absolute counts. */
-export interface UsageRow {
+interface UsageRow {
   keyId: Id;
   day: string;
   incarnation: Id;
@@ -33,7 +33,7 @@ interface ReplicaRow {
   folded: boolean;
 }
 
-/** Everything that the store holds; plain data, so that an older copy is a clone. */
+/** The whole content of the store; plain data, so that an older copy is a clone. */
 export interface StoreState {
   feedId: Id;
   feedVersion: number;
@@ -47,13 +47,13 @@ export interface StoreState {
   replicas: Map<Id, ReplicaRow>;
 }
 
-/** A replica's way to the store. */
+/** A replica's link to the store. */
 export interface Link {
   /** How long a message takes one way, in ms. */
   latency: number;
-  /** While hanging, what is sent waits for ever; what was on its way arrives, and its answer does not. */
+  /** While it hangs, new messages wait for ever; messages on their way arrive, but their answers do not. */
   hanging: boolean;
-  /** Cuts every connection: whoever waits is told, also when the store has done already what it was asked to. */
+  /** Cuts every connection: waiting calls fail, even if the store has already done the work. */
   cut(): void;
 }
 
@@ -62,9 +62,16 @@ const folded: Id = '00000000-0000-0000-0000-000000000000';
 /** The PostgreSQL store's rules, in memory and in one place, for the simulation. */
 export function storeModel(clock: Clock) {
   let state: StoreState = {
-    ...{ feedId: newId(), feedVersion: 0, usageVersion: 0 },
-    ...{ changes: new Map(), plans: new Map(), keys: new Map(), apps: new Map() },
-    ...{ usageMarks: new Map(), usage: new Map(), replicas: new Map() },
+    feedId: newId(),
+    feedVersion: 0,
+    usageVersion: 0,
+    changes: new Map(),
+    plans: new Map(),
+    keys: new Map(),
+    apps: new Map(),
+    usageMarks: new Map(),
+    usage: new Map(),
+    replicas: new Map(),
   };
 
   const change = (entity: 'plan' | 'key' | 'app', id: Id) => {
@@ -104,7 +111,7 @@ export function storeModel(clock: Clock) {
     };
   };
 
-  /** What others allowed a key in its quota's period; undefined for a key without a quota. */
+  /** The counts that other replicas allowed a key in its quota's period; undefined for a key without a quota. */
   const othersOf = (keyId: Id, { incarnation, calendar: { start, end } }: UsageQuestion): number | undefined => {
     const period = state.plans.get(state.keys.get(keyId)?.planId ?? '')?.quotaPeriod;
     if (!period) return undefined;
@@ -177,7 +184,10 @@ export function storeModel(clock: Clock) {
       const row = state.usage.get(id);
       const greatest = (column: number[], old = 0) => Math.max(old, column[index] ?? 0);
       state.usage.set(id, {
-        ...{ keyId, day, incarnation, version },
+        keyId,
+        day,
+        incarnation,
+        version,
         allowed: greatest(columns.allowed, row?.allowed),
         rateDenied: greatest(columns.rateDenied, row?.rateDenied),
         quotaDenied: greatest(columns.quotaDenied, row?.quotaDenied),
@@ -186,7 +196,7 @@ export function storeModel(clock: Clock) {
     return true;
   };
 
-  /** A connection whose every call takes its way there and back. */
+  /** A connection whose every call takes the delay in both directions. */
   const session = (link: Link, ended: AbortController): GateSession => {
     const cut = new Promise<never>((_, reject) => {
       ended.signal.addEventListener('abort', () => reject(new Error('connection lost')));
@@ -283,7 +293,9 @@ export function storeModel(clock: Clock) {
           const sum = `${row.keyId} ${row.day} ${folded}`;
           const before = state.usage.get(sum);
           state.usage.set(sum, {
-            ...{ ...row, incarnation: folded, version },
+            ...row,
+            incarnation: folded,
+            version,
             allowed: row.allowed + (before?.allowed ?? 0),
             rateDenied: row.rateDenied + (before?.rateDenied ?? 0),
             quotaDenied: row.quotaDenied + (before?.quotaDenied ?? 0),
@@ -292,11 +304,11 @@ export function storeModel(clock: Clock) {
       }
     },
     copy: (): StoreState => structuredClone(state),
-    /** Goes on from an older copy; the links are cut by the caller. */
+    /** Replaces the store by an older copy; the caller cuts the links. */
     restore(copy: StoreState) {
       state = structuredClone(copy);
     },
-    /** A replica's way in. @param deaf loses every notification */
+    /** A replica's connection. @param deaf loses every notification */
     link({ deaf = false } = {}): { link: Link; store: GateStore } {
       const open = new Set<AbortController>();
       const link: Link = {

@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 
-/** A way to a server that a test can make hang or cut. */
+/** A proxy to a server that a test can hang or cut. */
 export interface TcpProxy {
-  /** The given URL, by way of the proxy. */
+  /** The given URL, through the proxy. */
   url: string;
-  /** From now on nothing passes, in open and new connections alike, and nobody is told. */
+  /** From now on nothing passes, silently, in open and new connections. */
   hang(): void;
-  /** Cuts every connection and lets new ones pass. */
+  /** Cuts every connection and accepts new ones. */
   resume(): void;
 }
 

@@ -14,22 +14,15 @@ import { insertGateRecords } from './gate-records.ts';
 import { bench, request } from './records.ts';
 import { tcpProxy } from './tcp-proxy.ts';
 
-/** A replica on a clock that stands still, whose polls and flushes a test awaits. */
+/** A replica on a stopped clock, whose polls and flushes a test awaits. */
 function replica(t: Test, { url, clock, name }: { url: string; clock: FakeClock; name: string }) {
   const gate = bench();
   const outcomes: PollOutcome[] = [];
   let failures = 0;
   const store = createPostgresStore({ connectionString: url, application_name: name });
   const dependencies = { store, usage: gate.usage, clock, log: silentLog };
-  const feed = createFeed({
-    ...{ ...dependencies, view: gate.view, name },
-    observe: (outcome) => outcomes.push(outcome),
-  });
-  const writer = createUsageWriter({
-    ...dependencies,
-    onFailure: () => failures++,
-    onClosed: () => feed.nudge(),
-  });
+  const feed = createFeed({ ...dependencies, view: gate.view, name, observe: (outcome) => outcomes.push(outcome) });
+  const writer = createUsageWriter({ ...dependencies, onFailure: () => failures++, onClosed: () => feed.nudge() });
   t.teardown(async () => {
     await feed.stop();
     const stopped = writer.stop();
@@ -40,11 +33,12 @@ function replica(t: Test, { url, clock, name }: { url: string; clock: FakeClock;
   writer.start();
   return {
     ...gate,
-    ...{ feed, writer },
+    feed,
+    writer,
     get failures() {
       return failures;
     },
-    /** Lets time pass until something holds; what the store does takes real time. */
+    /** Advances the clock until a condition holds; the store takes real time. */
     async until(holds: () => boolean | Promise<boolean>) {
       while (!(await holds())) {
         await clock.advance(250);
@@ -82,7 +76,7 @@ const sumOf = async (pool: Pool, keyId: Id) => {
 const setQuota = (pool: Pool, planId: Id, limit: number | null, period: string | null) =>
   pool.query('UPDATE plans SET quota_limit = $2, quota_period = $3 WHERE id = $1', [planId, limit, period]);
 
-t.test('two replicas keep one quota together, and both write what they counted', async (t) => {
+t.test('two replicas share one quota, and both write their counts', async (t) => {
   const { pool, url } = await testDatabase(t);
   const records = await insertGateRecords(pool);
   await setQuota(pool, records.planId, 10, 'week');
@@ -109,7 +103,7 @@ t.test('two replicas keep one quota together, and both write what they counted',
     2,
   );
 
-  t.test('another period, another plan', async (t) => {
+  t.test('a different period, a different plan', async (t) => {
     await setQuota(pool, records.planId, 11, 'day');
     await a.until(() => a.view.plan(records.planId)?.quota?.limit === 11);
     t.same(a.decide(records.appId, key, 2), ['allow', 'deny_quota'], 'the others’ usage of the day counts');
@@ -129,14 +123,14 @@ t.test('two replicas keep one quota together, and both write what they counted',
     const inMonth = () => a.usage.allowed({ id, counts: undefined }, 'month', a.usage.calendar(clock.now().getTime()));
     await setQuota(pool, records.planId, 54, 'month');
     await a.until(() => inMonth() === 53);
-    t.same(a.decide(records.appId, key, 2), ['allow', 'deny_quota'], 'what was last week counts for the month');
+    t.same(a.decide(records.appId, key, 2), ['allow', 'deny_quota'], "last week's usage counts for the month");
     await setQuota(pool, records.planId, null, null);
     await a.until(() => a.view.plan(records.planId)?.quota === undefined);
     t.same(a.decide(records.appId, key, 2), ['allow', 'allow']);
   });
 });
 
-t.test('the usage of others is read at a start', async (t) => {
+t.test('the usage of other replicas is read at the start', async (t) => {
   const { pool, url } = await testDatabase(t);
   const records = await insertGateRecords(pool);
   await setQuota(pool, records.planId, 5, 'month');
@@ -152,7 +146,7 @@ t.test('the usage of others is read at a start', async (t) => {
   t.same(a.decide(records.appId, key, 3), ['allow', 'allow', 'deny_quota'], 'of this month only');
 });
 
-t.test('a replica tells how far it is, and ends in order', async (t) => {
+t.test('a replica reports its version, and ends cleanly', async (t) => {
   const { pool, url } = await testDatabase(t);
   const records = await insertGateRecords(pool);
   const { key, id } = await records.key();
@@ -178,7 +172,7 @@ t.test('a replica tells how far it is, and ends in order', async (t) => {
   t.match(await row(), { open: false });
 });
 
-t.test('writing again counts nothing twice, and what is gone is skipped', async (t) => {
+t.test('writing again counts nothing twice, and a deleted key is skipped', async (t) => {
   const { pool, url } = await testDatabase(t);
   const records = await insertGateRecords(pool);
   const [kept, gone] = [await records.key(), await records.key()];
@@ -187,14 +181,17 @@ t.test('writing again counts nothing twice, and what is gone is skipped', async 
   t.teardown(() => session.end());
   const incarnation = newId();
   const columns = (allowed: number) => ({
-    ...{ keyIds: [gone.id, kept.id, kept.id], days: ['2026-03-01', '2026-03-01', '2026-03-02'] },
-    ...{ allowed: [9, allowed, 1], rateDenied: [0, 2, 0], quotaDenied: [0, 0, 3] },
+    keyIds: [gone.id, kept.id, kept.id],
+    days: ['2026-03-01', '2026-03-01', '2026-03-02'],
+    allowed: [9, allowed, 1],
+    rateDenied: [0, 2, 0],
+    quotaDenied: [0, 0, 3],
   });
-  t.equal(await session.flush(incarnation, 1, columns(5)), false, 'nobody knows it');
+  t.equal(await session.flush(incarnation, 1, columns(5)), false, 'the key does not exist');
   await session.register(incarnation, 'a');
   t.equal(await session.flush(incarnation, 1, columns(5)), true);
   t.equal(await session.flush(incarnation, 1, columns(5)), true);
-  t.equal(await session.flush(incarnation, 2, columns(3)), true, 'a late one does not take anything away');
+  t.equal(await session.flush(incarnation, 2, columns(3)), true, 'a late batch does not lower the counts');
   t.match(await rowsOf(pool, kept.id), [
     { day: '2026-03-01', allowed: 5, rate: 2, quota: 0 },
     { day: '2026-03-02', allowed: 1, rate: 0, quota: 3 },
@@ -207,10 +204,10 @@ t.test('writing again counts nothing twice, and what is gone is skipped', async 
   const { rows } = await pool.query(
     `SELECT version::integer, (SELECT count(*)::integer FROM usage_marks) AS marks FROM usage_head`,
   );
-  t.same(rows, [{ version: 3, marks: 3 }], 'a refused batch takes no version');
+  t.same(rows, [{ version: 3, marks: 3 }], 'a refused batch uses no version');
 });
 
-t.test('a replica that was closed while it lives goes on as another, and nothing counts twice', async (t) => {
+t.test('a replica that was closed while it lives continues under a new id, and nothing counts twice', async (t) => {
   const { pool, url } = await testDatabase(t);
   const records = await insertGateRecords(pool);
   await setQuota(pool, records.planId, 20, 'month');
@@ -224,7 +221,7 @@ t.test('a replica that was closed while it lives goes on as another, and nothing
   a.decide(records.appId, key, 2);
   await closeReplica(pool, first);
   while ((await foldUsage(pool, first, 1)) > 0);
-  t.equal(await sumOf(pool, id), 5, 'folding leaves the sum as it is');
+  t.equal(await sumOf(pool, id), 5, 'folding does not change the sum');
   await a.until(() => a.usage.incarnation() !== first);
   await a.written();
   t.equal(await sumOf(pool, id), 7);
@@ -238,7 +235,7 @@ t.test('a replica that was closed while it lives goes on as another, and nothing
   t.same(rows, [{ open: 1 }]);
 });
 
-t.test('an older copy of the store is noticed by its usage alone, and today is written again', async (t) => {
+t.test('an older copy of the store is detected by its usage alone, and today is written again', async (t) => {
   const { pool, url } = await testDatabase(t);
   const records = await insertGateRecords(pool);
   await setQuota(pool, records.planId, 100, 'month');
@@ -251,12 +248,12 @@ t.test('an older copy of the store is noticed by its usage alone, and today is w
   t.equal(await sumOf(pool, id), 5);
   const position = () => a.view.position()?.usage.version ?? 0;
   await a.until(() => position() === 1);
-  // The copy was taken before that flush; since then another replica has written, up to the very same version.
+  // The copy was taken before that flush; since then another replica has written, up to the same version.
   await pool.query('UPDATE usage SET allowed = 1');
   await pool.query('UPDATE usage_marks SET token = gen_random_uuid()');
   await pool.query(
     `INSERT INTO usage (key_id, day, incarnation, allowed, version) VALUES ($1, '2026-03-04', $2, 3, 1)`,
-    [...[id, newId()]],
+    [id, newId()],
   );
   await a.until(async () => (await sumOf(pool, id)) === 8);
   await a.until(
@@ -266,10 +263,10 @@ t.test('an older copy of the store is noticed by its usage alone, and today is w
   await pool.query('DELETE FROM gate_replicas');
   a.decide(records.appId, key, 1);
   await a.until(async () => (await sumOf(pool, id)) === 9);
-  t.pass('a copy that does not know the replica learns of it');
+  t.pass('a copy that does not know the replica gets its row');
 });
 
-t.test('a store that is away is written to when it is back; every failure is counted', async (t) => {
+t.test('a store that is down is written to when it is back; every failure is counted', async (t) => {
   const { pool, url } = await testDatabase(t);
   const proxy = await tcpProxy(t, url);
   const records = await insertGateRecords(pool);

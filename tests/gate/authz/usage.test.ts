@@ -12,8 +12,11 @@ function rows(batch: UsageBatch | undefined) {
   if (!batch) return undefined;
   const { keyIds, days, allowed, rateDenied, quotaDenied } = batch.columns;
   return keyIds.map((id, row) => [
-    ...[id === key ? 'key' : 'other', days[row]?.slice(5)],
-    ...[allowed[row], rateDenied[row], quotaDenied[row]],
+    id === key ? 'key' : 'other',
+    days[row]?.slice(5),
+    allowed[row],
+    rateDenied[row],
+    quotaDenied[row],
   ]);
 }
 
@@ -21,7 +24,7 @@ function counter(wall = monday) {
   const counted = new Map<Id, CountedKey>([key, other].map((id) => [id, { id, counts: undefined }]));
   const keyOf = (id: Id) => counted.get(id) ?? { id, counts: undefined };
   const real = createUsage(first);
-  // Each key stays one object, as it does in a view, whatever happens to its counts.
+  // Each key stays the same object, as in a view, whatever its counts.
   const usage = {
     ...real,
     allowed: (id: Id, period: Period, calendar: CalendarDay) => real.allowed(keyOf(id), period, calendar),
@@ -33,7 +36,7 @@ function counter(wall = monday) {
   const allow = (times: number, ms = wall, id = key) => {
     for (let turn = 0; turn < times; turn++) usage.countAllowed(id, at(ms));
   };
-  /** Writes what there is, as rows. */
+  /** Writes the pending counts, as rows. */
   const write = () => {
     const batch = usage.batch(100);
     if (batch) usage.written(batch);
@@ -58,11 +61,11 @@ t.test('counts are written as absolute numbers, once for each change', (t) => {
   t.same(write(), [['key', '03-02', 3, 1, 0]]);
   allow(1, monday, other);
   allow(1);
-  t.same(rows(usage.batch(1)), [['other', '03-02', 1, 0, 1]], 'no more than asked for');
+  t.same(rows(usage.batch(1)), [['other', '03-02', 1, 0, 1]], 'at most the requested number');
   t.end();
 });
 
-t.test('a batch is repeated as it is until its end is known', (t) => {
+t.test('a batch is repeated unchanged until its result is known', (t) => {
   const { usage, allow, write } = counter();
   allow(1);
   const batch = usage.batch(100);
@@ -77,7 +80,7 @@ t.test('a batch is repeated as it is until its end is known', (t) => {
   t.end();
 });
 
-t.test('a new day begins at zero, and the old one is still written', (t) => {
+t.test('a new day begins at zero, and the previous day is still written', (t) => {
   const { usage, at, allow, write } = counter();
   allow(2);
   allow(3, monday + dayMs);
@@ -98,12 +101,12 @@ t.test('a new day begins at zero, and the old one is still written', (t) => {
   week.allow(4);
   week.allow(1, Date.parse('2026-04-01T12:00:00Z'));
   const calendar = week.at(Date.parse('2026-04-01T12:00:00Z'));
-  t.equal(week.usage.allowed(key, 'week', calendar), 5, 'a week goes across the end of a month');
+  t.equal(week.usage.allowed(key, 'week', calendar), 5, 'a week crosses the end of a month');
   t.equal(week.usage.allowed(key, 'month', calendar), 1);
   t.end();
 });
 
-t.test('what the others allowed is of the period that it was read for', (t) => {
+t.test('the counts of others belong to the period that they were read for', (t) => {
   const { usage, at, allow } = counter();
   allow(1);
   usage.replaceOthers([[key, 10]], at(monday));
@@ -111,7 +114,7 @@ t.test('what the others allowed is of the period that it was read for', (t) => {
   t.equal(usage.allowed(key, 'week', at(monday + dayMs)), 11);
   t.equal(usage.allowed(key, 'day', at(monday + dayMs)), 0, 'another day');
   usage.updateOthers([{ keyId: key, allowed: 99 }], at(monday + dayMs));
-  t.equal(usage.allowed(key, 'week', at(monday + dayMs)), 11, 'an answer for another day is not mixed in');
+  t.equal(usage.allowed(key, 'week', at(monday + dayMs)), 11, 'an answer for another day is ignored');
   usage.replaceOthers([[key, 12]], at(monday + dayMs));
   usage.updateOthers([{ keyId: other, allowed: 3 }], at(monday + dayMs));
   t.equal(usage.allowed(key, 'day', at(monday + dayMs)), 12);
@@ -121,7 +124,7 @@ t.test('what the others allowed is of the period that it was read for', (t) => {
   t.end();
 });
 
-t.test('another process life takes over what was not written, and nothing else', (t) => {
+t.test('another process life takes over unwritten counts, and nothing else', (t) => {
   const renewed = (lastBatch: number) => {
     const { usage, at, allow, write } = counter();
     allow(5);
@@ -134,8 +137,8 @@ t.test('another process life takes over what was not written, and nothing else',
     t.match(batch, { incarnation: second, number: 1 });
     return { written: rows(batch), own: usage.allowed(key, 'month', at(monday)) };
   };
-  t.same(renewed(1), { written: [['key', '03-02', 3, 0, 0]], own: 3 }, 'the batch under way was not written');
-  t.same(renewed(2), { written: [['key', '03-02', 1, 0, 0]], own: 1 }, 'it was');
+  t.same(renewed(1), { written: [['key', '03-02', 3, 0, 0]], own: 3 }, 'the batch in progress was not written');
+  t.same(renewed(2), { written: [['key', '03-02', 1, 0, 0]], own: 1 }, 'it was written');
 
   const { usage, at, allow, write } = counter();
   allow(2);
@@ -148,7 +151,7 @@ t.test('another process life takes over what was not written, and nothing else',
   t.end();
 });
 
-t.test('an answer to a batch of an earlier process life changes nothing', (t) => {
+t.test('the outcome of a batch of an earlier incarnation is ignored', (t) => {
   const { usage, at, allow } = counter();
   allow(1);
   const late = usage.batch(100);
@@ -158,7 +161,7 @@ t.test('an answer to a batch of an earlier process life changes nothing', (t) =>
   t.end();
 });
 
-t.test('yesterday’s counts move to another process life as yesterday’s', (t) => {
+t.test('counts of yesterday stay counts of yesterday in a new incarnation', (t) => {
   const { usage, at, allow, write } = counter();
   allow(2);
   allow(3, monday + dayMs);
@@ -175,14 +178,14 @@ t.test('yesterday’s counts move to another process life as yesterday’s', (t)
   t.end();
 });
 
-t.test('days do not go back with the wall clock before the process life is renewed', (t) => {
+t.test('days do not follow the wall clock back before the process life is renewed', (t) => {
   const { usage, at, allow, write } = counter();
   allow(1);
   write();
   const ahead = monday + 40 * dayMs;
   allow(2, ahead);
   t.notOk(usage.outrun(ahead));
-  t.notOk(usage.outrun(Date.parse('2026-04-11T00:00:00Z') - 30_000), 'a slip at midnight');
+  t.notOk(usage.outrun(Date.parse('2026-04-11T00:00:00Z') - 30_000), 'the clock goes back at midnight');
   t.ok(usage.outrun(monday));
   t.equal(at(monday).day, '2026-04-11');
   allow(4, monday);
@@ -192,13 +195,13 @@ t.test('days do not go back with the wall clock before the process life is renew
   t.notOk(usage.outrun(monday));
   t.equal(at(monday).day, '2026-03-02');
   allow(1, monday);
-  t.same(write(), [['key', '03-02', 2, 0, 0]], 'what was not written counts for the day that it is');
+  t.same(write(), [['key', '03-02', 2, 0, 0]], 'unwritten counts belong to the current day');
   allow(1, ahead);
-  t.same(write(), [['key', '04-11', 1, 0, 0]], 'that day again, in the other process life');
+  t.same(write(), [['key', '04-11', 1, 0, 0]], 'the same day, in the new process life');
   t.end();
 });
 
-t.test('after the store went back to an older copy, today is written again', (t) => {
+t.test('after the store returned to an older copy, today is written again', (t) => {
   const { usage, allow, write } = counter();
   allow(2);
   allow(1, monday, other);
@@ -211,7 +214,7 @@ t.test('after the store went back to an older copy, today is written again', (t)
   t.end();
 });
 
-t.test('keys without counts in the current periods are forgotten, once they are written', (t) => {
+t.test('keys without counts in the current periods are forgotten once they are written', (t) => {
   const { usage, at, allow, write } = counter();
   allow(1);
   const april = Date.parse('2026-04-20T00:00:00Z');
@@ -223,7 +226,7 @@ t.test('keys without counts in the current periods are forgotten, once they are 
   t.equal(usage.size(), 1);
   write();
   allow(2, april);
-  t.same(write(), [['key', '04-20', 2, 0, 0]], 'a forgotten key begins anew');
+  t.same(write(), [['key', '04-20', 2, 0, 0]], 'a forgotten key begins at zero');
   t.equal(usage.size(), 2);
   t.end();
 });

@@ -90,7 +90,7 @@ t.test('decisions', (t) => {
   t.end();
 });
 
-t.test('a handle is told only when the key was well-formed', (t) => {
+t.test('a verdict has a handle only when the key was well-formed', (t) => {
   const gate = bench();
   gate.load({ keys: [] });
   gate.view.provenAt(0);
@@ -103,7 +103,7 @@ t.test('a handle is told only when the key was well-formed', (t) => {
   t.end();
 });
 
-t.test('a well-formed key costs the same work whatever it is refused for', (t) => {
+t.test('a well-formed key costs the same work whatever the reason of its refusal', (t) => {
   const elsewhere = { allowedCidrs: ['198.51.100.0/24'] };
   const table: [string, Partial<KeyRow>, string][] = [
     ['unknown', { handle: 'zzzzzzzz' }, 'unknown'],
@@ -142,7 +142,7 @@ t.test('a well-formed key costs the same work whatever it is refused for', (t) =
   t.end();
 });
 
-t.test('nothing is allowed from a view that is not fresh', (t) => {
+t.test('a view that is too old allows nothing', (t) => {
   const gate = bench();
   const preflight = request({ method: 'OPTIONS', preflightMethod: 'GET' });
   const decision = (monotonic: number, asked = request()) => gate.judge(asked, at(monotonic)).decision;
@@ -152,7 +152,7 @@ t.test('nothing is allowed from a view that is not fresh', (t) => {
   gate.view.provenAt(1_000);
   t.equal(decision(1_000), 'allow');
   t.equal(decision(90_999), 'allow');
-  t.equal(decision(91_000), 'unavailable', 'at the ceiling');
+  t.equal(decision(91_000), 'unavailable', 'at the limit');
   t.equal(decision(91_000, preflight), 'unavailable', 'a preflight too');
   t.equal(decision(91_000, request({ appId: undefined })), 'unavailable');
   gate.view.provenAt(91_500);
@@ -160,7 +160,7 @@ t.test('nothing is allowed from a view that is not fresh', (t) => {
   t.end();
 });
 
-t.test('the rate is judged last: a refused key takes no token', (t) => {
+t.test('the rate is checked last: a denied key takes no token', (t) => {
   const gate = bench();
   gate.load();
   gate.view.provenAt(0);
@@ -171,14 +171,14 @@ t.test('the rate is judged last: a refused key takes no token', (t) => {
   t.equal(
     gate.judge(request({ appId: otherApp.id }), at(5)).decision,
     'allow',
-    'the bucket is the key’s, not the app’s',
+    'the bucket belongs to the key, not to the app',
   );
   t.match(gate.judge(request(), at(5)), { decision: 'deny_rate', retryAfterSeconds: 1, key: { handle } });
-  t.equal(gate.judge(request(), at(1_005)).decision, 'allow', 'a token came back');
+  t.equal(gate.judge(request(), at(1_005)).decision, 'allow', 'a token was refilled');
   t.end();
 });
 
-t.test('the quota is judged before the rate, and only what is allowed counts against either', (t) => {
+t.test('the quota is judged before the rate, and only allowed requests count against either', (t) => {
   const gate = bench();
   const row = keyRow();
   gate.load({ plans: [planRow({ burst: 3, quotaLimit: 5, quotaPeriod: 'day' })], keys: [row] }, wall);
@@ -191,7 +191,7 @@ t.test('the quota is judged before the rate, and only what is allowed counts aga
   t.same(
     [judge(2_000), judge(2_000)].map((verdict) => verdict.decision),
     ['allow', 'allow'],
-    'a denial took no quota',
+    'a denial does not use the quota',
   );
   t.match(judge(2_000), { decision: 'deny_quota', retryAfterSeconds: 43_200 }, 'with the bucket empty too');
   for (let round = 0; round < 5; round++) t.equal(judge(5_000).decision, 'deny_quota');
@@ -207,7 +207,7 @@ t.test('the quota is judged before the rate, and only what is allowed counts aga
   t.end();
 });
 
-t.test('a quota counts what the others allowed', (t) => {
+t.test('a quota includes the counts of other replicas', (t) => {
   const row = keyRow();
   const plans = [planRow({ burst: 10, quotaLimit: 5, quotaPeriod: 'month' })];
   const gate = bench();
@@ -224,11 +224,11 @@ t.test('a quota counts what the others allowed', (t) => {
   t.equal(decision(), 'allow', 'no quota');
   gate.view.apply(changeOf({ plans }));
   t.equal(decision(), 'deny_quota');
-  t.equal(decision(Date.parse('2026-04-01T00:00:00Z')), 'allow', 'what was read of March says nothing of April');
+  t.equal(decision(Date.parse('2026-04-01T00:00:00Z')), 'allow', 'counts of March do not apply to April');
   t.end();
 });
 
-t.test('RateLimit fields tell what a key has left', (t) => {
+t.test("RateLimit fields report what remains of a key's limits", (t) => {
   const gate = bench();
   gate.load({ plans: [planRow({ requestsPerSecond: 2, burst: 5, quotaLimit: 3, quotaPeriod: 'week' })] }, wall);
   gate.view.provenAt(0);
@@ -261,7 +261,7 @@ t.test('RateLimit fields tell what a key has left', (t) => {
   t.end();
 });
 
-t.test('a changed plan judges the next request of all of its keys', (t) => {
+t.test('a changed plan applies to the next request of all of its keys', (t) => {
   const second = generateApiKey();
   const gate = bench();
   gate.load({ keys: [keyRow(), keyRow({}, second)] });
@@ -294,7 +294,7 @@ t.test('a changed or reloaded key keeps its bucket and its usage', (t) => {
   t.end();
 });
 
-t.test('a view that is being loaded changes nothing before it is whole', (t) => {
+t.test('a view that is being loaded changes nothing until it is complete', (t) => {
   const gate = bench();
   gate.load();
   gate.view.provenAt(0);
@@ -318,11 +318,11 @@ t.test('a view that is being loaded changes nothing before it is whole', (t) => 
     ['allow', 'allow'],
   );
   whole.commit(position());
-  t.equal(gate.judge(request(), at(1)).decision, 'deny_rate', 'the tokens taken meanwhile are out');
+  t.equal(gate.judge(request(), at(1)).decision, 'deny_rate', 'tokens taken during the load are gone');
   t.end();
 });
 
-t.test('a key that changed and one that came later do not get each other’s digests', (t) => {
+t.test('a changed key and a later one do not get each other’s digests', (t) => {
   const gate = bench();
   const keys = Array.from({ length: 200 }, () => generateApiKey());
   const rows = keys.map((each) => keyRow({}, each));
@@ -354,6 +354,6 @@ t.test('a display name becomes one safe header value', (t) => {
     t.equal(encodeHeaderText(name), value);
     t.equal(decodeURIComponent(value), name);
   }
-  t.equal(encodeHeaderText('\ud800'), '%EF%BF%BD', 'half a character cannot be said');
+  t.equal(encodeHeaderText('\ud800'), '%EF%BF%BD', 'half a surrogate pair cannot be encoded');
   t.end();
 });

@@ -6,7 +6,7 @@ import t, { type Test } from 'tap';
 
 const watchdog = join(import.meta.dirname, '../../../gate/authz/watchdog.ts');
 
-/** A process with a watchdog that does as it is told: `stall` for ever, or `work` for some time and tell. */
+/** A process with a watchdog that obeys messages: `stall` blocks for ever, `work` for some time and then answers. */
 const program = `
 import { createWatchdog } from ${JSON.stringify(watchdog)};
 const dog = createWatchdog({ name: 'svc-authz' });
@@ -30,7 +30,7 @@ async function child(t: Test, stdout: 'pipe' | 'ignore' = 'pipe') {
   return { started, exited };
 }
 
-t.test('a process whose event loop stands still ends itself, and says so', async (t) => {
+t.test('a process whose event loop is blocked ends itself, and logs the reason', async (t) => {
   const { started, exited } = await child(t);
   if (!started.stdout) throw new Error('no stdout');
   const lines: string[] = [];
@@ -43,19 +43,19 @@ t.test('a process whose event loop stands still ends itself, and says so', async
   await read;
   t.equal(lines.length, 1);
   const entry = JSON.parse(lines[0] ?? '') as { stalledMs: number };
-  t.match(entry, { level: 'fatal', name: 'svc-authz', msg: 'event loop stands still, ending the process' });
+  t.match(entry, { level: 'fatal', name: 'svc-authz', msg: 'event loop is blocked; killing the process' });
   t.ok(entry.stalledMs >= 2_000);
 });
 
-t.test('a reader of the log that stands still too does not save it', async (t) => {
+t.test('a blocked reader of the log does not prevent that', async (t) => {
   const { started, exited } = await child(t);
-  // Nobody reads, and the pipe is full.
+  // Nothing reads, and the pipe is full.
   started.stdout?.pause();
   started.send('stall');
   t.same(await exited, [null, 'SIGKILL']);
 });
 
-t.test('work, a stopped process and an orderly end are left alone', async (t) => {
+t.test('a busy process, a stopped one and a clean end are not killed', async (t) => {
   const { started, exited } = await child(t, 'ignore');
   started.send('work');
   await once(started, 'message');

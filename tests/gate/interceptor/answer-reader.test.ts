@@ -1,33 +1,33 @@
 import t from 'tap';
 import { createAnswerReader } from '../../../gate/interceptor/answer-reader.ts';
 
-/** Reads in pieces of `size` bytes, and tells what was read as one line each. */
+/** Reads in pieces of `size` bytes. @returns the events, one line each */
 function read(bytes: string, { method = 'GET', size = Infinity, close = false } = {}) {
   const reader = createAnswerReader();
-  const told: string[] = [];
+  const events: string[] = [];
   let body = '';
   reader.expect(method, {
     head({ status, statusMessage, rawHeaders, length }) {
-      told.push(`${status} ${statusMessage} ${length} ${rawHeaders.join('|')}`);
+      events.push(`${status} ${statusMessage} ${length} ${rawHeaders.join('|')}`);
     },
     body(part) {
       body += part.toString('latin1');
     },
     end(reusable) {
-      told.push(body, reusable ? 'reusable' : 'over');
+      events.push(body, reusable ? 'reusable' : 'over');
     },
   });
   const all = Buffer.from(bytes, 'latin1');
   let used = 0;
   for (let at = 0; at < all.length; at += size) used += reader.read(all.subarray(at, at + size));
   const whole = close ? reader.close() : undefined;
-  return { told, used, ...(whole !== undefined && { whole }) };
+  return { events, used, ...(whole !== undefined && { whole }) };
 }
 
 const ok = 'HTTP/1.1 200 OK\r\n';
 
-t.test('every framing is read, however its bytes come', (t) => {
-  const cases: [answer: string, told: string[], method?: string][] = [
+t.test('reads every framing, in pieces of any size', (t) => {
+  const cases: [answer: string, events: string[], method?: string][] = [
     [`${ok}Content-Length: 4\r\nX:  a b \t\r\n\r\nbody`, ['200 OK 4 Content-Length|4|X|a b', 'body', 'reusable']],
     [`${ok}content-length: 0\r\n\r\n`, ['200 OK 0 content-length|0', '', 'reusable']],
     [`${ok}Content-Length: 4\r\n\r\n`, ['200 OK 4 Content-Length|4', '', 'reusable'], 'HEAD'],
@@ -47,18 +47,20 @@ t.test('every framing is read, however its bytes come', (t) => {
     ],
     [`HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\n!`, ['200 OK 1 Content-Length|1', '!', 'over']],
   ];
-  for (const [answer, told, method = 'GET'] of cases) {
+  for (const [answer, events, method = 'GET'] of cases) {
     for (const size of [Infinity, 1, 2, 3, 7]) {
-      t.same(read(answer, { method, size }), { told, used: answer.length }, `${answer} in pieces of ${size}`);
+      t.same(read(answer, { method, size }), { events, used: answer.length }, `${answer} in pieces of ${size}`);
     }
-    t.equal(read(`${answer}more`, { method }).used, answer.length, 'what follows is not of the answer');
+    t.equal(read(`${answer}more`, { method }).used, answer.length, 'leaves the bytes after the answer');
   }
   t.end();
 });
 
-t.test('an answer without a length ends with the connection; every other one is cut off by its end', (t) => {
+t.test('the end of the connection completes an answer without a length, and no other', (t) => {
   t.same(read(`${ok}\r\nto the end`, { close: true }), {
-    ...{ told: ['200 OK undefined ', 'to the end', 'over'], used: 29, whole: true },
+    events: ['200 OK undefined ', 'to the end', 'over'],
+    used: 29,
+    whole: true,
   });
   for (const cut of [
     'HTTP/1.1 20',
@@ -70,26 +72,40 @@ t.test('an answer without a length ends with the connection; every other one is 
   t.end();
 });
 
-t.test('what is no answer, or has no certain end, is refused', (t) => {
+t.test('refuses bytes that are not an answer, or whose end is ambiguous', (t) => {
   const bad = [
-    ...['nonsense\r\n\r\n', 'HTTP/2 200 OK\r\n\r\n', 'HTTP/1.1 099 Low\r\n\r\n', 'HTTP/1.1 101 Switch\r\n\r\n'],
-    ...[
-      `${ok}no colon\r\n\r\n`,
-      `${ok}Content-Length: 1\r\nContent-Length: 1\r\n\r\n`,
-      `${ok}Content-Length: +1\r\n\r\n`,
-    ],
-    ...[
-      `${ok}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n`,
-      `${ok}Transfer-Encoding: gzip, chunked\r\n\r\n`,
-    ],
-    ...[
-      `${ok}Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n`,
-      `${ok}Transfer-Encoding: identity\r\n\r\n`,
-    ],
-    ...[`${ok}X: ${'x'.repeat(17_000)}`, `${ok}Content-Length: 9999999999999999\r\n\r\n`],
-    ...['x\r\n', '\r\n', '-1\r\n', '1 1\r\n', '1\r\n12\r\n', `1;${'x'.repeat(2_000)}`, 'fffffffffffff\r\n'].map(
-      (chunks) => `${ok}Transfer-Encoding: chunked\r\n\r\n${chunks}`,
+    'nonsense\r\n\r\n',
+    'HTTP/2 200 OK\r\n\r\n',
+    'HTTP/1.1 099 Low\r\n\r\n',
+    'HTTP/1.1 101 Switch\r\n\r\n',
+    `${ok}no colon\r\n\r\n`,
+    `${ok}X : a\r\n\r\n`,
+    `${ok}X: a\r\n b\r\n\r\n`,
+    `${ok}X: a\rb\r\n\r\n`,
+    `${ok}X: \0\r\n\r\n`,
+    'HTTP/1.1 100 Continue\r\nConnection: close\r\n\r\n',
+    ...['X', 'X : a', 'Content-Length: 5', 'Connection: close'].map(
+      (trailer) => `${ok}Transfer-Encoding: chunked\r\n\r\n0\r\n${trailer}\r\n\r\n`,
     ),
+    `${ok}Content-Length: 1\r\nContent-Length: 1\r\n\r\n`,
+    `${ok}Content-Length: +1\r\n\r\n`,
+    `${ok}Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n`,
+    `${ok}Transfer-Encoding: gzip, chunked\r\n\r\n`,
+    `${ok}Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n`,
+    `${ok}Transfer-Encoding: identity\r\n\r\n`,
+    `${ok}Transfer-Encoding: chunked\t\r\n\r\n`,
+    `${ok}X: ${'x'.repeat(17_000)}`,
+    `${ok}Content-Length: 9999999999999999\r\n\r\n`,
+    ...[
+      'x\r\n',
+      '\r\n',
+      '-1\r\n',
+      '1 1\r\n',
+      '1 \r\n',
+      '1\r\n12\r\n',
+      `1;${'x'.repeat(2_000)}`,
+      'fffffffffffff\r\n',
+    ].map((chunks) => `${ok}Transfer-Encoding: chunked\r\n\r\n${chunks}`),
   ];
   for (const answer of bad) {
     for (const size of [Infinity, 1])

@@ -11,7 +11,7 @@ import { createInterceptorMetrics } from '../../../gate/interceptor/metrics.ts';
 import { connectProbe } from '../../../gate/interceptor/probe.ts';
 import { createProxyServer } from '../../../gate/interceptor/proxy-server.ts';
 import { createRoutes } from '../../../gate/interceptor/routes.ts';
-import { createTurns } from '../../../gate/interceptor/turns.ts';
+import { createRequestQueue } from '../../../gate/interceptor/request-queue.ts';
 import { codeConfigMap } from '../../../infra/manifests/function-pod.ts';
 import { functionDeployment } from '../../../infra/manifests/function.ts';
 import type { Pod } from '../../../runtime/contracts/pod.ts';
@@ -30,7 +30,7 @@ import { functionId, helloFunction, helloPod, host, testSource, noEvents } from 
 const log = silentLog;
 const clock = systemClock;
 
-t.test('a real function: from zero, back to zero, and no request lost on the way', { skip: noCluster }, async (t) => {
+t.test('a real function scales from zero and back, and no request is lost', { skip: noCluster }, async (t) => {
   const { kube, namespace } = await testCluster(t);
   const config = await kube.get<PlatformConfig>(kinds.PlatformConfig, platformConfigName);
   if (!config) throw new Error('the platform is not installed in the cluster');
@@ -65,21 +65,30 @@ t.test('a real function: from zero, back to zero, and no request lost on the way
     const routes = createRoutes(functions);
     const endpoints = createEndpoints({ pods, probe: connectProbe, clock, log });
     const activator = createActivator({ kube: counting, endpoints, clock, log, holdMs: 60_000, queueMax: 100 });
-    const turns = createTurns({ endpoints, clock, queueMax: 100, holdMs: 60_000 });
+    const queue = createRequestQueue({ endpoints, clock, queueMax: 100, holdMs: 60_000 });
     const activity = createActivity(clock);
     const metrics = createInterceptorMetrics(new Registry(), { inflight: () => 0, waiting: () => 0 });
     const interceptor = createInterceptor({
-      ...{ replica, routes, endpoints, activator, turns, activity, metrics, clock, log, holdMs: 60_000 },
+      replica,
+      routes,
+      endpoints,
+      activator,
+      queue,
+      activity,
+      metrics,
+      clock,
+      log,
+      holdMs: 60_000,
     });
     const server = createProxyServer({ interceptor, clock, port: 0, host: '127.0.0.1', lingerMs: 0, drainMs: 0 });
     routes.start();
     endpoints.start();
     activator.start();
-    turns.start();
+    queue.start();
     const port = await server.start();
     t.teardown(async () => {
       await server.stop();
-      turns.stop();
+      queue.stop();
       activator.stop();
       endpoints.stop();
       routes.stop();
@@ -87,10 +96,10 @@ t.test('a real function: from zero, back to zero, and no request lost on the way
     return { port, interceptor };
   };
   const interceptors = [await startInterceptor('interceptor-0'), await startInterceptor('interceptor-1')];
-  let asked = 0;
+  let requests = 0;
   const ask = async () => {
-    const path = `/${asked++}`;
-    const port = interceptors[asked % 2]?.port ?? 0;
+    const path = `/${requests++}`;
+    const port = interceptors[requests % 2]?.port ?? 0;
     const request = httpRequest({ host: '127.0.0.1', port, path, headers: { host }, agent: false }).end();
     const [response] = (await once(request, 'response')) as [IncomingMessage];
     const right = (await text(response)) === path;
@@ -115,13 +124,18 @@ t.test('a real function: from zero, back to zero, and no request lost on the way
   const going = podChange(({ object }) => object.metadata.deletionTimestamp !== undefined);
   const scaler = createScaler({
     ...noEvents,
-    ...{ kube: counting, functions, deployments, clock, log, registry: new Registry() },
+    kube: counting,
+    functions,
+    deployments,
+    clock,
+    log,
+    registry: new Registry(),
     interceptors: {
       list: () => interceptors.map((_, n) => helloPod(`interceptor-${n}`, 1, { podIP: '127.0.0.1', phase: 'Running' })),
     },
     fetchReport: async (pod) => {
-      const known = interceptors.map(({ interceptor }) => interceptor.report());
-      return known.find(({ replica }) => replica === pod.metadata.name);
+      const reports = interceptors.map(({ interceptor }) => interceptor.report());
+      return reports.find(({ replica }) => replica === pod.metadata.name);
     },
   });
   scaler.start();

@@ -5,11 +5,11 @@ import { createWorld, helloPod, until } from './world.ts';
 
 const json = (body: string) => JSON.parse(body) as { code: string; message: string; details: { fault: string } };
 
-t.test('ten at once from zero, at two interceptors: one scale write, and all are answered', async (t) => {
+t.test('ten concurrent requests at two interceptors from zero cause one scale write, and all succeed', async (t) => {
   const world = createWorld(t);
   const [one, two] = await Promise.all([world.startInterceptor(), world.startInterceptor()]);
   world.scale.onWrite = () => {
-    // Whoever comes later meets a pod that is warm.
+    // Later requests find a warm pod.
     void until(() => one.activator.waiting() + two.activator.waiting() === 10).then(() =>
       world.startPod((request, response) => response.end(request.url)),
     );
@@ -32,7 +32,7 @@ t.test('ten at once from zero, at two interceptors: one scale write, and all are
   t.equal(one.activator.waiting(), 0);
 });
 
-t.test('a body that waited arrives whole', async (t) => {
+t.test('a body that waited arrives complete', async (t) => {
   const world = createWorld(t);
   const { port } = await world.startInterceptor();
   world.scale.onWrite = () => {
@@ -43,17 +43,17 @@ t.test('a body that waited arrives whole', async (t) => {
   t.equal(answer.body === body, true);
 });
 
-t.test('what is above zero is never touched: requests wait for the pods that come', async (t) => {
+t.test('a function above zero is never scaled: requests wait for its pods', async (t) => {
   const world = createWorld(t, { replicas: 3 });
   const { port, activator } = await world.startInterceptor();
-  const asked = world.ask(port);
+  const answer = world.ask(port);
   await until(() => activator.waiting() === 1);
   await world.startPod((_, response) => response.end('late'));
-  t.equal((await asked).body, 'late');
+  t.equal((await answer).body, 'late');
   t.same(world.scale.writes, []);
 });
 
-t.test('the scaler goes to zero just as a request comes: it is raised again, and the going pod finishes', async (t) => {
+t.test('a request while the scaler goes to zero scales up again, and the terminating pod finishes', async (t) => {
   const world = createWorld(t, { replicas: 1 });
   const { port } = await world.startInterceptor();
   const held: (() => void)[] = [];
@@ -74,20 +74,20 @@ t.test('the scaler goes to zero just as a request comes: it is raised again, and
   t.equal((await underWay).body, 'begun and finished');
 });
 
-t.test('a pod that goes to zero while requests already wait is raised again by the next look', async (t) => {
+t.test('a pod that goes to zero while requests wait is scaled up by the next look', async (t) => {
   const world = createWorld(t, { replicas: 1 });
   const { port, activator } = await world.startInterceptor();
-  const asked = world.ask(port);
+  const answer = world.ask(port);
   await until(() => activator.waiting() === 1);
   world.scale.onWrite = (replicas) => {
     if (replicas === 1) void world.startPod((_, response) => response.end('again'));
   };
   await world.scale.replaceScale(await world.scale.getScale('shop-prod', 'hello'), 0);
-  t.equal((await asked).body, 'again');
+  t.equal((await answer).body, 'again');
   t.same(world.scale.writes, [0, 1]);
 });
 
-t.test('a hold has an end, and says whose fault it was', async (t) => {
+t.test('a hold times out, and the error says whether the function failed', async (t) => {
   const world = createWorld(t, { holdMs: 120 });
   const { port, activity } = await world.startInterceptor();
   const late = await world.ask(port);
@@ -101,7 +101,7 @@ t.test('a hold has an end, and says whose fault it was', async (t) => {
   t.equal(activity.inflight(), 0);
 });
 
-t.test('the queue of a function is bounded', async (t) => {
+t.test('the queue of a function has a maximum length', async (t) => {
   const world = createWorld(t, { queueMax: 2, replicas: 1 });
   const { port, activator } = await world.startInterceptor();
   const waiting = [world.ask(port), world.ask(port)];
@@ -117,10 +117,10 @@ t.test('the queue of a function is bounded', async (t) => {
   );
 });
 
-t.test('a pod that crashes as it starts ends the wait, without quoting its log', async (t) => {
+t.test('a pod that crashes at its start ends the wait, without quoting its log', async (t) => {
   const world = createWorld(t);
   const { port, activator } = await world.startInterceptor();
-  const asked = world.ask(port);
+  const pending = world.ask(port);
   await until(() => activator.waiting() === 1);
   const crashed = helloPod('crashing', 1, {
     containerStatuses: [
@@ -134,7 +134,7 @@ t.test('a pod that crashes as it starts ends the wait, without quoting its log',
     ],
   });
   world.pods.put(crashed);
-  const answer = await asked;
+  const answer = await pending;
   t.equal(answer.status, 502);
   t.match(json(answer.body), { code: 'cold_start_failed', message: /exit code 1/, details: { fault: 'cold_start' } });
   t.notMatch(answer.body, 'hunter2');
@@ -143,7 +143,7 @@ t.test('a pod that crashes as it starts ends the wait, without quoting its log',
   t.equal((await world.ask(port)).body, 'repaired');
 });
 
-t.test('a client that leaves while it waits leaves nothing behind', async (t) => {
+t.test('a client that disconnects while it waits leaves no state behind', async (t) => {
   const world = createWorld(t, { replicas: 1 });
   const { port, activator, activity, registry } = await world.startInterceptor();
   const request = world.open(port);

@@ -9,7 +9,7 @@ import { createWorld, functionId, until } from './world.ts';
 
 const json = (body: string) => JSON.parse(body) as { code: string; details: { fault: string; requestId: string } };
 
-t.test('an unknown host is a JSON 404; port and case of a known one do not count', async (t) => {
+t.test('an unknown host is a JSON 404; port and case of a known one do not matter', async (t) => {
   const world = createWorld(t, { replicas: 1 });
   const { port } = await world.startInterceptor();
   const unknown = await world.ask(port, { headers: { host: 'fn-other--test.apps.test' } });
@@ -19,15 +19,25 @@ t.test('an unknown host is a JSON 404; port and case of a known one do not count
   t.equal((await world.ask(port, { headers: { host: 'FN-hello--test.APPS.test:8443' } })).body, 'ok');
 });
 
-t.test('headers pass both ways as they are, but for hop-by-hop ones', async (t) => {
+t.test('headers are forwarded unchanged in both directions, except hop-by-hop ones', async (t) => {
   const world = createWorld(t, { replicas: 1 });
   const { port } = await world.startInterceptor();
   let seen: string[] = [];
   await world.startPod((request, response) => {
     seen = request.rawHeaders;
     response.writeHead(418, 'Short and stout', [
-      ...['Set-Cookie', 'a=1', 'Set-Cookie', 'b=2', 'X-Svc-Cold-Start', 'forged', 'Content-Length', '2'],
-      ...['Connection', 'X-Gone', 'X-Gone', 'hop'],
+      'Set-Cookie',
+      'a=1',
+      'Set-Cookie',
+      'b=2',
+      'X-Svc-Cold-Start',
+      'forged',
+      'Content-Length',
+      '2',
+      'Connection',
+      'X-Gone',
+      'X-Gone',
+      'hop',
     ]);
     response.end('ok');
   });
@@ -49,10 +59,10 @@ t.test('headers pass both ways as they are, but for hop-by-hop ones', async (t) 
   t.same(header('X-Request-Id'), ['given-1']);
   t.same(header('X-Forwarded-For'), ['203.0.113.7']);
   t.same(header('X-Forwarded-Proto'), ['https']);
-  t.same(header('X-Svc-Key-Prefix'), ['abcdefgh'], 'a client cannot take the gate headers away');
+  t.same(header('X-Svc-Key-Prefix'), ['abcdefgh'], 'a client cannot remove the gate headers');
   t.same(header('Accept'), ['a/b', 'c/d']);
   t.same([...header('X-Drop'), ...header('TE')], []);
-  t.notMatch(seen.join(), /x-svc-event/i, 'nobody outside passes for the source of an event');
+  t.notMatch(seen.join(), /x-svc-event/i, 'a client cannot pose as an event source');
   t.equal(answer.status, 418);
   t.same(answer.headers['set-cookie'], ['a=1', 'b=2']);
   t.match(answer.headers, { 'x-svc-cold-start': 'true', 'x-request-id': 'given-1' });
@@ -63,10 +73,10 @@ t.test('headers pass both ways as they are, but for hop-by-hop ones', async (t) 
   t.equal(unsafe.headers['x-request-id'], header('X-Request-Id')[0]);
   const next = await world.ask(port);
   t.match(next.headers['x-request-id'], /^[0-9a-f-]{36}$/);
-  t.not(next.headers['x-request-id'], unsafe.headers['x-request-id'], 'each request has an id of its own');
+  t.not(next.headers['x-request-id'], unsafe.headers['x-request-id'], 'each request has its own id');
 });
 
-t.test('every framing of a body keeps its meaning', async (t) => {
+t.test('every framing of a body is preserved', async (t) => {
   const world = createWorld(t, { replicas: 1 });
   const { port } = await world.startInterceptor();
   await world.startPod((request, response) => {
@@ -78,19 +88,25 @@ t.test('every framing of a body keeps its meaning', async (t) => {
   t.same(await ask({}), { method: 'GET', body: '' });
   t.same(await ask({ method: 'POST', headers: { 'content-length': '0' } }), { method: 'POST', length: '0', body: '' });
   t.same(await ask({ method: 'POST', headers: { 'content-length': '2' }, body: 'hi' }), {
-    ...{ method: 'POST', length: '2', body: 'hi' },
+    method: 'POST',
+    length: '2',
+    body: 'hi',
   });
   t.same(await ask({ method: 'DELETE', headers: { 'transfer-encoding': 'chunked' }, body: 'hi' }), {
-    ...{ method: 'DELETE', coding: 'chunked', body: 'hi' },
+    method: 'DELETE',
+    coding: 'chunked',
+    body: 'hi',
   });
   t.same(await ask({ method: 'PUT', headers: { 'content-length': '2', expect: '100-continue' }, body: 'hi' }), {
-    ...{ method: 'PUT', length: '2', body: 'hi' },
+    method: 'PUT',
+    length: '2',
+    body: 'hi',
   });
   const head = await world.ask(port, { method: 'HEAD' });
   t.same([head.status, head.body], [200, '']);
 });
 
-t.test('100 MB go through in both directions at once', async (t) => {
+t.test('100 MB are forwarded in both directions at once', async (t) => {
   const world = createWorld(t, { replicas: 1 });
   const { port } = await world.startInterceptor();
   await world.startPod((request, response) => request.pipe(response));
@@ -117,7 +133,7 @@ t.test('100 MB go through in both directions at once', async (t) => {
   t.equal(received.digest('hex'), sent.digest('hex'));
 });
 
-t.test('1 GiB goes through, and is never kept whole', async (t) => {
+t.test('1 GiB is forwarded, and never buffered whole', async (t) => {
   const world = createWorld(t, { replicas: 1 });
   const { port } = await world.startInterceptor();
   const chunk = Buffer.alloc(1024 * 1024, 'svc');
@@ -139,7 +155,7 @@ t.test('1 GiB goes through, and is never kept whole', async (t) => {
   t.ok(most < length / 2, `${most} bytes at most for client, interceptor and pod`);
 });
 
-t.test('a slow reader slows the pod down: nothing piles up between', async (t) => {
+t.test('a slow reader slows the pod down, without buffering', async (t) => {
   const world = createWorld(t, { replicas: 1 });
   const { port } = await world.startInterceptor();
   const chunk = Buffer.alloc(256 * 1024);
@@ -155,18 +171,18 @@ t.test('a slow reader slows the pod down: nothing piles up between', async (t) =
   const request = world.open(port);
   request.end();
   const [response] = (await once(request, 'response')) as [IncomingMessage];
-  // The pod stands still once every buffer on the way is full.
+  // The pod stops once every buffer on the way is full.
   for (let last = -1; last !== written;) {
     last = written;
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
-  t.ok(written < chunks / 2, `${written} of ${chunks} chunks went out unread`);
+  t.ok(written < chunks / 2, `${written} of ${chunks} chunks were written unread`);
   let bytes = 0;
   for await (const part of response) bytes += (part as Buffer).length;
   t.equal(bytes, chunk.length * chunks);
 });
 
-t.test('a stream reaches the client piece by piece', async (t) => {
+t.test('a stream reaches the client in pieces', async (t) => {
   const world = createWorld(t, { replicas: 1 });
   const { port } = await world.startInterceptor();
   const next: ((piece?: string) => void)[] = [];
@@ -185,43 +201,43 @@ t.test('a stream reaches the client piece by piece', async (t) => {
   await once(response, 'end');
 });
 
-t.test('a client that leaves stops the work in the pod', async (t) => {
+t.test('a client that disconnects aborts the request in the pod', async (t) => {
   const world = createWorld(t, { replicas: 1 });
   const { port, activity } = await world.startInterceptor();
   let came = 0;
-  let left = 0;
+  let departures = 0;
   await world.startPod((request, response) => {
     came++;
-    response.once('close', () => left++);
+    response.once('close', () => departures++);
     if (request.url === '/begun') response.write('begun');
   });
   for (const path of ['/silent', '/begun']) {
-    const before = left;
+    const before = departures;
     const request = world.open(port, { path });
     request.on('error', () => undefined);
     request.end();
     if (path === '/begun') await once(request, 'response');
     else await until(() => came === 1);
     request.destroy();
-    await until(() => left === before + 1 && activity.inflight() === 0);
+    await until(() => departures === before + 1 && activity.inflight() === 0);
   }
-  t.equal(left, 2);
+  t.equal(departures, 2);
 });
 
-t.test('a refused connection costs no request: body and all it goes to a pod that takes it', async (t) => {
+t.test('a refused connection loses no request: it goes with its body to a pod that accepts it', async (t) => {
   const world = createWorld(t, { replicas: 2 });
   const { port, endpoints } = await world.startInterceptor();
   const dead = await world.startPod((_, response) => response.end('first'));
   await until(() => endpoints.pick(functionId) !== undefined);
   await dead.kill();
-  const asked = world.ask(port, { method: 'POST', body: 'kept' });
+  const answer = world.ask(port, { method: 'POST', body: 'kept' });
   await world.startPod((request, response) => request.pipe(response));
-  t.equal((await asked).body, 'kept');
+  t.equal((await answer).body, 'kept');
   const answers = await Promise.all(Array.from({ length: 5 }, () => world.ask(port, { method: 'POST', body: 'kept' })));
   t.ok(answers.every(({ body, headers }) => body === 'kept' && headers['x-svc-cold-start'] === 'false'));
 });
 
-t.test('requests go to the pod that has the fewest', async (t) => {
+t.test('requests go to the pod with the fewest', async (t) => {
   const world = createWorld(t, { replicas: 2 });
   const { port, endpoints } = await world.startInterceptor();
   const at = [0, 0];
@@ -234,35 +250,32 @@ t.test('requests go to the pod that has the fewest', async (t) => {
     });
     await usable;
   }
-  const asked = Array.from({ length: 6 }, () => world.ask(port));
+  const answers = Array.from({ length: 6 }, () => world.ask(port));
   await until(() => finish.length === 6);
   t.same(at, [3, 3]);
   for (const end of finish) end();
-  await Promise.all(asked);
+  await Promise.all(answers);
 });
 
-t.test(
-  'a pod that breaks off: what may be repeated is, once, and the rest says that the function did it',
-  async (t) => {
-    const world = createWorld(t, { replicas: 1 });
-    const { port } = await world.startInterceptor();
-    const seen: string[] = [];
-    await world.startPod((request, response) => {
-      seen.push(`${request.method} ${request.url}`);
-      const count = seen.filter((entry) => entry.endsWith(request.url ?? '')).length;
-      if (request.url === '/once' && count > 1) response.writeHead(200, { connection: 'close' }).end('second try');
-      else request.socket.destroy();
-    });
-    t.equal((await world.ask(port, { path: '/once' })).body, 'second try');
-    const get = await world.ask(port, { path: '/always' });
-    t.equal(get.status, 502);
-    t.match(json(get.body), { code: 'function_broke_off', details: { fault: 'function' } });
-    t.equal((await world.ask(port, { method: 'POST', path: '/post', body: 'x' })).status, 502);
-    t.same(seen, ['GET /once', 'GET /once', 'GET /always', 'GET /always', 'POST /post']);
-  },
-);
+t.test('after a pod breaks off, a repeatable request is repeated once; others report the function', async (t) => {
+  const world = createWorld(t, { replicas: 1 });
+  const { port } = await world.startInterceptor();
+  const seen: string[] = [];
+  await world.startPod((request, response) => {
+    seen.push(`${request.method} ${request.url}`);
+    const count = seen.filter((entry) => entry.endsWith(request.url ?? '')).length;
+    if (request.url === '/once' && count > 1) response.writeHead(200, { connection: 'close' }).end('second try');
+    else request.socket.destroy();
+  });
+  t.equal((await world.ask(port, { path: '/once' })).body, 'second try');
+  const get = await world.ask(port, { path: '/always' });
+  t.equal(get.status, 502);
+  t.match(json(get.body), { code: 'function_broke_off', details: { fault: 'function' } });
+  t.equal((await world.ask(port, { method: 'POST', path: '/post', body: 'x' })).status, 502);
+  t.same(seen, ['GET /once', 'GET /once', 'GET /always', 'GET /always', 'POST /post']);
+});
 
-t.test('an answer that is cut off in the pod is cut off at the client, never ended cleanly', async (t) => {
+t.test('an answer that the pod cuts off is cut off at the client, never ended cleanly', async (t) => {
   const world = createWorld(t, { replicas: 1 });
   const { port, activity } = await world.startInterceptor();
   await world.startPod((request, response) => {
@@ -276,7 +289,7 @@ t.test('an answer that is cut off in the pod is cut off at the client, never end
   await until(() => activity.inflight() === 0);
 });
 
-t.test("a nonsense answer is the function's fault, and no more than that", async (t) => {
+t.test("an invalid answer is the function's fault, and affects nothing else", async (t) => {
   const world = createWorld(t, { replicas: 1 });
   const { port } = await world.startInterceptor();
   const heads: Record<string, string> = {
@@ -303,7 +316,7 @@ t.test("a nonsense answer is the function's fault, and no more than that", async
   t.equal((await world.ask(port)).body, 'fine');
 });
 
-t.test('a client that leaves within its body, after the answer, lets the pod go too', async (t) => {
+t.test("a client that leaves during its body, after the answer, ends the pod's request too", async (t) => {
   const world = createWorld(t, { replicas: 1 });
   const { port, activity } = await world.startInterceptor();
   let broken = false;
@@ -321,7 +334,7 @@ t.test('a client that leaves within its body, after the answer, lets the pod go 
   await until(() => broken && activity.inflight() === 0);
 });
 
-t.test('an answer that comes before the body was read leaves the connection usable', async (t) => {
+t.test('an answer that precedes the end of the body leaves the connection usable', async (t) => {
   const world = createWorld(t, { replicas: 1 });
   const { port } = await world.startInterceptor();
   await world.startPod((request, response) => {
@@ -333,7 +346,7 @@ t.test('an answer that comes before the body was read leaves the connection usab
   t.equal((await world.ask(port)).body, 'next');
 });
 
-t.test('a body goes on to the pod though the answer is out, and the connection is used again', async (t) => {
+t.test('a body is forwarded although the answer is complete, and the connection is reused', async (t) => {
   const world = createWorld(t, { replicas: 1 });
   const { port, activity } = await world.startInterceptor();
   const bodies: Promise<string>[] = [];
@@ -356,7 +369,7 @@ t.test('a body goes on to the pod though the answer is out, and the connection i
   t.equal(connections.size, 1);
 });
 
-t.test('an answer without a length ends with the connection, and is cut off when that is reset', async (t) => {
+t.test('an answer without a length ends with the connection, and is cut off by a reset', async (t) => {
   const world = createWorld(t, { replicas: 1 });
   const { port } = await world.startInterceptor();
   await world.startPod((request) => {
@@ -373,33 +386,30 @@ t.test('an answer without a length ends with the connection, and is cut off when
   await t.rejects(text(response), { code: 'ECONNRESET' });
 });
 
-t.test(
-  'a connection rests no longer than its pod says, and carries nothing after bytes that nobody asked for',
-  async (t) => {
-    const world = createWorld(t, { replicas: 1 });
-    const { port } = await world.startInterceptor();
-    const connections = new Set<Socket>();
-    const answer = 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n';
-    const heads: Record<string, string> = {
-      '/kept': `${answer}Keep-Alive: timeout=5\r\n\r\nfine`,
-      '/short': `${answer}Keep-Alive: timeout=1\r\n\r\nfine`,
-      '/stray': `${answer}\r\nfineHTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged`,
-      '/interim': `HTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\n${answer}\r\nfine`,
-    };
-    await world.startPod((request) => {
-      connections.add(request.socket);
-      request.socket.write(heads[request.url ?? ''] ?? '');
-    });
-    const ask = async (path: string) => {
-      t.match(await world.ask(port, { path }), { status: 200, body: 'fine' }, path);
-      return connections.size;
-    };
-    t.same([await ask('/kept'), await ask('/interim'), await ask('/short')], [1, 1, 1]);
-    t.same([await ask('/stray'), await ask('/kept'), await ask('/kept')], [2, 3, 3]);
-  },
-);
+t.test('an idle connection lives no longer than its pod says, and unrequested bytes close it', async (t) => {
+  const world = createWorld(t, { replicas: 1 });
+  const { port } = await world.startInterceptor();
+  const connections = new Set<Socket>();
+  const answer = 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n';
+  const heads: Record<string, string> = {
+    '/kept': `${answer}Keep-Alive: timeout=5\r\n\r\nfine`,
+    '/short': `${answer}Keep-Alive: timeout=1\r\n\r\nfine`,
+    '/stray': `${answer}\r\nfineHTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged`,
+    '/interim': `HTTP/1.1 103 Early Hints\r\nLink: <x>\r\n\r\n${answer}\r\nfine`,
+  };
+  await world.startPod((request) => {
+    connections.add(request.socket);
+    request.socket.write(heads[request.url ?? ''] ?? '');
+  });
+  const ask = async (path: string) => {
+    t.match(await world.ask(port, { path }), { status: 200, body: 'fine' }, path);
+    return connections.size;
+  };
+  t.same([await ask('/kept'), await ask('/interim'), await ask('/short')], [1, 1, 1]);
+  t.same([await ask('/stray'), await ask('/kept'), await ask('/kept')], [2, 3, 3]);
+});
 
-t.test('an upgrade that the pod refuses is relayed, and its connection ends', async (t) => {
+t.test('the response of a pod that refuses an upgrade is relayed, and the connection closed', async (t) => {
   const world = createWorld(t, { replicas: 1 });
   const { port, activity } = await world.startInterceptor();
   await world.startPod(
@@ -408,9 +418,7 @@ t.test('an upgrade that the pod refuses is relayed, and its connection ends', as
   );
   const refused = await world.ask(port, { headers: { connection: 'Upgrade', upgrade: 'websocket' } });
   t.match(refused, { status: 403, body: 'no', headers: { connection: 'close' } });
-  const unknown = await world.ask(port, {
-    headers: { host: 'x.test', connection: 'Upgrade', upgrade: 'websocket' },
-  });
+  const unknown = await world.ask(port, { headers: { host: 'x.test', connection: 'Upgrade', upgrade: 'websocket' } });
   t.equal(json(unknown.body).code, 'unknown_host');
   await until(() => activity.inflight() === 0);
 });
@@ -444,7 +452,7 @@ t.test('an open upgrade counts as in flight, and ends when either side ends', as
   await until(() => activity.inflight() === 0);
 });
 
-t.test('draining finishes what is under way, and sends clients elsewhere', async (t) => {
+t.test('draining finishes requests in progress, and closes client connections', async (t) => {
   const world = createWorld(t, { replicas: 1, drainMs: 10_000 });
   const { port, server, activity } = await world.startInterceptor();
   const finish: (() => void)[] = [];
@@ -460,7 +468,7 @@ t.test('draining finishes what is under way, and sends clients elsewhere', async
   await t.rejects(world.ask(port), { code: 'ECONNREFUSED' });
 });
 
-t.test('what outlives the drain is cut', async (t) => {
+t.test('requests that outlast the drain are cut', async (t) => {
   const world = createWorld(t, { replicas: 1, drainMs: 50 });
   const { port, server, activity } = await world.startInterceptor();
   await world.startPod(
@@ -476,13 +484,13 @@ t.test('what outlives the drain is cut', async (t) => {
   await Promise.all([server.stop(), t.rejects(hanging, { code: 'ECONNRESET' }), closed]);
 });
 
-t.test('a connection that rests is ended before the pod would, by what the pod says', async (t) => {
+t.test('an idle connection is closed before the pod would close it, according to its header', async (t) => {
   const world = createWorld(t, { replicas: 1 });
   const { port } = await world.startInterceptor();
   const ended: Promise<'by us' | 'by the pod'>[] = [];
   await world.startPod((request, response) => {
     const { socket } = request;
-    // `end` only comes from the other side.
+    // `end` comes only from the other side.
     ended.push(
       Promise.race([
         once(socket, 'end').then(() => 'by us' as const),

@@ -5,27 +5,27 @@ import { createWorld, helloFunction, until } from './world.ts';
 
 const json = (body: string) => JSON.parse(body) as { code: string; details: { fault: string } };
 
-/** A function with such a spec, and pods that answer when they are told to. */
+/** A function with this spec, and pods that answer when the test says so. */
 async function limitedWorld(
   test: Parameters<typeof createWorld>[0],
   spec: { concurrency?: number; requestTimeoutSeconds?: number },
   options: Parameters<typeof createWorld>[1] = {},
 ) {
   const world = createWorld(test, { replicas: 1, ...options });
-  const found = helloFunction();
-  world.functions.put({ ...found, spec: { ...found.spec, ...spec } });
+  const object = helloFunction();
+  world.functions.put({ ...object, spec: { ...object.spec, ...spec } });
   const held: { url: string; response: ServerResponse }[] = [];
   const startPod = () => world.startPod((request, response) => held.push({ url: request.url ?? '', response }));
   return { ...world, held, startPod, ...(await world.startInterceptor()) };
 }
 
-t.test('a pod gets so many requests at once, and the others come first in, first out', async (t) => {
+t.test('a pod gets a limited number of requests, and the others are first in, first out', async (t) => {
   const world = await limitedWorld(t, { concurrency: 2 });
   await world.startPod();
   const answers: Promise<{ status: number; body: string }>[] = [];
   for (let number = 0; number < 5; number++) {
     answers.push(world.ask(world.port, { path: `/${number}` }));
-    await until(() => world.held.length + world.turns.waiting() === number + 1);
+    await until(() => world.held.length + world.queue.waiting() === number + 1);
   }
   t.same(world.held.map(({ url }) => url).sort(), ['/0', '/1']);
   for (let number = 0; number < 5; number++) {
@@ -42,17 +42,17 @@ t.test('a pod gets so many requests at once, and the others come first in, first
     (await Promise.all(answers)).map(({ status }) => status),
     [200, 200, 200, 200, 200],
   );
-  t.equal(world.turns.waiting(), 0);
+  t.equal(world.queue.waiting(), 0);
 });
 
-t.test('a burst at zero goes to the pods that come, as many to each as it may have', async (t) => {
+t.test('a burst at zero is spread over the new pods, each within its limit', async (t) => {
   const world = await limitedWorld(t, { concurrency: 3 }, { replicas: 0 });
   const pods: Promise<unknown>[] = [];
   world.scale.onWrite = () => pods.push(world.startPod());
   const answers = Array.from({ length: 8 }, (_, number) => world.ask(world.port, { path: `/${number}` }));
-  await until(() => world.held.length === 3 && world.turns.waiting() === 5);
+  await until(() => world.held.length === 3 && world.queue.waiting() === 5);
   pods.push(world.startPod());
-  await until(() => world.held.length === 6 && world.turns.waiting() === 2);
+  await until(() => world.held.length === 6 && world.queue.waiting() === 2);
   for (let number = 0; number < 8; number++) {
     await until(() => world.held.length > number);
     world.held[number]?.response.end('done');
@@ -63,7 +63,7 @@ t.test('a burst at zero goes to the pods that come, as many to each as it may ha
   );
 });
 
-t.test('who waits for a turn may leave, and leaves it to the next', async (t) => {
+t.test('a waiting client may leave, and the next one gets its turn', async (t) => {
   const world = await limitedWorld(t, { concurrency: 1 });
   await world.startPod();
   const first = world.ask(world.port, { path: '/first' });
@@ -71,11 +71,11 @@ t.test('who waits for a turn may leave, and leaves it to the next', async (t) =>
   const leaving = world.open(world.port, { path: '/leaves' });
   leaving.on('error', () => undefined);
   leaving.end();
-  await until(() => world.turns.waiting() === 1);
+  await until(() => world.queue.waiting() === 1);
   const last = world.ask(world.port, { path: '/last' });
-  await until(() => world.turns.waiting() === 2);
+  await until(() => world.queue.waiting() === 2);
   leaving.destroy();
-  await until(() => world.turns.waiting() === 1);
+  await until(() => world.queue.waiting() === 1);
   world.held[0]?.response.end();
   await until(() => world.held.length === 2);
   t.equal(world.held[1]?.url, '/last');
@@ -84,13 +84,13 @@ t.test('who waits for a turn may leave, and leaves it to the next', async (t) =>
   t.match(await world.registry.metrics(), /function_requests_total\{.*result="client_gone",status="499"\} 1/);
 });
 
-t.test('the wait for a turn is bounded, in number and time', async (t) => {
+t.test('the queue is bounded in number and time', async (t) => {
   const world = await limitedWorld(t, { concurrency: 1 }, { queueMax: 1, holdMs: 300 });
   await world.startPod();
   const first = world.ask(world.port);
   await until(() => world.held.length === 1);
   const second = world.ask(world.port);
-  await until(() => world.turns.waiting() === 1);
+  await until(() => world.queue.waiting() === 1);
   const third = await world.ask(world.port);
   t.match(third, { status: 503, headers: { 'retry-after': /^\d+$/ } });
   t.match(json(third.body), { code: 'function_busy', details: { fault: 'function' } });
@@ -99,25 +99,25 @@ t.test('the wait for a turn is bounded, in number and time', async (t) => {
   await first;
 });
 
-t.test('another limit holds from the next request on', async (t) => {
+t.test('a changed limit applies to the next request', async (t) => {
   const world = await limitedWorld(t, { concurrency: 1 });
   await world.startPod();
-  const found = helloFunction();
-  world.functions.put({ ...found, spec: { ...found.spec, concurrency: 2 } });
+  const object = helloFunction();
+  world.functions.put({ ...object, spec: { ...object.spec, concurrency: 2 } });
   const answers = [world.ask(world.port), world.ask(world.port)];
   await until(() => world.held.length === 2);
   for (const { response } of world.held) response.end();
   await Promise.all(answers);
 });
 
-t.test('a pod that gives no sign in time is given up, and its work is cancelled', async (t) => {
+t.test('a pod that is silent until the time-out is abandoned, and its work is cancelled', async (t) => {
   const world = await limitedWorld(t, { requestTimeoutSeconds: 1 });
   await world.startPod();
-  const asked = world.ask(world.port, { method: 'POST', body: 'x' });
+  const pending = world.ask(world.port, { method: 'POST', body: 'x' });
   await until(() => world.held.length === 1);
   const [{ response } = { response: undefined }] = world.held;
   const cancelled = response && once(response, 'close');
-  const answer = await asked;
+  const answer = await pending;
   t.equal(answer.status, 504);
   t.match(json(answer.body), { code: 'function_timeout', details: { fault: 'timeout' } });
   await cancelled;
@@ -126,13 +126,13 @@ t.test('a pod that gives no sign in time is given up, and its work is cancelled'
   const streamed = world.ask(world.port);
   await until(() => world.held.length === 2);
   world.held[1]?.response.write('begun ');
-  // Longer than the time-out, which is over once an answer has begun.
+  // Longer than the time-out, which ends once an answer has begun.
   await new Promise((resolve) => setTimeout(resolve, 1_500));
   world.held[1]?.response.end('and ended');
   t.equal((await streamed).body, 'begun and ended');
 });
 
-t.test('each function has its own figures, and a function that is gone has none', async (t) => {
+t.test('each function has its own metrics, and a deleted function has none', async (t) => {
   const world = await limitedWorld(t, {});
   await world.startPod();
   const answers = [world.ask(world.port), world.ask(world.port)];

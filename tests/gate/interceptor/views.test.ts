@@ -29,7 +29,7 @@ t.test('idle time counts from the last activity, or from the start of the proces
   t.match(one(), { inflight: 0, requests: 2, idleMs: 7_000 }, 'the wall clock does not count');
 });
 
-t.test('a function whose route goes stays in the report while something is in flight', (t) => {
+t.test('a function whose route was deleted stays in the report while requests are in flight', (t) => {
   const activity = createActivity(fakeClock());
   activity.begin(target);
   t.match(activity.report([]), [{ id: functionId, inflight: 1 }]);
@@ -38,7 +38,7 @@ t.test('a function whose route goes stays in the report while something is in fl
   t.end();
 });
 
-t.test('only a host whose claim was won leads somewhere', (t) => {
+t.test('only a host with a claim is routed', (t) => {
   const functions = testSource<FunctionResource>();
   const routes = createRoutes(functions);
   const hello = helloFunction();
@@ -65,7 +65,7 @@ t.test('only a host whose claim was won leads somewhere', (t) => {
   t.end();
 });
 
-t.test('a Host header in all its spellings', (t) => {
+t.test('a Host header in all its forms', (t) => {
   for (const [header, name] of [
     ['a.b', 'a.b'],
     ['A.b:80', 'a.b'],
@@ -77,13 +77,15 @@ t.test('a Host header in all its spellings', (t) => {
   t.end();
 });
 
-t.test('a pod is probed from its address on, and usable at its first answer', async (t) => {
+t.test('a pod is probed once it has an address, and usable at its first answer', async (t) => {
   const clock = fakeClock();
   const pods = testSource<Pod>();
   const probed: number[] = [];
   let answers = false;
   const endpoints = createEndpoints({
-    ...{ pods, clock, log: silentLog },
+    pods,
+    clock,
+    log: silentLog,
     probe: () => {
       probed.push(clock.monotonic());
       return Promise.resolve(answers);
@@ -101,28 +103,30 @@ t.test('a pod is probed from its address on, and usable at its first answer', as
   await clock.advance(20);
   t.match(endpoints.pick(functionId), { host: '10.0.0.1', port: 8080, seenAt: 100, usableAt: 180 });
   await clock.advance(1_000);
-  t.equal(probed.length, 5, 'a usable pod is left in peace');
+  t.equal(probed.length, 5, 'a usable pod is not probed');
 
   const endpoint = endpoints.pick(functionId);
   if (endpoint) endpoints.suspect(endpoint);
-  t.equal(endpoints.pick(functionId), undefined, 'a refused connection takes it out at once');
+  t.equal(endpoints.pick(functionId), undefined, 'a refused connection removes it at once');
   await clock.advance(0);
   t.equal(endpoints.pick(functionId), endpoint, 'until it answers again');
 
   const going = helloPod('pod-0', 8080, { podIP: '10.0.0.1' });
   going.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
   pods.put(going);
-  t.equal(endpoints.pick(functionId), undefined, 'a pod that goes leaves at once');
+  t.equal(endpoints.pick(functionId), undefined, 'a deleted pod is removed at once');
   endpoints.stop();
   t.equal(clock.sleepers(), 0);
 });
 
-t.test('a pod that never answers is probed for ever, but less and less often', async (t) => {
+t.test('a pod that never responds is probed forever, but less often over time', async (t) => {
   const clock = fakeClock();
   const pods = testSource<Pod>();
   let probes = 0;
   const endpoints = createEndpoints({
-    ...{ pods, clock, log: silentLog },
+    pods,
+    clock,
+    log: silentLog,
     probe: () => {
       probes++;
       return Promise.resolve(false);
@@ -139,12 +143,12 @@ t.test('a pod that never answers is probed for ever, but less and less often', a
   t.equal(clock.sleepers(), 0);
 });
 
-t.test('a function has a fault only when every pod has one', async (t) => {
+t.test('a function has a fault only when all of its pods have one', async (t) => {
   const clock = fakeClock();
   const pods = testSource<Pod>();
-  const told: string[] = [];
-  const endpoints = createEndpoints({ ...{ pods, clock, log: silentLog }, probe: () => Promise.resolve(false) });
-  endpoints.onChange((id) => told.push(id));
+  const changes: string[] = [];
+  const endpoints = createEndpoints({ pods, clock, log: silentLog, probe: () => Promise.resolve(false) });
+  endpoints.onChange((id) => changes.push(id));
   endpoints.start();
   const broken: Pod['status'] = {
     containerStatuses: [
@@ -153,7 +157,7 @@ t.test('a function has a fault only when every pod has one', async (t) => {
   };
   pods.put(helloPod('pod-0', 8080, broken));
   t.match(endpoints.fault(functionId), { reason: 'ImagePullBackOff' });
-  t.same(told, [functionId]);
+  t.same(changes, [functionId]);
   pods.put(helloPod('pod-1', 8080));
   t.equal(endpoints.fault(functionId), undefined, 'another is starting');
   pods.put(helloPod('pod-1', 8080, broken));

@@ -12,7 +12,7 @@ import type { ObjectSource } from '../../../gate/interceptor/object-source.ts';
 import { connectProbe } from '../../../gate/interceptor/probe.ts';
 import { createProxyServer } from '../../../gate/interceptor/proxy-server.ts';
 import { createRoutes } from '../../../gate/interceptor/routes.ts';
-import { createTurns } from '../../../gate/interceptor/turns.ts';
+import { createRequestQueue } from '../../../gate/interceptor/request-queue.ts';
 import type { KubeObject, Stored } from '../../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../../runtime/contracts/pod.ts';
 import type { FunctionResource } from '../../../runtime/contracts/resources/function.ts';
@@ -26,7 +26,7 @@ interface Teardown {
   teardown(end: () => unknown): void;
 }
 
-/** Objects that a test puts and removes, told to listeners at once as an informer does. */
+/** Objects that a test adds and removes; listeners are called at once, as an informer does. */
 export interface TestSource<T extends KubeObject> extends ObjectSource<T> {
   put(object: Stored<T>): void;
   remove(uid: string): void;
@@ -61,7 +61,7 @@ export function testScale(replicas = 0) {
   const scale = {
     replicas,
     writes,
-    /** Makes reads fail, as an API server that cannot be reached does. */
+    /** Makes reads fail, as with an unreachable API server. */
     broken: false,
     onWrite: (_replicas: number): void => undefined,
     getScale: (namespace: string, name: string): Promise<Scale> =>
@@ -89,7 +89,7 @@ export function testScale(replicas = 0) {
 export const functionId = '0190a0a0-0000-7000-8000-000000000001';
 export const host = 'fn-hello--test.apps.test';
 
-/** What the scaler is told where no function has a data source. */
+/** The scaler's input when no function has a data source. */
 export const noEvents = { eventLoads: () => Promise.resolve(new Map()), onSourceChange: () => undefined };
 
 export function helloFunction(): Stored<FunctionResource> {
@@ -137,8 +137,6 @@ export interface Answer {
   rawHeaders: string[];
   body: string;
 }
-
-export type World = ReturnType<typeof createWorld>;
 
 /** One function `hello`, its pods as real servers on loopback, and interceptors in front of them. */
 export function createWorld(t: Teardown, options: WorldOptions = {}) {
@@ -194,14 +192,8 @@ export function createWorld(t: Teardown, options: WorldOptions = {}) {
     const base = { clock: systemClock, log: silentLog };
     const routes = createRoutes(functions);
     const endpoints = createEndpoints({ pods, probe: connectProbe, ...base });
-    const activator = createActivator({
-      kube: scale,
-      endpoints,
-      holdMs,
-      queueMax: options.queueMax ?? 1_000,
-      ...base,
-    });
-    const turns = createTurns({ endpoints, holdMs, queueMax: options.queueMax ?? 1_000, clock: systemClock });
+    const activator = createActivator({ kube: scale, endpoints, holdMs, queueMax: options.queueMax ?? 1_000, ...base });
+    const queue = createRequestQueue({ endpoints, holdMs, queueMax: options.queueMax ?? 1_000, clock: systemClock });
     const activity = createActivity(systemClock);
     const registry = new Registry();
     const metrics = createInterceptorMetrics(registry, {
@@ -209,26 +201,37 @@ export function createWorld(t: Teardown, options: WorldOptions = {}) {
       waiting: () => activator.waiting(),
     });
     const interceptor = createInterceptor({
-      ...{ replica: 'interceptor-0', routes, endpoints, activator, turns, activity, metrics, holdMs },
+      replica: 'interceptor-0',
+      routes,
+      endpoints,
+      activator,
+      queue,
+      activity,
+      metrics,
+      holdMs,
       ...base,
     });
     const server = createProxyServer({
-      ...{ interceptor, clock: systemClock, port: 0, host: '127.0.0.1' },
-      ...{ lingerMs: 0, drainMs: options.drainMs ?? 0 },
+      interceptor,
+      clock: systemClock,
+      port: 0,
+      host: '127.0.0.1',
+      lingerMs: 0,
+      drainMs: options.drainMs ?? 0,
     });
     routes.start();
     endpoints.start();
     activator.start();
-    turns.start();
+    queue.start();
     const port = await server.start();
     t.teardown(async () => {
       await server.stop();
-      turns.stop();
+      queue.stop();
       activator.stop();
       endpoints.stop();
       routes.stop();
     });
-    return { port, server, interceptor, activity, activator, turns, endpoints, registry, metrics };
+    return { port, server, interceptor, activity, activator, queue, endpoints, registry, metrics };
   };
 
   /** The raw client request; headers may be given raw, with repeats. */
@@ -263,7 +266,7 @@ export function createWorld(t: Teardown, options: WorldOptions = {}) {
   return { functions, pods, scale, startPod, startInterceptor, open, ask };
 }
 
-/** Looks at every turn of the event loop until it holds; tap's time-out is the limit. */
+/** Checks a condition at every turn of the event loop until it holds; tap's time-out is the limit. */
 export async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setTimeout(resolve, 2));
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import t from 'tap';
 import { customResourceDefinitions } from '../../../infra/crds/custom-resources.ts';
-import { untilEstablished } from '../../../infra/install/readiness.ts';
+import { waitUntilEstablished } from '../../../infra/install/readiness.ts';
 import type { KubeObject, Stored } from '../../../runtime/contracts/kubernetes.ts';
 import type { App } from '../../../runtime/contracts/resources/app.ts';
 import type { JobStatus } from '../../../runtime/contracts/resources/job.ts';
@@ -18,14 +18,14 @@ const unique = (prefix: string) => `${prefix}${randomBytes(3).toString('hex')}`;
 const image = 'registry.example.com/shop/api:1';
 const refused = { name: 'KubeError', status: 422 };
 
-t.test('the API server takes the CRDs and checks by them', { skip: noCluster }, async (t) => {
+t.test('the API server accepts the CRDs and validates with them', { skip: noCluster }, async (t) => {
   const { kube, namespace } = await testCluster(t);
   for (const definition of customResourceDefinitions) await applyObject(kube, definition);
   const names = customResourceDefinitions.map(({ metadata }) => metadata.name);
   const deadline = systemClock.monotonic() + 30_000;
-  await untilEstablished(names, { kube, clock: systemClock, deadline, log: () => undefined });
+  await waitUntilEstablished(names, { kube, clock: systemClock, deadline, log: () => undefined });
 
-  // A new kind takes the API server a moment after it says that it is established.
+  // The API server serves a new kind a moment after it reports it as established.
   const create = async <T extends KubeObject>(object: T): Promise<Stored<T>> => {
     for (;;) {
       try {
@@ -40,17 +40,17 @@ t.test('the API server takes the CRDs and checks by them', { skip: noCluster }, 
     t.teardown(() => kube.delete({ apiVersion, kind, name }).catch(() => undefined));
   const app = (name: string, spec: object) =>
     create({ apiVersion, kind: 'App', metadata: { name, namespace }, spec }) as Promise<Stored<App>>;
-  // A patch without a version, since controllers may be at work on the same object.
+  // A patch without a version, since controllers may be changing the same object.
   const patchRelease = (name: string, release: object | null) =>
     kube.mergePatch<App>({ apiVersion, kind: 'App', namespace, name }, { spec: { release } });
 
-  await t.test('applied again, nothing is written', async (t) => {
+  await t.test('applying again writes nothing', async (t) => {
     for (const definition of customResourceDefinitions) {
       t.equal(await applyObject(kube, definition), 'unchanged', definition.metadata.name);
     }
   });
 
-  await t.test('defaults are filled in, and what is out of range is refused', async (t) => {
+  await t.test('defaults are filled in, and values out of range are refused', async (t) => {
     const created = await app('api', { image });
     t.match(created.spec, { image, port: 8080, replicas: 1 });
     for (const spec of [
@@ -70,14 +70,17 @@ t.test('the API server takes the CRDs and checks by them', { skip: noCluster }, 
     await app(name, { image });
     const release = { generation: 2, deploymentId: newId(), image };
     await patchRelease(name, release);
-    await t.rejects(patchRelease(name, { generation: 1 }), { ...refused, message: /never decreases/ });
-    await t.rejects(patchRelease(name, null), { ...refused, message: /never decreases/ });
-    await t.rejects(patchRelease(name, { deploymentId: newId() }), { ...refused, message: /one deployment/ });
+    await t.rejects(patchRelease(name, { generation: 1 }), { ...refused, message: /cannot decrease/ });
+    await t.rejects(patchRelease(name, null), { ...refused, message: /cannot decrease/ });
+    await t.rejects(patchRelease(name, { deploymentId: newId() }), {
+      ...refused,
+      message: /cannot change without release.generation/,
+    });
     const third = await patchRelease(name, { generation: 3, deploymentId: newId() });
     t.equal(third.spec.release?.generation, 3);
   });
 
-  await t.test('spec and status are written apart, and no field of the status is pruned', async (t) => {
+  await t.test('spec and status are written separately, and no field of the status is pruned', async (t) => {
     const created = await app('reported', { image });
     const status: App['status'] = {
       observedGeneration: 1,
@@ -111,7 +114,7 @@ t.test('the API server takes the CRDs and checks by them', { skip: noCluster }, 
     const claim = await create({ apiVersion, kind: 'WorkloadName', metadata: { name: 'held', namespace }, spec });
     await t.rejects(kube.replace({ ...claim, spec: { kind: 'App', workloadId: newId() } }), {
       ...refused,
-      message: /never changed/,
+      message: /cannot be changed/,
     });
     const name = `${unique('h')}.example.com`;
     cleanUp('HostName', name);
@@ -124,12 +127,12 @@ t.test('the API server takes the CRDs and checks by them', { skip: noCluster }, 
     await t.rejects(kube.replace({ ...host, spec: { ...(host.spec as object), name: 'other' } }), refused);
   });
 
-  await t.test('projects keep to the rules of names, and environments keep their ids', async (t) => {
+  await t.test('projects follow the rules of names, and environments keep their ids', async (t) => {
     const project = (name: string, environments: object[]) => {
       cleanUp('Project', name);
       return create({ apiVersion, kind: 'Project', metadata: { name }, spec: { environments } });
     };
-    await t.rejects(project('kube', [{ name: 'system', id: newId() }]), { ...refused, message: /belong to others/ });
+    await t.rejects(project('kube', [{ name: 'system', id: newId() }]), { ...refused, message: /are reserved/ });
     await t.rejects(project(unique('p'), [{ name: 'with-hyphen', id: newId() }]), refused);
     const twice = { name: 'prod', id: newId() };
     await t.rejects(project(unique('p'), [twice, twice]), refused);
@@ -137,7 +140,7 @@ t.test('the API server takes the CRDs and checks by them', { skip: noCluster }, 
     const changed = { spec: { environments: [{ name: 'prod', id: newId() }] } };
     await t.rejects(kube.mergePatch({ apiVersion, kind: 'Project', name: metadata.name }, changed), {
       ...refused,
-      message: /never changes/,
+      message: /cannot be changed/,
     });
   });
 
@@ -176,47 +179,52 @@ t.test('the API server takes the CRDs and checks by them', { skip: noCluster }, 
     await t.rejects(kube.mergePatch({ ...ref, name: 'hello' }, { spec: { trigger: 'cron' } }), refused);
   });
 
-  await t.test(
-    'jobs get their defaults; a wish for a run ends as no run of a schedule does, and stands there once',
-    async (t) => {
-      const job = (name: string, spec: object) =>
-        create<KubeObject>({ apiVersion, kind: 'Job', metadata: { name, namespace }, spec });
-      const created = await job('report', { image, env: [{ name: 'A', value: '' }], schedule: '0 2 * * *' });
-      t.match(created.spec, {
-        ...{ timeZone: 'Etc/UTC', overlap: 'Forbid', suspended: false, retries: 0, historyLimit: 5 },
-        retentionSeconds: 604_800,
-      });
-      const wish = { id: '00c0ffee00', at: new Date().toISOString() };
-      for (const spec of [
-        { image, runRequests: [{ ...wish, id: '29384750' }] },
-        { image, runRequests: [wish, wish] },
-        {
-          image,
-          env: [
-            { name: 'A', value: '1' },
-            { name: 'A', value: '2' },
-          ],
-        },
-        { image, historyLimit: 0 },
-        {},
-      ]) {
-        await t.rejects(job('other', spec), refused, JSON.stringify(spec));
-      }
-      const status: JobStatus = {
-        ...{ observedGeneration: 1, phase: 'running', active: 1, message: 'x', conditions: [] },
-        runs: [{ name: 'report-00c0ffee00', trigger: 'manual', state: 'running', by: 'ada', createdAt: wish.at }],
-      };
-      // Controllers may be at work on the same object.
-      const report = async (): Promise<unknown> => {
-        const live = (await kube.get(kinds.Job, 'report', namespace)) ?? created;
-        return kube.replaceStatus({ ...live, status }).then(
-          (written) => written.status,
-          (error: { status?: number }) => (error.status === 409 ? report() : Promise.reject(error as Error)),
-        );
-      };
-      t.same(await report(), status);
-    },
-  );
+  await t.test('jobs get their defaults; run requests have valid names, each once', async (t) => {
+    const job = (name: string, spec: object) =>
+      create<KubeObject>({ apiVersion, kind: 'Job', metadata: { name, namespace }, spec });
+    const created = await job('report', { image, env: [{ name: 'A', value: '' }], schedule: '0 2 * * *' });
+    t.match(created.spec, {
+      timeZone: 'Etc/UTC',
+      overlap: 'Forbid',
+      suspended: false,
+      retries: 0,
+      historyLimit: 5,
+      retentionSeconds: 604_800,
+    });
+    const wish = { id: '00c0ffee00', at: new Date().toISOString() };
+    for (const spec of [
+      { image, runRequests: [{ ...wish, id: '29384750' }] },
+      { image, runRequests: [wish, wish] },
+      {
+        image,
+        env: [
+          { name: 'A', value: '1' },
+          { name: 'A', value: '2' },
+        ],
+      },
+      { image, historyLimit: 0 },
+      {},
+    ]) {
+      await t.rejects(job('other', spec), refused, JSON.stringify(spec));
+    }
+    const status: JobStatus = {
+      observedGeneration: 1,
+      phase: 'running',
+      active: 1,
+      message: 'x',
+      conditions: [],
+      runs: [{ name: 'report-00c0ffee00', trigger: 'manual', state: 'running', by: 'ada', createdAt: wish.at }],
+    };
+    // Controllers may be changing the same object.
+    const report = async (): Promise<unknown> => {
+      const live = (await kube.get(kinds.Job, 'report', namespace)) ?? created;
+      return kube.replaceStatus({ ...live, status }).then(
+        (written) => written.status,
+        (error: { status?: number }) => (error.status === 409 ? report() : Promise.reject(error as Error)),
+      );
+    };
+    t.same(await report(), status);
+  });
 
   await t.test('a volume only grows, and keeps its class', async (t) => {
     const volume = (name: string, spec: object) =>
@@ -224,24 +232,24 @@ t.test('the API server takes the CRDs and checks by them', { skip: noCluster }, 
     await volume('data', { size: '1Gi' });
     const change = (spec: object) => kube.mergePatch({ apiVersion, kind: 'Volume', namespace, name: 'data' }, { spec });
     await t.rejects(change({ size: '1000Mi' }), { ...refused, message: /cannot shrink/ });
-    await t.rejects(change({ storageClass: 'fast' }), { ...refused, message: /storageClass never changes/ });
-    await t.rejects(change({ accessMode: 'ReadWriteMany' }), { ...refused, message: /accessMode never changes/ });
+    await t.rejects(change({ storageClass: 'fast' }), { ...refused, message: /storageClass cannot be changed/ });
+    await t.rejects(change({ accessMode: 'ReadWriteMany' }), { ...refused, message: /accessMode cannot be changed/ });
     t.match((await change({ size: '1.5Gi' })).spec, { size: '1.5Gi', accessMode: 'ReadWriteOnce' });
     for (const size of ['big', '-1Gi', '']) await t.rejects(volume('other', { size }), refused, size);
   });
 
-  await t.test('a service keeps its type and who runs it', async (t) => {
+  await t.test('a service keeps its type and its mode', async (t) => {
     const service = (name: string, spec: object) =>
       create<KubeObject>({ apiVersion, kind: 'Service', metadata: { name, namespace }, spec });
     const created = await service('orders', { type: 'postgres', external: { host: 'db.example.com' } });
     t.same(created.spec, { type: 'postgres', external: { host: 'db.example.com', tls: false } });
     const change = (spec: object) =>
       kube.mergePatch({ apiVersion, kind: 'Service', namespace, name: 'orders' }, { spec });
-    await t.rejects(change({ type: 'mysql' }), { ...refused, message: /type never changes/ });
-    await t.rejects(change({ external: null }), { ...refused, message: /does not become an external one/ });
+    await t.rejects(change({ type: 'mysql' }), { ...refused, message: /type cannot be changed/ });
+    await t.rejects(change({ external: null }), { ...refused, message: /cannot become an external one/ });
     await t.rejects(change({ storage: { size: '1Gi' } }), {
       ...refused,
-      message: /an external service has no storage/,
+      message: /an external service cannot have storage/,
     });
     t.match((await change({ external: { host: 'db2.example.com', port: 5433 } })).spec, { external: { port: 5433 } });
     for (const spec of [
@@ -256,7 +264,7 @@ t.test('the API server takes the CRDs and checks by them', { skip: noCluster }, 
     await service('cache', { type: 'redis', storage: { size: '1Gi' } });
     const grow = { spec: { storage: { size: '2Gi' } } };
     const grown = kube.mergePatch({ apiVersion, kind: 'Service', namespace, name: 'cache' }, grow);
-    await t.rejects(grown, { ...refused, message: /the storage never changes/ });
+    await t.rejects(grown, { ...refused, message: /storage cannot be changed/ });
   });
 
   await t.test('a build is never changed, and its source is a repository without credentials', async (t) => {
@@ -268,7 +276,7 @@ t.test('the API server takes the CRDs and checks by them', { skip: noCluster }, 
     const patch = { spec: { source: { commit: null } } };
     await t.rejects(kube.mergePatch({ apiVersion, kind: 'Build', namespace, name: 'api-1' }, patch), {
       ...refused,
-      message: /never changed/,
+      message: /cannot be changed/,
     });
     for (const source of [
       {},
@@ -289,7 +297,7 @@ t.test('the API server takes the CRDs and checks by them', { skip: noCluster }, 
   });
 
   for (const release of goldenReleases()) {
-    await t.test(`the objects of release ${release} are taken as they are: nothing is refused or lost`, async (t) => {
+    await t.test(`the objects of release ${release} are accepted: nothing is refused or lost`, async (t) => {
       const ours = goldenObjects(release).filter((object) => object.apiVersion === apiVersion);
       t.ok(ours.length > 10);
       for (const { kind, metadata, spec, status } of ours) {
@@ -302,7 +310,7 @@ t.test('the API server takes the CRDs and checks by them', { skip: noCluster }, 
         const created = await create<KubeObject>({ apiVersion, kind, metadata: place, spec });
         t.same(created.spec, spec, `${kind} ${metadata.name}`);
         if (status === undefined) continue;
-        // Controllers may be at work on the same object.
+        // Controllers may be changing the same object.
         const report = async (live: Stored<KubeObject>): Promise<unknown> => {
           try {
             return (await kube.replaceStatus({ ...live, status })).status;
@@ -320,7 +328,7 @@ t.test('the API server takes the CRDs and checks by them', { skip: noCluster }, 
     const spec = { appsDomain: 'apps.example.com', cluster: 'home', runtimeImages: { node: image } };
     await t.rejects(create({ apiVersion, kind: kinds.PlatformConfig.kind, metadata: { name: 'other' }, spec }), {
       ...refused,
-      message: /there is one/,
+      message: /the only PlatformConfig/,
     });
   });
 });

@@ -6,7 +6,7 @@ import { chooseImages, variantsOf } from '../../../infra/images/build.ts';
 import { images } from '../../../infra/images/catalogue.ts';
 import { digestOf } from '../../../infra/images/digest.ts';
 
-t.test('the digest of an image changes with what it is made of, and only with that', (t) => {
+t.test('the digest of an image changes with its inputs, and only with them', (t) => {
   const root = t.testdir({ a: { one: '1', deep: { two: '2' } }, b: 'b', other: 'x' });
   const digest = () => digestOf(root, ['b', 'a'], 'base:1');
   const first = digest();
@@ -22,7 +22,7 @@ t.test('the digest of an image changes with what it is made of, and only with th
   t.end();
 });
 
-t.test('every image is built from its own folder, on a base that can be exchanged, and as a numeric user', (t) => {
+t.test('every image is built from its own folder, on a replaceable base, and as a numeric user', (t) => {
   const folder = join(import.meta.dirname, '../../../infra/images');
   const withDockerfile = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory());
   t.same(images.map(({ name }) => name).toSorted(), withDockerfile.map(({ name }) => name).toSorted());
@@ -56,7 +56,7 @@ t.test('an image is tagged with the version, and one in several versions with ea
   t.end();
 });
 
-t.test('a name that is no image is refused, with the names that are', (t) => {
+t.test('an unknown image name is refused, naming the known ones', (t) => {
   t.same(
     chooseImages(['hello']).map(({ name }) => name),
     ['hello'],
@@ -66,7 +66,7 @@ t.test('a name that is no image is refused, with the names that are', (t) => {
   t.end();
 });
 
-t.test('the platform runs on the Node that it is tested with', (t) => {
+t.test('the platform runs on the Node version of the tests', (t) => {
   const manifest = JSON.parse(readFileSync(join(import.meta.dirname, '../../../package.json'), 'utf8')) as {
     devDependencies: Record<string, string>;
   };

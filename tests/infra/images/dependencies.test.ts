@@ -1,4 +1,5 @@
-// The step that installs dependencies, with the real installers and a registry of the test; and the runtimes that use it.
+// The step that installs dependencies, with the real installers and a registry of the test, and the runtimes that use
+// it.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -23,7 +24,9 @@ interface Installers {
   command: [string, string];
   available: string[];
   registry: (registry: PackageRegistry) => Record<string, string>;
-  /** Puts `greeting` with its own dependency, and `risky`, which would run code when it is installed, into the registry. */
+  /**
+   * Puts `greeting` with its own dependency, and `risky`, which would run code when it is installed, into the registry.
+   */
   fill: (registry: PackageRegistry) => void;
   code: string;
   lost: RegExp;
@@ -108,14 +111,18 @@ for (const { runtime, command, available, registry: variables, fill, code, lost,
     t.teardown(() => rmSync(root, { recursive: true, force: true }));
     const marked = join(root, 'marked');
 
-    /** One run of the step, as a pod would have it. */
+    /** One run of the step, as in a pod. */
     const install = async (cache: string, dependencies: string[]) => {
       const [manifest, content] = Object.entries(dependencyManifest({ dependencies, runtime: name }))[0] ?? ['', ''];
       writeFileSync(join(root, manifest), content);
       const child = spawn(command[0], [command[1]], {
         env: {
-          ...{ PATH: process.env['PATH'], MARK: marked, HOME: '/nonexistent', PYTHONDONTWRITEBYTECODE: '1' },
-          ...{ SVC_MANIFEST: join(root, manifest), SVC_DEPENDENCIES: join(root, cache, 'packages') },
+          PATH: process.env['PATH'],
+          MARK: marked,
+          HOME: '/nonexistent',
+          PYTHONDONTWRITEBYTECODE: '1',
+          SVC_MANIFEST: join(root, manifest),
+          SVC_DEPENDENCIES: join(root, cache, 'packages'),
           ...variables(registry),
         },
         stdio: ['ignore', 'pipe', 'pipe'],
@@ -124,10 +131,10 @@ for (const { runtime, command, available, registry: variables, fill, code, lost,
       return { exit: exit as number, said };
     };
     const packages = join(root, 'cache', 'packages');
-    const wanted = ['greeting@1.0.0', name === 'node' ? '@scope/pure@2.0.0' : 'scope@2.0.0'];
+    const expected = ['greeting@1.0.0', name === 'node' ? '@scope/pure@2.0.0' : 'scope@2.0.0'];
 
-    await t.test('is filled by whoever is first, and asks nobody after that', async (t) => {
-      const both = await Promise.all([install('cache', wanted), install('cache', wanted)]);
+    await t.test('the first pod fills the folder, and later ones need no registry', async (t) => {
+      const both = await Promise.all([install('cache', expected), install('cache', expected)]);
       t.same(
         both.map(({ exit, said }) => [exit, said]),
         [
@@ -135,22 +142,23 @@ for (const { runtime, command, available, registry: variables, fill, code, lost,
           [0, ''],
         ],
       );
-      t.ok(registry.asked.length > 0, 'the registry of the configuration was asked');
-      t.same(readdirSync(join(root, 'cache')), ['packages'], 'nothing else is left');
-      t.notOk(existsSync(marked), 'no package ran anything');
-      const asked = registry.asked.length;
-      t.equal((await install('cache', wanted)).exit, 0);
-      t.equal(registry.asked.length, asked);
+      t.ok(registry.asked.length > 0, 'the configured registry was used');
+      t.same(readdirSync(join(root, 'cache')), ['packages'], 'nothing else remains');
+      t.notOk(existsSync(marked), 'no package ran code');
+      const before = registry.asked.length;
+      t.equal((await install('cache', expected)).exit, 0);
+      t.equal(registry.asked.length, before);
     });
 
     await t.test('is where the code finds its packages', async (t) => {
       const running = await startFunction(t, runtime, code, {
-        ...{ SVC_DEPENDENCIES: packages, NODE_PATH: join(packages, 'node_modules') },
+        SVC_DEPENDENCIES: packages,
+        NODE_PATH: join(packages, 'node_modules'),
       });
       t.equal((await callFunction(running)).body.toString(), 'hello Ada');
     });
 
-    await t.test('a package that is not there fails with the installer’s words, and leaves nothing', async (t) => {
+    await t.test('a missing package fails with the installer’s message, and leaves nothing', async (t) => {
       const { exit, said } = await install('lost', ['not-there@1.0.0']);
       t.equal(exit, 1);
       t.match(said, lost);
@@ -158,9 +166,9 @@ for (const { runtime, command, available, registry: variables, fill, code, lost,
       t.same(readdirSync(join(root, 'lost')), []);
     });
 
-    // npm leaves scripts out, pip has to refuse what needs them.
+    // npm skips scripts, pip must refuse packages that need them.
     if (name === 'node') return;
-    await t.test('what would have to be run to be installed is refused', async (t) => {
+    await t.test('a package that runs code on installation is refused', async (t) => {
       const { exit, said } = await install('risky', ['risky@1.0.0']);
       t.equal(exit, 1);
       t.match(said, refused);

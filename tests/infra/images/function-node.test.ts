@@ -1,4 +1,4 @@
-// What only the Node runtime has; what every runtime promises is in function-runtimes.test.ts.
+// Behaviour of the Node runtime only; function-runtimes.test.ts tests what all runtimes share.
 import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import t from 'tap';
@@ -32,7 +32,7 @@ t.test('CommonJS code works as well', async (t) => {
   t.equal(answer.body.toString(), 'x');
 });
 
-t.test('a stream that nobody reads any more is closed', async (t) => {
+t.test('a stream is closed when its reader leaves', async (t) => {
   const running = await start(
     t,
     `import { Readable } from 'node:stream';
@@ -52,7 +52,7 @@ t.test('a stream that nobody reads any more is closed', async (t) => {
   t.ok(await running.entry(({ msg }) => msg === 'source closed'));
 });
 
-t.test('what the handler prints with console is an entry', async (t) => {
+t.test('console output of the handler is a log entry', async (t) => {
   const running = await start(
     t,
     `export const handler = () => {
@@ -65,7 +65,7 @@ t.test('what the handler prints with console is an entry', async (t) => {
   t.ok(await running.entry(({ msg }) => String(msg).startsWith('Trace: where')));
 });
 
-t.test('an exception that nothing caught ends the process with an entry; a rejection does not', async (t) => {
+t.test('an uncaught exception ends the process with an entry; an unhandled rejection does not', async (t) => {
   const running = await start(
     t,
     `export const handler = (event, { path }) => {
@@ -82,14 +82,18 @@ t.test('an exception that nothing caught ends the process with an entry; a rejec
   t.same(await exited, [1, null]);
 });
 
-t.test('code that waits for something that never comes does not load, and its runs fail', async (t) => {
+t.test('code that awaits an unresolved promise does not load, and its runs fail', async (t) => {
   const table: [string, Record<string, string> | undefined, RegExp][] = [
-    ['await new Promise(() => {}); export const handler = () => {};', { PORT: '0' }, /something that never comes/],
-    ['export const handler = () => new Promise(() => {});', undefined, /waits for something that never comes/],
+    [
+      'await new Promise(() => {}); export const handler = () => {};',
+      { PORT: '0' },
+      /awaits a promise that nothing resolves/,
+    ],
+    ['export const handler = () => new Promise(() => {});', undefined, /awaits a promise that nothing resolves/],
     [
       'export const handler = () => { void Promise.reject(new Error("lost")); return new Promise(() => {}); };',
       undefined,
-      /a rejection that nothing handled: lost/,
+      /unhandled rejection: lost/,
     ],
   ];
   for (const [code, env, message] of table) {

@@ -1,4 +1,4 @@
-// What only the Python runtime has; what every runtime promises is in function-runtimes.test.ts.
+// Behaviour of the Python runtime only; function-runtimes.test.ts tests what all runtimes share.
 import t from 'tap';
 import {
   callFunction,
@@ -12,7 +12,7 @@ import {
 const skip = missing(pythonRuntime);
 const options = skip === undefined ? {} : { skip };
 
-t.test('what the code prints or logs is an entry, whoever does it', options, async (t) => {
+t.test('printed and logged lines are log entries, from any thread or library', options, async (t) => {
   const running = await startFunction(
     t,
     pythonRuntime,
@@ -91,7 +91,7 @@ def handler(event, context):
   await t.rejects(callFunction(running, { path: '/short' }), { code: 'ECONNRESET' });
 });
 
-t.test('a connection that the handler loses itself is a failure of the handler', options, async (t) => {
+t.test('a connection that the handler loses is a failure of the handler', options, async (t) => {
   const running = await startFunction(
     t,
     pythonRuntime,
@@ -108,7 +108,7 @@ def handler(event, context):
   t.ok(await running.entry(({ error }) => String(error).includes("the context has no 'nonsense'")));
 });
 
-t.test('what the code registered for its end is run', options, async (t) => {
+t.test('exit handlers of the code run', options, async (t) => {
   const { exit, entries } = await runFunction(
     t,
     pythonRuntime,

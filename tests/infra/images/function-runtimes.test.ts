@@ -1,4 +1,4 @@
-// The contract of `handler(event, context)` (spec.md §4.5, §4.6): one table, which every runtime passes.
+// The contract of `handler(event, context)` (docs/reference/functions.md#runtimes): one table, which every runtime passes.
 import { once } from 'node:events';
 import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
@@ -20,7 +20,7 @@ const mebibyte = 1024 * 1024;
 type Test = typeof t;
 type Code = Record<FunctionRuntime['name'], string>;
 
-/** What the table's rows do with the runtime that they are for. */
+/** What the rows of the table need from the runtime under test. */
 interface Rig {
   start: (code: Code, env?: Record<string, string>) => ReturnType<typeof startFunction>;
   run: (code: Code, env?: Record<string, string>) => ReturnType<typeof runFunction>;
@@ -107,7 +107,7 @@ table['the context carries method, path, query, headers and the request id'] = a
   t.match(twice, { header: 'a, b', cookie: 'a=1; b=2' }, 'several headers of one name are all there');
 };
 
-table['what the handler returns becomes the answer'] = async (t, { start }) => {
+table["the handler's return value becomes the answer"] = async (t, { start }) => {
   const running = await start({
     node: `
 const circular = { a: 1 }; circular.self = circular;
@@ -159,7 +159,7 @@ def handler(event, context):
   t.match(created.headers['content-type'], 'application/json');
   t.same(json(created), { a: [1, 'ü'] });
   t.match((await get('/headersOnly')).headers, { 'x-a': 'b', 'content-length': '0' });
-  t.same(json(await get('/record')), { id: 1, body: 'text' }, 'data with a field "body" is no answer');
+  t.same(json(await get('/record')), { id: 1, body: 'text' }, 'data with a field "body" is not a response');
   t.same(json(await get('/list')), [1, 2]);
   t.same(json(await get('/number')), 0);
   for (const path of ['/nothing', '/empty', '/silent']) {
@@ -172,7 +172,7 @@ def handler(event, context):
   }
 };
 
-table['a stream goes out as it comes, and what is larger than memory should hold passes'] = async (t, { start }) => {
+table['a stream is sent as it is produced, without buffering'] = async (t, { start }) => {
   const running = await start({
     node: `
 let release; const seen = new Promise((resolve) => { release = resolve; });
@@ -225,7 +225,7 @@ def handler(event, context):
   t.equal((await callFunction(running, { path: '/early' })).status, 500, 'and the function still runs');
 };
 
-table['an exception is a 500 with a request id; its stack stands in the log only'] = async (t, { start }) => {
+table['an exception is a 500 with a request id; its stack is only in the log'] = async (t, { start }) => {
   const running = await start({
     node: `export async function handler() { console.log('about to fail'); throw new Error('secret detail'); }`,
     python: `
@@ -243,7 +243,7 @@ async def handler(event, context):
   t.match(await running.entry(({ msg }) => msg === 'about to fail'), { requestId: 'r-1', level: 'info' });
 };
 
-table['an event is a POST to /event: its row, item or object is the event; what fails is never a 2xx'] = async (
+table['an event is a POST to /event: its row, item or object is the event; a failure is never a 2xx'] = async (
   t,
   { start },
 ) => {
@@ -275,7 +275,7 @@ table['the first line of the log says which version of the runtime serves, and w
   t.match(running.entries[0], { level: 'info', msg: 'function ready', port: running.port, runtime });
 };
 
-table['a body over 32 MiB is refused with 413, and the connection goes on'] = async (t, { start }) => {
+table['a body over 32 MiB is refused with 413, and the connection stays usable'] = async (t, { start }) => {
   const running = await start(length);
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   t.teardown(() => agent.destroy());
@@ -289,17 +289,17 @@ table['a body over 32 MiB is refused with 413, and the connection goes on'] = as
   t.equal(largest.body.toString(), String(32 * mebibyte), 'exactly the limit is allowed');
 };
 
-table['what is no HTTP, or could be read in two ways, is refused and its connection closed'] = async (t, { start }) => {
+table['a request that is invalid or ambiguous is refused and its connection closed'] = async (t, { start }) => {
   const running = await start(length);
   const send = async (raw: string) => {
     const socket = connect(running.port, '127.0.0.1');
-    let said = '';
-    socket.on('data', (data) => (said += data.toString()));
-    // What is not read any more is reset.
+    let output = '';
+    socket.on('data', (data) => (output += data.toString()));
+    // Unread data causes a reset.
     socket.on('error', () => undefined);
     socket.write(raw.replaceAll('\n', '\r\n'));
     await once(socket, 'close').catch(() => undefined);
-    return said;
+    return output;
   };
   const post = 'POST / HTTP/1.1\nHost: a\n';
   for (const raw of [
@@ -323,7 +323,7 @@ table['what is no HTTP, or could be read in two ways, is refused and its connect
   t.equal((await callFunction(running)).status, 200);
 };
 
-table['a client that waits to be told to send its body is told'] = async (t, { start }) => {
+table['a client that expects 100 Continue gets it'] = async (t, { start }) => {
   const running = await start(length);
   const headers = { expect: '100-continue', 'content-length': '3' };
   const request = httpRequest({ port: running.port, host: '127.0.0.1', method: 'POST', agent: false, headers });
@@ -334,7 +334,7 @@ table['a client that waits to be told to send its body is told'] = async (t, { s
   t.equal(await text(response), '3');
 };
 
-table['a client that goes away is told to the handler of its request'] = async (t, { start }) => {
+table['a client that disconnects aborts the signal of its request'] = async (t, { start }) => {
   const running = await start({
     node: `export const handler = (event, { signal }) => new Promise((resolve) => {
       console.log('waiting');
@@ -357,7 +357,7 @@ def handler(event, context):
   );
 };
 
-table['a stream that nobody reads any more is closed'] = async (t, { start }) => {
+table['a stream is closed when its reader leaves'] = async (t, { start }) => {
   const running = await start({
     node: `
     async function* forever() { try { for (;;) { yield 'x'; await new Promise(setImmediate); } } finally { console.log('source closed'); } }
@@ -400,12 +400,9 @@ def handler(event, context):
 table['code that does not load ends the process with its error, and nothing ever listens'] = async (t, { run }) => {
   const rows: [Code, RegExp][] = [
     [{ node: 'export const handler = nothing.here;', python: 'handler = nothing.here' }, /nothing'? is not defined/],
-    [{ node: 'export const x = 1;', python: 'x = 1' }, /no function named "handler"/],
+    [{ node: 'export const x = 1;', python: 'x = 1' }, /does not (export|define) a function named "handler"/],
     [
-      {
-        node: 'export const handler = () => {\n  return (;\n};',
-        python: 'def handler(event):\n  return (;\n',
-      },
+      { node: 'export const handler = () => {\n  return (;\n};', python: 'def handler(event):\n  return (;\n' },
       /handler\.(js:2\n {2}return \(;|py", line 2\n {4}return \(;)/,
     ],
     [
@@ -416,7 +413,7 @@ table['code that does not load ends the process with its error, and nothing ever
       },
       /although a timer runs/,
     ],
-    [{ node: 'process.exit(0);', python: 'import sys\nsys.exit(0)' }, /it ended/],
+    [{ node: 'process.exit(0);', python: 'import sys\nsys.exit(0)' }, /it exited/],
     [{ node: "import 'not-there'; export const handler = () => {};", python: 'import not_there' }, /not[-_]there/],
   ];
   for (const [code, reason] of rows) {
@@ -428,10 +425,7 @@ table['code that does not load ends the process with its error, and nothing ever
   }
 };
 
-table['on SIGTERM what is under way is answered, what still comes is served, then the process ends'] = async (
-  t,
-  { start },
-) => {
+table['on SIGTERM requests in progress and late ones are answered, then the process ends'] = async (t, { start }) => {
   const running = await start({
     node: `let finish; const end = new Promise((resolve) => { finish = resolve; });
     export const handler = (event, { path }) => {
@@ -462,7 +456,7 @@ def handler(event, context):
   let late = await callFunction(running, { path: '/quick', agent });
   // The signal may come after the request.
   while (late.headers.connection !== 'close') late = await callFunction(running, { path: '/quick', agent });
-  t.equal(late.body.toString(), 'quick', 'and its client is asked to leave');
+  t.equal(late.body.toString(), 'quick', 'and its connection is closed');
   await callFunction(running, { path: '/finish' });
   t.equal((await answer).body.toString(), 'done');
   t.same(await exited, [0, null], 'although a client keeps its connection');
@@ -477,30 +471,31 @@ threading.Thread(target=threading.Event().wait).start()
 def handler(event, context):
     print(json.dumps({'event': event, 'trigger': context.trigger, 'run': context.run}))`,
 };
-const told = ({ entries }: { entries: Entry[] }) =>
+const entriesOf = ({ entries }: { entries: Entry[] }) =>
   JSON.parse(String(entries[0]?.['msg'])) as { event: { schedule: string; time: string }; trigger: string };
 
-table['a batch run calls the handler once with the schedule and the time that was due, and ends with 0'] = async (
+table['a batch run calls the handler once with the schedule and the scheduled time, and ends with 0'] = async (
   t,
   { run },
 ) => {
   const ran = await run(tell);
   t.equal(ran.exit, 0, 'although a timer or thread runs');
-  t.same(told(ran), {
+  t.same(entriesOf(ran), {
     event: { schedule: '*/5 * * * *', time: '2025-11-14T01:50:00.000Z' },
-    ...{ trigger: 'cron', run: 'tick-29384750' },
+    trigger: 'cron',
+    run: 'tick-29384750',
   });
   t.equal(ran.entries.length, 2);
   t.match(ran.entries, [{ requestId: 'tick-29384750' }, { level: 'info', msg: 'run succeeded', trigger: 'cron' }]);
 
   const before = Date.now();
   const tried = await run(tell, { SVC_MODE: 'batch', SVC_TRIGGER: 'test', SVC_RUN: 'tick-test-0000000001' });
-  const { event, trigger } = told(tried);
+  const { event, trigger } = entriesOf(tried);
   t.equal(trigger, 'test');
   t.ok(Date.parse(event.time) >= before && Date.parse(event.time) <= Date.now(), `a test is due now: ${event.time}`);
 };
 
-table['a run that does not end well ends with 1, and the log says why'] = async (t, { run }) => {
+table['a run that fails ends with 1, and the log has the reason'] = async (t, { run }) => {
   const rows: [Code, RegExp, RegExp][] = [
     [
       {
@@ -524,7 +519,11 @@ table['a run that does not end well ends with 1, and the log says why'] = async 
       /could not be loaded: (NameError: name ')?nothing'? is not defined/,
       /handler\.(js:1|py", line 1)/,
     ],
-    [{ node: 'export const x = 1;', python: 'x = 1' }, /no function named "handler"/, /TypeError/],
+    [
+      { node: 'export const x = 1;', python: 'x = 1' },
+      /does not (export|define) a function named "handler"/,
+      /TypeError/,
+    ],
   ];
   for (const [code, message, stack] of rows) {
     const { exit, last } = await run(code);
@@ -534,7 +533,7 @@ table['a run that does not end well ends with 1, and the log says why'] = async 
   }
 };
 
-table['on SIGTERM a run is told, and ends as its handler does'] = async (t, { run }) => {
+table['on SIGTERM a run is aborted, and ends as its handler does'] = async (t, { run }) => {
   const ran = await run({
     node: `export const handler = (event, { signal }) => new Promise((resolve) => {
       const timer = setInterval(() => {}, 1000);

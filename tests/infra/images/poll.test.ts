@@ -15,14 +15,14 @@ import { createListener } from '../../../runtime/db/listener.ts';
 import { systemClock } from '../../../runtime/domain/clock.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { podLabels } from '../../../runtime/domain/labels.ts';
-import { createToldWaits } from '../../../runtime/host/told-waits.ts';
-import { countEvents, listDead, listUndone, purgeDead, redrive } from '../../../runtime/records/dead-letters.ts';
+import { createNotifyWaiter } from '../../../runtime/db/notify-waiter.ts';
+import { countEvents, listDead, listPendingEvents, purgeDead, redrive } from '../../../runtime/records/dead-letters.ts';
 import {
   beginPoll,
   eventsChannel,
   originOf,
   projectEventSource,
-  takeEvents,
+  addEvents,
 } from '../../../runtime/records/function-events.ts';
 import { projectWorkload } from '../../../runtime/records/workloads.ts';
 import { silentLog } from '../../support/log.ts';
@@ -41,19 +41,28 @@ interface Delivery {
 /** A status, 0 for a connection that is cut, and a body. */
 type Answer = number | { status: number; body?: Buffer };
 
-/** The platform's side with real records, a function that answers as it is told, and the sidecar between them. */
+/** The platform's side with real records, a function with configurable answers, and the sidecar between them. */
 async function world(t: Test, { leaseMs = 60_000, log = silentLog }: { leaseMs?: number; log?: Logger } = {}) {
   const { pool, url } = await testDatabase(t);
   const id = newId();
   await projectWorkload(pool, {
-    ...{ id, kind: 'Function', environmentId: newId(), project: 'shop', environment: 'prod' },
-    ...{ namespace: 'shop-prod', name: 'intake', gated: false },
+    id,
+    kind: 'Function',
+    environmentId: newId(),
+    project: 'shop',
+    environment: 'prod',
+    namespace: 'shop-prod',
+    name: 'intake',
+    gated: false,
   });
   await projectEventSource(pool, id, settings);
 
-  const waits = createToldWaits({ clock: systemClock });
+  const waits = createNotifyWaiter({ clock: systemClock });
   const listener = createListener({
-    ...{ url, channel: eventsChannel, clock: systemClock, log: silentLog },
+    url,
+    channel: eventsChannel,
+    clock: systemClock,
+    log: silentLog,
     onNotify: (payload) => waits.notified(payload),
   });
   listener.start();
@@ -63,7 +72,8 @@ async function world(t: Test, { leaseMs = 60_000, log = silentLog }: { leaseMs?:
   const kube = {
     create: async ({ spec }: { spec: { token: string; audiences: string[] } }) => ({
       status: {
-        ...{ authenticated: spec.token === good, audiences: review.audiences ?? spec.audiences },
+        authenticated: spec.token === good,
+        audiences: review.audiences ?? spec.audiences,
         user: {
           username: 'system:serviceaccount:shop-prod:default',
           extra: {
@@ -87,7 +97,9 @@ async function world(t: Test, { leaseMs = 60_000, log = silentLog }: { leaseMs?:
   const answers = async (request: IncomingMessage) => {
     const header = (name: string) => String(request.headers[name]);
     const delivery = {
-      ...{ id: decodeURIComponent(header('x-svc-event')), attempt: header('x-svc-event-attempt'), at: Date.now() },
+      id: decodeURIComponent(header('x-svc-event')),
+      attempt: header('x-svc-event-attempt'),
+      at: Date.now(),
       body: JSON.parse(await text(request)) as unknown,
     };
     deliveries.push(delivery);
@@ -146,11 +158,19 @@ async function world(t: Test, { leaseMs = 60_000, log = silentLog }: { leaseMs?:
     }
   };
   return {
-    ...{ pool, id, pod, review, deliveries, ask, start, until, close },
+    pool,
+    id,
+    pod,
+    review,
+    deliveries,
+    ask,
+    start,
+    until,
+    close,
     add: async (...ids: string[]) => {
       const poll = await beginPoll(pool, { workloadId: id, origin: originOf(settings) });
       if (!poll) throw new Error('a source');
-      await takeEvents(
+      await addEvents(
         pool,
         poll,
         ids.map((each) => ({ id: each, payload: JSON.stringify({ each }) })),
@@ -158,7 +178,7 @@ async function world(t: Test, { leaseMs = 60_000, log = silentLog }: { leaseMs?:
       );
     },
     counts: () => countEvents(pool, id),
-    /** Deliveries as the metrics count them, by outcome. */
+    /** Deliveries in the metrics, by outcome. */
     counted: async () => {
       const { values = [] } = (await registry.getSingleMetric('function_event_deliveries_total')?.get()) ?? {};
       return Object.fromEntries(
@@ -180,14 +200,14 @@ async function world(t: Test, { leaseMs = 60_000, log = silentLog }: { leaseMs?:
       good = token;
       writeFileSync(tokenFile, token);
     },
-    /** Makes what waits for its next attempt due now. */
+    /** Makes events that wait for their next attempt due now. */
     hasten: () => pool.query(`UPDATE function_events SET due_at = now() WHERE NOT leased`),
   };
 }
 
 const nothing = { waiting: 0, delivering: 0, marking: 0, dead: 0 };
 
-t.test('events reach the function one after the other in their order, and are known then', async (t) => {
+t.test('events reach the function one after the other in order, and are then recorded', async (t) => {
   const { add, start, deliveries, until, counts, answering } = await world(t);
   const ids = Array.from({ length: 120 }, (_, index) => `event ${index} ä`);
   let [atOnce, most] = [0, 0];
@@ -211,7 +231,7 @@ t.test('events reach the function one after the other in their order, and are kn
   t.same(await counts(), nothing);
 });
 
-t.test('as many as the function wants are delivered at once', async (t) => {
+t.test("the function's concurrency limits concurrent deliveries", async (t) => {
   const { add, start, deliveries, until, answering } = await world(t);
   let open = () => undefined as void;
   const opened = new Promise<void>((resolve) => (open = resolve));
@@ -228,7 +248,7 @@ t.test('as many as the function wants are delivered at once', async (t) => {
   await until(() => deliveries.length >= 9);
 });
 
-t.test('what fails is tried again later and given up at last; what is refused is given up at once', async (t) => {
+t.test('a failed event is retried and becomes a dead letter in the end; a refused one at once', async (t) => {
   const { add, start, deliveries, until, counts, counted, answering, hasten, pool, id } = await world(t);
   const statuses: Record<string, number> = { refused: 422, broken: 500, busy: 429, slow: 408, cut: 0 };
   answering(({ id: event }) => statuses[event] ?? 200);
@@ -268,10 +288,10 @@ t.test('what fails is tried again later and given up at last; what is refused is
   t.equal(await purgeDead(pool, id, 'all'), 2);
   t.same(await counts(), nothing);
   await add('refused');
-  t.same(await counts(), nothing, 'what was purged is not delivered again');
+  t.same(await counts(), nothing, 'purged events are not delivered again');
 });
 
-t.test('whatever a function answers to an event that it does not take, the others go on', async (t) => {
+t.test('an answer that does not accept an event does not stop the others', async (t) => {
   const { add, start, deliveries, until, counts, answering, pool, id } = await world(t);
   const answers: Record<string, Answer> = {
     bytes: { status: 500, body: Buffer.from([0x61, 0x00, 0xed, 0xa0, 0x80, 0x62]) },
@@ -283,7 +303,7 @@ t.test('whatever a function answers to an event that it does not take, the other
   start();
   await until(async () => deliveries.length >= 4 && (await counts()).delivering === 0);
   t.match(await counts(), { waiting: 2, dead: 1 });
-  const undone = await listUndone(pool, id, { limit: 10 });
+  const undone = await listPendingEvents(pool, id, { limit: 10 });
   t.match(undone, [
     { id: 'bytes', lastError: /^The function answered 500: a\ufffd+b$/ },
     { id: 'odd', lastError: 'The function answered 799.' },
@@ -291,7 +311,7 @@ t.test('whatever a function answers to an event that it does not take, the other
   t.match(await listDead(pool, id, { limit: 10 }), [{ lastError: 'The function answered 400: no' }]);
 });
 
-t.test('while the function is away, events wait and count no attempt', async (t) => {
+t.test('while the function is down, events wait and no attempt counts', async (t) => {
   const { add, start, deliveries, until, close, reopen, counts } = await world(t);
   start();
   await add('first');
@@ -307,7 +327,7 @@ t.test('while the function is away, events wait and count no attempt', async (t)
   );
 });
 
-t.test('a function that stays away has what waits for it given to another pod', async (t) => {
+t.test('a function that stays down passes its waiting events to another pod', async (t) => {
   const { add, start, deliveries, until, close, counts, answering, another } = await world(t);
   answering(({ id }) => (id === '30' ? new Promise(() => undefined) : 200));
   await add(...Array.from({ length: 60 }, (_, index) => String(index)));
@@ -320,12 +340,12 @@ t.test('a function that stays away has what waits for it given to another pod', 
   t.same(
     deliveries.filter(({ attempt }) => attempt !== '1').map(({ id }) => id),
     ['30'],
-    'only what was under way has failed',
+    'only the delivery in progress has failed',
   );
   t.same(await counts(), nothing);
 });
 
-t.test('at its end what is under way is told, and what has not begun is given back at once', async (t) => {
+t.test('at its end deliveries in progress are reported, and leases of others are released at once', async (t) => {
   const { add, start, deliveries, until, counts, answering } = await world(t);
   let finish = () => undefined as void;
   const finished = new Promise<void>((resolve) => (finish = resolve));
@@ -353,10 +373,10 @@ t.test('at its end what is under way is told, and what has not begun is given ba
   const started = Date.now();
   next.kill('SIGTERM');
   await once(next, 'exit');
-  t.ok(Date.now() - started < 10_000, 'one that waits for events ends at once');
+  t.ok(Date.now() - started < 10_000, 'one without events ends at once');
 });
 
-t.test("a lease that is held long enough is renewed; one that ran out is another pod's", async (t) => {
+t.test("a lease in use is renewed; one that expired is another pod's", async (t) => {
   const { add, start, deliveries, until, counts, answering } = await world(t, { leaseMs: 900 });
   answering(async ({ attempt }) => {
     if (attempt === '1') await systemClock.sleep(2_500);
@@ -373,10 +393,10 @@ t.test("a lease that is held long enough is renewed; one that ran out is another
   for (const child of pods) child.kill('SIGKILL');
   start();
   await until(() => deliveries.length === 3);
-  t.match(deliveries[2], { id: 'stuck', attempt: '2' }, 'the pod that had it is gone');
+  t.match(deliveries[2], { id: 'stuck', attempt: '2' }, 'the pod that held it is deleted');
 });
 
-t.test('an event that ends its pod each time is counted and told of when it is given up', async (t) => {
+t.test('an event that crashes its pod each time is counted, and reported when it is a dead letter', async (t) => {
   const lines: Record<string, unknown>[] = [];
   const log = pino({}, { write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) });
   const { add, start, deliveries, until, counts, counted, pool } = await world(t, { log });
@@ -390,10 +410,10 @@ t.test('an event that ends its pod each time is counted and told of when it is g
   t.same(await counts(), { ...nothing, dead: 1 });
   const each = 'shop-prod/intake';
   t.same(await counted(), { [`${each} taken`]: 1, [`${each} failed`]: 1, [`${each} given_up`]: 1 });
-  t.match(lines, [{ event: 'poison', msg: 'event given up, it is a dead letter now' }]);
+  t.match(lines, [{ event: 'poison', msg: 'an event became a dead letter' }]);
 });
 
-t.test('only the sidecar of a function pod gets events, and it reads its token anew', async (t) => {
+t.test('only the sidecar of a function pod gets events, and it reads its token again', async (t) => {
   const { add, start, deliveries, until, renewToken, ask, pod, review } = await world(t);
   t.equal(await ask({ token: 'token-1' }), 200);
   t.equal(await ask({}), 401);
@@ -405,10 +425,10 @@ t.test('only the sidecar of a function pod gets events, and it reads its token a
   await until(() => deliveries.length === 1);
   renewToken('token-2');
   pod.labels['platform.svc/role'] = 'test';
-  t.equal(await ask({ token: 'token-2' }), 401, 'a pod that serves nobody');
+  t.equal(await ask({ token: 'token-2' }), 401, 'a pod of no function');
   pod.labels['platform.svc/role'] = 'serve';
   review.uid = newId();
-  t.equal(await ask({ token: 'token-2' }), 401, 'a pod that is gone');
+  t.equal(await ask({ token: 'token-2' }), 401, 'a deleted pod');
   review.uid = pod.uid;
   review.audiences = ['https://kubernetes.default.svc'];
   t.equal(await ask({ token: 'token-2' }), 401, 'a token for something else');

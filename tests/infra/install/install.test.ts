@@ -1,6 +1,6 @@
 import t from 'tap';
 import { installPlatform } from '../../../infra/install/install.ts';
-import { installedImages } from '../../../infra/install/kept-settings.ts';
+import { installedImages } from '../../../infra/install/existing-settings.ts';
 import { readAdminPassword } from '../../../infra/install/secrets.ts';
 import type { PlatformSettings } from '../../../infra/manifests/platform/settings.ts';
 import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
@@ -43,7 +43,7 @@ const traefik = (namespace = 'kube-system', ports: object[] = [{ name: 'websecur
   },
 ];
 
-/** A cluster with Traefik, in which whatever is asked for comes up at once. */
+/** A cluster with Traefik, in which every object is ready at once. */
 function cluster(ingress: KubeObject[] = traefik()): FakeKube {
   const kube = fakeKube({ checkNamespaces: true });
   kube.seed(definition('ingressroutes.traefik.io'), definition('middlewares.traefik.io'), ...ingress);
@@ -64,7 +64,7 @@ interface ProcessSpec {
   template: { spec: { containers: { command: string[] }[] } };
 }
 
-/** Plays the API server's and the kubelet's part before every look. */
+/** Acts as the API server and the kubelet before every look. */
 function bringUp(kube: FakeKube, works: (name: string) => boolean = () => true): FakeKube {
   let busy = false;
   kube.intercept = async ({ verb, kind }) => {
@@ -102,7 +102,7 @@ const writes = (kube: FakeKube) =>
     ({ verb, kind }) => ['create', 'replace', 'delete', 'mergePatch'].includes(verb) && kind !== 'Event',
   );
 
-t.test('everything is applied in an order in which each finds what it needs', async (t) => {
+t.test('objects are applied after the objects that they need', async (t) => {
   const kube = cluster();
   const report = await install(kube).done;
   t.same(report.updated, []);
@@ -130,7 +130,7 @@ t.test('everything is applied in an order in which each finds what it needs', as
   );
 });
 
-t.test('run again it writes nothing and says so', async (t) => {
+t.test('a second run changes nothing and prints `unchanged`', async (t) => {
   const kube = cluster();
   await install(kube).done;
   const before = writes(kube).length;
@@ -141,7 +141,7 @@ t.test('run again it writes nothing and says so', async (t) => {
   t.same(again.log, ['unchanged']);
 });
 
-t.test('other images change the processes that run them, and no secret', async (t) => {
+t.test('new images change the processes that run them, and no secret', async (t) => {
   const kube = cluster();
   await install(kube).done;
   const secrets = kube.all(kinds.Secret);
@@ -156,7 +156,7 @@ t.test('other images change the processes that run them, and no secret', async (
   t.same(kube.all(kinds.Secret), secrets);
 });
 
-t.test('generated secrets are strong, of the form that their readers expect, and never the same twice', async (t) => {
+t.test('generated secrets are strong, well-formed and unique', async (t) => {
   const values = async () => {
     const kube = cluster();
     await install(kube).done;
@@ -174,7 +174,7 @@ t.test('generated secrets are strong, of the form that their readers expect, and
   t.ok((one['svc-database'] ?? '').length >= 40);
 });
 
-t.test('a foreign object stops it with what to do, and is left as it is', async (t) => {
+t.test('a foreign object stops the installation with a hint, and stays unchanged', async (t) => {
   const kube = cluster();
   kube.seed({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'svc-system' } });
   await t.rejects(install(kube).done, {
@@ -188,53 +188,57 @@ t.test('a foreign object stops it with what to do, and is left as it is', async 
   );
 });
 
-t.test('a foreign Secret is not taken for ours, nor is an emptied one filled anew', async (t) => {
+t.test('a foreign Secret is not used, and an empty one is not filled', async (t) => {
   const labels = { 'app.kubernetes.io/managed-by': 'kipper' };
   const namespace: KubeObject = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'svc-system', labels } };
   const foreign = cluster();
   const secret = { apiVersion: 'v1', kind: 'Secret', metadata: { name: 'svc-database', namespace: 'svc-system' } };
   foreign.seed(namespace, secret);
-  await t.rejects(install(foreign).done, { name: 'InstallError', message: /was not made by svc/ });
+  await t.rejects(install(foreign).done, { name: 'InstallError', message: /svc did not create it/ });
   const emptied = cluster();
   emptied.seed(namespace, { ...secret, metadata: { ...secret.metadata, labels } });
   await t.rejects(install(emptied).done, { name: 'InstallError', message: /is lost/, hint: /backup/ });
   t.equal(emptied.all<KubeObject & { data?: unknown }>(kinds.Secret)[0]?.data, undefined);
 });
 
-t.test('without Traefik nothing is written, and it says how to get it', async (t) => {
+t.test('without Traefik nothing is written, and the hint says how to install it', async (t) => {
   const kube = fakeKube();
   await t.rejects(install(kube).done, { name: 'InstallError', message: /Traefik/, hint: /helm install/ });
   t.same(writes(kube), []);
 });
 
 t.test('the ingress is found inside the cluster by the port of an entry point', async (t) => {
-  const found = async (ingress: KubeObject[], changes: Partial<PlatformSettings> = {}) => {
+  const findIngress = async (ingress: KubeObject[], changes: Partial<PlatformSettings> = {}) => {
     const kube = cluster(ingress);
     await install(kube, changes).done;
     return ingressAddress(kube);
   };
-  t.equal(await found(traefik()), 'https://traefik.kube-system.svc:443');
+  t.equal(await findIngress(traefik()), 'https://traefik.kube-system.svc:443');
   const both = [
     { name: 'web', port: 80, protocol: 'TCP' },
     { name: 'websecure', port: 443, protocol: 'TCP' },
   ];
-  t.equal(await found(traefik('traefik', both), { entryPoints: ['web'] }), 'http://traefik.traefik.svc:80');
+  t.equal(await findIngress(traefik('traefik', both), { entryPoints: ['web'] }), 'http://traefik.traefik.svc:80');
   t.equal(
-    await found(traefik('traefik', both), { entryPoints: ['websecure', 'web'] }),
+    await findIngress(traefik('traefik', both), { entryPoints: ['websecure', 'web'] }),
     'https://traefik.traefik.svc:443',
   );
-  t.equal(await found(traefik('t', both), { entryPoints: ['inner', 'web'] }), 'http://traefik.t.svc:80');
+  t.equal(await findIngress(traefik('t', both), { entryPoints: ['inner', 'web'] }), 'http://traefik.t.svc:80');
   const quic = traefik('udp', [{ name: 'websecure', port: 443, protocol: 'UDP' }]);
   t.equal(
-    await found([...traefik(), ...quic]),
+    await findIngress([...traefik(), ...quic]),
     'https://traefik.kube-system.svc:443',
     'HTTP/3 has a Service of its own',
   );
-  const given = 'http://10.0.0.7:8000';
-  t.equal(await found([...traefik(), ...traefik('other')], { ingressAddress: given }), given, 'what is given counts');
+  const url = 'http://10.0.0.7:8000';
+  t.equal(
+    await findIngress([...traefik(), ...traefik('other')], { ingressAddress: url }),
+    url,
+    'the given value is used',
+  );
 });
 
-t.test('an ingress that cannot be found is warned of, and of several none is guessed', async (t) => {
+t.test('a missing ingress is a warning, several are an error', async (t) => {
   const none = cluster(traefik('kube-system', [{ name: 'metrics', port: 9100 }]));
   const { done, log } = install(none);
   await done;
@@ -242,9 +246,9 @@ t.test('an ingress that cannot be found is warned of, and of several none is gue
   await install(none, { ingressAddress: 'http://127.0.0.1:8080' }).done;
   const again = install(none);
   await again.done;
-  t.equal(ingressAddress(none), 'http://127.0.0.1:8080', 'one that was given once stays');
+  t.equal(ingressAddress(none), 'http://127.0.0.1:8080', 'a value that was given before stays');
   t.same(again.log, ['unchanged']);
-  t.match(log[0], /^warning: .*port websecure.*--ingress-address/);
+  t.match(log[0], /^warning: .*port named websecure.*--ingress-address/);
 
   const several = cluster([...traefik(), ...traefik('edge')]);
   await t.rejects(install(several).done, {
@@ -255,29 +259,29 @@ t.test('an ingress that cannot be found is warned of, and of several none is gue
   t.same(writes(several), [], 'before anything was changed');
 });
 
-t.test(
-  'the gate is scraped where it is asked for and an operator is there, and no longer when it is not',
-  async (t) => {
-    const kube = cluster();
-    await t.rejects(install(kube, { scrape: true }).done, { name: 'InstallError', message: /no Prometheus operator/ });
-    t.same(writes(kube), []);
-    kube.seed(definition('podmonitors.monitoring.coreos.com'));
-    t.ok((await install(kube, { scrape: true }).done).created.includes('PodMonitor svc-system/svc-authz'));
-    const again = install(kube, { scrape: true });
-    await again.done;
-    t.same(again.log, ['unchanged']);
-    const without = install(kube);
-    await without.done;
-    t.same(without.log, ['deleted PodMonitor svc-system/svc-authz', 'unchanged']);
-    t.same(kube.all(kinds.PodMonitor), []);
-    const metadata = { name: 'svc-authz', namespace: 'svc-system' };
-    kube.seed({ apiVersion: kinds.PodMonitor.apiVersion, kind: 'PodMonitor', metadata });
-    await install(kube).done;
-    t.equal(kube.all(kinds.PodMonitor).length, 1, 'a foreign one is left alone');
-  },
-);
+t.test('the gate is scraped only while that is set and an operator is installed', async (t) => {
+  const kube = cluster();
+  await t.rejects(install(kube, { scrape: true }).done, {
+    name: 'InstallError',
+    message: /needs a Prometheus operator/,
+  });
+  t.same(writes(kube), []);
+  kube.seed(definition('podmonitors.monitoring.coreos.com'));
+  t.ok((await install(kube, { scrape: true }).done).created.includes('PodMonitor svc-system/svc-authz'));
+  const again = install(kube, { scrape: true });
+  await again.done;
+  t.same(again.log, ['unchanged']);
+  const without = install(kube);
+  await without.done;
+  t.same(without.log, ['deleted PodMonitor svc-system/svc-authz', 'unchanged']);
+  t.same(kube.all(kinds.PodMonitor), []);
+  const metadata = { name: 'svc-authz', namespace: 'svc-system' };
+  kube.seed({ apiVersion: kinds.PodMonitor.apiVersion, kind: 'PodMonitor', metadata });
+  await install(kube).done;
+  t.equal(kube.all(kinds.PodMonitor).length, 1, 'a foreign one is not changed');
+});
 
-t.test('the smallest profile has one replica of each process, and no budget that would hold up a drain', async (t) => {
+t.test('the smallest profile has one replica of each process and no disruption budget', async (t) => {
   const kube = cluster();
   await install(kube).done;
   t.same(
@@ -288,7 +292,9 @@ t.test('the smallest profile has one replica of each process, and no budget that
   t.same(
     report.updated,
     [
-      ...['StatefulSet svc-system/svc-postgres', 'StatefulSet svc-system/svc-redis', 'PlatformConfig platform'],
+      'StatefulSet svc-system/svc-postgres',
+      'StatefulSet svc-system/svc-redis',
+      'PlatformConfig platform',
       ...['console-api', 'svc-workers', 'svc-controllers', 'svc-authz', 'svc-interceptor'].map(
         (name) => `Deployment svc-system/${name}`,
       ),
@@ -301,7 +307,7 @@ t.test('the smallest profile has one replica of each process, and no budget that
   t.same(kube.all(kinds.PodDisruptionBudget), []);
 });
 
-t.test('trusted proxies restart those that judge by the client’s address, and nothing else', async (t) => {
+t.test('a change of trusted proxies restarts only processes that use the client’s address', async (t) => {
   const kube = cluster();
   await install(kube).done;
   const report = await install(kube, { others: { trustedProxies: ['10.0.0.0/8', '192.0.2.7/32'] } }).done;
@@ -313,11 +319,12 @@ t.test('trusted proxies restart those that judge by the client’s address, and 
   t.same(storedSettings(kube)?.spec.trustedProxies, ['10.0.0.0/8', '192.0.2.7/32']);
 });
 
-t.test('settings that were changed since stay when they are not named, and do not roll anything back', async (t) => {
+t.test('settings without a flag keep their current values', async (t) => {
   const kube = cluster();
   await install(kube, { others: { profile: 'nano' } }).done;
   const since: Partial<PlatformConfig['spec']> = {
-    ...{ profile: 'large', trustedProxies: ['192.0.2.7/32'] },
+    profile: 'large',
+    trustedProxies: ['192.0.2.7/32'],
     defaultLimits: { pods: 5 },
   };
   const stored = storedSettings(kube);
@@ -335,16 +342,25 @@ t.test('settings that were changed since stay when they are not named, and do no
     await kube.replace({ ...live, spec: { ...live.spec, allowPrivateNetworks: ['10.0.0.0/8'] } });
   };
   await install(kube, { images: settings.images }).done;
-  t.match(storedSettings(kube)?.spec, { ...since, allowPrivateNetworks: ['10.0.0.0/8'] }, 'even meanwhile');
+  t.match(
+    storedSettings(kube)?.spec,
+    { ...since, allowPrivateNetworks: ['10.0.0.0/8'] },
+    'even before the controllers have accepted them',
+  );
   await install(kube, { others: { profile: 'small' } }).done;
-  t.match(storedSettings(kube)?.spec, { ...since, profile: 'small' }, 'what is named counts');
+  t.match(storedSettings(kube)?.spec, { ...since, profile: 'small' }, 'named settings are used');
 });
 
-t.test('what is not asked for again stays: optional images, registries and the parts of builds', async (t) => {
+t.test('optional images, registries and build settings without a flag are kept', async (t) => {
   const kube = cluster();
   const builds = {
-    ...{ image: 'r.example.com/b:1', registry: 'r.example.com/builds', pushAddress: 'http://10.0.0.5:5000' },
-    ...{ atOnce: 4, timeoutSeconds: 3600, gitNetworks: ['10.20.0.0/16'], baseImages: { node: 'r.example.com/n:1' } },
+    image: 'r.example.com/b:1',
+    registry: 'r.example.com/builds',
+    pushAddress: 'http://10.0.0.5:5000',
+    atOnce: 4,
+    timeoutSeconds: 3600,
+    gitNetworks: ['10.20.0.0/16'],
+    baseImages: { node: 'r.example.com/n:1' },
   };
   const images = {
     ...settings.images,
@@ -359,22 +375,22 @@ t.test('what is not asked for again stays: optional images, registries and the p
   await again.done;
   t.same(again.log, ['unchanged']);
   const image = 'r.example.com/b:2';
-  const asked = { image, registry: builds.registry, baseImages: { python: 'r.example.com/y:2' } };
+  const buildSettings = { image, registry: builds.registry, baseImages: { python: 'r.example.com/y:2' } };
   const npm = 'https://other.example.com';
-  const others = { builds: asked, packageRegistries: { npm } };
-  await install(kube, { images: { ...settings.images, mysql: 'r.example.com/m:2' }, others }).done;
+  const otherSettings = { builds: buildSettings, packageRegistries: { npm } };
+  await install(kube, { images: { ...settings.images, mysql: 'r.example.com/m:2' }, others: otherSettings }).done;
   t.match(storedSettings(kube)?.spec, {
     runtimeImages: { node: 'r.example.com/f:1', python: 'r.example.com/y:1' },
     serviceImages: { mysql: 'r.example.com/m:2', mongodb: 'mongo:8' },
     packageRegistries: { npm, pypi: packageRegistries.pypi },
     builds: { ...builds, image, baseImages: { node: 'r.example.com/n:1', python: 'r.example.com/y:2' } },
   });
-  await install(kube, { others: { builds: { ...asked, registry: 'other.example.com/builds' } } }).done;
+  await install(kube, { others: { builds: { ...buildSettings, registry: 'other.example.com/builds' } } }).done;
   t.equal(storedSettings(kube)?.spec.builds?.pushAddress, undefined, 'the address belonged to the other registry');
   t.same(await installedImages(fakeKube()), {});
 });
 
-t.test('an edit that was refused is not installed again: what is in force stays', async (t) => {
+t.test('a rejected edit of the settings is replaced by the active settings', async (t) => {
   const kube = cluster();
   await install(kube, { others: { trustedProxies: ['192.0.2.7/32'] } }).done;
   const stored = storedSettings(kube);
@@ -386,23 +402,25 @@ t.test('an edit that was refused is not installed again: what is in force stays'
   t.same(storedSettings(kube)?.spec.trustedProxies, ['192.0.2.7/32']);
 });
 
-t.test('settings that cannot come into force are refused before anything is changed', async (t) => {
+t.test('invalid settings are refused before anything is changed', async (t) => {
   const kube = cluster();
   await install(kube).done;
   const before = writes(kube).length;
   await t.rejects(install(kube, { appsDomain: 'other.example.com' }).done, {
     name: 'InstallError',
-    message: /appsDomain: "apps.example.com" cannot become "other.example.com"/,
+    message: /appsDomain: "apps.example.com" cannot be changed to "other.example.com"/,
     hint: /kubectl delete platformconfig platform/,
   });
-  await t.rejects(install(kube, { others: { trustedProxies: ['0.0.0.0/0'] } }).done, { message: /everybody/ });
+  await t.rejects(install(kube, { others: { trustedProxies: ['0.0.0.0/0'] } }).done, {
+    message: /matches all addresses/,
+  });
   t.equal(writes(kube).length, before);
   await kube.delete({ apiVersion: 'platform.svc/v1', kind: 'PlatformConfig', name: 'platform' });
   await install(kube, { appsDomain: 'other.example.com' }).done;
   t.equal(storedSettings(kube)?.spec.appsDomain, 'other.example.com');
 });
 
-t.test('what does not come up in time is named with its reason', async (t) => {
+t.test('a process that is not ready in time is named with its reason', async (t) => {
   const kube = cluster();
   bringUp(kube, (name) => name !== 'svc-workers');
   kube.seed({
@@ -423,9 +441,9 @@ t.test('what does not come up in time is named with its reason', async (t) => {
   const { done, log, clock } = install(kube);
   const ended = t.rejects(done, {
     name: 'InstallError',
-    message: 'Not everything came up in time: svc-workers (0 of 1 ready: ErrImagePull, not found).',
+    message: 'The platform was not ready in time: svc-workers (0 of 1 ready: ErrImagePull, not found).',
   });
   await clock.advance(61_000);
   await ended;
-  t.equal(log.filter((line) => line.startsWith('waiting for')).length, 1, 'the same wait is said once');
+  t.equal(log.filter((line) => line.startsWith('waiting for')).length, 1, 'the same wait is reported once');
 });

@@ -16,15 +16,14 @@ import { calls } from './conformance/calls.ts';
 import { ownFolder } from '../../support/own-folder.ts';
 
 /**
- * What the real API server answered (Kubernetes 1.34), so that the embedded one is held to it on machines without a
- * cluster too. With `SVC_RECORD_CONFORMANCE=1` and a cluster they are written anew;
- * then `npm run format`.
+ * The real API server's answers (Kubernetes 1.34), so that the embedded one is compared with it on machines without a
+ * cluster too. With `SVC_RECORD_CONFORMANCE=1` and a cluster they are recorded again; then run `npm run format`.
  */
 const recordedFile = join(import.meta.dirname, 'conformance/recorded.json');
 const recorded = (): Record<string, unknown> =>
   JSON.parse(readFileSync(recordedFile, 'utf8')) as Record<string, unknown>;
 
-/** What the garbage collector looks at: what the calls make owners and dependents of. */
+/** The garbage collector's input: the kinds of owners and dependents in the calls. */
 const collected = [kinds.ConfigMap, kinds.Deployment, kinds.ReplicaSet, kinds.BatchJob, kinds.Pod];
 
 async function answersOf(kubeconfig: string): Promise<Record<string, unknown>> {
@@ -32,7 +31,7 @@ async function answersOf(kubeconfig: string): Promise<Record<string, unknown>> {
   return comparableAnswers(await drive(loadKubeConfig(kubeconfig), namespace, calls), calls, namespace);
 }
 
-t.test('the real API server answers as was recorded', { skip: noCluster, timeout: 180_000 }, async (t) => {
+t.test('the real API server answers as recorded', { skip: noCluster, timeout: 180_000 }, async (t) => {
   const answers = await answersOf(process.env['SVC_TEST_KUBECONFIG'] ?? '');
   if (process.env['SVC_RECORD_CONFORMANCE']) writeFileSync(recordedFile, `${JSON.stringify(answers, undefined, 1)}\n`);
   const expected = recorded();

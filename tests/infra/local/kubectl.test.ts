@@ -6,7 +6,7 @@ import { kubectl, noKubectl } from '../../support/kubectl.ts';
 import { noCluster } from '../../support/kubernetes.ts';
 import { startApi } from '../../support/local-api.ts';
 
-/** What kubectl said about the real API server (Kubernetes 1.34); see conformance.test.ts. */
+/** kubectl's output for the real API server (Kubernetes 1.34); see conformance.test.ts. */
 const recordedFile = join(import.meta.dirname, 'conformance/kubectl.json');
 
 const objects = {
@@ -59,7 +59,7 @@ const objects = {
 };
 const changed = { ...objects.items[0], data: { colour: 'green' } };
 
-/** Command lines, with what is on their standard input. */
+/** Command lines, with their standard input. */
 const commands: readonly { args: string; input?: object }[] = [
   { args: 'create -f -', input: objects },
   { args: 'create -f -', input: objects.items[0] ?? {} },
@@ -85,7 +85,7 @@ const commands: readonly { args: string; input?: object }[] = [
   { args: 'scale replicaset web --replicas=0' },
   { args: 'scale replicaset web --current-replicas=4 --replicas=0' },
   { args: 'wait configmap/settings --for=jsonpath={.data.size}=1 --timeout=10s' },
-  { args: 'wait configmap/settings --for=jsonpath={.data.size}=2 --timeout=1s' },
+  { args: 'wait configmap/settings --for=jsonpath={.data.size}=2 --timeout=0.1s' },
   { args: 'events' },
   { args: 'logs web' },
   { args: 'delete configmap settings' },
@@ -96,7 +96,7 @@ const commands: readonly { args: string; input?: object }[] = [
   { args: 'get all' },
 ];
 
-/** Runs them all in a namespace of their own. */
+/** Runs them all in a separate namespace. */
 async function transcript(kubeconfig: string): Promise<string[]> {
   const namespace = `kubectl-${randomBytes(4).toString('hex')}`;
   const run = async (args: readonly string[], input?: object): Promise<string> => {
@@ -104,13 +104,13 @@ async function transcript(kubeconfig: string): Promise<string[]> {
     return plain(stdout + stderr, namespace);
   };
   await run(['create', '-f', '-'], { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
-  const said: string[] = [];
-  for (const { args, input } of commands) said.push(`$ kubectl ${args}\n${await run(args.split(' '), input)}`);
+  const output: string[] = [];
+  for (const { args, input } of commands) output.push(`$ kubectl ${args}\n${await run(args.split(' '), input)}`);
   await run(['delete', 'namespace', namespace, '--wait=false']);
-  return said;
+  return output;
 }
 
-/** Without what is different each time. Columns are as wide as what is in them, so space does not count. */
+/** Without the values that differ each time. Column widths depend on their content, so white space does not count. */
 function plain(text: string, namespace: string): string {
   return (
     text
@@ -119,9 +119,9 @@ function plain(text: string, namespace: string): string {
       .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g, '{time}')
       .replaceAll(/(resourceVersion"?: )"\d+"/g, '$1{version}')
       .replaceAll(/\b\d+[smh](\d+s)?\b(?= |$)/gm, '{age}')
-      // Later kubectls say where from.
+      // Later kubectls print the origin.
       .replaceAll(/(deleted) from \{ns\} namespace/g, '$1')
-      // Whose slices there are is up to the controllers.
+      // The controllers decide which slices exist.
       .replaceAll(/^Endpoints:.*$/gm, 'Endpoints:')
       .replaceAll(/ {2,}/g, ' ')
       .replaceAll(/ +$/gm, '')
@@ -138,13 +138,13 @@ function plain(text: string, namespace: string): string {
 const recorded = (): string[] => JSON.parse(readFileSync(recordedFile, 'utf8')) as string[];
 
 t.test('kubectl and the real API server', { skip: noKubectl || noCluster, timeout: 180_000 }, async (t) => {
-  const said = await transcript(process.env['SVC_TEST_KUBECONFIG'] ?? '');
-  if (process.env['SVC_RECORD_CONFORMANCE']) writeFileSync(recordedFile, `${JSON.stringify(said, undefined, 1)}\n`);
-  for (const [index, expected] of recorded().entries()) t.equal(said[index], expected, commands[index]?.args ?? '');
+  const output = await transcript(process.env['SVC_TEST_KUBECONFIG'] ?? '');
+  if (process.env['SVC_RECORD_CONFORMANCE']) writeFileSync(recordedFile, `${JSON.stringify(output, undefined, 1)}\n`);
+  for (const [index, expected] of recorded().entries()) t.equal(output[index], expected, commands[index]?.args ?? '');
 });
 
-t.test('kubectl and the embedded one say the same', { skip: noKubectl, timeout: 180_000 }, async (t) => {
+t.test('kubectl prints the same for the embedded one', { skip: noKubectl, timeout: 180_000 }, async (t) => {
   const { server } = await startApi(t);
-  const said = await transcript(server.kubeconfig);
-  for (const [index, expected] of recorded().entries()) t.equal(said[index], expected, commands[index]?.args ?? '');
+  const output = await transcript(server.kubeconfig);
+  for (const [index, expected] of recorded().entries()) t.equal(output[index], expected, commands[index]?.args ?? '');
 });

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { homeAt, homeFolder, type Home } from '../../../infra/local/home.ts';
 import { createImageStore } from '../../../infra/local/node/images.ts';
 import { recordName } from '../../../infra/local/node/orphans.ts';
 import { choosePorts, readPorts } from '../../../infra/local/ports.ts';
-import { closedAncestor } from '../../../infra/local/reachable.ts';
+import { findClosedAncestor } from '../../../infra/local/folder-permissions.ts';
 import { findSupervisor, startOnFreePorts, startSupervisor, stopSupervisor } from '../../../infra/local/supervisor.ts';
 import { isAlive, type ProcessRecord } from '../../../infra/process-record.ts';
 import type { Pod } from '../../../runtime/contracts/pod.ts';
@@ -21,16 +21,21 @@ import { eventually } from '../../support/platform.ts';
 
 const program = 'setInterval(() => undefined, 1000);';
 
-/** A home with an image in it; whatever runs there ends with the test. */
+/** Node.js caches compiled code here for all starts of this file, which saves much of their time. */
+const compileCache = mkdtempSync(join(tmpdir(), 'svc-compile-cache-'));
+t.teardown(() => rmSync(compileCache, { recursive: true, force: true }));
+
+/** A home with an image. Its processes are stopped at the end of the test. */
 async function homeOf(t: Test): Promise<Home> {
-  // tap removes its own folders before it ends what uses them.
+  // tap removes its own folders before it stops the processes that use them.
   const folder = mkdtempSync(join(tmpdir(), 'svc-supervisor-'));
   const home = homeAt(join(folder, 'home'));
   t.teardown(async () => {
     await stopSupervisor(home);
     rmSync(folder, { recursive: true, force: true });
   });
-  for (const made of [home.folder, join(folder, 'context')]) mkdirSync(made);
+  for (const path of [home.folder, home.node, join(folder, 'context')]) mkdirSync(path);
+  symlinkSync(compileCache, join(home.node, 'compile-cache'));
   writeFileSync(join(folder, 'context/main.mjs'), program);
   await createImageStore(home.images).add(join(folder, 'context'), 'sleeper:1', {
     entrypoint: ['tini', '--', 'node', 'main.mjs'],
@@ -42,7 +47,7 @@ async function start(home: Home): Promise<void> {
   await startOnFreePorts(home, { attached: false, log: () => undefined });
 }
 
-/** Resolves to the process of the pod, once it runs and is another than `before`. */
+/** The pod's process, once it runs and differs from `before`. */
 async function processOf(home: Home, before?: ProcessRecord): Promise<ProcessRecord> {
   const kube = createKubeClient(loadKubeConfig(join(home.apiServer, 'admin.kubeconfig')));
   try {
@@ -51,13 +56,13 @@ async function processOf(home: Home, before?: ProcessRecord): Promise<ProcessRec
       (pod) => pod.status?.phase === 'Running',
     );
     const file = join(home.node, 'pods', metadata.uid, 'containers/main', recordName);
-    const found = await eventually(
-      // There is none between two lives.
+    const podProcess = await eventually(
+      // Between two runs there is no record.
       async () => recordIn(file),
       (record) => record !== undefined && record.pid !== before?.pid && isAlive(record),
     );
-    if (!found) throw new Error('the pod has no process');
-    return found;
+    if (!podProcess) throw new Error('the pod has no process');
+    return podProcess;
   } finally {
     await kube.close();
   }
@@ -70,13 +75,15 @@ function recordIn(file: string): ProcessRecord | undefined {
 async function createPod(home: Home): Promise<void> {
   const kube = createKubeClient(loadKubeConfig(join(home.apiServer, 'admin.kubeconfig')));
   await kube.create({
-    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'sleeper', namespace: 'default' } },
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'sleeper', namespace: 'default' },
     spec: { terminationGracePeriodSeconds: 1, containers: [{ name: 'main', image: 'sleeper:1' }] },
   });
   await kube.close();
 }
 
-t.test('pods end with it, and run again at the next start with what was stored', async (t) => {
+t.test('pods stop with the process and run again after the next start', async (t) => {
   const home = await homeOf(t);
   await start(home);
   t.equal(findSupervisor(home)?.state, 'ready');
@@ -85,30 +92,27 @@ t.test('pods end with it, and run again at the next start with what was stored',
   t.ok(await stopSupervisor(home));
   t.notOk(isAlive(first));
   t.equal(findSupervisor(home), undefined);
-  t.notOk(await stopSupervisor(home), 'there is nothing to end any more');
+  t.notOk(await stopSupervisor(home), 'nothing is left to stop');
   const ports = readPorts(home.ports);
   await start(home);
-  t.same(readPorts(home.ports), ports, 'at the same addresses');
-  t.ok(isAlive(await processOf(home, first)));
+  t.same(readPorts(home.ports), ports, 'on the same ports');
+  const second = await processOf(home, first);
+  t.ok(isAlive(second));
+
+  await t.test('after a kill, the next start kills what was left running', async (t) => {
+    process.kill(findSupervisor(home)?.pid ?? 0, 'SIGKILL');
+    await eventually(
+      async () => findSupervisor(home),
+      (supervisor) => supervisor === undefined,
+    );
+    t.ok(isAlive(second));
+    await start(home);
+    t.notOk(isAlive(second));
+    t.ok(isAlive(await processOf(home, second)));
+  });
 });
 
-t.test('after it was killed, the next one ends what it left running', async (t) => {
-  const home = await homeOf(t);
-  await start(home);
-  await createPod(home);
-  const orphan = await processOf(home);
-  process.kill(findSupervisor(home)?.pid ?? 0, 'SIGKILL');
-  await eventually(
-    async () => findSupervisor(home),
-    (found) => found === undefined,
-  );
-  t.ok(isAlive(orphan));
-  await start(home);
-  t.notOk(isAlive(orphan));
-  t.ok(isAlive(await processOf(home, orphan)));
-});
-
-t.test('attached, it ends with whoever started it, even one that was killed', async (t) => {
+t.test('attached, the process stops when the one that started it is killed', async (t) => {
   const home = await homeOf(t);
   const module = (name: string) => JSON.stringify(join(import.meta.dirname, '../../../infra/local', name));
   const code = `
@@ -122,7 +126,7 @@ t.test('attached, it ends with whoever started it, even one that was killed', as
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   t.teardown(() => parent.kill('SIGKILL'));
-  const exited = once(parent, 'exit').then(() => Promise.reject(new Error('it could not be started')));
+  const exited = once(parent, 'exit').then(() => Promise.reject(new Error('the parent process ended')));
   await Promise.race([once(parent.stdout, 'data'), exited]);
   exited.catch(() => undefined);
   const running = findSupervisor(home);
@@ -134,54 +138,58 @@ t.test('attached, it ends with whoever started it, even one that was killed', as
   );
 });
 
-t.test('what keeps it from starting is told', async (t) => {
+t.test('a failed start reports the error in the log', async (t) => {
   const home = await homeOf(t);
-  const other = createServer().listen(0, '127.0.0.1');
-  t.teardown(() => other.close());
-  await once(other, 'listening');
-  const { port } = other.address() as AddressInfo;
+  const server = createServer().listen(0, '127.0.0.1');
+  t.teardown(() => server.close());
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
   await t.rejects(
     startSupervisor(home, { apiServer: port, ingress: port, images: port }, { attached: false }),
     /EADDRINUSE/,
   );
 });
 
-t.test('a port that is in use is passed over, one that was asked for is not', async (t) => {
+t.test('another port replaces one that is in use, but not a requested one', async (t) => {
   const file = join(t.testdir({}), 'ports.json');
-  const said: string[] = [];
-  const say = (line: string) => said.push(line);
+  const lines: string[] = [];
+  const say = (line: string) => lines.push(line);
   const first = await choosePorts(file, {}, say);
   t.not(first.apiServer, first.ingress);
-  const other = createServer().listen(first.ingress);
-  t.teardown(() => other.close());
-  await once(other, 'listening');
-  said.length = 0;
+  const server = createServer().listen(first.ingress);
+  t.teardown(() => server.close());
+  await once(server, 'listening');
+  lines.length = 0;
   const second = await choosePorts(file, {}, say);
   t.not(second.ingress, first.ingress);
-  t.ok(said.includes(`port ${first.ingress} is in use: taking ${second.ingress}`));
-  t.equal(readPorts(file).ingress, second.ingress, 'and kept from now on');
-  await t.rejects(choosePorts(file, { ingress: first.ingress }, say), /is in use; choose another with --port/);
+  t.ok(lines.includes(`port ${first.ingress} is in use; using ${second.ingress} instead`));
+  t.equal(readPorts(file).ingress, second.ingress, 'and stored for the next start');
+  await t.rejects(choosePorts(file, { ingress: first.ingress }, say), /is in use\. Choose another one with --port/);
 });
 
-t.test('several that start at the same moment have ports of their own', async (t) => {
+t.test('platforms that start at the same time get different ports', async (t) => {
   const homes = await Promise.all([homeOf(t), homeOf(t), homeOf(t)]);
-  const given = await Promise.all(
+  const ports = await Promise.all(
     homes.map((home) => startOnFreePorts(home, { attached: false, log: () => undefined })),
   );
-  const numbers = given.flatMap((ports) => Object.values(ports));
+  const numbers = ports.flatMap((chosen) => Object.values(chosen));
   t.equal(new Set(numbers).size, 9, numbers.join(', '));
   t.same(
     homes.map((home) => [findSupervisor(home)?.state, readPorts(home.ports)]),
-    given.map((ports) => ['ready', ports]),
+    ports.map((chosen) => ['ready', chosen]),
   );
 });
 
-t.test('where everything lies', async (t) => {
+t.test('the default folder, and folders that other users cannot reach', async (t) => {
   t.equal(homeFolder({ SVC_HOME: '/x' }), '/x');
   const isRoot = process.getuid?.() === 0;
   t.equal(homeFolder({ HOME: '/home/a' }), isRoot ? '/var/lib/svc' : '/home/a/.local/share/svc');
   const folder = t.testdir({});
   mkdirSync(join(folder, 'shut'), { mode: 0o700 });
-  t.equal(closedAncestor(join(folder, 'shut', 'inside')), join(folder, 'shut'));
-  t.equal(closedAncestor(join(folder, 'shut', 'not', 'yet')), join(folder, 'shut'), 'also below what is not there');
+  t.equal(findClosedAncestor(join(folder, 'shut', 'inside')), join(folder, 'shut'));
+  t.equal(
+    findClosedAncestor(join(folder, 'shut', 'not', 'yet')),
+    join(folder, 'shut'),
+    'also below a folder that does not exist',
+  );
 });

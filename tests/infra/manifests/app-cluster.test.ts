@@ -8,14 +8,15 @@ import { systemClock } from '../../../runtime/domain/clock.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { applyObject } from '../../../runtime/kube/children.ts';
 import { createInformer, type Informer } from '../../../runtime/kube/informer.ts';
-import { releaseStatus, type Deployment } from '../../../workers/controllers/app-release.ts';
+import type { Deployment } from '../../../workers/controllers/deployment-object.ts';
+import { releaseStatus } from '../../../workers/controllers/app-release.ts';
 import { faultText } from '../../../workers/controllers/release-fault.ts';
 import { noCluster, testCluster } from '../../support/kubernetes.ts';
 import { silentLog } from '../../support/log.ts';
 
 const image = 'localhost:5000/svc/hello:v1';
 
-/** Resolves with the first object that holds, now or after a change. */
+/** Resolves with the first object that matches, now or after a change. */
 function first<T extends Deployment | Pod, R>(informer: Informer<T>, look: (object: T) => R | undefined): Promise<R> {
   return new Promise((resolve) => {
     const check = (object: T) => {
@@ -27,7 +28,7 @@ function first<T extends Deployment | Pod, R>(informer: Informer<T>, look: (obje
   });
 }
 
-t.test('the objects of an app mean to Kubernetes what they say', { skip: noCluster, timeout: 180_000 }, async (t) => {
+t.test('Kubernetes runs the objects of an app as intended', { skip: noCluster, timeout: 180_000 }, async (t) => {
   const { kube, namespace } = await testCluster(t);
   const watch = <T extends Deployment | Pod>(kind: (typeof kinds)['Deployment' | 'Pod']): Informer<T> => {
     const informer = createInformer<T>({ kube, kind, selection: { namespace }, clock: systemClock, log: silentLog });
@@ -40,7 +41,9 @@ t.test('the objects of an app mean to Kubernetes what they say', { skip: noClust
   await Promise.all([deployments.whenSynced(), pods.whenSynced()]);
 
   const input = (generation: number, of = image): AppManifestInput => ({
-    ...{ id: newId(), name: 'api', namespace },
+    id: newId(),
+    name: 'api',
+    namespace,
     spec: { port: 8080, replicas: 1, healthPath: '/healthz' },
     release: { generation, deploymentId: newId(), image: of },
   });
@@ -77,13 +80,15 @@ t.test('the objects of an app mean to Kubernetes what they say', { skip: noClust
     pod.metadata.annotations?.['platform.svc/release'] === '3' ? faultText(pod) : undefined,
   );
   t.match(fault, /^The image cannot be pulled \((ErrImagePull|ImagePullBackOff)\).*never-built/);
-  t.equal(deployments.get('api', namespace)?.status?.availableReplicas, 1, 'what ran before keeps serving');
+  t.equal(deployments.get('api', namespace)?.status?.availableReplicas, 1, 'the previous pods keep serving');
 });
 
-t.test('limits and volumes are stored as they are written', { skip: noCluster }, async (t) => {
+t.test('the API server stores limits and volumes unchanged', { skip: noCluster }, async (t) => {
   const { kube, namespace } = await testCluster(t);
   const base: AppManifestInput = {
-    ...{ id: newId(), name: 'idle', namespace },
+    id: newId(),
+    name: 'idle',
+    namespace,
     spec: { port: 8080, replicas: 0, volumes: ['/a', '/b'].map((path) => ({ name: 'data', path })) },
     release: { generation: 1, deploymentId: newId(), image, envSecret: 'app-idle-env-0123456789abcdef' },
   };

@@ -42,7 +42,7 @@ t.test('the route, without and with a gate', async (t) => {
   });
 });
 
-t.test('the gate removes what clients may not send, then asks the checker about this very app', async (t) => {
+t.test('the gate removes reserved headers, then calls the checker for this app', async (t) => {
   const middleware = { apiVersion: 'traefik.io/v1alpha1', kind: 'Middleware' };
   t.same(gateMiddlewares(appRoute(input)), [
     {
@@ -80,14 +80,15 @@ t.test('the gate removes what clients may not send, then asks the checker about 
   ]);
 });
 
-t.test('one rule for all hosts, so that whatever holds on one holds on every one', async (t) => {
+t.test('all hosts share one rule, and so the same protection', async (t) => {
   const hosts = ['api--shop-prod.apps.test', 'example.com', 'www.example.com'];
   const { spec } = ingressRoute(appRoute({ ...input, hosts, gated: true, security: { headers: true } }));
   t.match(spec, {
     routes: [
       {
         match: 'Host(`api--shop-prod.apps.test`) || Host(`example.com`) || Host(`www.example.com`)',
-        // The headers come first, so that the gate's denials have them too; of the gate, what removes before what adds.
+        // The headers come first, so that the gate's denials have them too; within the gate, removal comes before
+        // addition.
         middlewares: [{ name: 'api-security' }, { name: 'api-gate-strip' }, { name: 'api-gate' }],
       },
     ],
@@ -96,7 +97,7 @@ t.test('one rule for all hosts, so that whatever holds on one holds on every one
 });
 
 t.test('the security headers', async (t) => {
-  t.equal(routeSecurity(appRoute(input)), undefined, 'an app that says nothing of them');
+  t.equal(routeSecurity(appRoute(input)), undefined, 'an app that does not set them');
   t.equal(routeSecurity(appRoute({ ...input, security: { headers: false } })), undefined);
   const site = {
     'X-Content-Type-Options': 'nosniff',
@@ -114,7 +115,7 @@ t.test('the security headers', async (t) => {
     metadata: { ...metadata, name: 'api-security' },
     spec: { headers: { customResponseHeaders: { ...site, 'Strict-Transport-Security': 'max-age=31536000' } } },
   });
-  t.same(built({ headers: true }), { customResponseHeaders: site }, 'no promise of TLS where there is none');
+  t.same(built({ headers: true }), { customResponseHeaders: site }, 'no Strict-Transport-Security without TLS');
   const policy = (sources: string) =>
     `default-src ${sources}; img-src ${sources} data:; object-src 'none'; base-uri 'self'; form-action ${sources}; frame-ancestors 'self'`;
   t.same(built({ csp: [] }, 'https'), { customResponseHeaders: { 'Content-Security-Policy': policy("'self'") } });
@@ -127,12 +128,12 @@ t.test('the security headers', async (t) => {
   t.throws(() => built({ csp: ["'unsafe-inline'"] }), { code: 'invalid_value' });
 });
 
-t.test('the names under which an app has Middlewares are all known', async (t) => {
-  const made = [
+t.test('middlewareNames lists every Middleware of an app', async (t) => {
+  const objects = [
     routeSecurity(appRoute({ ...input, security: { headers: true } })),
     ...gateMiddlewares(appRoute(input)),
     routeRetry(appRoute(input)),
   ];
   const { security, gate, retry } = middlewareNames('api');
-  t.same([security, ...gate, retry].sort(), made.map((object) => String(object?.metadata.name)).sort());
+  t.same([security, ...gate, retry].sort(), objects.map((object) => String(object?.metadata.name)).sort());
 });

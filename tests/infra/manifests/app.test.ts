@@ -32,10 +32,7 @@ t.test('the Deployment', async (t) => {
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } },
       selector: { matchLabels: selector },
       template: {
-        metadata: {
-          labels: { ...labels, 'platform.svc/role': 'serve' },
-          annotations: { 'platform.svc/release': '4' },
-        },
+        metadata: { labels: { ...labels, 'platform.svc/role': 'serve' }, annotations: { 'platform.svc/release': '4' } },
         spec: {
           automountServiceAccountToken: false,
           enableServiceLinks: false,
@@ -48,12 +45,7 @@ t.test('the Deployment', async (t) => {
               ports: [{ name: 'http', containerPort: 3000, protocol: 'TCP' }],
               env: [{ name: 'PORT', value: '3000' }],
               resources: { requests: { cpu: '20m', memory: '64Mi' } },
-              readinessProbe: {
-                tcpSocket: { port: 'http' },
-                periodSeconds: 2,
-                timeoutSeconds: 2,
-                failureThreshold: 3,
-              },
+              readinessProbe: { tcpSocket: { port: 'http' }, periodSeconds: 2, timeoutSeconds: 2, failureThreshold: 3 },
               lifecycle: { preStop: { sleep: { seconds: 3 } } },
               terminationMessagePolicy: 'FallbackToLogsOnError',
               securityContext: { allowPrivilegeEscalation: false },
@@ -65,7 +57,7 @@ t.test('the Deployment', async (t) => {
   });
 });
 
-t.test("how long a pod serves on is its release's, and short where the next pod waits for it", async (t) => {
+t.test('a release sets how long old pods keep serving; exclusive volumes make it short', async (t) => {
   const template = (seconds: number) => ({
     terminationGracePeriodSeconds: seconds + 27,
     containers: [{ lifecycle: { preStop: { sleep: { seconds } } } }],
@@ -73,12 +65,13 @@ t.test("how long a pod serves on is its release's, and short where the next pod 
   const lingering = { ...input, release: { ...input.release, lingerSeconds: 10 } };
   t.match(appDeployment(lingering).spec, { template: { spec: template(10) } });
   t.match(appDeployment({ ...lingering, exclusive: true }).spec, {
-    ...{ strategy: { type: 'Recreate' }, template: { spec: template(3) } },
+    strategy: { type: 'Recreate' },
+    template: { spec: template(3) },
   });
   t.match(appDeployment({ ...input, exclusive: true }).spec, { template: { spec: template(3) } });
 });
 
-t.test('what a release and a spec may add to the Deployment', async (t) => {
+t.test('the optional parts of a release and a spec', async (t) => {
   const digest = `sha256:${'a'.repeat(64)}`;
   const built = appDeployment({
     ...input,
@@ -100,13 +93,9 @@ t.test('what a release and a spec may add to the Deployment', async (t) => {
   });
 });
 
-t.test('limits: half of one is set aside, and what is not said stays as it was', async (t) => {
-  const resources = (spec: Partial<AppManifestInput['spec']>) => {
-    const built = appDeployment({ ...input, spec: { ...input.spec, ...spec } }) as {
-      spec: { template: { spec: { containers: { resources: object }[] } } };
-    };
-    return built.spec.template.spec.containers[0]?.resources;
-  };
+t.test('a limit sets its request to half; without one the default request applies', async (t) => {
+  const resources = (spec: Partial<AppManifestInput['spec']>) =>
+    appDeployment({ ...input, spec: { ...input.spec, ...spec } }).spec.template.spec?.containers[0]?.resources;
   t.same(resources({ memory: '1024Mi' }), { requests: { cpu: '20m', memory: '512Mi' }, limits: { memory: '1Gi' } });
   t.same(resources({ cpu: '0.5' }), { requests: { cpu: '250m', memory: '64Mi' }, limits: { cpu: '500m' } });
   t.same(resources({ cpu: '1m', memory: '4Mi' }), {
@@ -115,7 +104,7 @@ t.test('limits: half of one is set aside, and what is not said stays as it was',
   });
 });
 
-t.test('volumes, and one that only one pod at a time may have', async (t) => {
+t.test('volumes, and the strategy for an exclusive one', async (t) => {
   const volumes = [
     { name: 'data', path: '/data' },
     { name: 'data', path: '/more' },
@@ -149,11 +138,11 @@ t.test('the Service', async (t) => {
   });
 });
 
-t.test('every spelling of a header, and nothing else', async (t) => {
+t.test('the pattern matches every spelling of a header, and nothing else', async (t) => {
   const pattern = spellingsPattern(['X-Svc-Key-Name', 'X-API-Key']);
-  // Go writes the flag in front, JavaScript behind; the rest means the same in both.
+  // Go writes the flag in front, JavaScript behind; the rest has the same meaning in both.
   const expression = new RegExp(pattern.replace('(?i)', ''), 'i');
-  // RFC 9110: what a header's name may hold beside letters and digits.
+  // RFC 9110: the characters of a header's name besides letters and digits.
   for (const separator of "!#$%&'*+-.^_`|~") {
     t.match(['X', 'Svc', 'Key', 'Name'].join(separator), expression);
     t.match(`x-svc${separator}KEY-name`, expression);

@@ -1,3 +1,4 @@
+import type { V1Container } from '@kubernetes/client-node';
 import t from 'tap';
 import { buildJob } from '../../../infra/manifests/build.ts';
 import type { Build } from '../../../runtime/contracts/resources/build.ts';
@@ -8,25 +9,15 @@ const build: Build = {
   metadata: { name: 'build-1', namespace: 'svc-builds' },
   spec: { app: 'api', namespace: 'shop-prod', source: { url: 'https://git.test/api.git' } },
 };
-interface Container {
-  env: { name: string; value: string }[];
-}
-
-interface BuildPod {
-  initContainers: Container[];
-  containers: Container[];
-}
-
 const settings = { image: 'r.test/builder:1', registry: 'r.test/builds', baseImages: {} };
 
-t.test('what builds knows the package registries of the installation, and what fetches does not', (t) => {
+t.test('only the container that builds gets the package registries of the installation', (t) => {
   const variables = (registries?: Parameters<typeof buildJob>[2]) => {
-    const pod = (buildJob(build, settings, registries).spec as unknown as { template: { spec: BuildPod } }).template
-      .spec;
-    const ofStep = (containers: Container[]) =>
-      containers.flatMap(({ env }) => env).filter(({ name }) => /^(npm|PIP)_/.test(name));
-    t.same(ofStep(pod.initContainers), []);
-    return ofStep(pod.containers);
+    const pod = buildJob(build, settings, registries).spec.template.spec;
+    const ofStep = (containers: V1Container[] = []) =>
+      containers.flatMap(({ env = [] }) => env).filter(({ name }) => /^(npm|PIP)_/.test(name));
+    t.same(ofStep(pod?.initContainers), []);
+    return ofStep(pod?.containers);
   };
   t.same(variables(), []);
   t.same(variables({ npm: 'https://npm.test/', pypi: 'https://pypi.test/simple' }), [
@@ -39,7 +30,7 @@ t.test('what builds knows the package registries of the installation, and what f
       { name: 'PIP_INDEX_URL', value: 'http://10.1.2.3:8080/simple' },
       { name: 'PIP_TRUSTED_HOST', value: '10.1.2.3:8080' },
     ],
-    'pip asks no server without TLS that it is not told to trust',
+    'pip refuses a registry without TLS unless its host is trusted',
   );
   t.end();
 });

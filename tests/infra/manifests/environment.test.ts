@@ -7,7 +7,6 @@ import {
   type EnvironmentNetwork,
 } from '../../../infra/manifests/environment-network.ts';
 import { boundServicesPolicy } from '../../../infra/manifests/function-network.ts';
-import { functionDeployment } from '../../../infra/manifests/function.ts';
 import { podLabels } from '../../../runtime/domain/labels.ts';
 import { passes, type End } from '../../support/network-policy.ts';
 import { environmentId } from '../../support/objects.ts';
@@ -27,7 +26,7 @@ const serviceOf = (name: string): End => ({
   labels: podLabels({ kind: 'Service', name, id: environmentId }, 'serve'),
 });
 const stranger: End = { namespace: environment('blog-prod'), labels: { app: 'api' } };
-/** Labels that its owner chose to look like somebody else. */
+/** Labels with which a workload pretends to be another component. */
 const disguised: End = {
   namespace: environment('blog-prod'),
   labels: { app: 'svc-interceptor', 'app.kubernetes.io/name': 'traefik', 'k8s-app': 'kube-dns' },
@@ -63,7 +62,7 @@ const flows: [what: string, from: End, to: End, port: number, passes: boolean][]
   ['the platform’s queue is not reached', hello, system('svc-redis'), 6379, false],
   ['the management API’s pods are not reached', hello, system('console-api'), 8080, false],
   ['a function’s sidecar gets events', hello, system('console-api'), 8082, true],
-  ['the server of a service tells of its objects', serviceOf('files'), system('console-api'), 8082, true],
+  ['the server of a service sends its events', serviceOf('files'), system('console-api'), 8082, true],
   ['and reaches nothing else of the platform', serviceOf('files'), system('console-api'), 8080, false],
   ['nor any other process of it', serviceOf('files'), system('svc-workers'), 8082, false],
   ['an app does not get at events', neighbour, system('console-api'), 8082, false],
@@ -84,7 +83,7 @@ const networks: [string, EnvironmentNetwork['ingressNamespace']][] = [
 ];
 
 for (const [name, ingressNamespace] of networks) {
-  t.test(`who reaches whom, ${name}`, async (t) => {
+  t.test(`allowed connections, ${name}`, async (t) => {
     const monitoring: End = { namespace: namespace('monitoring'), labels: {} };
     const policies = ['shop-prod', 'blog-prod'].flatMap((home) => {
       const network = { namespace: home, ingressNamespace, apiServers, allowPrivateNetworks: [] };
@@ -92,16 +91,16 @@ for (const [name, ingressNamespace] of networks) {
     });
     policies.push(boundServicesPolicy({ id: helloId, name: 'hello', namespace: 'shop-prod' }, ['db']));
     for (const [what, from, to, port, wanted] of flows) {
-      // Without a known ingress everything that is no environment may come in, the platform's stores too.
+      // Without a known ingress every address outside the environments may connect, including the platform's stores.
       if (ingressNamespace === undefined && from === flows[3]?.[1]) continue;
       const protocol = port === 53 ? 'UDP' : 'TCP';
       t.equal(passes(policies, { from, to, port, protocol }), wanted, what);
     }
-    t.notOk(passes(policies, { from: monitoring, to: hello, port: 8080 }), 'a function is the interceptors’ alone');
+    t.notOk(passes(policies, { from: monitoring, to: hello, port: 8080 }), 'only the interceptors reach a function');
     t.equal(
       passes(policies, { from: monitoring, to: neighbour, port: 8080 }),
       ingressNamespace === undefined,
-      'only the ingress’s namespace may come in, where it is known',
+      'only the ingress’s namespace may connect, if it is known',
     );
   });
 }
@@ -111,8 +110,10 @@ t.test(
   async (t) => {
     const policyFor = (allowPrivateNetworks: string[], servers: string[]) =>
       functionsPolicy({
-        ...{ namespace: 'shop-prod', ingressNamespace: 'kube-system' },
-        ...{ apiServers: servers, allowPrivateNetworks },
+        namespace: 'shop-prod',
+        ingressNamespace: 'kube-system',
+        apiServers: servers,
+        allowPrivateNetworks,
       });
     const servers = ['10.20.0.1', '10.20.0.2', 'fd00:1::1', '203.0.113.7'];
     const policy = policyFor(['10.20.0.0/16', 'fd00:1::/32', '192.168.7.7/32'], servers);
@@ -122,7 +123,11 @@ t.test(
       t.notOk(reaches(address), address);
     }
     const { spec } = policyFor(['10.20.0.1/32'], servers);
-    t.same(spec.egress, policyFor([], servers).spec.egress, 'a network that is the API server alone opens nothing');
+    t.same(
+      spec.egress,
+      policyFor([], servers).spec.egress,
+      'a network that contains only the API server opens nothing',
+    );
   },
 );
 
@@ -132,32 +137,4 @@ t.test('the namespace of an address inside the cluster', async (t) => {
   for (const other of [undefined, 'http://10.0.0.1', 'https://example.com', 'http://traefik.edge.svcs', 'traefik']) {
     t.equal(namespaceInAddress(other), undefined, String(other));
   }
-});
-
-t.test('the pods of a function need nothing that `restricted` refuses', async (t) => {
-  // https://kubernetes.io/docs/concepts/security/pod-security-standards/#restricted
-  const identity = { ...workload, namespace: 'shop-prod', project: 'shop', environment: 'prod', environmentId };
-  const { spec } = functionDeployment(
-    identity,
-    { runtime: 'node', code: 'x', port: 8080, dependencies: ['a@1.0.0'] },
-    { image: 'registry.test/node:1' },
-  ).spec.template as {
-    spec: {
-      securityContext: object;
-      containers: { securityContext: object }[];
-      initContainers?: { securityContext: object }[];
-      volumes: object[];
-    };
-  };
-  t.match(spec.securityContext, { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
-  for (const { securityContext } of [...spec.containers, ...(spec.initContainers ?? [])]) {
-    t.match(securityContext, { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } });
-  }
-  const kinds = new Set(spec.volumes.flatMap((volume) => Object.keys(volume).filter((key) => key !== 'name')));
-  const allowed = ['configMap', 'emptyDir', 'secret', 'projected', 'persistentVolumeClaim', 'downwardAPI', 'csi'];
-  t.same(
-    [...kinds].filter((kind) => !allowed.includes(kind)),
-    [],
-  );
-  for (const field of ['hostNetwork', 'hostPID', 'hostIPC']) t.notHas(spec, field);
 });

@@ -1,6 +1,5 @@
 import t from 'tap';
 import { codeConfigMap, codeConfigMapName } from '../../../infra/manifests/function-pod.ts';
-import { containerSecurity } from '../../../infra/manifests/platform/pod.ts';
 import { functionDeployment, functionRoute } from '../../../infra/manifests/function.ts';
 import { gateMiddlewares, ingressRoute, routeSecurity } from '../../../infra/manifests/workload-route.ts';
 
@@ -36,7 +35,7 @@ t.test('the code is an immutable ConfigMap, named by its digest', (t) => {
   t.end();
 });
 
-t.test('the Deployment runs the code with no rights at all, from zero', (t) => {
+t.test('the Deployment object runs the code without rights, from zero replicas', (t) => {
   t.strictSame(functionDeployment(hello, spec, { image: 'registry.test/function-node:1' }), {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
@@ -93,19 +92,18 @@ t.test('the Deployment runs the code with no rights at all, from zero', (t) => {
   t.end();
 });
 
-t.test('an image runs as code would, with nothing of the runtime', async (t) => {
+t.test('an image runs like code, without the parts of the runtime', async (t) => {
   const image = 'registry.test/shop/resize:3';
-  const { spec: made } = functionDeployment(hello, { image, port: 3000 }, { image });
-  const pod = (made['template'] as { spec: { containers: [Record<string, unknown>] } & Record<string, unknown> }).spec;
-  const code = functionDeployment(hello, spec, { image }).spec['template'] as { spec: Record<string, unknown> };
-  t.strictSame(pod.containers[0]['env'], [{ name: 'PORT', value: '3000' }]);
-  t.strictSame(pod.containers[0]['volumeMounts'], [{ name: 'tmp', mountPath: '/tmp' }]);
-  t.strictSame(pod['volumes'], [{ name: 'tmp', emptyDir: { sizeLimit: '64Mi' } }]);
-  t.strictSame(pod['securityContext'], code.spec['securityContext'], 'no user but the one that every function has');
-  t.match(pod.containers[0], { image, securityContext: containerSecurity });
+  const pod = functionDeployment(hello, { image, port: 3000 }, { image }).spec.template.spec;
+  const code = functionDeployment(hello, spec, { image }).spec.template.spec;
+  t.strictSame(pod.containers[0]?.env, [{ name: 'PORT', value: '3000' }]);
+  t.strictSame(pod.containers[0]?.volumeMounts, [{ name: 'tmp', mountPath: '/tmp' }]);
+  t.strictSame(pod.volumes, [{ name: 'tmp', emptyDir: { sizeLimit: '64Mi' } }]);
+  t.strictSame(pod.securityContext, code.securityContext, 'an image runs as the user of every function');
+  t.match(pod.containers[0], { image });
 });
 
-t.test('the route lies beside the interceptors, and says whose it is', (t) => {
+t.test('the route is in the namespace of the interceptors and names its function', (t) => {
   const hosts = ['fn-hello--home.apps.test'];
   const settings = { hosts, entryPoints: ['web', 'websecure'], scheme: 'http', gated: false } as const;
   t.strictSame(ingressRoute(functionRoute(hello, settings)), {
@@ -114,11 +112,7 @@ t.test('the route lies beside the interceptors, and says whose it is', (t) => {
     metadata: {
       name: `fn-${id}`,
       namespace: 'svc-system',
-      labels: {
-        'app.kubernetes.io/managed-by': 'kipper',
-        'platform.svc/kind': 'Function',
-        'platform.svc/id': id,
-      },
+      labels: { 'app.kubernetes.io/managed-by': 'kipper', 'platform.svc/kind': 'Function', 'platform.svc/id': id },
       annotations: { 'platform.svc/function': 'shop-prod/hello' },
     },
     spec: {
@@ -138,7 +132,7 @@ t.test('the route lies beside the interceptors, and says whose it is', (t) => {
   t.match(
     [routeSecurity(secured), ...gateMiddlewares(secured)].map((object) => object?.metadata),
     names.map((name) => ({ ...secured.metadata, name })),
-    'they lie beside it, and say whose they are',
+    'they are stored beside it, and labelled with its name',
   );
   t.match(gateMiddlewares(secured)[1]?.spec, { forwardAuth: { address: /authorize\?app=0190a0a0-/ } });
   t.end();

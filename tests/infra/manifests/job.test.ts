@@ -13,7 +13,7 @@ const labels = {
 };
 const image = 'registry.test/report:7';
 
-t.test('a run is a batch Job with a name that its request determines', (t) => {
+t.test('a run is a batch Job with a name from its request', (t) => {
   const spec = jobSpec.parse({
     image,
     command: ['npm', 'run', 'report'],
@@ -77,7 +77,7 @@ t.test('a run is a batch Job with a name that its request determines', (t) => {
   t.end();
 });
 
-t.test('a schedule is a CronJob whose runs say that they are its, and remove themselves in time', (t) => {
+t.test('a schedule is a CronJob; its runs are labelled and have a time to live', (t) => {
   const spec = jobSpec.parse({ image });
   t.strictSame(jobSchedule(report, { ...spec, schedule: '0 2 * * *' }), {
     apiVersion: 'batch/v1',
@@ -122,7 +122,7 @@ t.test('a schedule is a CronJob whose runs say that they are its, and remove the
   t.end();
 });
 
-t.test('a volume is one claim of its name; without a class the cluster chooses', (t) => {
+t.test('a volume is a claim of the same name; the cluster chooses the default class', (t) => {
   const data = { id, name: 'data', namespace: 'shop-prod' };
   const claim = {
     apiVersion: 'v1',
@@ -130,11 +130,7 @@ t.test('a volume is one claim of its name; without a class the cluster chooses',
     metadata: {
       name: 'data',
       namespace: 'shop-prod',
-      labels: {
-        'app.kubernetes.io/managed-by': 'kipper',
-        'platform.svc/kind': 'Volume',
-        'platform.svc/id': id,
-      },
+      labels: { 'app.kubernetes.io/managed-by': 'kipper', 'platform.svc/kind': 'Volume', 'platform.svc/id': id },
     },
     spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1536Mi' } } },
   };

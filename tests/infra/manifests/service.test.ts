@@ -5,8 +5,8 @@ const id = '0190a0a0-0000-7000-8000-000000000001';
 const orders = { id, name: 'orders', namespace: 'shop-prod', storage: undefined, readySeconds: 5 };
 const selector = { app: 'orders', 'platform.svc/kind': 'Service', 'platform.svc/role': 'serve' };
 
-t.test('each server runs without rights, with its password in a file and its data on a claim', (t) => {
-  for (const [type, port, variable, key, ready, told = []] of [
+t.test('each server has its password in a file and its data on a claim', (t) => {
+  for (const [type, port, variable, key, ready, variables = []] of [
     ['postgres', 5432, 'POSTGRES_PASSWORD_FILE', 'password', { exec: {} }],
     ['mysql', 3306, 'MARIADB_PASSWORD_FILE', 'password', { exec: {} }],
     ['redis', 6379, 'REDIS_PASSWORD_FILE', 'password', { exec: {} }],
@@ -27,7 +27,7 @@ t.test('each server runs without rights, with its password in a file and its dat
       'MONGO_INITDB_ROOT_PASSWORD_FILE',
       'password',
       { tcpSocket: { port: 'store' } },
-      // Without both of them MongoDB's own image lets everybody in.
+      // Without both of them MongoDB's own image requires no password.
       [
         { name: 'MONGO_INITDB_ROOT_USERNAME', value: 'svc' },
         { name: 'HOME', value: '/tmp' },
@@ -48,7 +48,7 @@ t.test('each server runs without rights, with its password in a file and its dat
             containers: [
               {
                 image: 'registry.test/server:1',
-                env: [...told, { name: variable, value: `/etc/svc/credentials/${key}` }],
+                env: [...variables, { name: variable, value: `/etc/svc/credentials/${key}` }],
                 ports: [{ containerPort: port }],
                 readinessProbe: { periodSeconds: 5, ...ready },
                 securityContext: { readOnlyRootFilesystem: true, allowPrivilegeEscalation: false },
@@ -60,10 +60,10 @@ t.test('each server runs without rights, with its password in a file and its dat
         volumeClaimTemplates: [{ metadata: { name: 'data' }, spec: { resources: { requests: { storage: '1Gi' } } } }],
       },
     });
-    const { template } = set.spec as { template?: { spec: { volumes: object[] } } };
+    const volumes = set.spec.template.spec?.volumes;
     const secret = (of: string) => ({ secret: { secretName: `service-orders-${of}`, defaultMode: 0o440 } });
     const secrets = type === 'minio' ? [secret('credentials'), secret('events')] : [secret('credentials')];
-    t.match(template?.spec.volumes.slice(-secrets.length), secrets);
+    t.match(volumes?.slice(-secrets.length), secrets);
     t.match(serviceAddress({ ...orders, type }), {
       metadata: { name: 'orders' },
       spec: { selector, ports: [{ port }] },

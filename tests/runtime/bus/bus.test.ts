@@ -16,7 +16,7 @@ import { recordingLog, silentLog } from '../../support/log.ts';
 import { startProcess } from '../../support/platform-process.ts';
 import { testDatabase } from '../../support/postgres.ts';
 import { testRedis } from '../../support/redis.ts';
-import { hurried, lockMs } from './hurried.ts';
+import { hurried, lockMs } from './short-queue.ts';
 
 const clock = systemClock;
 const log = silentLog;
@@ -31,7 +31,7 @@ interface WorkRow {
   due: boolean;
 }
 
-/** The whole bus on a real PostgreSQL and a Redis of its own. */
+/** The whole bus on a real PostgreSQL and its own Redis. */
 async function bus(t: Test, options: { definition?: QueueDefinition } = {}) {
   const definition = options.definition ?? hurried;
   const [{ pool, url }, redis] = await Promise.all([testDatabase(t), testRedis(t)]);
@@ -41,7 +41,7 @@ async function bus(t: Test, options: { definition?: QueueDefinition } = {}) {
     (await pool.query<WorkRow>(`SELECT *, COALESCE(leased_until, due_at) <= now() AS due FROM work ORDER BY id`)).rows;
   const changed = new Set<() => void>();
 
-  /** Resolves at the first look that holds; looks whenever an attempt has answered. */
+  /** Resolves once a check succeeds; it runs after every attempt. */
   const until = async (holds: (rows: WorkRow[]) => boolean): Promise<WorkRow[]> => {
     for (;;) {
       const now = await rows();
@@ -59,7 +59,12 @@ async function bus(t: Test, options: { definition?: QueueDefinition } = {}) {
 
   const startDispatcher = (queue: JobQueue = createJobQueue({ name: 'rollouts', redis, log })) => {
     const dispatcher = createDispatcher({
-      ...{ pool, queues: [queue], clock, log, metrics, pollMs: 50 },
+      pool,
+      queues: [queue],
+      clock,
+      log,
+      metrics,
+      pollMs: 50,
       definitionOf: () => definition,
     });
     const listener = createListener({ url, channel: 'work', onNotify: () => dispatcher.wake(), clock, log });
@@ -76,7 +81,14 @@ async function bus(t: Test, options: { definition?: QueueDefinition } = {}) {
 
   const startRunner = (process: (attempt: Attempt) => Promise<Outcome>) => {
     const runner = createRunner({
-      ...{ name: 'rollouts', pool, redis, clock, log, metrics, definition, lockMs },
+      name: 'rollouts',
+      pool,
+      redis,
+      clock,
+      log,
+      metrics,
+      definition,
+      lockMs,
       process: async (attempt) => {
         try {
           return await process(attempt);
@@ -94,7 +106,7 @@ async function bus(t: Test, options: { definition?: QueueDefinition } = {}) {
   return { pool, url, redis, registry, rows, until, startDispatcher, startRunner };
 }
 
-/** A queue whose jobs go nowhere; they are recorded. */
+/** A queue that records its jobs instead of running them. */
 function deadQueue(jobs: WorkPayload[]): JobQueue {
   return {
     name: 'rollouts',
@@ -108,7 +120,7 @@ function deadQueue(jobs: WorkPayload[]): JobQueue {
 
 const allDone = (rows: WorkRow[]) => rows.every(({ state }) => state === 'done');
 
-t.test('work that was inserted is processed once, and Redis keeps nothing of it', async (t) => {
+t.test('an inserted work row is processed once, and Redis keeps nothing of it', async (t) => {
   const { pool, redis, until, startDispatcher, startRunner, registry } = await bus(t);
   const seen: string[] = [];
   startRunner(async ({ recordId, attempt, last, signal }) => {
@@ -143,7 +155,7 @@ t.test('two dispatchers hand each row over once per attempt', async (t) => {
   t.ok(jobs.every(({ attempt }) => attempt === 1));
 });
 
-t.test('Redis holds no more than the workers take soon', async (t) => {
+t.test('Redis holds at most the jobs that the workers take soon', async (t) => {
   const { pool, until, startDispatcher, startRunner, rows } = await bus(t, {
     definition: { ...hurried, concurrency: 2, timeoutMs: 60_000 },
   });
@@ -158,7 +170,7 @@ t.test('Redis holds no more than the workers take soon', async (t) => {
   t.ok((await until(allDone)).every(({ attempt }) => attempt === 1));
 });
 
-t.test('all workers of a queue together begin no more than its limiter lets them', async (t) => {
+t.test('all workers of a queue together stay within its rate limit', async (t) => {
   const { until, pool, startDispatcher, startRunner, rows } = await bus(t, {
     definition: { ...hurried, timeoutMs: 60_000, limiter: { max: 3, duration: 600_000 } },
   });
@@ -173,7 +185,7 @@ t.test('all workers of a queue together begin no more than its limiter lets them
   t.ok((await queue.waiting()) > 0, 'the others wait in Redis');
 });
 
-t.test('a throw is retried with back-off and counted; the last attempt is told; success resets', async (t) => {
+t.test('an error is retried with back-off and counted; the last attempt knows it; success resets', async (t) => {
   const { pool, until, startDispatcher, startRunner } = await bus(t);
   const attempts: { attempt: number; last: boolean }[] = [];
   startRunner(async ({ attempt, last }) => {
@@ -215,7 +227,7 @@ t.test('a throw is retried with back-off and counted; the last attempt is told; 
   );
 });
 
-t.test('an attempt that takes too long is a failure, and its late answer is ignored', async (t) => {
+t.test('an attempt that takes too long is a failure, and its late result is ignored', async (t) => {
   const { pool, until, startDispatcher, startRunner } = await bus(t, { definition: { ...hurried, timeoutMs: 200 } });
   const late = Promise.withResolvers<void>();
   startRunner(async ({ attempt, signal }) => {
@@ -231,7 +243,7 @@ t.test('an attempt that takes too long is a failure, and its late answer is igno
   t.match(rows, [{ attempt: 2, failures: 1 }]);
 });
 
-t.test('FLUSHALL between hand-over and processing: the work is done all the same', async (t) => {
+t.test('FLUSHALL between hand-over and processing loses no work', async (t) => {
   const { pool, redis, until, startDispatcher, startRunner, rows } = await bus(t);
   const queue = startDispatcher();
   const ids = await Promise.all(Array.from({ length: 5 }, () => insertWork(pool, 'rollouts', newId())));
@@ -250,7 +262,7 @@ t.test('FLUSHALL between hand-over and processing: the work is done all the same
   t.same((await rows()).map(({ id }) => id).sort(), ids.sort());
 });
 
-t.test('Redis away: work is accepted and goes on without a restart when Redis is back', async (t) => {
+t.test('Redis down: work is accepted, and continues without a restart when Redis is back', async (t) => {
   const { pool, redis, until, startDispatcher, startRunner, rows } = await bus(t);
   const queue = startDispatcher();
   startRunner(async () => 'done');
@@ -261,12 +273,12 @@ t.test('Redis away: work is accepted and goes on without a restart when Redis is
   await insertWork(pool, 'rollouts', newId());
   // Several looks of the dispatcher.
   for (let look = 0; look < 5; look++) await clock.sleep(50);
-  t.match((await rows())[1], { state: 'pending', attempt: 0, due: true }, 'nothing is claimed meanwhile');
+  t.match((await rows())[1], { state: 'pending', attempt: 0, due: true }, 'nothing is claimed while Redis is down');
   await redis.start();
   await until(allDone);
 });
 
-t.test('the password of Redis comes from its file', async (t) => {
+t.test('the password of Redis is read from its file', async (t) => {
   const { pool, redis, until, startDispatcher, startRunner } = await bus(t);
   const admin = new Redis(redis.url);
   await admin.config('SET', 'requirepass', 'open sesame');
@@ -289,7 +301,12 @@ t.test('no password is logged, not even a wrong one', async (t) => {
   const { pool } = await testDatabase(t);
   const metrics = createBusMetrics(new Registry());
   const runner = createRunner({
-    ...{ name: 'rollouts', pool, redis: { ...redis, passwordFile }, clock, log: recorded.log, metrics },
+    name: 'rollouts',
+    pool,
+    redis: { ...redis, passwordFile },
+    clock,
+    log: recorded.log,
+    metrics,
     process: async () => 'done',
   });
   queue.start();
@@ -301,7 +318,7 @@ t.test('no password is logged, not even a wrong one', async (t) => {
   t.notMatch(recorded.text(), 'wrong-secret');
 });
 
-t.test('a hand-over that fails is given back', async (t) => {
+t.test('work whose hand-over fails is released', async (t) => {
   const { pool, startDispatcher, until } = await bus(t);
   const jobs: WorkPayload[] = [];
   let refusals = 2;
@@ -315,10 +332,10 @@ t.test('a hand-over that fails is given back', async (t) => {
   await insertWork(pool, 'rollouts', newId());
   await until(() => jobs.length > 0);
   t.match(jobs, [{ attempt: 3 }]);
-  t.match(await until(() => true), [{ failures: 0 }], 'an outage of the queue is no failure of the work');
+  t.match(await until(() => true), [{ failures: 0 }], 'an outage of the queue is not a failure of the work');
 });
 
-t.test('a worker that is stopped lets its attempt end and takes no other', async (t) => {
+t.test('a worker that is stopped finishes its attempt and takes no other', async (t) => {
   const { pool, until, startDispatcher, startRunner, rows } = await bus(t, {
     definition: { ...hurried, concurrency: 1, timeoutMs: 10_000 },
   });
@@ -343,13 +360,13 @@ t.test('a worker that is stopped lets its attempt end and takes no other', async
   t.same((await rows()).map(({ state }) => state).sort(), ['done', 'pending']);
 });
 
-t.test('a job whose row moved on is dropped', async (t) => {
+t.test('a job whose row has changed is dropped', async (t) => {
   const { pool, startRunner, redis, registry } = await bus(t);
   const workId = await insertWork(pool, 'rollouts', newId());
   const claim = () => claimDue(pool, 'rollouts', { limit: 1, leaseMs: 0 });
   await claim();
   const [second] = await claim();
-  t.match(second, { attempt: 2, lost: false }, 'a lease that ran out before anybody began is no failure');
+  t.match(second, { attempt: 2, lost: false }, 'a lease that expired before the attempt began is not a failure');
   const calls: number[] = [];
   startRunner(async ({ attempt }) => {
     calls.push(attempt);
@@ -365,7 +382,7 @@ t.test('a job whose row moved on is dropped', async (t) => {
   while (calls.length === 0) await clock.sleep(10);
   const stale = /svc_work_attempts_total\{queue="rollouts",outcome="stale"\} 2/;
   while (!stale.test(await registry.metrics())) {
-    // Ignored by BullMQ until the first one is removed.
+    // BullMQ ignores the second job until the first one is removed.
     await queue.add([{ workId, recordId, attempt: 2 }]);
     await clock.sleep(10);
   }
@@ -385,13 +402,13 @@ t.test('the outcome of a stale attempt is not recorded', async (t) => {
   t.equal(await recordAgain(pool, first, new Date()), false);
   t.equal(await recordFailure(pool, first, 'late', 0), false);
   t.match(await rows(), [{ state: 'pending', attempt: 2, failures: 1, last_error: 'the attempt never answered' }]);
-  t.equal(await recordDone(pool, second), false, 'nor of one that nobody began');
+  t.equal(await recordDone(pool, second), false, 'nor of one that never began');
   t.match(await beginAttempt(pool, second, 60_000), { failures: 1 });
   t.equal(await recordDone(pool, second), true);
   t.match(await rows(), [{ state: 'done' }]);
 });
 
-t.test('a worker that is stopped past its lock and its lease is replaced, and then not heard', async (t) => {
+t.test('a worker that is stopped past its lock and its lease is replaced, and its result ignored', async (t) => {
   const { pool, url, redis, rows, until, startDispatcher, startRunner } = await bus(t);
   const stopped = startProcess(t, 'tests/runtime/bus/one-runner.ts', { DATABASE_URL: url, REDIS_URL: redis.url });
   const [stops, ignored] = [stopped.logged('stopped'), stopped.logged('answer of a stale attempt ignored')];
@@ -411,7 +428,7 @@ t.test('a worker that is stopped past its lock and its lease is replaced, and th
   t.match(await rows(), [{ state: 'pending', attempt: replaced?.attempt, failures: 0 }]);
 });
 
-t.test('a nudge while an attempt is under way makes the next one due at its end', async (t) => {
+t.test('a nudge during an attempt makes the next one due at its end', async (t) => {
   const { pool, rows } = await bus(t);
   const workId = await insertWork(pool, 'rollouts', newId());
   await claimDue(pool, 'rollouts', { limit: 1, leaseMs: 60_000 });
@@ -423,7 +440,7 @@ t.test('a nudge while an attempt is under way makes the next one due at its end'
   t.match(await rows(), [{ due: true }]);
 });
 
-t.test('metrics tell how the work stands, and survive a database that is gone', async (t) => {
+t.test('metrics report the state of the work, and survive a database outage', async (t) => {
   const { pool, redis } = await bus(t);
   const registry = new Registry();
   const queue = createJobQueue({ name: 'rollouts', redis, log });

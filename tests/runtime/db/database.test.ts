@@ -37,7 +37,7 @@ t.test('two processes migrate one database at the same time: each migration runs
   const runs = await Promise.all([migrate({ url, clock, log }), migrate({ url, clock, log })]);
   t.same(runs.flat(), names);
   t.same(await missingMigrations(pool), []);
-  t.same(await migrate({ url, clock, log }), [], 'again: nothing to do');
+  t.same(await migrate({ url, clock, log }), [], 'a repeated run does nothing');
   await pool.query('SELECT id, leased_until FROM work');
 });
 
@@ -46,6 +46,21 @@ t.test('a migration that fails changes nothing', async (t) => {
   await pool.query('CREATE TABLE work (id integer)');
   await t.rejects(migrate({ url, clock, log }), /already exists/);
   t.equal((await pool.query(`SELECT to_regclass('users') AS found`)).rows[0]?.found, null);
+});
+
+t.test('the database of a development version is rejected and left unchanged', async (t) => {
+  const { url, pool } = await emptyDatabase(t);
+  await pool.query(`CREATE TABLE pgmigrations (id serial PRIMARY KEY, name text, run_on timestamp)`);
+  await pool.query(`INSERT INTO pgmigrations (name, run_on) VALUES ('0001_identities', now())`);
+  await t.rejects(migrate({ url, clock, log }), /development version .*"0001_identities".* Delete it/);
+  t.equal((await pool.query('SELECT FROM pgmigrations')).rowCount, 1);
+});
+
+t.test('an older version accepts the database of a newer one', async (t) => {
+  const { url, pool } = await testDatabase(t);
+  await pool.query(`INSERT INTO pgmigrations (name, run_on) VALUES ('9999_later', now())`);
+  t.same(await migrate({ url, clock, log }), []);
+  t.same(await missingMigrations(pool), []);
 });
 
 t.test('a process can wait for the schema, and for the database', async (t) => {
@@ -63,10 +78,7 @@ t.test('a process can wait for the schema, and for the database', async (t) => {
 
   const nobody = createPool({ url: `postgresql://svc@127.0.0.1:${await freePort()}/svc` });
   const stop = new AbortController();
-  const impatient = {
-    ...clock,
-    sleep: async () => stop.abort(new Error('stopped')),
-  };
+  const impatient = { ...clock, sleep: async () => stop.abort(new Error('stopped')) };
   await t.rejects(waitForSchema(nobody, { clock: impatient, log, signal: stop.signal }), /stopped/);
   await nobody.end();
 });
@@ -118,7 +130,7 @@ t.test('an idle connection that breaks is logged and replaced', async (t) => {
   await victim.end();
 });
 
-t.test('the password comes from its file, anew at every connection', async (t) => {
+t.test('the password is read from its file at every connection', async (t) => {
   const sent: string[] = [];
   const server = createServer((socket) => {
     socket.once('data', () => {
@@ -146,12 +158,15 @@ t.test('the password comes from its file, anew at every connection', async (t) =
   t.same(sent, ['first', 'second']);
 });
 
-t.test('a listener hears notifications, and again after its connection was cut', async (t) => {
+t.test('a listener gets notifications, and again after its connection was cut', async (t) => {
   const { url, pool } = await testDatabase(t);
   const heard: (string | undefined)[] = [];
   let arrived = Promise.withResolvers<void>();
   const listener = createListener({
-    ...{ url, channel: 'work', clock, log },
+    url,
+    channel: 'work',
+    clock,
+    log,
     onNotify: (payload) => {
       heard.push(payload);
       arrived.resolve();

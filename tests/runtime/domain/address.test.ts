@@ -1,7 +1,7 @@
 import t from 'tap';
 import { clientAddress, createAddressMatcher } from '../../../runtime/domain/address.ts';
 
-t.test('an address is matched by the networks that it lies in', (t) => {
+t.test('an address matches the networks that contain it', (t) => {
   const matches = createAddressMatcher(['10.0.0.0/8', '192.0.2.7', '2001:db8::/32', '::1/128']);
   const inside = ['10.0.0.0', '10.255.255.255', '192.0.2.7', '2001:db8:ffff::1', '2001:0DB8::1', '::1', '0:0::1'];
   const outside = [
@@ -28,7 +28,7 @@ t.test('an address is matched by the networks that it lies in', (t) => {
   t.end();
 });
 
-t.test('the client is the first hop from the right that nobody vouches for', (t) => {
+t.test('the client is the first hop from the right that is not a trusted proxy', (t) => {
   const trusted = createAddressMatcher(['10.0.0.0/8', '2001:db8::/32']);
   const table: [string | undefined, string | undefined][] = [
     [undefined, undefined],
@@ -61,6 +61,6 @@ t.test('the client is the first hop from the right that nobody vouches for', (t)
   for (const [chain, expected] of table) t.equal(clientAddress(chain, trusted), expected, chain ?? 'no header');
   const chain = (hops: number) => ['198.51.100.1', ...Array.from({ length: hops }, () => '10.0.0.1')].join(',');
   t.equal(clientAddress(chain(31), trusted), '198.51.100.1');
-  t.equal(clientAddress(chain(100_000), trusted), undefined, 'a chain that somebody made up');
+  t.equal(clientAddress(chain(100_000), trusted), undefined, 'a forged chain');
   t.end();
 });

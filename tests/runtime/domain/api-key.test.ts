@@ -9,7 +9,7 @@ import {
 } from '../../../runtime/domain/api-key.ts';
 import { seededRandom } from '../../support/random.ts';
 
-t.test('a generated key has the pinned shape and gives its handle back', (t) => {
+t.test('a generated key has the documented form and yields its handle', (t) => {
   const generated = Array.from({ length: 1000 }, () => generateApiKey());
   const wrong = generated.filter(
     ({ key, handle }) =>
@@ -23,10 +23,10 @@ t.test('a generated key has the pinned shape and gives its handle back', (t) => 
   t.end();
 });
 
-/** CRC-32 of `svc_abcdefgh_` and forty zeros, modulo 36^6, in base 36; worked out with another program. */
+/** CRC-32 of `svc_abcdefgh_` and forty zeros, modulo 36^6, in base 36; computed with another program. */
 const knownChecksum = 'jukhz6';
 
-t.test('the checksum is fixed: keys that were given out stay valid', (t) => {
+t.test('the checksum is fixed: issued keys stay valid', (t) => {
   t.same(parseApiKey(`svc_abcdefgh_${'0'.repeat(40)}${knownChecksum}`), { handle: 'abcdefgh' });
   t.end();
 });
@@ -42,17 +42,30 @@ t.test('a key with any one character changed is refused', (t) => {
   t.end();
 });
 
-t.test('anything else is refused without a throw', (t) => {
+t.test('any other text is refused without a throw', (t) => {
   const { key } = generateApiKey();
   const garbage = [
-    ...['', 'svc_', '_', 'null', key.slice(1), key.slice(0, -1), `${key}0`, ` ${key}`, `${key} `, `${key}\n`],
-    ...[`${key}, ${key}`, key.toUpperCase(), key.replace('svc', 'abc'), 'x'.repeat(1_000_000), '\u{1f511}'.repeat(59)],
+    '',
+    'svc_',
+    '_',
+    'null',
+    key.slice(1),
+    key.slice(0, -1),
+    `${key}0`,
+    ` ${key}`,
+    `${key} `,
+    `${key}\n`,
+    `${key}, ${key}`,
+    key.toUpperCase(),
+    key.replace('svc', 'abc'),
+    'x'.repeat(1_000_000),
+    '\u{1f511}'.repeat(59),
   ];
   for (const text of garbage) t.equal(parseApiKey(text), undefined, JSON.stringify(text.slice(0, 70)));
   t.end();
 });
 
-t.test('whatever is made of keys, only keys are taken for keys', (t) => {
+t.test('of texts derived from keys, only keys are accepted', (t) => {
   const seed = randomInt(2 ** 31);
   const random = seededRandom(seed);
   const alphabet = 'abcdefghijklmnopqrstuvwxyz0123456789_-. ,;%\0\n\r\tABCéß日\u{1f511}\ud800';
@@ -75,7 +88,7 @@ t.test('whatever is made of keys, only keys are taken for keys', (t) => {
     if (text === key ? !parsed : parsed && (!apiKeyPattern.test(text) || parsed.handle !== text.slice(4, 12))) {
       t.fail(`seed ${seed}: ${JSON.stringify(text)}`);
     }
-    // A chance of one in two thousand million for each text that has the shape.
+    // A chance of one in two thousand million for each text of this form.
     if (parsed && text !== key && text.slice(4, 12) === key.slice(4, 12)) t.fail(`seed ${seed}: ${text}`);
   }
   t.pass(`seed ${seed}`);

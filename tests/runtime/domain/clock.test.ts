@@ -1,7 +1,7 @@
 import t from 'tap';
 import { systemClock } from '../../../runtime/domain/clock.ts';
 
-t.test('a sleep of months lasts: timers that cannot hold it would end it at once', async (t) => {
+t.test('a sleep of months lasts, although timers that cannot hold it would end it at once', async (t) => {
   const stopping = new AbortController();
   const months = systemClock.sleep(2 ** 32, stopping.signal).then(
     () => 'over',

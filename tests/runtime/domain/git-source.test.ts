@@ -9,7 +9,7 @@ const refused = (part: object, field: string) =>
     JSON.stringify(part),
   );
 
-t.test('addresses over https, http and ssh are taken as they are', async (t) => {
+t.test('addresses over https, http and ssh are accepted unchanged', async (t) => {
   for (const url of [
     'https://github.com/shop/api',
     'http://10.0.0.7:3000/shop/api.git',
@@ -20,11 +20,11 @@ t.test('addresses over https, http and ssh are taken as they are', async (t) => 
     'https://[2001:db8::1]/x.git',
   ]) {
     t.equal(checkGitSource({ ...source, url }).url, url);
-    t.match(url, new RegExp(gitPatterns.url), 'the custom resource takes it, too');
+    t.match(url, new RegExp(gitPatterns.url), 'the custom resource accepts it too');
   }
 });
 
-t.test('other protocols, credentials and what could be taken for an option are refused', async () => {
+t.test('other protocols, credentials and texts that look like options are refused', async () => {
   for (const url of [
     'file:///etc/passwd',
     '/srv/repo.git',
@@ -67,37 +67,49 @@ t.test('other protocols, credentials and what could be taken for an option are r
   }
 });
 
-t.test('a branch is a name that git, a shell and a log can carry', async (t) => {
+t.test('a branch is a name that is safe for git, a shell and a log', async (t) => {
   for (const branch of ['main', 'release/2.1', 'feature/a+b@c', 'v1', '_x', 'refs/heads/main']) {
     t.equal(checkGitSource({ ...source, branch }).branch, branch);
   }
   for (const branch of [
-    ...['', '-x', '--upload-pack=id', '/x', 'x/', 'a//b', 'a..b', 'a.lock', 'a.lock/b', 'a.', 'a./b', '.a', 'a/.b'],
-    ...[
-      'a b',
-      'a;id',
-      '$(id)',
-      '`id`',
-      'a|b',
-      'a&b',
-      'a>b',
-      'a\nb',
-      'a@{1}',
-      'a~1',
-      'a^',
-      'a:b',
-      'a?',
-      'a*',
-      'a[',
-      'a\\b',
-    ],
-    ...['a/-b', 'ä', 'x'.repeat(245)],
+    '',
+    '-x',
+    '--upload-pack=id',
+    '/x',
+    'x/',
+    'a//b',
+    'a..b',
+    'a.lock',
+    'a.lock/b',
+    'a.',
+    'a./b',
+    '.a',
+    'a/.b',
+    'a b',
+    'a;id',
+    '$(id)',
+    '`id`',
+    'a|b',
+    'a&b',
+    'a>b',
+    'a\nb',
+    'a@{1}',
+    'a~1',
+    'a^',
+    'a:b',
+    'a?',
+    'a*',
+    'a[',
+    'a\\b',
+    'a/-b',
+    'ä',
+    'x'.repeat(245),
   ]) {
     refused({ branch }, 'branch');
   }
 });
 
-t.test('folder and Dockerfile lie within the repository', async (t) => {
+t.test('folder and Dockerfile are inside the repository', async (t) => {
   for (const path of ['api', 'services/api', '.docker/api', 'a/@scope/b-c', 'a..b']) {
     t.equal(checkGitSource({ ...source, path, dockerfile: path }).path, path);
   }
@@ -124,7 +136,7 @@ t.test('folder and Dockerfile lie within the repository', async (t) => {
     refused({ path }, 'path');
     refused({ dockerfile: path }, 'dockerfile');
   }
-  t.throws(() => checkGitSource({ ...source, path: '.' }), { message: /or none for its root\.$/ });
+  t.throws(() => checkGitSource({ ...source, path: '.' }), { message: /or none for the root\.$/ });
   t.throws(() => checkGitSource({ ...source, dockerfile: '.' }), { message: /like docker\/Dockerfile\.$/ });
 });
 

@@ -2,6 +2,7 @@ import t from 'tap';
 import {
   appHost,
   checkEnvironmentName,
+  checkHost,
   checkProjectName,
   checkWorkloadName,
   functionHost,
@@ -30,14 +31,14 @@ t.test('project and environment names join to one namespace in one way only', (t
   t.end();
 });
 
-t.test('hosts are as decided, and too long a label is refused before anything is made', (t) => {
+t.test('hosts follow the pattern, and a label that is too long is refused first', (t) => {
   t.equal(appHost('api', 'shop-prod', 'apps.example.com'), 'api--shop-prod.apps.example.com');
   t.equal(functionHost('hello', 'home', 'apps.example.com'), 'fn-hello--home.apps.example.com');
   t.throws(() => appHost('a'.repeat(40), `${'p'.repeat(30)}-prod`, 'apps.example.com'), refused);
   t.end();
 });
 
-t.test('a taken name is refused in the words of the specification', (t) => {
+t.test('the message about a taken name is fixed', (t) => {
   const problem = nameTaken('hello', 'App');
   t.equal(problem.code, 'name_taken');
   t.equal(problem.status, 409);
@@ -47,4 +48,18 @@ t.test('a taken name is refused in the words of the specification', (t) => {
   t.match(nameTaken('hello', 'Service').message, `already used by a service in this environment; ${withServices}`);
   t.match(nameTaken('hello', 'App', 'Service').message, withServices);
   t.end();
+});
+
+t.test('every label of a host name is checked, and there are at least two', async (t) => {
+  t.equal(checkHost('api-1.example.com'), 'api-1.example.com');
+  for (const host of [
+    'example',
+    '-a.example.com',
+    'a-.example.com',
+    'a..example.com',
+    'A.example.com',
+    'a.example.com.',
+  ]) {
+    t.throws(() => checkHost(host, 'host'), { ...refused, details: { field: 'host' } }, host);
+  }
 });

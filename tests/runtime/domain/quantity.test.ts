@@ -9,7 +9,7 @@ import {
   parseMillicores,
 } from '../../../runtime/domain/quantity.ts';
 
-t.test('bytes are read in every unit, and written in the largest exact binary one', (t) => {
+t.test('bytes are parsed in every unit, and formatted in the largest exact binary unit', (t) => {
   t.same(['1Ki', '1.5Gi', '10G', '64', '2Pi'].map(parseBytes), [1024, 1_610_612_736, 1e10, 64, 2 ** 51]);
   t.same(
     ['', 'Gi', '1gi', '-1Gi', '1e3', '1 Gi'].map(parseBytes),
@@ -19,21 +19,22 @@ t.test('bytes are read in every unit, and written in the largest exact binary on
   t.end();
 });
 
-t.test('the canonical form is the one in which the API server gives a quantity back', (t) => {
+t.test('the canonical form is the one in which the API server returns a quantity', (t) => {
   t.same(['1024Mi', '1.5Gi', '512Mi', 'lots'].map(canonicalBytes), ['1Gi', '1536Mi', '512Mi', 'lots']);
   t.same(['0.5', '1000m', '250m', '2', 'fast'].map(canonicalCpu), ['500m', '1', '250m', '2', 'fast']);
   t.same(['250m', '1.5', '0.001', '1e3', 'm'].map(parseMillicores), [250, 1500, 1, undefined, undefined]);
   t.end();
 });
 
-t.test('what is refused is told with what would do', (t) => {
+t.test('an invalid quantity is refused with an example', (t) => {
   t.equal(checkBytes('1Gi', 'size', { min: '1Mi' }), 2 ** 30);
   t.throws(() => checkBytes('1Ki', 'size', { min: '1Mi' }), {
     code: 'invalid_value',
-    message: /usable size: give 1Mi/,
+    message: /valid size value; use at least 1Mi/,
   });
-  t.throws(() => checkBytes('big', 'memory', { min: '4Mi' }), { code: 'invalid_value', message: /usable memory/ });
+  t.throws(() => checkBytes('big', 'memory', { min: '4Mi' }), { code: 'invalid_value', message: /valid memory value/ });
   checkCpu('500m');
   t.throws(() => checkCpu('0'), { code: 'invalid_value' });
+  t.throws(() => checkCpu('fast'), { code: 'invalid_value' }, 'not a quantity');
   t.end();
 });

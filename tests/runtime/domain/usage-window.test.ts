@@ -4,7 +4,7 @@ import { daysBefore, usageTotalsFrom, usageWindow } from '../../../runtime/domai
 /** Today is 2024-03-01; of 92 kept days the first is 2023-12-01, of 90 shown ones 2023-12-03. */
 const now = new Date('2024-03-01T00:00:00Z');
 
-t.test('days are counted over months, leap days and years', (t) => {
+t.test('days are counted across months, leap days and years', (t) => {
   t.equal(daysBefore('2024-03-01', 1), '2024-02-29');
   t.equal(daysBefore('2023-03-01', 1), '2023-02-28');
   t.equal(daysBefore('2024-01-01', 1), '2023-12-31');
@@ -14,7 +14,7 @@ t.test('days are counted over months, leap days and years', (t) => {
   t.end();
 });
 
-t.test('the window that is answered', (t) => {
+t.test('the window of the answer', (t) => {
   const windows: [string, string, { from?: string; to?: string }][] = [
     ['2023-12-03', '2024-03-01', {}],
     ['2023-12-01', '2024-03-01', { from: '2023-12-01' }],

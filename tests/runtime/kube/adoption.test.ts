@@ -5,7 +5,7 @@ import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { managedLabels } from '../../../runtime/domain/labels.ts';
 import { ensureChild } from '../../../runtime/kube/children.ts';
 import { createManager } from '../../../runtime/kube/manager.ts';
-import { obstacleOf } from '../../../runtime/kube/obstacle.ts';
+import { toBlocker } from '../../../runtime/kube/blocker.ts';
 import { fakeClock, settle } from '../../support/clock.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
 import { silentLog } from '../../support/log.ts';
@@ -14,7 +14,7 @@ const app = { apiVersion: 'platform.svc/v1', kind: 'App', namespace: 'shop-prod'
 const child = { apiVersion: 'v1', kind: 'Service', namespace: 'shop-prod', name: 'api' };
 const place = { name: 'api', namespace: 'shop-prod' };
 
-/** A controller that wants one Service, started and stopped by a foreign one for long enough to be in a long back-off. */
+/** A controller that needs one Service, blocked by a foreign one until its back-off is long. */
 async function stuck(
   t: { teardown(end: () => unknown): void },
   foreign: Partial<ObjectMeta> = {},
@@ -38,7 +38,11 @@ async function stuck(
     return watch(kind, selection, signal);
   };
   const manager = createManager({
-    ...{ kube, clock, registry: new Registry(), log: silentLog, onLost: () => undefined },
+    kube,
+    clock,
+    registry: new Registry(),
+    log: silentLog,
+    onLost: () => undefined,
     lease: { namespace: 'svc-system', name: 'svc-controllers', identity: 'a' },
   });
   manager.add({
@@ -50,7 +54,7 @@ async function stuck(
       if (viaOutcome) {
         const live = await kube.get(kinds.Service, 'api', 'shop-prod');
         passes.push(live ? 'stopped' : 'done');
-        return live ? { obstacles: [obstacleOf(live)] } : undefined;
+        return live ? { blockers: [toBlocker(live)] } : undefined;
       }
       passes.push('stopped');
       await ensureChild(kube, object, { apiVersion: 'v1', kind: 'Service', metadata: place, spec: { ports: [80] } });
@@ -74,7 +78,7 @@ async function stuck(
 
 const owner = { apiVersion: 'platform.svc/v1', kind: 'App', name: 'api', uid: 'app-uid', controller: true };
 
-t.test('a deleted obstacle brings the pass at once, long before its back-off', async (t) => {
+t.test('a deleted blocker causes a pass at once, long before the end of the back-off', async (t) => {
   const { kube, since, watches } = await stuck(t);
   t.same(since(), []);
   await kube.delete(child);
@@ -85,7 +89,7 @@ t.test('a deleted obstacle brings the pass at once, long before its back-off', a
   t.same([...watches], [], 'and nothing is watched any longer');
 });
 
-t.test('a label that is given back brings the pass at once', async (t) => {
+t.test('a restored label causes a pass at once', async (t) => {
   const { kube, since, live } = await stuck(t, { ownerReferences: [owner] });
   const object = await live();
   await kube.replace({ ...object, metadata: { ...object.metadata, labels: managedLabels() } });
@@ -93,16 +97,16 @@ t.test('a label that is given back brings the pass at once', async (t) => {
   t.equal(since().at(-1), 'done');
 });
 
-t.test('our label alone makes nothing ours: the owner reference must be ours as well', async (t) => {
+t.test('our label alone is not ownership: the owner reference must match as well', async (t) => {
   const { kube, since, live } = await stuck(t, { labels: managedLabels() });
-  t.same((await live()).spec, { ports: [1] }, 'it is left alone');
+  t.same((await live()).spec, { ports: [1] }, 'it is not changed');
   const object = await live();
   await kube.replace({ ...object, metadata: { ...object.metadata, ownerReferences: [owner] } });
   await settle();
   t.equal(since().at(-1), 'done');
 });
 
-t.test('what the obstacle’s own controller writes brings nobody', async (t) => {
+t.test('changes by the blocker’s own controller cause no pass', async (t) => {
   const { kube, since, live } = await stuck(t);
   for (const port of [2, 3, 4]) {
     const object = await live();
@@ -113,17 +117,17 @@ t.test('what the obstacle’s own controller writes brings nobody', async (t) =>
   t.same(since(), []);
 });
 
-t.test('a change of the object itself begins a new back-off, and one of its status does not', async (t) => {
+t.test('a change of the spec restarts the back-off, one of the status does not', async (t) => {
   const { kube, clock, since } = await stuck(t);
   await kube.mergePatch(app, { status: { phase: 'failed' } }, 'status');
   await clock.advance(1_000);
-  t.equal(since().length, 1, 'a pass, and then the long wait again');
+  t.equal(since().length, 1, 'a pass, then the long wait again');
   await kube.mergePatch(app, { spec: { port: 1 } });
   await clock.advance(1_000);
   t.ok(since().length >= 7, `${since().length} passes`);
 });
 
-t.test('what is in the way of a part of a pass is watched as well', async (t) => {
+t.test('a blocker of a part of a pass is watched as well', async (t) => {
   const { kube, since } = await stuck(t, {}, { viaOutcome: true });
   t.same(since(), []);
   await kube.delete(child);
@@ -131,8 +135,8 @@ t.test('what is in the way of a part of a pass is watched as well', async (t) =>
   t.same(since(), ['done']);
 });
 
-t.test('one that goes between the pass and its watch is noticed by the watch’s first list', async (t) => {
-  // The first list is of what the platform made.
+t.test('a blocker that is deleted between the pass and its watch is noticed by the first list', async (t) => {
+  // The first list contains the platform's own objects.
   const { passes } = await stuck(t, {}, { goneAtList: 2 });
   t.same(passes, ['stopped', 'done', 'done'], 'no back-off, and one pass for the new child');
 });

@@ -11,7 +11,7 @@ import {
   NotYetError,
   refOf,
 } from '../../../runtime/kube/children.ts';
-import { covers } from '../../../runtime/kube/covers.ts';
+import { includesDesired } from '../../../runtime/kube/covers.ts';
 import { KubeError } from '../../../runtime/kube/kube-client.ts';
 import { fakeKube, type FakeKube } from '../../support/fake-kube.ts';
 
@@ -38,7 +38,7 @@ async function appIn(kube: FakeKube, uid = 'app-uid'): Promise<Stored<KubeObject
   return app;
 }
 
-t.test('what a live value must have to count as wanted', async (t) => {
+t.test('which live values cover the desired one', async (t) => {
   const cases: [live: unknown, wanted: unknown, same: boolean][] = [
     [{ a: 1, b: 2 }, { a: 1 }, true],
     [{ a: 1 }, { a: 2 }, false],
@@ -57,11 +57,11 @@ t.test('what a live value must have to count as wanted', async (t) => {
     [{ a: 1 }, { a: undefined }, true],
   ];
   for (const [live, wanted, same] of cases) {
-    t.equal(covers(live, wanted), same, `${JSON.stringify(live)} covers ${JSON.stringify(wanted)}`);
+    t.equal(includesDesired(live, wanted), same, `${JSON.stringify(live)} covers ${JSON.stringify(wanted)}`);
   }
 });
 
-t.test('a child is created with our label and its owner, and an unchanged one is not written', async (t) => {
+t.test('a child is created with the label and owner, and an unchanged one is not written', async (t) => {
   const kube = fakeKube();
   const app = await appIn(kube);
   t.equal(await ensureChild(kube, app, deployment({ replicas: 2 })), 'created');
@@ -80,7 +80,7 @@ t.test('a child is created with our label and its owner, and an unchanged one is
   );
 });
 
-t.test('a difference is written over the version that was read, and what others added stays', async (t) => {
+t.test('a difference is written over the version that was read, and fields of others are kept', async (t) => {
   const kube = fakeKube();
   const app = await appIn(kube);
   await ensureChild(kube, app, deployment({ replicas: 2, template: { env: ['A'], image: 'x:1' } }));
@@ -114,7 +114,7 @@ t.test('a difference is written over the version that was read, and what others 
   );
 });
 
-t.test('a field that is no longer wanted is removed', async (t) => {
+t.test('a field that is no longer desired is removed', async (t) => {
   const kube = fakeKube();
   const app = await appIn(kube);
   await ensureChild(kube, app, deployment({ replicas: 1, template: { env: ['A'], image: 'x:1' } }));
@@ -122,7 +122,7 @@ t.test('a field that is no longer wanted is removed', async (t) => {
   t.same((await read(kube)).spec, { replicas: 1, template: { image: 'x:1' } });
 });
 
-t.test('what others decide is kept', async (t) => {
+t.test('fields that other controllers set are kept', async (t) => {
   const kube = fakeKube();
   const app = await appIn(kube);
   const keep = (live: Stored<Deployment>, desired: Deployment) => ({
@@ -151,7 +151,7 @@ t.test('a conflict is resolved by reading again', async (t) => {
   t.match(await read(kube), { spec: { replicas: 3 }, metadata: { labels: { touched: 'yes' } } });
 });
 
-t.test('two that create the same child at once make one', async (t) => {
+t.test('two concurrent creates of a child result in one', async (t) => {
   const kube = fakeKube();
   const app = await appIn(kube);
   const results = await Promise.all([
@@ -161,7 +161,7 @@ t.test('two that create the same child at once make one', async (t) => {
   t.same(results.sort(), ['created', 'unchanged']);
 });
 
-t.test('an object that is not ours is named and left alone', async (t) => {
+t.test('a foreign object is named and not changed', async (t) => {
   const foreign: [string, KubeObject['metadata'], RegExp][] = [
     ['no label', {} as KubeObject['metadata'], /was not created by the platform/],
     [
@@ -188,7 +188,7 @@ t.test('an object that is not ours is named and left alone', async (t) => {
   }
 });
 
-t.test('what a former object of the same name owned is waited for, not taken over', async (t) => {
+t.test('children of a former object of the same name are waited for, not taken over', async (t) => {
   const kube = fakeKube();
   const former = await appIn(kube, 'former-uid');
   await ensureChild(kube, former, deployment({ replicas: 1 }));
@@ -196,7 +196,7 @@ t.test('what a former object of the same name owned is waited for, not taken ove
   await t.rejects(ensureChild(kube, app, deployment({ replicas: 1 })), NotYetError);
 });
 
-t.test('a refusal of the API server names the child; other failures stay what they are', async (t) => {
+t.test('a refusal of the API server names the child; other failures are passed on', async (t) => {
   const kube = fakeKube();
   const app = await appIn(kube);
   const fail = (error: Error) => {
@@ -217,7 +217,7 @@ t.test('a refusal of the API server names the child; other failures stay what th
   }
 });
 
-t.test('a child is deleted by its identity, and its end can be waited for', async (t) => {
+t.test('a child is deleted by its uid, and its deletion can be awaited', async (t) => {
   const kube = fakeKube();
   const app = await appIn(kube);
   const object = deployment({ replicas: 1 });
@@ -232,7 +232,7 @@ t.test('a child is deleted by its identity, and its end can be waited for', asyn
   t.equal(await deleteChild(kube, app, refOf(object)), true);
 });
 
-t.test('an object without an owner is applied, and keeps no owner', async (t) => {
+t.test('an object can be applied without an owner', async (t) => {
   const kube = fakeKube();
   const config: KubeObject = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'c', namespace: 'svc-system' } };
   t.equal(await applyObject(kube, config), 'created');

@@ -14,7 +14,7 @@ const processes = 5;
 const racersEach = 10;
 const racer = join(import.meta.dirname, '../../support/name-racer.ts');
 
-/** A process that waits for the start; `go` starts it and brings its results. */
+/** A process that waits for the start; `go` starts it and returns its results. */
 async function startRacer(namespace: string, name: string) {
   const kubeconfig = process.env['SVC_TEST_KUBECONFIG'] ?? '';
   const child = spawn(process.execPath, [racer, kubeconfig, namespace, name, String(racersEach)], {
@@ -33,7 +33,7 @@ async function startRacer(namespace: string, name: string) {
   };
 }
 
-/** Nobody may be there to finish what was created in a namespace that is no environment. */
+/** No controller may exist that deletes objects in a namespace that is not an environment. */
 async function release(kube: KubeClient, namespace: string): Promise<void> {
   for (const resource of Object.values(workloadResources)) {
     for (const { kind, apiVersion, metadata } of (await kube.list(resource, { namespace })).items) {
@@ -44,24 +44,28 @@ async function release(kube: KubeClient, namespace: string): Promise<void> {
   }
 }
 
-t.test('fifty racers of five processes for one name: exactly one gets it', { skip: noCluster }, async (t) => {
-  const { kube, namespace } = await testCluster(t);
-  t.teardown(() => release(kube, namespace));
-  for (const name of ['first', 'second', 'third']) {
-    const racers = await Promise.all(Array.from({ length: processes }, () => startRacer(namespace, name)));
-    const results = (await Promise.all(racers.map((each) => each.go()))).flat();
-    t.equal(results.length, processes * racersEach);
-    const won = results.filter((result) => result.startsWith('won '));
-    t.equal(won.length, 1, results.join(' '));
-    t.same(
-      [...new Set(results)].filter((result) => !['name_taken', 'not_ready', won[0]].includes(result)),
-      [],
-      'everybody else is told why',
-    );
-    const held = await kube.get<WorkloadName>(kinds.WorkloadName, name, namespace);
-    const winner = await kube.get(workloadResources[held?.spec.kind ?? 'App'], name, namespace);
-    t.equal(`won ${held?.spec.kind}`, won[0], 'the name is the winner’s');
-    t.equal(held?.metadata.ownerReferences?.[0]?.uid, winner?.metadata.uid);
-    t.equal(winner?.metadata.deletionTimestamp, undefined);
-  }
-});
+t.test(
+  'of fifty concurrent claims of a name by five processes, exactly one succeeds',
+  { skip: noCluster },
+  async (t) => {
+    const { kube, namespace } = await testCluster(t);
+    t.teardown(() => release(kube, namespace));
+    for (const name of ['first', 'second', 'third']) {
+      const racers = await Promise.all(Array.from({ length: processes }, () => startRacer(namespace, name)));
+      const results = (await Promise.all(racers.map((each) => each.go()))).flat();
+      t.equal(results.length, processes * racersEach);
+      const won = results.filter((result) => result.startsWith('won '));
+      t.equal(won.length, 1, results.join(' '));
+      t.same(
+        [...new Set(results)].filter((result) => !['name_taken', 'not_ready', won[0]].includes(result)),
+        [],
+        'every other racer gets the reason',
+      );
+      const held = await kube.get<WorkloadName>(kinds.WorkloadName, name, namespace);
+      const winner = await kube.get(workloadResources[held?.spec.kind ?? 'App'], name, namespace);
+      t.equal(`won ${held?.spec.kind}`, won[0], 'the name is the winner’s');
+      t.equal(held?.metadata.ownerReferences?.[0]?.uid, winner?.metadata.uid);
+      t.equal(winner?.metadata.deletionTimestamp, undefined);
+    }
+  },
+);

@@ -27,7 +27,7 @@ function workload(kind: 'App' | 'Function', name: string, namespace = 'shop-prod
   };
 }
 
-/** Fifty workloads that want one name and one host; whoever won is told so again, the others who it was. */
+/** Fifty workloads that claim one name and one host; the winner may claim again, and the others get the holder. */
 async function race(t: Tap, kube: KubeClient, racers: Stored<KubeObject>[], host: string): Promise<void> {
   const names = await Promise.all(racers.map((racer) => reserveName(kube, racer)));
   const winner = names.indexOf('reserved');
@@ -52,12 +52,12 @@ interface Tap {
   same(found: unknown, wanted: unknown): unknown;
 }
 
-t.test('of fifty racers exactly one gets the name, and one the host', async (t) => {
+t.test('of fifty concurrent claims, exactly one gets the name, and one the host', async (t) => {
   const racers = Array.from({ length: 50 }, (_, index) => workload(index % 2 ? 'Function' : 'App', 'api'));
   await race(t, fakeKube(), racers, 'api.example.com');
 });
 
-t.test('of two that were there before the reservation the older keeps the name', async (t) => {
+t.test('of two that existed before the reservation the older keeps the name', async (t) => {
   const kube = fakeKube();
   const created = (object: Stored<KubeObject>, creationTimestamp: string, more: object = {}): Stored<KubeObject> => ({
     ...object,
@@ -69,19 +69,19 @@ t.test('of two that were there before the reservation the older keeps the name',
   const [left, right] = [created(workload('App', 'twin'), first), created(workload('Function', 'twin'), first)];
   kube.seed(older, younger, going, left, right);
   t.same(await reserveName(kube, younger), { holder: 'App' });
-  t.equal(kube.all(kinds.WorkloadName).length, 0, 'and nobody takes it in its stead');
+  t.equal(kube.all(kinds.WorkloadName).length, 0, 'and no other takes it instead');
   t.equal(await reserveName(kube, older), 'reserved');
   t.same(await reserveName(kube, younger), { holder: 'App' });
   t.equal(
     await reserveName(kube, created(workload('Function', 'old'), second)),
     'reserved',
-    'one that goes keeps none',
+    'one that is being deleted keeps none',
   );
   t.equal(await reserveName(kube, right), 'reserved', 'two of the same second race');
   t.same(await reserveName(kube, left), { holder: 'Function' });
 });
 
-t.test('a claim carries its workload, and the name goes with its owner', async (t) => {
+t.test('a claim names its workload, and is deleted with it', async (t) => {
   const kube = fakeKube();
   const app = workload('App', 'api');
   const id = app.metadata.labels?.[idLabel];
@@ -102,7 +102,7 @@ t.test('a recreated workload of the same name inherits nothing', async (t) => {
   t.same(await reserveName(kube, workload('App', 'api')), { holder: 'App' });
 });
 
-t.test('only what the workload holds is given back', async (t) => {
+t.test('a workload releases only its own claims', async (t) => {
   const kube = fakeKube();
   const [app, other] = [workload('App', 'api'), workload('Function', 'other')];
   const id = app.metadata.labels?.[idLabel] ?? '';
@@ -118,7 +118,7 @@ t.test('only what the workload holds is given back', async (t) => {
     ['new.example.com', 'other.example.com', 'www.example.com'],
   );
   await releaseName(kube, workload('Function', 'api'));
-  t.equal(kube.all(kinds.WorkloadName).length, 1, 'somebody else cannot give it back');
+  t.equal(kube.all(kinds.WorkloadName).length, 1, 'another workload cannot release it');
   await releaseHosts(kube, id);
   await releaseName(kube, app);
   t.same(
@@ -128,7 +128,7 @@ t.test('only what the workload holds is given back', async (t) => {
   t.equal(kube.all(kinds.WorkloadName).length, 0);
 });
 
-t.test('a host that was claimed ahead of the spec is kept for its time, or until the spec names it', async (t) => {
+t.test('a host that was claimed before the change is kept for a time, or until the spec names it', async (t) => {
   const kube = fakeKube();
   const [app, other] = [workload('App', 'api'), workload('App', 'other')];
   const id = app.metadata.labels?.[idLabel] ?? '';
@@ -141,8 +141,8 @@ t.test('a host that was claimed ahead of the spec is kept for its time, or until
   const release = (keep: string[], at = now) => releaseOtherHosts(kube, id, keep, at);
   await claimHost(kube, app, 'api.example.com');
   const first = await claimHostAhead(kube, app, 'www.example.com', until);
-  t.match(first, { made: { metadata: { name: 'www.example.com' } } });
-  t.equal(await claimHostAhead(kube, app, 'www.example.com', until), 'claimed', 'not made by this call');
+  t.match(first, { created: { metadata: { name: 'www.example.com' } } });
+  t.equal(await claimHostAhead(kube, app, 'www.example.com', until), 'claimed', 'not created by this call');
   t.equal(await claimHostAhead(kube, app, 'api.example.com', until), 'claimed');
   t.match(await claimHostAhead(kube, other, 'www.example.com', until), { holder: { name: 'api' } });
   const otherId = other.metadata.labels?.[idLabel] ?? '';
@@ -152,7 +152,7 @@ t.test('a host that was claimed ahead of the spec is kept for its time, or until
 
   t.equal(await release(['api.example.com']), 60_000);
   t.same(hosts(), ['api.example.com', 'www.example.com']);
-  t.equal(await release(['api.example.com'], until), undefined, 'a promise that nobody kept');
+  t.equal(await release(['api.example.com'], until), undefined, 'a reservation that was never used');
   t.same(hosts(), ['api.example.com']);
 
   await claimHostAhead(kube, app, 'www.example.com', until);
@@ -160,18 +160,18 @@ t.test('a host that was claimed ahead of the spec is kept for its time, or until
   t.equal(await release(['api.example.com']), undefined, 'one that the spec named is an ordinary claim');
   t.same(hosts(), ['api.example.com']);
 
-  const made = await claimHostAhead(kube, app, 'web.example.com', until);
-  if (made !== 'claimed' && 'made' in made) await dropClaim(kube, made.made);
+  const claim = await claimHostAhead(kube, app, 'web.example.com', until);
+  if (claim !== 'claimed' && 'created' in claim) await dropClaim(kube, claim.created);
   t.same(hosts(), ['api.example.com']);
   await claimHostAhead(kube, app, 'web.example.com', until);
   await releaseHosts(kube, id);
-  t.same(hosts(), [], 'the end of the workload waits for nothing');
+  t.same(hosts(), [], 'the deletion of the workload waits for nothing');
 });
 
-t.test('on the real API server fifty racers end the same way', { skip: noCluster }, async (t) => {
+t.test('on the real API server a race of fifty ends the same way', { skip: noCluster }, async (t) => {
   const { kube, namespace } = await testCluster(t);
   await ensureCustomResources(kube);
-  // One real object owns every claim, since garbage collection takes what has no living owner.
+  // One real object owns every claim, since garbage collection deletes objects without a living owner.
   const metadata = { name: 'api', namespace };
   const app = await kube.create({ apiVersion: 'platform.svc/v1', kind: 'App', metadata, spec: { image: 'x:1' } });
   const host = `${namespace}.example.com`;

@@ -31,7 +31,7 @@ type Answer = (request: IncomingMessage, response: ServerResponse, body: string)
 const json = (response: ServerResponse, status: number, body: object) =>
   response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 
-/** A server on loopback that answers as a test says, and a client with a token file. */
+/** A server on loopback with a test's answers, and a client with a token file. */
 async function fakeApi(t: Teardown, answer: Answer) {
   const seen: string[] = [];
   let connections = 0;
@@ -67,7 +67,7 @@ const configMap = (name: string, data: Record<string, string> = {}): KubeObject 
   data,
 });
 
-t.test('paths, methods and content types are those of the API', async (t) => {
+t.test('paths, methods and content types match the API', async (t) => {
   const types: (string | undefined)[] = [];
   const { kube, seen, connections } = await fakeApi(t, (request, response) => {
     types.push(request.headers['content-type']);
@@ -107,13 +107,13 @@ t.test('paths, methods and content types are those of the API', async (t) => {
   t.ok(connections() <= 4, `${connections()} connections for 61 calls, one after the other`);
   await t.rejects(
     kube.create({ apiVersion: 'v1', kind: 'Node', metadata: { name: 'x' } }),
-    /knows no resource v1 Node/,
+    /does not use the resource v1 Node/,
   );
   await t.rejects(kube.get(kinds.ConfigMap, 'x'), /needs a namespace/);
   await t.rejects(kube.delete({ ...ref, name: '' }), /without a name/);
 });
 
-t.test('a refusal carries status and reason, whatever its body is', async (t) => {
+t.test('a refusal carries status and reason, whatever its body', async (t) => {
   let body = '';
   let status = 0;
   const { kube } = await fakeApi(t, (_request, response) => {
@@ -145,7 +145,7 @@ t.test('a refusal carries status and reason, whatever its body is', async (t) =>
   t.equal(await kube.getScale('a', 'x'), undefined);
 });
 
-t.test('a list is read in pages, and once more in one piece when its version is gone meanwhile', async (t) => {
+t.test('a list is read in pages, and again in one piece when its version expires in between', async (t) => {
   let expired = false;
   const { kube, seen } = await fakeApi(t, (request, response) => {
     const query = new URL(request.url ?? '', 'http://x').searchParams;
@@ -169,7 +169,7 @@ t.test('a list is read in pages, and once more in one piece when its version is 
   t.equal(seen.at(-1), 'GET /apis/platform.svc/v1/apps');
 });
 
-t.test('a connection that the server closed under a read is replaced; a write is not repeated', async (t) => {
+t.test('a read is repeated when the server closed its connection, and a write is not', async (t) => {
   let breaking = true;
   let writes = 0;
   const { kube } = await fakeApi(t, (request, response) => {
@@ -184,7 +184,7 @@ t.test('a connection that the server closed under a read is replaced; a write is
   t.equal(writes, 1);
 });
 
-t.test('lines are put together however they arrive', async (t) => {
+t.test('lines are joined across any chunks', async (t) => {
   const bytes = Buffer.from(`{"a":"é"}\n\n{"b":${JSON.stringify('x'.repeat(100))}}\n{"cut`);
   for (const size of [1, 2, 7, 1_000]) {
     const chunks = Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
@@ -202,7 +202,7 @@ t.test('lines are put together however they arrive', async (t) => {
   }
 });
 
-t.test('a watch yields events, turns an error event into an error, and ends when it is told to', async (t) => {
+t.test('a watch yields events, turns an error event into an error, and ends on request', async (t) => {
   let response: ServerResponse | undefined;
   const { kube, seen } = await fakeApi(t, (_request, opened) => {
     response = opened;
@@ -232,7 +232,7 @@ t.test('a watch yields events, turns an error event into an error, and ends when
   await t.rejects(ended, { message: 'enough' });
 });
 
-t.test('an informer gives up a connection that hangs without a word', async (t) => {
+t.test('an informer drops a connection that hangs silently', async (t) => {
   let lists = 0;
   let cut: (() => void) | undefined;
   const hung = new Promise<void>((resolve) => (cut = resolve));
@@ -248,13 +248,13 @@ t.test('an informer gives up a connection that hangs without a word', async (t) 
   });
   const informer = createInformer({ kube, kind: kinds.App, clock: systemClock, log: silentLog, silenceMs: 100 });
   t.teardown(() => informer.stop());
-  const told = new Promise<Change<KubeObject>>((resolve) => informer.onChange(resolve));
+  const change = new Promise<Change<KubeObject>>((resolve) => informer.onChange(resolve));
   informer.start();
-  t.match(await told, { type: 'added', object: { metadata: { name: 'missed' } } });
+  t.match(await change, { type: 'added', object: { metadata: { name: 'missed' } } });
   await hung;
 });
 
-t.test('a token that rotated is read again when the old one is refused', async (t) => {
+t.test('a rotated token is read again when the old one is refused', async (t) => {
   let valid = 'Bearer first';
   const { kube, tokenFile, seen } = await fakeApi(t, (request, response) => {
     if (request.headers.authorization === valid) json(response, 200, { metadata: {} });
@@ -290,7 +290,7 @@ t.test('a kubeconfig may name a file with the token', async (t) => {
   t.same(seen, ['GET /api/v1/namespaces/x']);
 });
 
-t.test('a pod signs in with its service account, and trusts only who has its certificate', async (t) => {
+t.test('a pod signs in with its service account, and trusts only its certificate authority', async (t) => {
   const names = { names: ['localhost'], addresses: ['127.0.0.1'] };
   const [own, other] = ['own', 'other'].map((name) => selfSignedCertificate(name, names, new Date()));
   const server = createHttpsServer({ key: own?.key, cert: own?.certificate }, (request, response) =>
@@ -344,7 +344,7 @@ t.test('the real API server', { skip: noCluster }, async (t) => {
     t.equal(await kube.get(kinds.ConfigMap, 'one', namespace), undefined);
   });
 
-  await t.test('an informer sees what happens, in order', async (t) => {
+  await t.test('an informer sees changes in order', async (t) => {
     const selection = { namespace, labelSelector: 'app=x' };
     await kube.create(map('before', {}));
     const informer = createInformer({ kube, kind: kinds.ConfigMap, selection, clock: systemClock, log: silentLog });
@@ -397,7 +397,7 @@ t.test('the real API server', { skip: noCluster }, async (t) => {
       { metadata: { labels: { touched: 'yes' } } },
     );
     t.match(await kube.replaceScale(scale, 1).catch((error: unknown) => error), { status: 409 });
-    // The Deployment's controller writes its status in between, which is a newer version again.
+    // The Deployment's controller writes its status before the next call, which is a newer version again.
     const scaled = await eventually(
       async () => {
         const fresh = await kube.getScale(namespace, 'scaled');

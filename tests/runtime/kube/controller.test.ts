@@ -22,7 +22,7 @@ interface Teardown {
   teardown(end: () => unknown): void;
 }
 
-/** A manager with one controller whose passes a test decides. */
+/** A manager with one controller whose passes a test controls. */
 function setUp(t: Teardown, definition: Partial<ControllerDefinition> = {}) {
   const kube = fakeKube();
   const clock = fakeClock();
@@ -64,7 +64,7 @@ function setUp(t: Teardown, definition: Partial<ControllerDefinition> = {}) {
   return world;
 }
 
-t.test('every object gets its pass, and another after each change; a deleted one is seen as gone', async (t) => {
+t.test('every object gets a pass, and another after each change; a deleted one is seen as deleted', async (t) => {
   const { manager, kube, passes, clock } = setUp(t);
   kube.seed(app('one'), app('two'));
   manager.start();
@@ -78,7 +78,7 @@ t.test('every object gets its pass, and another after each change; a deleted one
   t.same(passes, ['three', 'one gone']);
 });
 
-t.test('a change of a child brings its owner, and a watched object whom it concerns', async (t) => {
+t.test('a change of a child queues its owner, and a watched object those it concerns', async (t) => {
   const { manager, kube, passes, clock } = setUp(t, {
     owns: [kinds.Deployment],
     watches: [
@@ -112,14 +112,14 @@ t.test('a change of a child brings its owner, and a watched object whom it conce
   await kube.create(owned(managed, 'Function'));
   await kube.create(owned({}, 'App'));
   await settle();
-  t.same(passes, ['one'], 'children of other kinds and foreign ones bring nobody');
+  t.same(passes, ['one'], 'children of other kinds and foreign ones queue nothing');
   const metadata = { name: 'oth', namespace: 'shop-prod' };
   await kube.create({ apiVersion: 'platform.svc/v1', kind: 'WorkloadName', metadata });
   await settle();
   t.same(passes, ['one', 'other']);
 });
 
-t.test('a watch that ignores what is new brings an object for what changes and what goes', async (t) => {
+t.test('a watch that ignores new objects queues changes and deletions', async (t) => {
   const { manager, kube, passes, clock } = setUp(t, {
     watches: [
       {
@@ -146,7 +146,7 @@ t.test('a watch that ignores what is new brings an object for what changes and w
   t.same(passes, ['one', 'one']);
 });
 
-t.test('a failing pass comes again after its back-off, until it succeeds', async (t) => {
+t.test('a failing pass is repeated after its back-off, until it succeeds', async (t) => {
   const world = setUp(t);
   world.kube.seed(app('one'));
   let failing = true;
@@ -175,7 +175,7 @@ t.test('a failing pass comes again after its back-off, until it succeeds', async
   t.ok(world.passes.length - before >= 7, 'the next failure starts with short waits again');
 });
 
-t.test('a conflict and something on its way out are no errors', async (t) => {
+t.test('a conflict and an object being deleted are not errors', async (t) => {
   const world = setUp(t);
   world.kube.seed(app('one'));
   const thrown = [
@@ -194,7 +194,7 @@ t.test('a conflict and something on its way out are no errors', async (t) => {
   t.equal(await world.metric('controller_runtime_reconcile_total', { controller: 'App', result: 'requeue' }), 3);
 });
 
-t.test('a pass that asks for another time gets it', async (t) => {
+t.test('a pass is repeated when it asks for that', async (t) => {
   const world = setUp(t);
   world.kube.seed(app('one'));
   world.pass = async () => (world.passes.length < 3 ? { requeueAfterMs: 5_000 } : undefined);
@@ -205,7 +205,7 @@ t.test('a pass that asks for another time gets it', async (t) => {
   t.equal(world.passes.length, 3);
 });
 
-t.test('a key is never worked on twice at once, and several keys are', async (t) => {
+t.test('a key is never processed twice at once, and several keys are', async (t) => {
   const world = setUp(t);
   world.kube.seed(app('one'), app('two'));
   let running = 0;
@@ -230,11 +230,11 @@ t.test('a key is never worked on twice at once, and several keys are', async (t)
   t.equal(await world.metric('workqueue_longest_running_processor_seconds', { controller: 'App', name: 'App' }), 5);
   for (const end of ends.splice(0)) end();
   await settle();
-  t.same(world.passes.sort(), ['one', 'one', 'two'], 'three changes meanwhile make one pass more');
+  t.same(world.passes.sort(), ['one', 'one', 'two'], 'three changes during a pass cause one more pass');
   for (const end of ends.splice(0)) end();
 });
 
-t.test('everything comes again after the resync time, jittered', async (t) => {
+t.test('every object gets a pass after the resync time, jittered', async (t) => {
   const world = setUp(t);
   world.kube.seed(app('one'), app('two'));
   world.manager.start();
@@ -246,7 +246,7 @@ t.test('everything comes again after the resync time, jittered', async (t) => {
   t.equal(world.passes.length, 4);
 });
 
-t.test('the report is healthy only once this process leads, has its caches and runs its controllers', async (t) => {
+t.test('the report is healthy only when this process leads, has synced caches and runs its controllers', async (t) => {
   const world = setUp(t);
   const registered: ControllerHealth['controllers'] = [{ name: 'App', registered: true }];
   const starting = { healthy: false, managerStarted: false, cacheSynced: false };
@@ -261,15 +261,10 @@ t.test('the report is healthy only once this process leads, has its caches and r
   t.same(world.manager.report(), { ...starting, controllers: registered });
   unreachable = false;
   await world.clock.advance(30_000);
-  t.same(world.manager.report(), {
-    healthy: true,
-    managerStarted: true,
-    cacheSynced: true,
-    controllers: registered,
-  });
+  t.same(world.manager.report(), { healthy: true, managerStarted: true, cacheSynced: true, controllers: registered });
 });
 
-t.test('nothing runs without leadership, and leadership that is lost stops everything and says so', async (t) => {
+t.test('nothing runs without leadership; losing it stops everything and is reported', async (t) => {
   const world = setUp(t);
   const parts: string[] = [];
   world.manager.addLeaderPart({

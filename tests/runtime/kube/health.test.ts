@@ -10,21 +10,27 @@ import { fakeKube } from '../../support/fake-kube.ts';
 import { silentLog } from '../../support/log.ts';
 
 const app = (name: string, labels: Record<string, string> = {}): KubeObject => ({
-  ...{ apiVersion: 'platform.svc/v1', kind: 'App', metadata: { name, namespace: 'shop-prod', labels } },
+  apiVersion: 'platform.svc/v1',
+  kind: 'App',
+  metadata: { name, namespace: 'shop-prod', labels },
 });
 
 function setUp(t: { teardown(end: () => unknown): void }) {
   const kube = fakeKube();
   const clock = fakeClock();
   const manager = createManager({
-    ...{ kube, clock, log: silentLog, registry: new Registry(), onLost: () => undefined },
+    kube,
+    clock,
+    log: silentLog,
+    registry: new Registry(),
+    onLost: () => undefined,
     lease: { namespace: 'svc-system', name: 'svc-controllers', identity: 'a' },
   });
   t.teardown(() => manager.stop());
   return { kube, clock, manager };
 }
 
-t.test('a controller that cannot register is named, and the others work', async (t) => {
+t.test('a controller that cannot register is reported, and the others work', async (t) => {
   const { kube, clock, manager } = setUp(t);
   const passes: string[] = [];
   const pass = async ({ name }: { name: string }) => void passes.push(name);
@@ -46,7 +52,7 @@ t.test('a controller that cannot register is named, and the others work', async 
   });
 });
 
-t.test('a watch that is older than its bound makes the report unhealthy until it is heard again', async (t) => {
+t.test('a watch that is silent past its bound makes the report unhealthy until its next event', async (t) => {
   const { kube, clock, manager } = setUp(t);
   manager.add({ name: 'App', kind: kinds.App, reconcile: async () => undefined });
   manager.add({ name: 'Function', kind: kinds.Function, reconcile: async () => undefined });
@@ -65,7 +71,7 @@ t.test('a watch that is older than its bound makes the report unhealthy until it
   t.match(manager.report(), { healthy: true, cacheSynced: true });
 });
 
-t.test('what the watches brought is read without a request, and only where a copy has it all', async (t) => {
+t.test('watched objects are read without a request, but only where the copy is complete', async (t) => {
   const kube = fakeKube();
   const clock = fakeClock();
   const informers = createInformers({ kube, clock, log: silentLog });
@@ -89,10 +95,10 @@ t.test('what the watches brought is read without a request, and only where a cop
   t.equal(kube.calls.length, calls);
 });
 
-t.test('a watch that goes on for long is checked by a list now and then', async (t) => {
+t.test('a watch that lasts long is checked by a list from time to time', async (t) => {
   const kube = fakeKube();
   const clock = fakeClock();
-  // It loses everything, and ends every five minutes as the API server's does.
+  // It loses every event, and ends every five minutes as the API server's does.
   kube.watch = async function* (_kind, { resourceVersion }, signal) {
     for (let minutes = 0; minutes < 5 && !signal.aborted; minutes++) {
       await clock.sleep(60_000, signal).catch(() => undefined);

@@ -16,7 +16,7 @@ function object(name: string, version: number, uid = name): Stored<KubeObject> {
   };
 }
 
-/** A server whose lists and watch connections a test scripts; it records from where each watch began. */
+/** A server with scripted lists and watch connections; it records where each watch began. */
 function scriptedServer() {
   let lists: (Stored<KubeObject>[] | Error)[] = [];
   let listVersion = 0;
@@ -26,7 +26,7 @@ function scriptedServer() {
     begun: [] as string[],
     listed: 0,
     open: 0,
-    /** Answers of the coming lists; the last one is repeated. */
+    /** Answers to the next lists; the last one is repeated. */
     willList(version: number, ...answers: (Stored<KubeObject>[] | Error)[]) {
       lists = answers;
       listVersion = version;
@@ -83,7 +83,7 @@ function setUp(t: { teardown(end: () => unknown): void }, log = silentLog) {
 const event = (type: WatchEvent<KubeObject>['type'], about: Stored<KubeObject>): Step => ({ type, object: about });
 const names = (list: Stored<KubeObject>[]) => list.map(({ metadata }) => metadata.name).sort();
 
-t.test('it lists, follows, and tells each change once', async (t) => {
+t.test('it lists, follows, and reports each change once', async (t) => {
   const { server, informer, changes } = setUp(t);
   server.willList(5, [object('one', 1), object('two', 2)]);
   t.equal(informer.synced(), false);
@@ -102,7 +102,7 @@ t.test('it lists, follows, and tells each change once', async (t) => {
   t.equal(informer.get('one', 'b'), undefined);
 });
 
-t.test('after a cut the watch goes on where it was, bookmarks included', async (t) => {
+t.test('after a cut the watch continues where it was, bookmarks included', async (t) => {
   const { server, clock, informer, changes } = setUp(t);
   server.willList(5, []);
   informer.start();
@@ -114,7 +114,7 @@ t.test('after a cut the watch goes on where it was, bookmarks included', async (
   t.same(changes, ['added one@6', 'added two@41']);
 });
 
-t.test('a version that is too old makes it list again, and only the difference is told', async (t) => {
+t.test('an expired version causes a new list, and only the difference is reported', async (t) => {
   const { server, clock, informer, changes } = setUp(t);
   server.willList(5, [object('kept', 1), object('changed', 2), object('gone', 3), object('remade', 4, 'first')]);
   informer.start();
@@ -134,7 +134,7 @@ t.test('a version that is too old makes it list again, and only the difference i
   t.same(names(informer.list()), ['changed', 'kept', 'new', 'remade']);
 });
 
-t.test('refusals are met with growing, bounded waits and it recovers from them', async (t) => {
+t.test('refusals cause growing, bounded waits, and it recovers', async (t) => {
   const { server, clock, informer } = setUp(t);
   server.willList(5, new KubeError(429, 'TooManyRequests', 'slow down'));
   informer.start();
@@ -148,7 +148,7 @@ t.test('refusals are met with growing, bounded waits and it recovers from them',
   t.ok(informer.synced());
 });
 
-t.test('a server that was away for long is found again within seconds', async (t) => {
+t.test('a server that was down for long is noticed within seconds of its return', async (t) => {
   const { server, clock, informer } = setUp(t);
   server.willList(5, new Error('connect ECONNREFUSED'));
   informer.start();
@@ -159,7 +159,7 @@ t.test('a server that was away for long is found again within seconds', async (t
   t.ok(informer.synced());
 });
 
-t.test('a refused watch loses nothing and needs no list', async (t) => {
+t.test('a refused watch loses no change and needs no list', async (t) => {
   const { server, clock, informer } = setUp(t);
   server.willList(5, []);
   informer.start();
@@ -170,7 +170,7 @@ t.test('a refused watch loses nothing and needs no list', async (t) => {
   t.same(server.begun, ['5', '5']);
 });
 
-t.test('a silent watch is given up and everything is listed again', async (t) => {
+t.test('a silent watch is abandoned and everything is listed again', async (t) => {
   const { server, clock, informer, changes } = setUp(t);
   server.willList(5, []);
   informer.start();
@@ -178,7 +178,7 @@ t.test('a silent watch is given up and everything is listed again', async (t) =>
   await clock.advance(9_000);
   await server.push(event('BOOKMARK', object('', 6)));
   await clock.advance(9_000);
-  t.equal(server.begun.length, 1, 'a bookmark is a sign of life');
+  t.equal(server.begun.length, 1, 'a bookmark proves that the watch is alive');
   t.equal(informer.lastSeenMs(), 9_000);
   server.willList(70, [object('missed', 60)]);
   await clock.advance(2_000);
@@ -187,7 +187,7 @@ t.test('a silent watch is given up and everything is listed again', async (t) =>
   t.equal(server.open, 1, 'the silent connection was closed');
 });
 
-t.test('a server that ends every watch at once gets no tight loop', async (t) => {
+t.test('a server that ends every watch at once causes no tight loop', async (t) => {
   const { server, clock, informer } = setUp(t);
   server.willList(5, []);
   informer.start();
@@ -196,7 +196,7 @@ t.test('a server that ends every watch at once gets no tight loop', async (t) =>
   t.ok(server.begun.length < 15, `${server.begun.length} watches in a minute`);
 });
 
-t.test('a listener that throws is logged and stops nobody', async (t) => {
+t.test('a listener that throws is logged and stops no other', async (t) => {
   const recorded = recordingLog();
   const { server, informer, changes } = setUp(t, recorded.log);
   informer.onChange(() => {
@@ -210,7 +210,7 @@ t.test('a listener that throws is logged and stops nobody', async (t) => {
   t.match(recorded.entries, [{ msg: 'informer listener failed', informer: 'ConfigMap' }]);
 });
 
-t.test('stopping ends everything, and whoever waits for the first list is told', async (t) => {
+t.test('stopping ends everything, and rejects a wait for the first list', async (t) => {
   const { server, clock, informer } = setUp(t);
   server.willList(5, new Error('unreachable'));
   informer.start();

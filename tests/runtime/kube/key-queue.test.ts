@@ -2,7 +2,7 @@ import t from 'tap';
 import { createKeyQueue } from '../../../runtime/kube/key-queue.ts';
 import { fakeClock, settle } from '../../support/clock.ts';
 
-t.test('a key waits once, however often it is added, and order is kept', async (t) => {
+t.test('a key waits once, however often it is added, in order', async (t) => {
   const queue = createKeyQueue(fakeClock());
   for (const key of ['a', 'b', 'a', 'a', 'c', 'b']) queue.add(key);
   t.equal(queue.depth(), 3);
@@ -10,7 +10,7 @@ t.test('a key waits once, however often it is added, and order is kept', async (
   t.equal(queue.depth(), 0);
 });
 
-t.test('a key that is added while it is worked on comes again after that, never beside it', async (t) => {
+t.test('a key that is added while it is processed is processed again after that, never concurrently', async (t) => {
   const queue = createKeyQueue(fakeClock());
   queue.add('a');
   t.equal(await queue.take(), 'a');
@@ -27,7 +27,7 @@ t.test('a key that is added while it is worked on comes again after that, never 
   t.equal(queue.depth(), 0);
 });
 
-t.test('failures space a key out from 5 ms up to 1,000 s, and success starts anew', async (t) => {
+t.test('failures delay a key by 5 ms up to 1,000 s, and success resets the delay', async (t) => {
   const queue = createKeyQueue(fakeClock());
   const waits = Array.from({ length: 25 }, () => queue.retry('a'));
   for (const [index, wait] of waits.entries()) {
@@ -39,7 +39,7 @@ t.test('failures space a key out from 5 ms up to 1,000 s, and success starts ane
   queue.close();
 });
 
-t.test('a key comes when it is due; the earlier of two appointments counts', async (t) => {
+t.test('a key is returned when it is due; the earlier of two times counts', async (t) => {
   const clock = fakeClock();
   const queue = createKeyQueue(clock);
   queue.addAfter('a', 1_000);
@@ -55,11 +55,11 @@ t.test('a key comes when it is due; the earlier of two appointments counts', asy
   t.equal(await queue.take(), 'b');
   queue.done('b');
   await clock.advance(10_000);
-  t.equal(queue.depth(), 0, 'and nothing came twice');
+  t.equal(queue.depth(), 0, 'and nothing was returned twice');
   t.equal(clock.sleepers(), 0);
 });
 
-t.test('work on a key cancels its appointment: the pass decides about the next one', async (t) => {
+t.test('processing a key cancels its scheduled time: the pass decides about the next one', async (t) => {
   const clock = fakeClock();
   const queue = createKeyQueue(clock);
   queue.addAfter('a', 1_000);
@@ -70,7 +70,7 @@ t.test('work on a key cancels its appointment: the pass decides about the next o
   t.equal(queue.depth(), 0);
 });
 
-t.test('it tells how long the oldest work takes', async (t) => {
+t.test('it reports how long the oldest work takes', async (t) => {
   const clock = fakeClock();
   const queue = createKeyQueue(clock);
   t.equal(queue.longestRunningMs(), 0);
@@ -85,7 +85,7 @@ t.test('it tells how long the oldest work takes', async (t) => {
   t.equal(queue.longestRunningMs(), 1_000);
 });
 
-t.test('closing lets the workers go and drops what waits', async (t) => {
+t.test('closing ends the workers and drops waiting keys', async (t) => {
   const clock = fakeClock();
   const queue = createKeyQueue(clock);
   const waiting = [queue.take(), queue.take()];

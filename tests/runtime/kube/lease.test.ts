@@ -48,7 +48,7 @@ t.test('one of two candidates leads, and keeps leading while it renews', async (
   await b.lease.stop();
 });
 
-t.test('a leader that stops gives the lease back, and the next one leads within seconds', async (t) => {
+t.test('a leader that stops releases the lease, and the next one leads within seconds', async (t) => {
   const [kube, clock] = [fakeKube(), fakeClock()];
   const [a, b] = [candidate(kube, clock, 'a'), candidate(kube, clock, 'b')];
   a.lease.start();
@@ -56,20 +56,20 @@ t.test('a leader that stops gives the lease back, and the next one leads within 
   b.lease.start();
   await clock.advance(10_000);
   await a.lease.stop();
-  t.same(a.told, ['elected'], 'who stops by itself has not lost');
+  t.same(a.told, ['elected'], 'stopping is not losing');
   await clock.advance(2_500);
   t.same(b.told, ['elected']);
   t.match(await specOf(kube), { holderIdentity: 'b', leaseTransitions: 1 });
   await b.lease.stop();
 });
 
-t.test('a leader that was killed is followed after the lease ran out, not before', async (t) => {
+t.test('a leader that was killed is replaced when the lease has expired, not before', async (t) => {
   const [kube, clock] = [fakeKube(), fakeClock()];
   const [a, b] = [candidate(kube, clock, 'a'), candidate(kube, clock, 'b')];
   a.lease.start();
   await clock.advance(5_000);
   let killed = true;
-  // Nothing of a dead process reaches the API server.
+  // Requests of a dead process do not reach the API server.
   kube.intercept = ({ verb }) => {
     if (killed && verb === 'replace') throw new Error('dead');
   };
@@ -84,7 +84,7 @@ t.test('a leader that was killed is followed after the lease ran out, not before
   t.match(await specOf(kube), { holderIdentity: '' });
 });
 
-t.test('a leader that cannot renew stops leading before anybody else may lead', async (t) => {
+t.test('a leader that cannot renew stops leading before another can lead', async (t) => {
   const [kube, clock] = [fakeKube(), fakeClock()];
   const a = candidate(kube, clock, 'a');
   a.lease.start();
@@ -101,11 +101,11 @@ t.test('a leader that cannot renew stops leading before anybody else may lead', 
   t.same(a.told, ['elected', 'lost']);
   kube.intercept = undefined;
   await clock.advance(30_000);
-  t.same(a.told, ['elected', 'lost'], 'it does not stand again');
+  t.same(a.told, ['elected', 'lost'], 'it does not compete again');
   await a.lease.stop();
 });
 
-t.test('a renewal that is never answered does not keep a leader in office', async (t) => {
+t.test('a renewal that is never answered does not keep a leader', async (t) => {
   const [kube, clock] = [fakeKube(), fakeClock()];
   const a = candidate(kube, clock, 'a');
   a.lease.start();
@@ -116,10 +116,10 @@ t.test('a renewal that is never answered does not keep a leader in office', asyn
   t.same(a.told, ['elected', 'lost']);
 });
 
-t.test('a process that was suspended past its time finds out before it does anything', async (t) => {
+t.test('a process that was suspended past its lease notices before it does anything', async (t) => {
   const kube = fakeKube();
   const clock = fakeClock();
-  // The clock went on while the process slept: its next look comes all at once.
+  // The clock continued while the process slept, so its next look sees the whole time.
   let suspendedMs = 0;
   const suspending: FakeClock = { ...clock, monotonic: () => clock.monotonic() + suspendedMs };
   const a = candidate(kube, suspending, 'a');
@@ -133,7 +133,7 @@ t.test('a process that was suspended past its time finds out before it does anyt
   t.match(await specOf(kube), { holderIdentity: 'a' });
 });
 
-t.test('a lease that somebody else took is given up at once', async (t) => {
+t.test('a lease that another process took is lost at once', async (t) => {
   const [kube, clock] = [fakeKube(), fakeClock()];
   const a = candidate(kube, clock, 'a');
   a.lease.start();
@@ -146,12 +146,17 @@ t.test('a lease that somebody else took is given up at once', async (t) => {
   t.match(await specOf(kube), { holderIdentity: 'thief' });
 });
 
-t.test('on the real API server the lease goes from one to the next', { skip: noCluster }, async (t) => {
+t.test('on the real API server the lease passes from one to the next', { skip: noCluster }, async (t) => {
   const { kube, namespace } = await testCluster(t);
   const stand = (identity: string) => {
     const elected = Promise.withResolvers<void>();
     const lease = createLease({
-      ...{ kube, namespace, identity, name: 'leader', clock: systemClock, log: silentLog },
+      kube,
+      namespace,
+      identity,
+      name: 'leader',
+      clock: systemClock,
+      log: silentLog,
       onElected: () => elected.resolve(),
       onLost: () => elected.reject(new Error(`${identity} lost the lease`)),
     });

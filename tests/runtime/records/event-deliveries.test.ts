@@ -6,9 +6,9 @@ import { extendLeases, leaseEvents, recordFailed } from '../../../runtime/record
 import {
   beginPoll,
   findEventSource,
-  hastenEvents,
+  expediteEvents,
   projectEventSource,
-  takeEvents,
+  addEvents,
 } from '../../../runtime/records/function-events.ts';
 import { projectWorkload } from '../../../runtime/records/workloads.ts';
 import { testDatabase } from '../../support/postgres.ts';
@@ -20,20 +20,26 @@ async function world(t: Test, ids: string[]) {
   const { pool } = await testDatabase(t);
   const id = newId();
   await projectWorkload(pool, {
-    ...{ id, kind: 'Function', environmentId: newId(), project: 'shop', environment: 'prod' },
-    ...{ namespace: 'shop-prod', name: 'intake', gated: false },
+    id,
+    kind: 'Function',
+    environmentId: newId(),
+    project: 'shop',
+    environment: 'prod',
+    namespace: 'shop-prod',
+    name: 'intake',
+    gated: false,
   });
   await projectEventSource(pool, id, settings);
   const state = await findEventSource(pool, id);
   const poll = state && (await beginPoll(pool, state));
   if (!poll) throw new Error('a poll');
-  await takeEvents(
+  await addEvents(
     pool,
     poll,
     ids.map((each) => ({ id: each, payload: '{}' })),
     ids.length,
   );
-  /** Which version of its row each event has: another one after every write. */
+  /** The row version of each event, which changes with every write. */
   const versions = async () => {
     const { rows } = await pool.query<{ version: string }>(
       'SELECT ctid::text AS version FROM function_events WHERE workload_id = $1 ORDER BY id',
@@ -44,7 +50,7 @@ async function world(t: Test, ids: string[]) {
   return { pool, id, versions };
 }
 
-t.test('a lease is written anew only when some of its time is over', async (t) => {
+t.test('a lease is written again only when some of its time has passed', async (t) => {
   const { pool, id, versions } = await world(t, ['a', 'b', 'c']);
   const { events } = await leaseEvents(pool, id, { max: 3, leaseMs });
   const [fresh, old, lost] = events;
@@ -65,7 +71,7 @@ t.test('a lease is written anew only when some of its time is over', async (t) =
   t.ok((rows[0]?.left ?? 0) > 45, 'a whole lease again');
 });
 
-t.test('the day for which an event is tried again begins with its first delivery', async (t) => {
+t.test("the day of retries begins with an event's first delivery", async (t) => {
   const { pool, id } = await world(t, ['a']);
   const before = (column: string) =>
     pool.query(`UPDATE function_events SET ${column} = now() - interval '2 days', due_at = now()`);
@@ -81,10 +87,10 @@ t.test('the day for which an event is tried again begins with its first delivery
   await before('begun_at');
   t.same(await fail(), ['a'], 'one that has failed for days');
   await redrive(pool, id, 'all');
-  t.same(await fail(), [], 'one that is delivered anew');
+  t.same(await fail(), [], 'one that was redriven');
 });
 
-t.test('no index has what every lease changes', async (t) => {
+t.test('no index contains the columns that every lease changes', async (t) => {
   const { pool } = await testDatabase(t);
   const { rows } = await pool.query<{ definition: string }>(
     `SELECT indexdef AS definition FROM pg_indexes WHERE tablename = 'function_events'`,
@@ -93,22 +99,22 @@ t.test('no index has what every lease changes', async (t) => {
   for (const { definition } of rows) t.notMatch(definition, /due_at|epoch|leased|failures/);
 });
 
-t.test('a turn that is due already is not written and not told of again', async (t) => {
+t.test('a turn that is already due is not written and not notified again', async (t) => {
   const { pool, id } = await world(t, ['a']);
   const client = await pool.connect();
-  const told: string[] = [];
-  client.on('notification', ({ channel }) => told.push(channel));
+  const channels: string[] = [];
+  client.on('notification', ({ channel }) => channels.push(channel));
   await client.query('LISTEN work');
   await pool.query(`UPDATE work SET due_at = 'infinity' WHERE record_id = $1`, [id]);
   const version = async () =>
     (await client.query<{ version: string }>('SELECT ctid::text AS version FROM work WHERE record_id = $1', [id]))
       .rows[0]?.version;
   const idle = await version();
-  await hastenEvents(client, id);
+  await expediteEvents(client, id);
   const due = await version();
   t.not(due, idle);
-  await hastenEvents(client, id);
+  await expediteEvents(client, id);
   t.equal(await version(), due);
-  t.same(told, ['work']);
+  t.same(channels, ['work']);
   client.release(true);
 });

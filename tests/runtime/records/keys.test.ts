@@ -1,11 +1,11 @@
 import t from 'tap';
 import { generateApiKey } from '../../../runtime/domain/api-key.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
-import { deleteKey, findKey, insertKey, setKeyEnabled } from '../../../runtime/records/keys.ts';
+import { deleteKey, findKey, insertKey, updateKey } from '../../../runtime/records/keys.ts';
 import { deletePlan, insertPlan } from '../../../runtime/records/plans.ts';
 import { testDatabase } from '../../support/postgres.ts';
 
-t.test('a handle that is taken anywhere in the installation is not given out twice', async (t) => {
+t.test('a handle that exists anywhere in the installation is not issued twice', async (t) => {
   const { pool } = await testDatabase(t);
   const plans = await Promise.all(
     [newId(), newId()].map((environmentId) =>
@@ -28,10 +28,10 @@ t.test('a handle that is taken anywhere in the installation is not given out twi
   if (!plan) throw new Error('a plan');
   const { environmentId, id: planId } = plan;
   const record = { environmentId, planId, name: null, scope: null, expiresAt: null, createdBy: 'a' };
-  await t.rejects(insertKey(pool, record, generate), /no free handle/, 'it does not try for ever');
+  await t.rejects(insertKey(pool, record, generate), /no free handle/, 'it does not retry for ever');
 });
 
-t.test('a plan and its first key, created and deleted at once, end in one of the two orders', async (t) => {
+t.test('concurrent creation of a key and deletion of its plan end in one of the two orders', async (t) => {
   const { pool } = await testDatabase(t);
   const environmentId = newId();
   for (let round = 0; round < 10; round++) {
@@ -44,18 +44,23 @@ t.test('a plan and its first key, created and deleted at once, end in one of the
   }
 });
 
-t.test('changing or deleting what is gone tells so', async (t) => {
+t.test('changing or deleting a missing key reports that', async (t) => {
   const { pool } = await testDatabase(t);
   const environmentId = newId();
   const plan = await insertPlan(pool, { environmentId, name: 'p', requestsPerSecond: 1, burst: 1 });
   const { record } = await insertKey(pool, {
-    ...{ environmentId, planId: plan.id, name: null, scope: null, expiresAt: null, createdBy: 'a' },
+    environmentId,
+    planId: plan.id,
+    name: null,
+    scope: null,
+    expiresAt: null,
+    createdBy: 'a',
   });
-  t.equal(await setKeyEnabled(pool, record.id, true), false, 'it is enabled already');
-  t.equal(await setKeyEnabled(pool, record.id, false), true);
+  t.equal(await updateKey(pool, record.id, { enabled: true }), false, 'it is enabled already');
+  t.equal(await updateKey(pool, record.id, { enabled: false }), true);
   t.match(await findKey(pool, [environmentId], record.handle), { id: record.id, enabled: false });
   t.equal(await findKey(pool, [], record.handle), undefined);
   t.equal(await deleteKey(pool, record.id), true);
   t.equal(await deleteKey(pool, record.id), false);
-  t.equal(await setKeyEnabled(pool, record.id, true), false);
+  t.equal(await updateKey(pool, record.id, { enabled: true }), false);
 });

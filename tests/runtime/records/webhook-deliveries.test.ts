@@ -21,13 +21,12 @@ async function hookedApps(t: Test, names: readonly string[]) {
     await enableWebhook(pool, id, 1);
   }
   const idOf = (app: string): Id => ids.get(app) ?? newId();
-  const asked = (app: string, image: string, changes: Partial<DeliveredRequest> = {}): DeliveredRequest => ({
+  const request = (app: string, image: string, changes: Partial<DeliveredRequest> = {}): DeliveredRequest => ({
     delivery: { workloadId: idOf(app), sender: 'token', notice: { image }, body: `{"image":"${image}"}`, bodyBytes: 9 },
     deployment: { workloadId: idOf(app), trigger: 'webhook', image, proof: { version: 1 } },
-    skipped: false,
     ...changes,
   });
-  return { pool, idOf, asked };
+  return { pool, idOf, asked: request };
 }
 
 async function written(pool: Pool) {
@@ -39,7 +38,7 @@ async function written(pool: Pool) {
   return rows;
 }
 
-t.test('several in one statement are what they would be one after the other', async (t) => {
+t.test('several in one statement have the same effect as one after the other', async (t) => {
   const { pool, asked } = await hookedApps(t, ['a', 'b', 'c']);
   const keyed = asked('c', 'r/c:1');
   keyed.deployment.dedupKey = 'delivery:1';
@@ -49,7 +48,7 @@ t.test('several in one statement are what they would be one after the other', as
     asked('a', 'r/a:2'),
     keyed,
     structuredClone(keyed),
-    { ...asked('b', 'r/b:2'), deployment: { ...asked('b', '').deployment, reason: 'told so' }, skipped: true },
+    { ...asked('b', 'r/b:2'), deployment: { ...asked('b', '').deployment, reason: 'A reason.', skipped: true } },
   ]);
   t.match(accepted, [
     { verdict: 'accepted', revision: 1, state: 'accepted', created: true, superseded: [] },
@@ -80,7 +79,7 @@ t.test('several in one statement are what they would be one after the other', as
   t.match(rows, [{ commits: '1' }]);
 });
 
-t.test('an app that somebody holds is left out, and the others do not wait for it', async (t) => {
+t.test('a locked app is left out, and the others do not wait for it', async (t) => {
   const { pool, idOf, asked } = await hookedApps(t, ['a', 'b']);
   await transaction(pool, async (holder) => {
     await holder.query('SELECT 1 FROM workloads WHERE id = $1 FOR NO KEY UPDATE', [idOf('a')]);
@@ -91,12 +90,12 @@ t.test('an app that somebody holds is left out, and the others do not wait for i
   t.match(await acceptDelivery(pool, asked('a', 'r/a:1')), { verdict: 'accepted', revision: 1 });
 });
 
-t.test('when one of several is refused, nothing is written, and each may be tried by itself', async (t) => {
+t.test('when one of several is refused, nothing is written, and each may be retried alone', async (t) => {
   const { pool, asked } = await hookedApps(t, ['a', 'b']);
   const revoked = asked('b', 'r/b:1');
   revoked.deployment.proof = { version: 2 };
   t.same(await acceptDeliveries(pool, [asked('a', 'r/a:1'), revoked]), [undefined, undefined]);
-  // One that PostgreSQL cannot store is no reason for an error of the others either.
+  // A request that PostgreSQL cannot store must not fail the others either.
   const unstorable = asked('b', 'r/b:1');
   unstorable.delivery.body = 'zero \0';
   t.same(await acceptDeliveries(pool, [asked('a', 'r/a:1'), unstorable]), [undefined, undefined]);
@@ -107,7 +106,7 @@ t.test('when one of several is refused, nothing is written, and each may be trie
   t.same(await written(pool), []);
 });
 
-t.test('where nobody knows whether there was a commit, nothing is tried again', async (t) => {
+t.test('when the commit is uncertain, nothing is retried', async (t) => {
   const { pool, asked } = await hookedApps(t, ['a']);
   const query = pool.query.bind(pool) as (...args: unknown[]) => Promise<unknown>;
   const ended = Object.assign(new pg.DatabaseError('terminating connection', 1, 'error'), { code: '57P01' });

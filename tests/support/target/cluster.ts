@@ -1,7 +1,8 @@
 import { run } from '../../../infra/demo/program.ts';
 import { paths } from '../../../infra/testcluster/cluster.ts';
 import { eventually, uniqueName, type Platform } from '../platform.ts';
-import type { Target, Teardown } from './target.ts';
+import type { Teardown } from './target-types.ts';
+import type { Target } from './target-types.ts';
 
 const system = 'svc-system';
 const storePort = '5432';
@@ -9,7 +10,7 @@ const storePort = '5432';
 /** Its parent is the container's init. */
 const theProcess = '$(cat /proc/1/task/1/children)';
 
-/** The test cluster: its containers have commands run in them, and its network is this machine's. */
+/** The test cluster: commands run inside its containers, and its network is this machine's. */
 export function clusterTarget(platform: Platform): Target {
   const inPod = async (pod: string, command: string) => {
     const script = `process=${theProcess}; ${command}`;
@@ -19,7 +20,7 @@ export function clusterTarget(platform: Platform): Target {
     );
   };
   return {
-    // After a moment: whoever is in a container that is killed may not live to tell that it was done.
+    // After a moment: a shell in the killed container may not live to report success.
     signal: (pod, signal) => inPod(pod, `(sleep 0.5; kill -${signal} $process) >/dev/null 2>&1 &`),
     pause: (pod, seconds) => inPod(pod, `kill -STOP $process; sleep ${seconds}; kill -CONT $process`),
     storeSwitch(t) {
@@ -57,13 +58,13 @@ interface TraefikPod {
 }
 
 const traefik = 'traefik';
-/** Beside the ports of the cluster's own Traefik, which is on the same machine. */
+/** Next to the ports of the cluster's own Traefik, which is on the same machine. */
 const portOffset = 200;
 
-/** A second Traefik, as the cluster's own but for its ports. */
+/** A second Traefik, like the cluster's own except for its ports. */
 async function trustingTraefik(t: Teardown, platform: Platform): Promise<string> {
-  const found = await platform.kubectl('-n', traefik, 'get', 'deployment', 'traefik', '-o', 'json');
-  const { template } = (JSON.parse(found.stdout) as TraefikDeployment).spec;
+  const deployment = await platform.kubectl('-n', traefik, 'get', 'deployment', 'traefik', '-o', 'json');
+  const { template } = (JSON.parse(deployment.stdout) as TraefikDeployment).spec;
   const [container] = template.spec.containers;
   if (!container) throw new Error('the Deployment of Traefik has no container');
   container.args = [

@@ -12,7 +12,8 @@ import { loadKubeConfig } from '../../../runtime/kube/kubeconfig.ts';
 import { silentLog } from '../log.ts';
 import { eventually, type Platform } from '../platform.ts';
 import { switchedRelay } from './relay.ts';
-import type { Target, Teardown } from './target.ts';
+import type { Teardown } from './target-types.ts';
+import type { Target } from './target-types.ts';
 
 const system = 'svc-system';
 
@@ -25,7 +26,7 @@ interface Deployment {
   spec: { template: { spec: { containers: { env: { name: string; value?: string }[] }[] } } };
 }
 
-/** The embedded default: its containers are processes of this machine, which the node has recorded. */
+/** The embedded cluster: its containers are processes of this machine, recorded by the node. */
 export function localTarget(platform: Platform): Target {
   const { node } = homeAt(homeFolder(process.env));
   const find = async <T>(...args: string[]) => {
@@ -41,7 +42,7 @@ export function localTarget(platform: Platform): Target {
     const { items } = await find<{ items: Pod[] }>('pods', '-l', `app=${deployment}`);
     return items.find(({ metadata }) => metadata.deletionTimestamp === undefined);
   };
-  /** The number of the very process that the node started; one may be starting only now. */
+  /** The id of the process that the node started, once it has one. */
   const processOf = async (name: string): Promise<number> => {
     const record = await eventually(
       async () => {
@@ -90,7 +91,7 @@ function recorded(file: string): ProcessRecord | undefined {
   }
 }
 
-/** Gives the checkers the environment that they had before, and this; resolves when no others are left. */
+/** Restores the checkers' environment, adds this, and resolves when no other checkers exist. */
 async function setVariables(
   platform: Platform,
   { spec: { template } }: Deployment,
@@ -113,7 +114,12 @@ async function trustingIngress(t: Teardown, platform: Platform): Promise<string>
   const kube = createKubeClient(loadKubeConfig(platform.info.kubeconfig));
   const informers = createInformers({ kube, clock: systemClock, log: silentLog });
   const ingress = createIngress({
-    ...{ informers, clock: systemClock, log: silentLog, port: 0, host: '127.0.0.1', entryPoints: [entryPoint] },
+    informers,
+    clock: systemClock,
+    log: silentLog,
+    port: 0,
+    host: '127.0.0.1',
+    entryPoints: [entryPoint],
     trusted: (address) => address === '127.0.0.1',
     drainMs: 0,
   });

@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 
-/** Passes connections on, until it is cut: then it takes what it is sent and delivers nothing. */
+/** Forwards connections until it is cut; then it accepts data and delivers nothing. */
 export interface SwitchedRelay {
   /** Where it listens on 127.0.0.1. */
   port: number;
   cut(): void;
-  /** What was sent meanwhile arrives now, as with a network that is repaired. */
+  /** Delivers the data that arrived since the cut, as a repaired network does. */
   restore(): void;
   stop(): Promise<void>;
 }

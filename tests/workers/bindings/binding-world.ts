@@ -14,10 +14,10 @@ import {
 import { systemClock } from '../../../runtime/domain/clock.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { workloadLabels } from '../../../runtime/domain/labels.ts';
-import { readBinding } from '../../../runtime/host/function-bindings.ts';
-import { ownedSecret } from '../../../runtime/host/owned-secret.ts';
-import { credentialsData } from '../../../runtime/host/service-credentials.ts';
-import { workloadIdOf } from '../../../runtime/host/workload-objects.ts';
+import { readBinding } from '../../../runtime/workloads/function-bindings.ts';
+import { ownedSecret } from '../../../runtime/workloads/owned-secret.ts';
+import { credentialsData } from '../../../runtime/services/credentials.ts';
+import { workloadIdOf } from '../../../runtime/workloads/objects.ts';
 import { projectBindings } from '../../../runtime/records/function-bindings.ts';
 import { markWorkloadDeleted, projectWorkload } from '../../../runtime/records/workloads.ts';
 import { createBindingProcessor } from '../../../workers/bindings/process.ts';
@@ -28,18 +28,25 @@ import { testDatabase } from '../../support/postgres.ts';
 
 const namespace = 'shop-prod';
 
-/** Functions and services of one environment, and the queue that binds them. */
+/** Functions and services of one environment, and the queue that processes their bindings. */
 export async function bindingWorld(t: Test) {
   const { pool } = await testDatabase(t);
   const kube = fakeKube();
   const spec: PlatformConfigSpec = {
-    ...{ appsDomain: 'apps.test', cluster: 'local', scheme: 'http', entryPoints: ['web'] },
-    // What no admin may open: the tests' servers are nowhere else.
-    ...{ runtimeImages: { node: 'r/node:1' }, allowPrivateNetworks: ['127.0.0.0/8'] },
+    appsDomain: 'apps.test',
+    cluster: 'local',
+    scheme: 'http',
+    entryPoints: ['web'],
+    // Addresses that a platform admin cannot open. The tests' servers listen only there.
+    runtimeImages: { node: 'r/node:1' },
+    allowPrivateNetworks: ['127.0.0.0/8'],
   };
   const settings: PlatformConfig = {
-    ...{ apiVersion: 'platform.svc/v1', kind: 'PlatformConfig', metadata: { name: 'platform' } },
-    ...{ spec, status: { accepted: { generation: 1, spec } } },
+    apiVersion: 'platform.svc/v1',
+    kind: 'PlatformConfig',
+    metadata: { name: 'platform' },
+    spec,
+    status: { accepted: { generation: 1, spec } },
   };
   kube.seed(settings);
   const records: BindingRecords = { projectBindings: (id, bindings) => projectBindings(pool, id, bindings) };
@@ -57,18 +64,18 @@ export async function bindingWorld(t: Test) {
     await projectWorkload(pool, { ...workload, kind: 'Function', gated: false });
     const ref = { apiVersion: 'platform.svc/v1', kind: 'Function', namespace, name };
     const object = async (): Promise<Stored<FunctionResource>> => {
-      const found = await kube.get<FunctionResource>(kinds.Function, name, namespace);
-      if (!found) throw new Error('the function is gone');
-      return found;
+      const current = await kube.get<FunctionResource>(kinds.Function, name, namespace);
+      if (!current) throw new Error('the function is gone');
+      return current;
     };
     return {
       object,
-      /** What the API and the controller do. */
+      /** Acts as the API and the controller do. */
       async bind(...bindings: FunctionBinding[]) {
         await kube.mergePatch(ref, { spec: { bindings } });
         await handOverBindings(kube, records, await object(), workload);
       },
-      /** Has the function called with what happens in a bucket of a service. */
+      /** Gives the function a MinIO trigger for a bucket of a service. */
       async listen(source: string, bucket: string) {
         await kube.mergePatch(ref, { spec: { events: { type: 'minio', source, bucket } } });
         await handOverBindings(kube, records, await object(), workload);
@@ -81,9 +88,9 @@ export async function bindingWorld(t: Test) {
       status: async (service: string) =>
         (await object()).status?.bindings?.find((binding) => binding.service === service),
       credentials: async (service: string) => {
-        const found = await readBinding(kube, await object(), service);
-        if (!found) throw new Error('there are no credentials');
-        return found;
+        const current = await readBinding(kube, await object(), service);
+        if (!current) throw new Error('there are no credentials');
+        return current;
       },
     };
   };
@@ -104,7 +111,7 @@ export async function bindingWorld(t: Test) {
     return workloadIdOf(service);
   };
 
-  /** Does all work on bindings that is due, as the queue does. @returns what the attempts answered */
+  /** Runs all binding work that is due, as the queue does. @returns the outcomes of the attempts */
   const work = async () => {
     const { rows } = await pool.query<{ id: string; recordId: string }>(
       `SELECT id, record_id AS "recordId" FROM work WHERE kind = 'bindings' AND state = 'pending' AND due_at <= now()`,
@@ -112,7 +119,11 @@ export async function bindingWorld(t: Test) {
     const outcomes = [];
     for (const { id, recordId } of rows) {
       const attempt: Attempt = {
-        ...{ recordId, attempt: 1, last: false, signal: new AbortController().signal, log: silentLog },
+        recordId,
+        attempt: 1,
+        last: false,
+        signal: new AbortController().signal,
+        log: silentLog,
       };
       const outcome = await process(attempt);
       outcomes.push(outcome);
@@ -121,7 +132,7 @@ export async function bindingWorld(t: Test) {
     }
     return outcomes;
   };
-  /** Lets the time come of what is to be tried again, and tries it. */
+  /** Makes postponed work due, and runs it. */
   const workLater = async () => {
     await pool.query(`UPDATE work SET due_at = now() WHERE due_at < 'infinity'`);
     return work();
@@ -130,7 +141,7 @@ export async function bindingWorld(t: Test) {
   return { kube, pool, addFunction, addService, work, workLater };
 }
 
-/** A service that the platform runs, at this address. */
+/** A managed service at this address. */
 export function runningAt({ host, port }: { host: string; port: number }): ServiceStatus {
   return { phase: 'ready', host, port };
 }

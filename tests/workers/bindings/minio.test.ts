@@ -1,45 +1,60 @@
+import { text } from 'node:stream/consumers';
+import { NotificationConfig, QueueConfig } from 'minio';
 import t, { type Test } from 'tap';
-import type { BoundCredentials } from '../../../runtime/host/function-bindings.ts';
-import { askStore, listObjects, sendSigned, type Bucket } from '../../../runtime/host/object-store.ts';
+import type { BoundCredentials } from '../../../runtime/workloads/function-bindings.ts';
+import { listObjects, openObjectStore, type ObjectStore } from '../../../runtime/services/object-store.ts';
 import { createMinioSource } from '../../../workers/events/minio.ts';
-import { sealed } from '../../../workers/bindings/minio-admin.ts';
+import { encryptBody } from '../../../workers/bindings/minio-admin.ts';
 import { storeServer } from '../../support/store-server.ts';
 import { bindingWorld, runningAt } from './binding-world.ts';
 
-// Nobody listens there: what the store would tell lies in its queue.
+// Nothing listens at this address, so the store keeps its messages in its queue.
 const tells = { url: 'http://127.0.0.1:9/stores/shop-prod/files', token: 'a-token-of-its-own' };
 const server = await storeServer(t, 'minio', { tells });
 const entry = { accessKey: 'svc', secretKey: server.password, region: 'us-east-1' };
-const root = { host: server.host, port: server.port, tls: false, ...entry };
 const external = { host: server.host, port: server.port, tls: false };
 const files = { service: 'files', version: 1 };
 
 type Way = Pick<BoundCredentials, 'accessKey' | 'secretKey' | 'bucket'>;
 
-/** A bucket as whoever these credentials are sees it. */
-function as({ accessKey = '', secretKey = '', bucket = '' }: Way): Bucket {
-  return { ...external, accessKey, secretKey, bucket };
+/** A bucket as its owner with these credentials sees it. */
+interface Bucket extends Way {
+  store: ObjectStore;
+  bucket: string;
 }
 
-const put = (bucket: Bucket, key: string, body = key) => askStore(bucket, { method: 'PUT', key, body });
+async function as({ accessKey = '', secretKey = '', bucket = '' }: Way): Promise<Bucket> {
+  const store = await openObjectStore({ ...external, accessKey, secretKey });
+  t.teardown(() => store.close());
+  return { store, bucket, accessKey, secretKey };
+}
 
-async function keysOf(bucket: Bucket): Promise<string[]> {
+const put = ({ store, bucket }: Bucket, key: string, body = key) => store.client.putObject(bucket, key, body);
+
+const get = async ({ store, bucket }: Bucket, key: string) => text(await store.client.getObject(bucket, key));
+
+const admin = ({ store, secretKey = '' }: Bucket, operation: string, method: string, query = {}) =>
+  store.send({ method, path: ['minio', 'admin', 'v3', operation], query, body: encryptBody(secretKey, '{}') });
+
+async function keysOf({ store, bucket }: Bucket): Promise<string[]> {
   const keys = [];
-  for await (const page of listObjects(bucket)) keys.push(...page.map(({ key }) => key));
+  for await (const page of listObjects(store, bucket)) keys.push(...page.map(({ key }) => key));
   return keys;
 }
+
+const root = await as(entry);
 
 const denied = { code: 'AccessDenied' };
 const unknownKey = { code: 'InvalidAccessKeyId' };
 const noBucket = { code: 'NoSuchBucket' };
 
 async function world(t: Test) {
-  const made = await bindingWorld(t);
-  await made.addService('files', { type: 'minio' }, { status: runningAt(server), credentials: entry });
-  return made;
+  const world = await bindingWorld(t);
+  await world.addService('files', { type: 'minio' }, { status: runningAt(server), credentials: entry });
+  return world;
 }
 
-t.test('a binding makes a bucket, and a user who has its objects and nothing else, while it is bound', async (t) => {
+t.test('a binding creates a bucket and a user that can access only the objects in it', async (t) => {
   const { addFunction, pool, work, workLater } = await world(t);
   const [api, other] = [await addFunction('api'), await addFunction('other')];
   await api.bind(files);
@@ -48,36 +63,40 @@ t.test('a binding makes a bucket, and a user who has its objects and nothing els
   t.same(await api.status('files'), { ...files, phase: 'ready', database: 'api' });
   const first = await api.credentials('files');
   t.match(first, { bucket: 'api', region: 'us-east-1', accessKey: /^api_[0-9a-f]{12}$/, database: undefined });
-  const [mine, theirs] = [as(first), as(await other.credentials('files'))];
+  const [mine, theirs] = [await as(first), await as(await other.credentials('files'))];
   t.equal(new Set([mine.secretKey, theirs.secretKey, server.password]).size, 3);
   await put(mine, 'a/b c', 'x');
-  t.equal(await askStore(mine, { key: 'a/b c' }), 'x');
+  t.equal(await get(mine, 'a/b c'), 'x');
   t.same(await keysOf(mine), ['a/b c']);
 
   await t.rejects(keysOf({ ...theirs, bucket: 'api' }), denied);
-  await t.rejects(askStore({ ...theirs, bucket: 'api' }, { key: 'a/b c' }), denied);
+  await t.rejects(get({ ...theirs, bucket: 'api' }, 'a/b c'), denied);
   await t.rejects(put({ ...theirs, bucket: 'api' }, 'mine'), denied);
-  await t.rejects(askStore({ ...mine, bucket: 'elsewhere' }, { method: 'PUT' }), denied);
-  await t.rejects(askStore(mine, { method: 'DELETE' }), denied, 'the bucket itself');
-  await t.rejects(askStore(mine, { method: 'PUT', query: { policy: '' }, body: '{}' }), denied);
-  const admin = (operation: string, method: string, query = {}) =>
-    sendSigned(mine, ['minio', 'admin', 'v3', operation], { method, query, body: sealed(mine.secretKey, '{}') });
-  await t.rejects(admin('info', 'GET'), denied);
-  await t.rejects(admin('add-service-account', 'PUT'), denied, 'no other key beside its own');
-  await t.rejects(admin('add-user', 'PUT', { accessKey: mine.accessKey }), denied, 'nor another secret for it');
+  await t.rejects(mine.store.client.makeBucket('elsewhere'), denied);
+  await t.rejects(mine.store.client.removeBucket('api'), denied, 'the bucket itself');
+  await t.rejects(mine.store.client.setBucketPolicy('api', '{}'), denied);
+  await t.rejects(admin(mine, 'info', 'GET'), denied);
+  await t.rejects(admin(mine, 'add-service-account', 'PUT'), denied, 'it cannot add a second access key for itself');
+  await t.rejects(
+    admin(mine, 'add-user', 'PUT', { accessKey: mine.accessKey }),
+    denied,
+    'it cannot change its secret key',
+  );
 
   const source = await createMinioSource({ pool })({
-    ...{ workloadId: (await api.object()).metadata.labels?.['platform.svc/id'] as never, address: server.host },
-    ...{ settings: { type: 'minio', source: 'files' }, credentials: first },
+    workloadId: (await api.object()).metadata.labels?.['platform.svc/id'] as never,
+    address: server.host,
+    settings: { type: 'minio', source: 'files' },
+    credentials: first,
   });
   t.teardown(() => source.close());
   for await (const page of source.read(new AbortController().signal)) t.match(page[0]?.payload, /"key":"a\/b c"/);
 
   await workLater();
-  t.same(await api.credentials('files'), first, 'work that is repeated changes nothing');
+  t.same(await api.credentials('files'), first, 'repeating the work changes nothing');
   await api.bind({ ...files, version: 2 });
   await work();
-  const second = as(await api.credentials('files'));
+  const second = await as(await api.credentials('files'));
   t.equal(second.accessKey, mine.accessKey);
   await t.rejects(keysOf(mine), { code: 'SignatureDoesNotMatch' });
   t.same(await keysOf(second), ['a/b c']);
@@ -85,59 +104,56 @@ t.test('a binding makes a bucket, and a user who has its objects and nothing els
   await api.bind();
   await work();
   await t.rejects(keysOf(second), unknownKey);
-  t.same(await keysOf({ ...root, bucket: 'api' }), ['a/b c'], 'the data stays');
+  t.same(await keysOf({ ...root, bucket: 'api' }), ['a/b c'], 'the data remains');
   await api.bind({ ...files, version: 3, dropDatabase: true });
   await work();
   await t.rejects(keysOf({ ...root, bucket: 'api' }), noBucket);
   t.equal((await api.object()).spec.bindings, undefined);
-  const policies = await sendSigned(root, ['minio', 'admin', 'v3', 'list-canned-policies'], {});
-  t.notMatch(policies, mine.accessKey);
+  const policies = await admin(root, 'list-canned-policies', 'GET');
+  t.notMatch(policies, mine.accessKey ?? '');
 });
 
-t.test('a function whose name no bucket can have gets one of another name', async (t) => {
+t.test('a function whose name is not a valid bucket name gets a bucket with another name', async (t) => {
   const { addFunction, work } = await world(t);
   for (const name of ['a', 'minio']) {
     const short = await addFunction(name);
     await short.bind(files);
     await work();
     t.match(await short.status('files'), { phase: 'ready', database: `fn-${name}` });
-    await put(as(await short.credentials('files')), 'x');
+    await put(await as(await short.credentials('files')), 'x');
   }
 });
 
-t.test('a bucket that was made by hand is used when it is named, and another function’s is not', async (t) => {
+t.test('a binding can name a bucket that no binding created, but not another function’s', async (t) => {
   const { addFunction, work } = await world(t);
   const [intake, thief] = [await addFunction('intake'), await addFunction('thief')];
   const byHand = { ...root, bucket: 'intake' };
-  await askStore(byHand, { method: 'PUT' });
+  await root.store.client.makeBucket('intake');
   await put(byHand, 'kept');
   await intake.bind(files);
   await work();
   const message =
-    'The service has a bucket "intake" that no binding made; bind with --database intake to use it, or with another one.';
+    'The service already has a bucket "intake" that no binding created. To use it, bind with --database intake; otherwise choose another name.';
   t.match(await intake.status('files'), { phase: 'failed', message });
   await intake.bind({ ...files, version: 2, database: 'intake' });
   await work();
-  t.same(await keysOf(as(await intake.credentials('files'))), ['kept']);
+  t.same(await keysOf(await as(await intake.credentials('files'))), ['kept']);
 
   await intake.bind({ ...files, version: 3, database: 'reports' });
   await thief.bind({ ...files, database: 'reports' });
   await work();
   const [one, two] = [await intake.status('files'), await thief.status('files')];
   t.same(new Set([one?.phase, two?.phase]), new Set(['failed', 'ready']));
-  t.match(
-    [one, two].find((status) => status?.phase === 'failed')?.message,
-    /bucket "reports" was made for the function/,
-  );
+  t.match([one, two].find((status) => status?.phase === 'failed')?.message, /bucket "reports" belongs to the function/);
 });
 
-t.test('the bucket of a function’s events is there, and open to it', async (t) => {
+t.test('the bucket of a function’s event source exists, and the function can use it', async (t) => {
   const { addFunction, work } = await world(t);
   const thumbs = await addFunction('thumbs');
   await thumbs.bind(files);
   await thumbs.listen('files', 'uploads');
   await work();
-  const mine = as(await thumbs.credentials('files'));
+  const mine = await as(await thumbs.credentials('files'));
   t.equal(mine.bucket, 'thumbs');
   await put({ ...mine, bucket: 'uploads' }, 'cat.png');
   t.same(await keysOf({ ...mine, bucket: 'uploads' }), ['cat.png']);
@@ -148,11 +164,11 @@ t.test('the bucket of a function’s events is there, and open to it', async (t)
   t.same(await keysOf({ ...root, bucket: 'uploads' }), ['cat.png']);
 });
 
-t.test('the store tells of a bucket for as long as a function’s events come from it', async (t) => {
+t.test('the store sends events of a bucket as long as a function has it as event source', async (t) => {
   const { addFunction, work, workLater, pool } = await world(t);
-  const told = async (bucket: string) => {
-    const xml = await askStore({ ...root, bucket }, { query: { notification: '' } });
-    return [...xml.matchAll(/<Id>(.*?)<\/Id>/g)].map(([, id]) => id);
+  const eventTargets = async (bucket: string) => {
+    const { QueueConfiguration: queues } = await root.store.client.getBucketNotification(bucket);
+    return queues.map(({ Id }) => Id);
   };
   const [one, two] = [await addFunction('one'), await addFunction('two')];
   for (const each of [one, two]) {
@@ -160,28 +176,35 @@ t.test('the store tells of a bucket for as long as a function’s events come fr
     await each.listen('files', 'shared');
   }
   await work();
-  t.same(await told('shared'), ['svc']);
-  t.same(await told('one'), [], 'a bucket that nothing is called by');
+  t.same(await eventTargets('shared'), ['svc']);
+  t.same(await eventTargets('one'), [], 'a bucket that is no function’s event source');
   await one.listen('files', 'one');
   await work();
-  t.same([await told('shared'), await told('one')], [['svc'], ['svc']], 'the other function has it still');
+  t.same(
+    [await eventTargets('shared'), await eventTargets('one')],
+    [['svc'], ['svc']],
+    'the other function still uses it',
+  );
   await two.remove();
   await work();
-  t.same([await told('shared'), await told('one')], [[], ['svc']]);
+  t.same([await eventTargets('shared'), await eventTargets('one')], [[], ['svc']]);
 
   const own = 'arn:minio:sqs::SVC:webhook';
-  const foreign = `<QueueConfiguration><Id>mine</Id><Queue>${own}</Queue><Event>s3:ObjectAccessed:Get</Event></QueueConfiguration>`;
-  const body = `<NotificationConfiguration xmlns="http://s3.amazonaws.com/doc/2006-03-01/">${foreign}</NotificationConfiguration>`;
-  await askStore({ ...root, bucket: 'one' }, { method: 'PUT', query: { notification: '' }, body });
+  const foreign = new NotificationConfig();
+  const queue = new QueueConfig(own);
+  queue.setId('mine');
+  queue.addEvent('s3:ObjectAccessed:Get');
+  foreign.add(queue);
+  await root.store.client.setBucketNotification('one', foreign);
   await workLater();
-  t.same(await told('one'), ['svc'], 'what somebody undid is mended');
-  await askStore({ ...root, bucket: 'one' }, { method: 'DELETE', headers: { 'x-minio-force-delete': 'true' } });
+  t.same(await eventTargets('one'), ['svc'], 'a removed setting is restored');
+  await root.store.send({ method: 'DELETE', path: ['one'], headers: { 'x-minio-force-delete': 'true' } });
   await one.bind();
   await work();
-  t.equal((await pool.query('SELECT FROM function_bindings')).rowCount, 0, 'a bucket that is gone is in nobody’s way');
+  t.equal((await pool.query('SELECT FROM function_bindings')).rowCount, 0, 'a bucket that was deleted blocks nothing');
 });
 
-t.test('a store that cannot tell is bound all the same, and asked again soon', async (t) => {
+t.test('a store that cannot send events is bound all the same, and tried again soon', async (t) => {
   const older = await storeServer(t, 'minio');
   const { addFunction, addService, work } = await bindingWorld(t);
   await addService('files', { type: 'minio' }, { status: runningAt(older), credentials: entry });
@@ -194,7 +217,7 @@ t.test('a store that cannot tell is bound all the same, and asked again soon', a
   t.ok(minutes !== undefined && minutes > 9 && minutes <= 10, `${minutes}`);
 });
 
-t.test('an external store is entered as it was registered; its bucket is made where that is allowed', async (t) => {
+t.test('an external store uses the registered address and gets a bucket if it allows it', async (t) => {
   const { addFunction, addService, work } = await world(t);
   const register = (name: string, credentials: Way) =>
     addService(name, { type: 'minio', external }, { status: runningAt(server), credentials });
@@ -215,12 +238,16 @@ t.test('an external store is entered as it was registered; its bucket is made wh
   await work();
   const open = await api.credentials('open');
   t.match(open, { ...entry, bucket: 'store' });
-  for (const key of ['1', '2', 'a b']) await put(as(open), key);
-  t.same(await keysOf({ ...root, bucket: 'given' }), [], 'made, and everybody’s');
+  for (const key of ['1', '2', 'a b']) await put(await as(open), key);
+  t.same(
+    await keysOf({ ...root, bucket: 'given' }),
+    [],
+    'the bucket is created, and other users of the store can read it',
+  );
   t.match(await api.credentials('narrow'), { accessKey, bucket: 'guest' });
   t.match(await api.status('narrow'), { phase: 'ready', database: 'guest' });
-  t.match(await api.status('closed'), { phase: 'failed', message: /does not say whether it has a bucket "store"/ });
-  t.match(await api.status('wrong'), { phase: 'failed', message: /refuses: .*SignatureDoesNotMatch/ });
+  t.match(await api.status('closed'), { phase: 'failed', message: /does not show whether it has a bucket "store"/ });
+  t.match(await api.status('wrong'), { phase: 'failed', message: /refused the request: .*SignatureDoesNotMatch/ });
   t.match(await api.status('keyless'), { phase: 'failed', message: /has no keys/ });
   t.notMatch(JSON.stringify(await api.object()), /no secret of it/);
 
@@ -230,5 +257,9 @@ t.test('an external store is entered as it was registered; its bucket is made wh
   );
   await work();
   await t.rejects(keysOf({ ...root, bucket: 'store' }), noBucket);
-  t.same(await keysOf({ ...root, bucket: 'given' }), [], 'nobody’s own, and so it stays');
+  t.same(
+    await keysOf({ ...root, bucket: 'given' }),
+    [],
+    'no user of its own was created, and repeating changes nothing',
+  );
 });

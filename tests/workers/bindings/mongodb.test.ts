@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createServer as createTlsServer, setDefaultCACertificates } from 'node:tls';
 import { BSON, MongoClient, type Db, type Document } from 'mongodb';
 import t, { type Test } from 'tap';
-import { bindingVariables, type BoundCredentials } from '../../../runtime/host/function-bindings.ts';
+import { bindingVariables, type BoundCredentials } from '../../../runtime/workloads/function-bindings.ts';
 import { openMongodb } from '../../../workers/bindings/mongodb.ts';
 import { freePort } from '../../support/servers.ts';
 import { storeServer } from '../../support/store-server.ts';
@@ -19,7 +19,7 @@ const entry = { username: 'svc', password: server.password, database: 'admin' };
 const orders = { service: 'orders', version: 1 };
 const refused = { message: 'Authentication failed.' };
 
-/** Works in the database that these credentials name, as a client that is told nothing else. */
+/** Works in the database that these credentials name, without any other information. */
 async function as<T>(
   { username = '', password = '', database = '' }: Way,
   work: (database: Db, client: MongoClient) => Promise<T>,
@@ -36,11 +36,11 @@ async function as<T>(
 const write = (value: number) => (database: Db) => database.collection('t').insertOne({ value });
 const read = (database: Db) => database.collection('t').findOne({}, { projection: { _id: 0 } });
 const databases = async () => {
-  const found = await as(entry, (database) => database.admin().listDatabases());
-  return found.databases.map(({ name }) => name);
+  const databases = await as(entry, (database) => database.admin().listDatabases());
+  return databases.databases.map(({ name }) => name);
 };
 
-t.test('a binding makes a user of a database of its own, for as long as it is bound', async (t) => {
+t.test('a binding creates a user for a database of its own, until it is removed', async (t) => {
   const { addFunction, addService, work } = await bindingWorld(t);
   await addService('orders', { type: 'mongodb' }, { status: runningAt(server), credentials: entry });
   const [api, other] = [await addFunction('api'), await addFunction('other')];
@@ -60,21 +60,21 @@ t.test('a binding makes a user of a database of its own, for as long as it is bo
   await api.bind({ ...orders, version: 2 });
   await work();
   const second = await api.credentials('orders');
-  await t.rejects(as(mine, read), refused, 'a new password ends the former one');
+  await t.rejects(as(mine, read), refused, 'a new password replaces the old one');
   t.same(await as(second, read), { value: 7 });
 
   await api.bind();
   await work();
   await t.rejects(as(second, read), refused);
-  t.ok((await databases()).includes('orders_api_prod'), 'the data stays');
+  t.ok((await databases()).includes('orders_api_prod'), 'the data remains');
   await api.bind({ ...orders, version: 3, dropDatabase: true });
   await work();
-  const left = (await databases()).filter((name) => name.startsWith('orders_'));
-  t.same(left, ['orders_other_prod']);
+  const remaining = (await databases()).filter((name) => name.startsWith('orders_'));
+  t.same(remaining, ['orders_other_prod']);
   t.equal((await api.object()).spec.bindings, undefined);
 });
 
-t.test('a database that was made by hand is refused until it is named, and never dropped', async (t) => {
+t.test('a database that no binding created is refused until it is named, and never dropped', async (t) => {
   const { addFunction, addService, work, workLater } = await bindingWorld(t);
   await addService('orders', { type: 'mongodb' }, { status: runningAt(server), credentials: entry });
   const cart = await addFunction('cart');
@@ -83,7 +83,10 @@ t.test('a database that was made by hand is refused until it is named, and never
   });
   await cart.bind(orders);
   await work();
-  t.match(await cart.status('orders'), { phase: 'failed', message: /that no binding made; bind with --database/ });
+  t.match(await cart.status('orders'), {
+    phase: 'failed',
+    message: /that no binding created\. To use it, bind with --database/,
+  });
   await cart.bind({ ...orders, version: 2, database: 'shop' });
   await workLater();
   t.same(await as(await cart.credentials('orders'), read), { value: 1 });
@@ -93,7 +96,7 @@ t.test('a database that was made by hand is refused until it is named, and never
   t.ok((await databases()).includes('shop'));
 });
 
-/** A way to the server that hears all commands, and answers some itself. */
+/** A proxy to the server that records all commands and answers some itself. */
 async function between(t: Test, answer: (command: Document) => Document | undefined) {
   const heard: Document[] = [];
   const way = createServer((client) => {
@@ -108,7 +111,8 @@ async function between(t: Test, answer: (command: Document) => Document | undefi
       while (rest.length >= 4 && rest.length >= rest.readInt32LE()) {
         const message = rest.subarray(0, rest.readInt32LE());
         rest = rest.subarray(message.length);
-        // https://www.mongodb.com/docs/manual/reference/mongodb-wire-protocol: what is older is the greeting.
+        // https://www.mongodb.com/docs/manual/reference/mongodb-wire-protocol: only the greeting uses the older message
+        // format.
         const command = message.readInt32LE(12) === 2013 ? BSON.deserialize(message.subarray(21)) : {};
         const own = answer(command);
         heard.push(command);
@@ -131,7 +135,7 @@ async function between(t: Test, answer: (command: Document) => Document | undefi
   return { heard, host: '127.0.0.1', port: (way.address() as AddressInfo).port };
 }
 
-t.test('where the server has roles, the user may read and write its database and do nothing else', async (t) => {
+t.test('on a server with roles, the user may read and write its database and do nothing else', async (t) => {
   const { addFunction, addService, work } = await bindingWorld(t);
   const way = await between(t, ({ createUser }) => (createUser === undefined ? undefined : { ok: 1 }));
   await addService('orders', { type: 'mongodb' }, { status: runningAt(way), credentials: entry });
@@ -139,16 +143,16 @@ t.test('where the server has roles, the user may read and write its database and
   await roles.bind(orders);
   await work();
   t.match(await roles.status('orders'), { phase: 'ready' });
-  const made = way.heard.filter(({ createUser }) => createUser !== undefined);
+  const commands = way.heard.filter(({ createUser }) => createUser !== undefined);
   const database = 'orders_roles_prod';
-  t.match(made, [{ $db: database, roles: [{ role: 'readWrite', db: database }] }]);
+  t.match(commands, [{ $db: database, roles: [{ role: 'readWrite', db: database }] }]);
   t.same(
     way.heard.filter(({ updateUser }) => updateUser !== undefined),
     [],
   );
 });
 
-t.test('an external server is entered where its user is, and what it refuses is said without secrets', async (t) => {
+t.test('an external server uses the registered credentials; errors contain no secrets', async (t) => {
   const { addFunction, addService, work } = await bindingWorld(t);
   const way = await between(t, ({ createUser }) =>
     createUser === undefined
@@ -167,7 +171,7 @@ t.test('an external server is entered where its user is, and what it refuses is 
       { status: runningAt({ host, port }), credentials },
     );
   await add('theirs', guest);
-  // Whose user belongs to `admin`, whatever database it was registered with.
+  // The user is in `admin`, although another database was registered.
   await add('elsewhere', { ...entry, database: 'shop' });
   await add('wrong', { ...entry, password: 'not-this' });
   await add('nobody', {});
@@ -183,10 +187,10 @@ t.test('an external server is entered where its user is, and what it refuses is 
   for (const [service, message] of [
     ['theirs', /not authorized on x.*--database/],
     ['elsewhere', /not authorized on x.*--database/],
-    ['wrong', /refuses, or cannot be reached: Authentication failed/],
-    ['nobody', /has no user: register it with one/],
-    ['away', /cannot be reached: connect ECONNREFUSED/],
-    ['inside', /in no network that workloads may reach/],
+    ['wrong', /refused the request or is unreachable: Authentication failed/],
+    ['nobody', /has no user: register it with a user/],
+    ['away', /is unreachable: connect ECONNREFUSED/],
+    ['inside', /in a private network that workloads may not use/],
   ] as const) {
     t.match(await guests.status(service), { phase: 'failed', message }, service);
   }
@@ -198,15 +202,29 @@ t.test('an external server is entered where its user is, and what it refuses is 
   t.match(await registered.credentials('theirs'), guest);
 });
 
-t.test('over TLS the certificate has to be of the host, whatever address that was found to have', async (t) => {
+t.test('over TLS the certificate must match the host name, not the address it resolved to', async (t) => {
   const folder = t.testdir();
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
   execFileSync(
     'openssl',
     [
-      ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '1'],
-      ...['-subj', '/CN=docs.example.com', '-addext', 'subjectAltName=DNS:docs.example.com'],
-      ...['-keyout', key, '-out', cert],
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:prime256v1',
+      '-nodes',
+      '-days',
+      '1',
+      '-subj',
+      '/CN=docs.example.com',
+      '-addext',
+      'subjectAltName=DNS:docs.example.com',
+      '-keyout',
+      key,
+      '-out',
+      cert,
     ],
     { stdio: 'ignore' },
   );
@@ -226,18 +244,18 @@ t.test('over TLS the certificate has to be of the host, whatever address that wa
   await once(way, 'listening');
   t.teardown(() => way.close());
   const { port } = way.address() as AddressInfo;
-  const target = { address: '127.0.0.1', port, tls: true, own: false, credentials: entry };
+  const target = { address: '127.0.0.1', port, tls: true, managed: false, credentials: entry };
   const open = (host: string) => openMongodb({ ...target, host });
   await t.rejects(open('docs.example.com'), { name: 'BindingError', message: /self-signed certificate/ });
   setDefaultCACertificates([certificate]);
   const docs = await open('docs.example.com');
-  t.equal(await docs.databases?.has('admin'), true);
+  t.equal(await docs.databases?.exists('admin'), true);
   await docs.close();
   await t.rejects(open('other.example.com'), { name: 'BindingError', message: /does not match certificate/ });
 });
 
 t.test(
-  'data outlives the server, and a first start that was cut off before it made its user is done again',
+  'data survives a restart, and a first start that was cut off before it created its user is repeated',
   async (t) => {
     const own = await storeServer(t, 'mongodb');
     await as(entry, (_, client) => write(7)(client.db('shop')), own);

@@ -1,6 +1,6 @@
 import { createConnection, type RowDataPacket } from 'mysql2/promise';
 import t from 'tap';
-import type { BoundCredentials } from '../../../runtime/host/function-bindings.ts';
+import type { BoundCredentials } from '../../../runtime/workloads/function-bindings.ts';
 import { storeServer } from '../../support/store-server.ts';
 import { missingProgram } from '../../support/test-programs.ts';
 import { bindingWorld, runningAt } from './binding-world.ts';
@@ -15,7 +15,7 @@ if (missing !== false) {
   const entry = { username: 'svc', password: server.password, database: 'svc' };
   const orders = { service: 'orders', version: 1 };
 
-  /** Runs statements as whoever these credentials are; resolves to the last one's rows. */
+  /** Runs statements with these credentials; resolves to the last one's rows. */
   const as = async ({ username = '', password = '', database = '' }: Way, ...statements: string[]) => {
     const { host, port } = server;
     const connection = await createConnection({ host, port, user: username, password, database });
@@ -29,7 +29,7 @@ if (missing !== false) {
   };
 
   t.test(
-    'a binding makes a database, and a user that has it and nothing else, for as long as it is bound',
+    'a binding creates a database and a user that can access only that database, until it is removed',
     async (t) => {
       const { addFunction, addService, work } = await bindingWorld(t);
       await addService('orders', { type: 'mysql' }, { status: runningAt(server), credentials: entry });
@@ -43,7 +43,7 @@ if (missing !== false) {
       for (const database of [mine.database ?? '', 'svc', 'mysql']) {
         await t.rejects(as({ ...theirs, database }, 'SELECT 1'), { code: 'ER_DBACCESS_DENIED_ERROR' }, database);
       }
-      // Their underscores are no wildcards in what was granted.
+      // The underscores in the names must not be wildcards in the grants.
       await as(entry, 'CREATE DATABASE `ordersXapiXprod`');
       await t.rejects(as({ ...mine, database: 'ordersXapiXprod' }, 'SELECT 1'), { code: 'ER_DBACCESS_DENIED_ERROR' });
       await t.rejects(as(mine, 'CREATE DATABASE x'), { code: 'ER_DBACCESS_DENIED_ERROR' });
@@ -55,14 +55,17 @@ if (missing !== false) {
       t.match(await as(second, 'SELECT * FROM t'), [{ id: 7 }]);
 
       const open = await createConnection({
-        ...{ host: server.host, port: server.port, user: second.username ?? '', password: second.password ?? '' },
+        host: server.host,
+        port: server.port,
+        user: second.username ?? '',
+        password: second.password ?? '',
       });
       const closed = new Promise((resolve) => open.on('error', resolve));
       await api.bind();
       await work();
       await closed;
       await t.rejects(as(second, 'SELECT 1'), { code: /^ER_ACCESS_DENIED/ });
-      t.match(await as({ ...entry, database: 'orders_api_prod' }, 'SELECT * FROM t'), [{ id: 7 }], 'the data stays');
+      t.match(await as({ ...entry, database: 'orders_api_prod' }, 'SELECT * FROM t'), [{ id: 7 }], 'the data remains');
       await api.bind({ ...orders, version: 3, dropDatabase: true });
       await work();
       t.same(await as(entry, `SHOW DATABASES LIKE 'orders\\_api\\_prod'`), []);
@@ -70,7 +73,7 @@ if (missing !== false) {
     },
   );
 
-  t.test('a database that was made by hand is used when it is named: its rows, and nothing more', async (t) => {
+  t.test('a database that the platform did not create is used when the binding names it: only its rows', async (t) => {
     const { addFunction, addService, work } = await bindingWorld(t);
     await addService('orders', { type: 'mysql' }, { status: runningAt(server), credentials: entry });
     const api = await addFunction('api');
@@ -82,7 +85,7 @@ if (missing !== false) {
     await t.rejects(as(mine, 'DROP TABLE sales'), { code: 'ER_TABLEACCESS_DENIED_ERROR' });
   });
 
-  t.test('a server that refuses is said without the password, and an external user may do too little', async (t) => {
+  t.test('a server’s refusal is reported without the password, and an external user may lack privileges', async (t) => {
     const { addFunction, addService, work } = await bindingWorld(t);
     await as(entry, `CREATE USER guest@'%' IDENTIFIED BY 'guests secret'`);
     const external = { host: server.host, port: server.port, tls: false };
@@ -97,7 +100,7 @@ if (missing !== false) {
     await api.bind(orders, { service: 'wrong', version: 1 });
     await work();
     t.match(await api.status('orders'), { phase: 'failed', message: /denied.*--database/ });
-    t.match(await api.status('wrong'), { phase: 'failed', message: /refuses.*denied/i });
+    t.match(await api.status('wrong'), { phase: 'failed', message: /denied/i });
     t.notMatch(JSON.stringify(await api.object()), /guests secret/);
   });
 }

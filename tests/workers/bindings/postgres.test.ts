@@ -2,7 +2,7 @@ import pg from 'pg';
 import t, { type Test } from 'tap';
 import { credentialsName, type ServiceResource } from '../../../runtime/contracts/resources/service.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
-import type { BoundCredentials } from '../../../runtime/host/function-bindings.ts';
+import type { BoundCredentials } from '../../../runtime/workloads/function-bindings.ts';
 import { hasBoundUsers } from '../../../runtime/records/function-bindings.ts';
 import { freePort } from '../../support/servers.ts';
 import { storeServer } from '../../support/store-server.ts';
@@ -14,7 +14,7 @@ const orders = { service: 'orders', version: 1 };
 
 type Way = Pick<BoundCredentials, 'username' | 'password' | 'database'>;
 
-/** Runs one statement as whoever these credentials are. */
+/** Runs one statement with these credentials. */
 async function as({ username = '', password = '', database = '' }: Way, text: string): Promise<unknown[]> {
   const { host, port } = server;
   const client = new pg.Client({ host, port, user: username, password, database });
@@ -33,17 +33,17 @@ async function boundWorld(t: Test) {
   const world = await bindingWorld(t);
   await world.addService('orders', { type: 'postgres' }, { status: runningAt(server), credentials: entry });
   t.teardown(async () => {
-    const made = await admin(
+    const result = await admin(
       `SELECT datname FROM pg_database WHERE datname NOT IN ('svc', 'postgres') AND datallowconn`,
     );
-    for (const { datname } of made as { datname: string }[]) {
+    for (const { datname } of result as { datname: string }[]) {
       if (datname !== 'template1') await admin(`DROP DATABASE "${datname}" WITH (FORCE)`);
     }
   });
   return { ...world, api: await world.addFunction('api') };
 }
 
-t.test('a binding makes a database, and a user that has it and nothing else', async (t) => {
+t.test('a binding creates a database and a user that can access only that database', async (t) => {
   const { api, work, addFunction } = await boundWorld(t);
   await api.bind(orders);
   await work();
@@ -68,7 +68,7 @@ t.test('a binding makes a database, and a user that has it and nothing else', as
   await t.rejects(as({ ...mine, password: 'wrong' }, 'SELECT 1'), { code: '28P01' });
 });
 
-t.test('a service and a function may be called as the server calls what is its own', async (t) => {
+t.test('a service and a function may have names that the server reserves', async (t) => {
   const { addService, addFunction, work } = await boundWorld(t);
   await addService('pg', { type: 'postgres' }, { status: runningAt(server), credentials: entry });
   const called = await addFunction('pg');
@@ -81,7 +81,7 @@ t.test('a service and a function may be called as the server calls what is its o
   t.same(await admin(`SELECT rolname FROM pg_roles WHERE rolname LIKE '%pg_pg%'`), []);
 });
 
-t.test('binding again makes a new password; a repeated attempt changes nothing', async (t) => {
+t.test('binding again creates a new password; a repeated attempt changes nothing', async (t) => {
   const { api, work, workLater } = await boundWorld(t);
   await api.bind(orders);
   await work();
@@ -90,7 +90,7 @@ t.test('binding again makes a new password; a repeated attempt changes nothing',
   await admin(`ALTER ROLE "${first.username}" PASSWORD 'undone by hand'`);
   await workLater();
   t.same(await api.credentials('orders'), first);
-  t.same(await as(first, 'SELECT * FROM kept'), [], 'what was undone by hand is mended');
+  t.same(await as(first, 'SELECT * FROM kept'), [], 'a manual change is reverted');
   await api.bind({ ...orders, version: 2 });
   await work();
   const second = await api.credentials('orders');
@@ -100,12 +100,12 @@ t.test('binding again makes a new password; a repeated attempt changes nothing',
   t.match(await api.status('orders'), { version: 2, phase: 'ready' });
 });
 
-t.test('unbinding takes the user away and keeps the data, which comes back with the next binding', async (t) => {
+t.test('unbinding removes the user and keeps the data for the next binding', async (t) => {
   const { api, pool, work, workLater } = await boundWorld(t);
   await api.bind(orders);
   await work();
   const first = await api.credentials('orders');
-  // What is made without the owner's role is kept, too.
+  // Objects created without the owner's role are kept too.
   await as(first, `CREATE TABLE kept (id int); RESET ROLE; SET ROLE "${first.username}"; CREATE SCHEMA odd`).catch(
     () => undefined,
   );
@@ -123,11 +123,11 @@ t.test('unbinding takes the user away and keeps the data, which comes back with 
   await work();
   t.same(await admin(`SELECT 1 FROM pg_database WHERE datname = 'orders_api_prod'`), []);
   t.same(await admin(`SELECT 1 FROM pg_roles WHERE rolname IN ('orders_api_prod_owner', '${first.username}')`), []);
-  t.equal((await api.object()).spec.bindings, undefined, 'the spec is told that it is done');
+  t.equal((await api.object()).spec.bindings, undefined, 'the binding is removed from the spec');
   t.same((await pool.query('SELECT * FROM service_databases')).rows, []);
 });
 
-t.test('a database that another function’s binding made is refused; a deleted one’s is had by its name', async (t) => {
+t.test('another function’s database is refused while that function exists', async (t) => {
   const { api, addFunction, work, workLater } = await boundWorld(t);
   await api.bind(orders);
   await work();
@@ -135,24 +135,27 @@ t.test('a database that another function’s binding made is refused; a deleted 
   const other = await addFunction('other');
   await other.bind({ ...orders, database: 'orders_api_prod' });
   const [outcome] = await work();
-  t.match(await other.status('orders'), { phase: 'failed', message: /was made for the function "api".*--database/ });
+  t.match(await other.status('orders'), { phase: 'failed', message: /belongs to the function "api".*--database/ });
   t.match(outcome, { again: Date });
   const { username } = await api.credentials('orders');
   await api.remove();
   await work();
-  t.same(await admin(`SELECT 1 FROM pg_roles WHERE rolname = '${username}'`), [], 'its user goes with it');
-  const anew = await addFunction('api');
-  await anew.bind(orders);
+  t.same(await admin(`SELECT 1 FROM pg_roles WHERE rolname = '${username}'`), [], 'its user is deleted with it');
+  const second = await addFunction('api');
+  await second.bind(orders);
   await work();
-  t.match(await anew.status('orders'), { phase: 'failed', message: /deleted; bind with --database orders_api_prod/ });
-  await anew.bind({ ...orders, version: 2, database: 'orders_api_prod' });
+  t.match(await second.status('orders'), {
+    phase: 'failed',
+    message: /deleted function.* bind with --database orders_api_prod/,
+  });
+  await second.bind({ ...orders, version: 2, database: 'orders_api_prod' });
   await work();
-  t.same(await as(await anew.credentials('orders'), 'SELECT * FROM kept'), []);
+  t.same(await as(await second.credentials('orders'), 'SELECT * FROM kept'), []);
   await workLater();
   t.match(await other.status('orders'), { phase: 'failed', message: /the function "api"/ });
 });
 
-t.test('a database that was made by hand is used when it is named: its rows, and nothing more', async (t) => {
+t.test('a database that the platform did not create is used when the binding names it: only its rows', async (t) => {
   const { api, work } = await boundWorld(t);
   await admin('CREATE DATABASE shop');
   await admin('CREATE TABLE sales (id serial PRIMARY KEY, done bool)', 'shop');
@@ -176,10 +179,13 @@ t.test('a database that was made by hand is used when it is named: its rows, and
   await admin('CREATE DATABASE orders_api_prod');
   await api.bind({ ...orders, version: 2 });
   await work();
-  t.match(await api.status('orders'), { phase: 'failed', message: /no binding made; bind with --database/ });
+  t.match(await api.status('orders'), {
+    phase: 'failed',
+    message: /no binding created\. To use it, bind with --database/,
+  });
 });
 
-t.test('another database is another one: the former stays, and its user does not get in any more', async (t) => {
+t.test('changing the database keeps the previous one, and its user can no longer connect to it', async (t) => {
   const { api, work } = await boundWorld(t);
   await api.bind(orders);
   await work();
@@ -193,12 +199,12 @@ t.test('another database is another one: the former stays, and its user does not
 });
 
 t.test(
-  'what the service refuses is said and tried again; what is ready stays so while the service is away',
+  'an error of the service is reported and retried; a ready binding stays ready while the service is down',
   async (t) => {
     const { api, kube, work, workLater, addService } = await boundWorld(t);
     await api.bind({ service: 'nowhere', version: 1 });
     await work();
-    t.match(await api.status('nowhere'), { phase: 'failed', message: /no service "nowhere"/ });
+    t.match(await api.status('nowhere'), { phase: 'failed', message: /The service "nowhere" does not exist/ });
     await addService('nowhere', { type: 'postgres' }, { status: { phase: 'pending' }, credentials: entry });
     await workLater();
     t.match(await api.status('nowhere'), { phase: 'pending', message: /starting/ });
@@ -207,7 +213,7 @@ t.test(
     await addService('away', { type: 'postgres' }, { status: runningAt(gone), credentials: entry });
     await api.bind({ service: 'away', version: 1 });
     const [outcome] = await work();
-    t.match(await api.status('away'), { phase: 'failed', message: /cannot be reached: .*ECONNREFUSED/ });
+    t.match(await api.status('away'), { phase: 'failed', message: /is unreachable: .*ECONNREFUSED/ });
     t.match(outcome, { again: Date });
     const service = await kube.get(kinds.ServiceResource, 'away', 'shop-prod');
     if (!service) throw new Error('no service');
@@ -224,14 +230,15 @@ t.test(
   },
 );
 
-t.test('an external service: an own database where its user may, and its own one when that is named', async (t) => {
+t.test('an external service gets a new database if allowed, or the one the binding names', async (t) => {
   const { api, work, addService } = await boundWorld(t);
   await admin(`CREATE ROLE maker LOGIN CREATEDB CREATEROLE PASSWORD 'm'; CREATE ROLE guest LOGIN PASSWORD 'g'`);
   await admin('CREATE DATABASE guests OWNER guest');
   t.teardown(() => admin('DROP ROLE maker, guest').catch(() => undefined));
   const external = { type: 'postgres', external: { host: server.host, port: server.port, tls: false } } as const;
   const at = (username: string, password: string, database: string) => ({
-    ...{ status: runningAt(server), credentials: { username, password, database } },
+    status: runningAt(server),
+    credentials: { username, password, database },
   });
   await addService('theirs', external, at('maker', 'm', 'postgres'));
   await admin('GRANT CONNECT ON DATABASE postgres TO maker');
@@ -258,11 +265,11 @@ t.test('an external service: an own database where its user may, and its own one
   });
   await api.bind({ service: 'inside', version: 1 });
   await work();
-  t.match(await api.status('inside'), { phase: 'failed', message: /no network that workloads may reach/ });
+  t.match(await api.status('inside'), { phase: 'failed', message: /in a private network that workloads may not use/ });
 });
 
 t.test(
-  'what a deleted function leaves in an external service is known until it is gone, or refused too often',
+  'a deleted function’s users in an external service are tracked until they are removed or the service refused too often',
   async (t) => {
     const { kube, pool, api, work, workLater, addService, addFunction } = await boundWorld(t);
     const external = { type: 'postgres', external: { host: server.host, port: server.port, tls: false } } as const;
@@ -270,16 +277,16 @@ t.test(
     await addService('theirs', external, theirs);
     await addService('lost', external, theirs);
     await api.bind({ service: 'theirs', version: 1 });
-    const left = (...services: string[]) => hasBoundUsers(pool, 'shop-prod', services);
-    t.equal(await left('theirs'), false, 'nothing is made yet');
+    const hasUsers = (...services: string[]) => hasBoundUsers(pool, 'shop-prod', services);
+    t.equal(await hasUsers('theirs'), false, 'nothing is created yet');
     await work();
     const { username = '' } = await api.credentials('theirs');
     const users = () => admin(`SELECT 1 FROM pg_roles WHERE rolname = '${username}'`);
-    t.same([await left('theirs'), await left('lost'), (await users()).length], [true, false, 1]);
+    t.same([await hasUsers('theirs'), await hasUsers('lost'), (await users()).length], [true, false, 1]);
     await api.remove();
-    t.equal(await left('theirs', 'lost'), true);
+    t.equal(await hasUsers('theirs', 'lost'), true);
     await work();
-    t.same([await left('theirs', 'lost'), (await users()).length], [false, 0]);
+    t.same([await hasUsers('theirs', 'lost'), (await users()).length], [false, 0]);
 
     const other = await addFunction('other');
     await other.bind({ service: 'lost', version: 1 });
@@ -289,14 +296,14 @@ t.test(
     if (lost) await kube.replaceStatus({ ...lost, status: runningAt(away) });
     await other.remove();
     for (let attempt = 0; attempt < 3; attempt++) {
-      t.equal(await left('lost'), true, `${attempt} refusals`);
+      t.equal(await hasUsers('lost'), true, `${attempt} refusals`);
       await workLater();
     }
-    t.equal(await left('lost'), false, 'what the server refuses does not hold the environment for ever');
+    t.equal(await hasUsers('lost'), false, 'an error of the server does not block the environment for ever');
   },
 );
 
-t.test('no password is where others look: records, status, the server’s activity', async (t) => {
+t.test('no password appears in records, in the status or in the server’s activity', async (t) => {
   const { api, pool, kube, work } = await boundWorld(t);
   await api.bind(orders);
   await work();

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { once } from 'node:events';
 import t, { type Test } from 'tap';
 import { newId } from '../../../runtime/domain/ids.ts';
-import { bindingVariables, type BoundCredentials } from '../../../runtime/host/function-bindings.ts';
+import { bindingVariables, type BoundCredentials } from '../../../runtime/workloads/function-bindings.ts';
 import { createRedisSource } from '../../../workers/events/redis.ts';
 import { storeServer } from '../../support/store-server.ts';
 import { bindingWorld, runningAt } from './binding-world.ts';
@@ -11,10 +11,14 @@ const server = await storeServer(t, 'redis');
 const entry = { password: server.password };
 const cache = { service: 'cache', version: 1 };
 
-/** A connection of whoever these credentials are. */
+/** A connection with these credentials. */
 async function signIn(t: Test, { username, password }: Pick<BoundCredentials, 'username' | 'password'>) {
   const redis = new Redis({
-    ...{ host: server.host, port: server.port, lazyConnect: true, retryStrategy: () => null, maxRetriesPerRequest: 0 },
+    host: server.host,
+    port: server.port,
+    lazyConnect: true,
+    retryStrategy: () => null,
+    maxRetriesPerRequest: 0,
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
   });
@@ -30,12 +34,12 @@ async function signIn(t: Test, { username, password }: Pick<BoundCredentials, 'u
 const refused = { message: /WRONGPASS/ };
 
 async function world(t: Test) {
-  const made = await bindingWorld(t);
-  await made.addService('cache', { type: 'redis' }, { status: runningAt(server), credentials: entry });
-  return made;
+  const world = await bindingWorld(t);
+  await world.addService('cache', { type: 'redis' }, { status: runningAt(server), credentials: entry });
+  return world;
 }
 
-t.test('a binding makes a user who may use keys and channels, and not the server', async (t) => {
+t.test('a binding creates a user that may use keys and channels but cannot administer the server', async (t) => {
   const { addFunction, work } = await world(t);
   const [api, other] = [await addFunction('api'), await addFunction('other')];
   await api.bind(cache);
@@ -52,9 +56,16 @@ t.test('a binding makes a user who may use keys and channels, and not the server
   await redis.rpush('jobs', 'one');
   await redis.publish('news', 'x');
   t.equal(await redis.eval('return redis.call("llen", KEYS[1])', 1, 'jobs'), 1);
-  t.equal(await (await signIn(t, theirs)).lpop('jobs'), 'one', 'keys are everybody’s');
-  const kept = ['config get *', 'acl list', 'flushall', 'flushdb', 'monitor', 'client list', 'save'];
-  for (const words of [...kept, 'replicaof no one', 'shutdown', 'keys *', 'client kill type normal', 'module list']) {
+  t.equal(await (await signIn(t, theirs)).lpop('jobs'), 'one', 'all users share the keys');
+  const forbidden = ['config get *', 'acl list', 'flushall', 'flushdb', 'monitor', 'client list', 'save'];
+  for (const words of [
+    ...forbidden,
+    'replicaof no one',
+    'shutdown',
+    'keys *',
+    'client kill type normal',
+    'module list',
+  ]) {
     const [command = '', ...rest] = words.split(' ');
     await t.rejects(redis.call(command, ...rest), { message: /NOPERM/ }, words);
   }
@@ -68,20 +79,22 @@ t.test('events are read as that user', async (t) => {
   const credentials = await api.credentials('cache');
   await (await signIn(t, entry)).rpush('queue', 'one', 'two');
   const source = await createRedisSource()({
-    ...{ workloadId: newId(), credentials, address: server.host },
+    workloadId: newId(),
+    credentials,
+    address: server.host,
     settings: { type: 'redis', source: 'cache', list: 'queue' },
   });
   t.teardown(() => source.close());
   const payloads: (string | undefined)[] = [];
   for await (const page of source.read(new AbortController().signal)) {
     payloads.push(...page.map(({ payload }) => payload));
-    await source.taken(page);
+    await source.confirm(page);
   }
   t.same(payloads, ['"one"', '"two"']);
 });
 
 t.test(
-  'a new password counts at once, and the user is there after a restart of the server, until unbound',
+  'a new password is valid at once, and the user survives a restart of the server until it is unbound',
   async (t) => {
     const { addFunction, work, workLater } = await world(t);
     const api = await addFunction('api');
@@ -89,7 +102,7 @@ t.test(
     await work();
     const first = await api.credentials('cache');
     await workLater();
-    t.same(await api.credentials('cache'), first, 'work that is repeated changes nothing');
+    t.same(await api.credentials('cache'), first, 'repeating the work changes nothing');
     await api.bind({ ...cache, version: 2 });
     await work();
     const second = await api.credentials('cache');
@@ -102,7 +115,7 @@ t.test(
     const open = await signIn(t, second);
     await t.rejects(open.config('GET', '*'), { message: /NOPERM/ });
     await t.rejects(signIn(t, first), refused);
-    t.ok(await signIn(t, entry), 'the service’s own password is as it was');
+    t.ok(await signIn(t, entry), 'the service’s own password is unchanged');
 
     const ended = once(open, 'end');
     await api.bind();
@@ -115,7 +128,7 @@ t.test(
   },
 );
 
-t.test('an external server is entered as it was registered, and a server that refuses is said', async (t) => {
+t.test('an external server uses the registered credentials, and its errors are reported', async (t) => {
   const { addFunction, addService, work } = await world(t);
   const external = { host: server.host, port: server.port, tls: false };
   await addService('theirs', { type: 'redis', external }, { status: runningAt(server), credentials: entry });
@@ -125,7 +138,7 @@ t.test('an external server is entered as it was registered, and a server that re
   await work();
   t.match(await api.status('theirs'), { phase: 'ready' });
   t.match(await api.credentials('theirs'), { password: server.password, username: undefined });
-  t.match(await api.status('wrong'), { phase: 'failed', message: /^The server refuses, .*WRONGPASS/ });
+  t.match(await api.status('wrong'), { phase: 'failed', message: /^The server refused the request .*WRONGPASS/ });
   t.notMatch(JSON.stringify(await api.object()), /no secret/);
   const users = (await (await signIn(t, entry)).call('ACL', 'USERS')) as string[];
   await api.bind();

@@ -8,10 +8,11 @@ import { transaction } from '../../../runtime/db/pool.ts';
 import { systemClock } from '../../../runtime/domain/clock.ts';
 import type { Id } from '../../../runtime/domain/ids.ts';
 import { buildNamespace } from '../../../runtime/domain/labels.ts';
-import { createEndWatch } from '../../../runtime/kube/end-watch.ts';
+import { createCompletionWatch } from '../../../runtime/kube/completion-watch.ts';
 import { createInformer } from '../../../runtime/kube/informer.ts';
 import { KubeError } from '../../../runtime/kube/kube-client.ts';
-import { acceptDeployment, restartTarget } from '../../../runtime/records/deployments.ts';
+import { acceptDeployment } from '../../../runtime/records/acceptance.ts';
+import { restartTarget } from '../../../runtime/records/deployments.ts';
 import {
   forgetHostKeys,
   keepHostKeys,
@@ -19,7 +20,7 @@ import {
   recordPollFailure,
 } from '../../../runtime/records/git-sources.ts';
 import { markWorkloadDeleted } from '../../../runtime/records/workloads.ts';
-import { isBuildEnd } from '../../../workers/builds/end.ts';
+import { isBuildCompletion } from '../../../workers/builds/completion.ts';
 import { createBuildProcessor } from '../../../workers/builds/process.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
 import { silentLog } from '../../support/log.ts';
@@ -35,9 +36,14 @@ async function world(t: Test, builds: { atOnce?: number; timeoutSeconds?: number
   const { pool } = await testDatabase(t);
   const kube = fakeKube();
   kube.seed({
-    ...{ apiVersion: 'platform.svc/v1', kind: 'PlatformConfig', metadata: { name: 'platform' } },
+    apiVersion: 'platform.svc/v1',
+    kind: 'PlatformConfig',
+    metadata: { name: 'platform' },
     spec: {
-      ...{ appsDomain: 'apps.test', cluster: 'local', scheme: 'http', entryPoints: ['web'] },
+      appsDomain: 'apps.test',
+      cluster: 'local',
+      scheme: 'http',
+      entryPoints: ['web'],
       runtimeImages: { node: 'r/node:1' },
       builds: { image: 'r/builder:1', registry: 'r.test/builds', baseImages: {}, ...builds },
     },
@@ -45,12 +51,9 @@ async function world(t: Test, builds: { atOnce?: number; timeoutSeconds?: number
   const app = await testApp(pool, kube, 'api');
   await kube.mergePatch<App>(ref, { spec: { git } });
   const kept: Id[] = [];
-  const process = createBuildProcessor({ pool, kube, keepLog: ({ id }) => Promise.resolve(void kept.push(id)) });
+  const process = createBuildProcessor({ pool, kube, saveLog: ({ id }) => Promise.resolve(void kept.push(id)) });
   const step = (recordId: Id, attempt: Partial<Attempt> = {}) =>
-    process({
-      ...{ recordId, attempt: 1, last: false, signal: new AbortController().signal, log: silentLog },
-      ...attempt,
-    });
+    process({ recordId, attempt: 1, last: false, signal: new AbortController().signal, log: silentLog, ...attempt });
   const accept = async (more: { commit?: string; workloadId?: Id; commitMessage?: string } = {}) =>
     (
       await transaction(pool, (client) =>
@@ -58,14 +61,17 @@ async function world(t: Test, builds: { atOnce?: number; timeoutSeconds?: number
       )
     ).id;
   const found = () => kube.all<Build>(kinds.Build);
-  /** What the Build controller reports. */
+  /** Sets the status as the Build controller reports it. */
   const report = async (status: NonNullable<Build['status']>, id?: Id) => {
     const build = found().find(({ spec }) => id === undefined || spec.deploymentId === id);
     if (!build) throw new Error('there is no build');
     await kube.replaceStatus({ ...build, status });
   };
   const built = (tag: number): NonNullable<Build['status']> => ({
-    ...{ phase: 'succeeded', image: `r/shop-prod/api:${tag}`, digest, commit },
+    phase: 'succeeded',
+    image: `r/shop-prod/api:${tag}`,
+    digest,
+    commit,
   });
   /** Kinds of the pending work on a deployment, and whether it is due. */
   const work = async (id: Id) => {
@@ -78,7 +84,7 @@ async function world(t: Test, builds: { atOnce?: number; timeoutSeconds?: number
   return { pool, kube, app, step, accept, builds: found, report, built, work, kept };
 }
 
-t.test('a deployment without an image is built first, and then rolled out', async (t) => {
+t.test('a deployment without an image is built first, then rolled out', async (t) => {
   const { app, step, accept, builds, report, built, work, kept } = await world(t);
   const id = await accept();
   t.match(await app.history(), [{ state: 'accepted', image: '', commit }]);
@@ -91,22 +97,22 @@ t.test('a deployment without an image is built first, and then rolled out', asyn
       spec: { app: 'api', namespace, deploymentId: id, revision: 1, source: { ...git, commit } },
     },
   ]);
-  t.match(await step(id), { again: Date }, 'it goes on');
+  t.match(await step(id), { again: Date }, 'it is still running');
   await report(built(1));
   t.equal(await step(id), 'done');
   t.match(await app.history(), [{ state: 'building', image: 'r/shop-prod/api:1', digest, commit }]);
   t.same((await work(id)).at(-1), { kind: 'rollouts', due: true });
-  t.same(builds(), [], 'the pods go with the build');
-  t.same([...new Set(kept)], [id], 'its log was kept before');
-  t.equal(await step(id), 'done', 'again: nothing');
+  t.same(builds(), [], 'the pods are deleted with the build');
+  t.same([...new Set(kept)], [id], 'its log was stored first');
+  t.equal(await step(id), 'done', 'a repeated step does nothing');
   t.same((await work(id)).filter(({ kind }) => kind === 'rollouts').length, 1);
 });
 
-t.test('a build that fails, or is deleted, fails the deployment and says why', async (t) => {
+t.test('a build that fails or is deleted fails the deployment with the reason', async (t) => {
   const { app, step, accept, builds, report, kube } = await world(t);
   const first = await accept();
   await step(first);
-  await report({ phase: 'failed', message: 'The program ended with 1: no such file' });
+  await report({ phase: 'failed', message: 'The program exited with code 1: no such file' });
   t.equal(await step(first), 'done');
   t.same(builds(), []);
   const second = await accept();
@@ -115,17 +121,17 @@ t.test('a build that fails, or is deleted, fails the deployment and says why', a
   await kube.delete({ apiVersion, kind, namespace: buildNamespace, name: `build-${second}` });
   t.equal(await step(second), 'done');
   t.match(await app.history(), [
-    { state: 'failed', reason: /was deleted before it had ended/ },
-    { state: 'failed', reason: 'The program ended with 1: no such file' },
+    { state: 'failed', reason: /was deleted before it finished/ },
+    { state: 'failed', reason: 'The program exited with code 1: no such file' },
   ]);
 });
 
-t.test('a newer build wins: the older one is stopped, even when its image is there already', async (t) => {
+t.test('a newer build wins: the older one is stopped, even if its image exists already', async (t) => {
   const { app, step, accept, builds, report, built, work, pool } = await world(t);
   const older = await accept();
   await step(older);
   const newer = await accept({ commit: 'b'.repeat(40) });
-  t.same(await work(older), [{ kind: 'builds', due: true }], 'its end makes its work due at once');
+  t.same(await work(older), [{ kind: 'builds', due: true }], 'the end of the build makes the work due at once');
   await step(newer);
   await report(built(2), newer);
   t.equal(await step(newer), 'done');
@@ -141,7 +147,7 @@ t.test('a newer build wins: the older one is stopped, even when its image is the
   t.same(rows, []);
 });
 
-t.test('what cannot be built fails before anything is made', async (t) => {
+t.test('a build that cannot start fails before any object is created', async (t) => {
   const { app, step, accept, builds, kube, pool } = await world(t);
   t.equal(await step(await accept({ commit: 'main; rm -rf /' })), 'done');
   await kube.mergePatch<App>(ref, { spec: { git: { ...git, url: 'file:///etc' } } });
@@ -150,8 +156,8 @@ t.test('what cannot be built fails before anything is made', async (t) => {
   t.equal(await step(await accept()), 'done');
   t.match(await app.history(), [
     { state: 'failed', reason: /git source was removed/ },
-    { state: 'failed', reason: /is no address of a repository/ },
-    { state: 'failed', reason: /The commit is not/ },
+    { state: 'failed', reason: /is not a repository URL/ },
+    { state: 'failed', reason: /The commit is invalid/ },
   ]);
   const late = await accept();
   await markWorkloadDeleted(pool, app.id);
@@ -160,13 +166,13 @@ t.test('what cannot be built fails before anything is made', async (t) => {
   t.same(builds(), []);
 });
 
-t.test('a build that takes too long, or that Kubernetes refuses, is given up', async (t) => {
+t.test('a build that takes too long, or that Kubernetes refuses, fails', async (t) => {
   const { app, step, accept, builds, pool, kube } = await world(t);
   const id = await accept();
   await step(id);
   await pool.query(`UPDATE deployments SET started_at = started_at - interval '31 minutes'`);
   t.equal(await step(id), 'done');
-  t.match(await app.history(), [{ state: 'failed', reason: 'The build did not end within 25 minutes.' }]);
+  t.match(await app.history(), [{ state: 'failed', reason: 'The build did not finish within 25 minutes.' }]);
   t.same(builds(), []);
   const refused = await accept();
   kube.intercept = ({ verb }) => {
@@ -175,29 +181,26 @@ t.test('a build that takes too long, or that Kubernetes refuses, is given up', a
   await t.rejects(step(refused));
   t.match(await app.history(), [{ state: 'accepted' }, {}]);
   await t.rejects(step(refused, { last: true }));
-  t.match(await app.history(), [{ state: 'failed', reason: /Kubernetes refused the build/ }, {}]);
+  t.match(await app.history(), [{ state: 'failed', reason: /Kubernetes kept refusing the build/ }, {}]);
 });
 
-t.test(
-  'a build has the time that the installation gave when it began, and as much again as an outage may take',
-  async (t) => {
-    const { app, step, accept, builds, pool, kube } = await world(t, { timeoutSeconds: 90 });
-    const id = await accept();
-    await step(id);
-    t.match(builds(), [{ spec: { timeoutSeconds: 90 } }]);
-    await kube.mergePatch(
-      { apiVersion: 'platform.svc/v1', kind: 'PlatformConfig', name: 'platform' },
-      { spec: { builds: { timeoutSeconds: 10 } } },
-    );
-    await pool.query(`UPDATE deployments SET started_at = started_at - interval '6 minutes'`);
-    t.match(await step(id), { again: Date }, 'its Job may have ended, and nobody has told yet');
-    await pool.query(`UPDATE deployments SET started_at = started_at - interval '1 minute'`);
-    t.equal(await step(id), 'done');
-    t.match(await app.history(), [{ state: 'failed', reason: 'The build did not end within 90 seconds.' }]);
-  },
-);
+t.test('a build keeps the time-out that applied when it began, plus the same time again for an outage', async (t) => {
+  const { app, step, accept, builds, pool, kube } = await world(t, { timeoutSeconds: 90 });
+  const id = await accept();
+  await step(id);
+  t.match(builds(), [{ spec: { timeoutSeconds: 90 } }]);
+  await kube.mergePatch(
+    { apiVersion: 'platform.svc/v1', kind: 'PlatformConfig', name: 'platform' },
+    { spec: { builds: { timeoutSeconds: 10 } } },
+  );
+  await pool.query(`UPDATE deployments SET started_at = started_at - interval '6 minutes'`);
+  t.match(await step(id), { again: Date }, 'its Job may have ended without a report yet');
+  await pool.query(`UPDATE deployments SET started_at = started_at - interval '1 minute'`);
+  t.equal(await step(id), 'done');
+  t.match(await app.history(), [{ state: 'failed', reason: 'The build did not finish within 90 seconds.' }]);
+});
 
-t.test('a restart after a build that failed runs the last image that there is', async (t) => {
+t.test('a restart after a failed build runs the last image that exists', async (t) => {
   const { app, step, accept, report, pool } = await world(t);
   await app.accept('r/api:1');
   await pool.query(`UPDATE deployments SET state = 'succeeded', ended_at = now()`);
@@ -208,7 +211,7 @@ t.test('a restart after a build that failed runs the last image that there is', 
   t.match(await transaction(pool, (client) => restartTarget(client, app.id)), { image: 'r/api:1' });
 });
 
-t.test('the other builds wait for a place, the oldest first, and say so', async (t) => {
+t.test('builds over the limit wait, run oldest first, and report that they wait', async (t) => {
   const { pool, kube, app, step, accept, builds, report, built, work } = await world(t);
   const others = [];
   for (const name of ['b', 'c', 'd']) {
@@ -223,7 +226,7 @@ t.test('the other builds wait for a place, the oldest first, and say so', async 
   const third = await accept({ workloadId: c.id });
   const fourth = await accept({ workloadId: d.id });
   await step(fourth);
-  t.same(builds(), [], 'older ones have the places, though they did not begin yet');
+  t.same(builds(), [], 'older builds have the places, although they have not begun');
   await step(first);
   await step(second);
   await step(third);
@@ -236,11 +239,15 @@ t.test('the other builds wait for a place, the oldest first, and say so', async 
 
   await report(built(1), first);
   t.equal(await step(first), 'done');
-  t.same(await work(third), [{ kind: 'builds', due: true }], 'who waits is woken');
+  t.same(await work(third), [{ kind: 'builds', due: true }], 'the waiting build is woken');
   await step(fourth);
-  t.match(await d.history(), [waiting], 'not before its turn');
+  t.match(await d.history(), [waiting], 'not before it is next');
   await step(third);
-  t.match(await c.history(), [{ state: 'building', reason: null, startedAt: Date }], 'waiting is no time of the build');
+  t.match(
+    await c.history(),
+    [{ state: 'building', reason: null, startedAt: Date }],
+    'waiting does not count towards the time-out',
+  );
   await accept();
   t.equal(await step(first), 'done', 'superseded');
   await accept({ workloadId: d.id });
@@ -261,7 +268,7 @@ t.test('a place that was taken before the worker was killed is kept', async (t) 
   t.match(await app.history(), [{ state: 'building' }]);
 });
 
-t.test('what git says of the commit is told of the deployment, unless a sender had told it', async (t) => {
+t.test('the commit’s details from git are recorded on the deployment unless the sender gave them', async (t) => {
   const { app, step, accept, report, built } = await world(t);
   const says = { commitMessage: 'Fix the till', commitAuthor: 'ada' };
   const first = await accept();
@@ -280,9 +287,12 @@ t.test('the end of a build wakes the work on its deployment', async (t) => {
   const { kube, step, accept, report, built } = await world(t);
   const informer = createInformer<Build>({ kube, kind: kinds.Build, clock: systemClock, log: silentLog });
   let arrived = Promise.withResolvers<Id>();
-  const watch = createEndWatch({
-    ...{ informer, isEnd: isBuildEnd, clock: systemClock, log: silentLog },
-    nudge: async (id) => arrived.resolve(id),
+  const watch = createCompletionWatch({
+    informer,
+    isCompletion: isBuildCompletion,
+    clock: systemClock,
+    log: silentLog,
+    wake: async (id) => arrived.resolve(id),
   });
   watch.start();
   informer.start();
@@ -297,10 +307,10 @@ t.test('the end of a build wakes the work on its deployment', async (t) => {
   t.equal(await arrived.promise, first);
   arrived = Promise.withResolvers();
   t.equal(await step(first), 'done');
-  t.equal(await arrived.promise, first, 'its deletion, too');
+  t.equal(await arrived.promise, first, 'so does its deletion');
 });
 
-t.test('over ssh a build waits until the server’s key is kept, and has it', async (t) => {
+t.test('over ssh a build waits until the server’s host key is stored, and receives it', async (t) => {
   const { app, kube, pool, step, accept, builds } = await world(t);
   const url = 'git@git.example.com:shop/api.git';
   const hostKey = `ssh-ed25519 ${'A'.repeat(68)}`;
@@ -308,18 +318,21 @@ t.test('over ssh a build waits until the server’s key is kept, and has it', as
   await projectGitSource(pool, app.id, { url, branch: 'main' });
   const id = await accept();
   t.match(await step(id), { again: Date });
-  t.same(builds(), [], 'nobody has met the server');
+  t.same(builds(), [], 'the host key is unknown');
   await keepHostKeys(pool, { workloadId: app.id, url }, [hostKey]);
   await step(id);
   t.match(builds(), [{ spec: { source: { url, hostKeys: [hostKey] } } }]);
 
-  const given = `ssh-ed25519 ${'B'.repeat(68)}`;
-  await kube.mergePatch<App>(ref, { spec: { git: { url, hostKeys: [given] } } });
+  const serverKey = `ssh-ed25519 ${'B'.repeat(68)}`;
+  await kube.mergePatch<App>(ref, { spec: { git: { url, hostKeys: [serverKey] } } });
   const next = await accept();
   await step(next);
   const build = builds().find(({ spec }) => spec.deploymentId === next);
-  t.same(build?.spec.source.hostKeys, [given]);
-  t.match(build && JSON.stringify(buildJob(build, { image: 'r/b:1', registry: 'r.test/b', baseImages: {} })), given);
+  t.same(build?.spec.source.hostKeys, [serverKey]);
+  t.match(
+    build && JSON.stringify(buildJob(build, { image: 'r/b:1', registry: 'r.test/b', baseImages: {} })),
+    serverKey,
+  );
 
   await kube.mergePatch<App>(ref, { spec: { git: { url, hostKeys: null } } });
   await forgetHostKeys(pool, app.id);

@@ -2,7 +2,7 @@ import t, { type Test } from 'tap';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { idLabel } from '../../../runtime/domain/labels.ts';
 import { endDeployment, listDeployments } from '../../../runtime/records/deployments.ts';
-import type { Deployment } from '../../../workers/controllers/app-release.ts';
+import type { Deployment } from '../../../workers/controllers/deployment-object.ts';
 import { namespace, setUp } from './app-world.ts';
 
 const image = (version: number | string) => `registry.test/api:${version}`;
@@ -18,9 +18,9 @@ async function running(t: Test) {
   const workloadId = (await app()).metadata.labels?.[idLabel] ?? '';
   const history = () => listDeployments(world.pool, workloadId, { limit: 100 });
   const deployment = async () => {
-    const found = await kube.get<Deployment>(kinds.Deployment, 'api', namespace);
-    if (!found) throw new Error('no deployment');
-    return found;
+    const deployment = await kube.get<Deployment>(kinds.Deployment, 'api', namespace);
+    if (!deployment) throw new Error('no deployment');
+    return deployment;
   };
   const runs = async () => (await deployment()).spec.template.spec?.containers?.[0]?.image;
   /** `kubectl set image deployment/api app=…` */
@@ -34,7 +34,7 @@ async function running(t: Test) {
   return { ...world, history, runs, setImage };
 }
 
-t.test('another image in the App is a deployment, once for each edit', async (t) => {
+t.test('another image in the App starts a deployment, once for each edit', async (t) => {
   const { pass, change, release, history, runs, app } = await running(t);
   t.equal((await history()).length, 1, 'the first');
   await change({ image: image(2) });
@@ -59,7 +59,7 @@ t.test('another image in the App is a deployment, once for each edit', async (t)
   t.match((await app()).status, { image: image(1), imageEdits: 4 });
 });
 
-t.test('a pass that is cut off after the record makes no second one', async (t) => {
+t.test('a pass that is cut off after recording a deployment does not record a second one', async (t) => {
   const { kube, pass, change, history } = await running(t);
   await change({ image: image(2) });
   kube.intercept = ({ verb }) => {
@@ -75,7 +75,7 @@ t.test('a pass that is cut off after the record makes no second one', async (t) 
   t.match((await history())[0], { revision: 3, image: image(3) });
 });
 
-t.test('another image in the release or in the Deployment is a deployment, too', async (t) => {
+t.test('another image in the release or in the Deployment starts a deployment too', async (t) => {
   const { pool, pass, change, release, history, runs, setImage } = await running(t);
   await change({ release: { image: image('by-hand') } });
   await pass();
@@ -91,14 +91,14 @@ t.test('another image in the release or in the Deployment is a deployment, too',
   await pass();
   const [third] = await history();
   t.match(third, { revision: 3, actor: 'kubectl', image: image('set') });
-  t.equal(await runs(), image('set'), 'left alone until its release is there');
+  t.equal(await runs(), image('set'), 'the Deployment is not changed until its release exists');
   await endDeployment(pool, third?.id ?? '', 'cancelled', 'Cancelled.');
   await pass();
-  t.equal(await runs(), image('by-hand'), 'put right when none is to come');
+  t.equal(await runs(), image('by-hand'), 'the Deployment is reverted when no release will follow');
   t.equal((await history()).length, 3);
 });
 
-t.test('what is no image that can be deployed is told, and nothing comes of it', async (t) => {
+t.test('an image that cannot be deployed is reported, and starts no deployment', async (t) => {
   const { kube, pass, change, history, runs, setImage } = await running(t);
   await setImage('nginx');
   await pass();

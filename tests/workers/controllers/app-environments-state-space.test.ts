@@ -1,8 +1,8 @@
 import t from 'tap';
 import type { App } from '../../../runtime/contracts/resources/app.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
-import type { Secret } from '../../../runtime/host/owned-secret.ts';
-import { ensureEnvironmentSecret, withEnvironmentSecret } from '../../../runtime/host/workload-environment.ts';
+import type { Secret } from '../../../runtime/workloads/owned-secret.ts';
+import { ensureEnvironmentSecret, withEnvironmentSecret } from '../../../runtime/workloads/environment.ts';
 import { appController } from '../../../workers/controllers/app.ts';
 import { environmentNamespaceObject, settleDeployments } from '../../support/cluster.ts';
 import type { FakeKube } from '../../support/fake-kube.ts';
@@ -17,7 +17,7 @@ async function living(kube: FakeKube): Promise<Awaited<ReturnType<typeof kube.cr
   return app;
 }
 
-/** The rollout step of a release with an environment of its own, or with that of an earlier one. */
+/** The rollout step of a release with its own environment, or with an earlier one. */
 const release = (generation: number, value: string) => async (kube: FakeKube) => {
   const envSecret = `app-api-env-${value}`;
   const variables = [{ name: 'A', value }];
@@ -55,7 +55,7 @@ const scenario: Scenario<object> = {
         project: async () => {},
         deployFirst: async () => {},
         deployEdited: async () => false,
-        keptEnvironments: async () => [],
+        neededEnvironments: async () => [],
         projectGit: async () => {},
         markDeleted: async () => {},
       },
@@ -82,8 +82,8 @@ const scenario: Scenario<object> = {
   always(kube) {
     const secrets = new Set(kube.all<Secret>(kinds.Secret).map(({ metadata }) => metadata.name));
     for (const { spec } of kube.all<App>(kinds.App)) {
-      const wanted = spec.release?.envSecret;
-      if (wanted !== undefined && !secrets.has(wanted)) throw new Error(`the release has lost ${wanted}`);
+      const secretName = spec.release?.envSecret;
+      if (secretName !== undefined && !secrets.has(secretName)) throw new Error(`the release has lost ${secretName}`);
     }
   },
 };

@@ -8,7 +8,7 @@ import {
   ensureEnvironmentSecret,
   environmentSecrets,
   withEnvironmentSecret,
-} from '../../../runtime/host/workload-environment.ts';
+} from '../../../runtime/workloads/environment.ts';
 import { collectEnvironments } from '../../../workers/controllers/app-environments.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
 
@@ -25,9 +25,9 @@ async function setUp() {
     spec: { image: 'r/api:1', port: 8080, replicas: 1 },
   });
   const app = async () => {
-    const found = await kube.get<App>(kinds.App, 'api', namespace);
-    if (!found) throw new Error('no app');
-    return found;
+    const current = await kube.get<App>(kinds.App, 'api', namespace);
+    if (!current) throw new Error('no app');
+    return current;
   };
   const nameOf = (value: string) => `app-api-env-${value}`;
   /** The first half of the rollout step. */
@@ -58,12 +58,12 @@ async function setUp() {
     return made;
   };
   const collect = async (...needed: string[]) => collectEnvironments(kube, await app(), async () => needed.map(nameOf));
-  const left = () => kube.all(kinds.Secret).map(({ metadata }) => metadata.name.replace('app-api-env-', ''));
+  const secretSuffixes = () => kube.all(kinds.Secret).map(({ metadata }) => metadata.name.replace('app-api-env-', ''));
   const noted = async () => environmentSecrets(await app()).map((name) => name.replace('app-api-env-', ''));
-  return { kube, app, prepare, apply, deploy, runs, collect, left, noted };
+  return { kube, app, prepare, apply, deploy, runs, collect, left: secretSuffixes, noted };
 }
 
-t.test('what nothing runs with any more goes, and only that', async (t) => {
+t.test('unused environment Secrets are deleted, and no others', async (t) => {
   const { kube, deploy, runs, collect, left, noted } = await setUp();
   await deploy(1, 'one');
   await collect();
@@ -87,10 +87,10 @@ t.test('what nothing runs with any more goes, and only that', async (t) => {
   t.same([left(), await noted()], [['four'], ['four']]);
   const calls = kube.calls.length;
   await collect();
-  t.equal(kube.calls.length, calls + 1, 'the read of the app alone');
+  t.equal(kube.calls.length, calls + 1, 'only the app was read');
 });
 
-t.test('what a rollback may lead to stays, without a look at it', async (t) => {
+t.test('a Secret that a rollback may need is kept without reading it', async (t) => {
   const { kube, deploy, collect, left, noted } = await setUp();
   await deploy(1, 'one');
   await deploy(2, 'two');
@@ -114,7 +114,7 @@ t.test('what a rollback may lead to stays, without a look at it', async (t) => {
   );
 });
 
-t.test('an app that has no variables any more keeps no Secret', async (t) => {
+t.test('an app without variables keeps no Secret', async (t) => {
   const { kube, apply, deploy, collect, left, app } = await setUp();
   await deploy(1, 'one');
   await apply(2, undefined);
@@ -124,8 +124,9 @@ t.test('an app that has no variables any more keeps no Secret', async (t) => {
   t.equal(kube.calls.filter(({ kind, verb }) => kind === 'Secret' && verb === 'list').length, 0);
 });
 
-t.test('what a release that is not written yet is going to use stays, whenever it comes', async (t) => {
-  // Between any two calls of the collector a rollout may do its first half, both halves, or have done the first before.
+t.test('a Secret for a release that is not written yet is kept, whenever the rollout runs', async (t) => {
+  // Between any two calls of the collector a rollout may run its first half or both halves, or have run the first half
+  // before.
   const calls = await (async () => {
     const { kube, deploy, collect } = await setUp();
     await deploy(1, 'one');
@@ -158,7 +159,7 @@ t.test('what a release that is not written yet is going to use stays, whenever i
   }
 });
 
-t.test('one of somebody else is left alone and forgotten', async (t) => {
+t.test('a Secret with another owner is neither deleted nor tracked', async (t) => {
   const { kube, app, deploy, collect, left, noted } = await setUp();
   await deploy(1, 'one');
   await deploy(2, 'two');

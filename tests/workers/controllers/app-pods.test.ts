@@ -1,11 +1,11 @@
 import t from 'tap';
 import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
-import type { Secret } from '../../../runtime/host/owned-secret.ts';
-import { ensureEnvironmentSecret, withEnvironmentSecret } from '../../../runtime/host/workload-environment.ts';
+import type { Secret } from '../../../runtime/workloads/owned-secret.ts';
+import { ensureEnvironmentSecret, withEnvironmentSecret } from '../../../runtime/workloads/environment.ts';
 import { namespace, setUp } from './app-world.ts';
 
-t.test('a change of settings shows as deploying until the pods have it, and takes no revision', async (t) => {
+t.test('a change of settings shows as deploying until the pods have it, and creates no revision', async (t) => {
   const { create, pass, release, observe, ready, change } = await setUp(t);
   await create();
   await pass();
@@ -26,11 +26,11 @@ t.test('a change of settings shows as deploying until the pods have it, and take
   t.match(
     (await pass()).app?.status,
     { phase: 'running', readyReplicas: 1, release: { phase: 'available' } },
-    'more of the same pods are no others',
+    'more replicas of the same pods do not show as deploying',
   );
 });
 
-t.test('a volume for one pod: the old one goes first, and there is no second', async (t) => {
+t.test('with a single-pod volume the old pod stops first, and there is only one replica', async (t) => {
   const { create, pass, release, kube, change } = await setUp(t);
   const volume = (name: string, accessMode: string): KubeObject => ({
     apiVersion: kinds.Volume.apiVersion,
@@ -48,18 +48,18 @@ t.test('a volume for one pod: the old one goes first, and there is no second', a
   await change({ replicas: 1, volumes: [{ name: 'single', path: '/a' }] });
   await pass();
   t.same(strategy(), { type: 'Recreate' });
-  // By kubectl, past the API's check.
+  // With kubectl, without the API's check.
   await change({ replicas: 2 });
   await t.rejects(pass(), { code: 'invalid_value' });
   const { app } = { app: (await pass().catch(() => undefined))?.app ?? kube.all(kinds.App)[0] };
   t.match(app?.status, { phase: 'failed', message: /"single" is ReadWriteOnce/ });
-  t.match(kube.all(kinds.Deployment)[0]?.spec, { replicas: 1 }, 'what runs goes on');
+  t.match(kube.all(kinds.Deployment)[0]?.spec, { replicas: 1 }, 'the running pods are unchanged');
   await change({ replicas: 1 });
   await pass();
   t.notMatch(kube.all(kinds.App)[0]?.status, { phase: 'failed' });
 });
 
-t.test('the environment of a former release goes once nothing runs with it', async (t) => {
+t.test('the environment of an earlier release is deleted once no pod uses it', async (t) => {
   const { create, pass, release, observe, ready, kube, app } = await setUp(t);
   await create();
   await pass();
@@ -72,7 +72,7 @@ t.test('the environment of a former release goes once nothing runs with it', asy
     const spec = { release: { ...released.spec.release, envSecret: name } };
     await kube.mergePatch({ ...kinds.App, namespace, name: 'api' }, { metadata: { annotations }, spec });
     await pass();
-    t.equal(kube.all<Secret>(kinds.Secret).length, generation + 1, 'not while the release is on its way');
+    t.equal(kube.all<Secret>(kinds.Secret).length, generation + 1, 'not while the rollout is in progress');
     await observe(ready);
     await pass();
   }

@@ -15,7 +15,7 @@ interface HeadersMiddleware extends KubeObject {
   spec: { headers: { customResponseHeaders: Record<string, string> } };
 }
 
-/** The one rule of the app's route. */
+/** The only rule of the app's route. */
 function ruleOf(kube: FakeKube) {
   const route = kube.all<Route>(kinds.IngressRoute).find(({ metadata }) => metadata.name === 'api');
   if (route?.spec.routes.length !== 1) throw new Error('no route with one rule');
@@ -23,7 +23,7 @@ function ruleOf(kube: FakeKube) {
   return { match, middlewares: middlewares.map(({ name }) => name) };
 }
 
-/** An app with a release, at rest. */
+/** An app with a release and nothing left to do. */
 async function routed(
   t: Parameters<typeof setUp>[0],
   spec: Parameters<Awaited<ReturnType<typeof setUp>>['create']>[1],
@@ -36,7 +36,7 @@ async function routed(
   return world;
 }
 
-t.test('the route carries every host, and each is claimed before and given back after', async (t) => {
+t.test('every host is claimed before the route has it, and released after it is removed', async (t) => {
   const { kube, change, pass, order } = await routed(t, { extraHosts: ['example.com', 'www.example.com'] });
   t.equal(ruleOf(kube).match, `Host(\`${own}\`) || Host(\`example.com\`) || Host(\`www.example.com\`)`);
   t.same(namesOf(kube.all(kinds.HostName)), [own, 'example.com', 'www.example.com']);
@@ -56,7 +56,7 @@ t.test('the route carries every host, and each is claimed before and given back 
   t.same(namesOf(kube.all(kinds.HostName)), [own]);
 });
 
-t.test('a further host that another holds stops the pass; what runs keeps serving as before', async (t) => {
+t.test('an additional host that another app holds stops the pass; the running app keeps serving', async (t) => {
   const { kube, create, change, pass, app } = await routed(t, { extraHosts: ['example.com'] });
   await create('other', { extraHosts: ['www.example.com'] });
   await pass('other');
@@ -64,7 +64,7 @@ t.test('a further host that another holds stops the pass; what runs keeps servin
   await change({ extraHosts: ['new.example.com', 'www.example.com'] });
   await t.rejects(pass(), { code: 'host_taken' });
   t.same(ruleOf(kube), before);
-  t.ok(namesOf(kube.all(kinds.HostName)).includes('example.com'), 'the host that serves is not given back');
+  t.ok(namesOf(kube.all(kinds.HostName)).includes('example.com'), 'the host in use is not released');
   t.match((await app()).status, { phase: 'failed', message: /"www.example.com" is already used by an app \("other"/ });
   await change({ extraHosts: [] }, 'other');
   await pass('other');
@@ -72,7 +72,7 @@ t.test('a further host that another holds stops the pass; what runs keeps servin
   t.match(ruleOf(kube).match, /new.example.com.*www.example.com/);
 });
 
-t.test('what would not be a host, or not this app’s, never gets into a rule', async (t) => {
+t.test('an invalid host, or another app’s, never gets into a rule', async (t) => {
   const { kube, change, pass, app } = await routed(t, {});
   const before = ruleOf(kube);
   const bad = ['*.example.com', 'a`) || PathPrefix(`/', 'web--shop-prod.apps.test', 'console.apps.test', own];
@@ -85,7 +85,7 @@ t.test('what would not be a host, or not this app’s, never gets into a rule', 
   t.same(namesOf(kube.all(kinds.HostName)), [own]);
 });
 
-t.test('a host that was claimed for a change to come is kept for its time', async (t) => {
+t.test('a host that was claimed for a coming change is kept for a limited time', async (t) => {
   const { kube, pass, clock, app, change } = await routed(t, {});
   const ahead = async () => {
     const until = new Date(clock.now().getTime() + 60_000);
@@ -97,17 +97,17 @@ t.test('a host that was claimed for a change to come is kept for its time', asyn
   t.same(namesOf(kube.all(kinds.HostName)), [own, 'www.example.com']);
   await clock.advance(60_000);
   t.equal((await pass()).outcome, undefined);
-  t.same(namesOf(kube.all(kinds.HostName)), [own], 'the change never came');
+  t.same(namesOf(kube.all(kinds.HostName)), [own], 'the change never happened');
 
   await ahead();
   await change({ extraHosts: ['www.example.com'] });
   await pass();
   await change({ extraHosts: [] });
   await pass();
-  t.same(namesOf(kube.all(kinds.HostName)), [own], 'it came, and went');
+  t.same(namesOf(kube.all(kinds.HostName)), [own], 'the change happened and was reverted');
 });
 
-t.test('with a gate every host is asked, and a new one makes the app prove itself anew', async (t) => {
+t.test('with a gate every host is checked, and a new host requires a new proof', async (t) => {
   const { world, kube, change, pass, clock } = await routed(t, { extraHosts: ['example.com'] });
   await change({ gate: { enabled: true } });
   await pass();
@@ -118,7 +118,7 @@ t.test('with a gate every host is asked, and a new one makes the app prove itsel
   t.equal(waiting.app?.status?.gate, 'applying');
   t.match(
     waiting.app?.status?.conditions?.find(({ type }) => type === 'Gated'),
-    { message: /some requests without an API key through \(status 200 on example.com:18080\)/ },
+    { message: /some requests without an API key \(status 200 on example.com:18080\)/ },
   );
   world.answer = undefined;
   await clock.advance(500);
@@ -129,7 +129,7 @@ t.test('with a gate every host is asked, and a new one makes the app prove itsel
   t.same(
     ruleOf(kube).middlewares,
     ['api-gate-strip', 'api-gate', 'api-retry'],
-    'and the new host is behind the gate from the start',
+    'the new host has the gate from the start',
   );
   await clock.advance(500);
   t.equal((await pass()).app?.status?.gate, 'gated');
@@ -139,13 +139,13 @@ t.test('with a gate every host is asked, and a new one makes the app prove itsel
   await pass();
   world.answer = { kind: 'mixed', status: 200 };
   await clock.advance(500);
-  t.equal((await pass()).app?.status?.gate, 'lifting', 'not open before all are');
+  t.equal((await pass()).app?.status?.gate, 'lifting', 'not open until all hosts are');
 });
 
-t.test('the security headers are there before the route names them, and go after it has let them go', async (t) => {
+t.test('security headers exist before the route refers to them, and are deleted after it no longer does', async (t) => {
   const { kube, change, pass, order } = await routed(t, {});
   const named = () => kube.all(kinds.Middleware).map(({ metadata: { name } }) => name);
-  t.same([ruleOf(kube).middlewares, named()], [['api-retry'], ['api-retry']], 'an app that says nothing of them');
+  t.same([ruleOf(kube).middlewares, named()], [['api-retry'], ['api-retry']], 'an app that does not set them');
   order.length = 0;
   await change({ security: { headers: true } });
   await pass();
@@ -159,7 +159,7 @@ t.test('the security headers are there before the route names them, and go after
   order.length = 0;
   await change({ security: { csp: ['cdn.example.com'] } });
   await pass();
-  t.same(order, ['project gated=false', 'replace Middleware api-security'], 'the route is as it was');
+  t.same(order, ['project gated=false', 'replace Middleware api-security'], 'the route is unchanged');
   t.match(sent()['Content-Security-Policy'], "default-src 'self' cdn.example.com;");
 
   order.length = 0;
@@ -175,9 +175,10 @@ t.test('the security headers are there before the route names them, and go after
   t.same(ruleOf(kube).middlewares, ['api-retry']);
 });
 
-t.test('an app that goes gives every host back, promised ones too, and leaves no Middleware', async (t) => {
+t.test('deleting an app releases every host, also reserved ones, and leaves no Middleware', async (t) => {
   const { kube, read, app, pass, clock } = await routed(t, {
-    ...{ extraHosts: ['example.com', 'www.example.com'], security: { headers: true } },
+    extraHosts: ['example.com', 'www.example.com'],
+    security: { headers: true },
     gate: { enabled: true },
   });
   t.equal(kube.all(kinds.Middleware).length, 4);

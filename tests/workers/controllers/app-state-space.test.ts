@@ -11,7 +11,7 @@ import { workloadRecords, type WorkloadRows } from '../../support/workload-rows.
 
 interface Records {
   workloads: WorkloadRows;
-  /** The first deployment of each app, by its id. */
+  /** The first deployment of each app, by app id. */
   accepted: Map<string, string>;
 }
 
@@ -34,12 +34,12 @@ interface Route extends KubeObject {
 
 const demandsKey = ({ spec }: Route) => (spec.routes[0]?.middlewares ?? []).some(({ name }) => name === 'api-gate');
 
-/** Whether the route of an app demands a key, as a client of the ingress would see it. */
+/** Whether the route of an app demands a key, as a client of the ingress sees it. */
 function isGated(kube: FakeKube): boolean {
   return kube.all<Route>(kinds.IngressRoute).some(demandsKey);
 }
 
-/** What a route may never be without: the Middlewares that it names, and a claim of each of its hosts. */
+/** A route must always have the Middlewares that it names and a claim on each of its hosts. */
 function checkRoutes(kube: FakeKube): void {
   const [middlewares, hosts] = [kinds.Middleware, kinds.HostName].map(
     (kind) => new Set(kube.all(kind).map(({ metadata }) => metadata.name)),
@@ -69,7 +69,8 @@ const scenario: Scenario<Records> = {
         clock,
         events,
         platformConfig: () => ({ ...settings, ingressAddress: 'http://traefik.edge.svc' }),
-        // The client of a life fails once that has ended; what the ingress answers comes from the objects themselves.
+        // A life's client fails once that life has ended, so the ingress's answer is derived from the objects
+        // themselves.
         probeGate: async () =>
           (await kube.list<Route>(kinds.IngressRoute)).items.some(demandsKey)
             ? { kind: 'refused' }
@@ -77,7 +78,7 @@ const scenario: Scenario<Records> = {
         records: {
           ...workloadRecords(life, workloads),
           deployEdited: async () => false,
-          keptEnvironments: async () => [],
+          neededEnvironments: async () => [],
           projectGit: () => Promise.resolve(),
           deployFirst: write('deployFirst', (id: string, image: string) => {
             if (accepted.has(id)) return false;

@@ -7,8 +7,8 @@ import { hasEnded } from '../../../runtime/domain/deployment.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { environmentIdLabel, environmentLabel, managedLabels, projectLabel } from '../../../runtime/domain/labels.ts';
 import { createEventRecorder } from '../../../runtime/kube/events.ts';
-import { keptEnvironments } from '../../../runtime/records/deployment-returns.ts';
-import { acceptDeployment } from '../../../runtime/records/deployments.ts';
+import { neededEnvironments } from '../../../runtime/records/automatic-rollback.ts';
+import { acceptDeployment } from '../../../runtime/records/acceptance.ts';
 import { markWorkloadDeleted, projectWorkload } from '../../../runtime/records/workloads.ts';
 import { appController } from '../../../workers/controllers/app.ts';
 import type { GateAnswer, GateQuestion } from '../../../workers/controllers/gate-probe.ts';
@@ -37,7 +37,7 @@ interface Teardown {
   teardown(end: () => unknown): void;
 }
 
-/** The controller over objects in memory and real records, with a pass whenever a test wants one. */
+/** The controller over objects in memory and real records; a test starts each pass. */
 export async function setUp(t: Teardown) {
   const { pool } = await testDatabase(t);
   const kube = fakeKube();
@@ -50,7 +50,7 @@ export async function setUp(t: Teardown) {
     order,
     settings: settings as PlatformConfigSpec | undefined,
     projectionFails: false,
-    /** What the ingress answers to a request without a key; as Traefik with the route that is there, unless told. */
+    /** The ingress's answer to a request without a key (default: Traefik's answer with the current route). */
     answer: undefined as GateAnswer | undefined,
     asked: [] as GateQuestion[],
   };
@@ -89,7 +89,7 @@ export async function setUp(t: Teardown) {
         const { state } = await transaction(pool, (client) => acceptDeployment(client, edit));
         return !hasEnded(state);
       },
-      keptEnvironments: (id) => keptEnvironments(pool, id),
+      neededEnvironments: (id) => neededEnvironments(pool, id),
       markDeleted: (id) => markWorkloadDeleted(pool, id),
     },
   });
@@ -114,13 +114,13 @@ export async function setUp(t: Teardown) {
     });
   const change = async (spec: object, name = 'api') =>
     kube.mergePatch<App>({ apiVersion: 'platform.svc/v1', kind: 'App', namespace, name }, { spec });
-  /** What the rollout step does. */
+  /** Does what the rollout step does. */
   const release = async (generation: number, image = `registry.test/api:${generation}`) => {
     const deploymentId = newId();
     await change({ release: { generation, deploymentId, image } });
     return deploymentId;
   };
-  /** What the deployment controller of the cluster would say. */
+  /** Reports what the cluster's Deployment controller would report. */
   const observe = async (status: object, name = 'api') => {
     const live = await kube.get<KubeObject>(kinds.Deployment, name, namespace);
     if (!live) throw new Error('no deployment');
@@ -130,6 +130,6 @@ export async function setUp(t: Teardown) {
   return { ...world, world, controller, read, app, pass, create, change, release, observe, ready };
 }
 
-/** In the order of the alphabet. */
+/** In alphabetical order. */
 /** The names of these objects in order. */
 export const namesOf = (objects: Stored<KubeObject>[]) => objects.map(({ metadata }) => metadata.name).sort();

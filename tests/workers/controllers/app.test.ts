@@ -41,7 +41,7 @@ t.test('a new app gets identity, claims, record and first deployment, each once'
   ]);
   t.same(namesOf(kube.all(kinds.WorkloadName)), ['api']);
   t.same(namesOf(kube.all(kinds.HostName)), ['api--shop-prod.apps.test']);
-  t.same(kube.all(kinds.Deployment), [], 'nothing runs before the rollout says what');
+  t.same(kube.all(kinds.Deployment), [], 'nothing runs before the rollout sets a release');
 });
 
 t.test('an app without an image waits for its first build', async (t) => {
@@ -54,12 +54,12 @@ t.test('an app without an image waits for its first build', async (t) => {
   t.same(await history(), []);
   await change({ git: null });
   await pass();
-  t.same(await history(), [], 'nor is there anything to deploy once the source is gone');
+  t.same(await history(), [], 'without a git source there is nothing to deploy');
   await release(1);
   t.equal((await pass()).app?.status?.phase, 'deploying');
 });
 
-t.test('a release is available only once this very release serves alone', async (t) => {
+t.test('a release is available once it is the only one that serves', async (t) => {
   const { create, pass, release, observe, kube, ready } = await setUp(t);
   await create();
   await pass();
@@ -94,17 +94,21 @@ t.test('a release is available only once this very release serves alone', async 
   t.equal(
     kube.calls.filter(({ verb }) => verb !== 'get' && verb !== 'list').length,
     writes,
-    'a pass over nothing new writes nothing',
+    'a pass without changes writes nothing',
   );
 
   await observe({ ...ready, availableReplicas: 0, readyReplicas: 0 });
-  t.same(await phase(), ['deploying', 'available'], 'what was available once has ended well, whatever comes later');
+  t.same(
+    await phase(),
+    ['deploying', 'available'],
+    'a release that was available has succeeded, whatever happens later',
+  );
   const next = await release(2);
   await observe(ready);
   t.match((await pass()).app?.status?.release, { generation: 2, deploymentId: next, phase: 'progressing' });
 });
 
-t.test('a release that is stuck fails with what the pods say, and what ran before keeps serving', async (t) => {
+t.test('a stuck release fails with the reason from the pods, and the previous one keeps serving', async (t) => {
   const { create, pass, release, observe, kube, ready, app } = await setUp(t);
   await create();
   await pass();
@@ -149,7 +153,7 @@ t.test('a release that is stuck fails with what the pods say, and what ran befor
   t.match((await pass()).app?.status, { phase: 'failed', message: /ImagePullBackOff/ });
 });
 
-t.test('the gate goes on from the checkers to the route, and off the other way, with time to notice', async (t) => {
+t.test('a gate is turned on in the checkers, then the route; off in reverse with a delay', async (t) => {
   const { create, pass, release, change, order, clock, kube, pool, world } = await setUp(t);
   await create();
   await pass();
@@ -157,7 +161,7 @@ t.test('the gate goes on from the checkers to the route, and off the other way, 
   await pass();
   const route = () => JSON.stringify(kube.all(kinds.IngressRoute)[0]?.spec);
   const gated = async () => (await findWorkload(pool, namespace, 'api'))?.gated;
-  t.same(world.asked, [], 'nobody is asked about an app without a gate');
+  t.same(world.asked, [], 'an app without a gate is not probed');
 
   order.length = 0;
   await change({ gate: { enabled: true } });
@@ -171,7 +175,7 @@ t.test('the gate goes on from the checkers to the route, and off the other way, 
   ]);
   t.match(route(), /"middlewares":\[{"name":"api-gate-strip"},{"name":"api-gate"},{"name":"api-retry"}\]/);
   t.equal(await gated(), true);
-  t.same(world.asked, [], 'what is answered in the same pass would be about the route before');
+  t.same(world.asked, [], 'an answer in the same pass could come from the previous route');
   await clock.advance(500);
   const done = await pass();
   t.same([done.app?.status?.gate, done.outcome], ['gated', undefined]);
@@ -188,7 +192,7 @@ t.test('the gate goes on from the checkers to the route, and off the other way, 
   t.same([lifted.app?.status?.gate, lifted.outcome], ['off', { requeueAfterMs: 15_000 }]);
   await clock.advance(10_000);
   t.match((await pass()).outcome, { requeueAfterMs: 5_000 });
-  t.equal(await gated(), true, 'the checkers still know it while the ingress may ask');
+  t.equal(await gated(), true, 'the checkers still know the app while the ingress may ask them');
   await clock.advance(5_000);
   order.length = 0;
   t.notOk((await pass()).outcome);
@@ -198,7 +202,7 @@ t.test('the gate goes on from the checkers to the route, and off the other way, 
   t.equal((await pass()).app?.status?.gate, 'off', 'and stays off');
 });
 
-t.test('each way is told once, in the condition and in an event', async (t) => {
+t.test('each change of the gate is reported once, as a condition and an Event', async (t) => {
   const { create, pass, release, change, clock, kube, world } = await setUp(t);
   await create();
   await pass();
@@ -217,10 +221,10 @@ t.test('each way is told once, in the condition and in an event', async (t) => {
   world.answer = { kind: 'open', status: 404 };
   t.match(await condition(), { phase: 'applying', since: begun, status: 'Unknown', reason: 'Applying' });
   await clock.advance(1_000);
-  t.match(await condition(), { phase: 'applying', since: begun, message: /not yet protected.*through \(status 404\)/ });
+  t.match(await condition(), { phase: 'applying', since: begun, message: /not yet protected.*API key \(status 404\)/ });
   const { resourceVersion } = (await pass()).app?.metadata ?? {};
   await clock.advance(1_000);
-  t.equal((await pass()).app?.metadata.resourceVersion, resourceVersion, 'the same sight is not written again');
+  t.equal((await pass()).app?.metadata.resourceVersion, resourceVersion, 'the same result is not written again');
   world.answer = undefined;
   await clock.advance(1_000);
   const gatedAt = clock.now().toISOString();
@@ -240,7 +244,7 @@ t.test('each way is told once, in the condition and in an event', async (t) => {
 });
 
 t.test(
-  'an ingress that is not asked, cannot be asked or does not ask leaves the gate applying, and says so',
+  'a gate stays `applying`, with the reason, while the ingress is not probed, unreachable or does not ask',
   async (t) => {
     const { create, pass, release, change, clock, world, kube } = await setUp(t);
     await create();
@@ -254,13 +258,13 @@ t.test(
     await clock.advance(1_000);
     const blind = await pass();
     t.equal(blind.app?.status?.gate, 'applying');
-    t.equal(blind.outcome, undefined, 'only other settings change that');
-    const said = (app: typeof blind.app) => app?.status?.conditions?.find(({ type }) => type === 'Gated')?.message;
-    t.match(said(blind.app), /svc install. again with --ingress-address/);
+    t.equal(blind.outcome, undefined, 'only changed settings change that');
+    const messageOf = (app: typeof blind.app) => app?.status?.conditions?.find(({ type }) => type === 'Gated')?.message;
+    t.match(messageOf(blind.app), /svc install. again with --ingress-address/);
     world.settings = settings;
     const cases: [GateAnswer, RegExp][] = [
-      [{ kind: 'unreachable', reason: 'ECONNREFUSED' }, /traefik.test:80 cannot be asked \(ECONNREFUSED\)/],
-      [{ kind: 'silent' }, /does not answer in time/],
+      [{ kind: 'unreachable', reason: 'ECONNREFUSED' }, /traefik.test:80 is unreachable \(ECONNREFUSED\)/],
+      [{ kind: 'silent' }, /does not respond in time/],
       [{ kind: 'unclear' }, /cannot reach svc-authz/],
       [{ kind: 'denied', code: 'gate_unavailable' }, /cannot verify keys/],
       [{ kind: 'denied', code: 'misconfigured' }, /do not know the workload/],
@@ -272,11 +276,11 @@ t.test(
       await clock.advance(1_000);
       const { app, outcome } = await pass();
       t.equal(app?.status?.gate, 'applying');
-      t.match(said(app), message);
+      t.match(messageOf(app), message);
       t.match(outcome, { requeueAfterMs: Number });
     }
     await clock.advance(300_000);
-    t.match((await pass()).outcome, { requeueAfterMs: 30_000 }, 'it is asked less and less often');
+    t.match((await pass()).outcome, { requeueAfterMs: 30_000 }, 'the probe interval grows');
     t.match(kube.all(kinds.Event), [{ type: 'Warning', reason: 'GateNotApplied' }]);
     world.answer = undefined;
     await clock.advance(30_000);
@@ -284,7 +288,7 @@ t.test(
   },
 );
 
-t.test('a status that changes brings a pass at once, which does not ask again', async (t) => {
+t.test('a changed status causes a pass at once, which does not probe again', async (t) => {
   const { create, pass, release, change, clock, world } = await setUp(t);
   await create();
   await pass();
@@ -297,13 +301,13 @@ t.test('a status that changes brings a pass at once, which does not ask again', 
   world.answer = { kind: 'unclear' };
   const { app } = await pass();
   t.equal(world.asked.length, 1);
-  t.match(app?.status?.conditions?.find(({ type }) => type === 'Gated')?.message, /status 404/, 'what was seen stays');
+  t.match(app?.status?.conditions?.find(({ type }) => type === 'Gated')?.message, /status 404/, 'the result is kept');
   await clock.advance(500);
   await pass();
   t.equal(world.asked.length, 2);
 });
 
-t.test('a route that opens counts as open after a minute, whatever is answered', async (t) => {
+t.test('a route that opens counts as open after a minute, whatever the probe returns', async (t) => {
   const { create, pass, release, change, clock, kube, pool, world } = await setUp(t);
   await create();
   await pass();
@@ -317,11 +321,11 @@ t.test('a route that opens counts as open after a minute, whatever is answered',
   await pass();
   await clock.advance(59_000);
   t.equal((await pass()).app?.status?.gate, 'lifting');
-  t.equal((await findWorkload(pool, namespace, 'api'))?.gated, true, 'until then the checkers know it');
+  t.equal((await findWorkload(pool, namespace, 'api'))?.gated, true, 'until then the checkers know the app');
   t.same(
     namesOf(kube.all(kinds.Middleware)).sort(),
     ['api-gate', 'api-gate-strip', 'api-retry'],
-    'and what the ingress may still use is there',
+    'and the Middleware that the ingress may still use exists',
   );
   await clock.advance(1_000);
   const { app } = await pass();
@@ -329,7 +333,7 @@ t.test('a route that opens counts as open after a minute, whatever is answered',
   t.match(app?.status?.conditions?.find(({ type }) => type === 'Gated')?.message, /still refuses/);
 });
 
-t.test('a gated route that somebody changed is proven anew', async (t) => {
+t.test('a gated route that was changed is proven again', async (t) => {
   const { create, pass, release, change, clock, kube, world } = await setUp(t);
   await create();
   await pass();
@@ -349,12 +353,12 @@ t.test('a gated route that somebody changed is proven anew', async (t) => {
   t.equal((await pass()).app?.status?.gate, 'gated');
 });
 
-t.test('an app that has no route yet waits with its gate, and asks nobody', async (t) => {
+t.test('the gate of an app without a route waits, and nothing is probed', async (t) => {
   const { create, pass, release, clock, world, change } = await setUp(t);
   await create('api', { gate: { enabled: true } });
   await pass();
   const { app, outcome } = await pass();
-  t.match(app?.status, { gate: 'applying', conditions: [{}, { type: 'Gated', message: /no route before/ }] });
+  t.match(app?.status, { gate: 'applying', conditions: [{}, { type: 'Gated', message: /no route until/ }] });
   t.equal(outcome, undefined);
   t.same(world.asked, []);
   await release(1);
@@ -368,7 +372,7 @@ t.test('an app that has no route yet waits with its gate, and asks nobody', asyn
   t.equal((await pass('web')).app?.status?.gate, 'off');
 });
 
-t.test('a gate that the checkers cannot be told of is not put into the route', async (t) => {
+t.test('the route gets no gate while the checkers cannot be informed', async (t) => {
   const { create, pass, release, change, world, kube, app } = await setUp(t);
   await create();
   await pass();
@@ -381,7 +385,7 @@ t.test('a gate that the checkers cannot be told of is not put into the route', a
   t.not((await app()).status?.gate, 'gated');
 });
 
-t.test('an app that goes leaves nothing, and lets its name, host and deployments go', async (t) => {
+t.test('a deleted app leaves nothing behind and releases its name, host and deployments', async (t) => {
   const { create, pass, release, change, kube, pool, app, read, order } = await setUp(t);
   await create();
   await pass();
@@ -396,20 +400,24 @@ t.test('an app that goes leaves nothing, and lets its name, host and deployments
   const { Namespace: _namespace, ...left } = kinds;
   for (const kind of Object.values(left)) t.same(kube.all(kind), [], kind.kind);
   const deleted = order.filter((step) => step.startsWith('delete'));
-  t.equal(deleted[1], 'delete IngressRoute api', 'first nothing leads to it any more');
-  t.equal(deleted.at(-1), 'delete WorkloadName api', 'and last the name, without waiting for garbage collection');
+  t.equal(deleted[1], 'delete IngressRoute api', 'the route is deleted first');
+  t.equal(
+    deleted.at(-1),
+    'delete WorkloadName api',
+    'the name is released last, without waiting for garbage collection',
+  );
   t.equal(await findWorkload(pool, namespace, 'api'), undefined);
   t.match(await listDeployments(pool, id, { limit: 10 }), [{ state: 'cancelled' }]);
-  t.notOk((await pass()).outcome, 'a pass over what is gone does nothing');
+  t.notOk((await pass()).outcome, 'a pass over a deleted app does nothing');
 
   await create();
   await pass();
   const again = (await app()).metadata.labels?.[idLabel] ?? '';
-  t.not(again, id, 'the next of its name is another');
+  t.not(again, id, 'a new app with the same name is a different app');
   t.match(await listDeployments(pool, again, { limit: 10 }), [{ revision: 1, state: 'accepted' }]);
 });
 
-t.test('an app waits with its end while a child holds on', async (t) => {
+t.test('the deletion of an app waits while a child has a finalizer', async (t) => {
   const { create, pass, release, kube, read } = await setUp(t);
   await create();
   await pass();
@@ -420,14 +428,14 @@ t.test('an app waits with its end while a child holds on', async (t) => {
   await kube.delete({ apiVersion: 'platform.svc/v1', kind: 'App', namespace, name: 'api' });
   await t.rejects(pass(), { name: 'NotYetError' });
   t.ok(await read());
-  t.equal(kube.all(kinds.WorkloadName).length, 1, 'the name is held as long as something has it');
+  t.equal(kube.all(kinds.WorkloadName).length, 1, 'the name is held until all children are deleted');
   const held = await kube.get(kinds.Service, 'api', namespace);
   if (held) await kube.replace({ ...held, metadata: { ...held.metadata, finalizers: [] } });
   await pass();
   t.equal(await read(), undefined);
 });
 
-t.test('an object in the way stops the pass, and is named in the status and in an event', async (t) => {
+t.test('a conflicting object stops the pass and is named in the status and in an Event', async (t) => {
   const { create, pass, release, kube, app, observe, ready } = await setUp(t);
   await create();
   await pass();
@@ -442,9 +450,9 @@ t.test('an object in the way stops the pass, and is named in the status and in a
       { type: 'ChildrenAdopted', status: 'False', reason: 'ChildReconcileFailed', message: /Service "api"/ },
     ],
   });
-  t.equal(kube.all(kinds.Deployment).length, 1, 'what came before is done');
-  t.same(kube.all(kinds.IngressRoute), [], 'what comes after is not');
-  t.same(kube.all(kinds.Service)[0]?.spec, { ports: [1] }, 'and it is left alone');
+  t.equal(kube.all(kinds.Deployment).length, 1, 'the steps before it are done');
+  t.same(kube.all(kinds.IngressRoute), [], 'the steps after it are not');
+  t.same(kube.all(kinds.Service)[0]?.spec, { ports: [1] }, 'the object is not changed');
   t.match(kube.all(kinds.Event), [{ reason: 'ReconcileFailed', type: 'Warning', message: /Service "api"/ }]);
 
   await kube.delete({ apiVersion: 'v1', kind: 'Service', namespace, name: 'api' });
@@ -455,7 +463,7 @@ t.test('an object in the way stops the pass, and is named in the status and in a
   t.notOk(cleared?.status?.message);
 });
 
-t.test('an app whose name or host is held fails, names the holder, and does nothing else', async (t) => {
+t.test('an app whose name or host is taken fails, names the holder, and does nothing else', async (t) => {
   const { create, pass, kube, pool, app, controller } = await setUp(t);
   const labels = { [idLabel]: newId() };
   kube.seed(
@@ -486,13 +494,13 @@ t.test('an app whose name or host is held fails, names the holder, and does noth
   t.same(
     host && watch?.keysOf(host, () => kube.all(kinds.App)).map(({ name }) => name),
     ['front', 'api', 'web'],
-    'who waits is woken, and so is the holder',
+    'the waiting app and the holder are both woken',
   );
   await kube.delete({ apiVersion: 'platform.svc/v1', kind: 'WorkloadName', namespace, name: 'api' });
   t.equal((await pass()).app?.status?.phase, 'pending');
 });
 
-t.test('another host is claimed before the old one is given back', async (t) => {
+t.test('a new host is claimed before the old one is released', async (t) => {
   const { create, pass, release, change, kube } = await setUp(t);
   await create();
   await pass();
@@ -504,7 +512,7 @@ t.test('another host is claimed before the old one is given back', async (t) => 
   t.same(namesOf(kube.all(kinds.HostName)), ['shop.example.com']);
 });
 
-t.test('what nobody can bring about is said, not tried', async (t) => {
+t.test('an invalid spec is reported and not applied', async (t) => {
   const { create, pass, world, kube, app, controller } = await setUp(t);
   world.settings = undefined;
   await create();

@@ -20,12 +20,12 @@ const create = (name: string, id: number) => (kube: FakeKube) =>
     spec: { app: 'api', source: { url: 'https://git.example.com/shop/api.git' } },
   });
 
-/** What a builder does. */
+/** Acts as a builder. */
 const begin = (name: string) => async (kube: FakeKube) => {
   const build = await kube.get<Build>(kinds.Build, name, namespace);
   if (!build) throw new Error(`there is no build ${name}`);
   const metadata = { name, namespace, labels: managedLabels(), ownerReferences: [ownerReference(build)] };
-  await kube.create<BatchJob>({ apiVersion: 'batch/v1', kind: 'Job', metadata, spec: {} });
+  await kube.create<BatchJob>({ apiVersion: 'batch/v1', kind: 'Job', metadata, spec: { template: {} } });
   await report(name, { active: 1, ready: 1 })(kube);
 };
 
@@ -49,7 +49,7 @@ const story: Scenario<undefined> = {
     create('one', 1),
     begin('one'),
     report('one', ended('Complete', '')),
-    // The end stays when the job goes; one that goes without an end is one.
+    // The result stays when the Job is deleted; a Job that is deleted without a result is a result too.
     (kube) => kube.delete(jobPlace('one')),
     create('two', 2),
     begin('two'),

@@ -5,7 +5,7 @@ import type { Pod } from '../../../runtime/contracts/pod.ts';
 import type { Build } from '../../../runtime/contracts/resources/build.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { managedLabels, podLabels } from '../../../runtime/domain/labels.ts';
-import type { Secret } from '../../../runtime/host/owned-secret.ts';
+import type { Secret } from '../../../runtime/workloads/owned-secret.ts';
 import { ownerReference } from '../../../runtime/kube/claims.ts';
 import { failureOf } from '../../../workers/controllers/build-run.ts';
 import { buildController } from '../../../workers/controllers/build.ts';
@@ -41,20 +41,25 @@ function createWorld() {
   };
   const reconcile = () =>
     controller.reconcile({
-      ...{ namespace, name: 'api-7', object: kube.all<Build>(kinds.Build)[0], log: silentLog },
+      namespace,
+      name: 'api-7',
+      object: kube.all<Build>(kinds.Build)[0],
+      log: silentLog,
       signal: new AbortController().signal,
     });
-  /** What a builder makes. */
+  /** What a builder reports. */
   const begin = (more: object = {}) =>
     kube.create<BatchJob>({
       apiVersion: 'batch/v1',
       kind: 'Job',
       metadata: {
-        ...{ name: 'api-7', namespace, labels: managedLabels() },
+        name: 'api-7',
+        namespace,
+        labels: managedLabels(),
         ownerReferences: [ownerReference(build())],
         ...more,
       },
-      spec: {},
+      spec: { template: {} },
     });
   const report = (status: NonNullable<BatchJob['status']>) => {
     const [run] = kube.all<BatchJob>(kinds.BatchJob);
@@ -64,13 +69,15 @@ function createWorld() {
   return { kube, controller, build, reconcile, begin, report, writes, events };
 }
 
-t.test('a build is known, waits for a builder, and says how far its job has come', async (t) => {
+t.test('a build is recorded, waits for a builder, and reports the progress of its Job', async (t) => {
   const world = createWorld();
   await world.reconcile();
   t.match(world.build(), {
     metadata: { finalizers: ['platform.svc/records'], labels: { 'platform.svc/project': 'shop' } },
     status: {
-      ...{ observedGeneration: 1, phase: 'pending', message: 'No builder has taken it yet.' },
+      observedGeneration: 1,
+      phase: 'pending',
+      message: 'Waiting for a builder.',
       conditions: [
         { type: 'ChildrenAdopted', status: 'True' },
         { type: 'Succeeded', status: 'Unknown', reason: 'Pending' },
@@ -89,21 +96,23 @@ t.test('a build is known, waits for a builder, and says how far its job has come
   t.match(world.build().status, { ...end, conditions: [{}, { type: 'Succeeded', status: 'True' }] });
   const before = world.writes();
   await world.reconcile();
-  t.equal(world.writes(), before, 'a settled build is left alone');
+  t.equal(world.writes(), before, 'a finished build is not changed');
   await world.kube.delete(jobRef);
   await world.reconcile();
-  t.match(world.build().status, end, 'an end stays when its job is gone');
+  t.match(world.build().status, end, 'the result stays when the Job is deleted');
   t.same(world.events, []);
 });
 
-t.test('a build that fails says why, once, and still knows when the pod does not', async (t) => {
+t.test('a failed build reports the reason once, and keeps it after the pod is deleted', async (t) => {
   const world = createWorld();
   await world.begin();
   const app = { kind: 'App' as const, name: 'api', id: fixedId(1) };
   const labels = { ...podLabels(app, 'build'), 'batch.kubernetes.io/job-name': 'api-7' };
   const terminated = { exitCode: 2, reason: 'Error', message: 'fetching\nno such commit\n' };
   world.kube.seed({
-    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'api-7-x', namespace, labels } },
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: 'api-7-x', namespace, labels },
     spec: { containers: [] },
     status: {
       phase: 'Failed',
@@ -116,18 +125,23 @@ t.test('a build that fails says why, once, and still knows when the pod does not
   const conditions = [{ type: 'Failed', status: 'True', reason: 'BackoffLimitExceeded', lastTransitionTime: at }];
   await world.report({ startTime: at, failed: 1, conditions });
   await world.reconcile();
-  const end = { phase: 'failed', message: 'The program ended with 2: no such commit', startedAt: at, endedAt: at };
+  const end = {
+    phase: 'failed',
+    message: 'The program exited with code 2: no such commit',
+    startedAt: at,
+    endedAt: at,
+  };
   t.match(world.build().status, { ...end, conditions: [{}, { status: 'False', reason: 'Failed' }] });
   const pod = world.kube.all(kinds.Pod)[0];
   const keys = world.controller.watches?.flatMap((watch) => (pod ? watch.keysOf(pod, () => []) : []));
-  t.same(keys, [{ name: 'api-7', namespace }], 'a change of the pod brings the build');
+  t.same(keys, [{ name: 'api-7', namespace }], 'a change of the pod queues the build');
   await world.kube.delete({ apiVersion: 'v1', kind: 'Pod', namespace, name: 'api-7-x' });
   await world.reconcile();
   t.match(world.build().status, end);
-  t.same(world.events, ['BuildFailed: The program ended with 2: no such commit']);
+  t.same(world.events, ['BuildFailed: The program exited with code 2: no such commit']);
 });
 
-t.test('a job that goes before its end was seen fails the build', async (t) => {
+t.test('a Job that is deleted before its result was seen fails the build', async (t) => {
   const world = createWorld();
   await world.begin();
   await world.report({ startTime: at, active: 1 });
@@ -135,16 +149,17 @@ t.test('a job that goes before its end was seen fails the build', async (t) => {
   t.match(world.build().status, { phase: 'pending', startedAt: at });
   await world.kube.delete(jobRef);
   await world.reconcile();
-  t.match(world.build().status, { phase: 'failed', message: /was deleted before its end was seen/, startedAt: at });
+  t.match(world.build().status, { phase: 'failed', message: /was deleted before it finished/, startedAt: at });
   t.equal(world.events.length, 1);
 });
 
-t.test('a foreign job of that name is named and left alone, and an end that was seen survives it', async (t) => {
+t.test('a foreign Job of that name is reported and not changed, and a recorded result is kept', async (t) => {
   const world = createWorld();
   await world.begin({ labels: {}, ownerReferences: [] });
   await t.rejects(world.reconcile(), { name: 'ForeignObjectError' });
   t.match(world.build().status, {
-    ...{ phase: 'failed', message: /Job "api-7" in shop-prod was not created by the platform/ },
+    phase: 'failed',
+    message: /Job "api-7" in shop-prod was not created by the platform/,
     conditions: [{ type: 'ChildrenAdopted', status: 'False', reason: 'ChildReconcileFailed' }],
   });
   t.match(world.events, [/^ReconcileFailed: /]);
@@ -163,20 +178,20 @@ t.test('a foreign job of that name is named and left alone, and an end that was 
   t.match(done.build().status, { phase: 'succeeded', conditions: [{ status: 'True' }, { status: 'True' }] });
 });
 
-t.test('deleting a build ends its job first', async (t) => {
+t.test('deleting a build stops its Job first', async (t) => {
   const world = createWorld();
   await world.begin({ finalizers: ['kubernetes.io/pods'] });
   await world.reconcile();
   await world.kube.delete(ref);
   await t.rejects(world.reconcile(), { name: 'NotYetError' });
-  t.ok(world.build(), 'its pods still run');
+  t.ok(world.build(), 'its pods are still running');
   t.ok(world.kube.all(kinds.BatchJob)[0]?.metadata.deletionTimestamp);
   await world.kube.mergePatch(jobRef, { metadata: { finalizers: null } });
   await world.reconcile();
   t.same([world.kube.all(kinds.Build), world.kube.all(kinds.BatchJob)], [[], []]);
 });
 
-t.test('a namespace that is no environment is refused', async (t) => {
+t.test('a namespace that is not an environment is refused', async (t) => {
   const world = createWorld();
   const labels = { 'platform.svc/project': null, 'platform.svc/environment': null };
   await world.kube.mergePatch({ apiVersion: 'v1', kind: 'Namespace', name: namespace }, { metadata: { labels } });
@@ -187,7 +202,7 @@ t.test('a namespace that is no environment is refused', async (t) => {
 const builds = { image: 'r.test/builder:1', registry: 'r.test/builds', baseImages: { node: 'r.test/node:1' } };
 const token = Buffer.from('SECRETtoken').toString('base64');
 
-/** A Build of an app in the namespace of builds. */
+/** A build for an app, in the build namespace. */
 function createOwnWorld(more: Partial<Build['spec']> = {}) {
   const kube = fakeKube();
   const at = { namespace: 'svc-builds', name: 'build-1' };
@@ -199,13 +214,12 @@ function createOwnWorld(more: Partial<Build['spec']> = {}) {
     environmentNamespaceObject('shop', 'prod'),
     { ...ref, kind: 'App', metadata: { name: 'api', namespace, uid } },
     {
-      ...{ apiVersion: 'v1', kind: 'Secret', data: { token } },
+      apiVersion: 'v1',
+      kind: 'Secret',
+      data: { token },
       metadata: { name: 'app-api-git', namespace, labels: owned, ownerReferences: [owner] },
-    },
-    {
-      ...{ ...ref, metadata: at },
-      spec: { app: 'api', namespace, deploymentId: fixedId(7), revision: 3, source, ...more },
-    },
+    } as KubeObject,
+    { ...ref, metadata: at, spec: { app: 'api', namespace, deploymentId: fixedId(7), revision: 3, source, ...more } },
   );
   let settings: { builds?: typeof builds } | undefined;
   const controller = buildController({
@@ -222,11 +236,13 @@ function createOwnWorld(more: Partial<Build['spec']> = {}) {
     if (!found) throw new Error('there is no job');
     return found;
   };
-  /** What the two steps of its pod ended with, and then its Job. */
+  /** Ends the two steps of its pod, then its Job. */
   const end = async (clone: object, step: object, status: NonNullable<BatchJob['status']>) => {
     const labels = { ...managedLabels(), 'platform.svc/role': 'build', 'batch.kubernetes.io/job-name': at.name };
     kube.seed({
-      ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name: 'build-1-x', namespace: at.namespace, labels } },
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'build-1-x', namespace: at.namespace, labels },
       spec: { containers: [] },
       status: {
         initContainerStatuses: [{ name: 'clone', state: { terminated: clone } }],
@@ -240,11 +256,11 @@ function createOwnWorld(more: Partial<Build['spec']> = {}) {
   return { kube, at, build, reconcile, job, end, configure };
 }
 
-t.test('in the namespace of builds the job is made, with credentials for its first step only', async (t) => {
+t.test('in the build namespace the Job is created, with credentials only for its first step', async (t) => {
   const world = createOwnWorld();
   const { kube, at, build, reconcile } = world;
   await t.rejects(reconcile(), { code: 'unavailable' });
-  t.match(build()?.status, { phase: 'failed', message: /The platform has no builder/ });
+  t.match(build()?.status, { phase: 'failed', message: /Builds are not enabled/ });
 
   world.configure();
   await reconcile();
@@ -263,15 +279,15 @@ t.test('in the namespace of builds the job is made, with credentials for its fir
   t.match(copies(), [{ data: { token } }]);
   t.equal(kube.all(kinds.NetworkPolicy).length, 1);
 
-  const made = { image: 'r.test/builds/shop-prod/api:3', digest: `sha256:${'d'.repeat(64)}`, commit: 'a'.repeat(40) };
-  const message = JSON.stringify({ ...made, commitMessage: 'Say one', commitAuthor: 'Kim' });
+  const result = { image: 'r.test/builds/shop-prod/api:3', digest: `sha256:${'d'.repeat(64)}`, commit: 'a'.repeat(40) };
+  const message = JSON.stringify({ ...result, commitMessage: 'Say one', commitAuthor: 'Kim' });
   const conditions = [{ type: 'Complete', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' }];
   await world.end({ exitCode: 0 }, { exitCode: 0, message }, { succeeded: 1, conditions });
-  t.match(build()?.status, { phase: 'succeeded', ...made, commitMessage: 'Say one', commitAuthor: 'Kim' });
-  t.same(copies(), [], 'the copy of the credentials is gone');
+  t.match(build()?.status, { phase: 'succeeded', ...result, commitMessage: 'Say one', commitAuthor: 'Kim' });
+  t.same(copies(), [], 'the copy of the credentials is deleted');
 });
 
-t.test('a build gets no credentials that are of another server by now', async (t) => {
+t.test('a build gets no credentials for a server that the app no longer uses', async (t) => {
   for (const [server, expected] of [
     ['https://git.example.com:443', [{ data: { token, server: undefined } }]],
     ['https://elsewhere.example.com:443', []],
@@ -288,7 +304,7 @@ t.test('a build gets no credentials that are of another server by now', async (t
   }
 });
 
-t.test('of a build that took too long the time-out is told, not how its steps were ended for it', async (t) => {
+t.test('a build that took too long reports the time-out, not how its steps were stopped', async (t) => {
   const world = createOwnWorld({ timeoutSeconds: 90 });
   world.configure();
   await world.reconcile();
@@ -297,11 +313,11 @@ t.test('of a build that took too long the time-out is told, not how its steps we
   await world.end({ exitCode: 0 }, { exitCode: 143, message: 'installing\n' }, { failed: 1, conditions });
   t.match(world.build()?.status, {
     phase: 'failed',
-    message: /^The build did not end within 90 seconds, and was stopped.*svc platform config set --build-timeout/,
+    message: /^The build exceeded its timeout of 90 seconds and was stopped.*svc platform config set --build-timeout/,
   });
 });
 
-t.test('a step that fails is told of in one line, and then by the end of its log', (t) => {
+t.test('a failed step is reported in one line, followed by the end of its log', (t) => {
   const failed = (name: string, terminated: object) => {
     const status = { initContainerStatuses: [{ name, restartCount: 0, state: { terminated } }] };
     return failureOf([{ metadata: { name: 'api-7', namespace }, status } as unknown as Stored<Pod>]);
@@ -319,10 +335,10 @@ t.test('a step that fails is told of in one line, and then by the end of its log
   t.equal(
     failed('build', { exitCode: 1, message: log.join('\n') }),
     `The image could not be built: ${ended}\nThe last lines of its log:\nSTEP 2/2: RUN npm ci\n${'x'.repeat(200)}`,
-    'long lines and what buildah adds leave room for the others',
+    "long lines and buildah's own lines leave room for others",
   );
-  t.equal(failed('build', { exitCode: 137 }), 'The image could not be built: the step ended with 137');
-  t.equal(failed('build', { exitCode: 137, reason: 'OOMKilled' }), 'The step "build" used more memory than its limit.');
+  t.equal(failed('build', { exitCode: 137 }), 'The image could not be built: the step exited with code 137');
+  t.equal(failed('build', { exitCode: 137, reason: 'OOMKilled' }), 'The step "build" exceeded its memory limit.');
   t.equal(failed('clone', { exitCode: 0, message: 'fine' }), undefined);
   t.end();
 });

@@ -13,7 +13,7 @@ import { silentLog } from '../../support/log.ts';
 import { settings } from '../../support/objects.ts';
 
 interface CronJob extends KubeObject {
-  spec: { jobTemplate: { spec: Record<string, unknown> } };
+  spec: { jobTemplate: { spec: BatchJob['spec'] } };
 }
 
 const namespace = 'shop-prod';
@@ -56,12 +56,15 @@ function createWorld(spec: object = cron) {
   };
   const reconcile = () =>
     controller.reconcile({
-      ...{ namespace, name: 'nightly', object: kube.all<FunctionResource>(kinds.Function)[0], log: silentLog },
+      namespace,
+      name: 'nightly',
+      object: kube.all<FunctionResource>(kinds.Function)[0],
+      log: silentLog,
       signal: new AbortController().signal,
     });
   const runs = () => kube.all<BatchJob>(kinds.BatchJob);
   const change = (next: object) => kube.mergePatch(ref, { spec: next });
-  /** What the Job controller reports of a run, and what its pod said. */
+  /** Reports a run as the Job controller does, with its pod's message. */
   const end = async (name: string, type: 'Complete' | 'Failed', said?: string) => {
     const at = clock.now().toISOString();
     const run = runs().find(({ metadata }) => metadata.name === name);
@@ -72,7 +75,8 @@ function createWorld(spec: object = cron) {
       apiVersion: 'v1',
       kind: 'Pod',
       metadata: {
-        ...{ name: `${name}-x1`, namespace },
+        name: `${name}-x1`,
+        namespace,
         labels: { ...podLabels(workload, 'test'), 'batch.kubernetes.io/job-name': name },
       },
       spec: { containers: [{ name: 'function' }] },
@@ -80,7 +84,9 @@ function createWorld(spec: object = cron) {
         phase: type === 'Failed' ? 'Failed' : 'Succeeded',
         containerStatuses: [
           {
-            ...{ name: 'function', ready: false, restartCount: 0 },
+            name: 'function',
+            ready: false,
+            restartCount: 0,
             state: {
               terminated: { exitCode: type === 'Failed' ? 1 : 0, ...(said !== undefined && { message: said }) },
             },
@@ -90,7 +96,7 @@ function createWorld(spec: object = cron) {
     };
     if (said !== undefined) kube.seed(pod);
   };
-  /** A run that the CronJob has made. */
+  /** A run that the CronJob created. */
   const seedScheduled = (name: string) => {
     const [schedule] = kube.all<CronJob>(kinds.CronJob);
     if (!schedule) throw new Error('there is no CronJob');
@@ -98,15 +104,11 @@ function createWorld(spec: object = cron) {
       apiVersion: 'batch/v1',
       kind: 'Job',
       metadata: {
-        ...{ name, namespace, labels: podLabels(workload, 'cron') },
+        name,
+        namespace,
+        labels: podLabels(workload, 'cron'),
         ownerReferences: [
-          {
-            apiVersion: 'batch/v1',
-            kind: 'CronJob',
-            name: 'nightly',
-            uid: schedule.metadata.uid,
-            controller: true,
-          },
+          { apiVersion: 'batch/v1', kind: 'CronJob', name: 'nightly', uid: schedule.metadata.uid, controller: true },
         ],
       },
       spec: schedule.spec.jobTemplate.spec,
@@ -115,12 +117,23 @@ function createWorld(spec: object = cron) {
   };
   const writes = () => kube.calls.filter(({ verb }) => verb !== 'get' && verb !== 'list').length;
   return {
-    ...{ clock, kube, controller, all, resource, reconcile, runs, change, end, seedScheduled, writes },
-    ...{ warnings, deleted },
+    clock,
+    kube,
+    controller,
+    all,
+    resource,
+    reconcile,
+    runs,
+    change,
+    end,
+    seedScheduled,
+    writes,
+    warnings,
+    deleted,
   };
 }
 
-t.test('a cron function is a CronJob and nothing that requests could reach', async (t) => {
+t.test('a cron function is a CronJob that receives no requests', async (t) => {
   const world = createWorld();
   await world.reconcile();
   t.match(world.kube.all(kinds.CronJob), [
@@ -142,10 +155,10 @@ t.test('a cron function is a CronJob and nothing that requests could reach', asy
   t.notOk(status?.url);
   const before = world.writes();
   await world.reconcile();
-  t.equal(world.writes(), before, 'a pass over an unchanged world writes nothing');
+  t.equal(world.writes(), before, 'a pass without changes writes nothing');
 });
 
-t.test('a test run is made once, reported, and left to the cluster ten minutes after its end', async (t) => {
+t.test('a test run is created once, reported, and deleted by the cluster after ten minutes', async (t) => {
   const world = createWorld();
   await world.reconcile();
   await world.change({ runRequests: [request] });
@@ -156,15 +169,16 @@ t.test('a test run is made once, reported, and left to the cluster ten minutes a
       name: testName,
       labels: { app: 'nightly', 'platform.svc/role': 'test' },
       annotations: { 'platform.svc/requested-by': 'ada@svc.test' },
-      // The CronJob would take it for its own otherwise, and remove it with older ones.
+      // Otherwise the CronJob would treat it as its own and delete it with older runs.
       ownerReferences: [{ kind: 'Function', name: 'nightly', controller: false }],
     },
     spec: { backoffLimit: 0 },
   });
-  t.notOk(run?.spec['ttlSecondsAfterFinished'], 'while its request stands, its loss would make another');
+  t.notOk(run?.spec['ttlSecondsAfterFinished'], 'while its request exists, deleting the run would create another');
   t.notOk(world.resource().spec.runRequests);
   t.match(world.resource().status, {
-    ...{ phase: 'running', active: 1 },
+    phase: 'running',
+    active: 1,
     runs: [{ name: testName, trigger: 'test', state: 'pending', by: 'ada@svc.test' }],
   });
   await world.reconcile();
@@ -174,7 +188,7 @@ t.test('a test run is made once, reported, and left to the cluster ten minutes a
   t.match(world.resource().status, { phase: 'scheduled', active: 0, runs: [{ state: 'succeeded' }] });
 });
 
-t.test('a failed run is a failed function with what the runtime said, until one ends well', async (t) => {
+t.test('a failed run makes the function failed, with the runtime’s message, until a run succeeds', async (t) => {
   const world = createWorld();
   await world.reconcile();
   world.seedScheduled('nightly-29384750');
@@ -182,7 +196,7 @@ t.test('a failed run is a failed function with what the runtime said, until one 
   await world.reconcile();
   t.match(world.resource().status, {
     phase: 'failed',
-    message: 'The run nightly-29384750 failed: The program ended with 1: the handler failed: boom',
+    message: 'The run nightly-29384750 failed: The program exited with code 1: the handler failed: boom',
     runs: [{ name: 'nightly-29384750', trigger: 'cron', state: 'failed' }],
   });
   await world.clock.advance(60_000);
@@ -194,7 +208,7 @@ t.test('a failed run is a failed function with what the runtime said, until one 
   t.notOk(world.resource().status?.message);
 });
 
-t.test('another trigger takes away what the former one had, and back', async (t) => {
+t.test('changing the trigger deletes the objects of the previous one, and back', async (t) => {
   const world = createWorld({ runtime: 'node', code: 'first' });
   await world.reconcile();
   t.same([world.all(kinds.Deployment), world.all(kinds.HostName).length], [['nightly'], 1]);
@@ -205,7 +219,7 @@ t.test('another trigger takes away what the former one had, and back', async (t)
   for (const kind of [kinds.Deployment, kinds.IngressRoute, kinds.HostName]) t.same(world.all(kind), [], kind.kind);
   t.same(world.all(kinds.CronJob), ['nightly']);
   t.match(world.resource().status, { phase: 'scheduled' });
-  t.notOk(world.resource().status?.host, 'the interceptors have no route to it any more');
+  t.notOk(world.resource().status?.host, 'the interceptors no longer have a route to it');
   await world.change({ runRequests: [request] });
   await world.reconcile();
   world.seedScheduled('nightly-29384750');
@@ -214,13 +228,13 @@ t.test('another trigger takes away what the former one had, and back', async (t)
   await world.reconcile();
   await world.reconcile();
   t.same([world.all(kinds.CronJob), world.all(kinds.BatchJob)], [[], []]);
-  t.notOk(world.resource().spec.runRequests, 'nobody runs it once any more');
+  t.notOk(world.resource().spec.runRequests, 'nothing runs it');
   t.same(world.all(kinds.Deployment), ['nightly']);
   t.match(world.resource().status, { phase: 'idle', host: String });
   t.notOk(world.resource().status?.runs);
 });
 
-t.test('old code stays for a run that may still need it', async (t) => {
+t.test('old code is kept for a run that may still need it', async (t) => {
   const world = createWorld();
   await world.reconcile();
   const [old = ''] = world.all(kinds.ConfigMap);
@@ -229,14 +243,14 @@ t.test('old code stays for a run that may still need it', async (t) => {
   t.match(await world.reconcile(), { requeueAfterMs: Number }, 'the cluster may not have seen the change yet');
   await world.clock.advance(61_000);
   await world.reconcile();
-  t.ok(world.all(kinds.ConfigMap).includes(old), 'a run has it that has no pod yet');
+  t.ok(world.all(kinds.ConfigMap).includes(old), 'a run without a pod still uses it');
   await world.end('nightly-29384750', 'Complete');
   await world.reconcile();
   t.equal(world.all(kinds.ConfigMap).length, 1);
   t.notOk(world.all(kinds.ConfigMap).includes(old));
 });
 
-t.test('a foreign CronJob is named and left alone', async (t) => {
+t.test('a foreign CronJob is reported and not changed', async (t) => {
   const world = createWorld();
   world.kube.seed({
     apiVersion: 'batch/v1',
@@ -250,7 +264,7 @@ t.test('a foreign CronJob is named and left alone', async (t) => {
   t.equal(world.warnings.length, 1);
 });
 
-t.test('deleting removes the schedule and its runs before the name is free', async (t) => {
+t.test('deleting removes the schedule and its runs before the name is released', async (t) => {
   const world = createWorld();
   await world.reconcile();
   await world.change({ runRequests: [request] });

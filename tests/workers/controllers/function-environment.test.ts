@@ -6,10 +6,10 @@ import type { FunctionResource, FunctionSpec } from '../../../runtime/contracts/
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { podLabels } from '../../../runtime/domain/labels.ts';
-import { bindingData, bindingSecretName } from '../../../runtime/host/function-bindings.ts';
-import { ownedSecret, type Secret } from '../../../runtime/host/owned-secret.ts';
-import { workloadIdOf } from '../../../runtime/host/workload-objects.ts';
-import { createSecretStore } from '../../../runtime/host/workload-secrets.ts';
+import { bindingData, bindingSecretName } from '../../../runtime/workloads/function-bindings.ts';
+import { ownedSecret, type Secret } from '../../../runtime/workloads/owned-secret.ts';
+import { workloadIdOf } from '../../../runtime/workloads/objects.ts';
+import { createSecretStore } from '../../../runtime/workloads/secrets.ts';
 import { functionController } from '../../../workers/controllers/function.ts';
 import { startSettings } from '../../../workers/controllers/function-settings.ts';
 import { endRuns, environmentNamespaceObject } from '../../support/cluster.ts';
@@ -39,8 +39,10 @@ async function world(spec: Partial<FunctionSpec> = {}) {
     clock,
   });
   await kube.create<KubeObject>({
-    ...{ apiVersion: ref.apiVersion, kind: ref.kind, metadata: { name: 'hello', namespace } },
-    ...{ spec: { runtime: 'node', code: 'x', trigger: 'http', port: 8080, idleTimeoutSeconds: 300, ...spec } },
+    apiVersion: ref.apiVersion,
+    kind: ref.kind,
+    metadata: { name: 'hello', namespace },
+    spec: { runtime: 'node', code: 'x', trigger: 'http', port: 8080, idleTimeoutSeconds: 300, ...spec },
   });
   const hello = async () => {
     const found = await kube.get<FunctionResource>(kinds.Function, 'hello', namespace);
@@ -49,7 +51,10 @@ async function world(spec: Partial<FunctionSpec> = {}) {
   };
   const reconcile = async () =>
     controller.reconcile({
-      ...{ namespace, name: 'hello', object: await hello(), log: silentLog },
+      namespace,
+      name: 'hello',
+      object: await hello(),
+      log: silentLog,
       signal: new AbortController().signal,
     });
   const change = async (next: object) => {
@@ -72,7 +77,7 @@ async function world(spec: Partial<FunctionSpec> = {}) {
   };
   const deployment = () => kube.all<FunctionDeployment>(kinds.Deployment)[0] as Stored<FunctionDeployment>;
   const template = () => startSettings(deployment().spec.template).envSecret ?? '';
-  /** What the Deployment controller would report; `all` pods are of the newest template. */
+  /** Reports what the Deployment controller would report; `all` pods have the newest template. */
   const scale = async (replicas: number, all = true) => {
     await kube.replace({ ...deployment(), spec: { ...deployment().spec, replicas } });
     const { generation = 1 } = deployment().metadata;
@@ -83,51 +88,51 @@ async function world(spec: Partial<FunctionSpec> = {}) {
     });
     return reconcile();
   };
-  return {
-    ...{ kube, clock, hello, reconcile, change, setSecret, environments, deployment, template, scale },
-  };
+  return { kube, clock, hello, reconcile, change, setSecret, environments, deployment, template, scale };
 }
 
 const env = (variables: Record<string, string>) => ({
   env: Object.entries(variables).map(([name, value]) => ({ name, value })),
 });
 
-t.test('variables and secrets make one immutable Secret, named by what is in it', async (t) => {
+t.test('variables and secrets make one immutable Secret, named by a hash of its content', async (t) => {
   const { change, setSecret, environments, template, hello, kube, reconcile, scale } = await world();
   await reconcile();
   t.same(environments(), {});
-  t.equal(template(), '', 'without any there is none');
+  t.equal(template(), '', 'without variables there is none');
   await setSecret('PASSWORD', 'hunter2');
   await change(env({ URL: 'db://${USER}:${PASSWORD}@h', USER: 'u' }));
   t.match(template(), /^function-hello-env-[0-9a-f]{16}$/);
   const resolved = { PASSWORD: 'hunter2', URL: 'db://u:hunter2@h', USER: 'u' };
   await scale(0);
-  t.same(environments(), { [template()]: resolved }, 'what came before it is removed');
+  t.same(environments(), { [template()]: resolved }, 'the previous one is deleted');
   const [secret] = kube.all<Secret>(kinds.Secret).filter(({ metadata }) => metadata.name === template());
   t.match(secret?.metadata, { ownerReferences: [{ kind: 'Function', name: 'hello' }], labels: { app: 'hello' } });
   t.notMatch(JSON.stringify([await hello(), kube.all(kinds.Deployment)]), 'hunter2');
   const writes = () => kube.calls.filter(({ verb }) => verb !== 'get' && verb !== 'list').length;
   const before = writes();
   await reconcile();
-  t.equal(writes(), before, 'a pass over an unchanged world writes nothing');
+  t.equal(writes(), before, 'a pass without changes writes nothing');
   await t.rejects(change(env({ URL: '${HOST}', HOST: '${URL}' })), { code: 'invalid_value' });
   t.match((await hello()).status, { phase: 'failed', message: /"URL" refers to itself \(URL → HOST → URL\)/ });
-  t.same(environments(), { [template()]: resolved }, 'what the function has stays');
+  t.same(environments(), { [template()]: resolved }, 'a Secret that the function uses is kept');
 });
 
-t.test('pods that run keep their environment and limits until a restart, and those go after it', async (t) => {
+t.test('running pods keep their environment and limits until a restart, which deletes the old ones', async (t) => {
   const { change, environments, template, hello, scale, deployment, kube, reconcile } = await world(env({ A: '1' }));
   await reconcile();
   await scale(1);
   const first = template();
   t.match((await hello()).status?.running, { envSecret: first, memory: '256Mi' });
   const pod: Pod = {
-    ...{ apiVersion: 'v1', kind: 'Pod' },
+    apiVersion: 'v1',
+    kind: 'Pod',
     metadata: {
-      ...{ name: 'hello-1', namespace },
+      name: 'hello-1',
+      namespace,
       labels: podLabels({ kind: 'Function', name: 'hello', id: workloadIdOf(await hello()) }, 'serve'),
     },
-    spec: deployment().spec.template.spec as Pod['spec'],
+    spec: deployment().spec.template.spec,
     status: { phase: 'Running', conditions: [{ type: 'Ready', status: 'True' }] },
   };
   kube.seed(pod);
@@ -147,10 +152,10 @@ t.test('pods that run keep their environment and limits until a restart, and tho
   const second = template();
   t.not(second, first);
   await scale(1, false);
-  t.match((await hello()).status?.running, { envSecret: first, memory: '256Mi' }, 'while an old pod is left');
+  t.match((await hello()).status?.running, { envSecret: first, memory: '256Mi' }, 'while an old pod remains');
   await scale(1);
   t.match((await hello()).status?.running, { envSecret: second, memory: '512Mi', restartedAt: '2026-11-22T10:00:00Z' });
-  t.equal(Object.keys(environments()).length, 2, 'a pod has it');
+  t.equal(Object.keys(environments()).length, 2, 'a pod uses it');
   await kube.delete({ apiVersion: 'v1', kind: 'Pod', namespace, name: 'hello-1' });
   await reconcile();
   t.same(environments(), { [second]: { A: '2' } });
@@ -159,14 +164,14 @@ t.test('pods that run keep their environment and limits until a restart, and tho
   t.equal(template(), second);
   await scale(0);
   await scale(0);
-  t.same(environments(), { [template()]: { A: '3' } }, 'at zero the next start has it');
+  t.same(environments(), { [template()]: { A: '3' } }, 'at zero replicas the next start uses it');
   t.equal((await hello()).status?.running, undefined);
   await change({ env: null });
   await scale(0);
   t.same([environments(), template()], [{}, '']);
 });
 
-t.test('what a binding brings is there once it is ready, and until then the function has what it had', async (t) => {
+t.test('a binding’s variables are added once it is ready; until then nothing changes', async (t) => {
   const { change, environments, template, hello, kube, reconcile, scale } = await world({
     ...env({ URL: 'db://${DB_HOST}', DB_PORT: '1' }),
     bindings: [{ service: 'orders', version: 1 }],
@@ -181,17 +186,17 @@ t.test('what a binding brings is there once it is ready, and until then the func
     const bindings = [{ service: 'orders', version, phase }];
     await kube.replaceStatus({ ...found, status: { ...found.status, bindings } });
   };
-  await t.rejects(reconcile(), { name: 'NotYetError' }, 'nothing starts without it');
+  await t.rejects(reconcile(), { name: 'NotYetError' }, 'no pod starts without it');
   t.same([kube.all(kinds.Deployment), (await hello()).status?.phase], [[], undefined]);
   await report(1, 'ready', 'first');
   await reconcile();
   const bound = { DB_HOST: 'db', DB_USERNAME: 'u', DB_NAME: 'd', DB_PORT: '1', URL: 'db://db' };
-  t.same(environments(), { [template()]: { ...bound, DB_PASSWORD: 'first' } }, 'its own variable wins');
+  t.same(environments(), { [template()]: { ...bound, DB_PASSWORD: 'first' } }, "the function's own variable wins");
 
   const first = template();
   await report(2, 'failed', 'second');
   await change({ bindings: [{ service: 'orders', version: 2 }], code: 'second' });
-  t.equal(template(), first, 'new code comes all the same');
+  t.equal(template(), first, 'new code is applied all the same');
   t.match((await hello()).status?.observedGeneration, (await hello()).metadata.generation);
   await report(2, 'ready', 'second');
   await reconcile();
@@ -199,7 +204,7 @@ t.test('what a binding brings is there once it is ready, and until then the func
   t.same(environments(), { [template()]: { ...bound, DB_PASSWORD: 'second' } });
 });
 
-t.test('runs of a schedule and test runs have it, and none loses what it was made with', async (t) => {
+t.test('scheduled and test runs use the environment, and a run keeps the one it was created with', async (t) => {
   const schedule = { trigger: 'cron', schedule: '0 2 * * *' } as const;
   const { change, environments, reconcile, kube, clock } = await world({ ...env({ A: '1' }), ...schedule });
   const request = (id: number) => ({ id: String(id).padStart(10, '0'), at: '2026-01-01T00:00:00Z' });
@@ -219,33 +224,36 @@ t.test('runs of a schedule and test runs have it, and none loses what it was mad
 
   await change(env({ A: '2' }));
   const second = scheduled();
-  t.not(second, first, 'the next run has it');
-  t.same(runs(), [first], 'one that goes on has what it had');
+  t.not(second, first, 'the next run uses it');
+  t.same(runs(), [first], 'a run in progress keeps its own');
   await clock.advance(61_000);
   await reconcile();
   t.equal(Object.keys(environments()).length, 2);
   await endRuns(kube);
-  t.match(await change(env({ A: '3' })), { requeueAfterMs: 60_000 }, 'the cluster may not know yet');
+  t.match(await change(env({ A: '3' })), { requeueAfterMs: 60_000 }, 'the cluster may not have seen it yet');
   t.equal(Object.keys(environments()).length, 3);
   await clock.advance(60_000);
   await reconcile();
   t.same(environments(), { [scheduled() ?? '']: { A: '3' } });
 });
 
-t.test('a volume that only one pod may have is handed over, and has one pod at most', async (t) => {
+t.test('a single-pod volume moves from pod to pod, and the function has at most one pod', async (t) => {
   const { kube, change, deployment, reconcile, hello } = await world();
   const volume: KubeObject & { spec: object } = {
-    ...{ apiVersion: ref.apiVersion, kind: 'Volume', metadata: { name: 'data', namespace } },
-    ...{ spec: { size: '1Gi', accessMode: 'ReadWriteOnce' } },
+    apiVersion: ref.apiVersion,
+    kind: 'Volume',
+    metadata: { name: 'data', namespace },
+    spec: { size: '1Gi', accessMode: 'ReadWriteOnce' },
   };
   kube.seed(volume);
   await reconcile();
   t.match(deployment().spec, { strategy: { type: 'RollingUpdate' } });
   const volumes = [{ name: 'data', path: '/data' }];
   await t.rejects(change({ volumes, maxReplicas: 2 }), {
-    ...{ code: 'invalid_value', details: { field: 'maxReplicas', volume: 'data' } },
+    code: 'invalid_value',
+    details: { field: 'maxReplicas', volume: 'data' },
   });
-  t.match((await hello()).status, { phase: 'failed', message: /a function that mounts it has at most 1 replica/ });
+  t.match((await hello()).status, { phase: 'failed', message: /a function that mounts it can have at most 1 replica/ });
   await change({ volumes, maxReplicas: null });
   t.match(deployment().spec, {
     strategy: { type: 'Recreate' },

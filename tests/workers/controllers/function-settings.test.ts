@@ -1,7 +1,7 @@
 import t from 'tap';
 import { functionDeployment, type FunctionDeployment } from '../../../infra/manifests/function.ts';
 import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
-import { keptDeployment, startSettings } from '../../../workers/controllers/function-settings.ts';
+import { mergedDeployment, startSettings } from '../../../workers/controllers/function-settings.ts';
 
 const hello = { id: '0190a0a0-0000-7000-8000-000000000001', name: 'hello', namespace: 'shop-prod' };
 const image = 'registry.test/node:1';
@@ -21,53 +21,53 @@ const made = (change: Partial<Spec>, envSecret?: string) =>
   functionDeployment(hello, { ...spec, ...change }, { image, envSecret });
 const settingsOf = ({ spec: { template } }: FunctionDeployment) => startSettings(template);
 
-t.test('environment and limits of pods that run stay, and at zero they are those of now', (t) => {
+t.test('running pods keep their environment and limits; at zero replicas the latest apply', (t) => {
   const before = made({ memory: '64Mi' }, 'function-hello-env-1');
   const now = made({ memory: '128Mi', cpu: '0.5' }, 'function-hello-env-2');
   const was = { envSecret: 'function-hello-env-1', memory: '64Mi' };
   const is = { envSecret: 'function-hello-env-2', memory: '128Mi', cpu: '500m' };
-  t.same(settingsOf(keptDeployment(live(2, before), now)), was);
-  t.equal(keptDeployment(live(2, before), now).spec.replicas, 2);
-  t.same(settingsOf(keptDeployment(live(0, before), now)), is);
-  t.equal(keptDeployment(live(0, before), now).spec.replicas, 0);
-  t.same(settingsOf(keptDeployment(live(1, made({})), now)), { memory: '256Mi' }, 'without any, none is given');
-  t.same(settingsOf(keptDeployment(live(1, before), made({}))), was, 'and what is gone stays');
+  t.same(settingsOf(mergedDeployment(live(2, before), now)), was);
+  t.equal(mergedDeployment(live(2, before), now).spec.replicas, 2);
+  t.same(settingsOf(mergedDeployment(live(0, before), now)), is);
+  t.equal(mergedDeployment(live(0, before), now).spec.replicas, 0);
+  t.same(settingsOf(mergedDeployment(live(1, made({})), now)), { memory: '256Mi' }, 'without a Secret, none is added');
+  t.same(settingsOf(mergedDeployment(live(1, before), made({}))), was, 'a removed one stays removed');
   t.end();
 });
 
-t.test('whatever else makes new pods brings them along', (t) => {
+t.test('any other change that replaces pods applies them too', (t) => {
   const before = made({ memory: '64Mi' }, 'function-hello-env-1');
   const is = { envSecret: 'function-hello-env-2', memory: '256Mi' };
   const restartedAt = '2026-11-22T10:00:00.000Z';
   const envSecret = 'function-hello-env-2';
-  t.same(settingsOf(keptDeployment(live(1, before), made({ restartedAt }, envSecret))), { ...is, restartedAt });
-  t.same(settingsOf(keptDeployment(live(1, before), made({ code: 'second' }, envSecret))), is);
-  t.same(settingsOf(keptDeployment(live(1, before), made({ volumes: [{ name: 'd', path: '/d' }] }, envSecret))), is);
+  t.same(settingsOf(mergedDeployment(live(1, before), made({ restartedAt }, envSecret))), { ...is, restartedAt });
+  t.same(settingsOf(mergedDeployment(live(1, before), made({ code: 'second' }, envSecret))), is);
+  t.same(settingsOf(mergedDeployment(live(1, before), made({ volumes: [{ name: 'd', path: '/d' }] }, envSecret))), is);
   t.end();
 });
 
-t.test('other limits come with the next scale-up, and with it all that waits', (t) => {
+t.test('changed limits apply with the next scale-up, together with all other pending changes', (t) => {
   const secrets = { old: 'function-hello-env-1', new: 'function-hello-env-2' };
   const now = made({ memory: '128Mi' }, secrets.new);
   const is = { envSecret: secrets.new, memory: '128Mi' };
   const was = { envSecret: secrets.old, memory: '64Mi' };
   let deployment = live(2, made({ memory: '64Mi' }, secrets.old));
   const seen: object[] = [];
-  /** A pass after the replicas have become so many. */
+  /** A pass after the number of replicas changed to `replicas`. */
   const pass = (replicas: number, wanted = now) => {
-    const written = keptDeployment(live(replicas, deployment), wanted);
+    const written = mergedDeployment(live(replicas, deployment), wanted);
     deployment = live(replicas, written);
     seen.push(settingsOf(written));
     return settingsOf(written);
   };
   for (const replicas of [2, 2, 1, 1]) t.same(pass(replicas), was, `with ${replicas}`);
-  t.same(pass(2), is, 'more than there were');
-  t.same(keptDeployment(deployment, now).metadata.annotations, { 'platform.svc/waiting-limits': '' });
+  t.same(pass(2), is, 'more than before');
+  t.same(mergedDeployment(deployment, now).metadata.annotations, { 'platform.svc/waiting-limits': '' });
 
   const later = made({ memory: '256Mi' }, secrets.new);
-  t.same(pass(2, later), is, 'what was noted of other limits counts no more');
+  t.same(pass(2, later), is, 'the recorded time of earlier limits is ignored');
   t.same(pass(1, later), is);
-  t.same(pass(1, made({ memory: '512Mi' }, secrets.new)), is, 'the newest wish is counted from its own time on');
+  t.same(pass(1, made({ memory: '512Mi' }, secrets.new)), is, 'the newest change counts from its own time');
   t.match(pass(3, made({ memory: '512Mi' }, secrets.new)), { memory: '512Mi' });
 
   t.same(

@@ -13,7 +13,7 @@ import { workloadRecords, type WorkloadRows } from '../../support/workload-rows.
 
 interface Records {
   workloads: WorkloadRows;
-  /** What the scaler last set, which nobody else may change. */
+  /** What the scaler set last, which no other writer may change. */
   replicas: number;
 }
 
@@ -85,7 +85,7 @@ await explore(t, 'Function', scenario);
 
 interface CronRecords {
   workloads: WorkloadRows;
-  /** Run → the uids that it has had: a second one means that it was made twice. */
+  /** Run → the uids that it has had: a second one means that it was created twice. */
   made: Map<string, Set<string>>;
 }
 

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { bindingSecretName } from '../../../runtime/host/function-bindings.ts';
-import { ownedSecret } from '../../../runtime/host/owned-secret.ts';
+import { bindingSecretName } from '../../../runtime/workloads/function-bindings.ts';
+import { ownedSecret } from '../../../runtime/workloads/owned-secret.ts';
 import type { FunctionDeployment } from '../../../infra/manifests/function.ts';
 import type { KubeObject, Stored } from '../../../runtime/contracts/kubernetes.ts';
 import type { HostName, WorkloadName } from '../../../runtime/contracts/resources/claims.ts';
@@ -55,7 +55,7 @@ function createWorld() {
       projectEvents: (_, settings) => Promise.resolve(sources.push(settings) > 0 ? problem : undefined),
     },
     events: { record: (_, { message }) => Promise.resolve(void warnings.push(message)) },
-    // As Traefik with the route that is there.
+    // Traefik's answer with the current route.
     probeGate({ hosts }) {
       asked.push(...hosts);
       const gated = JSON.stringify(kube.all(kinds.IngressRoute)[0]?.spec ?? '').includes('-gate"');
@@ -70,20 +70,16 @@ function createWorld() {
   };
   const resource = () => one<FunctionResource>(kinds.Function);
   const reconcile = (object: Stored<FunctionResource> | undefined = kube.all<FunctionResource>(kinds.Function)[0]) =>
-    controller.reconcile({
-      ...{ namespace, name: 'hello', object, log: silentLog },
-      signal: new AbortController().signal,
-    });
+    controller.reconcile({ namespace, name: 'hello', object, log: silentLog, signal: new AbortController().signal });
   const create = (name = 'hello', at = namespace, id = newId()) => {
     kube.seed({
       apiVersion: 'platform.svc/v1',
       kind: 'Function',
       metadata: {
-        ...{ name, namespace: at, finalizers: [workloadFinalizer] },
-        labels: {
-          ...workloadLabels({ kind: 'Function', name, id }),
-          ...labels,
-        },
+        name,
+        namespace: at,
+        finalizers: [workloadFinalizer],
+        labels: { ...workloadLabels({ kind: 'Function', name, id }), ...labels },
       },
       spec: { runtime: 'node', code: 'first', trigger: 'http', port: 8080, idleTimeoutSeconds: 300 },
     });
@@ -100,7 +96,9 @@ function createWorld() {
       apiVersion: 'v1',
       kind: 'Pod',
       metadata: {
-        ...{ name, namespace, labels: { ...own, 'pod-template-hash': template } },
+        name,
+        namespace,
+        labels: { ...own, 'pod-template-hash': template },
         ...(createdAt !== undefined && { creationTimestamp: createdAt }),
       },
       spec: {
@@ -111,20 +109,34 @@ function createWorld() {
     };
     kube.seed(pod);
   };
-  /** What the Deployment controller would report. */
+  /** Reports what the Deployment controller would report. */
   const settleDeployment = async (replicas: number, ready: number, updated = replicas) => {
     const deployment = one<FunctionDeployment>(kinds.Deployment);
     await kube.replaceStatus({
       ...deployment,
       status: {
         observedGeneration: deployment.metadata.generation ?? 1,
-        ...{ replicas, updatedReplicas: updated, readyReplicas: ready },
+        replicas,
+        updatedReplicas: updated,
+        readyReplicas: ready,
       },
     });
   };
   return {
-    ...{ kube, one, resource, reconcile, create, seedPod, settleDeployment, projected, deleted, warnings, wishes },
-    ...{ asked, clock, sources },
+    kube,
+    one,
+    resource,
+    reconcile,
+    create,
+    seedPod,
+    settleDeployment,
+    projected,
+    deleted,
+    warnings,
+    wishes,
+    asked,
+    clock,
+    sources,
     failSource: (message: string | undefined) => (problem = message),
     configure: (next: PlatformConfigSpec | undefined) => (current = next),
   };
@@ -145,20 +157,25 @@ t.test('a new function gets its claims, record and objects, and is idle at zero 
   t.match(world.one(kinds.IngressRoute), { metadata: { name: `fn-${id}`, namespace: 'svc-system' } });
   t.notOk(
     world.one(kinds.IngressRoute).metadata.ownerReferences,
-    'an owner in another namespace would have it collected',
+    'an owner in another namespace would cause its garbage collection',
   );
   t.match(world.resource().status, {
-    ...{ phase: 'idle', host, url: `https://${host}`, replicas: 0, readyReplicas: 0, observedGeneration: 1 },
+    phase: 'idle',
+    host,
+    url: `https://${host}`,
+    replicas: 0,
+    readyReplicas: 0,
+    observedGeneration: 1,
     conditions: [{ type: 'ChildrenAdopted', status: 'True' }],
   });
 
   const writes = () => world.kube.calls.filter(({ verb }) => verb !== 'get' && verb !== 'list').length;
   const before = writes();
   await world.reconcile();
-  t.equal(writes(), before, 'a pass over an unchanged world writes nothing');
+  t.equal(writes(), before, 'a pass without changes writes nothing');
 });
 
-t.test('the host is known to the interceptors before the route leads to them', async (t) => {
+t.test('the interceptors know the host before the route sends requests to them', async (t) => {
   const world = createWorld();
   world.create();
   await world.reconcile();
@@ -168,7 +185,7 @@ t.test('the host is known to the interceptors before the route leads to them', a
   t.same(order, ['Function', 'IngressRoute']);
 });
 
-t.test('the replica count belongs to others: it survives every change', async (t) => {
+t.test('the controller keeps the replica count on every change, because the scaler sets it', async (t) => {
   const world = createWorld();
   const id = world.create();
   await world.reconcile();
@@ -187,7 +204,7 @@ t.test('the replica count belongs to others: it survives every change', async (t
   t.match(world.resource().status, { phase: 'running', replicas: 3, readyReplicas: 1 });
 });
 
-t.test('old code goes once the Deployment has moved on and no pod has it mounted', async (t) => {
+t.test('old code is deleted once the Deployment has changed and no pod mounts it', async (t) => {
   const world = createWorld();
   const id = world.create();
   await world.reconcile();
@@ -197,17 +214,17 @@ t.test('old code goes once the Deployment has moved on and no pod has it mounted
   await world.kube.replace({ ...resource, spec: { ...resource.spec, code: 'second' } });
   const codes = () => world.kube.all(kinds.ConfigMap).map(({ metadata }) => metadata.name);
   await world.reconcile();
-  t.equal(codes().length, 2, 'the Deployment has not moved yet');
+  t.equal(codes().length, 2, 'the Deployment has not changed yet');
   await world.settleDeployment(1, 1);
   await world.reconcile();
-  t.equal(codes().length, 2, 'a pod has it mounted');
+  t.equal(codes().length, 2, 'a pod mounts it');
   await world.kube.delete({ apiVersion: 'v1', kind: 'Pod', namespace, name: 'hello-old' });
   await world.reconcile();
   t.equal(codes().length, 1);
   t.not(codes()[0], old);
 });
 
-t.test('an image takes the place of code, whose object goes, and code that of an image', async (t) => {
+t.test('an image replaces code and deletes its object, and code replaces an image', async (t) => {
   const world = createWorld();
   world.create();
   await world.reconcile();
@@ -228,7 +245,7 @@ t.test('an image takes the place of code, whose object goes, and code that of an
   t.match(back, { codes: 1, template: { spec: { containers: [{ image: config.runtimeImages.node }] } } });
 });
 
-t.test('code that does not start is a failed function, with what the runtime said, until it starts', async (t) => {
+t.test('code that does not start makes the function failed, with the runtime’s message, until it starts', async (t) => {
   const world = createWorld();
   const id = world.create();
   await world.reconcile();
@@ -241,7 +258,9 @@ t.test('code that does not start is a failed function, with what the runtime sai
     phase: 'Running',
     containerStatuses: [
       {
-        ...{ name: 'function', ready: false, restartCount: 1 },
+        name: 'function',
+        ready: false,
+        restartCount: 1,
         state: { waiting: { reason: 'CrashLoopBackOff' } },
         lastState: { terminated: crashed },
       },
@@ -249,11 +268,11 @@ t.test('code that does not start is a failed function, with what the runtime sai
   });
   await world.settleDeployment(1, 0);
   await world.reconcile();
-  const message = 'The code does not start (exit code 1): the code could not be loaded: nothing is not defined';
+  const message = 'The code failed to start (exit code 1): the code could not be loaded: nothing is not defined';
   t.match(world.resource().status, { phase: 'failed', message });
   await world.kube.delete({ apiVersion: 'v1', kind: 'Pod', namespace, name: 'hello-1' });
   await world.reconcile();
-  t.match(world.resource().status, { phase: 'failed', message }, 'zero replicas repair nothing');
+  t.match(world.resource().status, { phase: 'failed', message }, 'zero replicas do not clear the failure');
   const resource = world.resource();
   await world.kube.replace({ ...resource, spec: { ...resource.spec, code: 'repaired' } });
   await world.reconcile();
@@ -261,7 +280,7 @@ t.test('code that does not start is a failed function, with what the runtime sai
   t.notOk(world.resource().status?.message);
 });
 
-t.test('a change that does not come up is a failure, and what the pods of before do is none of it', async (t) => {
+t.test('a change that does not start is a failure, and the state of the previous pods does not matter', async (t) => {
   const world = createWorld();
   const id = world.create();
   await world.reconcile();
@@ -270,7 +289,9 @@ t.test('a change that does not come up is a failure, and what the pods of before
     phase: 'Running',
     containerStatuses: [
       {
-        ...{ name: 'function', ready: false, restartCount: 1 },
+        name: 'function',
+        ready: false,
+        restartCount: 1,
         state: { waiting: { reason: 'CrashLoopBackOff' } },
         lastState: { terminated: { exitCode: 1, message } },
       },
@@ -293,13 +314,13 @@ t.test('a change that does not come up is a failure, and what the pods of before
   await world.settleDeployment(1, 1);
   t.same(await status(), { phase: 'running', ...calm });
   await change('second');
-  t.match(await status(), { phase: 'running', updating: true }, 'the cluster has not seen the change');
+  t.match(await status(), { phase: 'running', updating: true }, 'the cluster has not observed the change');
   await world.settleDeployment(2, 1, 1);
-  t.match(await status(), { phase: 'running', updating: true, message: undefined }, 'a pod is not seen yet');
+  t.match(await status(), { phase: 'running', updating: true, message: undefined }, 'no pod is observed yet');
   world.seedPod(id, 'two', crashing('no such module'), { template: '2', createdAt: '2026-11-22T10:01:00Z' });
   t.same(await status(), {
     phase: 'failed',
-    message: 'The code does not start (exit code 1): no such module; what ran before keeps serving.',
+    message: 'The code failed to start (exit code 1): no such module; the previous pods keep serving.',
     updating: undefined,
   });
 
@@ -317,7 +338,7 @@ t.test('a change that does not come up is a failure, and what the pods of before
 });
 
 t.test(
-  'dependencies get a claim of their own, which goes with them; a failed installation is a failed function',
+  'dependencies get a claim of their own, deleted with them; a failed installation makes the function failed',
   async (t) => {
     const world = createWorld();
     const id = world.create();
@@ -344,7 +365,9 @@ t.test(
       phase: 'Pending',
       initContainerStatuses: [
         {
-          ...{ name: 'dependencies', ready: false, restartCount: 1 },
+          name: 'dependencies',
+          ready: false,
+          restartCount: 1,
           state: { waiting: { reason: 'CrashLoopBackOff' } },
           lastState: {
             terminated: {
@@ -377,12 +400,12 @@ t.test(
   },
 );
 
-t.test('a name or host that another holds stops the pass before anything is made', async (t) => {
+t.test('a name or host that another workload holds stops the pass before any object is created', async (t) => {
   const world = createWorld();
   const first = world.create('hello', 'other-prod');
   const [holder] = world.kube.all<FunctionResource>(kinds.Function);
   await world.reconcile(holder);
-  const made = world.kube.all(kinds.Deployment).length;
+  const deployments = world.kube.all(kinds.Deployment).length;
   world.create();
   const loser = world.kube.all<FunctionResource>(kinds.Function).find((item) => item.metadata.namespace === namespace);
   await t.rejects(world.reconcile(loser), { code: 'host_taken' });
@@ -395,12 +418,12 @@ t.test('a name or host that another holds stops the pass before anything is made
     conditions: [{ type: 'ChildrenAdopted', status: 'False', reason: 'ChildReconcileFailed' }],
   });
   t.notOk(status?.host, 'the interceptors must not route to it');
-  t.equal(world.kube.all(kinds.Deployment).length, made);
+  t.equal(world.kube.all(kinds.Deployment).length, deployments);
   t.match(world.one<HostName>(kinds.HostName).spec, { workloadId: first });
   t.equal(world.warnings.length, 1);
 });
 
-t.test('a foreign object in the way is named and left alone', async (t) => {
+t.test('a foreign object of the same name is reported and not changed', async (t) => {
   const world = createWorld();
   world.create();
   world.kube.seed({
@@ -414,7 +437,7 @@ t.test('a foreign object in the way is named and left alone', async (t) => {
   t.match(world.one<FunctionDeployment>(kinds.Deployment).spec, { replicas: 2 });
 });
 
-t.test('the way to the services that it is bound to is open as long as it is bound', async (t) => {
+t.test('network access to the bound services is open as long as the binding exists', async (t) => {
   const world = createWorld();
   const id = world.create();
   const bind = async (...services: string[]) => {
@@ -434,12 +457,12 @@ t.test('the way to the services that it is bound to is open as long as it is bou
   t.same(world.kube.all(kinds.NetworkPolicy), []);
 });
 
-t.test('a gate: the checkers hear of it first, then the route asks them, and off the other way round', async (t) => {
+t.test('a gate is turned on in the checkers first, then in the route, and off in the opposite order', async (t) => {
   const world = createWorld();
   const id = world.create();
   world.configure({ ...config, ingressAddress: 'http://traefik.test' });
   await world.reconcile();
-  t.notOk(world.resource().status?.gate, 'it never had one');
+  t.notOk(world.resource().status?.gate, 'it never had a gate');
   t.same(world.kube.all(kinds.Middleware), []);
   const wish = async (enabled: boolean) => {
     await world.kube.replace({ ...world.resource(), spec: { ...world.resource().spec, gate: { enabled } } });
@@ -455,7 +478,7 @@ t.test('a gate: the checkers hear of it first, then the route asks them, and off
     { metadata: { name: `fn-${id}-gate-strip`, namespace: 'svc-system' } },
     { metadata: { name: `fn-${id}-gate`, namespace: 'svc-system' } },
   ]);
-  t.equal(gate(), 'applying', 'nobody has seen the ingress refuse');
+  t.equal(gate(), 'applying', 'the ingress was not seen to refuse');
   await world.reconcile();
   t.same(world.asked, [host]);
   t.equal(gate(), 'gated');
@@ -463,10 +486,10 @@ t.test('a gate: the checkers hear of it first, then the route asks them, and off
   const writes = () => world.kube.calls.filter(({ verb }) => verb !== 'get' && verb !== 'list').length;
   const before = writes();
   t.notOk(await world.reconcile());
-  t.equal(writes(), before, 'a pass over an unchanged world writes nothing');
+  t.equal(writes(), before, 'a pass without changes writes nothing');
 
   await wish(false);
-  t.ok(projected() && !named(), 'the route asks no more, and the checkers still know');
+  t.ok(projected() && !named(), 'the route has no gate, and the checkers still know the function');
   t.equal(gate(), 'lifting');
   await world.reconcile();
   t.equal(gate(), 'off');
@@ -477,7 +500,7 @@ t.test('a gate: the checkers hear of it first, then the route asks them, and off
   t.same(world.kube.all(kinds.Middleware), []);
 });
 
-t.test('security headers have a Middleware as long as they are wanted, and it goes with the function', async (t) => {
+t.test('security headers have a Middleware while they are enabled, and it is deleted with the function', async (t) => {
   const world = createWorld();
   const id = world.create();
   const set = async (security: object) => {
@@ -489,7 +512,7 @@ t.test('security headers have a Middleware as long as they are wanted, and it go
   t.same(names(), [`fn-${id}-security`]);
   t.match(world.one(kinds.IngressRoute).spec, { routes: [{ middlewares: [{ name: `fn-${id}-security` }] }] });
   await set({ headers: false });
-  t.same(names(), [`fn-${id}-security`], 'the ingress is to hear of the route first');
+  t.same(names(), [`fn-${id}-security`], 'the ingress gets the new route first');
   await world.reconcile();
   t.same(names(), []);
   await set({ csp: [] });
@@ -498,7 +521,7 @@ t.test('security headers have a Middleware as long as they are wanted, and it go
   t.same([...names(), ...world.kube.all(kinds.Function)], []);
 });
 
-t.test('another host moves claim, status and route, and gives the old host back', async (t) => {
+t.test('another host changes claim, status and route, and releases the old host', async (t) => {
   const world = createWorld();
   world.create();
   await world.reconcile();
@@ -510,7 +533,7 @@ t.test('another host moves claim, status and route, and gives the old host back'
   t.match(world.one(kinds.IngressRoute), { spec: { routes: [{ match: 'Host(`hello.example.com`)' }] } });
 });
 
-t.test('deleting removes the route, the host and the record, then lets go', async (t) => {
+t.test('deleting removes the route, the host and the record, then the finalizer', async (t) => {
   const world = createWorld();
   const id = world.create();
   await world.reconcile();
@@ -529,7 +552,7 @@ t.test('deleting removes the route, the host and the record, then lets go', asyn
   }
 });
 
-t.test('deletion does not need the installation settings; anything else waits for them', async (t) => {
+t.test('deletion does not need the installation’s settings; everything else waits for them', async (t) => {
   const world = createWorld();
   world.create();
   world.configure(undefined);
@@ -540,22 +563,22 @@ t.test('deletion does not need the installation settings; anything else waits fo
   t.same(world.kube.all(kinds.Function), []);
 });
 
-t.test('bindings go to their queue, and the credentials of one that is no more are removed', async (t) => {
+t.test('bindings are queued, and the credentials of a removed binding are deleted', async (t) => {
   const world = createWorld();
   world.create();
   await world.reconcile();
-  t.same(world.wishes, [], 'without bindings nothing is asked of the database');
+  t.same(world.wishes, [], 'without bindings nothing is queued');
   const ref = { apiVersion: 'platform.svc/v1', kind: 'Function', namespace, name: 'hello' };
   const cache = { service: 'cache', version: 1 };
   await world.kube.mergePatch(ref, { spec: { bindings: [{ service: 'orders', version: 2 }, cache] } });
   await world.reconcile();
   t.match(world.wishes, [[{ service: 'orders', version: 2 }, cache]]);
   const reported = { service: 'orders', version: 2, phase: 'ready' } as const;
-  const found = world.resource();
-  await world.kube.replaceStatus({ ...found, status: { ...found.status, bindings: [reported] } });
-  await world.kube.create(ownedSecret(found, bindingSecretName('hello', 'orders'), {}));
+  const resource = world.resource();
+  await world.kube.replaceStatus({ ...resource, status: { ...resource.status, bindings: [reported] } });
+  await world.kube.create(ownedSecret(resource, bindingSecretName('hello', 'orders'), {}));
   await world.reconcile();
-  t.match(world.resource().status, { phase: 'idle', bindings: [reported] }, 'what the queue reported stays');
+  t.match(world.resource().status, { phase: 'idle', bindings: [reported] }, 'the queue’s report is kept');
   await world.kube.mergePatch(ref, { spec: { bindings: [cache] } });
   await world.reconcile();
   t.same(world.kube.all(kinds.Secret), []);
@@ -563,10 +586,10 @@ t.test('bindings go to their queue, and the credentials of one that is no more a
   await world.kube.delete(ref);
   await world.reconcile();
   await world.reconcile();
-  t.same(world.wishes.at(-1), [], 'a deleted function has none any more');
+  t.same(world.wishes.at(-1), [], 'a deleted function has none');
 });
 
-t.test('a function for events only has pods with the sidecar, and nothing leads to it', async (t) => {
+t.test('a function with only an event trigger has pods with the sidecar, and no route', async (t) => {
   const world = createWorld();
   const id = world.create();
   const ref = { apiVersion: 'platform.svc/v1', kind: 'Function', namespace, name: 'hello' };
@@ -578,7 +601,7 @@ t.test('a function for events only has pods with the sidecar, and nothing leads 
   await world.kube.mergePatch(ref, { spec: { events } });
   await world.reconcile();
   t.same(containers(), ['function', 'svc-poll']);
-  t.match(world.resource().status, { host }, 'with the trigger http it has a route, too');
+  t.match(world.resource().status, { host }, 'with the trigger http it has a route too');
   t.equal(world.kube.all(kinds.IngressRoute).length, 1);
 
   await world.kube.mergePatch(ref, { spec: { trigger: 'postgres', gate: { requireApiKey: true } } });
@@ -595,7 +618,8 @@ t.test('a function for events only has pods with the sidecar, and nothing leads 
   world.failSource('The service does not answer (ECONNREFUSED).');
   await world.reconcile();
   t.match(world.resource().status, {
-    ...{ phase: 'idle', message: 'Data source "db": The service does not answer (ECONNREFUSED).' },
+    phase: 'idle',
+    message: 'Data source "db": The service does not answer (ECONNREFUSED).',
   });
   world.failSource(undefined);
   await world.settleDeployment(1, 1);

@@ -32,7 +32,7 @@ const never = new AbortController().signal;
 const refuse: RequestListener = (_request, response) => void response.writeHead(401).end(invalidKeyBody);
 const serve: RequestListener = (_request, response) => void response.writeHead(200).end('hello');
 
-/** An ingress that answers each request as told, and what it saw. */
+/** An ingress with a configurable answer, which records its requests. */
 async function ingress(t: Teardown, answer: (nth: number) => RequestListener, hosts = [host]) {
   const seen: { url: string | undefined; method: string | undefined; headers: IncomingHttpHeaders }[] = [];
   let connections = 0;
@@ -46,17 +46,17 @@ async function ingress(t: Teardown, answer: (nth: number) => RequestListener, ho
   return { seen, connections: () => connections, probe: (signal = never) => probeGate({ address, hosts, signal }) };
 }
 
-t.test('the gate counts as answering only when each of several connections gets its refusal', async (t) => {
+t.test('the gate counts as active only when each of several connections is refused', async (t) => {
   const always = await ingress(t, () => refuse);
   t.same(await always.probe(), { kind: 'refused' });
   t.equal(always.seen.length, 10);
-  t.equal(always.connections(), 10, 'each over a connection of its own');
+  t.equal(always.connections(), 10, 'each over its own connection');
   for (const { url, method, headers } of always.seen) {
     t.same([method, url, headers.host], ['GET', gateProbePath, host]);
     t.notHas(headers, 'x-api-key');
   }
   const one = await ingress(t, (nth) => (nth === 7 ? serve : refuse));
-  t.same(await one.probe(), { kind: 'mixed', status: 200 }, 'one replica of the ingress is behind');
+  t.same(await one.probe(), { kind: 'mixed', status: 200 }, 'one replica of the ingress has the previous route');
   const behind = await ingress(t, (nth) => (nth === 1 ? serve : refuse));
   t.same(await behind.probe(), { kind: 'mixed', status: 200 }, 'whichever answers first');
 });
@@ -90,7 +90,7 @@ t.test('several hosts count only when all of them get the same answer, every tim
   const empty = byHost((_request, response) => response.writeHead(500).end(), refuse);
   const away = await ingress(t, () => empty, hosts);
   t.same(await away.probe(), { kind: 'unclear', ...about });
-  t.equal(away.seen.length, 3, 'and each was asked once');
+  t.equal(away.seen.length, 3, 'each was probed once');
 });
 
 t.test('an open route counts as open only when every connection finds it open', async (t) => {
@@ -101,7 +101,7 @@ t.test('an open route counts as open only when every connection finds it open', 
   t.same(await one.probe(), { kind: 'mixed', status: 200 });
 });
 
-t.test('what is neither is asked once', async (t) => {
+t.test('an answer that is neither is probed only once', async (t) => {
   const cases: [RequestListener, object][] = [
     [(_request, response) => response.writeHead(500).end(), { kind: 'unclear' }],
     [
@@ -120,7 +120,7 @@ t.test('what is neither is asked once', async (t) => {
   }
 });
 
-t.test('where nobody listens, or nobody accepts, nobody can be asked', async (t) => {
+t.test('an ingress that does not listen or accept makes the result unknown', async (t) => {
   const refused = await probeGate({ address: `http://127.0.0.1:${await freePort()}`, hosts: [host], signal: never });
   t.same(refused, { kind: 'unreachable', reason: 'ECONNREFUSED' });
   const unknown = await probeGate({ address: 'http://ingress.invalid', hosts: [host], signal: never });
@@ -139,20 +139,33 @@ t.test('an answer that cannot be the gate’s is not read, and a long one not to
   const stream = await ingress(t, () => (_request, response) => void response.writeHead(200).write('data: …'));
   t.same(await stream.probe(), { kind: 'open', status: 200 });
   const { probe } = await ingress(t, () => (_request, response) => {
-    // It never ends.
+    // A body that never ends.
     response.writeHead(500).write('x'.repeat(131_072));
   });
   t.same(await probe(), { kind: 'open', status: 500 });
 });
 
-t.test('over TLS the app’s host chooses the route, and the certificate proves nothing', async (t) => {
+t.test('over TLS the app’s host selects the route, and the certificate is not verified', async (t) => {
   const folder = t.testdir();
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')];
   execFileSync(
     'openssl',
     [
-      ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'],
-      ...['-subj', '/CN=another', '-days', '1', '-keyout', key, '-out', cert],
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      'ec_paramgen_curve:prime256v1',
+      '-nodes',
+      '-subj',
+      '/CN=another',
+      '-days',
+      '1',
+      '-keyout',
+      key,
+      '-out',
+      cert,
     ],
     { stdio: 'ignore' },
   );
@@ -170,7 +183,7 @@ t.test('over TLS the app’s host chooses the route, and the certificate proves 
   t.same(await probeGate({ address: mute, hosts: [host], signal: never }), { kind: 'silent' });
 });
 
-t.test('only the very bytes of the gate are the gate', (t) => {
+t.test('only the exact bytes of the gate’s answer count as the gate', (t) => {
   t.same(judge(401, invalidKeyBody), { kind: 'refused' });
   t.same(judge(401, `${invalidKeyBody}\n`), { kind: 'open', status: 401 });
   t.same(judge(200, invalidKeyBody), { kind: 'open', status: 200 });

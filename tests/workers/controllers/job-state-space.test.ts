@@ -11,7 +11,7 @@ import { explore, fixedId, type Scenario } from '../../support/state-space.ts';
 
 interface Records {
   workloads: Map<string, WorkloadProjection & { deleted: boolean }>;
-  /** Run → the uids that it has had: a second one means that it was made twice. */
+  /** Run → the uids that it has had: a second one means that it was created twice. */
   made: Map<string, Set<string>>;
 }
 

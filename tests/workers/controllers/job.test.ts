@@ -55,11 +55,14 @@ function createWorld(spec: object = {}) {
   };
   const reconcile = () =>
     controller.reconcile({
-      ...{ namespace, name: 'report', object: kube.all<JobResource>(kinds.Job)[0], log: silentLog },
+      namespace,
+      name: 'report',
+      object: kube.all<JobResource>(kinds.Job)[0],
+      log: silentLog,
       signal: new AbortController().signal,
     });
   const runs = () => kube.all<BatchJob>(kinds.BatchJob);
-  /** What the Job controller reports of a run. */
+  /** Reports a run as the Job controller does. */
   const settle = async (name: string, status: BatchJob['status']) => {
     const run = runs().find(({ metadata }) => metadata.name === name);
     if (run) await kube.replaceStatus<BatchJob>({ ...run, ...(status && { status }) });
@@ -76,7 +79,8 @@ function createWorld(spec: object = {}) {
       apiVersion: 'v1',
       kind: 'Pod',
       metadata: {
-        ...{ name: `${run}-x1`, namespace },
+        name: `${run}-x1`,
+        namespace,
         labels: { ...podLabels(workload, 'run'), 'batch.kubernetes.io/job-name': run },
       },
       spec: { containers: [{ name: 'job' }] },
@@ -103,7 +107,7 @@ function createWorld(spec: object = {}) {
 
 const namesOf = (objects: Stored<KubeObject>[]) => objects.map(({ metadata }) => metadata.name).sort();
 
-t.test('a new job holds its name, is projected, and waits to be asked', async (t) => {
+t.test('a new job claims its name, is recorded, and waits for a run', async (t) => {
   const world = createWorld();
   await world.reconcile();
   t.match(world.kube.all(kinds.WorkloadName), [
@@ -111,16 +115,18 @@ t.test('a new job holds its name, is projected, and waits to be asked', async (t
   ]);
   t.match(world.projected, [{ id, kind: 'Job', namespace, name: 'report', project: 'shop', gated: false }]);
   t.match(world.job().status, {
-    ...{ phase: 'ready', active: 0, runs: [] },
+    phase: 'ready',
+    active: 0,
+    runs: [],
     conditions: [{ type: 'ChildrenAdopted', status: 'True' }],
   });
   t.same(world.kube.all(kinds.CronJob), []);
   const before = world.writes();
   await world.reconcile();
-  t.equal(world.writes(), before, 'a pass over an unchanged world writes nothing');
+  t.equal(world.writes(), before, 'a pass without changes writes nothing');
 });
 
-t.test('a request becomes one run and is taken away; the run is reported to its end', async (t) => {
+t.test('a request becomes one run and is removed; the run is reported until it ends', async (t) => {
   const world = createWorld();
   await world.ask(1, 2);
   await world.reconcile();
@@ -130,7 +136,8 @@ t.test('a request becomes one run and is taken away; the run is reported to its 
   ]);
   t.notOk(world.job().spec.runRequests);
   t.match(world.job().status, {
-    ...{ phase: 'running', active: 2 },
+    phase: 'running',
+    active: 2,
     runs: [
       { name: 'report-0000000001', trigger: 'manual', state: 'pending', by: 'ada@svc.test' },
       { name: 'report-0000000002' },
@@ -144,10 +151,10 @@ t.test('a request becomes one run and is taken away; the run is reported to its 
   await world.reconcile();
   t.match(world.job().status, { phase: 'ready', active: 0, runs: [{ state: 'succeeded' }, { state: 'succeeded' }] });
   await world.reconcile();
-  t.equal(world.runs().length, 2, 'what was made is not made again');
+  t.equal(world.runs().length, 2, 'a run is not created again');
 });
 
-t.test('no end of the process makes a run twice or not at all', async (t) => {
+t.test('a kill at any write creates each run exactly once', async (t) => {
   const cut = async (at: number) => {
     const world = createWorld();
     await world.ask(1);
@@ -160,21 +167,21 @@ t.test('no end of the process makes a run twice or not at all', async (t) => {
       () => false,
     );
     world.kube.intercept = undefined;
-    // Meanwhile the job changes: the run is that which was asked for, and its template cannot be changed.
+    // The job changes before the next pass: the run keeps the template that was requested, which is immutable.
     await world.kube.mergePatch(ref, { spec: { image: 'registry.test/report:8' } });
-    const made = world.runs();
+    const runs = world.runs();
     await world.reconcile();
-    t.same(namesOf(world.runs()), ['report-0000000001'], `after write ${at}, with ${made.length} made before`);
-    if (made.length > 0) t.same(world.runs()[0]?.spec, made[0]?.spec, 'as it was made');
+    t.same(namesOf(world.runs()), ['report-0000000001'], `after write ${at}, with ${runs.length} created before`);
+    if (runs.length > 0) t.same(world.runs()[0]?.spec, runs[0]?.spec, 'as it was created');
     t.notOk(world.job().spec.runRequests);
     return ended;
   };
   let at = 0;
   while (!(await cut(at))) at += 1;
-  t.ok(at >= 4, `${at} places to end at`);
+  t.ok(at >= 4, `${at} writes to be killed at`);
 });
 
-t.test('a lost answer to the creation makes no second run', async (t) => {
+t.test('a lost answer to the creation creates no second run', async (t) => {
   const world = createWorld();
   await world.ask(1);
   const create = world.kube.create.bind(world.kube);
@@ -189,7 +196,7 @@ t.test('a lost answer to the creation makes no second run', async (t) => {
   t.same(namesOf(world.runs()), ['report-0000000001']);
 });
 
-t.test('a schedule is kept, and goes when the job has none any more', async (t) => {
+t.test('a schedule is kept, and deleted when the job no longer has one', async (t) => {
   const world = createWorld({ schedule: '0 2 * * *' });
   await world.reconcile();
   t.match(world.kube.all(kinds.CronJob), [
@@ -204,7 +211,9 @@ t.test('a schedule is kept, and goes when the job has none any more', async (t) 
     apiVersion: 'batch/v1',
     kind: 'Job',
     metadata: {
-      ...{ name: 'report-29384750', namespace, labels: podLabels(workload, 'cron') },
+      name: 'report-29384750',
+      namespace,
+      labels: podLabels(workload, 'cron'),
       ownerReferences: [
         { apiVersion: 'batch/v1', kind: 'CronJob', name: 'report', uid: cron?.metadata.uid ?? '', controller: true },
       ],
@@ -224,7 +233,7 @@ t.test('a schedule is kept, and goes when the job has none any more', async (t) 
   t.equal(world.job().status?.phase, 'ready');
 });
 
-t.test('so many ended runs are kept, and none for longer than it may be', async (t) => {
+t.test('a limited number of ended runs is kept, for a limited time', async (t) => {
   const world = createWorld({ historyLimit: 2, retentionSeconds: 600 });
   await world.ask(1, 2, 3, 4, 5, 6);
   await world.reconcile();
@@ -235,13 +244,13 @@ t.test('so many ended runs are kept, and none for longer than it may be', async 
   await world.end('report-0000000005', 'Failed', world.clock.now(), { reason: 'BackoffLimitExceeded' });
   await world.clock.advance(50_000);
   t.same(await world.reconcile(), { requeueAfterMs: 7_000 });
-  t.equal(world.runs().length, 6, 'whoever waits for an end gets to see it');
+  t.equal(world.runs().length, 6, 'a client that waits for the end can still see it');
   await world.clock.advance(9_000);
   const answer = await world.reconcile();
   t.same(
     namesOf(world.runs()),
     ['report-0000000003', 'report-0000000004', 'report-0000000005', 'report-0000000006'],
-    'the newest two that succeeded, the failed one, and the one that goes on',
+    'the newest two that succeeded, the failed one, and the one in progress',
   );
   t.same(answer, { requeueAfterMs: 540_000 });
   await world.clock.advance(600_000);
@@ -250,7 +259,7 @@ t.test('so many ended runs are kept, and none for longer than it may be', async 
   t.match(world.job().status?.runs, [{ name: 'report-0000000006' }]);
 });
 
-t.test('a run is always to be seen, in the wishes or in the status', async (t) => {
+t.test('a run is always visible, in the requests or in the status', async (t) => {
   const world = createWorld();
   await world.ask(1);
   const seen: boolean[] = [];
@@ -265,7 +274,7 @@ t.test('a run is always to be seen, in the wishes or in the status', async (t) =
   t.notOk(world.job().spec.runRequests);
 });
 
-t.test('a run that fails or does not start says why', async (t) => {
+t.test('a run that fails or does not start reports the reason', async (t) => {
   const world = createWorld();
   await world.ask(1, 2, 3);
   await world.reconcile();
@@ -275,7 +284,9 @@ t.test('a run that fails or does not start says why', async (t) => {
     phase: 'Failed',
     containerStatuses: [
       {
-        ...{ name: 'job', ready: false, restartCount: 0 },
+        name: 'job',
+        ready: false,
+        restartCount: 0,
         state: { terminated: { exitCode: 3, reason: 'Error', message: 'begin\nno such table\n' } },
       },
     ],
@@ -284,7 +295,9 @@ t.test('a run that fails or does not start says why', async (t) => {
     phase: 'Pending',
     containerStatuses: [
       {
-        ...{ name: 'job', ready: false, restartCount: 0 },
+        name: 'job',
+        ready: false,
+        restartCount: 0,
         state: { waiting: { reason: 'ImagePullBackOff', message: 'not found' } },
       },
     ],
@@ -293,22 +306,26 @@ t.test('a run that fails or does not start says why', async (t) => {
   t.match(
     world.job().status?.runs?.find(({ name }) => name === first),
     { state: 'running', message: undefined },
-    'its pod has ended, and the Job will say so in a moment',
+    'its pod has ended, and the Job will report it shortly',
   );
   await world.end(first, 'Failed', world.clock.now(), { reason: 'BackoffLimitExceeded', message: 'too often' });
   await world.end(third, 'Failed', world.clock.now(), { reason: 'DeadlineExceeded', message: 'too long' });
   await world.reconcile();
   t.same(message(), {
-    [first]: 'The program ended with 3: no such table',
-    [second]: 'The pod does not start (ImagePullBackOff): not found',
-    [third]: 'The run took longer than its time-out.',
+    [first]: 'The program exited with code 3: no such table',
+    [second]: 'The pod cannot start (ImagePullBackOff): not found',
+    [third]: 'The run exceeded its timeout.',
   });
   await world.kube.delete({ apiVersion: 'v1', kind: 'Pod', namespace, name: `${first}-x1` });
   await world.reconcile();
-  t.equal(message()[first], 'The program ended with 3: no such table', 'what is known stays known without the pod');
+  t.equal(
+    message()[first],
+    'The program exited with code 3: no such table',
+    'the recorded result stays without the pod',
+  );
 });
 
-t.test('a name that another kind holds stops the pass before anything is made, and is reported', async (t) => {
+t.test('a name that another kind holds stops the pass before any object is created, and is reported', async (t) => {
   const world = createWorld({ schedule: '0 2 * * *' });
   const other = { kind: 'App' as const, name: 'report', id: '019a0000-0000-7000-8000-0000000000f1' };
   world.kube.seed({
@@ -320,14 +337,15 @@ t.test('a name that another kind holds stops the pass before anything is made, a
   await world.ask(1);
   await t.rejects(world.reconcile(), { code: 'name_taken' });
   t.match(world.job().status, {
-    ...{ phase: 'failed', message: /already used by an app in this environment/ },
+    phase: 'failed',
+    message: /already used by an app in this environment/,
     conditions: [{ type: 'ChildrenAdopted', status: 'False', reason: 'ChildReconcileFailed' }],
   });
   t.same([world.runs(), world.kube.all(kinds.CronJob)], [[], []]);
   t.equal(world.warnings.length, 1);
 });
 
-t.test('a foreign CronJob in the way is named and left alone, and everything after it is skipped', async (t) => {
+t.test('a foreign CronJob of the same name is reported and not changed, and later steps are skipped', async (t) => {
   const world = createWorld({ schedule: '0 2 * * *' });
   const foreign = { schedule: '* * * * *' };
   world.kube.seed({ apiVersion: 'batch/v1', kind: 'CronJob', metadata: { name: 'report', namespace }, spec: foreign });
@@ -342,7 +360,7 @@ t.test('a foreign CronJob in the way is named and left alone, and everything aft
   t.notOk(world.job().status?.message);
 });
 
-t.test('deleting ends everything that was made, then lets the name and the job go', async (t) => {
+t.test('deleting removes all objects, then the name and the finalizer', async (t) => {
   const world = createWorld({ schedule: '0 2 * * *' });
   await world.ask(1);
   await world.reconcile();
@@ -354,7 +372,7 @@ t.test('deleting ends everything that was made, then lets the name and the job g
   t.same(world.deleted, [id]);
 });
 
-t.test('changes of runs and pods bring their job', (t) => {
+t.test('changes of runs and pods queue their job', (t) => {
   const { controller } = createWorld();
   const keys = (controller.watches ?? []).map((watch) => [
     watch.kind.kind,

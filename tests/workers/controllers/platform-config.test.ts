@@ -3,7 +3,7 @@ import type { KubeObject } from '../../../runtime/contracts/kubernetes.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { PlatformConfig } from '../../../runtime/contracts/resources/platform-config.ts';
 import { managedLabels } from '../../../runtime/domain/labels.ts';
-import { readPlatformConfig } from '../../../runtime/host/platform-config.ts';
+import { readPlatformConfig } from '../../../runtime/workloads/platform-config.ts';
 import { createEventRecorder } from '../../../runtime/kube/events.ts';
 import { platformConfigController } from '../../../workers/controllers/platform-config.ts';
 import { fakeClock } from '../../support/clock.ts';
@@ -21,7 +21,7 @@ interface ProcessDeployment extends KubeObject {
   spec: { replicas: number; template: { spec: { containers: { name: string; command: string[]; env: object[] }[] } } };
 }
 
-/** A Deployment of the platform as `svc install` makes it, as far as it matters here. */
+/** A Deployment of the platform with the fields of `svc install` that these tests need. */
 function processDeployment(name: string, labels: Record<string, string> = managedLabels()): ProcessDeployment {
   const container = { name, command: ['tini', '--', 'node', `${name}.ts`], env: [{ name: 'A', value: '1' }] };
   return {
@@ -40,7 +40,7 @@ const commands = (kube: FakeKube) =>
       .map(({ metadata, spec }) => [metadata.name, spec.template.spec.containers[0]?.command.slice(4).join(' ')]),
   );
 
-/** One process life of the controllers after another, over the same cluster. */
+/** Consecutive process lives of the controllers over the same cluster. */
 function setUp() {
   const kube = fakeKube();
   const clock = fakeClock();
@@ -67,7 +67,7 @@ function setUp() {
   };
 }
 
-t.test('good settings come into force, are kept in the status, and everybody is told once', async (t) => {
+t.test('valid settings take effect, are kept in the status, and are announced once', async (t) => {
   const { kube, world, current, pass } = setUp();
   await pass();
   t.equal(current(), undefined);
@@ -83,7 +83,7 @@ t.test('good settings come into force, are kept in the status, and everybody is 
   await pass();
   t.ok(
     kube.calls.slice(before).every(({ verb }) => verb === 'get'),
-    'a pass over nothing new writes nothing',
+    'a pass without changes writes nothing',
   );
   t.equal(world.changes, 1);
   await set(kube, { profile: 'large', defaultLimits: { pods: 20 } });
@@ -92,12 +92,12 @@ t.test('good settings come into force, are kept in the status, and everybody is 
 });
 
 t.test(
-  'bad settings are refused whole with every fault; the last good ones stay in force, after a restart too',
+  'invalid settings are refused as a whole with every error; the last valid ones stay active, after a restart too',
   async (t) => {
     const { kube, world, restart, current, pass } = setUp();
     kube.seed(platformConfigObject);
     await pass();
-    const faults = [/host name/, /trustedProxies\.1: .*host bits/, /allowPrivateNetworks\.0: .*no private network/];
+    const faults = [/host name/, /trustedProxies\.1: .*host bits/, /allowPrivateNetworks\.0: .*not a private network/];
     await set(kube, {
       profile: 'large',
       appsDomain: 'Not A Domain',
@@ -112,7 +112,7 @@ t.test(
       conditions: [{ type: 'Accepted', status: 'False', reason: 'InvalidSpec', observedGeneration: 2 }],
     });
     const message = refused?.conditions?.[0]?.message ?? '';
-    for (const fault of [...faults, /defaultLimits\.memory: "much"/, /^What was in force stays so; /])
+    for (const fault of [...faults, /defaultLimits\.memory: "much"/, /^The previous settings stay active; /])
       t.match(message, fault);
     t.same(current(), settings);
     t.equal(world.changes, 1);
@@ -123,7 +123,7 @@ t.test(
     restart();
     t.equal(current(), undefined);
     await pass();
-    t.same(current(), settings, 'the controllers begin with what was in force');
+    t.same(current(), settings, 'the controllers begin with the active settings');
     t.same(await readPlatformConfig(kube), settings, 'and so does the management API');
     await set(kube, { ...settings, trustedProxies: [], allowPrivateNetworks: [], defaultLimits: { memory: '1Gi' } });
     t.match(await pass(), { accepted: { spec: { profile: 'large' } }, conditions: [{ status: 'True' }] });
@@ -131,65 +131,64 @@ t.test(
 );
 
 t.test(
-  'the apps domain and the cluster’s name stay while they are in force; whoever means it deletes first',
+  'the apps domain and the cluster’s name cannot change while they are active, only after deleting the settings',
   async (t) => {
     const { kube, current, pass } = setUp();
     kube.seed(platformConfigObject);
     await pass();
     await set(kube, { appsDomain: 'other.test', cluster: 'c2' });
     t.match(await pass(), {
-      conditions: [{ status: 'False', message: /appsDomain: "apps.test" cannot become "other.test".*; cluster: "c1"/ }],
+      conditions: [
+        { status: 'False', message: /appsDomain: "apps.test" cannot be changed to "other.test".*; cluster: "c1"/ },
+      ],
     });
     t.match(current(), { appsDomain: 'apps.test', cluster: 'c1' });
     await kube.delete(place);
     await pass();
-    t.match(current(), { appsDomain: 'apps.test' }, 'what was in force serves until there is something else');
+    t.match(current(), { appsDomain: 'apps.test' }, 'the previous settings stay active until there are new ones');
     kube.seed({ ...platformConfigObject, spec: { ...settings, appsDomain: 'other.test' } });
     t.match(await pass(), { conditions: [{ status: 'True' }] });
     t.match(current(), { appsDomain: 'other.test' });
   },
 );
 
-t.test('before the first good settings there are none in force, and it says so', async (t) => {
+t.test('without any valid settings none are active, and the status says so', async (t) => {
   const { kube, current, pass } = setUp();
   kube.seed({ ...platformConfigObject, spec: { ...settings, trustedProxies: ['0.0.0.0/0'] } });
-  t.match(await pass(), { conditions: [{ message: /^There are no settings in force; .*is everybody/ }] });
+  t.match(await pass(), { conditions: [{ message: /^No settings are active; .*matches all addresses/ }] });
   t.equal(current(), undefined);
   await t.rejects(readPlatformConfig(kube), { code: 'unavailable' });
 });
 
-t.test(
-  'who judges by the client’s address is started with the proxies in force, and nothing else changes',
-  async (t) => {
-    const { kube, pass } = setUp();
-    kube.seed(
-      { ...platformConfigObject, spec: { ...settings, trustedProxies: ['192.0.2.1', '10.0.0.0/8', '10.0.0.0/8'] } },
-      ...['console-api', 'svc-authz', 'svc-interceptor'].map((name) => processDeployment(name)),
-    );
-    const untouched = kube.all<ProcessDeployment>(kinds.Deployment)[0];
-    await pass();
-    const proxies = '--trusted-proxy 192.0.2.1/32 --trusted-proxy 10.0.0.0/8';
-    t.same(commands(kube), { 'console-api': proxies, 'svc-authz': proxies, 'svc-interceptor': '' });
-    const [changed] = kube.all<ProcessDeployment>(kinds.Deployment);
-    t.match(changed?.spec.template.spec.containers[0], { env: untouched?.spec.template.spec.containers[0]?.env });
-    await set(kube, { trustedProxies: ['10.0.0.1/8'] });
-    await pass();
-    t.same(commands(kube)['svc-authz'], proxies, 'refused settings roll nothing');
-    const authz = kube.all<ProcessDeployment>(kinds.Deployment)[1];
-    if (authz) await kube.replace({ ...authz, spec: processDeployment('svc-authz').spec });
-    await pass();
-    t.same(commands(kube)['svc-authz'], proxies, 'and those in force hold against a hand that undoes them');
-    await set(kube, { trustedProxies: [] });
-    await pass();
-    t.same(commands(kube), { 'console-api': '', 'svc-authz': '', 'svc-interceptor': '' });
-    t.same(
-      kube.all<ProcessDeployment>(kinds.Deployment).map(({ spec }) => spec),
-      ['console-api', 'svc-authz', 'svc-interceptor'].map((name) => processDeployment(name).spec),
-    );
-  },
-);
+t.test('processes that use the client’s address restart with the active proxies, and no others do', async (t) => {
+  const { kube, pass } = setUp();
+  kube.seed(
+    { ...platformConfigObject, spec: { ...settings, trustedProxies: ['192.0.2.1', '10.0.0.0/8', '10.0.0.0/8'] } },
+    ...['console-api', 'svc-authz', 'svc-interceptor'].map((name) => processDeployment(name)),
+  );
+  const untouched = kube.all<ProcessDeployment>(kinds.Deployment)[0];
+  await pass();
+  const proxies = '--trusted-proxy 192.0.2.1/32 --trusted-proxy 10.0.0.0/8';
+  t.same(commands(kube), { 'console-api': proxies, 'svc-authz': proxies, 'svc-interceptor': '' });
+  const [changed] = kube.all<ProcessDeployment>(kinds.Deployment);
+  t.match(changed?.spec.template.spec.containers[0], { env: untouched?.spec.template.spec.containers[0]?.env });
+  await set(kube, { trustedProxies: ['10.0.0.1/8'] });
+  await pass();
+  t.same(commands(kube)['svc-authz'], proxies, 'refused settings restart nothing');
+  const authz = kube.all<ProcessDeployment>(kinds.Deployment)[1];
+  if (authz) await kube.replace({ ...authz, spec: processDeployment('svc-authz').spec });
+  await pass();
+  t.same(commands(kube)['svc-authz'], proxies, 'a manual change of the active ones is reverted');
+  await set(kube, { trustedProxies: [] });
+  await pass();
+  t.same(commands(kube), { 'console-api': '', 'svc-authz': '', 'svc-interceptor': '' });
+  t.same(
+    kube.all<ProcessDeployment>(kinds.Deployment).map(({ spec }) => spec),
+    ['console-api', 'svc-authz', 'svc-interceptor'].map((name) => processDeployment(name).spec),
+  );
+});
 
-t.test('a Deployment that others made is theirs', async (t) => {
+t.test('a Deployment with another owner is not changed', async (t) => {
   const { kube, pass } = setUp();
   kube.seed(
     { ...platformConfigObject, spec: { ...settings, trustedProxies: ['192.0.2.1'] } },
@@ -199,7 +198,7 @@ t.test('a Deployment that others made is theirs', async (t) => {
   t.same(commands(kube), { 'svc-authz': '' });
 });
 
-t.test('a Deployment that changed meanwhile is not overwritten', async (t) => {
+t.test('a Deployment that changed at the same time is not overwritten', async (t) => {
   const { kube, pass } = setUp();
   kube.seed(
     { ...platformConfigObject, spec: { ...settings, trustedProxies: ['192.0.2.1'] } },
@@ -218,20 +217,25 @@ t.test('a Deployment that changed meanwhile is not overwritten', async (t) => {
   await pass();
   t.same(kube.all<ProcessDeployment>(kinds.Deployment)[0]?.spec.template.spec.containers[0]?.command, [
     ...upgraded,
-    ...['--trusted-proxy', '192.0.2.1/32'],
+    '--trusted-proxy',
+    '192.0.2.1/32',
   ]);
 });
 
-t.test('other settings reach environments and hosts: default ones move, chosen ones stay', async (t) => {
+t.test('new settings apply to environments and hosts: defaults change, explicit ones stay', async (t) => {
   const { clock, kube, manager } = everyController();
   const release = { generation: 1, deploymentId: fixedId(9), image: 'registry.test/api:1' };
   const workload = (kindName: 'App' | 'Function', name: string, spec: object): KubeObject => ({
-    ...{ apiVersion: 'platform.svc/v1', kind: kindName, metadata: { name, namespace: 'shop-prod' } },
+    apiVersion: 'platform.svc/v1',
+    kind: kindName,
+    metadata: { name, namespace: 'shop-prod' },
     spec,
   });
   const code = { runtime: 'node', code: 'x', trigger: 'http', port: 8080, idleTimeoutSeconds: 300 };
   kube.seed({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'svc-system' } }, platformConfigObject, {
-    ...{ apiVersion: 'platform.svc/v1', kind: 'Project', metadata: { name: 'shop' } },
+    apiVersion: 'platform.svc/v1',
+    kind: 'Project',
+    metadata: { name: 'shop' },
     spec: { environments: [{ name: 'prod', id: fixedId(1), limits: { cpu: '2' } }] },
   });
   t.teardown(() => manager.stop());
@@ -239,10 +243,7 @@ t.test('other settings reach environments and hosts: default ones move, chosen o
   await clock.advance(5_000);
   await kube.create(workload('App', 'api', { image: 'r.test/api:1', port: 8080, replicas: 1, release }));
   await kube.create(
-    workload('App', 'web', {
-      ...{ image: 'r.test/web:1', port: 8080, replicas: 1, release },
-      hostname: 'www.example.com',
-    }),
+    workload('App', 'web', { image: 'r.test/web:1', port: 8080, replicas: 1, release, hostname: 'www.example.com' }),
   );
   await kube.create(workload('Function', 'hello', code));
   const settle = async () => {
@@ -264,7 +265,7 @@ t.test('other settings reach environments and hosts: default ones move, chosen o
 
   await set(kube, { defaultLimits: { cpu: '4', memory: '8Gi', pods: 30 }, allowPrivateNetworks: ['10.1.0.0/16'] });
   await settle();
-  t.match(hard(), { pods: '30', 'requests.cpu': '2', 'limits.memory': '8Gi' }, 'its own limit counts first');
+  t.match(hard(), { pods: '30', 'requests.cpu': '2', 'limits.memory': '8Gi' }, 'its own limit has priority');
   t.match(JSON.stringify(kube.all(kinds.NetworkPolicy)[0]?.spec), '"cidr":"10.1.0.0/16"');
   await set(kube, { appsDomain: 'other.test' });
   await settle();
@@ -272,7 +273,7 @@ t.test('other settings reach environments and hosts: default ones move, chosen o
 
   await kube.delete(place);
   await settle();
-  t.match(hosts(), ['api--shop-prod.apps.test', 'fn-hello--c1.apps.test'], 'what was in force serves on');
+  t.match(hosts(), ['api--shop-prod.apps.test', 'fn-hello--c1.apps.test'], 'the previous settings stay active');
   kube.seed({ ...platformConfigObject, spec: { ...settings, appsDomain: 'other.test', cluster: 'c2' } });
   await settle();
   t.same(hosts(), ['api--shop-prod.other.test', 'fn-hello--c2.other.test', 'www.example.com']);
@@ -305,7 +306,7 @@ const story: Scenario<{ seen: unknown }> = {
   steps: [
     (kube) => set(kube, { trustedProxies: ['192.0.2.1'], profile: 'medium' }),
     (kube) => set(kube, { trustedProxies: ['no address'] }),
-    // Somebody undoes by hand what the settings say.
+    // A user manually reverts the settings.
     async (kube) => {
       const live = kube.all<ProcessDeployment>(kinds.Deployment).find(({ metadata }) => metadata.name === 'svc-authz');
       if (live) await kube.replace({ ...live, spec: processDeployment('svc-authz').spec });

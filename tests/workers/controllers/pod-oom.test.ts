@@ -50,10 +50,7 @@ function createWorld() {
     });
   const pass = async (name: string) => {
     const object = kube.all<Pod>(kinds.Pod).find(({ metadata }) => metadata.name === name);
-    await controller.reconcile({
-      ...{ namespace, name, object, log: silentLog },
-      signal: new AbortController().signal,
-    });
+    await controller.reconcile({ namespace, name, object, log: silentLog, signal: new AbortController().signal });
   };
   const status = () => {
     const [app] = kube.all<App>(kinds.App);
@@ -68,7 +65,7 @@ function createWorld() {
   return { kube, clock, seed, pass, status, conditions, events, writes };
 }
 
-t.test('a kill is recorded once on its workload and as an Event, with its limit and the next to try', async (t) => {
+t.test('a kill for memory is recorded once, in the status and as an Event, with a suggested limit', async (t) => {
   const world = createWorld();
   world.seed('api-1', [container({ lastState: killed('2026-11-21T12:00:00Z') })], { limit: '256Mi' });
   await world.pass('api-1');
@@ -76,20 +73,17 @@ t.test('a kill is recorded once on its workload and as an Event, with its limit 
     'The container "app" of pod api-1 was killed at 2026-11-21T12:00:00Z: it used more memory than its limit of 256Mi; try 384Mi.';
   t.match(world.conditions(), [
     { type: 'ChildrenAdopted' },
-    {
-      ...{ type: 'OutOfMemory', status: 'True', reason: 'OOMKilled', message },
-      lastTransitionTime: '2026-11-21T12:00:00Z',
-    },
+    { type: 'OutOfMemory', status: 'True', reason: 'OOMKilled', message, lastTransitionTime: '2026-11-21T12:00:00Z' },
   ]);
-  t.equal(world.status().phase, 'running', 'the rest of the status stays');
+  t.equal(world.status().phase, 'running', 'the rest of the status is unchanged');
   t.same(world.events(), [{ message, count: 1 }]);
   await world.clock.advance(3_600_000);
   const before = world.writes();
   await world.pass('api-1');
-  t.equal(world.writes(), before, 'the same kill seen again is no other one');
+  t.equal(world.writes(), before, 'the same kill is not recorded again');
 });
 
-t.test('every kill counts, in any pod and container, and the newest stands on the workload', async (t) => {
+t.test("every kill counts, in any pod and container, and the newest is in the workload's status", async (t) => {
   const world = createWorld();
   world.seed('api-1', [
     container({ lastState: killed('2026-11-21T12:00:00Z'), state: killed('2026-11-21T12:05:00Z') }),
@@ -112,11 +106,11 @@ t.test('every kill counts, in any pod and container, and the newest stands on th
   t.equal(world.conditions().length, 2);
 });
 
-t.test('ends of other kinds, and pods of others, are nobody’s lack of memory', async (t) => {
+t.test('other ends, and foreign pods, do not count as kills for memory', async (t) => {
   const world = createWorld();
   const crashed = { terminated: { exitCode: 1, reason: 'Error', finishedAt: '2026-11-21T12:00:00Z' } };
   world.seed('api-1', [container({ lastState: crashed })]);
-  // A pod of an app that had the name before.
+  // A pod of an earlier app with the same name.
   const former = { ...workload, id: '019a0000-0000-7000-8000-0000000000a2' };
   world.seed('api-2', [container({ lastState: killed('2026-11-21T12:00:00Z') })], { of: former });
   const before = world.writes();
@@ -124,7 +118,7 @@ t.test('ends of other kinds, and pods of others, are nobody’s lack of memory',
   t.equal(world.writes(), before);
 });
 
-t.test('an end between Event and status leaves one Event, and the status is made up for', async (t) => {
+t.test('a crash between Event and status leaves one Event, and the next pass completes the status', async (t) => {
   const world = createWorld();
   world.seed('api-1', [container({ lastState: killed('2026-11-21T12:00:00Z') })]);
   world.kube.intercept = ({ verb }) => {
@@ -137,7 +131,7 @@ t.test('an end between Event and status leaves one Event, and the status is made
   t.equal(world.conditions().length, 2);
 });
 
-t.test('the next limit is half as much again, in steps of 64Mi', (t) => {
+t.test('the suggested limit is one and a half times the current one, in steps of 64Mi', (t) => {
   t.same(['32Mi', '64Mi', '256Mi', '1Gi', '100M', 'much'].map(nextLimit), [
     '64Mi',
     '128Mi',

@@ -6,7 +6,7 @@ import type { FakeKube } from '../../support/fake-kube.ts';
 import { settings } from '../../support/objects.ts';
 import { explore, fixedId, type Scenario } from '../../support/state-space.ts';
 
-/** By environment: whether keys open something there, and whether its history is kept. */
+/** By environment: whether its keys are valid, and whether its history is kept. */
 type Records = Map<string, { open: boolean; kept: boolean }>;
 
 const place = { apiVersion: 'platform.svc/v1', kind: 'Project', name: 'shop' };
@@ -36,7 +36,9 @@ const scenario: Scenario<Records> = {
     };
     return [
       projectController({
-        ...{ kube, clock, events },
+        kube,
+        clock,
+        events,
         platformConfig: () => settings,
         records: {
           hasBoundUsers: () => Promise.resolve(false),
@@ -53,7 +55,7 @@ const scenario: Scenario<Records> = {
     create(9, environment('prod', 1), environment('test', 2)),
     change(environment('prod', 1, { limits: { pods: 7 } }), environment('test', 2)),
     async (kube) => {
-      // Its namespace takes its time to go.
+      // Its namespace takes time to be deleted.
       await kube.create({ ...hold, metadata: { ...hold, finalizers: ['example.test/hold'] } });
       await change(environment('prod', 1, { limits: { pods: 7 } }), environment('test', 2, { deleting: true }))(kube);
     },

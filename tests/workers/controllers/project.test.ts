@@ -60,7 +60,7 @@ function setUp() {
   return { kube, world, asked, closed, deleted, forgotten, pass, create, remove, namespaces, read };
 }
 
-t.test('every environment gets a namespace of its own', async (t) => {
+t.test('every environment gets its own namespace', async (t) => {
   const { create, pass, kube, namespaces } = setUp();
   const { spec } = await create('prod', 'test');
   const { outcome, project } = await pass();
@@ -88,11 +88,11 @@ t.test('every environment gets a namespace of its own', async (t) => {
   await pass();
   t.ok(
     kube.calls.slice(before).every(({ verb }) => verb === 'get' || verb === 'list'),
-    'a pass over nothing new writes nothing',
+    'a pass without changes writes nothing',
   );
 });
 
-t.test('a namespace that exists is not taken over, whatever labels it has', async (t) => {
+t.test('an existing namespace is not taken over, whatever its labels', async (t) => {
   const { create, pass, kube } = setUp();
   const foreign: KubeObject['metadata'][] = [
     { name: 'shop-prod' },
@@ -106,20 +106,20 @@ t.test('a namespace that exists is not taken over, whatever labels it has', asyn
     t.match(project?.status, {
       phase: 'failed',
       environments: [
-        { name: 'prod', ready: false, message: /"shop-prod" exists already and is not taken over/ },
+        { name: 'prod', ready: false, message: /"shop-prod" already exists and does not belong to this environment/ },
         { name: 'test', ready: true },
       ],
       conditions: [{ type: 'ChildrenAdopted', status: 'False', reason: 'ChildReconcileFailed' }],
     });
-    t.match(outcome, { requeueAfterMs: 15_000, obstacles: [{ ref: { kind: 'Namespace', name: 'shop-prod' } }] });
+    t.match(outcome, { requeueAfterMs: 15_000, blockers: [{ ref: { kind: 'Namespace', name: 'shop-prod' } }] });
     t.same(await kube.get(kinds.Namespace, 'shop-prod'), before);
     await kube.delete({ apiVersion: 'v1', kind: 'Namespace', name: 'shop-prod' });
   }
   t.match(kube.all(kinds.Event), [{ reason: 'ReconcileFailed', message: /shop-prod/ }]);
-  t.equal((await pass()).project?.status?.phase, 'ready', 'and once it is gone the environment comes');
+  t.equal((await pass()).project?.status?.phase, 'ready', 'once it is deleted the environment is created');
 });
 
-t.test('a name that belongs to others is refused without a look', async (t) => {
+t.test('a reserved name is refused without a look at the cluster', async (t) => {
   const { kube, pass, namespaces } = setUp();
   await kube.create({
     apiVersion: 'platform.svc/v1',
@@ -129,12 +129,12 @@ t.test('a name that belongs to others is refused without a look', async (t) => {
   });
   t.match((await pass()).project?.status, {
     phase: 'failed',
-    environments: [{ ready: false, message: /not a usable/ }],
+    environments: [{ ready: false, message: /not a valid environment name/ }],
   });
   t.same(namespaces(), []);
 });
 
-t.test('a deleted project takes its own namespaces with it, waits for them, then removes its records', async (t) => {
+t.test('deleting a project deletes its own namespaces, waits for them, then deletes its records', async (t) => {
   const { create, pass, remove, kube, namespaces, closed, deleted, forgotten, read } = setUp();
   const { spec } = await create('prod', 'test');
   kube.seed({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop-test' } });
@@ -143,7 +143,7 @@ t.test('a deleted project takes its own namespaces with it, waits for them, then
     kind: 'Namespace',
     metadata: { name: 'else', labels: { 'platform.svc/project': 'shop' } },
   });
-  // Of a former project of this name, or labelled by hand: everything but the project's id.
+  // From an earlier project of this name, or labelled manually: all labels match except the project's id.
   const labels = { ...managedLabels(), 'platform.svc/project': 'shop', 'platform.svc/environment-id': newId() };
   kube.seed({
     apiVersion: 'v1',
@@ -155,22 +155,22 @@ t.test('a deleted project takes its own namespaces with it, waits for them, then
   if (prod) await kube.replace({ ...prod, metadata: { ...prod.metadata, finalizers: ['kubernetes'] } });
   await remove();
   t.match(await pass(), { outcome: { requeueAfterMs: 15_000 }, project: { status: { phase: 'deleting' } } });
-  t.same(namespaces(), ['else', 'former', 'shop-prod', 'shop-test'], 'what is in it is still going');
+  t.same(namespaces(), ['else', 'former', 'shop-prod', 'shop-test'], 'its content is being deleted');
   t.ok(await read());
   const going = await kube.get(kinds.Namespace, 'shop-prod');
   t.ok(going?.metadata.deletionTimestamp);
   if (going) await kube.replace({ ...going, metadata: { ...going.metadata, finalizers: [] } });
   const ids = spec.environments.map(({ id }) => id).sort();
-  t.same([...new Set(closed)].sort(), ids, 'its keys open nothing from the beginning');
+  t.same([...new Set(closed)].sort(), ids, 'its keys are invalid from the start');
   t.same([deleted, forgotten], [[], []]);
   await pass();
   t.equal(await read(), undefined);
-  t.same(namespaces(), ['else', 'former', 'shop-test'], 'what was not ours stays');
+  t.same(namespaces(), ['else', 'former', 'shop-test'], 'foreign namespaces stay');
   t.same([...new Set(deleted)].sort(), ids);
   t.match(forgotten, [/^[0-9a-f-]{36}$/]);
 });
 
-t.test('an environment has limits of its own, and a policy about who may talk with it', async (t) => {
+t.test('an environment has its own limits and a policy for its network traffic', async (t) => {
   const { create, pass, kube, world } = setUp();
   kube.seed({
     apiVersion: 'discovery.k8s.io/v1',
@@ -214,7 +214,7 @@ t.test('an environment has limits of its own, and a policy about who may talk wi
   t.equal(project?.metadata.uid, metadata.uid);
 });
 
-t.test('an environment that is removed goes with everything in it, and its entry last', async (t) => {
+t.test('a removed environment is deleted with its content, and its entry last', async (t) => {
   const { create, pass, kube, namespaces, closed, deleted } = setUp();
   const { spec } = await create('prod', 'test');
   await pass();
@@ -234,7 +234,7 @@ t.test('an environment that is removed goes with everything in it, and its entry
       status: { phase: 'creating', environments: [{ ready: true }, { ready: false, message: /is being deleted/ }] },
     },
   });
-  t.same([closed, deleted], [[test.id], []], 'its keys open nothing at once; its history goes with its namespace');
+  t.same([closed, deleted], [[test.id], []], 'its keys are invalid at once; its history is deleted with its namespace');
   const held = await kube.get(kinds.ConfigMap, 'held', 'shop-test');
   if (held) await kube.replace({ ...held, metadata: { ...held.metadata, finalizers: [] } });
   t.same(namespaces(), ['shop-prod']);
@@ -245,54 +245,53 @@ t.test('an environment that is removed goes with everything in it, and its entry
   t.match(project?.status, { phase: 'ready', environments: [{ name: 'prod', ready: true }] });
 });
 
-t.test(
-  'functions leave the external services that they are bound to before their environment or project goes',
-  async (t) => {
-    for (const whole of [false, true]) {
-      const { create, remove, pass, read, kube, world, asked, namespaces } = setUp();
-      await create('prod');
-      await pass();
-      const labels = kube.all(kinds.Namespace)[0]?.metadata.labels ?? {};
-      const add = (kind: string, name: string, spec: object, finalizers?: string[]) =>
-        kube.seed({
-          ...{ apiVersion: 'platform.svc/v1', kind, spec },
-          metadata: { name, namespace: 'shop-prod', labels, ...(finalizers && { finalizers }) },
-        });
-      add('Service', 'own', { type: 'postgres' });
-      add('Service', 'legacy', { type: 'postgres', external: { host: 'db.example.com' } });
-      add('Function', 'bound', { bindings: [{ service: 'legacy', version: 1 }] }, [workloadFinalizer]);
-      add('Function', 'inside', { bindings: [{ service: 'own', version: 1 }] });
-      const going = () =>
-        kube
-          .all(kinds.Function)
-          .filter(({ metadata }) => metadata.deletionTimestamp !== undefined || metadata.name === 'inside');
-      if (whole) await remove();
-      else {
-        const project = await read();
-        if (!project) throw new Error('no project');
-        const environments = project.spec.environments.map((each) => ({ ...each, deleting: true }));
-        await kube.replace<Project>({ ...project, spec: { ...project.spec, environments } });
-      }
-      t.match(await pass(), { outcome: { requeueAfterMs: 2_000 } });
-      t.same(
-        going().map(({ metadata }) => metadata.name),
-        ['bound', 'inside'],
-        'one that leaves nothing behind stays meanwhile',
-      );
-      const [bound] = kube.all(kinds.Function);
-      if (bound) await kube.replace({ ...bound, metadata: { ...bound.metadata, finalizers: [] } });
-      world.usersLeft = true;
-      t.match(await pass(), { outcome: { requeueAfterMs: 2_000 } });
-      t.same(asked.at(-1), ['shop-prod', 'legacy']);
-      t.same(namespaces(), ['shop-prod'], 'what opens the service is there as long as its users are');
-      world.usersLeft = false;
-      await pass();
-      t.same(namespaces(), []);
+t.test('functions leave their external services before their environment or project is deleted', async (t) => {
+  for (const whole of [false, true]) {
+    const { create, remove, pass, read, kube, world, asked, namespaces } = setUp();
+    await create('prod');
+    await pass();
+    const labels = kube.all(kinds.Namespace)[0]?.metadata.labels ?? {};
+    const add = (kind: string, name: string, spec: object, finalizers?: string[]) =>
+      kube.seed({
+        apiVersion: 'platform.svc/v1',
+        kind,
+        spec,
+        metadata: { name, namespace: 'shop-prod', labels, ...(finalizers && { finalizers }) },
+      });
+    add('Service', 'own', { type: 'postgres' });
+    add('Service', 'legacy', { type: 'postgres', external: { host: 'db.example.com' } });
+    add('Function', 'bound', { bindings: [{ service: 'legacy', version: 1 }] }, [workloadFinalizer]);
+    add('Function', 'inside', { bindings: [{ service: 'own', version: 1 }] });
+    const going = () =>
+      kube
+        .all(kinds.Function)
+        .filter(({ metadata }) => metadata.deletionTimestamp !== undefined || metadata.name === 'inside');
+    if (whole) await remove();
+    else {
+      const project = await read();
+      if (!project) throw new Error('no project');
+      const environments = project.spec.environments.map((each) => ({ ...each, deleting: true }));
+      await kube.replace<Project>({ ...project, spec: { ...project.spec, environments } });
     }
-  },
-);
+    t.match(await pass(), { outcome: { requeueAfterMs: 2_000 } });
+    t.same(
+      going().map(({ metadata }) => metadata.name),
+      ['bound', 'inside'],
+      'an environment that leaves no users behind stays until then',
+    );
+    const [bound] = kube.all(kinds.Function);
+    if (bound) await kube.replace({ ...bound, metadata: { ...bound.metadata, finalizers: [] } });
+    world.usersLeft = true;
+    t.match(await pass(), { outcome: { requeueAfterMs: 2_000 } });
+    t.same(asked.at(-1), ['shop-prod', 'legacy']);
+    t.same(namespaces(), ['shop-prod'], 'the credentials exist as long as the users do');
+    world.usersLeft = false;
+    await pass();
+    t.same(namespaces(), []);
+  }
+});
 
-t.test('an environment that is gone takes its plans, keys and history, and no others', async (t) => {
+t.test('a deleted environment loses its plans, keys and history, and no other does', async (t) => {
   const { pool } = await testDatabase(t);
   const [gone, kept] = [newId(), newId()];
   for (const environment of [gone, kept]) {
@@ -326,14 +325,16 @@ t.test('an environment that is gone takes its plans, keys and history, and no ot
   t.equal((await pool.query('SELECT FROM deployments')).rowCount, 2, 'closing it keeps the history');
   await deleteEnvironmentRecords(pool, gone);
   await deleteEnvironmentRecords(pool, gone);
-  const left = await pool.query('SELECT environment_id AS id FROM plans UNION ALL SELECT environment_id FROM api_keys');
-  t.same(left.rows, [{ id: kept }, { id: kept }]);
+  const remaining = await pool.query(
+    'SELECT environment_id AS id FROM plans UNION ALL SELECT environment_id FROM api_keys',
+  );
+  t.same(remaining.rows, [{ id: kept }, { id: kept }]);
   for (const table of ['workloads', 'deployments', 'work']) {
     t.equal((await pool.query(`SELECT FROM ${table}`)).rowCount, 1, table);
   }
 });
 
-t.test('the leader reports every five seconds; nobody else does', async (t) => {
+t.test('only the leader reports, every five seconds', async (t) => {
   const { pool } = await testDatabase(t);
   t.equal(await readControllerReport(pool), undefined);
   const clock = fakeClock();
@@ -356,7 +357,7 @@ t.test('the leader reports every five seconds; nobody else does', async (t) => {
   leading = true;
   fails = true;
   await clock.advance(10_500);
-  t.equal(writes, 3, 'also while the database is away');
+  t.equal(writes, 3, 'also while the database is down');
   await reporter.stop();
   t.equal(clock.sleepers(), 0);
 

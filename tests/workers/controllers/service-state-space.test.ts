@@ -22,7 +22,7 @@ const create = (id: number, spec: ServiceResource['spec']) => (kube: FakeKube) =
     spec,
   });
 
-/** What the cluster does with a StatefulSet: a claim that stays, and a pod that serves. */
+/** Acts as the cluster does for a StatefulSet: a claim that stays, and a pod that serves. */
 async function runServers(kube: FakeKube): Promise<void> {
   for (const { metadata } of kube.all(kinds.StatefulSet)) {
     const { name, labels = {}, uid } = metadata;
@@ -44,7 +44,7 @@ async function runServers(kube: FakeKube): Promise<void> {
 
 const story: Scenario<undefined> = {
   begin(kube) {
-    // Somebody else's name at first.
+    // Another workload's name at first.
     kube.seed(environmentNamespaceObject('shop', 'prod'), {
       ...claim,
       metadata: { name: 'orders', namespace, labels: workloadLabels(job) },
@@ -54,7 +54,11 @@ const story: Scenario<undefined> = {
   },
   controllers: ({ kube, clock, events }) => [
     serviceController({
-      ...{ kube, clock, events, platformConfig: () => config, makePassword: () => 'password' },
+      kube,
+      clock,
+      events,
+      platformConfig: () => config,
+      makePassword: () => 'password',
       records: { forgetDatabases: () => Promise.resolve() },
     }),
   ],

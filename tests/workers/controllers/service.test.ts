@@ -4,7 +4,7 @@ import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { Pod } from '../../../runtime/contracts/pod.ts';
 import type { ServiceResource } from '../../../runtime/contracts/resources/service.ts';
 import { workloadLabels } from '../../../runtime/domain/labels.ts';
-import type { Secret } from '../../../runtime/host/owned-secret.ts';
+import type { Secret } from '../../../runtime/workloads/owned-secret.ts';
 import { serviceController } from '../../../workers/controllers/service.ts';
 import { fakeClock } from '../../support/clock.ts';
 import { environmentNamespaceObject } from '../../support/cluster.ts';
@@ -40,14 +40,17 @@ function createWorld(spec: object, labels: Record<string, string> = {}) {
   const service = () => kube.all<ServiceResource>(kinds.ServiceResource)[0];
   const reconcile = () =>
     controller.reconcile({
-      ...{ namespace, name: 'orders', object: service(), log: silentLog },
+      namespace,
+      name: 'orders',
+      object: service(),
+      log: silentLog,
       signal: new AbortController().signal,
     });
   const writes = () => kube.calls.filter(({ verb }) => verb !== 'get' && verb !== 'list').length;
   return { kube, controller, service, reconcile, writes, events, forgotten };
 }
 
-t.test('an external service holds its name and says where it is reached', async (t) => {
+t.test('an external service claims its name and reports its address', async (t) => {
   const world = createWorld({ type: 'postgres', external: { host: 'db.example.com', tls: true } });
   await world.reconcile();
   t.match(world.service(), {
@@ -56,17 +59,20 @@ t.test('an external service holds its name and says where it is reached', async 
       labels: { 'platform.svc/project': 'shop', 'platform.svc/environment': 'prod' },
     },
     status: {
-      ...{ observedGeneration: 1, phase: 'ready', host: 'db.example.com', port: 5432 },
+      observedGeneration: 1,
+      phase: 'ready',
+      host: 'db.example.com',
+      port: 5432,
       conditions: [{ type: 'ChildrenAdopted', status: 'True' }],
     },
   });
   t.match(world.kube.all(kinds.WorkloadName), [{ metadata: { name: 'orders' }, spec: { kind: 'Service' } }]);
   const before = world.writes();
   await world.reconcile();
-  t.equal(world.writes(), before, 'a settled service is left alone');
+  t.equal(world.writes(), before, 'a finished service is not changed');
 });
 
-t.test('addresses and ports are taken as they are; each type has its own port', async (t) => {
+t.test('addresses and ports are used unchanged; each type has its default port', async (t) => {
   for (const [type, external, expected] of [
     ['redis', { host: '10.0.0.7', port: 6380 }, { host: '10.0.0.7', port: 6380 }],
     ['mysql', { host: '2001:db8::7' }, { host: '2001:db8::7', port: 3306 }],
@@ -79,12 +85,13 @@ t.test('addresses and ports are taken as they are; each type has its own port', 
   }
 });
 
-t.test('a host that is none is said, and a better one clears it', async (t) => {
+t.test('an invalid host is reported, and a valid one clears the error', async (t) => {
   for (const host of ['db', 'Db.example.com', 'db.example.com:5432', 'postgres://db.example.com', 'a b.example.com']) {
     const world = createWorld({ type: 'postgres', external: { host } });
     await t.rejects(world.reconcile(), { code: 'invalid_value' });
     t.match(world.service()?.status, {
-      ...{ phase: 'failed', message: /is not a host name/ },
+      phase: 'failed',
+      message: /is not a lower-case host name/,
       conditions: [{ type: 'ChildrenAdopted', status: 'False', reason: 'ChildReconcileFailed' }],
     });
     t.match(world.events, [/^ReconcileFailed: /]);
@@ -95,7 +102,7 @@ t.test('a host that is none is said, and a better one clears it', async (t) => {
   }
 });
 
-/** What the StatefulSet controller and the kubelet make of the service, whose pod gets this status. */
+/** Reports what the StatefulSet controller and the kubelet would, with this status for the pod. */
 async function runServer({ kube, service }: ReturnType<typeof createWorld>, status: Pod['status']): Promise<void> {
   const [set] = kube.all<ServiceStatefulSet>(kinds.StatefulSet);
   const labels = set?.metadata.labels ?? {};
@@ -112,7 +119,7 @@ async function runServer({ kube, service }: ReturnType<typeof createWorld>, stat
 
 const readyPod = { phase: 'Running' as const, conditions: [{ type: 'Ready', status: 'True' }] };
 
-t.test('a server gets a password once, an address and storage, and is ready when it answers', async (t) => {
+t.test('a managed service gets a password once, an address and storage, and is ready when it answers', async (t) => {
   const world = createWorld({ type: 'postgres', storage: { size: '2Gi', storageClass: 'fast' } });
   await world.reconcile();
   const [secret] = world.kube.all<Secret>(kinds.Secret);
@@ -136,10 +143,10 @@ t.test('a server gets a password once, an address and storage, and is ready when
   t.match(world.service()?.status, { phase: 'ready', message: undefined, ...reach });
   const before = world.writes();
   await world.reconcile();
-  t.equal(world.writes(), before, 'a settled service is left alone');
+  t.equal(world.writes(), before, 'a finished service is not changed');
 });
 
-t.test('an object store has an access key of its own kind', async (t) => {
+t.test('an object store has its own kind of access key', async (t) => {
   const world = createWorld({ type: 'minio' });
   await world.reconcile();
   const [secret] = world.kube.all<Secret>(kinds.Secret);
@@ -147,15 +154,15 @@ t.test('an object store has an access key of its own kind', async (t) => {
   t.same(Object.keys(secret?.data ?? {}), ['accessKey', 'region', 'secretKey']);
   t.match([read('accessKey'), read('region'), read('secretKey')], ['svc', 'us-east-1', /^[\w-]{32}$/]);
   t.match(world.service()?.status, { host: 'orders.shop-prod.svc', port: 9000 });
-  const [, told] = world.kube.all<Secret>(kinds.Secret);
-  t.match(told, { metadata: { name: 'service-orders-events', ownerReferences: [{ name: 'orders' }] } });
-  t.match(Buffer.from(told?.data?.['token'] ?? '', 'base64').toString(), /^[\w-]{32}$/);
-  t.not(told?.data?.['token'], secret?.data?.['secretKey'], 'the token opens nothing else');
+  const [, eventsSecret] = world.kube.all<Secret>(kinds.Secret);
+  t.match(eventsSecret, { metadata: { name: 'service-orders-events', ownerReferences: [{ name: 'orders' }] } });
+  t.match(Buffer.from(eventsSecret?.data?.['token'] ?? '', 'base64').toString(), /^[\w-]{32}$/);
+  t.not(eventsSecret?.data?.['token'], secret?.data?.['secretKey'], 'the token is valid for nothing else');
   await world.reconcile();
-  t.same(world.kube.all<Secret>(kinds.Secret)[1]?.data, told?.data);
+  t.same(world.kube.all<Secret>(kinds.Secret)[1]?.data, eventsSecret?.data);
 });
 
-t.test('why a server does not come up is said', async (t) => {
+t.test('the reason why a server does not start is reported', async (t) => {
   const waiting = (reason: string, restartCount: number, lastState = {}) => ({
     containerStatuses: [{ name: 'redis', ready: false, restartCount, state: { waiting: { reason } }, lastState }],
   });
@@ -165,8 +172,8 @@ t.test('why a server does not come up is said', async (t) => {
   ];
   for (const [status, phase, message] of [
     [waiting('ImagePullBackOff', 0), 'pending', /image cannot be pulled/],
-    [waiting('CrashLoopBackOff', 5, crash), 'failed', /crashes again and again \(exit code 1\).*the disk is full/],
-    [{ conditions }, 'pending', /No node takes the server: .*Insufficient memory/],
+    [waiting('CrashLoopBackOff', 5, crash), 'failed', /keeps crashing \(exit code 1\).*the disk is full/],
+    [{ conditions }, 'pending', /No node has room for the server: .*Insufficient memory/],
   ] as const) {
     const world = createWorld({ type: 'redis' });
     await world.reconcile();
@@ -176,24 +183,24 @@ t.test('why a server does not come up is said', async (t) => {
   }
 });
 
-t.test('a type without an image fails with what installs it', async (t) => {
+t.test('a type without an image fails and names the command that installs it', async (t) => {
   const world = createWorld({ type: 'mysql' });
   await t.rejects(world.reconcile(), { code: 'service_not_installed' });
   t.match(world.service()?.status, { phase: 'failed', message: /apt-get install mariadb-server/ });
   t.same(world.kube.all(kinds.StatefulSet), []);
 });
 
-t.test('a lost password is not replaced by one that the data does not know', async (t) => {
+t.test('a lost password is not replaced by one that the data does not match', async (t) => {
   const world = createWorld({ type: 'postgres' });
   await world.reconcile();
   await runServer(world, readyPod);
   await world.kube.delete({ apiVersion: 'v1', kind: 'Secret', namespace, name: 'service-orders-credentials' });
   await t.rejects(world.reconcile(), { code: 'conflict' });
-  t.match(world.service()?.status, { phase: 'failed', message: /bring the Secret back from a backup/ });
+  t.match(world.service()?.status, { phase: 'failed', message: /Restore the Secret from a backup/ });
   t.same(world.kube.all(kinds.Secret), []);
 });
 
-t.test('deleting ends the server before its data, and leaves alone what only has the same name', async (t) => {
+t.test('deleting stops the server before deleting its data, and keeps foreign objects of the same name', async (t) => {
   const world = createWorld({ type: 'postgres' });
   await world.reconcile();
   await runServer(world, readyPod);
@@ -201,13 +208,13 @@ t.test('deleting ends the server before its data, and leaves alone what only has
   const pod = { apiVersion: 'v1', kind: 'Pod', namespace, name: 'orders-0' };
   await world.kube.mergePatch(pod, { metadata: { finalizers: ['test/running'], ownerReferences: [] } });
   await t.rejects(world.reconcile(), { name: 'NotYetError', message: /still being stopped/ });
-  t.equal(world.kube.all(kinds.PersistentVolumeClaim).length, 1, 'the data outlives the pod');
+  t.equal(world.kube.all(kinds.PersistentVolumeClaim).length, 1, 'the data is deleted after the pod');
   t.equal(world.kube.all(kinds.Secret).length, 1);
   await world.kube.mergePatch(pod, { metadata: { finalizers: null } });
   await world.kube.delete(pod);
   await world.reconcile();
-  const made = [kinds.StatefulSet, kinds.PersistentVolumeClaim, kinds.Service, kinds.Secret, kinds.WorkloadName];
-  for (const kind of [...made, kinds.ServiceResource]) t.same(world.kube.all(kind), [], kind.kind);
+  const owned = [kinds.StatefulSet, kinds.PersistentVolumeClaim, kinds.Service, kinds.Secret, kinds.WorkloadName];
+  for (const kind of [...owned, kinds.ServiceResource]) t.same(world.kube.all(kind), [], kind.kind);
 
   const other = createWorld({ type: 'redis' });
   await other.reconcile();
@@ -221,10 +228,10 @@ t.test('deleting ends the server before its data, and leaves alone what only has
   await other.reconcile();
   t.same(other.service(), undefined);
   t.equal(other.kube.all(kinds.PersistentVolumeClaim).length, 1, "a volume's claim");
-  t.equal(other.forgotten.length, 1, 'what bindings made in it is known no more');
+  t.equal(other.forgotten.length, 1, 'the records of its bindings are deleted');
 });
 
-t.test('a name that another kind holds is refused in words that name both, and is had once it is free', async (t) => {
+t.test('a name that another kind holds is refused, naming both, and is used once it is free', async (t) => {
   const world = createWorld({ type: 'redis', external: { host: 'r.example.com' } });
   const app = { kind: 'App' as const, name: 'orders', id: fixedId(9) };
   world.kube.seed({
@@ -241,13 +248,13 @@ t.test('a name that another kind holds is refused in words that name both, and i
   const keys = world.controller.watches?.flatMap((watch) =>
     back && watch.kind === kinds.WorkloadName ? watch.keysOf(back, () => []) : [],
   );
-  t.same(keys, [{ name: 'orders', namespace }], 'the claim’s end brings the service');
+  t.same(keys, [{ name: 'orders', namespace }], 'the end of the claim queues the service');
   await world.kube.delete(claimRef);
   await world.reconcile();
   t.match(world.service()?.status, { phase: 'ready' });
 });
 
-t.test('deleting gives the name back, and only its own', async (t) => {
+t.test('deleting releases only the service’s own name', async (t) => {
   const world = createWorld({ type: 'redis', external: { host: 'r.example.com' } });
   await world.reconcile();
   await world.kube.delete(ref);

@@ -13,7 +13,7 @@ import { fixedId } from '../../support/state-space.ts';
 const reading = new Set(['get', 'list']);
 const minute = 60_000;
 
-t.test('a settled cluster gets no write but the Lease’s in ten minutes, and hardly a read', async (t) => {
+t.test('in ten minutes a settled cluster gets only the Lease’s writes and hardly any reads', async (t) => {
   const { clock, kube, manager } = everyController();
   kube.seed(
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'svc-system' } },
@@ -33,15 +33,21 @@ t.test('a settled cluster gets no write but the Lease’s in ten minutes, and ha
   const release = { generation: 1, deploymentId: fixedId(9), image: 'registry.test/api:1' };
   const workloads: KubeObject[] = [
     ...Array.from({ length: 20 }, (_, number) => ({
-      ...{ apiVersion: 'platform.svc/v1', kind: 'Function', metadata: place(`f${number}`) },
+      apiVersion: 'platform.svc/v1',
+      kind: 'Function',
+      metadata: place(`f${number}`),
       spec: { runtime: 'node', code: 'x', trigger: 'http', port: 8080, idleTimeoutSeconds: 300 },
     })),
     {
-      ...{ apiVersion: 'platform.svc/v1', kind: 'App', metadata: place('api') },
+      apiVersion: 'platform.svc/v1',
+      kind: 'App',
+      metadata: place('api'),
       spec: { image: 'registry.test/api:1', port: 8080, replicas: 1, gate: { enabled: true }, release },
     },
     {
-      ...{ apiVersion: 'platform.svc/v1', kind: 'Job', metadata: place('report') },
+      apiVersion: 'platform.svc/v1',
+      kind: 'Job',
+      metadata: place('report'),
       spec: jobSpec.parse({ image: 'registry.test/report:7', schedule: '0 2 * * *' }),
     },
   ];
@@ -53,7 +59,7 @@ t.test('a settled cluster gets no write but the Lease’s in ten minutes, and ha
   t.match(kube.all<App>(kinds.App)[0]?.status, { phase: 'running' });
   t.equal(kube.all(kinds.IngressRoute).length, 21);
 
-  // A claim that somebody takes away is made again at once, and not at the next resync.
+  // A claim that is deleted is created again at once, not at the next resync.
   const host = { apiVersion: 'platform.svc/v1', kind: 'HostName' };
   for (const name of ['fn-f0--c1.apps.test', 'api--shop-prod.apps.test']) {
     await kube.delete({ ...host, name });
@@ -61,7 +67,7 @@ t.test('a settled cluster gets no write but the Lease’s in ten minutes, and ha
     t.ok(await kube.get(kinds.HostName, name), name);
   }
 
-  // Past everything that only time brings.
+  // Past everything that only the passage of time causes.
   await clock.advance(30 * minute);
   const before = kube.calls.length;
   await clock.advance(10 * minute);
@@ -70,7 +76,7 @@ t.test('a settled cluster gets no write but the Lease’s in ten minutes, and ha
     calls.filter(({ verb }) => !reading.has(verb)).map(({ verb, kind, name }) => `${verb} ${kind} ${name}`),
     [],
   );
-  // The watches of this API server bring no bookmarks, so that every one of them is listed again now and then.
+  // The watches of this API server send no bookmarks, so each of them is listed again from time to time.
   const gets = calls.filter(({ verb }) => verb === 'get').length;
   t.ok(gets <= 0.5 * 600, `${gets} reads of single objects in ten minutes`);
 });
@@ -81,7 +87,7 @@ t.test('every controller of the platform is in its report', async (t) => {
   t.same(names.sort(), [...controllerNames].sort());
 });
 
-t.test('a pass over an app or a function that is as it should be reads nothing but that', async (t) => {
+t.test('a pass over an app or a function without changes reads only that object', async (t) => {
   const { clock, kube, manager } = everyController();
   kube.seed({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'svc-system' } }, platformConfigObject, {
     apiVersion: 'platform.svc/v1',
@@ -98,7 +104,10 @@ t.test('a pass over an app or a function that is as it should be reads nothing b
     Function: { runtime: 'node', code: 'x', trigger: 'http', port: 8080, idleTimeoutSeconds: 300 },
   };
   const refOf = (kind: string) => ({
-    ...{ apiVersion: 'platform.svc/v1', kind, namespace: 'shop-prod', name: kind.toLowerCase() },
+    apiVersion: 'platform.svc/v1',
+    kind,
+    namespace: 'shop-prod',
+    name: kind.toLowerCase(),
   });
   for (const [kind, spec] of Object.entries(specs)) {
     const { apiVersion, namespace, name } = refOf(kind);

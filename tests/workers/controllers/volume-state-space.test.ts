@@ -14,7 +14,7 @@ const namespace = 'shop-prod';
 const api = { kind: 'App' as const, name: 'api', id: fixedId(9) };
 const place = { apiVersion: 'platform.svc/v1', kind: 'Volume', namespace, name: 'data' };
 
-/** What the cluster does with claims: the default class, storage, and more storage. */
+/** Acts as the cluster does for claims: sets the default class, provides storage and expands it. */
 async function bindClaims(kube: FakeKube): Promise<void> {
   for (const claim of kube.all<VolumeClaim>(kinds.PersistentVolumeClaim)) {
     const storage = claim.spec.resources.requests.storage;
@@ -69,7 +69,9 @@ const kill = (name: string, finishedAt: string) => (kube: FakeKube) => {
       phase: 'Running',
       containerStatuses: [
         {
-          ...{ name: 'app', ready: true, restartCount: 1 },
+          name: 'app',
+          ready: true,
+          restartCount: 1,
           lastState: { terminated: { exitCode: 137, reason: 'OOMKilled', finishedAt } },
         },
       ],

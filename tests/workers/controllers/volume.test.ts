@@ -26,11 +26,7 @@ function createWorld(spec: object = {}, storageClass: object = {}) {
   kube.seed(
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels } },
     { apiVersion: 'storage.k8s.io/v1', kind: 'StorageClass', metadata: { name: 'fast' }, ...fast },
-    {
-      ...ref,
-      metadata: { name: 'data', namespace },
-      spec: { size: '1Gi', accessMode: 'ReadWriteOnce', ...spec },
-    },
+    { ...ref, metadata: { name: 'data', namespace }, spec: { size: '1Gi', accessMode: 'ReadWriteOnce', ...spec } },
   );
   const events: string[] = [];
   const controller = volumeController({
@@ -42,10 +38,13 @@ function createWorld(spec: object = {}, storageClass: object = {}) {
   const claim = () => kube.all<VolumeClaim>(kinds.PersistentVolumeClaim)[0];
   const reconcile = () =>
     controller.reconcile({
-      ...{ namespace, name: 'data', object: volume(), log: silentLog },
+      namespace,
+      name: 'data',
+      object: volume(),
+      log: silentLog,
       signal: new AbortController().signal,
     });
-  /** What the cluster makes of the claim: its default class, and storage. */
+  /** Does what the cluster does with the claim: sets the default class and provides storage. */
   const bind = async (capacity = '1Gi', conditions: object[] = []) => {
     const live = claim();
     if (!live) throw new Error('there is no claim');
@@ -67,27 +66,32 @@ function createWorld(spec: object = {}, storageClass: object = {}) {
   return { kube, controller, volume, claim, reconcile, bind, seedPod, resize, writes, events };
 }
 
-t.test('a new volume gets its claim, and says why it waits', async (t) => {
+t.test('a new volume gets its claim and reports why it waits', async (t) => {
   const world = createWorld({ storageClass: 'fast' });
   await world.reconcile();
   t.match(world.claim(), {
     metadata: { name: 'data', ownerReferences: [{ kind: 'Volume', name: 'data' }] },
     spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } }, storageClassName: 'fast' },
   });
-  t.match(world.volume()?.status, { phase: 'waiting', message: /once something mounts/, storageClass: 'fast' });
+  t.match(world.volume()?.status, {
+    phase: 'waiting',
+    message: /when the volume is first mounted/,
+    storageClass: 'fast',
+  });
   await world.bind();
   await world.reconcile();
   t.match(world.volume()?.status, {
-    ...{ phase: 'ready', capacity: '1Gi' },
+    phase: 'ready',
+    capacity: '1Gi',
     conditions: [{ type: 'ChildrenAdopted', status: 'True' }],
   });
   t.notOk(world.volume()?.status?.message);
   const before = world.writes();
   await world.reconcile();
-  t.equal(world.writes(), before, 'what the cluster filled in stays as it is');
+  t.equal(world.writes(), before, 'fields that the cluster filled in are unchanged');
 });
 
-t.test('a class that the cluster does not have, or no default one, is said', async (t) => {
+t.test('a storage class that does not exist, or a missing default, is reported', async (t) => {
   const missing = createWorld({ storageClass: 'slow' });
   await missing.reconcile();
   t.match(missing.volume()?.status, { phase: 'waiting', message: 'The cluster has no storage class "slow".' });
@@ -104,18 +108,20 @@ t.test('a volume grows with its claim, step by step', async (t) => {
   await world.reconcile();
   t.match(world.claim()?.spec, {
     resources: { requests: { storage: '2Gi' } },
-    ...{ volumeName: 'pv-1', storageClassName: 'fast', volumeMode: 'Filesystem' },
+    volumeName: 'pv-1',
+    storageClassName: 'fast',
+    volumeMode: 'Filesystem',
   });
   t.match(world.volume()?.status, { phase: 'resizing', capacity: '1Gi' });
   await world.bind('1Gi', [{ type: 'FileSystemResizePending', status: 'True', message: 'waiting for a pod' }]);
   await world.reconcile();
-  t.match(world.volume()?.status, { phase: 'resizing', message: /grows the next time a pod mounts/ });
+  t.match(world.volume()?.status, { phase: 'resizing', message: /is resized when a pod next mounts/ });
   await world.bind('2Gi');
   await world.reconcile();
   t.match(world.volume()?.status, { phase: 'ready', capacity: '2Gi' });
 });
 
-t.test('a claim is never made smaller, whatever the volume says', async (t) => {
+t.test('a claim never shrinks, whatever the volume’s spec says', async (t) => {
   const world = createWorld({ size: '5Gi' });
   await world.reconcile();
   await world.bind('5Gi');
@@ -125,7 +131,7 @@ t.test('a claim is never made smaller, whatever the volume says', async (t) => {
   t.equal(world.volume()?.status?.phase, 'ready');
 });
 
-t.test('a class that cannot expand is named, and the volume goes on as it was', async (t) => {
+t.test('a class that cannot expand is named, and the volume keeps its size', async (t) => {
   const world = createWorld({}, { allowVolumeExpansion: false });
   await world.reconcile();
   await world.bind();
@@ -137,18 +143,16 @@ t.test('a class that cannot expand is named, and the volume goes on as it was', 
   };
   await t.rejects(world.reconcile(), { name: 'ChildError' });
   t.match(world.volume()?.status, {
-    ...{
-      phase: 'failed',
-      capacity: '1Gi',
-      message: /class "fast" cannot expand volumes, so this one does not grow to 2Gi/,
-    },
+    phase: 'failed',
+    capacity: '1Gi',
+    message: /class "fast" does not support expansion, so the volume cannot grow to 2Gi/,
     conditions: [{ type: 'ChildrenAdopted', status: 'False' }],
   });
   t.match(world.events, [/^ReconcileFailed: /]);
   world.kube.intercept = undefined;
 });
 
-t.test('a foreign claim of the name is left alone', async (t) => {
+t.test('a foreign claim of the same name is not changed', async (t) => {
   const world = createWorld();
   const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '8Gi' } } };
   world.kube.seed({ ...claimRef, metadata: { name: 'data', namespace }, spec });
@@ -164,7 +168,7 @@ t.test('a foreign claim of the name is left alone', async (t) => {
   t.notOk(world.volume());
 });
 
-t.test('a volume that is mounted keeps its data until nothing mounts it, and names who does', async (t) => {
+t.test('a mounted volume keeps its data until no workload mounts it, and names the workloads', async (t) => {
   const world = createWorld();
   await world.reconcile();
   await world.bind();
@@ -182,9 +186,9 @@ t.test('a volume that is mounted keeps its data until nothing mounts it, and nam
   await world.kube.delete(ref);
   await world.reconcile();
   await world.reconcile();
-  const message = 'The volume is mounted by the app "api" and the job "report"; it is deleted once nothing mounts it.';
+  const message = 'The volume is mounted by the app "api" and the job "report"; it is deleted when nothing mounts it.';
   t.match(world.volume()?.status, { phase: 'deleting', message });
-  t.same(world.events, [`VolumeInUse: ${message}`], 'told once');
+  t.same(world.events, [`VolumeInUse: ${message}`], 'reported once');
   t.ok(world.claim());
 
   await world.kube.delete({ apiVersion: 'platform.svc/v1', kind: 'Job', namespace, name: 'report' });
@@ -196,10 +200,11 @@ t.test('a volume that is mounted keeps its data until nothing mounts it, and nam
   t.notOk(world.volume());
 });
 
-t.test('whoever stops using a volume brings those that wait for it', (t) => {
+t.test('a workload that stops using a volume queues the objects that wait for it', (t) => {
   const { controller } = createWorld();
   const at = (name: string, deleting: boolean): Stored<KubeObject> => ({
-    ...{ apiVersion: 'platform.svc/v1', kind: 'Volume' },
+    apiVersion: 'platform.svc/v1',
+    kind: 'Volume',
     metadata: {
       name,
       namespace,

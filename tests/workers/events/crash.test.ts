@@ -17,19 +17,19 @@ import { serveApps } from '../rollouts/app-api-server.ts';
 import { testKeys } from '../rollouts/worker-world.ts';
 import { eventWorld } from './event-world.ts';
 
-/** Rows that come before each kill, with each kill, and once before all. */
+/** Rows inserted before each kill, with each kill, and once at the start. */
 const portion = 150;
-/** The function never takes these. */
+/** The function never accepts these. */
 const refusedEvery = portion;
 /** Deliveries between two kills. */
 const between = 90;
 
-/** What a kill hits: processes by SIGKILL from outside, and the worker by itself right after it took or marked events. */
+/** The target of a kill: a process by SIGKILL, or the worker by itself right after it took or marked events. */
 const kills = ['sidecar', 'workers', 'api', 'events.taken', 'events.marked'] as const;
 const rounds = [...kills, 'workers', 'sidecar'] as const;
 const rows = portion * (2 * rounds.length + 1);
 
-t.test('whatever is killed, every row reaches the function, and none is marked without its 2xx', async (t) => {
+t.test('whatever is killed, every row reaches the function, and none is marked without a 2xx', async (t) => {
   const { pool: source, name: database } = await testDatabase(t);
   await source.query('CREATE TABLE orders (id int PRIMARY KEY, done boolean NOT NULL DEFAULT false)');
   let made = 0;
@@ -40,18 +40,26 @@ t.test('whatever is killed, every row reaches the function, and none is marked w
   await insert();
   const server = new URL(testServers().postgres.url);
   const { pool, url, kube, id } = await eventWorld(t, {
-    ...{ sources: {}, own: true },
+    sources: {},
+    own: true,
     settings: {
-      ...{ type: 'postgres', source: 'db', query: 'SELECT id FROM orders WHERE NOT done ORDER BY id' },
+      type: 'postgres',
+      source: 'db',
+      query: 'SELECT id FROM orders WHERE NOT done ORDER BY id',
       markDone: 'UPDATE orders SET done = true WHERE id = {{id}}::int',
     },
     credentials: {
-      ...{ type: 'postgres', host: server.hostname, port: Number(server.port), tls: false },
-      ...{ username: 'svc', password: 'x', database },
+      type: 'postgres',
+      host: server.hostname,
+      port: Number(server.port),
+      tls: false,
+      username: 'svc',
+      password: 'x',
+      database,
     },
   });
 
-  // The function: what it has answered 2xx counts from before its answer goes out.
+  // The function: a row counts as accepted before its 2xx is sent.
   const taken = new Map<number, number>();
   const deliveries = { count: 0, seen: () => {} };
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
@@ -76,16 +84,15 @@ t.test('whatever is killed, every row reaches the function, and none is marked w
   const labels = podLabels({ kind: 'Function', name: 'intake', id }, 'serve');
   const pod = { name: 'intake-x', uid: newId() };
   const seeded: Pod = {
-    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { ...pod, namespace: 'shop-prod', labels } },
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { ...pod, namespace: 'shop-prod', labels },
     spec: { containers: [] },
   };
   kube.seed(seeded);
   const user = {
     username: 'system:serviceaccount:shop-prod:default',
-    extra: {
-      'authentication.kubernetes.io/pod-name': [pod.name],
-      'authentication.kubernetes.io/pod-uid': [pod.uid],
-    },
+    extra: { 'authentication.kubernetes.io/pod-name': [pod.name], 'authentication.kubernetes.io/pod-uid': [pod.uid] },
   };
   const review = { authenticated: true, audiences: ['svc-events'], user };
   const kubeconfig = await serveApps(t, kube, { review });
@@ -100,12 +107,19 @@ t.test('whatever is killed, every row reaches the function, and none is marked w
   const stores = { DATABASE_URL: url, KUBECONFIG: kubeconfig, ENCRYPTION_KEYS_FILE: file('keys.json', testKeys) };
   const workers = () =>
     startProcess(t, 'workers/main.ts', {
-      ...{ ...stores, ADMIN_PORT: '0', REDIS_URL: redis.url, SVC_FAILPOINTS_DIR: join(folder, 'failpoints') },
+      ...stores,
+      ADMIN_PORT: '0',
+      REDIS_URL: redis.url,
+      SVC_FAILPOINTS_DIR: join(folder, 'failpoints'),
     });
   const passwordFile = file('password', 'correct horse battery staple\n');
   const api = () =>
     startProcess(t, 'functions/main.ts', {
-      ...{ ...stores, PORT: '0', ADMIN_PORT: '0', EVENTS_PORT: eventsPort, BASE_URL: 'http://127.0.0.1' },
+      ...stores,
+      PORT: '0',
+      ADMIN_PORT: '0',
+      EVENTS_PORT: eventsPort,
+      BASE_URL: 'http://127.0.0.1',
       ADMIN_PASSWORD_FILE: passwordFile,
     });
   const tokenFile = file('token', 'token-1');
@@ -114,7 +128,8 @@ t.test('whatever is killed, every row reaches the function, and none is marked w
     const child = spawn(process.execPath, [program], {
       stdio: ['ignore', 'ignore', 'inherit'],
       env: {
-        ...{ HTTP_PORT: String((handler.address() as AddressInfo).port), EVENTS_TOKEN_FILE: tokenFile },
+        HTTP_PORT: String((handler.address() as AddressInfo).port),
+        EVENTS_TOKEN_FILE: tokenFile,
         EVENTS_URL: `http://127.0.0.1:${eventsPort}`,
       },
     });
@@ -133,21 +148,21 @@ t.test('whatever is killed, every row reaches the function, and none is marked w
     return found.rows.map((row) => row.id);
   };
   for (const [round, what] of rounds.entries()) {
-    // Whatever was delivered while a process was away, so many are to come now.
+    // Whatever was delivered while a process was down, this number of rows remains to be delivered.
     await insert();
     await untilDelivered(deliveries.count + between);
     const victim = what === 'sidecar' || what === 'api' ? what : 'workers';
     if (what.startsWith('events.')) file(`failpoints/${what}`, '');
     else running[victim].child.kill('SIGKILL');
-    // What is new brings the worker to its failpoint.
+    // The new rows take the worker to its failpoint.
     await insert();
     t.equal(await running[victim].ended, 'SIGKILL', `round ${round}: ${what}`);
     t.same(
       (await marked()).filter((row) => !taken.has(row)),
       [],
-      'nothing is marked that the function has not taken',
+      'nothing is marked that the function has not accepted',
     );
-    // As if the time of what was under way in the killed process had passed.
+    // Simulates that the leases of the killed process have expired.
     await pool.query('UPDATE work SET leased_until = now() WHERE leased_until IS NOT NULL');
     if (victim === 'sidecar') await pool.query('UPDATE function_events SET due_at = now() WHERE leased');
     running[victim] = start[victim]() as never;
@@ -155,13 +170,13 @@ t.test('whatever is killed, every row reaches the function, and none is marked w
   const refused = rows / refusedEvery;
   while ((await marked()).length < rows - refused) await new Promise((resolve) => setTimeout(resolve, 100));
 
-  t.equal(taken.size, rows - refused, 'every row was taken');
+  t.equal(taken.size, rows - refused, 'every row was accepted');
   t.same(
     (await marked()).filter((row) => !taken.has(row)),
     [],
   );
   const dead = await pool.query(`SELECT event_id FROM function_events WHERE state = 'dead'`);
-  t.equal(dead.rowCount, refused, 'what the function refuses is a dead letter, and not marked');
+  t.equal(dead.rowCount, refused, 'a row that the function refuses is a dead letter and not marked');
   const twice = [...taken.values()].filter((times) => times > 1).length;
   t.comment(`${deliveries.count} deliveries of ${rows} rows, ${twice} rows more than once`);
 });

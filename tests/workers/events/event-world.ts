@@ -1,6 +1,5 @@
 import type { Test } from 'tap';
 import type { Outcome } from '../../../runtime/bus/runner.ts';
-import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
 import type { FunctionEvents, FunctionResource } from '../../../runtime/contracts/resources/function.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import type { PlatformConfig, PlatformConfigSpec } from '../../../runtime/contracts/resources/platform-config.ts';
@@ -8,11 +7,11 @@ import type { ServiceResource } from '../../../runtime/contracts/resources/servi
 import { systemClock } from '../../../runtime/domain/clock.ts';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { workloadLabels } from '../../../runtime/domain/labels.ts';
-import { bindingData, bindingSecretName, type BoundCredentials } from '../../../runtime/host/function-bindings.ts';
-import { ownedSecret } from '../../../runtime/host/owned-secret.ts';
+import { bindingData, bindingSecretName, type BoundCredentials } from '../../../runtime/workloads/function-bindings.ts';
+import { ownedSecret } from '../../../runtime/workloads/owned-secret.ts';
 import { countEvents } from '../../../runtime/records/dead-letters.ts';
 import { leaseEvents, recordDelivered } from '../../../runtime/records/event-deliveries.ts';
-import { findEventSource, projectEventSource, type FoundEvent } from '../../../runtime/records/function-events.ts';
+import { findEventSource, projectEventSource, type SourceEvent } from '../../../runtime/records/function-events.ts';
 import { projectWorkload } from '../../../runtime/records/workloads.ts';
 import { createEventsProcessor, type EventsDependencies } from '../../../workers/events/process.ts';
 import type { OpenSource } from '../../../workers/events/source.ts';
@@ -22,12 +21,12 @@ import { testDatabase } from '../../support/postgres.ts';
 
 const place = { namespace: 'shop-prod', name: 'intake' };
 
-/** Where the data source is registered to be: a name that only the world's own resolver knows. */
+/** The registered host of the data source, which only the world's own resolver knows. */
 const host = 'source.test';
 
 /**
- * A function with a data source, its records, and its turns. The source is an external service, whose host leads to the
- * address that the credentials name, in a network that the platform's admin opened, unless the platform runs it.
+ * A function with a data source, its records, and its turns. The source is an external service; its host resolves to
+ * the address in the credentials, in a network that the platform's admin opened, unless the service is managed.
  */
 export async function eventWorld(t: Test, { settings, credentials, own = false, ...dependencies }: EventWorldOptions) {
   const { host: address } = credentials;
@@ -35,7 +34,8 @@ export async function eventWorld(t: Test, { settings, credentials, own = false, 
   const kube = fakeKube();
   const id = newId();
   const seeded: FunctionResource = {
-    ...{ apiVersion: 'platform.svc/v1', kind: 'Function' },
+    apiVersion: 'platform.svc/v1',
+    kind: 'Function',
     metadata: { ...place, labels: workloadLabels({ kind: 'Function', name: place.name, id }) },
     spec: { trigger: 'http', port: 8080, idleTimeoutSeconds: 300, runtime: 'node', code: '-', events: settings },
   };
@@ -48,20 +48,29 @@ export async function eventWorld(t: Test, { settings, credentials, own = false, 
   };
   const open = (allowPrivateNetworks: string[]) => {
     const spec: PlatformConfigSpec = {
-      ...{ appsDomain: 'apps.test', cluster: 'local', scheme: 'http', entryPoints: ['web'] },
-      ...{ runtimeImages: { node: 'r/node:1' }, allowPrivateNetworks },
+      appsDomain: 'apps.test',
+      cluster: 'local',
+      scheme: 'http',
+      entryPoints: ['web'],
+      runtimeImages: { node: 'r/node:1' },
+      allowPrivateNetworks,
     };
     const config: PlatformConfig = {
-      ...{ apiVersion: 'platform.svc/v1', kind: 'PlatformConfig', metadata: { name: 'platform' } },
-      ...{ spec, status: { accepted: { generation: 1, spec } } },
+      apiVersion: 'platform.svc/v1',
+      kind: 'PlatformConfig',
+      metadata: { name: 'platform' },
+      spec,
+      status: { accepted: { generation: 1, spec } },
     };
     kube.seed(config);
   };
   open(['127.0.0.0/8']);
   const service: ServiceResource = {
-    ...{ apiVersion: 'platform.svc/v1', kind: 'Service' },
+    apiVersion: 'platform.svc/v1',
+    kind: 'Service',
     metadata: {
-      ...{ namespace: place.namespace, name: settings.source },
+      namespace: place.namespace,
+      name: settings.source,
       labels: workloadLabels({ kind: 'Service', name: settings.source, id: newId() }),
     },
     spec: { type: settings.type, ...(!own && { external: { host, tls: false } }) },
@@ -69,26 +78,35 @@ export async function eventWorld(t: Test, { settings, credentials, own = false, 
   kube.seed(service);
   bind(credentials);
   await projectWorkload(pool, {
-    ...{ id, kind: 'Function', environmentId: newId(), project: 'shop', environment: 'prod', gated: false, ...place },
+    id,
+    kind: 'Function',
+    environmentId: newId(),
+    project: 'shop',
+    environment: 'prod',
+    gated: false,
+    ...place,
   });
   await projectEventSource(pool, id, settings);
   const processEvents = createEventsProcessor({
-    ...{
-      pool,
-      kube,
-      clock: systemClock,
-      failpoint: () => undefined,
-      random: () => 0.5,
-      intervalMs: 1,
-      lookup: (name) => (name === host ? Promise.resolve([{ address }]) : Promise.reject(new Error(name))),
-      ...dependencies,
-    },
+    pool,
+    kube,
+    clock: systemClock,
+    failpoint: () => undefined,
+    random: () => 0.5,
+    intervalMs: 1,
+    lookup: (name) => (name === host ? Promise.resolve([{ address }]) : Promise.reject(new Error(name))),
+    ...dependencies,
   });
   return {
-    ...{ pool, url, kube, id, resource, bind },
+    pool,
+    url,
+    kube,
+    id,
+    resource,
+    bind,
     /** Sets the private networks that workloads, and so data sources, may be in. */
     open,
-    /** One turn with the source. @returns in how many ms the next one is wanted; undefined when there is none */
+    /** Reads the source once. @returns in how many ms the next turn is due; undefined when there is none */
     turn: async (): Promise<number | undefined> => {
       const { signal } = new AbortController();
       const before = Date.now();
@@ -96,7 +114,7 @@ export async function eventWorld(t: Test, { settings, credentials, own = false, 
       return outcome === 'done' ? undefined : outcome.again.getTime() - before;
     },
     counts: () => countEvents(pool, id),
-    /** How many events are in a state. */
+    /** The number of events in a state. */
     count: async (state: 'pending' | 'delivered' | 'dead') => {
       const { rowCount } = await pool.query('SELECT 1 FROM function_events WHERE workload_id = $1 AND state = $2', [
         id,
@@ -105,11 +123,11 @@ export async function eventWorld(t: Test, { settings, credentials, own = false, 
       return rowCount ?? 0;
     },
     state: () => findEventSource(pool, id),
-    /** As if another turn had begun meanwhile: the one under way keeps nothing any more. */
+    /** Simulates that another turn has begun, so that the current one can keep nothing. */
     overtake: () => pool.query('UPDATE event_sources SET poll = poll + 1 WHERE workload_id = $1', [id]),
-    /** Leases what is due, up to `max`. */
+    /** Leases up to `max` events that are due. */
     lease: async (max = 1_000, leaseMs = 60_000) => (await leaseEvents(pool, id, { max, leaseMs })).events,
-    /** Leases what is due and records it as delivered. @returns the events' payloads */
+    /** Leases due events and records them as delivered. @returns the events' payloads */
     deliver: async (max = 1_000): Promise<unknown[]> => {
       const { events: leased } = await leaseEvents(pool, id, { max, leaseMs: 60_000 });
       await recordDelivered(pool, id, leased);
@@ -118,18 +136,16 @@ export async function eventWorld(t: Test, { settings, credentials, own = false, 
   };
 }
 
-export type EventWorld = Awaited<ReturnType<typeof eventWorld>>;
-
 export interface EventWorldOptions
   extends Pick<EventsDependencies, 'sources'>, Partial<Pick<EventsDependencies, 'failpoint' | 'intervalMs'>> {
   settings: FunctionEvents;
   credentials: BoundCredentials;
-  /** Whether the platform runs the service itself, so that its host is taken as it is. */
+  /** Whether the service is managed, so that its host is used unchanged. */
   own?: boolean;
 }
 
-/** A source each of whose pages is shown before the reader gets it, who waits for that. */
-export function showPages(open: OpenSource, show: (page: readonly FoundEvent[]) => unknown): OpenSource {
+/** A source that shows each page to `onPage` and waits for it before the reader gets the page. */
+export function showPages(open: OpenSource, show: (page: readonly SourceEvent[]) => unknown): OpenSource {
   return async (request) => {
     const source = await open(request);
     return {
@@ -144,12 +160,9 @@ export function showPages(open: OpenSource, show: (page: readonly FoundEvent[]) 
   };
 }
 
-/** A source that records its pages: of each event its size, and null for one that is too large to be kept. */
+/** A source that records its pages: the size of each event, or null for one that is too large to keep. */
 export function recordPages(open: OpenSource): { open: OpenSource; pages: (number | null)[][] } {
   const pages: (number | null)[][] = [];
-  const record = (page: readonly FoundEvent[]) => pages.push(page.map(({ payload }) => payload?.length ?? null));
+  const record = (page: readonly SourceEvent[]) => pages.push(page.map(({ payload }) => payload?.length ?? null));
   return { pages, open: showPages(open, record) };
 }
-
-/** The seeded function as it is stored. */
-export type SeededFunction = Stored<FunctionResource>;

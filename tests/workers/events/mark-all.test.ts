@@ -3,16 +3,22 @@ import { markAll, type Marking } from '../../../workers/events/mark-all.ts';
 
 const ids = Array.from({ length: 25 }, (_, number) => String(number));
 const refused = new Error('refused');
+const disconnected = new Error('disconnected');
 
-/** Records what is asked of it; a mark ends when `mark` does. */
-function marking(mark: (id: string) => Promise<unknown>, together?: number) {
+/** A marker that records its steps; a mark ends when the promise of `mark` does. */
+function recordedMarking(mark: (id: string) => Promise<unknown>, concurrency?: number) {
   const steps: string[] = [];
   let running = 0;
   let most = 0;
   const step = (name: string) => () => Promise.resolve(steps.push(name));
-  const all: Marking = {
-    ...{ begin: step('begin'), commit: step('commit'), rollback: step(`rollback`) },
-    ...(together !== undefined && { together }),
+  const marking: Marking = {
+    begin: step('begin'),
+    commit: step('commit'),
+    rollback() {
+      if (running > 0) steps.push(`${running} still running`);
+      return step('rollback')();
+    },
+    ...(concurrency !== undefined && { concurrency }),
     async mark(id) {
       most = Math.max(most, ++running);
       try {
@@ -24,38 +30,94 @@ function marking(mark: (id: string) => Promise<unknown>, together?: number) {
     },
     refusal: (error) => (error === refused ? 'refused' : undefined),
   };
-  return { all, steps, most: () => most, running: () => running };
+  return { marking, steps, most: () => most };
 }
 
-t.test('quick marks are under way together in one transaction, in their order', async (t) => {
-  const { all, steps, most } = marking(() => Promise.resolve(), 10);
-  t.same(await markAll(ids, all), new Map());
+const refuse = (refusedId: string, error: Error) => async (id: string) => {
+  await new Promise((resolve) => setImmediate(resolve));
+  if (id === refusedId) throw error;
+};
+
+t.test('quick marks run concurrently in one transaction, in order, up to the maximum', async (t) => {
+  const { marking, steps, most } = recordedMarking(() => Promise.resolve(), 10);
+  t.same(await markAll(ids, marking), new Map());
   t.same(steps, ['begin', ...ids, 'commit']);
   t.equal(most(), 10);
 });
 
-t.test('slow ones are not, nor where the database takes one at a time', async (t) => {
-  const slow = marking(() => new Promise((resolve) => setTimeout(resolve, 25)), 10);
-  await markAll(ids.slice(0, 4), slow.all);
-  t.equal(slow.most(), 1);
-  const single = marking(() => Promise.resolve());
-  await markAll(ids, single.all);
-  t.equal(single.most(), 1);
+t.test('the first mark runs alone, because the database may be slow', async (t) => {
+  const { marking, steps, most } = recordedMarking(() => Promise.resolve(), 10);
+  await markAll(['0'], marking);
+  t.same(steps, ['begin', '0', 'commit']);
+  t.equal(most(), 1);
+  const first = recordedMarking(refuse('0', disconnected), 10);
+  await t.rejects(markAll(ids, first.marking), disconnected);
+  t.same(first.steps, ['begin'], 'nothing else was sent');
 });
 
-t.test('after a refusal each is marked by itself, once nothing is under way', async (t) => {
-  const { all, steps, running } = marking(async (id) => {
-    await new Promise((resolve) => setImmediate(resolve));
-    if (id === '5') throw refused;
-  }, 10);
-  const failures = await markAll(ids.slice(0, 12), {
-    ...all,
-    rollback() {
-      t.equal(running(), 0);
-      return all.rollback();
-    },
+t.test('slow marks run one at a time, and concurrently again once they are quick', async (t) => {
+  const slow = recordedMarking(() => new Promise((resolve) => setTimeout(resolve, 25)), 10);
+  await markAll(ids.slice(0, 4), slow.marking);
+  t.equal(slow.most(), 1);
+  const slowFirst = recordedMarking(
+    (id) => (id === '0' ? new Promise((resolve) => setTimeout(resolve, 25)) : Promise.resolve()),
+    10,
+  );
+  await markAll(ids, slowFirst.marking);
+  t.equal(slowFirst.most(), 10);
+});
+
+t.test('without a maximum, marks run one at a time', async (t) => {
+  const { marking, most } = recordedMarking(() => Promise.resolve());
+  await markAll(ids, marking);
+  t.equal(most(), 1);
+});
+
+t.test('after a refusal, each event is marked in its own transaction', async (t) => {
+  const { marking, steps } = recordedMarking(refuse('2', refused), 10);
+  t.same(await markAll(ids.slice(0, 4), marking), new Map([['2', 'refused']]));
+  t.same(steps.slice(0, steps.indexOf('rollback') + 1), ['begin', '0', '1', '3', 'rollback']);
+  t.same(
+    steps.slice(steps.indexOf('rollback') + 1).join(' '),
+    'begin 0 commit begin 1 commit begin rollback begin 3 commit',
+  );
+});
+
+t.test('an error of the connection ends the marking, in both phases', async (t) => {
+  const together = recordedMarking(refuse('2', disconnected), 10);
+  await t.rejects(markAll(ids, together.marking), disconnected);
+  t.notOk(together.steps.includes('rollback') || together.steps.includes('commit'));
+
+  const single = recordedMarking(refuse('2', refused));
+  let begins = 0;
+  const begin = () => (++begins === 3 ? Promise.reject(disconnected) : single.marking.begin());
+  await t.rejects(markAll(ids.slice(0, 4), { ...single.marking, begin }), disconnected);
+  t.same(single.steps.join(' '), 'begin 0 1 rollback begin 0 commit');
+});
+
+t.test('a failed commit is a refusal of the last event', async (t) => {
+  const { marking, steps } = recordedMarking(() => Promise.resolve());
+  let commits = 0;
+  const commit = () => (++commits <= 2 ? Promise.reject(refused) : marking.commit());
+  t.same(await markAll(['0', '1'], { ...marking, commit }), new Map([['0', 'refused']]));
+  t.same(steps.join(' '), 'begin 0 1 rollback begin 0 rollback begin 1 commit');
+});
+
+t.test('marking one by one ends after 20 s, and the remaining events are reported', async (t) => {
+  let now = 0;
+  t.intercept(performance, 'now', { value: () => now });
+  const { marking, steps } = recordedMarking((id) => {
+    now += 10_000;
+    return id === '0' ? Promise.reject(refused) : Promise.resolve();
   });
-  t.same(failures, new Map([['5', 'refused']]));
-  const singly = steps.slice(steps.indexOf('rollback') + 1);
-  t.same(singly.filter((step) => step === 'commit').length, 11);
+  const late = 'Not tried yet: marking the other events took too long.';
+  const failures = await markAll(['0', '1', '2', '3'], marking);
+  t.same(
+    failures,
+    new Map([
+      ['0', 'refused'],
+      ['3', late],
+    ]),
+  );
+  t.same(steps.join(' '), 'begin rollback begin rollback begin 1 commit begin 2 commit');
 });

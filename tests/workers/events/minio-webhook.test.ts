@@ -12,14 +12,14 @@ import {
   type ServiceResource,
 } from '../../../runtime/contracts/resources/service.ts';
 import { systemClock } from '../../../runtime/domain/clock.ts';
-import { askStore, type Bucket } from '../../../runtime/host/object-store.ts';
-import { ownedSecret } from '../../../runtime/host/owned-secret.ts';
-import { createToldWaits } from '../../../runtime/host/told-waits.ts';
+import { openObjectStore } from '../../../runtime/services/object-store.ts';
+import { ownedSecret } from '../../../runtime/workloads/owned-secret.ts';
+import { createNotifyWaiter } from '../../../runtime/db/notify-waiter.ts';
 import { projectEventSource } from '../../../runtime/records/function-events.ts';
 import { listDead } from '../../../runtime/records/dead-letters.ts';
 import { recordFailed } from '../../../runtime/records/event-deliveries.ts';
-import { keepNotices } from '../../../runtime/records/object-notices.ts';
-import { tellOfBucket } from '../../../workers/bindings/bucket-events.ts';
+import { storeNotices } from '../../../runtime/records/bucket-notices.ts';
+import { setBucketEvents } from '../../../workers/bindings/bucket-events.ts';
 import { createMinioSource } from '../../../workers/events/minio.ts';
 import { freePort } from '../../support/servers.ts';
 import { silentLog } from '../../support/log.ts';
@@ -31,42 +31,37 @@ const path = storeEventsPath('shop-prod', 'files');
 const port = await freePort();
 const address = `http://127.0.0.1:${port}`;
 const server = await storeServer(t, 'minio', { tells: { url: `${address}${path}`, token } });
-const store = { host: server.host, port: server.port, tls: false, accessKey: 'svc', secretKey: server.password };
+const target = { host: server.host, port: server.port, tls: false, accessKey: 'svc', secretKey: server.password };
+const store = await openObjectStore(target);
+t.teardown(() => store.close());
 
-/** The store tries every 3 s. */
+/** The store retries every 3 s. */
 const heardMs = 60_000;
 
 let buckets = 0;
 
-/** A function of a bucket whose store tells the platform, once `listen` has the platform hear. */
+/** A function with a bucket as event source, whose store calls the platform's webhook once `listen` starts it. */
 async function world(t: Test, options: Partial<EventWorldOptions> = {}) {
-  const bucket: Bucket = { ...store, bucket: `told-${++buckets}` };
-  await askStore(bucket, { method: 'PUT' });
-  t.equal(await tellOfBucket(bucket, true), true);
-  const settings = { type: 'minio' as const, source: 'files', bucket: bucket.bucket };
+  const bucket = `notified-${++buckets}`;
+  await store.client.makeBucket(bucket);
+  t.equal(await setBucketEvents(store, bucket, true), true);
+  const settings = { type: 'minio' as const, source: 'files', bucket };
   const sources: EventWorldOptions['sources'] = { minio: (request) => createMinioSource({ pool: made.pool })(request) };
-  const credentials = { type: 'minio' as const, ...store };
+  const credentials = { type: 'minio' as const, ...target };
   const made = await eventWorld(t, { sources, settings, credentials, own: true, ...options });
   const { kube, pool, id } = made;
   const service = await kube.get<ServiceResource>(kinds.ServiceResource, 'files', 'shop-prod');
   if (!service) throw new Error('a service');
   const data = { [eventsTokenField]: Buffer.from(token).toString('base64') };
   kube.seed(ownedSecret(service, eventsTokenName('files'), data));
-  const waits = createToldWaits({ clock: systemClock });
+  const waits = createNotifyWaiter({ clock: systemClock });
   const metrics = createDeliveryMetrics(new Registry());
-  const deliver = createEventDelivery({
-    kube,
-    pool,
-    clock: systemClock,
-    waits,
-    log: silentLog,
-    metrics,
-  });
-  const told = { count: 0, tell: () => {} };
+  const deliver = createEventDelivery({ kube, pool, clock: systemClock, waits, log: silentLog, metrics });
+  const messages = { count: 0, tell: () => {} };
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
     await deliver(request, response);
-    if (response.statusCode === 200) told.count++;
-    told.tell();
+    if (response.statusCode === 200) messages.count++;
+    messages.tell();
   };
   const listen = async () => {
     const http = createServer((request, response) => void answer(request, response)).listen(port, '127.0.0.1');
@@ -80,18 +75,18 @@ async function world(t: Test, options: Partial<EventWorldOptions> = {}) {
     t.teardown(close);
     return close;
   };
-  /** Resolves once the platform has taken so many messages in all. @throws Error when they do not come */
+  /** Resolves once the platform has accepted `count` messages in all. @throws Error when they do not arrive */
   const heard = async (count: number) => {
     const late = AbortSignal.timeout(heardMs);
-    while (told.count < count) {
+    while (messages.count < count) {
       await new Promise<void>((resolve, reject) => {
-        told.tell = resolve;
-        late.addEventListener('abort', () => reject(new Error(`the store told ${told.count} of ${count}`)));
+        messages.tell = resolve;
+        late.addEventListener('abort', () => reject(new Error(`the store told ${messages.count} of ${count}`)));
       });
     }
   };
-  const put = (key: string, body = key) => askStore(bucket, { method: 'PUT', key, body });
-  const remove = (key: string) => askStore(bucket, { method: 'DELETE', key });
+  const put = (key: string, body = key) => store.client.putObject(bucket, key, body);
+  const remove = (key: string) => store.client.removeObject(bucket, key);
   const look = async () => {
     await made.turn();
     const events = (await made.deliver()) as { event: string; key: string }[];
@@ -102,7 +97,7 @@ async function world(t: Test, options: Partial<EventWorldOptions> = {}) {
   return { ...made, bucket, settings, listen, heard, put, remove, look, noticesLeft };
 }
 
-t.test('what comes and goes between two looks is told, each once, and the listing finds nothing more', async (t) => {
+t.test('objects created or deleted between two listings are reported once', async (t) => {
   const { listen, heard, put, remove, look, noticesLeft } = await world(t);
   await listen();
   await put('here to stay');
@@ -123,7 +118,7 @@ t.test('what comes and goes between two looks is told, each once, and the listin
   t.same(await look(), []);
 });
 
-t.test('the store keeps what happens while the platform is down, and while it is down itself', async (t) => {
+t.test('the store queues events while the platform is down, and across its own restart', async (t) => {
   const { listen, heard, put, remove, look } = await world(t);
   await put('gone before anybody heard');
   await remove('gone before anybody heard');
@@ -142,7 +137,7 @@ t.test('the store keeps what happens while the platform is down, and while it is
 });
 
 t.test(
-  'a store that is killed right after an answer has lost nothing, and one that has just started neither',
+  'a store that is killed right after an answer has lost nothing, nor has one that has just started',
   async (t) => {
     const { listen, heard, put, remove, look } = await world(t);
     const keys = Array.from({ length: 200 }, (_, n) => `k${n}`);
@@ -159,7 +154,7 @@ t.test(
   },
 );
 
-t.test('what a listing told already is not told again by the store, which is late', async (t) => {
+t.test('the store’s late message does not repeat what a listing has reported', async (t) => {
   const { listen, heard, put, remove, look } = await world(t);
   await put('seen');
   await put('changed', '1');
@@ -171,12 +166,12 @@ t.test('what a listing told already is not told again by the store, which is lat
   t.same(await look(), ['created taken away']);
   await listen();
   await heard(6);
-  // What was overwritten before the listing is new to the function; what is there again is not gone.
+  // An object that was overwritten before the listing is new to the function; one that exists again is not deleted.
   t.same(await look(), ['created changed', 'created taken away']);
-  t.same(await look(), [], 'and the listing agrees with what is known');
+  t.same(await look(), [], 'and the listing agrees with the recorded state');
 });
 
-t.test('a reader that dies at any step, and a source that is down, lose and double nothing', async (t) => {
+t.test('a reader that is killed at any step, and a source that is down, lose and duplicate nothing', async (t) => {
   let dying = true;
   const made = await world(t, {
     failpoint: () => {
@@ -194,24 +189,28 @@ t.test('a reader that dies at any step, and a source that is down, lose and doub
   await heard(3);
   await server.stop();
   await turn();
-  t.match(await state(), { error: /does not answer/ });
-  t.equal(await count('pending'), 3, 'what was told before is delivered while the store is away');
+  t.match(await state(), { error: /Cannot reach/ });
+  t.equal(await count('pending'), 3, 'earlier events are delivered while the store is down');
   await server.start();
   t.same(await look(), ['created one', 'removed one', 'created two']);
   t.same(await look(), []);
 });
 
-t.test('where there is no room, what was told waits', async (t) => {
+t.test('without room for more events, messages wait', async (t) => {
   const { pool, id, look, turn, count, deliver, bucket, noticesLeft } = await world(t);
   const place = { namespace: 'shop-prod', service: 'files' };
   const at = new Date().toISOString();
   const many = (event: 'created' | 'removed', from: number, to: number) =>
     Array.from({ length: to - from }, (_, n) => ({
-      ...{ event, bucket: bucket.bucket, key: `k${from + n}`, etag: event === 'created' ? 'e' : '' },
-      ...{ modified: at, size: 1 },
+      event,
+      bucket,
+      key: `k${from + n}`,
+      etag: event === 'created' ? 'e' : '',
+      modified: at,
+      size: 1,
     }));
-  // More than a page, and none of them is there any more.
-  await keepNotices(pool, place, [...many('created', 0, 700), ...many('removed', 0, 700)]);
+  // More than a page of objects, all deleted since.
+  await storeNotices(pool, place, [...many('created', 0, 700), ...many('removed', 0, 700)]);
   await turn();
   t.equal(await count('pending'), 1_000);
   t.equal(await noticesLeft(), 400);
@@ -220,14 +219,14 @@ t.test('where there is no room, what was told waits', async (t) => {
   t.equal(await count('pending'), 800, 'the last ones were removed');
   t.same((await look()).length, 800);
   t.same(await look(), []);
-  await keepNotices(pool, place, many('created', 0, 10_000));
-  await keepNotices(pool, place, many('created', 0, 1));
-  t.equal(await noticesLeft(), 10_000, 'what comes beyond is left to the listing');
+  await storeNotices(pool, place, many('created', 0, 10_000));
+  await storeNotices(pool, place, many('created', 0, 1));
+  t.equal(await noticesLeft(), 10_000, 'the listing finds those beyond the limit');
   await projectEventSource(pool, id, undefined);
   t.equal(await noticesLeft(), 0);
 });
 
-t.test('an event whose handler fails is delivered again or given up', async (t) => {
+t.test('an event whose handler fails is delivered again or becomes a dead letter', async (t) => {
   const { pool, id, listen, heard, put, remove, turn, lease } = await world(t);
   await listen();
   await put('one');
@@ -245,11 +244,12 @@ t.test('an event whose handler fails is delivered again or given up', async (t) 
   t.match(await lease(), [{ payload: /"created"/, attempt: 2 }]);
 });
 
-t.test('only the store itself is heard, and what nobody can use holds up nothing', async (t) => {
+t.test('only the store itself is accepted, and an unusable message blocks nothing', async (t) => {
   const { bucket, listen, noticesLeft, look } = await world(t);
   await listen();
-  const record = (eventName: string, object: object, name = bucket.bucket) => ({
-    ...{ eventName, s3: { bucket: { name }, object: { key: 'a', sequencer: '18EA6FCEC8D506D8', ...object } } },
+  const record = (eventName: string, object: object, name = bucket) => ({
+    eventName,
+    s3: { bucket: { name }, object: { key: 'a', sequencer: '18EA6FCEC8D506D8', ...object } },
   });
   const made = record('s3:ObjectCreated:Put', { eTag: 'e', size: 1 });
   const ask = async (body: unknown, { at = path, bearer = `Bearer ${token}`, ...init } = {}) => {
@@ -278,7 +278,11 @@ t.test('only the store itself is heard, and what nobody can use holds up nothing
 
   const taken = [200, '{}'];
   const useless = [
-    ...['', '{', '[]', '{"Records":[{}]}', '"x"'],
+    '',
+    '{',
+    '[]',
+    '{"Records":[{}]}',
+    '"x"',
     JSON.stringify({ Records: [made], more: 'x'.repeat(1024 * 1024) }),
   ];
   for (const body of useless) t.same(await ask(body), taken);
@@ -296,6 +300,6 @@ t.test('only the store itself is heard, and what nobody can use holds up nothing
   t.equal(await noticesLeft(), 0);
   t.same(await ask([made]), taken);
   t.equal(await noticesLeft(), 1);
-  // The listing has the last word: it was never there.
+  // The listing decides: the object never existed.
   t.same(await look(), ['created a', 'removed a']);
 });

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import t, { type Test } from 'tap';
 import type { FunctionEvents } from '../../../runtime/contracts/resources/function.ts';
-import type { BoundCredentials } from '../../../runtime/host/function-bindings.ts';
+import type { BoundCredentials } from '../../../runtime/workloads/function-bindings.ts';
 import { purgeDead } from '../../../runtime/records/dead-letters.ts';
 import { recordFailed } from '../../../runtime/records/event-deliveries.ts';
 import { projectEventSource } from '../../../runtime/records/function-events.ts';
@@ -12,11 +12,13 @@ import { testServers } from '../../support/servers.ts';
 import { eventWorld, recordPages, showPages, type EventWorldOptions } from './event-world.ts';
 
 const orders: FunctionEvents = {
-  ...{ type: 'postgres', source: 'db', query: 'SELECT id, what FROM orders WHERE NOT done ORDER BY id;' },
+  type: 'postgres',
+  source: 'db',
+  query: 'SELECT id, what FROM orders WHERE NOT done ORDER BY id;',
   markDone: "UPDATE orders SET done = true WHERE id = '{{id}}'",
 };
 
-/** A database of a function's own, with a table of orders, and the function that reads it as a user of its own. */
+/** A function's own database with a table of orders, and the function that reads it as its own user. */
 async function world(
   t: Test,
   settings: FunctionEvents = orders,
@@ -33,7 +35,13 @@ async function world(
   });
   const server = new URL(testServers().postgres.url);
   const credentials: BoundCredentials = {
-    ...{ type: 'postgres', host: server.hostname, port: Number(server.port), tls: false, username, password, database },
+    type: 'postgres',
+    host: server.hostname,
+    port: Number(server.port),
+    tls: false,
+    username,
+    password,
+    database,
   };
   const sources = { postgres: createPostgresSource(times) };
   const made = await eventWorld(t, { sources, settings, credentials, ...options });
@@ -43,35 +51,34 @@ async function world(
   return { ...made, source, credentials, insert, open };
 }
 
-t.test(
-  'each row is delivered in its order, marked as done with its id as a parameter, and then forgotten',
-  async (t) => {
-    const { insert, turn, deliver, counts, open, source } = await world(t);
-    await insert(1, 3);
-    await turn();
-    t.same(await counts(), { waiting: 3, delivering: 0, marking: 0, dead: 0 });
-    t.same(await deliver(2), [
-      { id: 1, what: 'order 1' },
-      { id: 2, what: 'order 2' },
-    ]);
-    t.same(await counts(), { waiting: 1, delivering: 0, marking: 2, dead: 0 });
-    t.equal(await open(), 3, 'nothing is marked without its turn');
-    await turn();
-    t.equal(await open(), 1);
-    t.same(await counts(), { waiting: 1, delivering: 0, marking: 0, dead: 0 });
-    await turn();
-    t.same(await deliver(), [{ id: 3, what: 'order 3' }], 'what was delivered is not found again');
-    await turn();
-    await turn();
-    await source.query('UPDATE orders SET done = false WHERE id = 2');
-    await turn();
-    t.same(await deliver(), [{ id: 2, what: 'order 2' }], 'a row that comes back is delivered again');
-  },
-);
+t.test('each row is delivered in order, marked as done with its id as a parameter, and then forgotten', async (t) => {
+  const { insert, turn, deliver, counts, open, source } = await world(t);
+  await insert(1, 3);
+  await turn();
+  t.same(await counts(), { waiting: 3, delivering: 0, marking: 0, dead: 0 });
+  t.same(await deliver(2), [
+    { id: 1, what: 'order 1' },
+    { id: 2, what: 'order 2' },
+  ]);
+  t.same(await counts(), { waiting: 1, delivering: 0, marking: 2, dead: 0 });
+  t.equal(await open(), 3, 'nothing is marked without a turn');
+  await turn();
+  t.equal(await open(), 1);
+  t.same(await counts(), { waiting: 1, delivering: 0, marking: 0, dead: 0 });
+  await turn();
+  t.same(await deliver(), [{ id: 3, what: 'order 3' }], 'delivered rows are not read again');
+  await turn();
+  await turn();
+  await source.query('UPDATE orders SET done = false WHERE id = 2');
+  await turn();
+  t.same(await deliver(), [{ id: 2, what: 'order 2' }], 'a row that returns is delivered again');
+});
 
 t.test('ids are never part of a statement', async (t) => {
   const { source, turn, deliver, counts, credentials } = await world(t, {
-    ...{ type: 'postgres', source: 'db', query: 'SELECT * FROM notes' },
+    type: 'postgres',
+    source: 'db',
+    query: 'SELECT * FROM notes',
     markDone: 'DELETE FROM notes WHERE id = {{id}}',
   });
   await source.query(`CREATE TABLE notes (text text, id text)`);
@@ -85,7 +92,7 @@ t.test('ids are never part of a statement', async (t) => {
   t.match(await counts(), { waiting: 1, marking: 0 });
 });
 
-t.test('at most a thousand are kept at a time; the others stay in the source until there is room', async (t) => {
+t.test('at most a thousand events are kept at a time; the others stay in the source until there is room', async (t) => {
   const { insert, turn, deliver, counts, open } = await world(t);
   await insert(1, 1_600);
   await turn();
@@ -100,7 +107,7 @@ t.test('at most a thousand are kept at a time; the others stay in the source unt
 });
 
 t.test(
-  'large rows come in small pages, and what is too large to be kept is a dead letter without its content',
+  'large rows are read in small pages, and a row that is too large becomes a dead letter without its content',
   async (t) => {
     const { open, pages } = recordPages(createPostgresSource());
     const { insert, source, turn, deliver, counts, pool } = await world(t, orders, { sources: { postgres: open } });
@@ -110,7 +117,7 @@ t.test(
     await insert(315, 320);
     await turn();
     t.match(await counts(), { waiting: 318, dead: 2 });
-    t.equal(pages[0]?.length, 250, 'small rows come many at a time');
+    t.equal(pages[0]?.length, 250, 'small rows are read in large pages');
     const large = pages.flatMap((page) => (page.some((size) => (size ?? 0) > 900_000) ? [page] : []));
     t.ok(large.length >= 4);
     for (const page of large) t.ok(page.reduce<number>((sum, size) => sum + (size ?? 0), 0) < 3_100_000);
@@ -131,21 +138,23 @@ t.test(
 
 t.test('without mark-done an id stays known until the source no longer returns it', async (t) => {
   const { insert, turn, deliver, source } = await world(t, {
-    ...{ type: 'postgres', source: 'db', query: 'SELECT id FROM orders -- all of them' },
+    type: 'postgres',
+    source: 'db',
+    query: 'SELECT id FROM orders -- all of them',
   });
   await insert(1, 2);
   await turn();
   t.same(await deliver(), [{ id: 1 }, { id: 2 }]);
   await turn();
-  t.same(await deliver(), [], 'it is still there');
+  t.same(await deliver(), [], 'the row still exists');
   await source.query('DELETE FROM orders WHERE id = 1');
   await turn();
   await insert(1);
   await turn();
-  t.same(await deliver(), [{ id: 1 }], 'it came back');
+  t.same(await deliver(), [{ id: 1 }], 'the row returned');
 });
 
-t.test('a marking that fails is tried again by itself, and nothing is delivered twice', async (t) => {
+t.test('a marking that fails is retried by itself, and nothing is delivered twice', async (t) => {
   const { insert, turn, deliver, counts, open, pool, source, state } = await world(t);
   await insert(1, 3);
   await source.query(`ALTER TABLE orders ADD CONSTRAINT stays CHECK (NOT (done AND id = 2))`);
@@ -163,7 +172,7 @@ t.test('a marking that fails is tried again by itself, and nothing is delivered 
   t.equal((await state())?.error, null);
 });
 
-t.test('stacked statements, statements that write, and slow ones are refused or cut off', async (t) => {
+t.test('stacked statements, statements that write, and slow ones are refused or stopped', async (t) => {
   const attacks: [string, string | undefined, RegExp][] = [
     ['SELECT 1 AS id; DELETE FROM orders', undefined, /multiple commands|syntax error/],
     ['SELECT id FROM orders) AS event; DELETE FROM orders; SELECT 1 FROM (SELECT 1', undefined, /multiple commands/],
@@ -186,7 +195,7 @@ t.test('stacked statements, statements that write, and slow ones are refused or 
   await source.query('CREATE TABLE secrets (id bigint)');
   for (const [query, markDone, expected] of attacks) {
     await projectEventSource(pool, id, { type: 'postgres', source: 'db', query, ...(markDone && { markDone }) });
-    // What was found in the last round is delivered, so that this round marks it.
+    // The rows of the last round are delivered, so that this round marks them.
     await pool.query('DELETE FROM function_events');
     const settings = await state();
     await turn();
@@ -200,18 +209,18 @@ t.test('stacked statements, statements that write, and slow ones are refused or 
 });
 
 t.test(
-  'a source that is away or refuses is asked less and less often, and says why without its password',
+  'a source that is down or refuses is read less and less often, and the error is reported without its password',
   async (t) => {
     const { bind, credentials, turn, state, insert, deliver } = await world(t, orders, { intervalMs: 1_000 });
     await insert(1);
     bind({ ...credentials, port: 1 });
     const waits = [await turn(), await turn(), await turn()].map((wait) => Math.round((wait ?? 0) / 1_000));
     t.same(waits, [1, 2, 4]);
-    t.match(await state(), { failures: 3, error: /does not answer \(ECONNREFUSED\)/ });
+    t.match(await state(), { failures: 3, error: /Cannot reach the service \(ECONNREFUSED\)/ });
     bind({ ...credentials, database: 'nowhere' });
     await turn();
     const { error } = (await state()) ?? {};
-    t.match(error, /refused the function: database "nowhere" does not exist/);
+    t.match(error, /refused the connection: database "nowhere" does not exist/);
     t.notOk(error?.includes(credentials.password ?? ''));
     bind(credentials);
     await turn();
@@ -221,7 +230,7 @@ t.test(
 );
 
 t.test(
-  'a poller that dies between delivery and marking leaves an event that is delivered, marked and not lost',
+  'a poller that is killed between delivery and marking leaves an event that is delivered, marked and not lost',
   async (t) => {
     let fault = '';
     const { insert, turn, deliver, lease, counts, open } = await world(t, orders, {
@@ -235,9 +244,9 @@ t.test(
     fault = 'events.taken';
     await t.rejects(turn(), /killed/);
     await turn();
-    t.match(await counts(), { waiting: 2 }, 'what was taken is there once');
+    t.match(await counts(), { waiting: 2 }, 'an event that was read exists once');
     await lease(2, 0);
-    t.same((await deliver()).length, 2, 'a lease that ran out without an answer is delivered again');
+    t.same((await deliver()).length, 2, 'an event whose lease expired without an answer is delivered again');
     fault = 'events.marked';
     await t.rejects(turn(), /killed/);
     t.equal(await open(), 0);
@@ -249,7 +258,7 @@ t.test(
   },
 );
 
-t.test('a turn that was overtaken by a newer one brings nothing any more', async (t) => {
+t.test('a turn that was replaced by a newer one stores nothing', async (t) => {
   const { insert, turn, overtake, counts } = await world(t, orders, {
     sources: { postgres: showPages(createPostgresSource(), () => overtake()) },
   });
@@ -258,7 +267,7 @@ t.test('a turn that was overtaken by a newer one brings nothing any more', async
   t.match(await counts(), { waiting: 0 });
 });
 
-t.test('while the way into the source is being made it is not read, and why there is none is said', async (t) => {
+t.test('the source is not read before it has credentials; a failure to create them is reported', async (t) => {
   const { kube, resource, insert, turn, state, counts } = await world(t);
   await insert(1);
   const bound = (phase: 'pending' | 'ready' | 'failed', message?: string) => {
@@ -278,7 +287,7 @@ t.test('while the way into the source is being made it is not read, and why ther
   t.equal((await counts()).waiting, 1);
 });
 
-t.test('what could not be marked does not stop a source whose marking or query is mended', async (t) => {
+t.test('an event that could not be marked does not stop a source with corrected settings', async (t) => {
   const { query = '' } = orders;
   const wrong = { ...orders, markDone: 'UPDATE orders SET don = true WHERE id = {{id}}' };
   const stuck = async () => {
@@ -297,14 +306,14 @@ t.test('what could not be marked does not stop a source whose marking or query i
   await marking.pool.query(`UPDATE function_events SET due_at = due_at + interval '5 minutes'`);
   await projectEventSource(marking.pool, marking.id, orders);
   for (let n = 0; n < 5; n++) await marking.turn();
-  t.equal(await marking.open(), 200, 'another marking is tried at once');
+  t.equal(await marking.open(), 200, 'a new marking is tried at once');
   t.match(await marking.counts(), { waiting: 200, marking: 0 });
 
   const none = await stuck();
   await projectEventSource(none.pool, none.id, { type: 'postgres', source: 'db', query });
   await none.turn();
   t.match(await none.counts(), { waiting: 200, marking: 0 });
-  t.equal(((await none.deliver()) as { id: number }[])[0]?.id, 1_001, 'what was delivered is known');
+  t.equal(((await none.deliver()) as { id: number }[])[0]?.id, 1_001, 'delivered rows are known');
   await none.insert(1_201);
   await none.turn();
   t.match(await none.deliver(), [{ id: 1_201 }]);
@@ -316,17 +325,19 @@ t.test('what could not be marked does not stop a source whose marking or query i
   });
   await other.turn();
   t.match(await other.counts(), { waiting: 250, marking: 0 });
-  t.equal(((await other.deliver()) as { id: number }[])[0]?.id, 951, 'what another query finds is new');
+  t.equal(((await other.deliver()) as { id: number }[])[0]?.id, 951, 'a row that only the new query returns is new');
   await other.turn();
   await other.turn();
   t.equal(await other.open(), 950);
   t.match(await other.counts(), { waiting: 0, marking: 0 });
 });
 
-t.test('what was delivered before there was a marking is marked by it, and not delivered again', async (t) => {
+t.test('events delivered before mark-done was set are marked by it, and not delivered again', async (t) => {
   const { query = '' } = orders;
   const { insert, turn, deliver, counts, open, pool, id, source, lease } = await world(t, {
-    ...{ type: 'postgres', source: 'db', query },
+    type: 'postgres',
+    source: 'db',
+    query,
   });
   await insert(1, 1_200);
   for (let round = 0; round < 2; round++) {
@@ -343,23 +354,23 @@ t.test('what was delivered before there was a marking is marked by it, and not d
   await projectEventSource(pool, id, { ...orders, markDone: 'UPDATE orders SET don = true WHERE id = {{id}}' });
   await insert(1_203);
   await turn();
-  t.match(await deliver(), [{ id: 1_202 }, { id: 1_203 }], 'nothing comes again');
+  t.match(await deliver(), [{ id: 1_202 }, { id: 1_203 }], 'nothing is delivered again');
   await turn();
-  t.match(await counts(), { waiting: 0, marking: 202 }, 'what cannot be marked leaves room');
+  t.match(await counts(), { waiting: 0, marking: 202 }, 'an event that cannot be marked leaves room');
 
   await projectEventSource(pool, id, orders);
   await insert(1_204);
   for (let round = 0; (await open()) > 2 && round < 20; round++) await turn();
   t.match(await deliver(), [{ id: 1_204 }]);
   await turn();
-  t.same((await source.query('SELECT id FROM orders WHERE NOT done')).rows, [{ id: '1201' }], 'what was purged stays');
+  t.same((await source.query('SELECT id FROM orders WHERE NOT done')).rows, [{ id: '1201' }], 'purged events stay');
   await turn();
   await source.query('UPDATE orders SET done = false WHERE id IN (7, 1204)');
   await turn();
-  t.match(await deliver(), [{ id: 7 }, { id: 1_204 }], 'rows that come back are new');
+  t.match(await deliver(), [{ id: 7 }, { id: 1_204 }], 'rows that return are new');
 });
 
-t.test('a source is not read while there are too many dead letters, or too much in them', async (t) => {
+t.test('a source is not read while it has too many dead letters, or too much data in them', async (t) => {
   const { insert, turn, deliver, counts, pool, id, state } = await world(t);
   const give = async (count: number, bytes: number) =>
     pool.query(
@@ -375,8 +386,8 @@ t.test('a source is not read while there are too many dead letters, or too much 
     await give(count, bytes);
     await turn();
     t.match(await counts(), { waiting: 0, dead: count });
-    const said = /^Nothing more is read: .* redriven or purged first; see `svc function dead-letters list intake`\.$/;
-    t.match((await state())?.error, said);
+    const message = /^Reading is paused: .* Redrive or purge dead letters: svc function dead-letters list intake$/;
+    t.match((await state())?.error, message);
     await purgeDead(pool, id, 'all');
     await turn();
     t.equal((await state())?.error, null);

@@ -6,7 +6,7 @@ import t, { type Test } from 'tap';
 import { newId } from '../../../runtime/domain/ids.ts';
 import { purgeDead } from '../../../runtime/records/dead-letters.ts';
 import { recordFailed } from '../../../runtime/records/event-deliveries.ts';
-import { beginPoll, takeEvents, type FoundEvent } from '../../../runtime/records/function-events.ts';
+import { beginPoll, addEvents, type SourceEvent } from '../../../runtime/records/function-events.ts';
 import { createRedisSource, listsOf } from '../../../workers/events/redis.ts';
 import { killServer, startRedis, testServers } from '../../support/servers.ts';
 import { eventWorld, recordPages, showPages, type EventWorldOptions } from './event-world.ts';
@@ -26,7 +26,7 @@ async function world(
   return { ...made, redis, list, lists, lengths, credentials };
 }
 
-t.test('items come from the left end, in their order, whatever their bytes are', async (t) => {
+t.test('items are taken from the left end, in order, whatever their bytes', async (t) => {
   const { redis, list, turn, deliver, lengths, state } = await world(t);
   const items = ['plain', '{"order":1}', '{"order":1}', '42', '"quoted"', '', Buffer.from([0xff, 0x00, 0x0a])];
   await redis.rpush(list, ...items);
@@ -35,11 +35,11 @@ t.test('items come from the left end, in their order, whatever their bytes are',
   t.same(await lengths(), { list: 0, processing: 0 });
   await redis.rpush(list, 'plain');
   await turn();
-  t.same(await deliver(), ['plain'], 'an item that comes again is another one');
+  t.same(await deliver(), ['plain'], 'an item with the same content is a new event');
   t.equal((await state())?.error, null);
 });
 
-t.test('more items than there is room for stay in Redis until there is', async (t) => {
+t.test('items for which there is no room stay in Redis', async (t) => {
   const { redis, list, turn, deliver, lengths, count } = await world(t);
   const numbers = Array.from({ length: 2_345 }, (_, n) => n);
   await redis.rpush(list, ...numbers.map(String));
@@ -54,7 +54,7 @@ t.test('more items than there is room for stay in Redis until there is', async (
   t.same(await lengths(), { list: 0, processing: 0 });
 });
 
-t.test('what was delivered is forgotten, also while there is always more', async (t) => {
+t.test('delivered events are forgotten, even while new ones arrive', async (t) => {
   const { redis, list, turn, deliver, pool, id, state, lease } = await world(t);
   await redis.rpush(list, ...Array.from({ length: 6_000 }, (_, n) => String(n)));
   await turn();
@@ -72,17 +72,17 @@ t.test('what was delivered is forgotten, also while there is always more', async
   t.notOk(rows.some(({ id: known }) => known === refused.id));
 });
 
-t.test('nothing is lost, and nothing comes twice, when the reader dies between keeping and removing', async (t) => {
+t.test('nothing is lost or duplicated when the reader is killed between storing and removing', async (t) => {
   const { redis, list, turn, deliver, lengths, pool, id, state, credentials } = await world(t);
   await redis.rpush(list, 'one', 'two', 'two');
-  const found = await state();
-  const poll = found && (await beginPoll(pool, found));
+  const current = await state();
+  const poll = current && (await beginPoll(pool, current));
   if (!poll) throw new Error('a source');
-  const { settings } = found;
+  const { settings } = current;
   const source = await createRedisSource()({ workloadId: id, settings, credentials, address: '127.0.0.1' });
   const reading = source.read(new AbortController().signal)[Symbol.asyncIterator]();
-  const page = (await reading.next()).value as readonly FoundEvent[];
-  t.equal((await takeEvents(pool, poll, page, poll.room))?.added, page.length);
+  const page = (await reading.next()).value as readonly SourceEvent[];
+  t.equal((await addEvents(pool, poll, page, poll.room))?.added, page.length);
   await source.close();
   t.equal((await lengths()).processing, page.length);
   await redis.rpush(list, 'three');
@@ -92,7 +92,7 @@ t.test('nothing is lost, and nothing comes twice, when the reader dies between k
   t.same(await lengths(), { list: 0, processing: 0 });
 });
 
-t.test('what a reader does not keep goes back where it came from, in its order', async (t) => {
+t.test('items that a reader does not store return to their list, in order', async (t) => {
   let [overtaken, failing] = [true, false];
   const { redis, list, turn, deliver, lengths, overtake } = await world(t, {
     sources: {
@@ -106,17 +106,17 @@ t.test('what a reader does not keep goes back where it came from, in its order',
   });
   await redis.rpush(list, 'one', 'two', 'two', 'three');
   await turn();
-  t.same(await lengths(), { list: 4, processing: 0 }, 'as when another list is read by now');
+  t.same(await lengths(), { list: 4, processing: 0 }, 'another list is read now');
   [overtaken, failing] = [false, true];
   await t.rejects(turn(), /no database/);
   t.same(await lengths(), { list: 4, processing: 0 });
   failing = false;
   await turn();
-  t.same(await deliver(), ['one', 'two', 'two', 'three'], 'what was kept is known');
+  t.same(await deliver(), ['one', 'two', 'two', 'three'], 'the stored event is known');
   t.same(await lengths(), { list: 0, processing: 0 });
 });
 
-t.test('nothing is taken out for a function that is being deleted, or has another trigger by now', async (t) => {
+t.test('nothing is taken for a function that is being deleted or has another trigger', async (t) => {
   const { redis, list, turn, lengths, count, kube, resource } = await world(t);
   await redis.rpush(list, 'one');
   const { events: _, ...spec } = resource.spec;
@@ -127,13 +127,13 @@ t.test('nothing is taken out for a function that is being deleted, or has anothe
     { ...resource, metadata: deleted },
   ]) {
     kube.seed(gone);
-    t.ok(((await turn()) ?? 0) > 500, 'until its controller says so');
+    t.ok(((await turn()) ?? 0) > 500, 'until its controller has done so');
     t.same(await lengths(), { list: 1, processing: 0 });
   }
   t.equal(await count('pending'), 0);
 });
 
-t.test('a Redis that goes and comes back keeps its items for the function', async (t) => {
+t.test('a Redis that restarts keeps its items for the function', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-redis-source-'));
   let server = await startRedis(folder);
   t.teardown(async () => {
@@ -146,14 +146,14 @@ t.test('a Redis that goes and comes back keeps its items for the function', asyn
   redis.disconnect();
   await killServer(server.pid);
   await turn();
-  t.match(await state(), { failures: 1, error: /does not answer \(ECONNREFUSED\)/ });
+  t.match(await state(), { failures: 1, error: /Cannot reach the service \(ECONNREFUSED\)/ });
   server = await startRedis(folder, server.port);
   await turn();
   t.same(await deliver(), ['one', 'two']);
   t.equal((await state())?.error, null);
 });
 
-t.test('an item too large for an event is kept in a list beside', async (t) => {
+t.test('an item that is too large for an event is moved to a separate list', async (t) => {
   const { redis, list, lists, turn, deliver, count } = await world(t);
   const large = ['x'.repeat(1024 * 1024), '"'.repeat(600_000), 'x'.repeat(5_000_000)];
   await redis.rpush(list, 'before', ...large, 'after');
@@ -163,7 +163,7 @@ t.test('an item too large for an event is kept in a list beside', async (t) => {
   t.ok((await redis.lrange(lists.tooLarge, 0, -1)).join() === large.join());
 });
 
-t.test('small items come many at a time, and large ones few', async (t) => {
+t.test('small items are read in large pages, large ones in small pages', async (t) => {
   const { open, pages } = recordPages(createRedisSource());
   const { redis, list, turn, deliver, lengths } = await world(t, { sources: { redis: open } });
   const items = Array.from({ length: 500 }, (_, n) =>
@@ -172,7 +172,7 @@ t.test('small items come many at a time, and large ones few', async (t) => {
   await redis.rpush(list, ...items);
   await turn();
   t.equal(Math.max(...pages.map(({ length }) => length)), 100);
-  // One that came together with small ones is the first sign.
+  // An item that was read together with small ones is the first sign.
   const large = pages.filter((page) => page.some((size) => (size ?? 0) > 900_000));
   t.ok(
     large.slice(1).every(({ length }) => length <= 4),
@@ -188,7 +188,7 @@ t.test('small items come many at a time, and large ones few', async (t) => {
   );
 });
 
-t.test('what is moved already and larger than the reader can bear is met with less beside it each time', async (t) => {
+t.test('a moved item that is too large for the reader is read with fewer others each time', async (t) => {
   const { open, pages } = recordPages(createRedisSource());
   const { redis, lists, turn, deliver, lengths } = await world(t, { sources: { redis: open } });
   await redis.rpush(lists.processing, ...Array.from({ length: 40 }, (_, n) => String(n)));
@@ -201,14 +201,14 @@ t.test('what is moved already and larger than the reader can bear is met with le
   t.same(await lengths(), { list: 0, processing: 0 });
 });
 
-t.test('an external source is read only where workloads may reach it', async (t) => {
+t.test('an external source is read only in networks that workloads may reach', async (t) => {
   const { redis, list, turn, deliver, state, open } = await world(t);
   await redis.rpush(list, 'one');
   open([]);
   await turn();
   t.match(await state(), {
     failures: 1,
-    error: /^source\.test is in no network that workloads may reach; .*config set/,
+    error: /^source\.test is in a private network that workloads may not use\. .*config set/,
   });
   t.equal(await redis.llen(list), 1);
   open(['127.0.0.1/32']);
@@ -216,14 +216,14 @@ t.test('an external source is read only where workloads may reach it', async (t)
   t.same(await deliver(), ['one']);
 });
 
-t.test('what Redis refuses is said, without the password', async (t) => {
+t.test('an error from Redis is reported without the password', async (t) => {
   const { redis, list, turn, state, bind, credentials } = await world(t);
   await redis.set(list, 'no list');
   await turn();
-  t.match((await state())?.error, /Redis refused the function: WRONGTYPE/);
+  t.match((await state())?.error, /Redis refused the request: WRONGTYPE/);
   bind({ ...credentials, username: 'nobody', password: 'correct-horse' });
   await turn();
   const { error } = (await state()) ?? {};
-  t.match(error, /Redis refused the function: WRONGPASS/);
+  t.match(error, /Redis refused the request: WRONGPASS/);
   t.notMatch(error, /correct-horse/);
 });

@@ -13,7 +13,11 @@ import { testDatabase } from '../../support/postgres.ts';
 import { insertGateRecords } from '../../gate/authz/gate-records.ts';
 
 const attempt = (signal = new AbortController().signal): Attempt => ({
-  ...{ recordId: housekeepingId, attempt: 1, last: false, signal, log: silentLog },
+  recordId: housekeepingId,
+  attempt: 1,
+  last: false,
+  signal,
+  log: silentLog,
 });
 
 async function usage(pool: Pool) {
@@ -24,7 +28,7 @@ async function usage(pool: Pool) {
   return rows;
 }
 
-/** Usage of `keys` for some days of one process life. */
+/** Usage of `keys` for several days of one process life. */
 async function insertUsage(pool: Pool, incarnation: Id, keys: readonly Id[], days: readonly string[]): Promise<void> {
   await pool.query(
     `INSERT INTO usage (key_id, day, incarnation, allowed, rate_denied, quota_denied, version)
@@ -33,7 +37,7 @@ async function insertUsage(pool: Pool, incarnation: Id, keys: readonly Id[], day
   );
 }
 
-t.test('usage of ended checkers is folded piece by piece, and the sums stay', async (t) => {
+t.test('usage of ended checkers is folded in small steps, and the sums do not change', async (t) => {
   const { pool } = await testDatabase(t);
   const records = await insertGateRecords(pool);
   const keys = [(await records.key()).id, (await records.key()).id, (await records.key()).id];
@@ -49,7 +53,7 @@ t.test('usage of ended checkers is folded piece by piece, and the sums stay', as
   t.equal(await foldUsage(pool, ended, 4), 4);
   const total = (rows: { allowed: number }[]) => rows.reduce((sum, { allowed }) => sum + allowed, 0);
   t.equal(total(await usage(pool)), 180, 'in the middle of it');
-  t.equal(await foldUsage(pool, alive, 4), 0, 'one that lives is left alone');
+  t.equal(await foldUsage(pool, alive, 4), 0, 'the usage of a live checker is not folded');
 
   const clock = fakeClock(new Date('2026-03-02T12:00:00Z'));
   const process = createHousekeepingProcessor({ pool, clock, batch: 4 });
@@ -62,12 +66,12 @@ t.test('usage of ended checkers is folded piece by piece, and the sums stay', as
     `SELECT bool_and(usage.version > 9) AS read FROM usage WHERE incarnation = $1`,
     [foldedIncarnation],
   );
-  t.same(versions.rows, [{ read: true }], 'whoever follows usage reads them again');
-  t.same(await process(attempt()), { again: new Date('2026-03-02T13:00:00Z') }, 'again: nothing to do');
+  t.same(versions.rows, [{ read: true }], 'clients that follow usage read the rows again');
+  t.same(await process(attempt()), { again: new Date('2026-03-02T13:00:00Z') }, 'a repeated step has nothing to do');
   t.equal(total(await usage(pool)), 180);
 });
 
-t.test('what is old goes, and nothing else', async (t) => {
+t.test('old records are deleted, and no others', async (t) => {
   const { pool } = await testDatabase(t);
   const records = await insertGateRecords(pool);
   const { id } = await records.key();
@@ -148,7 +152,8 @@ t.test('what is old goes, and nothing else', async (t) => {
   ] as const) {
     await registerReplica(pool, incarnation, 'a');
     await pool.query('UPDATE gate_replicas SET closed_at = $2, folded_at = $2 WHERE incarnation = $1', [
-      ...[incarnation, folded],
+      incarnation,
+      folded,
     ]);
   }
   await createHousekeepingProcessor({ pool, clock, batch: 1 })(attempt());
@@ -156,7 +161,7 @@ t.test('what is old goes, and nothing else', async (t) => {
   t.same(
     await column('SELECT day::text AS value FROM usage ORDER BY day'),
     ['2026-03-01', '2026-05-31', '2026-06-01'],
-    '92 days with today',
+    '92 days including today',
   );
   t.same(await column('SELECT id AS value FROM work ORDER BY id'), [recent, pending].sort());
   t.same(await column(`SELECT expires_at::date::text AS value FROM sessions`), ['2026-05-31']);
@@ -167,7 +172,7 @@ t.test('what is old goes, and nothing else', async (t) => {
   t.same(await column('SELECT incarnation AS value FROM gate_replicas'), [kept]);
 });
 
-t.test('what does not fit into one attempt is left for the next one, which is due at once', async (t) => {
+t.test('records beyond the limit of one attempt are left for the next, which is due at once', async (t) => {
   const { pool } = await testDatabase(t);
   const records = await insertGateRecords(pool);
   const ended = newId();
@@ -184,7 +189,7 @@ t.test('what does not fit into one attempt is left for the next one, which is du
   t.match(await usage(pool), [{ incarnation: foldedIncarnation }]);
 });
 
-t.test('its one row of work is there after every start, and due', async (t) => {
+t.test('its only work row exists after every start, and is due', async (t) => {
   const { pool } = await testDatabase(t);
   const rows = async () =>
     (await pool.query(`SELECT kind, record_id, state, due_at <= now() AS due FROM work`)).rows as unknown[];

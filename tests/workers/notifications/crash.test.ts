@@ -16,7 +16,7 @@ t.test('killed between sending and recording, a notification is sent again under
   await fail();
   t.equal(await first.ended, 'SIGKILL');
   t.match(await deliveries(), [{ state: 'pending', attempts: null }]);
-  // As if the time of the lost attempt had passed.
+  // Simulates that the lease of the lost attempt has expired.
   await pool.query(`UPDATE work SET leased_until = now() WHERE leased_until IS NOT NULL`);
   const second = startWorkers();
   await second.logged('notification sent');

@@ -5,7 +5,8 @@ import { newId, type Id } from '../../../runtime/domain/ids.ts';
 import { notificationSecretContext } from '../../../runtime/domain/notification.ts';
 import { parseKeyRing, seal } from '../../../runtime/domain/sealed.ts';
 import { newWebhookSecret, signWebhook } from '../../../runtime/domain/standard-webhooks.ts';
-import { acceptDeployment, endDeployment } from '../../../runtime/records/deployments.ts';
+import { acceptDeployment } from '../../../runtime/records/acceptance.ts';
+import { endDeployment } from '../../../runtime/records/deployments.ts';
 import { projectWorkload } from '../../../runtime/records/workloads.ts';
 import { silentLog } from '../../support/log.ts';
 import type { Received } from './receiver.ts';
@@ -14,8 +15,14 @@ import type { Received } from './receiver.ts';
 export async function notificationWorld(pool: Pool, keys: string) {
   const ring = parseKeyRing(keys);
   const app = {
-    ...{ id: newId(), kind: 'App' as const, environmentId: newId(), project: 'shop', environment: 'prod' },
-    ...{ namespace: 'shop-prod', name: 'api', gated: false },
+    id: newId(),
+    kind: 'App' as const,
+    environmentId: newId(),
+    project: 'shop',
+    environment: 'prod',
+    namespace: 'shop-prod',
+    name: 'api',
+    gated: false,
   };
   await projectWorkload(pool, app);
   return {
@@ -33,7 +40,11 @@ export async function notificationWorld(pool: Pool, keys: string) {
     fail: async (reason = 'The image is missing.'): Promise<Id> => {
       const { id } = await transaction(pool, (client) =>
         acceptDeployment(client, {
-          ...{ workloadId: app.id, trigger: 'webhook', image: 'r/api:2', commit: 'abc', commitMessage: 'Fix it' },
+          workloadId: app.id,
+          trigger: 'webhook',
+          image: 'r/api:2',
+          commit: 'abc',
+          commitMessage: 'Fix it',
         }),
       );
       await endDeployment(pool, id, 'failed', reason);
@@ -55,23 +66,18 @@ export async function notificationWorld(pool: Pool, keys: string) {
   };
 }
 
-export type NotificationWorld = Awaited<ReturnType<typeof notificationWorld>>;
-
-/** An attempt as the runner makes it. */
+/** Runs an attempt as the runner does. */
 export function attemptOf(recordId: Id, options: Partial<Attempt> = {}): Attempt {
-  return {
-    ...{ recordId, attempt: 1, last: false, signal: new AbortController().signal, log: silentLog },
-    ...options,
-  };
+  return { recordId, attempt: 1, last: false, signal: new AbortController().signal, log: silentLog, ...options };
 }
 
-/** How long an outcome waits after `now`, in seconds. */
+/** How long after `now` an outcome is due, in seconds. */
 export function waitOf(outcome: Outcome, now: Date): number {
   if (outcome === 'done') throw new Error('it is done');
   return (outcome.again.getTime() - now.getTime()) / 1000;
 }
 
-/** Whether a receiver that knows the secret accepts the message. */
+/** Whether a receiver with the secret accepts the message. */
 export function verifies(secret: string, { headers, body }: Received): boolean {
   const [id, timestamp] = [headers['webhook-id'], headers['webhook-timestamp']];
   if (typeof id !== 'string' || typeof timestamp !== 'string') return false;

@@ -31,19 +31,19 @@ async function world(t: Test, options: { networks?: string[]; lookup?: LookupFun
   return { pool, kube, clock, process, run, ...records };
 }
 
-t.test('a deployment that has ended is told of once, signed, in the documented shape', async (t) => {
+t.test('an ended deployment is sent once, signed, in the documented shape', async (t) => {
   const { app, fail, target, run, deliveries } = await world(t);
   const receiver = await startReceiver(t);
   const { secret } = await target(receiver.url);
   const id = await fail('Exited with 1.\nAPI_KEY=hunter2 is wrong');
   t.equal(await run(), 'done');
-  t.equal(await run(), 'done', 'once more for nothing');
+  t.equal(await run(), 'done', 'a repeated run does nothing');
   t.equal(receiver.received.length, 1);
   const [one] = receiver.received;
   if (!one) throw new Error('nothing came');
   t.equal(one.path, '/hook');
   t.match(one.headers, { 'content-type': 'application/json', 'webhook-timestamp': '1767225600' });
-  t.ok(verifies(secret, one), 'the receiver can check it');
+  t.ok(verifies(secret, one), 'the receiver can verify it');
   t.notOk(verifies(secret, { ...one, body: one.body.replace('api', 'web') }));
   const [delivery] = await deliveries();
   t.equal(one.headers['webhook-id'], `msg_${delivery?.id}`);
@@ -52,16 +52,25 @@ t.test('a deployment that has ended is told of once, signed, in the documented s
   t.match(message, {
     type: 'deployment.failed',
     data: {
-      ...{ id, project: 'shop', environment: 'prod', app: app.name, revision: 1, image: 'r/api:2', commit: 'abc' },
-      ...{ commitMessage: 'Fix it', trigger: 'webhook', status: 'failed', reason: 'Exited with 1.' },
+      id,
+      project: 'shop',
+      environment: 'prod',
+      app: app.name,
+      revision: 1,
+      image: 'r/api:2',
+      commit: 'abc',
+      commitMessage: 'Fix it',
+      trigger: 'webhook',
+      status: 'failed',
+      reason: 'Exited with 1.',
       statusUrl: `http://console.apps.test/api/v1/projects/shop/deployments/${id}`,
     },
   });
   t.equal(message.timestamp, message.data.endedAt);
-  t.notMatch(one.body, /hunter2|"current"/, "an app's log is not told");
+  t.notMatch(one.body, /hunter2|"current"/, "an app's log is not sent");
 });
 
-t.test('what fails is tried again with the same id, later each time, and 14 times at most', async (t) => {
+t.test('a failed message is retried with the same id, with growing delays, up to 14 times', async (t) => {
   const { clock, fail, target, run, deliveries } = await world(t);
   const receiver = await startReceiver(t);
   const { secret } = await target(receiver.url);
@@ -80,7 +89,7 @@ t.test('what fails is tried again with the same id, later each time, and 14 time
   }
   t.equal(await run(), 'done');
   const [delivery] = await deliveries();
-  t.match(delivery, { state: 'failed', attempts: [{ status: 500, error: 'it answered 500' }] });
+  t.match(delivery, { state: 'failed', attempts: [{ status: 500, error: 'it responded with 500' }] });
   t.equal(receiver.received.length, 14);
   t.equal(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size, 1);
   t.equal(new Set(receiver.received.map(({ body }) => body)).size, 1);
@@ -88,7 +97,7 @@ t.test('what fails is tried again with the same id, later each time, and 14 time
   t.ok(receiver.received.every((one) => verifies(secret, one)));
 });
 
-t.test('a receiver may ask for patience, within reason', async (t) => {
+t.test('a receiver may ask for a delay, within limits', async (t) => {
   const { clock, fail, target, run } = await world(t);
   const receiver = await startReceiver(t);
   await target(receiver.url);
@@ -116,7 +125,7 @@ t.test('410 disables the target, and nothing is sent to a disabled one', async (
   t.equal(receiver.received.length, 1);
 });
 
-t.test('redirects are not followed, neither to a private address nor anywhere', async (t) => {
+t.test('redirects are not followed, neither to a private address nor to any other', async (t) => {
   const { clock, fail, target, run, deliveries } = await world(t);
   const [receiver, inside] = [await startReceiver(t), await startReceiver(t)];
   await target(receiver.url);
@@ -127,10 +136,12 @@ t.test('redirects are not followed, neither to a private address nor anywhere', 
   }
   t.equal(receiver.received.length, 5);
   t.equal(inside.received.length, 0);
-  t.match((await deliveries())[0]?.attempts, [{ status: 301, error: 'it answered 301; redirects are not followed' }]);
+  t.match((await deliveries())[0]?.attempts, [
+    { status: 301, error: 'it responded with 301; redirects are not followed' },
+  ]);
 });
 
-t.test('a receiver that is down, slow or no HTTP server is tried again', async (t) => {
+t.test('a receiver that is down, slow or not an HTTP server is retried', async (t) => {
   const { clock, fail, target, run, deliveries } = await world(t, { timeoutMs: 200 });
   const receiver = await startReceiver(t);
   await target(receiver.url);
@@ -142,13 +153,13 @@ t.test('a receiver that is down, slow or no HTTP server is tried again', async (
   await receiver.stop();
   t.ok(waitOf(await run(), clock.now()) > 0);
   t.match((await deliveries())[0]?.attempts, [
-    { status: null, error: 'no answer within 0.2 seconds' },
-    { status: null, error: 'the connection was cut' },
+    { status: null, error: 'no response within 0.2 seconds' },
+    { status: null, error: 'the connection was closed' },
     { status: null, error: 'the connection was refused' },
   ]);
 });
 
-t.test('an answer that never ends holds nobody up', async (t) => {
+t.test('an answer that never ends blocks nothing else', async (t) => {
   const { fail, target, run } = await world(t);
   const receiver = await startReceiver(t);
   await target(receiver.url);
@@ -160,7 +171,7 @@ t.test('an answer that never ends holds nobody up', async (t) => {
   t.equal(await run(), 'done');
 });
 
-t.test('nothing is sent to a private address, whatever it is called', async (t) => {
+t.test('nothing is sent to a private address, whatever its name', async (t) => {
   const names: Record<string, string[]> = {
     'private.test': ['10.1.2.3'],
     'metadata.test': ['169.254.169.254'],
@@ -188,17 +199,21 @@ t.test('nothing is sent to a private address, whatever it is called', async (t) 
   const attempts = (await deliveries())[0]?.attempts ?? [];
   t.equal(attempts.length, all.length);
   for (const [index, { error }] of attempts.entries()) {
-    t.match(error, /is in no network to which notifications may be sent; .* --notification-network/, all[index] ?? '');
-    t.notMatch(error, /10\.1|169\.254/, 'what the platform can look up stays here');
+    t.match(
+      error,
+      /is in a private network to which notifications may not be sent\. .* --notification-network/,
+      all[index] ?? '',
+    );
+    t.notMatch(error, /10\.1|169\.254/, 'the reason of the platform’s own check is not revealed');
   }
 });
 
-t.test('a name that leads elsewhere a moment later is connected where it was checked', async (t) => {
+t.test('a name that resolves differently a moment later is connected at the checked address', async (t) => {
   const receiver = await startReceiver(t);
-  let asked = 0;
+  let lookups = 0;
   const lookup: LookupFunction = (_host, _options, callback) => {
-    asked += 1;
-    callback(null, [{ address: asked === 1 ? '127.0.0.1' : '127.0.0.2', family: 4 }]);
+    lookups += 1;
+    callback(null, [{ address: lookups === 1 ? '127.0.0.1' : '127.0.0.2', family: 4 }]);
   };
   const { fail, target, run, clock } = await world(t, { lookup });
   await target(`http://rebinding.test:${receiver.port}/hook`);
@@ -206,8 +221,8 @@ t.test('a name that leads elsewhere a moment later is connected where it was che
   t.equal(await run(), 'done');
   t.equal(receiver.received.length, 1);
   t.equal(receiver.received[0]?.headers.host, `rebinding.test:${receiver.port}`);
-  t.equal(asked, 1, 'one look-up for check and connection');
+  t.equal(lookups, 1, 'one look-up for check and connection');
   await fail();
-  t.ok(waitOf(await run(), clock.now()) > 0, 'the next message is checked anew');
+  t.ok(waitOf(await run(), clock.now()) > 0, 'the next message is checked again');
   t.equal(receiver.received.length, 1);
 });

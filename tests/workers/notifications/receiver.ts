@@ -13,11 +13,11 @@ export interface Received {
 export interface Receiver {
   port: number;
   url: string;
-  /** Everything that arrived. */
+  /** All messages that arrived. */
   received: Received[];
-  /** How the next ones are answered; default 204. */
+  /** The answers to the next messages; default 204. */
   answer: (response: ServerResponse, received: Received) => void;
-  /** Resolves when so many have arrived in all. */
+  /** Resolves when `count` messages have arrived in all. */
   arrived(count: number): Promise<void>;
   stop(): Promise<void>;
 }

@@ -2,17 +2,13 @@ import t, { type Test } from 'tap';
 import type { Attempt } from '../../../runtime/bus/runner.ts';
 import type { App } from '../../../runtime/contracts/resources/app.ts';
 import { transaction } from '../../../runtime/db/pool.ts';
-import { gitSecretData, gitSecretName } from '../../../runtime/host/git-credentials.ts';
-import { changeOwnedSecret, ownedSecret } from '../../../runtime/host/owned-secret.ts';
+import { gitSecretData, gitSecretName } from '../../../runtime/git/credentials.ts';
+import { changeOwnedSecret, ownedSecret } from '../../../runtime/workloads/owned-secret.ts';
 import { addressOfGit, type GitSource } from '../../../runtime/domain/git-source.ts';
 import { hostKeysIn } from '../../../runtime/domain/ssh-keys.ts';
-import { cancelDeployment, failDeployment } from '../../../runtime/records/deployment-returns.ts';
-import {
-  acceptDeployment,
-  skipDeployment,
-  startDeployment,
-  succeedDeployment,
-} from '../../../runtime/records/deployments.ts';
+import { cancelDeployment, failDeployment } from '../../../runtime/records/automatic-rollback.ts';
+import { acceptDeployment } from '../../../runtime/records/acceptance.ts';
+import { startDeployment, succeedDeployment } from '../../../runtime/records/deployments.ts';
 import { findGitSource, projectGitSource } from '../../../runtime/records/git-sources.ts';
 import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
 import { createPollingProcessor } from '../../../workers/polling/process.ts';
@@ -32,9 +28,14 @@ async function world(t: Test, options: { token?: string; gitNetworks?: string[] 
   const { token, gitNetworks = ['127.0.0.0/8'] } = options;
   const server = await gitServer(t, { ...(token !== undefined && { token }) });
   kube.seed({
-    ...{ apiVersion: 'platform.svc/v1', kind: 'PlatformConfig', metadata: { name: 'platform' } },
+    apiVersion: 'platform.svc/v1',
+    kind: 'PlatformConfig',
+    metadata: { name: 'platform' },
     spec: {
-      ...{ appsDomain: 'apps.test', cluster: 'local', scheme: 'http', entryPoints: ['web'] },
+      appsDomain: 'apps.test',
+      cluster: 'local',
+      scheme: 'http',
+      entryPoints: ['web'],
       runtimeImages: { node: 'r/node:1' },
       builds: { image: 'r/builder:1', registry: 'r.test/builds', baseImages: {}, gitNetworks },
     },
@@ -47,7 +48,11 @@ async function world(t: Test, options: { token?: string; gitNetworks?: string[] 
   const process = createPollingProcessor({ pool, kube, env: globalThis.process.env, random: () => 0.5 });
   const poll = async () => {
     const attempt: Attempt = {
-      ...{ recordId: app.id, attempt: 1, last: false, signal: new AbortController().signal, log: silentLog },
+      recordId: app.id,
+      attempt: 1,
+      last: false,
+      signal: new AbortController().signal,
+      log: silentLog,
     };
     return process(attempt);
   };
@@ -55,7 +60,7 @@ async function world(t: Test, options: { token?: string; gitNetworks?: string[] 
   return { pool, kube, app, server, use, poll, state };
 }
 
-t.test('a commit that is new on the branch is deployed once', async (t) => {
+t.test('a new commit on the branch is deployed once', async (t) => {
   const { app, server, use, poll, state } = await world(t);
   const first = server.push({ 'a.txt': '1' });
   await use({ url: server.url(), branch: 'main' });
@@ -75,10 +80,10 @@ t.test('a commit that is new on the branch is deployed once', async (t) => {
   );
   await use({ url: server.url(), branch: 'main', path: 'services' });
   await poll();
-  t.equal((await app.history()).length, 3, 'a source that was changed is built whatever ran before');
+  t.equal((await app.history()).length, 3, 'a changed source is built whatever ran before');
 });
 
-t.test('what a webhook has deployed is not built again, and what it overtook is looked at once more', async (t) => {
+t.test('a webhook’s commit is not built again, and a commit that it overtook is checked again', async (t) => {
   const { app, pool, server, use, poll, state } = await world(t);
   server.push({ 'a.txt': '1' });
   await use({ url: server.url(), branch: 'main' });
@@ -100,10 +105,10 @@ t.test('what a webhook has deployed is not built again, and what it overtook is 
   await pool.query(`UPDATE deployments SET accepted_at = accepted_at - interval '1 minute'`);
   await poll();
   const history = await app.history();
-  t.match(history[0], { trigger: 'webhook', commit: newer }, `${seen} is older than what came meanwhile`);
+  t.match(history[0], { trigger: 'webhook', commit: newer }, `${seen} is older than the webhook’s commit`);
 });
 
-t.test('what a webhook brought and then did not stay is not built by the poll', async (t) => {
+t.test('a webhook’s commit that did not stay is not built by the poll', async (t) => {
   const { app, pool, server, use, poll } = await world(t);
   const good = server.push({ 'a.txt': '1' });
   await use({ url: server.url(), branch: 'main' });
@@ -118,7 +123,12 @@ t.test('what a webhook brought and then did not stay is not built by the poll', 
     t.equal((await app.history()).length, before.length);
   };
 
-  await skipDeployment(pool, { ...request, commit: server.push({ 'a.txt': '2' }), reason: '[skip ci]' });
+  await acceptDeployment(pool, {
+    skipped: true,
+    ...request,
+    commit: server.push({ 'a.txt': '2' }),
+    reason: '[skip ci]',
+  });
   await polled();
   const cancelled = await acceptDeployment(pool, { ...request, commit: server.push({ 'a.txt': '3' }) });
   await cancelDeployment(pool, cancelled.id, 'ada@svc.test');
@@ -130,15 +140,15 @@ t.test('what a webhook brought and then did not stay is not built by the poll', 
 
   server.reset(good);
   await poll();
-  t.match((await app.history())[0], { trigger: 'git', commit: good }, 'a branch that went back is built');
+  t.match((await app.history())[0], { trigger: 'git', commit: good }, 'a branch that was reset is built');
 });
 
-t.test('a token goes to its server and nowhere else', async (t) => {
+t.test('a token is sent only to its server', async (t) => {
   const { app, kube, server, use, poll, state } = await world(t, { token: secret });
   server.push({ 'a.txt': '1' });
   await use({ url: server.url(), branch: 'main' });
   await poll();
-  t.match(await state(), { failures: 1, error: /wants a token/, problem: 'credentials', commit: null });
+  t.match(await state(), { failures: 1, error: /does not exist or is private/, problem: 'credentials', commit: null });
   t.notMatch((await state())?.error, secret);
   const object = (await app.object()) as Stored<App>;
   await kube.create(
@@ -146,12 +156,16 @@ t.test('a token goes to its server and nowhere else', async (t) => {
   );
   server.requests.length = 0;
   await poll();
-  t.match(await state(), { error: /wants a token/ }, 'a token of the source that the app is about to get');
+  t.match(
+    await state(),
+    { error: /does not exist or is private/ },
+    'a token for the source that the app is about to get',
+  );
   t.notMatch(server.requests, [{ authorization: String }]);
   const holds = (data: Record<string, string>) => changeOwnedSecret(kube, object, gitSecretName('api'), () => data);
   await holds({ token: Buffer.from(secret).toString('base64') });
   await poll();
-  t.match(await state(), { error: null }, 'what an earlier release has kept');
+  t.match(await state(), { error: null }, 'a token that an earlier release stored');
   await holds(gitSecretData({ token: secret }, server.url()));
   await poll();
   t.match(await state(), { failures: 0, error: null, problem: null, commit: String });
@@ -166,7 +180,7 @@ t.test('a token goes to its server and nowhere else', async (t) => {
   t.same(other.requests, [], 'a redirect is not followed');
 });
 
-t.test('a server that cannot be asked is told of, and asked less and less often', async (t) => {
+t.test('a server that cannot be polled is reported, and polled less and less often', async (t) => {
   const { pool, app, server, use, poll, state } = await world(t);
   server.push({ 'a.txt': '1' });
   await use({ url: server.url(), branch: 'nowhere' });
@@ -185,7 +199,7 @@ t.test('a server that cannot be asked is told of, and asked less and less often'
   t.equal(await state(), undefined);
 });
 
-t.test('a poll that fails late says nothing of the source that came meanwhile', async (t) => {
+t.test('a poll that fails late reports nothing for the new source', async (t) => {
   const { server, use, poll, state } = await world(t);
   const source = { url: server.url(), branch: 'main' };
   for (const next of [
@@ -202,17 +216,17 @@ t.test('a poll that fails late says nothing of the source that came meanwhile', 
   }
 });
 
-t.test('addresses inside are asked only when the platform’s admin opened them', async (t) => {
+t.test('private addresses are polled only when the platform’s admin opened them', async (t) => {
   const { server, use, poll, state } = await world(t, { gitNetworks: [] });
   server.push({ 'a.txt': '1' });
   await use({ url: server.url(), branch: 'main' });
   await poll();
-  t.match(await state(), { error: /is in no network that git may be fetched from/, problem: 'address' });
+  t.match(await state(), { error: /is in a private network that git sources may not use/, problem: 'address' });
   t.same(server.requests, []);
 });
 
 t.test(
-  'over ssh the deploy key decides who reads, and the first host key is held to',
+  'over ssh the deploy key gives access, and the first host key must match from then on',
   { skip: noSshServer },
   async (t) => {
     const { app, kube, use, poll, state } = await world(t);
@@ -223,16 +237,16 @@ t.test(
     const source = { url: server.url, branch: 'main' };
     await use(source);
     await poll();
-    t.match(await state(), { problem: 'credentials', error: /wants a key.*--deploy-key-file/ });
+    t.match(await state(), { problem: 'credentials', error: /requires an SSH key.*--deploy-key-file/ });
     const { hostKeys } = (await state()) ?? {};
-    t.match(hostKeys, [/^ssh-ed25519 /], 'kept though nothing could be read');
+    t.match(hostKeys, [/^ssh-ed25519 /], 'stored although nothing could be read');
 
     const object = (await app.object()) as Stored<App>;
     const give = (deployKey: string) =>
       changeOwnedSecret(kube, object, gitSecretName('api'), () => gitSecretData({ deployKey }, server.url));
     await give(other.privateKey);
     await poll();
-    t.match(await state(), { problem: 'credentials', error: /refused the deploy key.*public half/ });
+    t.match(await state(), { problem: 'credentials', error: /refused the deploy key.*public key/ });
     await give(key.privateKey);
     await poll();
     t.match(await state(), { error: null, commit: first, hostKeys });
@@ -240,11 +254,15 @@ t.test(
     await server.changeHostKey();
     const second = server.push({ 'a.txt': '2' });
     await poll();
-    t.match(await state(), { problem: 'host_key', error: /another host key \(SHA256:.*--known-hosts/, hostKeys });
+    t.match(await state(), {
+      problem: 'host_key',
+      error: /host key of the git server changed \(SHA256:.*--known-hosts/,
+      hostKeys,
+    });
     t.notMatch((await state())?.error, first);
     await use({ ...source, hostKeys: hostKeysIn(server.knownHosts(), addressOfGit(server.url)) });
     await poll();
-    t.match(await state(), { error: null, commit: second, hostKeys }, 'what was given counts');
+    t.match(await state(), { error: null, commit: second, hostKeys }, 'a key given by the user has priority');
     t.equal((await app.history()).length, 2);
   },
 );

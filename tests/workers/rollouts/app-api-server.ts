@@ -12,7 +12,7 @@ import type { FakeKube } from '../../support/fake-kube.ts';
 
 const path = /^\/(?:apis\/([a-z0-9.]+)|api)\/v1(?:\/namespaces\/([^/]+))?\/([a-z]+)(?:\/([^/]+))?$/;
 
-/** What is served, by its group and plural. */
+/** The served kinds, by group and plural. */
 const served: Readonly<Record<string, ResourceKind>> = {
   'platform.svc/apps': kinds.App,
   'platform.svc/functions': kinds.Function,
@@ -24,7 +24,7 @@ const served: Readonly<Record<string, ResourceKind>> = {
 
 /**
  * Serves Apps, Functions, Secrets and settings of a fake cluster over HTTP, so that other processes can use it.
- * @param review the status that every TokenReview gets @returns a kubeconfig's path
+ * @param review the status of every TokenReview @returns a kubeconfig's path
  */
 export async function serveApps(t: Test, kube: FakeKube, { review }: { review?: object } = {}): Promise<string> {
   const answer = async (request: IncomingMessage, response: ServerResponse) => {
@@ -49,9 +49,9 @@ export async function serveApps(t: Test, kube: FakeKube, { review }: { review?: 
       return { kind: 'AppList', metadata: { resourceVersion }, items };
     }
     if (request.method === 'PUT') return kube.replace((await json(request)) as Stored<KubeObject>);
-    const found = await kube.get(kind, name, namespace);
-    if (!found) throw new KubeError(404, 'NotFound', `${plural} "${name}" not found`);
-    return found;
+    const object = await kube.get(kind, name, namespace);
+    if (!object) throw new KubeError(404, 'NotFound', `${plural} "${name}" not found`);
+    return object;
   };
   const respond = async (request: IncomingMessage, response: ServerResponse) => {
     const reply = (status: number, body: unknown) =>
@@ -61,8 +61,8 @@ export async function serveApps(t: Test, kube: FakeKube, { review }: { review?: 
       if (body === undefined) response.end();
       else reply(200, body);
     } catch (error) {
-      const known = error instanceof KubeError ? error : new KubeError(500, 'InternalError', String(error));
-      const { status: code, reason, message } = known;
+      const failure = error instanceof KubeError ? error : new KubeError(500, 'InternalError', String(error));
+      const { status: code, reason, message } = failure;
       reply(code, { kind: 'Status', apiVersion: 'v1', status: 'Failure', code, reason, message });
     }
   };

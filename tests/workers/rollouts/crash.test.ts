@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import t from 'tap';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
-import type { Secret } from '../../../runtime/host/owned-secret.ts';
+import type { Secret } from '../../../runtime/workloads/owned-secret.ts';
 import { namespace, testApp } from './rollout-world.ts';
 import { untilEnded, workerWorld } from './worker-world.ts';
 
@@ -16,12 +16,12 @@ const failpoints = [
 ] as const;
 
 /**
- * How long a worker is stopped, in s: `SVC_STOPPED_SECONDS=70` is past its lease and BullMQ's lock and their real times.
- * Default: its lease is ended for it.
+ * How long a worker is stopped, in s: `SVC_STOPPED_SECONDS=70` exceeds the real times of its lease and BullMQ's lock.
+ * By default the test ends its lease.
  */
 const stoppedSeconds = Number(process.env['SVC_STOPPED_SECONDS'] ?? 0);
 
-t.test('killed at every step, that of the relay too, a deployment still ends, exactly once', async (t) => {
+t.test('killed at every step, also the relay’s, a deployment still ends exactly once', async (t) => {
   const { pool, kube, startWorkers, arm } = await workerWorld(t);
   const app = await testApp(pool, kube, 'api');
   let workers = startWorkers();
@@ -31,7 +31,7 @@ t.test('killed at every step, that of the relay too, a deployment still ends, ex
     await kube.mergePatch({ ...kinds.App, namespace, name: 'api' }, { spec: { env } });
     const id = await app.accept(`r/api:${index + 1}`);
     t.equal(await workers.ended, 'SIGKILL', failpoint);
-    // As if the time of the lost attempt had passed.
+    // Simulates that the lease of the lost attempt has expired.
     await pool.query(`UPDATE work SET leased_until = now() WHERE leased_until IS NOT NULL`);
     workers = startWorkers();
     const entries = await untilEnded(app);
@@ -40,7 +40,7 @@ t.test('killed at every step, that of the relay too, a deployment still ends, ex
     const { release } = (await app.object()).spec;
     t.match(release, { generation: index + 1, deploymentId: id });
     const environments = kube.all<Secret>(kinds.Secret);
-    t.equal(environments.length, index + 1, 'one environment a release');
+    t.equal(environments.length, index + 1, 'one environment per release');
     const own = environments.find(({ metadata }) => metadata.name === release?.envSecret);
     t.equal(Buffer.from(own?.data?.['REVISION'] ?? '', 'base64').toString(), `number ${index + 1}`);
     for (;;) {
@@ -70,7 +70,7 @@ t.test('two processes share the work; one is killed while many apps deploy', asy
   }
 });
 
-t.test('a worker that was stopped past its time cannot write over a newer release', async (t) => {
+t.test('a worker that was stopped past its lease cannot overwrite a newer release', async (t) => {
   const { pool, kube, startWorkers } = await workerWorld(t);
   const app = await testApp(pool, kube, 'api');
   const stopped = startWorkers();
@@ -81,7 +81,8 @@ t.test('a worker that was stopped past its time cannot write over a newer releas
   kube.intercept = async ({ verb }) => {
     if (verb !== 'replace') return;
     kube.intercept = undefined;
-    // Its write is on the way: it stops, its time passes, another process takes over, and a newer deployment ends.
+    // The worker stops in the middle of its write, its lease ends, another process takes over, and a newer deployment
+    // ends.
     stopped.child.kill('SIGSTOP');
     if (stoppedSeconds > 0) await wait(stoppedSeconds * 1000);
     else await pool.query(`UPDATE work SET leased_until = now() WHERE leased_until IS NOT NULL`);

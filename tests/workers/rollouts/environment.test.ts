@@ -3,9 +3,9 @@ import type { App } from '../../../runtime/contracts/resources/app.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { systemClock } from '../../../runtime/domain/clock.ts';
 import type { Id } from '../../../runtime/domain/ids.ts';
-import type { Secret } from '../../../runtime/host/owned-secret.ts';
-import { environmentSecrets, wantedByRelease } from '../../../runtime/host/workload-environment.ts';
-import { createSecretStore } from '../../../runtime/host/workload-secrets.ts';
+import type { Secret } from '../../../runtime/workloads/owned-secret.ts';
+import { environmentSecrets, wantedByRelease } from '../../../runtime/workloads/environment.ts';
+import { createSecretStore } from '../../../runtime/workloads/secrets.ts';
 import { createRolloutProcessor } from '../../../workers/rollouts/process.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
 import { silentLog } from '../../support/log.ts';
@@ -33,25 +33,29 @@ async function world(t: Test) {
       { spec: { env: Object.entries(env).map(([name, value]) => ({ name, value })) } },
     );
   const setSecret = async (name: string, value: string) =>
-    secrets.set(await kube.get<App>(kinds.App, 'api', namespace).then((found) => found ?? fail()), name, value);
+    secrets.set(
+      await kube.get<App>(kinds.App, 'api', namespace).then((readEnvironment) => readEnvironment ?? fail()),
+      name,
+      value,
+    );
   const environments = () =>
     kube.all<Secret>(kinds.Secret).filter(({ metadata }) => metadata.name.startsWith('app-api-env-'));
   const release = async () => (await app.object()).spec.release;
-  /** What the containers would find. */
-  const found = async () => {
+  /** The variables of the containers. */
+  const readEnvironment = async () => {
     const name = (await release())?.envSecret;
     const secret = environments().find(({ metadata }) => metadata.name === name);
     const entries = Object.entries(secret?.data ?? {});
     return Object.fromEntries(entries.map(([key, value]) => [key, Buffer.from(value, 'base64').toString()]));
   };
-  return { kube, pool, app, step, crash, setEnv, setSecret, environments, release, found };
+  return { kube, pool, app, step, crash, setEnv, setSecret, environments, release, found: readEnvironment };
 }
 
 function fail(): never {
   throw new Error('no app');
 }
 
-t.test('a release gets the environment of its moment, once, and immutable', async (t) => {
+t.test('a release gets the environment of its time, once, and immutable', async (t) => {
   const { kube, app, step, setEnv, setSecret, environments, release, found } = await world(t);
   await setEnv({ URL: 'db://u:${PASSWORD}@${HOST}', HOST: 'h' });
   await setSecret('PASSWORD', 'p$${x');
@@ -81,12 +85,12 @@ t.test('a release gets the environment of its moment, once, and immutable', asyn
   await step(await app.accept('r/api:2'));
   t.equal((await found())['URL'], 'db://u:new@h');
   t.equal(environments().length, 2);
-  t.equal(environmentSecrets(await app.object()).length, 2, 'both are known by name');
+  t.equal(environmentSecrets(await app.object()).length, 2, 'both can be found by name');
   t.notMatch(JSON.stringify([kube.all(kinds.App), await app.history()]), /new@h|p\$\$/);
 });
 
 t.test(
-  'the same settings make the same Secret, for a rollback too; a rollback keeps the environment of now',
+  'the same settings make the same Secret, for a rollback too; a rollback keeps the current environment',
   async (t) => {
     const { app, step, setEnv, environments, release, found } = await world(t);
     await setEnv({ A: '1', B: '2' });
@@ -100,7 +104,7 @@ t.test(
     const first = await finish('r/api:1');
     await setEnv({ B: '2', A: '1' });
     t.equal(await finish('r/api:2'), first, 'in another order');
-    t.match(environments().map(wantedByRelease), [2], 'whoever removes old ones sees that it is wanted again');
+    t.match(environments().map(wantedByRelease), [2], 'the collector of old Secrets sees that it is in use again');
     await setEnv({ A: '3' });
     t.not(await finish('r/api:3'), first);
     await finish('r/api:1', 'rollback');
@@ -110,7 +114,7 @@ t.test(
   },
 );
 
-t.test('killed anywhere, the step is repeated, and a change in between counts', async (t) => {
+t.test('killed at any step, the step is repeated, and a change between the attempts counts', async (t) => {
   const { app, step, crash, setEnv, environments, found } = await world(t);
   await setEnv({ A: '1' });
   const id = await app.accept('r/api:1');
@@ -133,7 +137,7 @@ t.test('killed anywhere, the step is repeated, and a change in between counts', 
   t.same(await found(), { A: '3' });
 });
 
-t.test('variables that change while the release is written come with it', async (t) => {
+t.test('variables that change while the release is written are included', async (t) => {
   const { kube, app, step, setEnv, found } = await world(t);
   await setEnv({ A: '1' });
   const id = await app.accept('r/api:1');
@@ -146,7 +150,7 @@ t.test('variables that change while the release is written come with it', async 
   t.same(await found(), { A: '2' });
 });
 
-t.test('what does not resolve, or lies in the way, fails the deployment with the reason', async (t) => {
+t.test('a variable that does not resolve, or a conflicting Secret, fails the deployment with the reason', async (t) => {
   const { kube, app, step, setEnv, release } = await world(t);
   await setEnv({ URL: '${PASSWORD}' });
   t.equal(await step(await app.accept('r/api:1')), 'done');
@@ -166,7 +170,7 @@ t.test('what does not resolve, or lies in the way, fails the deployment with the
   t.match((await app.history())[0], { state: 'failed', reason: /was not created by the platform/ });
 });
 
-t.test('a Secret that is still going is waited for, and trouble with Kubernetes is thrown', async (t) => {
+t.test('a Secret that is still being deleted is waited for, and a Kubernetes error is thrown', async (t) => {
   const { kube, app, step, setEnv, environments, release } = await world(t);
   await setEnv({ A: '1' });
   const id = await app.accept('r/api:1');

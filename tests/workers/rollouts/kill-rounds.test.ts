@@ -21,27 +21,30 @@ import { startProcess, type PlatformProcess } from '../../support/platform-proce
 import { query } from '../../support/postgres.ts';
 import { seededRandom, type Random } from '../../support/random.ts';
 import { testRedis } from '../../support/redis.ts';
+import { soakFactor, testSeed } from '../../support/soak.ts';
 import { endServer, freePort, killServer, startPostgres } from '../../support/servers.ts';
 import { serveApps } from './app-api-server.ts';
 import { namespace, testApp, type TestApp } from './rollout-world.ts';
 import { pretendPodsServe, testKeys } from './worker-world.ts';
 
-/** Kills of workers, each at another moment of the rollouts that are under way. */
-const rounds = 50;
+/** Kills of workers, each at another moment of the rollouts in progress. */
+const rounds = Math.min(12 * soakFactor(), 200);
 /** Kills of the API while webhooks arrive. */
-const apiRounds = 20;
+const apiRounds = Math.min(8 * soakFactor(), 100);
+/** How often each process and store fails in turn. */
+const faultRounds = Math.min(soakFactor(), 10);
 const appNames = ['api', 'web', 'shop', 'mail'];
 /** `SVC_SEED` repeats a run. */
-const seed = Number(process.env['SVC_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+const seed = testSeed();
 
-/** An app with its webhook's token, and what its callers were promised. */
+/** An app with its webhook's token, and the answers that its callers received. */
 interface Target extends TestApp {
   token: string;
   /** By the sender's delivery id: the deployment that a 202 named. */
   promised: Map<string, { id: string; revision: number; image: string }>;
 }
 
-/** What the rounds do things to. */
+/** The processes and stores of the rounds. */
 interface World {
   pool: pg.Pool;
   targets: Target[];
@@ -50,7 +53,7 @@ interface World {
   startApi: () => Promise<PlatformProcess>;
   startWorkers: () => Promise<PlatformProcess>;
   baseUrl: string;
-  /** As if the time of what was under way in killed processes had passed. */
+  /** Simulates that the leases of killed processes have expired. */
   expireLeases: () => Promise<unknown>;
 }
 
@@ -73,7 +76,7 @@ async function ownPostgres(t: Test) {
   };
 }
 
-/** console-api and svc-workers as processes of their own, on PostgreSQL and Redis of the test's own. */
+/** console-api and svc-workers as separate processes, with the test's own PostgreSQL and Redis. */
 async function world(t: Test): Promise<World> {
   const [database, redis] = await Promise.all([ownPostgres(t), testRedis(t)]);
   const pool = new pg.Pool({ connectionString: database.url });
@@ -107,21 +110,30 @@ async function world(t: Test): Promise<World> {
     return process;
   };
   return {
-    ...{ pool, targets, redis, baseUrl },
+    pool,
+    targets,
+    redis,
+    baseUrl,
     restartPostgres: () => database.restart(),
     startApi: () =>
       started(
         startProcess(t, 'functions/main.ts', {
           ...stores,
-          ...{ PORT: String(port), ADMIN_PORT: String(adminPort), EVENTS_PORT: '0', BASE_URL: baseUrl },
-          ...{ ENCRYPTION_KEYS_FILE: join(folder, 'keys.json'), ADMIN_PASSWORD_FILE: join(folder, 'password') },
+          PORT: String(port),
+          ADMIN_PORT: String(adminPort),
+          EVENTS_PORT: '0',
+          BASE_URL: baseUrl,
+          ENCRYPTION_KEYS_FILE: join(folder, 'keys.json'),
+          ADMIN_PASSWORD_FILE: join(folder, 'password'),
         }),
       ),
     startWorkers: () =>
       started(
         startProcess(t, 'workers/main.ts', {
           ...stores,
-          ...{ ADMIN_PORT: '0', REDIS_URL: redis.url, ENCRYPTION_KEYS_FILE: join(folder, 'keys.json') },
+          ADMIN_PORT: '0',
+          REDIS_URL: redis.url,
+          ENCRYPTION_KEYS_FILE: join(folder, 'keys.json'),
         }),
       ),
     expireLeases: () =>
@@ -129,7 +141,7 @@ async function world(t: Test): Promise<World> {
   };
 }
 
-/** Until it succeeds: PostgreSQL may be on its way back. */
+/** Retries until it succeeds, because PostgreSQL may be restarting. */
 async function retried<Result>(work: () => Promise<Result>): Promise<Result> {
   for (;;) {
     try {
@@ -140,16 +152,13 @@ async function retried<Result>(work: () => Promise<Result>): Promise<Result> {
   }
 }
 
-/** Calls the webhook as CI does that wants its deployment: again with the same delivery id until it is accepted. */
+/** Calls the webhook as CI does: repeats the same delivery id until it is accepted. */
 async function deploy({ baseUrl }: World, target: Target, image: string): Promise<void> {
   const delivery = randomBytes(8).toString('hex');
   const call = () =>
     fetch(`${baseUrl}/api/v1/webhook/${namespace}/${target.name}`, {
       method: 'POST',
-      headers: {
-        ...{ 'content-type': 'application/json', 'x-svc-token': target.token },
-        'idempotency-key': delivery,
-      },
+      headers: { 'content-type': 'application/json', 'x-svc-token': target.token, 'idempotency-key': delivery },
       body: JSON.stringify({ image }),
     });
   for (;;) {
@@ -163,7 +172,7 @@ async function deploy({ baseUrl }: World, target: Target, image: string): Promis
   }
 }
 
-/** Some deployments of some apps at once; resolves when each is accepted. */
+/** Several deployments of several apps at once; resolves when each is accepted. */
 async function deploySome(on: World, random: Random, round: number): Promise<void> {
   const chosen = on.targets.filter(() => random.chance(0.5));
   const from = chosen.length > 0 ? chosen : [random.pick(on.targets)];
@@ -190,7 +199,7 @@ async function holds(t: Test, { pool, targets }: World): Promise<void> {
     );
     t.ok(
       [...promised.values()].every(({ id, revision }) => rows.find((row) => row.id === id)?.revision === revision),
-      `${name}: each has the revision that was promised`,
+      `${name}: each has the revision from its answer`,
     );
     const [newest] = rows;
     t.equal(newest?.state, 'succeeded', `${name}: the newest succeeded`);
@@ -199,7 +208,7 @@ async function holds(t: Test, { pool, targets }: World): Promise<void> {
   }
 }
 
-t.test(`workers are killed ${rounds} times while apps deploy (seed ${seed})`, { timeout: 900_000 }, async (t) => {
+t.test(`workers are killed ${rounds} times while apps deploy (seed ${seed})`, { timeout: 1_800_000 }, async (t) => {
   const on = await world(t);
   const random = seededRandom(seed);
   await on.startApi();
@@ -217,12 +226,12 @@ t.test(`workers are killed ${rounds} times while apps deploy (seed ${seed})`, { 
   await holds(t, on);
 });
 
-t.test(`the API is killed ${apiRounds} times around its commits (seed ${seed})`, { timeout: 900_000 }, async (t) => {
+t.test(`the API is killed ${apiRounds} times around its commits (seed ${seed})`, { timeout: 1_800_000 }, async (t) => {
   const on = await world(t);
   const random = seededRandom(seed);
   let api = await on.startApi();
   for (let round = 0; round < apiRounds; round++) {
-    // Several calls each, so that some are on either side of their commit.
+    // Several calls each, so that some are before their commit and some after it.
     const accepted = Promise.all([0, 1, 2].map((part) => deploySome(on, random, 3 * round + part)));
     await wait(random.between(0, 25));
     api.child.kill('SIGKILL');
@@ -239,7 +248,7 @@ t.test(`the API is killed ${apiRounds} times around its commits (seed ${seed})`,
   await holds(t, on);
 });
 
-t.test(`the API, PostgreSQL and Redis are killed, too (seed ${seed})`, { timeout: 900_000 }, async (t) => {
+t.test(`the API, PostgreSQL and Redis are killed too (seed ${seed})`, { timeout: 1_800_000 }, async (t) => {
   const on = await world(t);
   const random = seededRandom(seed);
   let api = await on.startApi();
@@ -268,7 +277,7 @@ t.test(`the API, PostgreSQL and Redis are killed, too (seed ${seed})`, { timeout
     },
   };
   const names = Object.keys(faults) as (keyof typeof faults)[];
-  for (let round = 0; round < 4 * names.length; round++) {
+  for (let round = 0; round < faultRounds * names.length; round++) {
     const accepted = deploySome(on, random, round);
     await wait(random.between(0, 60));
     await faults[names[round % names.length] ?? 'api']();
@@ -277,5 +286,5 @@ t.test(`the API, PostgreSQL and Redis are killed, too (seed ${seed})`, { timeout
   }
   await on.expireLeases();
   await holds(t, on);
-  t.equal(workers.child.exitCode, null, 'the workers outlived what happened to their stores');
+  t.equal(workers.child.exitCode, null, 'the workers survived the faults of their stores');
 });

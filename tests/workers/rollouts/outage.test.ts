@@ -4,10 +4,10 @@ import t from 'tap';
 import { testApp } from './rollout-world.ts';
 import { untilEnded, workerWorld } from './worker-world.ts';
 
-/** How long Redis is away, in s: `SVC_OUTAGE_SECONDS=60` tries what the wait between two attempts to reach it grows to. */
+/** How long Redis is down, in s: with `SVC_OUTAGE_SECONDS=60` the delay between reconnects reaches its maximum. */
 const outageSeconds = Number(process.env['SVC_OUTAGE_SECONDS'] ?? 1);
 
-t.test('Redis goes away, comes back empty, and nothing that was accepted is lost', async (t) => {
+t.test('Redis goes down, returns empty, and no accepted deployment is lost', async (t) => {
   const { pool, kube, redis, startWorkers } = await workerWorld(t);
   const app = await testApp(pool, kube, 'api');
   const workers = startWorkers();
@@ -32,7 +32,7 @@ t.test('Redis goes away, comes back empty, and nothing that was accepted is lost
   t.equal(workers.child.exitCode, null, 'without a restart');
 });
 
-t.test('SIGTERM drains, whether Redis is there or not', async (t) => {
+t.test('SIGTERM drains, whether Redis is up or not', async (t) => {
   const { pool, kube, redis, startWorkers } = await workerWorld(t);
   const app = await testApp(pool, kube, 'api');
   const first = startWorkers();

@@ -4,11 +4,11 @@ import type { App } from '../../../runtime/contracts/resources/app.ts';
 import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { newId, type Id } from '../../../runtime/domain/ids.ts';
 import { idLabel } from '../../../runtime/domain/labels.ts';
-import { createEndWatch } from '../../../runtime/kube/end-watch.ts';
+import { createCompletionWatch } from '../../../runtime/kube/completion-watch.ts';
 import { createInformer } from '../../../runtime/kube/informer.ts';
 import { KubeError } from '../../../runtime/kube/kube-client.ts';
 import { createRolloutProcessor } from '../../../workers/rollouts/process.ts';
-import { isReleaseEnd } from '../../../workers/rollouts/end.ts';
+import { isReleaseCompletion } from '../../../workers/rollouts/completion.ts';
 import { systemClock } from '../../../runtime/domain/clock.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
 import { silentLog } from '../../support/log.ts';
@@ -21,11 +21,8 @@ async function world(t: Test) {
   const app = await testApp(pool, kube, 'api');
   const process = createRolloutProcessor({ pool, kube, failpoint: () => undefined });
   const step = (recordId: Id, attempt: Partial<Attempt> = {}) =>
-    process({
-      ...{ recordId, attempt: 1, last: false, signal: new AbortController().signal, log: silentLog },
-      ...attempt,
-    });
-  /** As if a deployment had been accepted so many minutes earlier. */
+    process({ recordId, attempt: 1, last: false, signal: new AbortController().signal, log: silentLog, ...attempt });
+  /** Simulates that a deployment was accepted `minutes` minutes earlier. */
   const age = (minutes: number) =>
     pool.query(`UPDATE deployments SET accepted_at = accepted_at - $1 * interval '1 minute'`, [minutes]);
   const replaces = () => kube.calls.filter(({ verb }) => verb === 'replace').length;
@@ -48,8 +45,8 @@ t.test('a rollout applies its release, sleeps until the deadline, and succeeds w
   await app.report({ phase: 'available' });
   t.equal(await step(id), 'done');
   t.match(await app.history(), [{ state: 'succeeded', current: true, reason: null }]);
-  t.equal(await step(id), 'done', 'again: nothing');
-  t.equal(await step(newId()), 'done', 'a record that is gone');
+  t.equal(await step(id), 'done', 'a repeated step does nothing');
+  t.equal(await step(newId()), 'done', 'a record that no longer exists');
   t.equal(replaces(), 1);
 });
 
@@ -82,21 +79,21 @@ t.test('a rollback works like any other deployment', async (t) => {
   ]);
 });
 
-t.test('an older rollout never writes over a newer release', async (t) => {
+t.test('an older rollout never overwrites a newer release', async (t) => {
   const { pool, app, kube, step, replaces } = await world(t);
   const first = await app.accept('r/api:1');
   const second = await app.accept('r/api:2');
   await step(second);
   t.equal(await step(first), 'done', 'it is superseded in its record');
 
-  // As if the record did not tell: the fence in Kubernetes holds.
+  // Even if the record did not say so, the fence in Kubernetes holds.
   await pool.query(`UPDATE deployments SET state = 'accepted', ended_at = NULL WHERE id = $1`, [first]);
   t.equal(await step(first), 'done');
   t.match((await app.object()).spec.release, { generation: 2, deploymentId: second });
   t.match((await app.history())[1], { state: 'superseded', reason: 'Superseded by revision 2.' });
   t.equal(replaces(), 1);
 
-  // Stopped between its read and its write, which comes after the newer one's: refused by the object's version.
+  // Stopped between its read and its write, which follows the newer one's: refused by the object's version.
   const third = await app.accept('r/api:3');
   const fourth = await app.accept('r/api:4');
   await pool.query(`UPDATE deployments SET state = 'accepted', ended_at = NULL WHERE id = $1`, [third]);
@@ -110,7 +107,7 @@ t.test('an older rollout never writes over a newer release', async (t) => {
   t.match(await app.history(), [{ state: 'rolling_out' }, { state: 'superseded' }, {}, {}]);
 });
 
-t.test('a deployment that is superseded while it applies its release leaves its end to the newer one', async (t) => {
+t.test('a deployment that is superseded while it applies its release is ended by the newer one', async (t) => {
   const { app, kube, step } = await world(t);
   const first = await app.accept('r/api:1');
   let second = '';
@@ -128,19 +125,19 @@ t.test('a deployment that is superseded while it applies its release leaves its 
 t.test('conflicts with other writers of the App are not failures', async (t) => {
   const { app, kube, step } = await world(t);
   const id = await app.accept('r/api:1');
-  let others = 3;
+  let conflicts = 3;
   kube.intercept = async ({ verb }) => {
-    if (verb !== 'replace' || others-- <= 0) return;
+    if (verb !== 'replace' || conflicts-- <= 0) return;
     await kube.mergePatch(
       { ...kinds.App, namespace, name: 'api' },
-      { metadata: { annotations: { n: String(others) } } },
+      { metadata: { annotations: { n: String(conflicts) } } },
     );
   };
   await step(id);
   t.match(await app.object(), { metadata: { annotations: { n: '0' } }, spec: { release: { deploymentId: id } } });
 });
 
-t.test('an App that is gone, going, or another one by now cancels', async (t) => {
+t.test('a deployment is cancelled when its App is deleted, being deleted or a different one', async (t) => {
   const { pool, kube, step } = await world(t);
   const remove = async (name: string) => {
     const ref = { ...kinds.App, namespace, name };
@@ -163,7 +160,7 @@ t.test('an App that is gone, going, or another one by now cancels', async (t) =>
   kube.seed(appObject('going', newId()));
   t.equal(await step(laterId), 'done');
   t.match(await going.history(), [{ state: 'cancelled' }, {}, {}]);
-  t.equal((await going.object()).spec.release, undefined, 'the new App of this name is left alone');
+  t.equal((await going.object()).spec.release, undefined, 'the new App of this name is not changed');
 
   const late = await testApp(pool, kube, 'late');
   const lateId = await late.accept('r/late:1');
@@ -176,7 +173,7 @@ t.test('an App that is gone, going, or another one by now cancels', async (t) =>
   t.match(await late.history(), [{ state: 'cancelled' }]);
 });
 
-t.test('a release that somebody takes out of the App is not fought over', async (t) => {
+t.test('a release that is removed from the App is not restored', async (t) => {
   const { app, kube, step } = await world(t);
   const id = await app.accept('r/api:1');
   await step(id);
@@ -185,7 +182,7 @@ t.test('a release that somebody takes out of the App is not fought over', async 
   t.match(await app.history(), [{ state: 'failed', reason: /removed from the App/ }]);
 });
 
-t.test('trouble with Kubernetes is thrown, and given up on the last attempt', async (t) => {
+t.test('a Kubernetes error is thrown, and fails the deployment on the last attempt', async (t) => {
   const { app, kube, step } = await world(t);
   const id = await app.accept('r/api:1');
   kube.intercept = () => {
@@ -199,7 +196,7 @@ t.test('trouble with Kubernetes is thrown, and given up on the last attempt', as
   await t.rejects(step(id), /may not/);
   t.equal(await step(id, { last: true }), 'done');
   const [entry] = await app.history();
-  t.match(entry, { state: 'failed', reason: /refused .*403 Forbidden/ });
+  t.match(entry, { state: 'failed', reason: /kept refusing .*403 Forbidden/ });
 });
 
 t.test('a deadline passes', async (t) => {
@@ -207,7 +204,7 @@ t.test('a deadline passes', async (t) => {
   const never = await app.accept('r/api:1');
   await age(11);
   t.equal(await step(never), 'done');
-  t.match(await app.history(), [{ state: 'failed', reason: /could not begin within 10 minutes/ }]);
+  t.match(await app.history(), [{ state: 'failed', reason: /did not start within 10 minutes/ }]);
   t.equal(replaces(), 0);
 
   const stuck = await app.accept('r/api:2');
@@ -218,17 +215,21 @@ t.test('a deadline passes', async (t) => {
   kube.intercept = () => {
     throw new Error('connection refused');
   };
-  await t.rejects(step(stuck), /connection refused/, 'first find out');
+  await t.rejects(step(stuck), /connection refused/, 'check first');
   kube.intercept = undefined;
   t.equal(await step(stuck), 'done');
-  t.match((await app.history())[0], { state: 'failed', reason: /was not serving within 10 minutes/ });
+  t.match((await app.history())[0], { state: 'failed', reason: /did not become ready within 10 minutes/ });
 
   const late = await app.accept('r/api:3');
   await step(late);
   await age(11);
   await app.report({ phase: 'available' });
   t.equal(await step(late), 'done');
-  t.match((await app.history())[0], { state: 'succeeded' }, 'what serves has succeeded, seen late or not');
+  t.match(
+    (await app.history())[0],
+    { state: 'succeeded' },
+    'a release that serves has succeeded, even if that is seen late',
+  );
 
   const blind = await app.accept('r/api:4');
   await step(blind);
@@ -239,12 +240,14 @@ t.test('a deadline passes', async (t) => {
   t.equal(await step(blind), 'done');
   t.match(await app.history(), [
     { state: 'accepted', automatic: true, rollbackOf: 3 },
-    { state: 'failed', reason: /could not be carried out/, rolledBackTo: 3 },
-    ...[{}, {}, {}],
+    { state: 'failed', reason: /kept failing and was stopped/, rolledBackTo: 3 },
+    {},
+    {},
+    {},
   ]);
 });
 
-t.test('rollouts are woken by what happens to their App, once each, until it worked', async (t) => {
+t.test('rollouts are woken by changes of their App, once each, until it worked', async (t) => {
   const { pool, kube, app, step } = await world(t);
   await step(await app.accept('r/api:1'));
   await app.report({ phase: 'available' });
@@ -256,12 +259,12 @@ t.test('rollouts are woken by what happens to their App, once each, until it wor
     arrived = Promise.withResolvers<void>();
   };
   const informer = createInformer<App>({ kube, kind: kinds.App, clock: systemClock, log: silentLog });
-  const watch = createEndWatch({
+  const watch = createCompletionWatch({
     informer,
-    isEnd: isReleaseEnd,
+    isCompletion: isReleaseCompletion,
     clock: { ...systemClock, sleep: async () => undefined },
     log: silentLog,
-    nudge: async (workloadId) => {
+    wake: async (workloadId) => {
       refuse = !refuse;
       if (!refuse) throw new Error('the database is away');
       nudged.push(workloadId);
@@ -275,7 +278,7 @@ t.test('rollouts are woken by what happens to their App, once each, until it wor
     await watch.stop();
   });
   await next();
-  t.same(nudged, [app.id], 'an App that had come to an end before');
+  t.same(nudged, [app.id], 'an App that had ended before');
 
   await step(await app.accept('r/api:2'));
   await app.report({ phase: 'progressing' });
@@ -283,7 +286,7 @@ t.test('rollouts are woken by what happens to their App, once each, until it wor
   await step(await other.accept('r/other:1'));
   await other.report({ phase: 'failed' });
   await next();
-  t.same(nudged, [app.id, other.id], 'neither a new App nor one that goes on');
+  t.same(nudged, [app.id, other.id], 'neither a new App nor one in progress');
   await app.report({ phase: 'available' });
   await next();
   await kube.mergePatch(

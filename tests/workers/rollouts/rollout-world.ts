@@ -4,35 +4,31 @@ import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { transaction } from '../../../runtime/db/pool.ts';
 import { newId, type Id } from '../../../runtime/domain/ids.ts';
 import { workloadFinalizer, workloadLabels } from '../../../runtime/domain/labels.ts';
-import { acceptDeployment, listDeployments, type Deployment } from '../../../runtime/records/deployments.ts';
+import { acceptDeployment } from '../../../runtime/records/acceptance.ts';
+import { listDeployments, type Deployment } from '../../../runtime/records/deployments.ts';
 import { projectWorkload } from '../../../runtime/records/workloads.ts';
 import type { FakeKube } from '../../support/fake-kube.ts';
 
 export const namespace = 'shop-prod';
 
-/** An App as the API server has it after its creation. */
+/** An App as the API server stores it after its creation. */
 export function appObject(name: string, id: Id): App {
   return {
     apiVersion: 'platform.svc/v1',
     kind: 'App',
-    metadata: {
-      name,
-      namespace,
-      labels: workloadLabels({ kind: 'App', name, id }),
-      finalizers: [workloadFinalizer],
-    },
+    metadata: { name, namespace, labels: workloadLabels({ kind: 'App', name, id }), finalizers: [workloadFinalizer] },
     spec: { image: `r/${name}:0`, port: 8080, replicas: 1 },
   };
 }
 
-/** An app that is deployed to: its object in Kubernetes and its row. */
+/** An app to deploy to: its object in Kubernetes and its row. */
 export interface TestApp {
   id: Id;
   name: string;
   accept(image: string, trigger?: 'webhook' | 'rollback'): Promise<Id>;
   history(): Promise<Deployment[]>;
   object(): Promise<App>;
-  /** What the App controller does when it sees what became of the pods. */
+  /** Does what the App controller does when it sees the state of the pods. */
   report(status: Pick<ReleaseStatus, 'phase' | 'message'>): Promise<void>;
 }
 

@@ -3,23 +3,24 @@ import { kinds } from '../../../runtime/contracts/resources/kinds.ts';
 import { Problem } from '../../../runtime/domain/problem.ts';
 import { hasEnded } from '../../../runtime/domain/deployment.ts';
 import { KubeError } from '../../../runtime/kube/kube-client.ts';
-import { cancelDeployment } from '../../../runtime/records/deployment-returns.ts';
+import { cancelDeployment } from '../../../runtime/records/automatic-rollback.ts';
 import { createRolloutProcessor } from '../../../workers/rollouts/process.ts';
 import { fakeKube } from '../../support/fake-kube.ts';
 import { silentLog } from '../../support/log.ts';
 import { testDatabase } from '../../support/postgres.ts';
 import { seededRandom } from '../../support/random.ts';
+import { soakFactor } from '../../support/soak.ts';
 import { testApp } from './rollout-world.ts';
 
 const events = 40;
-const seeds = 50;
+const seeds = Math.floor(50 * soakFactor());
 
 /**
- * Deployments are accepted, cancelled and rolled out, workers are killed or stopped in the middle of a write while all of
- * that goes on, and images run or do not. Whatever came: every deployment ends, none has two ways back, and the app runs
- * the newest that succeeded.
+ * Deployments are accepted, cancelled and rolled out, workers are killed or stopped in the middle of a write, and
+ * images run or do not. In every case each deployment ends, none has two rollbacks, and the app runs the newest that
+ * succeeded.
  */
-t.test('accepting, cancelling, failing and going back, in any order and cut off anywhere', async (t) => {
+t.test('accepting, cancelling, failing and rolling back, in any order and cut off at any step', async (t) => {
   const { pool } = await testDatabase(t);
   const seen = { returned: 0, cancelled: 0, superseded: 0, killed: 0, nested: 0 };
 
@@ -55,11 +56,11 @@ t.test('accepting, cancelling, failing and going back, in any order and cut off 
         },
       );
       if (outcome !== 'done') return;
-      // An answer that comes too late is not heard.
+      // A late answer is ignored.
       const late = `UPDATE work SET state = 'done', done_at = now() WHERE id = $1 AND attempt = $2`;
       await pool.query(late, [id, attempt + 1]);
     };
-    /** What the App controller says of the release that is there. */
+    /** Reports what the App controller says of the current release. */
     const report = async () => {
       const { spec } = await app.object();
       if (!spec.release) return;
@@ -80,7 +81,7 @@ t.test('accepting, cancelling, failing and going back, in any order and cut off 
       const kind = random.weighted({ step: 6, report: 5, accept: 1.2, cancel: 0.5 });
       await (kind === 'step' ? step : kind === 'report' ? report : kind === 'accept' ? accept : cancel)();
     };
-    // Somebody else comes between a worker's read and its write, which then comes too late.
+    // Another writer comes between a worker's read and its write, which is then too late.
     kube.intercept = async ({ verb, kind }) => {
       if (settling || verb !== 'replace' || kind !== kinds.App.kind || depth > 1 || !random.chance(0.3)) return;
       depth += 1;

@@ -11,7 +11,7 @@ import { testRedis } from '../../support/redis.ts';
 import { serveApps } from './app-api-server.ts';
 import type { TestApp } from './rollout-world.ts';
 
-/** The key ring of these processes, as its file has it. */
+/** The key ring of these processes, in the form of its file. */
 export const testKeys = JSON.stringify({ current: 'k1', keys: { k1: Buffer.alloc(32, 7).toString('base64') } });
 
 /** Stands in for the App controller and its pods: every release serves at once. */
@@ -25,14 +25,14 @@ export function pretendPodsServe(t: Test, kube: FakeKube): void {
       if (!app || !release || app.status?.release?.generation === release.generation) continue;
       const { generation, deploymentId } = release;
       const status = { release: { generation, deploymentId, phase: 'available' as const } };
-      // A conflict means that there is a newer state, which comes next.
+      // A conflict means that a newer state follows.
       await kube.replaceStatus<App>({ ...app, status }).catch(() => undefined);
     }
   };
   void follow();
 }
 
-/** Waits for the newest deployment's end. */
+/** Waits until the newest deployment has ended. */
 export async function untilEnded(app: TestApp): Promise<Deployment[]> {
   for (;;) {
     const entries = await app.history();
@@ -41,7 +41,7 @@ export async function untilEnded(app: TestApp): Promise<Deployment[]> {
   }
 }
 
-/** PostgreSQL, Redis and Kubernetes as svc-workers sees them, and svc-workers as a process of its own. */
+/** PostgreSQL, Redis and Kubernetes as svc-workers sees them, and svc-workers as a separate process. */
 export async function workerWorld(t: Test) {
   const [database, redis] = await Promise.all([testDatabase(t), testRedis(t)]);
   const { pool } = database;
@@ -55,16 +55,14 @@ export async function workerWorld(t: Test) {
 
   const startWorkers = () =>
     startProcess(t, 'workers/main.ts', {
-      ...{ ADMIN_PORT: '0', LOG_LEVEL: 'debug', SVC_FAILPOINTS_DIR: failpointsDir },
-      ...{ DATABASE_URL: database.url, REDIS_URL: redis.url, KUBECONFIG: kubeconfig },
+      ADMIN_PORT: '0',
+      LOG_LEVEL: 'debug',
+      SVC_FAILPOINTS_DIR: failpointsDir,
+      DATABASE_URL: database.url,
+      REDIS_URL: redis.url,
+      KUBECONFIG: kubeconfig,
       ENCRYPTION_KEYS_FILE: keysFile,
     });
 
-  return {
-    pool,
-    kube,
-    redis,
-    startWorkers,
-    arm: (name: string) => writeFileSync(join(failpointsDir, name), ''),
-  };
+  return { pool, kube, redis, startWorkers, arm: (name: string) => writeFileSync(join(failpointsDir, name), '') };
 }

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { replicasFor, wantedReplicas } from '../../../workers/scaler/bands.ts';
+import { replicasFor, desiredReplicas } from '../../../workers/scaler/bands.ts';
 
 const limits = { minReplicas: 0, maxReplicas: 10, concurrency: 100 };
 
@@ -27,9 +27,9 @@ t.test('the bands: low 1, moderate 2 to 5, high up to 10', (t) => {
   t.end();
 });
 
-t.test('what is wanted', (t) => {
+t.test('the desired replicas', (t) => {
   const quiet = { replicas: 1, inflight: 0, peak: 0, idleMs: 1_000, idleTimeoutMs: 300_000, limits };
-  const kept = { ...limits, minReplicas: 2 };
+  const withMinimum = { ...limits, minReplicas: 2 };
   const events = { backlog: 0, peak: 0, quietMs: 60_000 };
   const busy = { ...events, backlog: 150, peak: 150, quietMs: 0 };
   const only = { idleMs: Infinity, events };
@@ -51,17 +51,21 @@ t.test('what is wanted', (t) => {
     ['never below what is in flight', { replicas: 8, inflight: 60, peak: 10, idleMs: 0 }, 6],
     ['never above ten', { replicas: 10, inflight: 900, peak: 900, idleMs: 0 }, 10],
     ['a foreign count above ten comes down', { replicas: 14, inflight: 900, peak: 900, idleMs: 0 }, 10],
-    ['the least is raised without a request', { replicas: 0, limits: kept }, 2],
-    ['the least stays when idle', { replicas: 5, idleMs: 300_000, limits: kept }, 2],
-    ['and is raised as it is put up', { replicas: 1, limits: kept }, 2],
-    ['more than the least where it is needed', { replicas: 2, inflight: 35, peak: 35, idleMs: 0, limits: kept }, 4],
+    ['the least is raised without a request', { replicas: 0, limits: withMinimum }, 2],
+    ['the least stays when idle', { replicas: 5, idleMs: 300_000, limits: withMinimum }, 2],
+    ['and increases once the minimum is raised', { replicas: 1, limits: withMinimum }, 2],
+    [
+      'more than the least where it is needed',
+      { replicas: 2, inflight: 35, peak: 35, idleMs: 0, limits: withMinimum },
+      4,
+    ],
     ['a pod each where a pod may have one', { inflight: 3, peak: 3, idleMs: 0, limits: single }, 3],
     ['within its own most', { inflight: 90, peak: 90, idleMs: 0, limits: { ...limits, maxReplicas: 3 } }, 3],
     ['which lowers at once', { replicas: 8, peak: undefined, idleMs: 0, limits: { ...limits, maxReplicas: 3 } }, 3],
     ['events raise from zero', { ...only, replicas: 0, events: busy }, 2],
     ['within its own most, too', { ...only, replicas: 0, events: busy, limits: { ...limits, maxReplicas: 1 } }, 1],
     ['without events zero stays', { ...only, replicas: 0 }, 0],
-    ['what cannot be told raises nothing', { ...only, replicas: 0, events: { ...events, backlog: undefined } }, 0],
+    ['an unknown backlog adds no pod', { ...only, replicas: 0, events: { ...events, backlog: undefined } }, 0],
     ['and takes nothing away', { ...only, replicas: 3, events: { ...events, backlog: undefined } }, 3],
     ['no pod stays without events', { ...only, replicas: 3 }, 0],
     ['one does for half a minute', { ...only, replicas: 1, events: { ...events, quietMs: 29_999 } }, 1],
@@ -72,6 +76,6 @@ t.test('what is wanted', (t) => {
     ['requests keep what events let go', { idleMs: 1_000, events }, 1],
     ['events keep what requests let go', { idleMs: 300_000, events: { ...busy, backlog: 1, quietMs: 60_000 } }, 1],
   ];
-  for (const [title, load, wanted] of table) t.equal(wantedReplicas({ ...quiet, ...load }), wanted, title);
+  for (const [title, load, expected] of table) t.equal(desiredReplicas({ ...quiet, ...load }), expected, title);
   t.end();
 });

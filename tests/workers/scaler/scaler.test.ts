@@ -6,7 +6,7 @@ import type { Stored } from '../../../runtime/contracts/kubernetes.ts';
 import type { Pod } from '../../../runtime/contracts/pod.ts';
 import type { FunctionTraffic } from '../../../runtime/contracts/traffic-report.ts';
 import { KubeError } from '../../../runtime/kube/kube-client.ts';
-import type { EventLoad } from '../../../runtime/records/event-loads.ts';
+import type { EventLoad } from '../../../runtime/records/event-backlog.ts';
 import { createReports, fetchReport } from '../../../workers/scaler/reports.ts';
 import { createScaler, type ScaledDeployment } from '../../../workers/scaler/scaler.ts';
 import { functionId, helloFunction, helloPod, noEvents } from '../../gate/interceptor/world.ts';
@@ -16,19 +16,24 @@ import { recordingLog, silentLog } from '../../support/log.ts';
 const interceptor = (name: string, status: Pod['status'] = { podIP: '10.0.0.9', phase: 'Running' }) =>
   helloPod(name, 8080, status);
 const traffic = (inflight: number, idleMs: number): FunctionTraffic => ({
-  ...{ id: functionId, namespace: 'shop-prod', name: 'hello', requests: 9 },
-  ...{ inflight, idleMs },
+  id: functionId,
+  namespace: 'shop-prod',
+  name: 'hello',
+  requests: 9,
+  inflight,
+  idleMs,
 });
 const report = (functions: FunctionTraffic[]) => ({ replica: 'x', at: '2026-01-01T00:00:00Z', functions });
 
-t.test('traffic is known only when every live interceptor told it within ten seconds', async (t) => {
+t.test('traffic is known only when every live interceptor reported it within ten seconds', async (t) => {
   const clock = fakeClock();
   const answers = new Map<string, unknown>([
     ['one', report([traffic(2, 0)])],
     ['two', report([traffic(1, 0)])],
   ]);
   const reports = createReports({
-    ...{ clock, log: silentLog },
+    clock,
+    log: silentLog,
     fetch: (pod) => {
       const answer = answers.get(pod.metadata.name);
       return answer === undefined ? Promise.reject(new Error('refused')) : Promise.resolve(answer);
@@ -39,7 +44,7 @@ t.test('traffic is known only when every live interceptor told it within ten sec
     return reports.traffic(functionId);
   };
   const [one, two] = [interceptor('one'), interceptor('two')];
-  t.same(await look(), { inflight: 0, idleMs: undefined }, 'nobody to ask');
+  t.same(await look(), { inflight: 0, idleMs: undefined }, 'there is no interceptor');
   t.same(await look(one, two), { inflight: 3, idleMs: 0 });
   answers.set('one', report([traffic(0, 8_000)])).set('two', report([traffic(0, 5_000)]));
   t.same(await look(one, two), { inflight: 0, idleMs: 5_000 });
@@ -48,28 +53,30 @@ t.test('traffic is known only when every live interceptor told it within ten sec
   t.same(await look(one, two), { inflight: 0, idleMs: 5_000 });
   await clock.advance(1);
   t.same(await look(one, two), { inflight: 0, idleMs: undefined }, 'too old');
-  t.same(await look(one), { inflight: 0, idleMs: 8_000 }, 'it is gone');
+  t.same(await look(one), { inflight: 0, idleMs: 8_000 }, 'the interceptor was deleted');
   t.same(
     await look(one, interceptor('new', {})),
     { inflight: 0, idleMs: 8_000 },
-    'without an address it serves nobody',
+    'an interceptor without an address serves no requests',
   );
   const going = interceptor('two');
   going.metadata.deletionTimestamp = '2026-01-01T00:00:00Z';
-  t.equal((await look(one, going)).idleMs, undefined, 'one that drains still counts');
+  t.equal((await look(one, going)).idleMs, undefined, 'an interceptor that drains still counts');
   answers.set('two', report([]));
   t.equal((await look(one, two)).idleMs, undefined, 'it does not know the function');
   answers.set('two', { nonsense: true });
   t.equal((await look(one, interceptor('two'))).idleMs, undefined);
 });
 
-t.test('a write carries the version that was looked at, and a lost race is no fault', async (t) => {
+t.test('a write carries the version that was read, and a lost race is not a fault', async (t) => {
   const recorded = recordingLog();
   const versions: string[] = [];
   let fail: Error | undefined = new KubeError(409, 'Conflict', 'changed');
   const hello = helloFunction();
   const deployment: Stored<ScaledDeployment> = {
-    ...{ apiVersion: 'apps/v1', kind: 'Deployment', spec: { replicas: 1 } },
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    spec: { replicas: 1 },
     metadata: { ...hello.metadata, resourceVersion: '41' },
   };
   const scaler = createScaler({
@@ -84,20 +91,22 @@ t.test('a write carries the version that was looked at, and a lost race is no fa
     deployments: { list: () => [deployment] },
     interceptors: { list: () => [interceptor('one')] },
     fetchReport: () => Promise.resolve(report([traffic(0, 300_000)])),
-    ...{ clock: fakeClock(), log: recorded.log, registry: new Registry() },
+    clock: fakeClock(),
+    log: recorded.log,
+    registry: new Registry(),
   });
   await scaler.tick();
   t.same(versions, ['41:0']);
   t.same(recorded.entries, []);
   fail = new KubeError(500, 'InternalError', 'no');
   await scaler.tick();
-  t.match(recorded.entries, [{ msg: 'function not scaled' }]);
+  t.match(recorded.entries, [{ msg: 'cannot scale function' }]);
   fail = undefined;
   await scaler.tick();
   t.match(recorded.entries[1], { msg: 'function scaled', from: 1, to: 0 });
 });
 
-t.test('a Deployment of an earlier function of that name is not touched', async (t) => {
+t.test('a Deployment of an earlier function of that name is not changed', async (t) => {
   const hello = helloFunction();
   let writes = 0;
   const scaler = createScaler({
@@ -107,20 +116,24 @@ t.test('a Deployment of an earlier function of that name is not touched', async 
     deployments: {
       list: () => [
         {
-          ...{ apiVersion: 'apps/v1', kind: 'Deployment', spec: { replicas: 1 } },
+          apiVersion: 'apps/v1',
+          kind: 'Deployment',
+          spec: { replicas: 1 },
           metadata: { ...hello.metadata, labels: { 'platform.svc/id': 'another' } },
         },
       ],
     },
     interceptors: { list: () => [interceptor('one')] },
     fetchReport: () => Promise.resolve(report([traffic(0, 300_000)])),
-    ...{ clock: fakeClock(), log: silentLog, registry: new Registry() },
+    clock: fakeClock(),
+    log: silentLog,
+    registry: new Registry(),
   });
   await scaler.tick();
   t.equal(writes, 0);
 });
 
-/** A function with a data source, and its scaler over a Deployment that takes what is written. */
+/** A function with a data source, and its scaler over a Deployment that accepts every write. */
 function eventWorld(trigger: 'http' | 'postgres', idleTimeoutSeconds = 300) {
   const clock = fakeClock();
   const hello = helloFunction();
@@ -132,7 +145,7 @@ function eventWorld(trigger: 'http' | 'postgres', idleTimeoutSeconds = 300) {
     traffic: [traffic(0, 300_000)],
     changed,
     strategy: 'RollingUpdate',
-    /** One look, 2 s after the one before. @returns the replicas after it */
+    /** One look, 2 s after the previous one. @returns the replicas after it */
     async look(backlog?: number) {
       if (world.load && backlog !== undefined) world.load = { ...world.load, backlog };
       await clock.advance(2_000);
@@ -146,7 +159,9 @@ function eventWorld(trigger: 'http' | 'postgres', idleTimeoutSeconds = 300) {
     deployments: {
       list: () => [
         {
-          ...{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: hello.metadata },
+          apiVersion: 'apps/v1',
+          kind: 'Deployment',
+          metadata: hello.metadata,
           spec: { replicas: world.replicas, strategy: { type: world.strategy } },
         },
       ],
@@ -156,27 +171,26 @@ function eventWorld(trigger: 'http' | 'postgres', idleTimeoutSeconds = 300) {
     eventLoads: () =>
       world.load ? Promise.resolve(new Map([[functionId, world.load]])) : Promise.reject(new Error('no database')),
     onSourceChange: ({ metadata }) => changed.push(metadata.name),
-    ...{ clock, log: silentLog, registry: new Registry() },
+    clock,
+    log: silentLog,
+    registry: new Registry(),
   });
   return world;
 }
 
 const seconds = (count: number) => Array.from({ length: count / 2 });
 
-t.test(
-  'over a volume that only one pod at a time may have there is one at most, for as long as it is there',
-  async (t) => {
-    const world = eventWorld('postgres');
-    world.strategy = 'Recreate';
-    t.equal(await world.look(1_000), 1);
-    world.strategy = 'RollingUpdate';
-    t.equal(await world.look(1_000), 10);
-    world.strategy = 'Recreate';
-    t.equal(await world.look(1_000), 1);
-  },
-);
+t.test('with a single-pod volume there is at most one replica, as long as the function mounts it', async (t) => {
+  const world = eventWorld('postgres');
+  world.strategy = 'Recreate';
+  t.equal(await world.look(1_000), 1);
+  world.strategy = 'RollingUpdate';
+  t.equal(await world.look(1_000), 10);
+  world.strategy = 'Recreate';
+  t.equal(await world.look(1_000), 1);
+});
 
-t.test('events raise from zero, as many pods as there is work for, and none stays without them', async (t) => {
+t.test('events scale up from zero, to as many pods as there is work for, and keep at least one pod', async (t) => {
   const world = eventWorld('postgres');
   // Interceptors do not know it.
   world.traffic = [];
@@ -184,12 +198,12 @@ t.test('events raise from zero, as many pods as there is work for, and none stay
   t.equal(await world.look(1), 1);
   t.equal(await world.look(250), 3);
   t.equal(await world.look(100_000), 10);
-  t.equal(await world.look(40), 10, 'a dip takes no pod away');
+  t.equal(await world.look(40), 10, 'a dip removes no pod');
   for (const _ of seconds(60)) await world.look();
   t.equal(world.replicas, 1, 'after a minute it does');
   world.load = undefined;
   for (const _ of seconds(60)) await world.look();
-  t.equal(world.replicas, 1, 'what is unknown takes none');
+  t.equal(world.replicas, 1, 'an unknown backlog removes no pod');
   world.load = { backlog: 0, problem: null };
   for (const _ of seconds(28)) await world.look();
   t.equal(world.replicas, 1);
@@ -198,20 +212,20 @@ t.test('events raise from zero, as many pods as there is work for, and none stay
   t.equal(await world.look(), 0);
 });
 
-t.test('a function with both goes to zero when there are neither events nor requests', async (t) => {
+t.test('a function with both triggers scales to zero when there are neither events nor requests', async (t) => {
   const world = eventWorld('http', 10);
   world.replicas = 1;
   world.traffic = [traffic(0, 9_000)];
   for (const _ of seconds(20)) await world.look(0);
-  t.equal(world.replicas, 1, 'requests came a moment ago');
+  t.equal(world.replicas, 1, 'requests arrived a moment ago');
   world.traffic = [traffic(0, 60_000)];
-  t.equal(await world.look(1), 1, 'an event is under way');
+  t.equal(await world.look(1), 1, 'an event is in progress');
   for (const _ of seconds(8)) t.equal(await world.look(0), 1);
-  t.equal(await world.look(), 0, 'its own time-out is less than what events wait for');
+  t.equal(await world.look(), 0, 'the function’s own time-out is shorter than the wait for events');
   t.equal(await world.look(5), 1);
 });
 
-t.test('a source that begins to fail, or is well again, is told of once', async (t) => {
+t.test('a source that begins to fail or recovers is reported once', async (t) => {
   const world = eventWorld('postgres');
   await world.look();
   world.load = { backlog: 0, problem: 'The service does not answer.' };
@@ -225,12 +239,12 @@ t.test('a source that begins to fail, or is well again, is told of once', async 
   t.same(world.changed, ['hello', 'hello']);
 });
 
-t.test('the report comes from the admin port of the pod', async (t) => {
+t.test('the report is read from the admin port of the pod', async (t) => {
   const server = createServer((request, response) => {
     response.statusCode = request.url === '/report' ? 200 : 404;
     response.end(JSON.stringify(report([])));
   });
-  // The port is fixed, and so is who listens there: another address of loopback keeps tests apart.
+  // The port is fixed and so is its owner; another loopback address keeps tests apart.
   server.listen(8081, '127.0.0.77');
   await once(server, 'listening');
   t.teardown(() => {

@@ -14,7 +14,10 @@ import { silentLog } from '../../support/log.ts';
 import { functionId, helloFunction, helloPod, host, testSource, noEvents } from '../../gate/interceptor/world.ts';
 
 const target = {
-  ...{ id: functionId, namespace: 'shop-prod', name: 'hello', host },
+  id: functionId,
+  namespace: 'shop-prod',
+  name: 'hello',
+  host,
   limits: { concurrency: 100, timeoutMs: 300_000 },
 };
 const idleTimeoutSeconds = 20;
@@ -37,14 +40,14 @@ interface SimulatedPod {
   uid: string;
   address: string;
   listening: boolean;
-  /** When its process stops taking connections, and when it is killed with what it still has. */
+  /** When its process stops accepting connections, and when it is killed with the rest of its requests. */
   closesAt: number;
   killedAt: number;
 }
 
 /**
- * One function with a kubelet that takes its time, two interceptors (the real activator, endpoints and counts) whose
- * watches lag, and the real scaler, whose reports fail now and then. Only time and the network are made up.
+ * One function with a slow kubelet, two interceptors (the real activator, endpoints and counts) with lagging watches,
+ * and the real scaler, whose reports sometimes fail. Only time and the network are simulated.
  */
 function createSimulation(seed: number) {
   const clock = fakeClock();
@@ -97,12 +100,7 @@ function createSimulation(seed: number) {
   };
   const getScale = async (): Promise<Scale> => {
     await clock.sleep(between(1, 40));
-    return {
-      ...{ namespace: 'shop-prod', name: 'hello' },
-      resourceVersion: String(version),
-      replicas,
-      currentReplicas: 0,
-    };
+    return { namespace: 'shop-prod', name: 'hello', resourceVersion: String(version), replicas, currentReplicas: 0 };
   };
 
   // The interceptors.
@@ -110,7 +108,9 @@ function createSimulation(seed: number) {
   const interceptorOf = (uid: string) => {
     const pods = testSource<Pod>();
     const endpoints = createEndpoints({
-      ...{ pods, clock, log: silentLog },
+      pods,
+      clock,
+      log: silentLog,
       probe: (address) => Promise.resolve(takes(address)),
     });
     const activity = createActivity(clock);
@@ -123,7 +123,11 @@ function createSimulation(seed: number) {
           await write(scale, wanted);
         },
       },
-      ...{ endpoints, clock, log: silentLog, holdMs: 60_000, queueMax: 1_000 },
+      endpoints,
+      clock,
+      log: silentLog,
+      holdMs: 60_000,
+      queueMax: 1_000,
     });
     endpoints.start();
     activator.start();
@@ -169,7 +173,9 @@ function createSimulation(seed: number) {
   const resource = { ...helloFunction() };
   resource.spec = { ...resource.spec, idleTimeoutSeconds };
   const deployment = (): Stored<ScaledDeployment> => ({
-    ...{ apiVersion: 'apps/v1', kind: 'Deployment', spec: { replicas } },
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    spec: { replicas },
     metadata: { ...resource.metadata, resourceVersion: String(version) },
   });
   let seen = deployment();
@@ -193,7 +199,7 @@ function createSimulation(seed: number) {
       },
     },
     functions: { list: () => [resource] },
-    // The informer's view: sometimes a moment old.
+    // The informer's view, which sometimes lags.
     deployments: {
       list: () => {
         const view = seen;
@@ -201,9 +207,7 @@ function createSimulation(seed: number) {
         return chance() < 0.2 ? [view] : [seen];
       },
     },
-    interceptors: {
-      list: () => interceptors.map(({ uid }) => helloPod(uid, 8080, { podIP: uid, phase: 'Running' })),
-    },
+    interceptors: { list: () => interceptors.map(({ uid }) => helloPod(uid, 8080, { podIP: uid, phase: 'Running' })) },
     fetchReport: async (pod) => {
       const interceptor = interceptors.find(({ uid }) => uid === pod.metadata.uid);
       if (!interceptor || clock.monotonic() < interceptor.muteUntil) throw new Error('timed out');
@@ -213,11 +217,21 @@ function createSimulation(seed: number) {
       await clock.sleep(between(1, 50));
       return { replica: interceptor.uid, at: clock.now().toISOString(), functions };
     },
-    ...{ clock, log: silentLog, registry: new Registry() },
+    clock,
+    log: silentLog,
+    registry: new Registry(),
   });
 
   return {
-    ...{ clock, chance, between, violations, done, interceptors, scaler, request, background },
+    clock,
+    chance,
+    between,
+    violations,
+    done,
+    interceptors,
+    scaler,
+    request,
+    background,
     replicas: () => replicas,
     stop: async () => {
       await scaler.stop();
@@ -254,12 +268,12 @@ for (const seed of [1, 2, 3]) {
     t.same(sim.violations, []);
     t.equal(sim.done.answered, sim.done.asked, `${sim.done.asked} requests`);
     t.equal(sim.replicas(), 0, 'quiet ends at zero');
-    t.ok(zeros > 3 && most > 3, `was at zero ${zeros} times and at ${most} replicas at most`);
+    t.ok(zeros > 3 && most > 3, `was at zero ${zeros} times and at most at ${most} replicas`);
     await sim.stop();
   });
 }
 
-t.test('an interceptor that falls silent keeps everything up until it answers again', async (t) => {
+t.test('an interceptor that stops reporting keeps all pods up until it reports again', async (t) => {
   const sim = createSimulation(9);
   const [one, two] = sim.interceptors;
   if (!one || !two) return;
@@ -269,7 +283,7 @@ t.test('an interceptor that falls silent keeps everything up until it answers ag
   t.equal(sim.replicas(), 1);
   two.muteUntil = Infinity;
   await sim.clock.advance(600_000);
-  t.equal(sim.replicas(), 1, 'its last report proves nothing any more');
+  t.equal(sim.replicas(), 1, 'its last report no longer counts');
   two.muteUntil = 0;
   await sim.clock.advance(4_000);
   t.equal(sim.replicas(), 0);

@@ -1,4 +1,4 @@
-"""Sends what a handler returned, or that it failed."""
+"""Sends a handler's result, or an error response."""
 
 import http
 import json
@@ -12,13 +12,13 @@ from .log import log, stack_of
 _answer_fields = {"statusCode", "headers", "body"}
 _name = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _value = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
-# What the connection decides.
+# Headers that only the connection may set.
 _ours = {"connection", "keep-alive", "transfer-encoding", "date"}
 _reasons = {status.value: status.phrase for status in http.HTTPStatus}
 
 
 class Response:
-    """The answer on a connection. `started`: whether its status is out."""
+    """The response on a connection. `started` is True once the status has been sent."""
 
     def __init__(self, connection, request, request_id, is_last):
         self._socket = connection.socket
@@ -26,11 +26,11 @@ class Response:
         self._request_id = request_id
         self._is_last = is_last
         self.started = False
-        # Whether the connection can take another request.
+        # Whether the connection can be reused.
         self.keep_alive = request is not None and request.keep_alive
 
     def _head(self, status, headers, length):
-        """`length`: of the body in bytes; None: chunks, or until the connection ends."""
+        """`length` is the body's size in bytes, or None for a chunked body or one that ends with the connection."""
         if self._is_last():
             self.keep_alive = False
         lines = [f"HTTP/1.1 {status} {_reasons.get(status, 'Unknown')}"]
@@ -61,7 +61,7 @@ class Response:
             self._socket.sendall(self._head(status, headers, len(body)))
 
     def send_stream(self, status, headers, chunks):
-        """The status goes out with the first chunk, so that a stream which fails before it is still a 500."""
+        """The status is sent with the first chunk, so that a stream that fails before it still becomes a 500."""
         told = next((value for name, value in headers if name.lower() == "content-length"), None)
         length = int(told) if told is not None and told.isdigit() else None
         chunked = length is None and not self._request.is_old
@@ -71,7 +71,7 @@ class Response:
             if isinstance(chunk, str):
                 chunk = chunk.encode()
             if not isinstance(chunk, (bytes, bytearray, memoryview)):
-                raise TypeError("the handler returned a stream of something else than strings and bytes")
+                raise TypeError("the handler returned a stream whose chunks are not strings or bytes")
             head = b"" if self.started else self._head(status, headers, length)
             if not has_body:
                 self._socket.sendall(head)
@@ -91,12 +91,12 @@ class Response:
 
 
 def _is_answer(result):
-    """A record that happens to have a field `body` is data: an answer has a status code, or no other fields than these."""
+    """Whether a value is a response: it has a status code, or only these fields. Other objects with a `body` are data."""
     return isinstance(result, dict) and ("statusCode" in result or (bool(result) and _answer_fields.issuperset(result)))
 
 
 def _chunks_of(body):
-    """The chunks of a stream; None for what is none."""
+    """The chunks of a stream; None for any other value."""
     if hasattr(body, "__anext__") or hasattr(body, "__aiter__"):
         return _waited(body)
     if hasattr(body, "read"):
@@ -143,7 +143,7 @@ def answer(response, result):
     parts = result if _is_answer(result) else {"body": result}
     status, body = parts.get("statusCode", 200), parts.get("body")
     if type(status) is not int or not 200 <= status <= 599:
-        raise TypeError(f"the handler returned the status code {status!r}, which is not one of 200 to 599")
+        raise TypeError(f"the handler returned the status code {status!r}, which is not in the range 200 to 599")
     headers = _header_lines(parts.get("headers"))
     chunks = None if isinstance(body, (str, bytes, bytearray, memoryview)) else _chunks_of(body)
     if chunks is not None:
@@ -173,8 +173,8 @@ def _bytes_of(body):
 
 def failure(response, error, request_id):
     """
-    Answers for a request that was refused or a handler that threw; its stack stands in the log only. Once the status is
-    out, a broken connection is the only way left to say that the body is not whole.
+    Responds to an invalid request or a failed handler. The traceback is only logged. If the status has been sent, it closes
+    the connection instead, which shows that the body is incomplete.
     """
     refused = isinstance(error, RequestError)
     if not refused:
@@ -183,6 +183,6 @@ def failure(response, error, request_id):
         response.keep_alive = False
         return
     code = error.code if refused else "function_error"
-    message = str(error) if refused else "the function failed; its log has the reason under this request id"
+    message = str(error) if refused else "The function failed. Find the reason in its log by this request id."
     body = json.dumps({"code": code, "message": message, "requestId": request_id}) + "\n"
     response.send(error.status if refused else 500, [("content-type", "application/json")], body.encode())

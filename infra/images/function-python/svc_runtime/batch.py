@@ -1,4 +1,4 @@
-"""One run of the handler, as a batch Job asks for."""
+"""Runs the handler once, for a batch Job."""
 
 import os
 import re
@@ -11,12 +11,12 @@ from .event import Context
 from .handler import call
 from .log import die, log, request_id, summary_of
 
-# Below the grace period of 30 s.
+# Shorter than the pod's grace period of 30 s.
 _END_MAX_SECONDS = 24
 
 
 def _due_time(trigger, run):
-    """When a run was due: a CronJob's runs end their name in the minutes since 1970. Any other run is for now."""
+    """The scheduled time of a run: the name of a CronJob's run ends in minutes since 1970. For other runs, now."""
     minutes = re.search(r"-(\d+)$", run) if trigger == "cron" else None
     now = time.time()
     moment, milliseconds = (int(minutes[1]) * 60, 0) if minutes else (int(now), int(now * 1000) % 1000)
@@ -25,8 +25,8 @@ def _due_time(trigger, run):
 
 def run_once(handler):
     """
-    Calls the handler once with `{schedule, time}`; returns once it has ended well, otherwise the process ends with 1 and
-    the error in the log. On SIGTERM `context.cancelled` is set, and the handler has a moment left.
+    Calls the handler once with `{schedule, time}`. Returns if it succeeds; otherwise the process exits with 1 and the
+    error in the log. On SIGTERM it sets `context.cancelled` and gives the handler _END_MAX_SECONDS to finish.
     """
     trigger = os.environ.get("SVC_TRIGGER")
     run = os.environ.get("SVC_RUN") or str(uuid.uuid4())
@@ -35,7 +35,7 @@ def run_once(handler):
     def end():
         cancelled.set()
         time.sleep(_END_MAX_SECONDS)
-        die("the run was cut off, since it has to end")
+        die("the run did not finish within the shutdown period and was stopped")
 
     when_asked_to_end(end)
     request_id.set(run)

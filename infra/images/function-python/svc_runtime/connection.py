@@ -1,26 +1,26 @@
-"""HTTP/1.1 (RFC 9112) over one connection: heads and bodies in, heads and bodies out."""
+"""Reads HTTP/1.1 requests (RFC 9112) from one connection."""
 
 import re
 import time
 
 from .event import RequestError
 
-# Bodies above this are refused with 413.
+# Larger bodies are refused with 413.
 BODY_MAX_BYTES = 32 * 1024 * 1024
 _HEAD_MAX_BYTES = 64 * 1024
-# How long a client whose request was refused may go on sending it.
+# How long the body of a refused request is read before the connection is closed.
 _DISCARD_MAX_SECONDS = 10
-# Longer than the proxy in front keeps a connection idle, so that it is never this side that closes under a request.
+# Longer than the interceptor keeps idle connections, so that this side never closes one that a request is using.
 _IDLE_MAX_SECONDS = 120
 
 _token = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _chunk_size = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;.*)?")
-# Of several, only the first counts: a list of them would mean something else.
+# Only the first of several counts, because joining the values would change their meaning.
 _single = {"authorization", "content-length", "content-type", "from", "host", "referer", "user-agent"}
 
 
 class Request:
-    """The head of a request. `headers`: lower-case names; several of one name are joined."""
+    """The head of a request. The names in `headers` are lower-case; values of a repeated header are joined."""
 
     def __init__(self, method, target, version, headers, length):
         self.method = method
@@ -38,9 +38,9 @@ class Connection:
     def __init__(self, socket):
         self.socket = socket
         self._reader = socket.makefile("rb", 65536)
-        # How many bytes of the current body are to come; None when only its chunks tell.
+        # The unread bytes of the current body; None while a chunked body is read.
         self._left = 0
-        # What is still to come of it, in pieces: who goes on reading goes on where the last one stopped.
+        # An iterator over the rest of the body, shared by read_body and discard_rest.
         self._body = iter(())
 
     def close(self):
@@ -48,7 +48,7 @@ class Connection:
         self.socket.close()
 
     def next_request(self):
-        """The head of the next request, or None when the client wants no more. Raises RequestError for what is no HTTP."""
+        """The head of the next request; None at the end of the connection. Raises RequestError for invalid HTTP."""
         self.socket.settimeout(_IDLE_MAX_SECONDS)
         try:
             lines = self._head()
@@ -75,7 +75,7 @@ class Connection:
                 return None
             size += len(line)
             if size > _HEAD_MAX_BYTES:
-                raise RequestError(431, "headers_too_large", f"the headers have at most {_HEAD_MAX_BYTES} bytes")
+                raise RequestError(431, "headers_too_large", f"the headers are larger than the limit of {_HEAD_MAX_BYTES} bytes")
             if line in (b"\r\n", b"\n"):
                 if lines:
                     return lines
@@ -99,7 +99,7 @@ class Connection:
         return b"".join(chunks)
 
     def discard_rest(self):
-        """Reads on without keeping anything, so that a client which writes before it reads gets to its answer."""
+        """Reads and discards the rest, so that a client that sends everything before it reads gets its response."""
         deadline = time.monotonic() + _DISCARD_MAX_SECONDS
         self.socket.settimeout(_DISCARD_MAX_SECONDS)
         for _ in self._body:
@@ -111,7 +111,7 @@ class Connection:
             while self._left > 0:
                 data = self._reader.read1(min(self._left, 65536))
                 if not data:
-                    raise ConnectionError("the client has gone")
+                    raise ConnectionError("the client has disconnected")
                 self._left -= len(data)
                 yield data
             return
@@ -125,7 +125,7 @@ class Connection:
             while size > 0:
                 data = self._reader.read1(min(size, 65536))
                 if not data:
-                    raise ConnectionError("the client has gone")
+                    raise ConnectionError("the client has disconnected")
                 size -= len(data)
                 yield data
             if self._line():
@@ -137,7 +137,7 @@ class Connection:
     def _line(self):
         line = self._reader.readline(_HEAD_MAX_BYTES)
         if not line.endswith(b"\n"):
-            raise ConnectionError("the client has gone")
+            raise ConnectionError("the client has disconnected")
         return line.rstrip(b"\r\n")
 
     @property
@@ -177,7 +177,7 @@ def _length_of(headers):
 
 
 def _too_large():
-    return RequestError(413, "body_too_large", f"a body has at most {BODY_MAX_BYTES} bytes")
+    return RequestError(413, "body_too_large", f"the body is larger than the limit of {BODY_MAX_BYTES} bytes")
 
 
 def _malformed(message):

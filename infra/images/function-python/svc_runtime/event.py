@@ -1,4 +1,4 @@
-"""What a handler is called with."""
+"""The arguments of a handler."""
 
 import json
 import re
@@ -9,7 +9,7 @@ _given_id = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 
 
 class RequestError(Exception):
-    """A refusal of the request itself; the handler is not called."""
+    """An invalid request. The handler is not called."""
 
     def __init__(self, status, code, message):
         super().__init__(message)
@@ -18,7 +18,7 @@ class RequestError(Exception):
 
 
 class Context(dict):
-    """What the handler gets beside the event; `context.path` and `context["path"]` are the same."""
+    """The second argument of the handler; `context.path` and `context["path"]` are the same."""
 
     def __getattr__(self, name):
         try:
@@ -28,7 +28,7 @@ class Context(dict):
 
 
 def request_id_of(headers):
-    """The id that the caller gave, or a new one."""
+    """The caller's request id, or a new one."""
     given = headers.get("x-request-id", "")
     return given if _given_id.fullmatch(given) else str(uuid.uuid4())
 
@@ -36,7 +36,7 @@ def request_id_of(headers):
 def event_of(body, content_type):
     """
     The event of a request: its body, parsed for a JSON content type, a string for text and forms, bytes otherwise, and
-    None when there is none. Raises RequestError when it is not the JSON that it says.
+    None without a body. Raises RequestError for a body that is not valid JSON despite its content type.
     """
     if not body:
         return None
@@ -45,7 +45,7 @@ def event_of(body, content_type):
         try:
             return json.loads(body.decode("utf-8", "replace"), parse_constant=_no_constant)
         except (ValueError, RecursionError):
-            message = "the body is not the JSON that its content type says"
+            message = "the body is not valid JSON, but its content type is JSON"
             raise RequestError(400, "invalid_json", message) from None
     if kind.startswith("text/") or kind == "application/x-www-form-urlencoded":
         return body.decode("utf-8", "replace")
@@ -58,8 +58,8 @@ def _no_constant(name):
 
 def context_of(request, request_id, cancelled):
     """
-    The context of a request (spec: method, headers and path). The path is as it was sent, undecoded; `cancelled` is a
-    threading.Event that is set once the client has gone.
+    The second argument of the handler. The path is not decoded; `cancelled` is a
+    threading.Event that is set once the client disconnects.
     """
     path, _, search = request.target.partition("?")
     return Context(
@@ -73,7 +73,7 @@ def context_of(request, request_id, cancelled):
 
 
 def _query_of(search):
-    """A parameter that is given several times becomes a list."""
+    """A repeated parameter becomes a list."""
     query = {}
     for name, value in urllib.parse.parse_qsl(search, keep_blank_values=True, errors="replace"):
         if name not in query:

@@ -9,25 +9,25 @@ _loop_lock = threading.Lock()
 
 
 def load_handler(code_file):
-    """The function `handler` of the code. Raises what the code raises."""
+    """Returns the function `handler` of the code. Raises what the code raises."""
     spec = importlib.util.spec_from_file_location("handler", code_file)
     module = importlib.util.module_from_spec(spec)
     sys.modules["handler"] = module
     spec.loader.exec_module(module)
     handler = getattr(module, "handler", None)
     if not callable(handler):
-        raise TypeError('the code has no function named "handler"')
+        raise TypeError('the code does not define a function named "handler"')
     return handler
 
 
 def call(handler, event, context):
-    """What the handler returns; that of an `async` one is awaited."""
+    """Calls the handler, and awaits the result of an `async` one."""
     result = handler(event, context)
     return wait_for(result) if hasattr(result, "__await__") else result
 
 
 def wait_for(awaitable):
-    """The result of an awaitable, from the one event loop that all requests share, so that clients may be shared, too."""
+    """Awaits a value in the event loop that all requests share, so that they can share clients, too."""
     import asyncio
 
     global _loop

@@ -1,4 +1,4 @@
-"""One JSON line per entry on stdout, with the id of the request that it belongs to."""
+"""Writes one JSON line per entry to stdout, with the id of its request."""
 
 import contextvars
 import json
@@ -11,7 +11,7 @@ import time
 request_id = contextvars.ContextVar("svc_request_id", default=None)
 
 _lock = threading.Lock()
-# Of its own, so that code which closes or replaces stdout takes nothing away from the log.
+# A copy, so that code that closes or replaces stdout does not affect the log.
 _output = os.dup(1)
 
 
@@ -48,7 +48,7 @@ def _is_ours(file, own):
 
 
 class _Writer:
-    """Stands for stdout or stderr: what is written up to the end of a line is an entry."""
+    """Replaces stdout or stderr, and logs each line as an entry."""
 
     encoding = "utf-8"
     errors = "replace"
@@ -85,7 +85,7 @@ class _Writer:
 
 
 class _Entries(logging.Handler):
-    """What the code logs with `logging` becomes entries."""
+    """Logs each record of `logging` as an entry."""
 
     def emit(self, record):
         if record.levelno >= logging.ERROR:
@@ -103,7 +103,7 @@ class _Entries(logging.Handler):
 
 
 def bind_output():
-    """From here on all that the code prints or logs is an entry; what a thread fails with, too."""
+    """Logs everything that the code prints or logs, and failures of its threads, as entries."""
     sys.stdout = _Writer("info", 1)
     sys.stderr = _Writer("warn", 2)
     logging.basicConfig(level=logging.INFO, handlers=[_Entries()])
@@ -116,12 +116,12 @@ def bind_output():
 
 
 def die(message, error=None):
-    """Ends the process at once, whatever its threads do, with 1 and the error in the log."""
+    """Logs the error and exits immediately with 1, even while threads run."""
     log("fatal", message, **({} if error is None else {"error": stack_of(error)}))
     os._exit(1)
 
 
 def summary_of(error):
-    """An error in one line, as Python itself names it."""
+    """An error in one line, in Python's own form."""
     said = str(error)
     return f"{type(error).__name__}: {said}" if said else type(error).__name__

@@ -1,6 +1,6 @@
 """
-Loads the handler, then listens, or runs it once. A port that accepts connections therefore means that the code has
-loaded; code that does not load ends the process with its error in the log, and never answers.
+Loads the handler, then listens, or runs it once. A port that accepts connections therefore means that the code has loaded.
+If the code cannot be loaded, the process logs the error and exits.
 """
 
 import os
@@ -11,13 +11,13 @@ import time
 from .handler import load_handler
 from .log import bind_output, die, summary_of
 
-# How long threads of the code may go on when all is done.
+# How long the code's threads may run after the handler or the server has ended.
 _END_SECONDS = 2
 
 
 def main():
     bind_output()
-    # Loaded before the code, which may change where modules come from.
+    # Loaded before the code, which may change the module search path.
     if os.environ.get("SVC_MODE") == "batch":
         from .batch import run_once as run
     else:
@@ -28,7 +28,7 @@ def main():
     try:
         handler = load_handler(os.environ.get("SVC_CODE_FILE") or "/var/run/svc/code/handler.py")
     except SystemExit:
-        die("the code could not be loaded: it ended before it was ready")
+        die("the code could not be loaded: it exited")
     except BaseException as error:
         die(f"the code could not be loaded: {summary_of(error)}", error)
     run(handler)
@@ -36,7 +36,7 @@ def main():
 
 
 def _end():
-    """Ends the process with 0: what the code registered for its end is run, threads are not waited for long."""
+    """Exits with 0. Runs the code's exit handlers, and waits only briefly for its threads."""
 
     def leave():
         time.sleep(_END_SECONDS)

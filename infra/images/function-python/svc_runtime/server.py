@@ -1,4 +1,4 @@
-"""Serves requests, a thread for each connection, until it is asked to end."""
+"""Serves requests with a thread per connection, until SIGTERM or SIGINT."""
 
 import os
 import select
@@ -13,14 +13,14 @@ from .event import RequestError, context_of, event_of, request_id_of
 from .handler import call
 from .log import log, request_id
 
-# Together with the time that a pod is kept after the scale-down (4 s), below the grace period of 30 s.
+# Shorter, together with the 4 s of the preStop hook, than the grace period of 30 s.
 _DRAIN_MAX_SECONDS = 24
 
 
 class _Drain:
     """
-    On SIGTERM or SIGINT the server goes on serving what is under way and what still arrives, and asks clients to leave;
-    once nothing is under way, it ends. What takes too long is cut off.
+    On SIGTERM or SIGINT, the server keeps serving requests, also new ones, and closes each connection after its response.
+    When no request is in progress, the process exits. Requests that take longer than _DRAIN_MAX_SECONDS are aborted.
     """
 
     def __init__(self):
@@ -46,17 +46,17 @@ class _Drain:
         self._begun.set()
 
     def wait(self):
-        """Returns once the process is to end."""
+        """Returns when the process should exit."""
         self._begun.wait()
         with self._lock:
             if self._open == 0:
                 return
         if not self._idle.wait(_DRAIN_MAX_SECONDS):
-            log("warn", "requests were cut off, since the function has to end", requests=self._open)
+            log("warn", "requests did not finish within the shutdown period and were closed", requests=self._open)
 
 
 class _Departures:
-    """Tells when clients go away while their requests are worked on."""
+    """Detects clients that disconnect during their request."""
 
     def __init__(self):
         self._poll = select.epoll() if hasattr(select, "epoll") else None
@@ -126,7 +126,7 @@ class _Server:
             connection.close()
 
     def _serve(self, connection, request):
-        """One request; whether the connection can take another one."""
+        """Serves one request. Returns whether the connection can be reused."""
         identifier = request_id_of(request.headers)
         request_id.set(identifier)
         response = Response(connection, request, identifier, lambda: self._drain.draining)
@@ -141,7 +141,7 @@ class _Server:
             except BaseException as error:
                 if _is_departure(error, connection.socket, cancelled):
                     return False
-                # Where the next request would begin cannot be told.
+                # The start of the next request is unknown.
                 if isinstance(error, RequestError) and error.code == "invalid_request":
                     response.keep_alive = False
                 failure(response, error, identifier)
@@ -155,7 +155,7 @@ class _Server:
 
 
 def _is_departure(error, client, cancelled):
-    """Whether it is only that the client has gone; a ConnectionError may also be one that the handler made itself."""
+    """Whether the client disconnected: a ConnectionError may also come from the handler's own connections."""
     if cancelled is None:
         return isinstance(error, ConnectionError)
     if cancelled.is_set():
@@ -170,7 +170,7 @@ def _is_departure(error, client, cancelled):
 
 
 def listen():
-    """A socket on `PORT`, on `LISTEN_ADDRESS` or all addresses, IPv6 among them where there is any."""
+    """A socket that listens on `PORT`, at `LISTEN_ADDRESS` or at all addresses, including IPv6 where available."""
     port = int(os.environ.get("PORT") or 8080)
     address = os.environ.get("LISTEN_ADDRESS", "")
     if address == "" and socket.has_dualstack_ipv6():
@@ -182,5 +182,5 @@ def listen():
 
 
 def serve(handler):
-    """Serves requests with the handler; returns once the process is to end."""
+    """Serves requests with the handler. Returns when the process should exit."""
     _Server(handler).run(listen())

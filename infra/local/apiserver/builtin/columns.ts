@@ -4,15 +4,15 @@ import { duration } from '../table.ts';
 
 type Cell = (object: ApiObject) => unknown;
 
-const column = (name: string, cell: string | Cell, more: Partial<Column> & { none?: unknown } = {}): Column => {
-  const { none = '', ...rest } = more;
+const column = (name: string, cell: string | Cell, options: Partial<Column> & { none?: unknown } = {}): Column => {
+  const { none = '', ...rest } = options;
   const value: Cell = typeof cell === 'string' ? (object) => valueAt(object, cell) ?? none : cell;
   return { name, type: 'string', value, ...rest };
 };
 const count = (name: string, path: string) => column(name, path, { type: 'integer', none: 0 });
-/** What every kind begins with. */
+/** The first column of every kind. */
 export const nameColumn = column('Name', 'metadata.name', { format: 'name' });
-/** How long ago an object was made. */
+/** The time since an object was created. */
 export const age = column('Age', 'metadata.creationTimestamp', { age: true });
 
 const size = (value: unknown) => Object.keys(value ?? {}).length;
@@ -28,35 +28,38 @@ function stateText(container: Json): string {
   return isJson(terminated) ? `ExitCode:${textIn(terminated['exitCode'])}` : '';
 }
 
-/** What of a pod's containers counts: the init containers only until they have ended, sidecars always. */
-function containersIn(pod: ApiObject): { statuses: Json[]; total: number; held: string | undefined } {
+/** The containers that count for a pod's columns: sidecars and main containers, and what init containers wait for. */
+function containersIn(pod: ApiObject): { statuses: Json[]; total: number; initStatus: string | undefined } {
   const init = objects(valueAt(pod, 'status.initContainerStatuses'));
   const main = objects(valueAt(pod, 'status.containerStatuses'));
   const sidecars = objects(valueAt(pod, 'spec.initContainers')).filter(({ restartPolicy }) => restartPolicy);
   const isSidecar = ({ name }: Json) => sidecars.some((sidecar) => sidecar['name'] === name);
   const waiting = init.findIndex(
-    (each) => valueAt(each, 'state.terminated.exitCode') !== 0 && !(isSidecar(each) && each['started'] === true),
+    (container) =>
+      valueAt(container, 'state.terminated.exitCode') !== 0 && !(isSidecar(container) && container['started'] === true),
   );
   const state = stateText(init[waiting] ?? {}).replace('PodInitializing', '');
-  const held = waiting < 0 ? undefined : `Init:${state || `${waiting}/${init.length}`}`;
+  const initStatus = waiting < 0 ? undefined : `Init:${state || `${waiting}/${init.length}`}`;
   const total = objects(valueAt(pod, 'spec.containers')).length + sidecars.length;
-  return { statuses: [...init.filter(isSidecar), ...main], total, held };
+  return { statuses: [...init.filter(isSidecar), ...main], total, initStatus };
 }
 
-/** What `kubectl get pods` says of a pod, as kubernetes/pkg/printers/internalversion/printers.go words it. */
+/** The status in `kubectl get pods`, as in kubernetes/pkg/printers/internalversion/printers.go. */
 function podStatus(pod: ApiObject): string {
   const phase = textIn(valueAt(pod, 'status.phase'));
   const ended = phase === 'Succeeded' || phase === 'Failed';
   if (pod.metadata.deletionTimestamp !== undefined && !ended) return 'Terminating';
-  const { statuses, held } = containersIn(pod);
-  const states = statuses.filter((each) => each['ready'] !== true).map(stateText);
-  return held ?? (states.find(Boolean) || textIn(valueAt(pod, 'status.reason')) || phase);
+  const { statuses, initStatus } = containersIn(pod);
+  const states = statuses.filter((container) => container['ready'] !== true).map(stateText);
+  return initStatus ?? (states.find(Boolean) || textIn(valueAt(pod, 'status.reason')) || phase);
 }
 
 function jobStatus(job: ApiObject): string {
   const conditions = objects(valueAt(job, 'status.conditions')).filter(({ status }) => status === 'True');
-  const found = ['Complete', 'Failed', 'Suspended'].find((type) => conditions.some((each) => each['type'] === type));
-  return found ?? (job.metadata.deletionTimestamp === undefined ? 'Running' : 'Terminating');
+  const type = ['Complete', 'Failed', 'Suspended'].find((name) =>
+    conditions.some((condition) => condition['type'] === name),
+  );
+  return type ?? (job.metadata.deletionTimestamp === undefined ? 'Running' : 'Terminating');
 }
 
 function jobDuration({ status }: ApiObject): string {
@@ -67,7 +70,10 @@ function jobDuration({ status }: ApiObject): string {
 
 const servicePort = ({ port, protocol }: Json) => `${textIn(port)}/${textIn(protocol)}`;
 
-/** Kind → columns. Order, names, types and cells are those of kubernetes/pkg/printers/internalversion, without those of `-o wide`. */
+/**
+ * Columns by kind. Order, names, types and values are those of kubernetes/pkg/printers/internalversion, without the
+ * columns of `-o wide`.
+ */
 const tables: Readonly<Record<string, readonly Column[]>> = {
   Namespace: [nameColumn, column('Status', 'status.phase'), age],
   Pod: [
@@ -145,7 +151,7 @@ const tables: Readonly<Record<string, readonly Column[]>> = {
   ],
 };
 
-/** The columns of `kubectl get` for a built-in kind; a kind that has none of its own shows when it was created. */
+/** The columns of `kubectl get` for a built-in kind; by default name and age. */
 export function columnsOf(kind: string): readonly Column[] {
   return tables[kind] ?? [nameColumn, age];
 }

@@ -2,7 +2,7 @@ import { isJson, objects, section, textIn, valueAt, type Json } from '../json.ts
 import type { ApiObject } from '../resource.ts';
 
 /**
- * What is filled in where a field is left out, by the client library's names of types.
+ * Defaults of omitted fields, by type name of the client library.
  * https://kubernetes.io/docs/reference/kubernetes-api/
  */
 export const typeDefaults: Readonly<Record<string, Json>> = {
@@ -14,11 +14,7 @@ export const typeDefaults: Readonly<Record<string, Json>> = {
     securityContext: {},
     terminationGracePeriodSeconds: 30,
   },
-  V1Container: {
-    resources: {},
-    terminationMessagePath: '/dev/termination-log',
-    terminationMessagePolicy: 'File',
-  },
+  V1Container: { resources: {}, terminationMessagePath: '/dev/termination-log', terminationMessagePolicy: 'File' },
   V1ContainerPort: { protocol: 'TCP' },
   V1ObjectFieldSelector: { apiVersion: 'v1' },
   V1Probe: { timeoutSeconds: 1, periodSeconds: 10, successThreshold: 1, failureThreshold: 3 },
@@ -71,21 +67,21 @@ export const typeDefaults: Readonly<Record<string, Json>> = {
   V1CustomResourceDefinitionSpec: { conversion: { strategy: 'None' } },
 };
 
-/** Sets what is not there. */
+/** Sets missing fields. */
 export function fill(target: Json, values: Json): void {
   for (const [name, value] of Object.entries(values)) target[name] ??= value;
 }
 
-/** The containers of a pod, or of the pods of a workload. */
+/** The containers and init containers of a pod spec. */
 export function containersOf(podSpec: unknown): Json[] {
   return [...objects(valueAt(podSpec, 'initContainers')), ...objects(valueAt(podSpec, 'containers'))];
 }
 
-/** Images whose tag may move are pulled each time. `path` leads to the pods' spec. */
+/** Sets the pull policy: images with a tag that may move are always pulled. `path` leads to the pod spec. */
 export const defaultImages = (path: string) => (object: ApiObject) => {
   for (const container of containersOf(valueAt(object, path))) {
-    const moves = /^[^@]*(:latest|\/[^:@]+|^[^:@/]+)$/.test(textIn(container['image']));
-    fill(container, { imagePullPolicy: moves ? 'Always' : 'IfNotPresent' });
+    const isMutable = /^[^@]*(:latest|\/[^:@]+|^[^:@/]+)$/.test(textIn(container['image']));
+    fill(container, { imagePullPolicy: isMutable ? 'Always' : 'IfNotPresent' });
   }
 };
 const defaultTemplate = defaultImages('spec.template.spec');
@@ -107,11 +103,11 @@ export function defaultDeployment(object: ApiObject): void {
     fill(section(strategy, 'rollingUpdate'), { maxUnavailable: '25%', maxSurge: '25%' });
   }
   const status = section(object, 'status');
-  // As Go writes it: none is nothing.
+  // Go omits zero values.
   for (const name of Object.keys(status)) if (status[name] === 0) delete status[name];
 }
 
-/** These stand here, since in a CronJob they are left to the Job itself. */
+/** Not in `typeDefaults`, since a CronJob's template gets these defaults only in its Jobs. */
 const jobDefaults = {
   parallelism: 1,
   backoffLimit: 6,
@@ -126,11 +122,11 @@ export function defaultJob(object: ApiObject): void {
   const spec = section(object, 'spec');
   fill(spec, { ...(spec['parallelism'] === undefined && { completions: 1 }), ...jobDefaults });
   const labels = valueAt(spec, 'template.metadata.labels');
-  // The very same map, so that it gets what the template's gets: thus the real server does it.
+  // The real server also shares this map, so that the Job gets the labels that are added to the template.
   if (isJson(labels)) object.metadata.labels ??= labels as Record<string, string>;
 }
 
-/** A Job selects its pods by its own uid, so that no two Jobs ever share one. */
+/** A Job selects its pods by its uid, so that no two Jobs share a pod. */
 export function selectOwnPods(object: ApiObject): void {
   const spec = section(object, 'spec');
   const { uid, name } = object.metadata;
@@ -157,7 +153,7 @@ export function defaultService(object: ApiObject): void {
   if (typeof spec['clusterIP'] === 'string') fill(spec, { clusterIPs: [spec['clusterIP']] });
 }
 
-/** An address that was given stays, unless another one is asked for. */
+/** Keeps an assigned address unless the update sets another one. */
 export function keepAddress(object: ApiObject, live: ApiObject): void {
   const { clusterIP, clusterIPs } = section(live, 'spec');
   if (clusterIP !== undefined) fill(section(object, 'spec'), { clusterIP, clusterIPs });

@@ -8,13 +8,13 @@ import * as defaults from './defaults.ts';
 const rbac = 'rbac.authorization.k8s.io/v1';
 const workload = { categories: ['all'], generation: true, status: true, scale: true };
 
-/** A built-in kind: namespaced, without generation or subresources unless told. */
+/** Defines a built-in kind: by default namespaced, without generation and subresources. */
 function define(
   apiVersion: string,
   kind: string,
   plural: string,
   shortNames: readonly string[],
-  more: Partial<Resource> = {},
+  options: Partial<Resource> = {},
 ): Resource {
   const [version = '', group = ''] = apiVersion.split('/').toReversed();
   return {
@@ -34,11 +34,11 @@ function define(
     schema: modelSchema(kind === 'Event' ? 'CoreV1Event' : `V1${kind}`),
     columns: columnsOf(kind),
     custom: false,
-    ...more,
+    ...options,
   };
 }
 
-/** Every built-in kind that the server knows. What is not here, it does not serve. */
+/** All built-in kinds that the server serves. */
 export const builtinResources: readonly Resource[] = [
   define('v1', 'Namespace', 'namespaces', ['ns'], {
     namespaced: false,
@@ -82,7 +82,8 @@ export const builtinResources: readonly Resource[] = [
   define('v1', 'Event', 'events', ['ev'], {
     fields: [
       ...['kind', 'namespace', 'name', 'uid', 'fieldPath'].map((name) => `involvedObject.${name}`),
-      ...['reason', 'type'],
+      'reason',
+      'type',
     ],
   }),
   define('v1', 'PersistentVolumeClaim', 'persistentvolumeclaims', ['pvc'], {

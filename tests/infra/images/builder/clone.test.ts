@@ -6,13 +6,13 @@ import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { buildImage } from '../../../../infra/images/builder/build.ts';
 import { clone } from '../../../../infra/images/builder/clone.ts';
-import { generatedDockerfile } from '../../../../infra/images/builder/make-container.ts';
+import { generatedDockerfile } from '../../../../infra/images/builder/container-image.ts';
 import { planOf } from '../../../../infra/images/builder/plan.ts';
 import type { BuildSettings } from '../../../../infra/images/builder/settings.ts';
-import { createImageIntake } from '../../../../infra/local/image-intake.ts';
+import { createImageUploadServer } from '../../../../infra/local/image-upload.ts';
 import { createImageStore } from '../../../../infra/local/node/images.ts';
-import { createGit } from '../../../../runtime/host/git.ts';
-import { GitError } from '../../../../runtime/host/git-failure.ts';
+import { createGit } from '../../../../runtime/git/git.ts';
+import { GitError } from '../../../../runtime/git/failure.ts';
 import { gitServer } from '../../../support/git-server.ts';
 import { noSshServer, sshGitServer } from '../../../support/ssh-server.ts';
 import { silentLog } from '../../../support/log.ts';
@@ -24,18 +24,23 @@ function settings(t: Test, url: string, more: Partial<BuildSettings> = {}): Buil
   const workspace = mkdtempSync(join(tmpdir(), 'svc-build-'));
   t.teardown(() => rmSync(workspace, { recursive: true, force: true }));
   return {
-    ...{ workspace, url, branch: 'main', commit: undefined, path: '.', dockerfile: undefined, hostKeys: undefined },
-    ...{ image: 'localhost:5000/builds/shop-prod/api:1', target: 'localhost:5000/builds/shop-prod/api:1' },
-    ...{
-      plainHttp: true,
-      baseImages: { node: 'r/node:1', python: 'r/python:1' },
-      resultFile: join(workspace, 'result'),
-    },
+    workspace,
+    url,
+    branch: 'main',
+    commit: undefined,
+    path: '.',
+    dockerfile: undefined,
+    hostKeys: undefined,
+    image: 'localhost:5000/builds/shop-prod/api:1',
+    target: 'localhost:5000/builds/shop-prod/api:1',
+    plainHttp: true,
+    baseImages: { node: 'r/node:1', python: 'r/python:1' },
+    resultFile: join(workspace, 'result'),
     ...more,
   };
 }
 
-t.test('one commit is fetched with the credentials, and nothing of them or of git stays', async (t) => {
+t.test('one commit is fetched with the credentials, and no credentials or git data remain', async (t) => {
   const server = await gitServer(t, { token });
   const first = server.push({ 'a.txt': 'one' }, { message: 'First\n\nwith more' });
   const second = server.push({ 'a.txt': 'two' });
@@ -58,11 +63,11 @@ t.test('one commit is fetched with the credentials, and nothing of them or of gi
   }
   await t.rejects(clone(wanted({ commit: 'f'.repeat(40) }), { credentialsFolder, env: process.env }), {
     name: 'BuildFailure',
-    message: /not among the last 1000/,
+    message: /not among the last 1000 commits/,
   });
   await t.rejects(clone(wanted({ branch: 'none' }), { credentialsFolder, env: process.env }), { name: 'BuildFailure' });
   const refused = clone(wanted({}), { credentialsFolder: '/nowhere', env: process.env });
-  await t.rejects(refused, { name: 'BuildFailure', message: /wants a token/ });
+  await t.rejects(refused, { name: 'BuildFailure', message: /does not exist or is private/ });
 });
 
 t.test('over ssh a build reads with the deploy key, and only from a server that proves its key', skip, async (t) => {
@@ -81,10 +86,13 @@ t.test('over ssh a build reads with the deploy key, and only from a server that 
   t.throws(() => execFileSync('grep', ['-r', 'PRIVATE KEY', wanted.workspace]), 'the key is nowhere');
   await t.rejects(read(other.privateKey), { name: 'BuildFailure', message: /refused the deploy key/ });
   await server.changeHostKey();
-  await t.rejects(read(key.privateKey), { name: 'BuildFailure', message: /another host key \(SHA256:/ });
+  await t.rejects(read(key.privateKey), {
+    name: 'BuildFailure',
+    message: /host key of the git server changed \(SHA256:/,
+  });
 });
 
-t.test('git does nothing that a repository or an address could have it do', async (t) => {
+t.test('git executes nothing that a repository or an address could inject', async (t) => {
   const folder = t.testdir({ home: {}, repo: {} });
   const marker = join(folder, 'marker');
   const git = createGit({ folder: join(folder, 'home'), env: process.env });
@@ -100,7 +108,7 @@ t.test('git does nothing that a repository or an address could have it do', asyn
   t.notOk(existsSync(marker));
   await t.rejects(git(['ls-remote', '--', 'http://127.0.0.1:1/x'], options), GitError);
   const { address, close } = await silentServer();
-  await t.rejects(git(['ls-remote', '--', address], { timeoutMs: 300 }), /did not end within/);
+  await t.rejects(git(['ls-remote', '--', address], { timeoutMs: 300 }), /did not finish within/);
   const stop = new AbortController();
   const stopped = git(['ls-remote', '--', address], { ...options, signal: stop.signal });
   stop.abort();
@@ -108,7 +116,7 @@ t.test('git does nothing that a repository or an address could have it do', asyn
   await close();
 });
 
-/** Takes connections and never answers. */
+/** Accepts connections and never answers. */
 async function silentServer() {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => void sockets.add(socket.on('error', () => undefined)));
@@ -124,7 +132,7 @@ async function silentServer() {
   };
 }
 
-t.test('files say how a program is built and started', (t) => {
+t.test('files determine how a program is built and started', (t) => {
   const plan = (files: Record<string, string>) => planOf(t.testdir(files));
   t.same(plan({ 'package.json': '{"scripts":{"start":"node x.js"}}' }), { language: 'node', start: 'node x.js' });
   t.same(plan({ 'package.json': '{}', Procfile: 'web: npm run web' }), { language: 'node', start: 'npm run web' });
@@ -149,11 +157,11 @@ t.test('files say how a program is built and started', (t) => {
   t.end();
 });
 
-t.test('a folder image goes into the store under the name of a built image, and under no other', async (t) => {
+t.test('a folder image is stored under the name of a built image, and under no other', async (t) => {
   const server = await gitServer(t);
   const commit = server.push({ 'package.json': '{"scripts":{"start":"node x.js"}}', 'x.js': '1', 'sub/main.py': '' });
   const store = createImageStore(t.testdir({}));
-  const intake = createImageIntake({
+  const intake = createImageUploadServer({
     images: store,
     log: silentLog,
     prefix: 'localhost:5000/builds/',
@@ -175,7 +183,7 @@ t.test('a folder image goes into the store under the name of a built image, and 
 
   const away = await make({ path: 'link' });
   symlinkSync('/etc', join(away.wanted.workspace, 'source/link'));
-  await t.rejects(away.result(), { name: 'BuildFailure', message: /leads out of the repository/ });
+  await t.rejects(away.result(), { name: 'BuildFailure', message: /is outside the repository/ });
   await t.rejects((await make({ path: 'none' })).result(), { message: /has no folder none/ });
   const large = await make();
   writeFileSync(join(large.wanted.workspace, 'source/large'), Buffer.alloc(300_000));

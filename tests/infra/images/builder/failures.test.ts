@@ -1,17 +1,17 @@
 import { join } from 'node:path';
 import t from 'tap';
 import { createBuildahOutput } from '../../../../infra/images/builder/buildah-output.ts';
-import { registryArguments } from '../../../../infra/images/builder/make-container.ts';
+import { registryArguments } from '../../../../infra/images/builder/container-image.ts';
 import { run } from '../../../../infra/images/builder/run.ts';
 
-/** Why buildah failed that printed this. */
+/** The reason found in this output of buildah. */
 function why(output: string): string | undefined {
   const read = createBuildahOutput();
   for (const line of output.split('\n')) read.line(line);
   return read.failure();
 }
 
-t.test('a build that fails is told of by its step and by what that said last', (t) => {
+t.test('a failed build is reported with its step and the error line of that step', (t) => {
   t.equal(
     why(`[1/2] STEP 1/2: FROM scratch AS one
 [2/2] STEP 2/3: RUN echo before
@@ -22,7 +22,7 @@ err
 subprocess exited with status 3
 subprocess exited with status 3
 Error: building at STEP "RUN echo out; echo err >&2;   exit 3": exit status 3`),
-    'step 3/3 (RUN echo out; echo err >&2;   exit 3) ended with 3: err',
+    'step 3/3 (RUN echo out; echo err >&2;   exit 3) failed with exit code 3: err',
   );
   t.equal(
     why(`STEP 2/3: RUN echo before
@@ -31,8 +31,8 @@ STEP 3/3: RUN false
 subprocess exited with status 1
 subprocess exited with status 1
 Error: building at STEP "RUN false": exit status 1`),
-    'step 3/3 (RUN false) ended with 1',
-    'what an earlier step said is not why',
+    'step 3/3 (RUN false) failed with exit code 1',
+    'the output of earlier steps is ignored',
   );
   t.equal(
     why(`STEP 2/2: RUN npm ci
@@ -43,7 +43,7 @@ npm error 404 tarball, folder, http url, or git folder.
 npm error A complete log of this run can be found in: /workspace/.npm/_logs/1-debug-0.log
 subprocess exited with status 1
 Error: building at STEP "RUN npm ci": exit status 1`),
-    'step 2/2 (RUN npm ci) ended with 1: 404 Not Found - GET https://registry.npmjs.org/nope - Not found',
+    'step 2/2 (RUN npm ci) failed with exit code 1: 404 Not Found - GET https://registry.npmjs.org/nope - Not found',
   );
   t.equal(
     why(`STEP 2/2: RUN npm run build
@@ -51,7 +51,7 @@ src/main.ts(1,5): error TS2322: Type 'string' is not assignable to type 'number'
 npm error code 2
 npm error command sh -c tsc
 Error: building at STEP "RUN npm run build": exit status 2`),
-    "step 2/2 (RUN npm run build) ended with 2: src/main.ts(1,5): error TS2322: Type 'string' is not assignable to type 'number'.",
+    "step 2/2 (RUN npm run build) failed with exit code 2: src/main.ts(1,5): error TS2322: Type 'string' is not assignable to type 'number'.",
   );
   t.equal(
     why(`STEP 2/2: COPY nope /x
@@ -70,24 +70,21 @@ Error: building at STEP "RUNN ": Build error: Unknown instruction: "RUNN" &image
   const long = why(
     `STEP 1/2: FROM x\nSTEP 2/2: RUN ${'x'.repeat(5_000)}\nError: building at STEP "RUN": exit status 1`,
   );
-  t.match(long, /^step 2\/2 \(RUN x{1,150}…\) ended with 1$/);
+  t.match(long, /^step 2\/2 \(RUN x{1,150}…\) failed with exit code 1$/);
   t.equal(why('STEP 1/1: FROM x'), undefined);
   t.end();
 });
 
-t.test('a program that fails is told of by its name, its end and what it said last', async (t) => {
+t.test('a failed program is reported with its name, its exit code and its error line', async (t) => {
   const ends = (code: string, name?: string) =>
     run(process.execPath, ['-e', code], { ...(name !== undefined && { name }) });
   await ends('console.log("fine")');
   await t.rejects(
     ends('console.error("no such module"); console.error("\\n[notice] a newer one"); process.exit(3)', 'x'),
-    {
-      name: 'BuildFailure',
-      message: 'x ended with 3: no such module',
-    },
+    { name: 'BuildFailure', message: 'x failed with exit code 3: no such module' },
   );
-  await t.rejects(ends('process.kill(process.pid, "SIGKILL")', 'x'), { message: 'x ended with SIGKILL' });
-  await t.rejects(run('/nowhere/npm', ['ci']), { message: /^\/nowhere\/npm ci cannot be run: .*ENOENT/ });
+  await t.rejects(ends('process.kill(process.pid, "SIGKILL")', 'x'), { message: 'x failed with SIGKILL' });
+  await t.rejects(run('/nowhere/npm', ['ci']), { message: /^\/nowhere\/npm ci cannot start: .*ENOENT/ });
   const listener = { line: () => undefined, failure: () => 'it rained' };
   await t.rejects(run(process.execPath, ['-e', 'process.exit(1)'], { listener }), { message: 'it rained' });
 });
@@ -106,8 +103,10 @@ t.test('a Dockerfile gets the registries that it declares as arguments', (t) => 
     registryArguments(join(folder, file), variables);
   t.same(given('none'), []);
   t.same(given('some'), [
-    ...['--build-arg', 'npm_config_registry=https://npm.test/'],
-    ...['--build-arg', 'PIP_INDEX_URL=http://pypi.test/simple'],
+    '--build-arg',
+    'npm_config_registry=https://npm.test/',
+    '--build-arg',
+    'PIP_INDEX_URL=http://pypi.test/simple',
   ]);
   t.same(given('some', {}), []);
   t.end();

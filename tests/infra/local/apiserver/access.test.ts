@@ -30,7 +30,7 @@ const refused = (call: Promise<unknown>) =>
     (error: unknown) => (isKubeError(error) ? error.status : error),
   );
 
-t.test('without a token, or with another one, nothing is told but whether the server lives', async (t) => {
+t.test('without a valid token only the health of the server is visible', async (t) => {
   const { ask } = await startApi(t);
   for (const token of ['', 'x', 'a.b.c', `${Buffer.from('{}').toString('base64url')}.e30.`]) {
     t.match(await ask('GET', '/api/v1/namespaces', undefined, { token }), {
@@ -41,7 +41,7 @@ t.test('without a token, or with another one, nothing is told but whether the se
   t.match(await ask('GET', '/readyz', undefined, { token: '' }), { status: 200, body: 'ok' });
 });
 
-t.test('a token for something else tells whose it is to whoever may ask, and opens nothing', async (t) => {
+t.test('a token for another audience can be reviewed by those who may, and opens nothing', async (t) => {
   const api = await startApi(t);
   const token = await account(api, 'bot', { audiences: ['svc-events'] });
   const review = async (spec: object, as?: { token: string }) => {
@@ -60,7 +60,7 @@ t.test('a token for something else tells whose it is to whoever may ask, and ope
   t.equal(await review({ token, audiences: ['svc-events'] }, { token }), 401);
 });
 
-t.test('an account may do what the roles bound to it say, where they say it', async (t) => {
+t.test('an account has exactly the rights of its roles, in their namespaces', async (t) => {
   const api = await startApi(t);
   await api.kube.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'other' } });
   const bot = api.as(await account(api, 'bot'));
@@ -96,13 +96,13 @@ t.test('an account may do what the roles bound to it say, where they say it', as
   const role = await api.kube.get<KubeObject & { rules: object[] }>(kinds.Role, 'reader', 'default');
   if (!role) throw new Error('the role is there');
   await api.kube.replace({ ...role, rules: [{ ...rules[0], resourceNames: [] }] });
-  t.equal(await refused(bot.get(kinds.Secret, 'another', 'default')), 'allowed', 'a role that changed counts at once');
+  t.equal(await refused(bot.get(kinds.Secret, 'another', 'default')), 'allowed', 'a changed role applies at once');
   await api.kube.delete({ apiVersion: rbac, kind: 'RoleBinding', namespace: 'default', name: 'reader' });
-  t.equal(await secret(), 403, 'a right that was taken away is gone at once');
+  t.equal(await secret(), 403, 'a removed right is gone at once');
   t.equal(await refused(bot.get(kinds.ClusterRole, 'reader')), 403);
 });
 
-t.test("the platform's own roles hold", async (t) => {
+t.test("the platform's own roles work", async (t) => {
   const api = await startApi(t);
   for (const name of ['svc-system', 'svc-builds']) {
     await api.kube.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
@@ -118,28 +118,28 @@ t.test("the platform's own roles hold", async (t) => {
   t.equal(await refused(controllers.delete(pod)), 403, 'it reads pods only');
 });
 
-t.test('a token ends with its time, its account and the pod that it was made for', async (t) => {
+t.test('a token is invalid after its time, its account or its pod ends', async (t) => {
   const clock = fakeClock();
   const api = await startApi(t, { clock });
-  const whoever = (token: string) => api.ask('GET', '/api', undefined, { token }).then(({ status }) => status);
+  const statusWith = (token: string) => api.ask('GET', '/api', undefined, { token }).then(({ status }) => status);
   const short = await account(api, 'short', { expirationSeconds: 600 });
-  t.equal(await whoever(short), 200);
+  t.equal(await statusWith(short), 200);
   await clock.advance(601_000);
-  t.equal(await whoever(short), 401);
+  t.equal(await statusWith(short), 401);
   const pod = await api.kube.create(namespaced('Pod', 'p', { spec: { containers: [{ name: 'a', image: 'a:1' }] } }));
   const bound = await account(api, 'bound', { boundObjectRef: { kind: 'Pod', name: 'p', uid: pod.metadata.uid } });
-  t.equal(await whoever(bound), 200);
+  t.equal(await statusWith(bound), 200);
   await api.kube.delete({ apiVersion: 'v1', kind: 'Pod', namespace: 'default', name: 'p' });
-  t.equal(await whoever(bound), 401, 'the pod is gone');
+  t.equal(await statusWith(bound), 401, 'the pod is gone');
   const lost = await account(api, 'lost');
   await api.kube.delete({ apiVersion: 'v1', kind: 'ServiceAccount', namespace: 'default', name: 'lost' });
   await api.kube.create(namespaced('ServiceAccount', 'lost'));
-  t.equal(await whoever(lost), 401, 'one of the same name is another account');
+  t.equal(await statusWith(lost), 401, 'one of the same name is another account');
   t.match(await api.ask('POST', tokenPath('bound'), { spec: { expirationSeconds: 60 } }), { status: 400 });
   t.match(await api.ask('POST', tokenPath('nobody'), {}), { status: 404 });
 });
 
-t.test('a token for somebody else is none for the server', async (t) => {
+t.test('a token for another audience is invalid for the server', async (t) => {
   const api = await startApi(t);
   const token = await account(api, 'poller', { audiences: ['svc-workers'] });
   t.equal((await api.ask('GET', '/api', undefined, { token })).status, 401);
@@ -147,7 +147,7 @@ t.test('a token for somebody else is none for the server', async (t) => {
   t.equal((await api.ask('GET', '/api', undefined, { token: String(both.body.status.token) })).status, 200);
 });
 
-t.test('a token that was altered is none', (t) => {
+t.test('an altered token is invalid', (t) => {
   const key = createSecretKey(Buffer.alloc(32, 1));
   const now = new Date('2026-01-01T00:00:00Z');
   const seconds = now.getTime() / 1000;

@@ -13,7 +13,7 @@ const namespaced = (kind: string, name: string, more: object, apiVersion = 'v1')
 const path = '/api/v1/namespaces/default/pods/web/exec';
 const query = '?command=echo&command=hello&stdout=true&stdin=true';
 
-/** A server with a pod, and a way to ask for commands in it. Resolves to the open socket, or to the refusal. */
+/** A server with a pod, and a function that runs commands in it. Resolves to the open socket, or to the refusal. */
 async function start(t: Test, exec: PodExec) {
   const api = await startApi(t, { exec });
   const containers = [{ name: 'main', image: 'x:1' }];
@@ -32,7 +32,7 @@ async function start(t: Test, exec: PodExec) {
   return { ...api, open };
 }
 
-t.test('what cannot be served is refused before the connection is taken over', async (t) => {
+t.test('an invalid request is refused before the upgrade', async (t) => {
   const { open, ask } = await start(t, async () => 0);
   t.match(await open(`${query}&tty=true`), { code: 501, message: /a terminal/ });
   t.match(await open('?stdout=true'), { code: 400, message: /at least one command/ });
@@ -40,7 +40,7 @@ t.test('what cannot be served is refused before the connection is taken over', a
   t.match(await ask('POST', path + query), { status: 501, body: { message: /WebSocket of v5/ } });
 });
 
-t.test('to run a command is to create, even by a GET', async (t) => {
+t.test('running a command needs the verb create, even by GET', async (t) => {
   const { open, kube, ask } = await start(t, async () => 0);
   await kube.create(namespaced('ServiceAccount', 'bot', {}));
   const { body } = await ask('POST', '/api/v1/namespaces/default/serviceaccounts/bot/token', { spec: {} });
@@ -57,7 +57,7 @@ t.test('to run a command is to create, even by a GET', async (t) => {
   t.ok((await open(query, token)) instanceof WebSocket);
 });
 
-t.test('the command ends with whoever asked for it', async (t) => {
+t.test('the command ends when its client disconnects', async (t) => {
   let ended: (() => void) | undefined;
   const gone = new Promise<void>((resolve) => (ended = resolve));
   const { open } = await start(t, async (pod, options, { stdout, stderr }, signal) => {

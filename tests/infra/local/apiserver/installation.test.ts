@@ -23,7 +23,7 @@ const settings: PlatformSettings = {
   failpoints: false,
 };
 
-/** Traefik's definitions, as far as the server needs them: any shape will do. */
+/** Traefik's definitions, as far as the server needs them: any schema will do. */
 const traefik = (kind: string, plural: string) => ({
   apiVersion: 'apiextensions.k8s.io/v1',
   kind: 'CustomResourceDefinition',
@@ -43,7 +43,7 @@ const traefik = (kind: string, plural: string) => ({
   },
 });
 
-t.test('the platform installs, and what it wrote is kept as it was written', async (t) => {
+t.test('the platform installs, and its objects are stored unchanged', async (t) => {
   const { kube } = await startApi(t);
   await kube.create(traefik('IngressRoute', 'ingressroutes'));
   await kube.create(traefik('Middleware', 'middlewares'));
@@ -61,6 +61,6 @@ t.test('the platform installs, and what it wrote is kept as it was written', asy
     t.equal(await applyObject(kube, object), 'created');
     t.equal(await applyObject(kube, object), 'unchanged', object.kind);
   }
-  // Else the controllers of the embedded cluster wait for ever.
+  // Otherwise the controllers of the embedded cluster wait for ever.
   for (const kind of collectedKinds) await t.resolves(kube.list(kind), `${kind.kind} can be listed`);
 });

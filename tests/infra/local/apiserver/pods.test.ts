@@ -6,7 +6,7 @@ import { kinds } from '../../../../runtime/contracts/resources/kinds.ts';
 import { startApi } from '../../../support/local-api.ts';
 
 interface Pod extends KubeObject {
-  // oxlint-disable-next-line typescript/no-explicit-any -- as the server gives it
+  // oxlint-disable-next-line typescript/no-explicit-any -- the server decides the shape
   spec: any;
 }
 
@@ -19,7 +19,7 @@ const pod = (name: string, spec: object = {}, more: object = {}): Pod => ({
 });
 const ref = (name: string) => ({ apiVersion: 'v1', kind: 'Pod', namespace: 'default', name });
 
-t.test('a pod on a node stays until the node says that it has ended', async (t) => {
+t.test('a pod on a node stays until the node reports its end', async (t) => {
   const { kube } = await startApi(t);
   const created = await kube.create(pod('web', { terminationGracePeriodSeconds: 20 }));
   await kube.replace<Pod>({ ...created, spec: { ...created.spec, nodeName: 'local' } });
@@ -27,16 +27,20 @@ t.test('a pod on a node stays until the node says that it has ended', async (t) 
   const going = await kube.get<Pod>(kinds.Pod, 'web', 'default');
   t.equal(going?.metadata.deletionGracePeriodSeconds, 20);
   const ahead = Date.parse(going?.metadata.deletionTimestamp ?? '') - Date.now();
-  t.ok(ahead > 10_000 && ahead <= 21_000, 'its time is when it must have ended');
+  t.ok(ahead > 10_000 && ahead <= 21_000, 'its deadline');
   t.equal(await kube.delete(ref('web'), { gracePeriodSeconds: 5 }), true);
-  t.equal((await kube.get(kinds.Pod, 'web', 'default'))?.metadata.deletionGracePeriodSeconds, 5, 'only ever sooner');
+  t.equal(
+    (await kube.get(kinds.Pod, 'web', 'default'))?.metadata.deletionGracePeriodSeconds,
+    5,
+    'it can only be earlier',
+  );
   await kube.delete(ref('web'), { gracePeriodSeconds: 60 });
   t.equal((await kube.get(kinds.Pod, 'web', 'default'))?.metadata.deletionGracePeriodSeconds, 5);
   await kube.delete(ref('web'), { gracePeriodSeconds: 0, preconditions: { uid: created.metadata.uid } });
   t.equal(await kube.get(kinds.Pod, 'web', 'default'), undefined);
 });
 
-t.test('a pod that nobody runs, or that has ended, goes at once', async (t) => {
+t.test('a pod without a node, or that has ended, is deleted at once', async (t) => {
   const { kube } = await startApi(t);
   await kube.create(pod('waiting'));
   await kube.delete(ref('waiting'));
@@ -47,7 +51,7 @@ t.test('a pod that nobody runs, or that has ended, goes at once', async (t) => {
   t.equal(await kube.get(kinds.Pod, 'done', 'default'), undefined);
 });
 
-t.test('of a pod only the image changes; the node writes the ports that it gave it', async (t) => {
+t.test('only the image of a pod can change; the node writes its ports', async (t) => {
   const { kube } = await startApi(t);
   await kube.create(pod('web', { containers: [{ name: 'main', image: 'x:1', ports: [{ containerPort: 80 }] }] }));
   const ports = (containerPort: number) => ({
@@ -59,7 +63,7 @@ t.test('of a pod only the image changes; the node writes the ports that it gave 
   t.match(await kube.mergePatch(ref('web'), { metadata: { annotations }, ...ports(20_000) }), ports(20_000));
 });
 
-t.test('kubectl is told how a pod is', async (t) => {
+t.test('kubectl shows the state of a pod', async (t) => {
   const { kube, ask } = await startApi(t);
   const initContainers = [
     { name: 'first', image: 'x:1' },
@@ -87,11 +91,11 @@ t.test('kubectl is told how a pod is', async (t) => {
   t.equal(await main(false, { terminated: { exitCode: 0, reason: 'Completed' } }, 'Succeeded'), '1/2 Completed 5');
 });
 
-t.test('a log is what the node gives, for what was asked', async (t) => {
-  const asked: LogOptions[] = [];
+t.test("a log is the node's answer to the request", async (t) => {
+  const requests: LogOptions[] = [];
   const { kube, ask } = await startApi(t, {
     logs: async (_pod, options) => {
-      asked.push(options);
+      requests.push(options);
       return (async function* () {
         yield 'one\n';
         yield Buffer.from('two\n');
@@ -103,9 +107,9 @@ t.test('a log is what the node gives, for what was asked', async (t) => {
   const read = (query: string) => text(kube.stream(`${path}?${query}`, AbortSignal.timeout(30_000)));
   t.equal(await read('container=b&tailLines=5&timestamps=true&previous=true&limitBytes=6'), 'one\ntw');
   const expected = { container: 'b', follow: false, previous: true, timestamps: true, tailLines: 5 };
-  t.same(asked, [expected]);
+  t.same(requests, [expected]);
   await read('container=a&follow=true&sinceTime=2026-01-01T00:00:00Z');
-  t.match(asked[1], { follow: true, since: new Date('2026-01-01T00:00:00Z') });
+  t.match(requests[1], { follow: true, since: new Date('2026-01-01T00:00:00Z') });
   t.match(await ask('GET', path), { status: 400, body: { message: /a container name must be specified.*\[a b\]/ } });
   t.match(await ask('GET', `${path}?container=c`), { status: 400 });
   t.match(await ask('GET', `${path}?container=a&tailLines=-1`), { status: 400 });
@@ -138,7 +142,7 @@ t.test('a followed log ends with its reader', async (t) => {
   await gone;
 });
 
-t.test('a quota counts what is there; a range of limits fills in what was not said', async (t) => {
+t.test('a quota counts the existing objects; a LimitRange fills in missing values', async (t) => {
   const { kube } = await startApi(t);
   const hard = { pods: '3', 'requests.cpu': '100m', 'limits.memory': '300Mi', persistentvolumeclaims: '1' };
   const quota = {
@@ -169,7 +173,7 @@ t.test('a quota counts what is there; a range of limits fills in what was not sa
       /exceeded quota: env, requested: limits.memory=134217728, used: limits.memory=\d+, limited: limits.memory=300Mi/,
   });
   await kube.mergePatch(ref('b'), { status: { phase: 'Succeeded' } }, 'status');
-  t.ok(await kube.create(pod('c')), 'one that has ended takes nothing');
+  t.ok(await kube.create(pod('c')), 'a pod that has ended does not count');
   const claim = (name: string): KubeObject => ({
     apiVersion: 'v1',
     kind: 'PersistentVolumeClaim',
@@ -182,7 +186,7 @@ t.test('a quota counts what is there; a range of limits fills in what was not sa
   });
 });
 
-t.test('a claim that names no class gets the default one', async (t) => {
+t.test('a claim without a class gets the default one', async (t) => {
   const { kube } = await startApi(t);
   interface Claim extends KubeObject {
     spec: { accessModes: string[]; resources: object; storageClassName?: string };
@@ -216,9 +220,9 @@ t.test('a Service keeps its address when a replace leaves it out', async (t) => 
   };
   const created = await kube.create(service);
   const place = { apiVersion: 'v1', kind: 'Service', namespace: 'default', name: 'web' };
-  const given = await kube.mergePatch<KubeObject>(place, { spec: { clusterIP: '127.96.0.7' } });
-  t.match(given.spec, { clusterIP: '127.96.0.7', clusterIPs: ['127.96.0.7'] });
-  const { metadata } = given;
+  const patched = await kube.mergePatch<KubeObject>(place, { spec: { clusterIP: '127.96.0.7' } });
+  t.match(patched.spec, { clusterIP: '127.96.0.7', clusterIPs: ['127.96.0.7'] });
+  const { metadata } = patched;
   const replaced = await kube.replace<KubeObject>({ ...created, metadata });
   t.match(replaced.spec, { clusterIP: '127.96.0.7', clusterIPs: ['127.96.0.7'] });
 });

@@ -13,7 +13,7 @@ const ref = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', namespace:
 const label = (kube: KubeClient, name: string, app: string | null) =>
   kube.mergePatch(ref(name), { metadata: { labels: { app } } });
 
-/** Collects events until there are so many. */
+/** Collects `count` events. */
 async function events(
   kube: KubeClient,
   selection: Selection & { resourceVersion: string },
@@ -32,19 +32,19 @@ async function events(
   return seen;
 }
 
-const shown = ({ type, object }: WatchEvent<KubeObject>) => `${type} ${object.metadata.name}`;
+const summary = ({ type, object }: WatchEvent<KubeObject>) => `${type} ${object.metadata.name}`;
 
-t.test('a watch tells what happened since a version, in the order of versions, and goes on', async (t) => {
+t.test('a watch sends the changes since a version, in order, and continues', async (t) => {
   const { kube } = await startApi(t);
   const { resourceVersion } = await kube.list(kinds.ConfigMap, { namespace: 'default' });
   await kube.create(configMap('a'));
   await kube.create(configMap('b'));
-  const told = events(kube, { namespace: 'default', resourceVersion }, 5);
+  const watched = events(kube, { namespace: 'default', resourceVersion }, 5);
   await label(kube, 'a', 'x');
   await kube.delete(ref('b'));
   await kube.create(configMap('b'));
-  const seen = await told;
-  t.same(seen.map(shown), ['ADDED a', 'ADDED b', 'MODIFIED a', 'DELETED b', 'ADDED b']);
+  const seen = await watched;
+  t.same(seen.map(summary), ['ADDED a', 'ADDED b', 'MODIFIED a', 'DELETED b', 'ADDED b']);
   const versions = seen.map(({ object }) => Number(object.metadata.resourceVersion));
   t.same(
     versions,
@@ -52,40 +52,38 @@ t.test('a watch tells what happened since a version, in the order of versions, a
   );
   const middle = seen[2]?.object.metadata.resourceVersion ?? '';
   const rest = await events(kube, { namespace: 'default', resourceVersion: middle }, 2);
-  t.same(rest.map(shown), ['DELETED b', 'ADDED b'], 'nothing twice');
+  t.same(rest.map(summary), ['DELETED b', 'ADDED b'], 'nothing twice');
 });
 
-t.test('an object comes into the view of a selector and leaves it', async (t) => {
+t.test('an object enters and leaves a watch with its selector', async (t) => {
   const { kube } = await startApi(t);
   const { resourceVersion } = await kube.list(kinds.ConfigMap);
-  const told = events(kube, { labelSelector: 'app=x', resourceVersion }, 5);
+  const watched = events(kube, { labelSelector: 'app=x', resourceVersion }, 5);
   const created = await kube.create(configMap('a'));
   await label(kube, 'a', 'x');
   await kube.mergePatch(ref('a'), { data: { a: '1' } });
   const left = await label(kube, 'a', 'y');
   await label(kube, 'a', 'x');
   await kube.delete(ref('a'), { preconditions: { uid: created.metadata.uid } });
-  const seen = await told;
-  t.same(seen.map(shown), ['ADDED a', 'MODIFIED a', 'DELETED a', 'ADDED a', 'DELETED a']);
-  t.match(seen[2]?.object, {
-    metadata: { labels: { app: 'x' }, resourceVersion: left.metadata.resourceVersion },
-  });
+  const seen = await watched;
+  t.same(seen.map(summary), ['ADDED a', 'MODIFIED a', 'DELETED a', 'ADDED a', 'DELETED a']);
+  t.match(seen[2]?.object, { metadata: { labels: { app: 'x' }, resourceVersion: left.metadata.resourceVersion } });
 });
 
-t.test('without a version a watch begins with what there is', async (t) => {
+t.test('without a version a watch begins with the current objects', async (t) => {
   const { kube } = await startApi(t);
   await kube.create(configMap('a', { app: 'x' }));
   await kube.create(configMap('b'));
   const seen = await events(kube, { labelSelector: 'app=x', resourceVersion: '0' }, 1);
-  t.same(seen.map(shown), ['ADDED a']);
+  t.same(seen.map(summary), ['ADDED a']);
 });
 
-t.test('a version whose changes are no longer known is refused, as one of the future is', async (t) => {
+t.test('an expired version is refused, and so is a future one', async (t) => {
   const { kube } = await startApi(t, { history: 4 });
   const { resourceVersion } = await kube.list(kinds.ConfigMap);
   for (let index = 0; index < 10; index++) await kube.create(configMap(`c${index}`));
   const old = await events(kube, { resourceVersion }, 1).catch((error: unknown) => error);
-  t.ok(isKubeError(old, 410), 'the client lists anew');
+  t.ok(isKubeError(old, 410), 'the client lists again');
   const newest = (await kube.list(kinds.ConfigMap)).resourceVersion;
   const future = await events(kube, { resourceVersion: String(Number(newest) + 10) }, 1).catch(
     (error: unknown) => error,
@@ -93,7 +91,7 @@ t.test('a version whose changes are no longer known is refused, as one of the fu
   t.ok(isKubeError(future, 504));
 });
 
-t.test('bookmarks tell how far a quiet watch has come, also past what others wrote', async (t) => {
+t.test('bookmarks advance a quiet watch, also past changes of other objects', async (t) => {
   const { kube } = await startApi(t, { bookmarkMs: 20 });
   const { resourceVersion } = await kube.list(kinds.ConfigMap, { labelSelector: 'app=x' });
   const other = await kube.create(configMap('other'));
@@ -111,11 +109,11 @@ t.test('bookmarks tell how far a quiet watch has come, also past what others wro
   t.ok(Number(marked) >= Number(other.metadata.resourceVersion));
 });
 
-t.test('a watch ends with its time, with a bookmark, and when the server stops', async (t) => {
+t.test('a watch ends at its time-out, with a bookmark, and when the server stops', async (t) => {
   const { server, ask, kube } = await startApi(t);
   const { body } = await ask(
     'GET',
-    '/api/v1/configmaps?watch=1&resourceVersion=0&allowWatchBookmarks=true&timeoutSeconds=1',
+    '/api/v1/configmaps?watch=1&resourceVersion=0&allowWatchBookmarks=true&timeoutSeconds=0.1',
   );
   t.match(String(body).trim().split('\n').at(-1), /"type":"BOOKMARK"/);
   const stop = new AbortController();
@@ -125,7 +123,7 @@ t.test('a watch ends with its time, with a bookmark, and when the server stops',
   await t.resolves(watching.catch(() => undefined));
 });
 
-t.test('the pages of a list are of one moment', async (t) => {
+t.test('the pages of a list show one moment', async (t) => {
   const { kube, ask } = await startApi(t);
   for (const name of ['a', 'b', 'c', 'd', 'e']) await kube.create(configMap(name, { app: 'x' }));
   const path = '/api/v1/namespaces/default/configmaps?labelSelector=app&limit=2';

@@ -1,38 +1,40 @@
 import { isDeepStrictEqual } from 'node:util';
-import { request } from 'undici';
+import type { IncomingMessage } from 'node:http';
+import { request, type RequestOptions } from 'node:https';
+import { text } from 'node:stream/consumers';
 import type { Credentials } from '../../../../runtime/kube/credentials.ts';
 
 /** One call. `{ns}` in a path is the test's namespace. */
 export interface Call {
-  /** What it is about; the key of its recorded answer. */
+  /** Its topic, and the key of its recorded answer. */
   name: string;
   method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   path: string;
-  /** May be made of earlier answers, by their names. */
+  /** May be derived from earlier answers, by their names. */
   body?: object | ((answers: ReadonlyMap<string, Answer>) => object);
   contentType?: string;
   accept?: string;
   /**
-   * How much of the answer is compared. `reason` where the words come from the inside of the real server (its language,
-   * its store), or tell what only one of the two can do: then the status, and why.
+   * How much of the answer is compared. `reason` where the message depends on the real server's implementation (its
+   * language, its store), or only one of the two supports it: then the status and the reason.
    */
   compared?: 'all' | 'reason';
-  /** Fields of the body that are left out of the comparison: what else serves them, or nobody. */
+  /** Fields of the body that are not compared, because another component or nothing uses them. */
   ignored?: readonly string[];
-  /** What happens outside the calls is waited for: until the answer is of this kind. */
+  /** Waits for effects outside the calls, until the answer is of this kind. */
   until?: (answer: Answer) => boolean;
 }
 
 export interface Answer {
   status: number;
-  // oxlint-disable-next-line typescript/no-explicit-any -- whatever a server says
+  // oxlint-disable-next-line typescript/no-explicit-any -- the server decides the shape
   body: any;
 }
 
 const pauseMs = 100;
 const patienceMs = 30_000;
 
-/** Drives one server through the calls, one after the other. */
+/** Runs the calls on one server, one after the other. */
 export async function drive(
   credentials: Credentials,
   namespace: string,
@@ -40,22 +42,27 @@ export async function drive(
 ): Promise<Map<string, Answer>> {
   const answers = new Map<string, Answer>();
   const ask = async ({ method = 'GET', path, body, contentType, accept }: Call): Promise<Answer> => {
-    const { server, headers, dispatcher } = await credentials.access();
-    const made = typeof body === 'function' ? body(answers) : body;
-    const response = await request(server + path.replaceAll('{ns}', namespace), {
+    const { server, headers, agent } = await credentials.access();
+    const requestBody = typeof body === 'function' ? body(answers) : body;
+    const content = requestBody ? Buffer.from(JSON.stringify(requestBody).replaceAll('{ns}', namespace)) : undefined;
+    const options: RequestOptions = {
       method,
-      dispatcher,
+      agent,
       headers: {
         ...headers,
         accept: accept ?? 'application/json',
-        ...(made && {
+        ...(requestBody && {
           'content-type': contentType ?? (method === 'PATCH' ? 'application/merge-patch+json' : 'application/json'),
+          'content-length': content?.length,
         }),
       },
-      body: made ? JSON.stringify(made).replaceAll('{ns}', namespace) : null,
+    };
+    const response = await new Promise<IncomingMessage>((resolve, reject) => {
+      request(server + path.replaceAll('{ns}', namespace), options, resolve)
+        .on('error', reject)
+        .end(content);
     });
-    const text = await response.body.text();
-    return { status: response.statusCode, body: parsed(text) };
+    return { status: response.statusCode ?? 0, body: parsed(await text(response)) };
   };
   try {
     for (const call of calls) {
@@ -68,9 +75,9 @@ export async function drive(
       answers.set(call.name, answer);
     }
   } finally {
-    // The last calls delete it themselves; what was cut short is not to stay.
+    // The last calls delete it themselves; this removes the namespace after an interrupted run.
     await ask({ name: '', method: 'DELETE', path: '/api/v1/namespaces/{ns}' }).catch(() => undefined);
-    await credentials.close();
+    credentials.close();
   }
   return answers;
 }
@@ -84,11 +91,11 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Fields that differ from server to server, or that nobody reads. */
+/** Fields that differ between servers, or that nothing reads. */
 const dropped = new Set(['managedFields', 'selfLink', 'description', 'storageVersionHash']);
 const versions = new Set(['resourceVersion', 'continue']);
 
-/** A row of a table without how long ago something was. */
+/** A row of a table without ages. */
 function ageless(cells: unknown): unknown {
   const age = /^(\d+[smhdy]){1,2}$/;
   return Array.isArray(cells)
@@ -103,13 +110,13 @@ interface Table {
 
 /** A table without the columns of `-o wide`, which only the real server has for its own kinds. */
 function narrow(table: Table): Table {
-  const shown = table.columnDefinitions.map(({ priority }) => priority === 0);
-  const columnDefinitions = table.columnDefinitions.filter((_, index) => shown[index]);
-  const rows = table.rows.map((row) => ({ ...row, cells: row.cells.filter((_, index) => shown[index]) }));
+  const visible = table.columnDefinitions.map(({ priority }) => priority === 0);
+  const columnDefinitions = table.columnDefinitions.filter((_, index) => visible[index]);
+  const rows = table.rows.map((row) => ({ ...row, cells: row.cells.filter((_, index) => visible[index]) }));
   return { ...table, columnDefinitions, rows };
 }
 
-/** The real server tells several faults in any order; their words stand in the causes. */
+/** The real server reports several errors in any order; their messages are in the causes. */
 function inOrder(value: Record<string, unknown>): Record<string, unknown> {
   const causes = (value['details'] as { causes?: object[] } | undefined)?.causes;
   if (!causes) return value;
@@ -122,11 +129,11 @@ function inOrder(value: Record<string, unknown>): Record<string, unknown> {
   };
 }
 
-/** Without what is different each time: versions, uids, times, the namespace's name. */
+/** Without the values that differ each time: versions, uids, times, the namespace's name. */
 function comparable(value: unknown, namespace: string): unknown {
   if (Array.isArray(value)) {
     const items = value.map((item) => comparable(item, namespace));
-    // The real server tells some faults twice.
+    // The real server reports some errors twice.
     return items.filter((item, index) => !items.slice(0, index).some((other) => isDeepStrictEqual(item, other)));
   }
   if (typeof value === 'string') {
@@ -155,7 +162,7 @@ function without(value: unknown, [step = '', ...rest]: readonly string[]): void 
   else delete (value as Record<string, unknown>)[step];
 }
 
-/** The answers as they are compared, by the names of the calls. */
+/** The normalized answers, by the names of the calls. */
 export function comparableAnswers(
   answers: ReadonlyMap<string, Answer>,
   calls: readonly Call[],

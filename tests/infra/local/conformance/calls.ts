@@ -47,7 +47,7 @@ const deployment = (name: string) => ({
   apiVersion: 'apps/v1',
   kind: 'Deployment',
   metadata: { name },
-  // None, so that what controllers do has no part in the comparison.
+  // Zero, so that controllers do not affect the comparison.
   spec: { replicas: 0, selector: { matchLabels: { app: 'web' } }, template: template() },
 });
 const job = {
@@ -142,7 +142,7 @@ const owned = (
   },
 });
 
-/** What both servers are asked, in this order. */
+/** The requests to both servers, in this order. */
 export const calls: readonly Call[] = [
   {
     name: 'namespace',
@@ -668,7 +668,9 @@ export const calls: readonly Call[] = [
   {
     name: 'the owned one is held',
     path: `${core}/configmaps/owned`,
-    until: ({ body: { metadata } }) => metadata?.deletionTimestamp !== undefined,
+    // Deleted in the foreground as well, until the garbage collector has found that it owns nothing.
+    until: ({ body: { metadata } }) =>
+      metadata?.deletionTimestamp !== undefined && !metadata.finalizers.includes('foregroundDeletion'),
   },
   {
     name: 'let the owned one go',

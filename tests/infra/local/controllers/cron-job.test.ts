@@ -9,7 +9,7 @@ import { silentLog } from '../../../support/log.ts';
 
 const minute = 60_000;
 
-/** A CronJob made at 12:00:30 UTC whose passes are run by hand. */
+/** A CronJob created at 12:00:30 UTC whose passes the test starts. */
 function world(spec: Partial<CronJob['spec']> = {}) {
   const clock = fakeClock(new Date('2026-03-01T12:00:30Z'));
   const kube = fakeKube({ now: () => clock.now() });
@@ -64,7 +64,7 @@ t.test('a Job at each time, once, however often a pass is repeated', async (t) =
   t.same(names(), [noon + 1, noon + 2]);
 });
 
-t.test('of times that were missed the last is made up for, unless it is too long ago', async (t) => {
+t.test('of missed times the last is made up for, unless it is too long ago', async (t) => {
   const late = world();
   await late.clock.advance(30 * minute);
   await late.pass();
@@ -75,7 +75,7 @@ t.test('of times that were missed the last is made up for, unless it is too long
   t.same(tooLate.names(), []);
 });
 
-t.test('overlapping runs: forbidden ones wait for the other to end, replaced ones take its place', async (t) => {
+t.test('overlapping runs: Forbid waits for the end of the other, Replace deletes it', async (t) => {
   const forbid = world({ concurrencyPolicy: 'Forbid' });
   await forbid.clock.advance(minute);
   await forbid.pass();
@@ -94,7 +94,7 @@ t.test('overlapping runs: forbidden ones wait for the other to end, replaced one
   t.same(replace.names(), [noon + 2]);
 });
 
-t.test('suspended, it makes none; its time zone counts; old Jobs go', async (t) => {
+t.test('suspended, it creates none; its time zone applies; old Jobs are deleted', async (t) => {
   const suspended = world({ suspend: true });
   await suspended.clock.advance(2 * minute);
   await suspended.pass();
@@ -124,9 +124,9 @@ t.test('suspended, it makes none; its time zone counts; old Jobs go', async (t) 
     await history.end(name);
   }
   await history.pass();
-  t.equal(history.jobs().length, 2, 'a Job of whoever is called like it goes, too');
+  t.equal(history.jobs().length, 2, 'a Job with its owner reference is deleted too');
   t.ok(
     history.jobs().some(({ metadata }) => metadata.name === 'other-2'),
-    'not one that nobody controls',
+    'not one without a controller',
   );
 });

@@ -23,7 +23,7 @@ const ownedBy = ({ metadata: { name, uid } }: Stored<KubeObject>, block = false)
 const ref = (name: string) => ({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'default', name });
 const names = (objects: Stored<KubeObject>[]) => objects.map(({ metadata }) => metadata.name).join(' ');
 
-t.test('what nobody owns any more goes, down to the last; what has another owner stays', async (t) => {
+t.test('an object without an existing owner is deleted, with its own children; others stay', async (t) => {
   const { kube, create, all, until } = await startControllers(t);
   const one = await create(settings('one'));
   const two = await create(settings('two'));
@@ -40,7 +40,7 @@ t.test('what nobody owns any more goes, down to the last; what has another owner
   );
 });
 
-t.test('a child whose owner was gone before it came goes, and so does one of an owner of the same name', async (t) => {
+t.test('a child of an owner that was deleted before, or of its namesake, is deleted', async (t) => {
   const { create, all, until } = await startControllers(t);
   await create(settings('owner'));
   await create(settings('late', [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: 'of an earlier one' }]));
@@ -48,7 +48,7 @@ t.test('a child whose owner was gone before it came goes, and so does one of an 
   t.pass();
 });
 
-t.test('deleted in the foreground, an owner goes last; orphaned, its children stay', async (t) => {
+t.test('foreground deletion deletes the owner last; orphaning keeps the children', async (t) => {
   const { kube, create, all, until } = await startControllers(t);
   const owner = await create(settings('owner', [], ['foregroundDeletion']));
   await create(settings('blocking', [ownedBy(owner, true)], ['somebody/else']));
@@ -70,7 +70,7 @@ t.test('deleted in the foreground, an owner goes last; orphaned, its children st
   await until('both are gone', () => names(all(kinds.ConfigMap)) === 'left' && 'yes');
 });
 
-t.test('with a Deployment go its sets and pods', async (t) => {
+t.test("a Deployment's ReplicaSets and pods are deleted with it", async (t) => {
   const { kube, create, all, until } = await startControllers(t);
   const labels = { app: 'web' };
   await create({

@@ -18,7 +18,7 @@ const pod = (name: string, port: number, labels: Record<string, string> = { app:
   spec: { containers: [{ name: 'main', ports: [{ name: 'http', containerPort: port }] }] },
 });
 
-t.test('a Service has a slice of each pod that it selects, with the port that the pod has', async (t) => {
+t.test("a Service has an EndpointSlice for its pods, each with the pod's own port", async (t) => {
   const world = await startControllers(t);
   const { kube, create, all, until, set } = world;
   await create(service('web'));
@@ -49,7 +49,7 @@ t.test('a Service has a slice of each pod that it selects, with the port that th
   t.pass();
 });
 
-t.test('every Service has an address of its own, the same one when it is made again', async (t) => {
+t.test('every Service has its own address, the same one when it is created again', async (t) => {
   const { kube, create, all, until } = await startControllers(t);
   const names = Array.from({ length: 40 }, (_, index) => `s${index}`);
   await create(service('headless', { clusterIP: 'None' }));
@@ -67,7 +67,7 @@ t.test('every Service has an address of its own, the same one when it is made ag
   t.equal(await until('it has one again', () => addressOf('s7')), before);
 });
 
-t.test('a Service has not the address of its namesake in another installation', async (t) => {
+t.test('a Service has another address than its namesake in another installation', async (t) => {
   const installation = async (uid: string) => {
     const { kube, create, all, until } = await startControllers(t);
     kube.seed({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'default', uid } });

@@ -56,11 +56,11 @@ t.test('a Deployment rolls to a new template, keeps its history and returns to a
   await until('old sets go', () => all(kinds.ReplicaSet).length === 2 && 'yes');
 });
 
-t.test('a rollout whose pods never serve leaves the old ones alone and is called failed', async (t) => {
+t.test('a rollout whose pods never become ready keeps the old ones and is reported as failed', async (t) => {
   const world = await startControllers(t);
   const { kube, all, until } = world;
   const rollingUpdate = { maxSurge: 1, maxUnavailable: 0 };
-  await world.create(deployment({ strategy: { type: 'RollingUpdate', rollingUpdate }, progressDeadlineSeconds: 1 }));
+  await world.create(deployment({ strategy: { type: 'RollingUpdate', rollingUpdate }, progressDeadlineSeconds: 3 }));
   await until('two serve', () => all<Deployment>(kinds.Deployment)[0]?.status?.readyReplicas === 2 && 'yes');
   world.fate = () => 'running';
   const stored = await until('it is settled', () => all<Deployment>(kinds.Deployment)[0]);
@@ -81,7 +81,7 @@ t.test('a rollout whose pods never serve leaves the old ones alone and is called
   t.equal(findCondition(still?.status?.conditions, 'Progressing')?.reason, 'ProgressDeadlineExceeded', 'for good');
 });
 
-t.test('pods that the API server refuses are reported up to the Deployment, and made when they may be', async (t) => {
+t.test('refused pods are reported up to the Deployment, and created once they are allowed', async (t) => {
   const world = await startControllers(t);
   const { kube, all, until } = world;
   kube.intercept = ({ verb, kind }) => {
@@ -96,10 +96,10 @@ t.test('pods that the API server refuses are reported up to the Deployment, and 
   await until('it is over', () => findCondition(conditions(), 'ReplicaFailure') === undefined && 'yes');
 });
 
-t.test('Recreate: the old pods are gone before a new one is made', async (t) => {
+t.test('Recreate: the old pods are gone before a new one is created', async (t) => {
   const world = await startControllers(t);
   const { kube, all, until } = world;
-  // Something holds the old ones for a while.
+  // A finalizer holds the old ones for a while.
   const held = template(labels);
   held.metadata = { labels, finalizers: ['test/hold'] };
   await world.create(deployment({ strategy: { type: 'Recreate' }, template: held }));
@@ -132,7 +132,7 @@ t.test('Recreate: the old pods are gone before a new one is made', async (t) => 
   t.ok(images.length > 0 && images.every((seen) => !seen.has('app:1')), 'never both');
 });
 
-t.test('a ReplicaSet replaces pods that end or are deleted, and gives up the useless ones first', async (t) => {
+t.test('a ReplicaSet replaces pods that end or are deleted, and scales down unready ones first', async (t) => {
   const world = await startControllers(t);
   const { kube, all, until, set } = world;
   await world.create(deployment({ replicas: 3 }));
@@ -149,18 +149,18 @@ t.test('a ReplicaSet replaces pods that end or are deleted, and gives up the use
   await set(third, 'running');
   await kube.mergePatch({ ...kinds.Deployment, namespace: 'default', name: 'web' }, { spec: { replicas: 2 } });
   await until('the one that serves nobody goes', () => {
-    const left = all<Pod>(kinds.Pod).filter(({ status }) => status?.phase === 'Running');
-    return left.length === 2 && left.every(({ metadata }) => metadata.uid !== third.metadata.uid) && 'yes';
+    const running = all<Pod>(kinds.Pod).filter(({ status }) => status?.phase === 'Running');
+    return running.length === 2 && running.every(({ metadata }) => metadata.uid !== third.metadata.uid) && 'yes';
   });
 });
 
-t.test('a StatefulSet makes its pods in order, each with its claim, and rolls from the last one', async (t) => {
+t.test('a StatefulSet creates its pods in order, each with its claim, and rolls from the last one', async (t) => {
   const world = await startControllers(t);
   const { kube, all, until } = world;
-  const made: string[] = [];
+  const created: string[] = [];
   world.fate = ({ metadata }) => {
-    made.push(metadata.name);
-    return made.length === 1 ? undefined : 'ready';
+    created.push(metadata.name);
+    return created.length === 1 ? undefined : 'ready';
   };
   const set: StatefulSet = {
     apiVersion: 'apps/v1',
@@ -180,7 +180,7 @@ t.test('a StatefulSet makes its pods in order, each with its claim, and rolls fr
   await world.set(waiting, 'running');
   while (passes() === before) await settle();
   await settle();
-  t.same(made, ['db-0'], 'the second one waits until the first serves');
+  t.same(created, ['db-0'], 'the second one waits until the first serves');
   await world.set(waiting, 'ready');
   const ready = (revision?: string) => () => {
     const [now] = all<StatefulSet>(kinds.StatefulSet);
@@ -189,7 +189,7 @@ t.test('a StatefulSet makes its pods in order, each with its claim, and rolls fr
     return done && status['currentRevision'] !== revision && now;
   };
   const first = await until('both serve', ready());
-  t.same(made, ['db-0', 'db-1']);
+  t.same(created, ['db-0', 'db-1']);
   t.same(
     all(kinds.PersistentVolumeClaim).map(({ metadata }) => metadata.name),
     ['data-db-0', 'data-db-1'],
@@ -198,7 +198,7 @@ t.test('a StatefulSet makes its pods in order, each with its claim, and rolls fr
   t.match(zero?.spec.volumes, [{ name: 'data', persistentVolumeClaim: { claimName: 'data-db-0' } }]);
   await kube.replace({ ...first, spec: { ...first.spec, template: template(labels, '2') } });
   await until('both are new', ready(first.status?.['currentRevision'] as string));
-  t.same(made.slice(2), ['db-1', 'db-0']);
+  t.same(created.slice(2), ['db-1', 'db-0']);
   t.equal(all(kinds.PersistentVolumeClaim).length, 2);
 });
 
@@ -220,7 +220,7 @@ t.test('a Job completes when a pod has succeeded, however often one failed befor
   t.equal(world.all(kinds.Pod).length, 3);
 });
 
-t.test('a Job fails after as many failures as it allows, or when its time is over; what still runs goes', async (t) => {
+t.test('a Job fails at its back-off limit, or at its deadline; running pods are deleted', async (t) => {
   const world = await startControllers(t);
   world.fate = () => 'Failed';
   await world.create(job({ backoffLimit: 2 }));
@@ -241,7 +241,7 @@ t.test('a Job fails after as many failures as it allows, or when its time is ove
   await world.until('its pod goes', () => world.all(kinds.Pod).length === 3 && 'yes');
 });
 
-t.test('a Job that has ended goes with its pods when its time to live is over', async (t) => {
+t.test('a Job that has ended is deleted with its pods after its time to live', async (t) => {
   const world = await startControllers(t);
   world.fate = () => 'Succeeded';
   await world.create(job({ ttlSecondsAfterFinished: 0 }));

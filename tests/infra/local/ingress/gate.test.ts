@@ -11,10 +11,10 @@ import { forged, forgeries } from '../../../support/header-spellings.ts';
 
 const key = 'svc_good';
 
-/** Judges as svc-authz does, as far as the ingress can tell. */
-function checker(asked: IncomingMessage[]): RequestListener {
+/** Decides as svc-authz does, as far as the ingress can tell. */
+function checker(requests: IncomingMessage[]): RequestListener {
   return (request, response) => {
-    asked.push(request);
+    requests.push(request);
     const {
       'x-api-key': sent,
       'x-forwarded-method': method,
@@ -30,16 +30,16 @@ function checker(asked: IncomingMessage[]): RequestListener {
   };
 }
 
-/** A world with a gated app, its checker, and what that was asked. */
+/** A world with a gated app, its checker, and the requests that the checker got. */
 async function gatedApp(test: Test, options: Partial<IngressOptions> = {}) {
   const world = await createWorld(test, options);
-  const asked: IncomingMessage[] = [];
-  const authz = await world.serveChecker(checker(asked));
+  const requests: IncomingMessage[] = [];
+  const authz = await world.serveChecker(checker(requests));
   const app = await world.serveEcho();
   const served: (string | undefined)[] = [];
   app.server.on('request', ({ url }: IncomingMessage) => served.push(url));
   await world.put(...appObjects({ gated: true, security: { headers: true } }));
-  return { ...world, asked, authz: authz.server, served: () => served };
+  return { ...world, asked: requests, authz: authz.server, served: () => served };
 }
 
 /** The names and values of a raw head, by lower-case name. */
@@ -52,7 +52,7 @@ function fieldsOf({ rawHeaders }: { rawHeaders: string[] }): Map<string, string[
   return fields;
 }
 
-t.test('the checker is asked with what it is to know, and the app gets what it says', async (t) => {
+t.test("the checker gets the fields that it needs, and the app gets the checker's headers", async (t) => {
   const world = await gatedApp(t);
   const headers = {
     'X-API-Key': key,
@@ -82,14 +82,20 @@ t.test('the checker is asked with what it is to know, and the app gets what it s
   const seen = seenBy(reply);
   t.equal(seen.body, 'content');
   t.match(seen.headers, {
-    ...{ 'x-svc-key-prefix': 'abcdefgh', ratelimit: '"rate";r=1', cookie: 'a=b', authorization: 'Basic x' },
-    ...{ 'x-api-key': undefined, 'x-svc-key-name': undefined, 'x-other': undefined, 'x-forwarded-uri': undefined },
+    'x-svc-key-prefix': 'abcdefgh',
+    ratelimit: '"rate";r=1',
+    cookie: 'a=b',
+    authorization: 'Basic x',
+    'x-api-key': undefined,
+    'x-svc-key-name': undefined,
+    'x-other': undefined,
+    'x-forwarded-uri': undefined,
   });
-  t.equal(reply.headers['x-svc-key-prefix'], undefined, 'which is not for the client');
+  t.equal(reply.headers['x-svc-key-prefix'], undefined, 'which the client does not get');
   t.equal(reply.headers['x-content-type-options'], 'nosniff');
 });
 
-t.test('a denial goes to the client as it is, with the security headers, and the app learns nothing', async (t) => {
+t.test('a denial reaches the client unchanged, with the security headers, and never the app', async (t) => {
   const world = await gatedApp(t);
   for (const method of ['GET', 'POST', 'DELETE', 'OPTIONS']) {
     const reply = await world.ask({ method });
@@ -103,7 +109,7 @@ t.test('a denial goes to the client as it is, with the security headers, and the
   t.same(world.served(), []);
 });
 
-t.test('without an answer of the checker nobody passes: an empty 500', async (t) => {
+t.test('without an answer of the checker every request gets an empty 500', async (t) => {
   const world = await gatedApp(t);
   const attempt = () => world.ask({ headers: { 'X-API-Key': key } });
   const empty = async (name: string) => {
@@ -139,7 +145,7 @@ t.test('without an answer of the checker nobody passes: an empty 500', async (t)
   t.equal(world.served().length, 1);
 });
 
-t.test('a client that leaves while the checker is asked never reaches the app', async (t) => {
+t.test('a client that leaves while the checker decides never reaches the app', async (t) => {
   const world = await gatedApp(t);
   const arrived = Promise.withResolvers<IncomingMessage>();
   world.authz.removeAllListeners('request').on('request', (request) => arrived.resolve(request));
@@ -192,14 +198,14 @@ t.test('attack 1: no spelling of a header that the gate sets reaches the app fro
   });
 });
 
-t.test('attack 2: Connection takes nothing away that the gate or the ingress sets', async (t) => {
+t.test('attack 2: Connection removes no header that the gate or the ingress sets', async (t) => {
   const world = await gatedApp(t);
   const lists = ['X-Svc-Key-Prefix', 'close, x-svc-key-prefix, X-Svc-Key-Name', 'X-Forwarded-For, X-Real-IP', 'Host'];
   for (const Connection of lists) {
     const reply = await world.ask({ headers: { 'X-API-Key': key, Connection } });
     t.equal(reply.status, 200, Connection);
-    const shown = seenBy(reply).headers;
-    t.match(shown, {
+    const headers = seenBy(reply).headers;
+    t.match(headers, {
       'x-svc-key-prefix': 'abcdefgh',
       'x-forwarded-for': '127.0.0.1',
       'x-real-ip': '127.0.0.1',
@@ -213,14 +219,14 @@ t.test('attack 2: Connection takes nothing away that the gate or the ingress set
   t.match(bytes, /GET \/hidden/, 'which stays the body');
 });
 
-t.test('attack 3: what a client forwards changes no decision, whoever it is', async (t) => {
+t.test('attack 3: forwarded headers change no decision for any client', async (t) => {
   const claims = {
-    ...{
-      'X-Forwarded-Method': 'OPTIONS',
-      'X-Forwarded-Uri': '/authorize?app=other',
-      'X-HTTP-Method-Override': 'OPTIONS',
-    },
-    ...{ 'X-Forwarded-Host': 'elsewhere', 'X-Forwarded-Proto': 'https', 'Access-Control-Request-Method': 'GET' },
+    'X-Forwarded-Method': 'OPTIONS',
+    'X-Forwarded-Uri': '/authorize?app=other',
+    'X-HTTP-Method-Override': 'OPTIONS',
+    'X-Forwarded-Host': 'elsewhere',
+    'X-Forwarded-Proto': 'https',
+    'Access-Control-Request-Method': 'GET',
   };
   for (const trusted of [createAddressMatcher([]), createAddressMatcher(['127.0.0.1'])]) {
     const world = await gatedApp(t, { trusted });
@@ -247,7 +253,7 @@ t.test('attack 3: what a client forwards changes no decision, whoever it is', as
   });
 });
 
-t.test('attack 4: every refusal is the same bytes', async (t) => {
+t.test('attack 4: every refusal has the same bytes', async (t) => {
   const world = await gatedApp(t);
   const refusals = await Promise.all(
     ['', 'X-API-Key: \r\n', 'X-API-Key: wrong\r\n', `X-API-Key: ${key}x\r\n`].map(async (field) => {
@@ -274,7 +280,7 @@ t.test('attack 5: only a preflight passes without a key', async (t) => {
   t.equal(await status('GET', { 'Access-Control-Request-Method': 'GET' }), 401);
 });
 
-t.test('attack 6: a key that comes twice or is huge is refused, and the ingress goes on', async (t) => {
+t.test('attack 6: a duplicate or huge key is refused, and the ingress keeps working', async (t) => {
   const world = await gatedApp(t);
   const status = async (sent: string | string[]) => (await world.ask({ headers: { 'X-API-Key': sent } })).status;
   t.equal(await status([key, key]), 401);
@@ -286,7 +292,7 @@ t.test('attack 6: a key that comes twice or is huge is refused, and the ingress 
   t.equal(await status(key), 200);
 });
 
-t.test('attack 7: what the checker says when it cannot judge reaches the client', async (t) => {
+t.test("attack 7: the checker's answer when it cannot decide reaches the client", async (t) => {
   const world = await gatedApp(t);
   const unavailable = { 'Retry-After': '10', 'Content-Type': 'application/json' };
   world.authz
@@ -299,7 +305,7 @@ t.test('attack 7: what the checker says when it cannot judge reaches the client'
   t.same(world.served(), []);
 });
 
-t.test('no way to name the host or to write the target goes around the gate', async (t) => {
+t.test('no form of host or request target bypasses the gate', async (t) => {
   const world = await gatedApp(t);
   const first = (bytes: string) => /^HTTP\/1\.1 (\d+)/.exec(bytes)?.[1];
   const get = (target: string, ...hosts: string[]) =>
@@ -371,7 +377,7 @@ t.test('no framing hides a request from the gate', async (t) => {
   );
 });
 
-t.test('a gate takes effect with the next request, and no middleware is left out meanwhile', async (t) => {
+t.test('a gate applies from the next request, and no middleware is ever left out', async (t) => {
   const world = await gatedApp(t);
   const [open] = appObjects();
   const [route, ...rest] = appObjects({ gated: true });

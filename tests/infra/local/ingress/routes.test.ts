@@ -7,7 +7,7 @@ import type { KubeObject } from '../../../../runtime/contracts/kubernetes.ts';
 import { systemNamespace } from '../../../../runtime/domain/labels.ts';
 import { appHost, appId, appObjects, createWorld, echo, namespace, seenBy, sliceOf } from './world.ts';
 
-/** An IngressRoute as the platform does not write it. */
+/** An IngressRoute that the platform would not write. */
 function routeOf(name: string, spec: unknown): KubeObject {
   return { apiVersion: 'traefik.io/v1alpha1', kind: 'IngressRoute', metadata: { name, namespace }, spec };
 }
@@ -27,7 +27,7 @@ t.test('requests go by their host to the pod behind the Service of a route', asy
   for (const host of [appHost, `${appHost}:8080`, appHost.toUpperCase(), `${appHost}.`, 'www.example.com']) {
     const reply = await world.ask({ host, path: '/a/b?c=d&e' });
     t.equal(reply.status, 200, host);
-    t.equal(seenBy(reply).headers['host'], host, 'the Host header stays as it is');
+    t.equal(seenBy(reply).headers['host'], host, 'the Host header is unchanged');
     t.equal(seenBy(reply).url, '/a/b?c=d&e');
   }
   const unknown = await world.ask({ host: 'other.example.com' });
@@ -35,7 +35,7 @@ t.test('requests go by their host to the pod behind the Service of a route', asy
   t.equal(unknown.body, '404 page not found\n');
   t.match(unknown.headers, { 'content-type': 'text/plain; charset=utf-8', 'x-content-type-options': 'nosniff' });
 
-  await t.test('and no longer once the route is gone', async (t) => {
+  await t.test('and no longer once the route is deleted', async (t) => {
     const [route] = appObjects();
     if (route) await world.remove(route);
     t.equal((await world.ask()).status, 404);
@@ -61,7 +61,7 @@ t.test("a function's route leads to the interceptor, the console's to its API", 
   t.equal((await world.ask({ host: consoleHost(settings) })).body, 'console');
 });
 
-t.test('pods take turns, and one that does not serve or is about to end gets nothing', async (t) => {
+t.test('pods take turns, and unready or terminating ones get no requests', async (t) => {
   const world = await createWorld(t);
   const first = await world.serve('api', namespace, (_, response) => response.end('first'));
   const second = await world.serve('api', namespace, (_, response) => response.end('second'));
@@ -83,7 +83,7 @@ t.test('pods take turns, and one that does not serve or is about to end gets not
   t.equal((await world.ask()).status, 503, 'the slice is of another Service now');
 });
 
-t.test('a pod that takes no connection is a 502, a Service that does not exist a 404', async (t) => {
+t.test('a pod that refuses connections is a 502, a missing Service a 404', async (t) => {
   const world = await createWorld(t);
   const { server } = await world.serveEcho();
   await world.put(...appObjects());
@@ -118,7 +118,7 @@ t.test('a route of another entry point is not served', async (t) => {
   t.equal((await world.ask()).status, 200);
 });
 
-t.test('what is not supported is refused as a whole, and nothing else serves its requests', async (t) => {
+t.test('an unsupported route is refused as a whole, and nothing else serves its requests', async (t) => {
   const world = await createWorld(t);
   await world.serveEcho();
   await world.put(
@@ -172,32 +172,29 @@ t.test('what is not supported is refused as a whole, and nothing else serves its
     t.equal(world.entries().length, before + 1, `${name} is logged once`);
   }
 
-  await t.test(
-    'so is a rule that is not understood, and an object of several, for all hosts that it names',
-    async (t) => {
-      const rules = ['!', ' && PathPrefix(`/admin`)', ' && Method(`POST`)', ' || PathPrefix(`/`)', ')', ' x', ' ||'];
-      for (const more of rules) {
-        await world.put(routeOf('strange', { routes: [rule(`${match}${more}`)] }));
-        t.equal((await world.ask({ host })).status, 404, more);
-      }
-      for (const sibling of [rule('Host(`sibling`)'), rule('HostRegexp(`.*`)'), rule(''), rule(7 as never), null]) {
-        await world.put(routeOf('strange', { routes: [sibling, rule(match)] }));
-        t.equal((await world.ask({ host })).status, 404, JSON.stringify(sibling));
-        t.equal((await world.ask({ host: 'sibling' })).status, 404);
-      }
-      for (const other of [`Host("${host}")`, `Host(\`x\`, \`${host}\`)`, `HostSNI( \`${host}\` )`, `!${match}`]) {
-        await world.put(routeOf('strange', { routes: [rule(other)] }));
-        t.equal((await world.ask({ host })).status, 404, other);
-      }
-      t.match(world.entries().at(-1), { route: `${namespace}/strange`, msg: 'route refused' });
-      for (const spec of [undefined, {}, { routes: 'none' }, { routes: [null] }]) {
-        await world.put(routeOf('strange', spec));
-        t.equal((await world.ask({ host })).status, 200, 'nothing is known to be about this host');
-      }
-    },
-  );
+  await t.test('so is an unknown rule, and an object with several, for all hosts that it names', async (t) => {
+    const rules = ['!', ' && PathPrefix(`/admin`)', ' && Method(`POST`)', ' || PathPrefix(`/`)', ')', ' x', ' ||'];
+    for (const more of rules) {
+      await world.put(routeOf('strange', { routes: [rule(`${match}${more}`)] }));
+      t.equal((await world.ask({ host })).status, 404, more);
+    }
+    for (const sibling of [rule('Host(`sibling`)'), rule('HostRegexp(`.*`)'), rule(''), rule(7 as never), null]) {
+      await world.put(routeOf('strange', { routes: [sibling, rule(match)] }));
+      t.equal((await world.ask({ host })).status, 404, JSON.stringify(sibling));
+      t.equal((await world.ask({ host: 'sibling' })).status, 404);
+    }
+    for (const other of [`Host("${host}")`, `Host(\`x\`, \`${host}\`)`, `HostSNI( \`${host}\` )`, `!${match}`]) {
+      await world.put(routeOf('strange', { routes: [rule(other)] }));
+      t.equal((await world.ask({ host })).status, 404, other);
+    }
+    t.match(world.entries().at(-1), { route: `${namespace}/strange`, msg: 'route refused' });
+    for (const spec of [undefined, {}, { routes: 'none' }, { routes: [null] }]) {
+      await world.put(routeOf('strange', spec));
+      t.equal((await world.ask({ host })).status, 200, 'nothing is known to be about this host');
+    }
+  });
 
-  await t.test('and it is served as soon as it is mended', async (t) => {
+  await t.test('and it is served as soon as it is corrected', async (t) => {
     await world.put(routeOf('strange', through('late')));
     t.equal((await world.ask({ host })).status, 404);
     await world.put(middlewareOf('late', { headers: { customResponseHeaders: { 'X-Late': 'yes' } } }));

@@ -12,7 +12,10 @@ import type { KubeObject } from '../../../../runtime/contracts/kubernetes.ts';
 import { freePort, untilListening } from '../../../support/servers.ts';
 import { appHost, appObjects, createWorld, echo, namespace, sliceOf, type Test } from './world.ts';
 
-/** The same requests to this ingress and to the Traefik of the test cluster, where that is built: nothing may differ. */
+/**
+ * The same requests to this ingress and to the Traefik of the test cluster, if that is built: there must be no
+ * difference.
+ */
 const binary = traefikBinary();
 
 function traefikBinary(): string {
@@ -51,7 +54,9 @@ async function startTraefik(
     [
       `--entryPoints.web.address=127.0.0.1:${port}`,
       `--providers.file.filename=${join(folder, 'dynamic.yaml')}`,
-      ...['--global.checkNewVersion=false', '--global.sendAnonymousUsage=false', '--log.level=ERROR'],
+      '--global.checkNewVersion=false',
+      '--global.sendAnonymousUsage=false',
+      '--log.level=ERROR',
     ],
     { stdio: 'ignore' },
   );
@@ -64,8 +69,8 @@ async function startTraefik(
 }
 
 /**
- * Header fields with lower-case names, in one order, without what is of a connection, a time or a Go program. Traefik
- * asks the app for an upgrade to h2c too; here it is never asked, deliberately.
+ * Header fields with lower-case names, in one order, without those about the connection, times or Go. Traefik also asks
+ * the app for an upgrade to h2c, which this ingress deliberately does not.
  */
 function fields(raw: readonly string[], without: readonly string[] = []): string[] {
   const left = ['connection', 'keep-alive', 'date', 'transfer-encoding', 'accept-encoding', 'upgrade', ...without];
@@ -128,7 +133,7 @@ const requests: Sent[] = [
   ].map((path): Sent => ({ path, headers: key })),
 ];
 
-/** What went in as bytes, of which only the statuses are compared. */
+/** Requests sent as raw bytes, for which only the statuses are compared. */
 const heads = [
   `GET / HTTP/1.1\r\nHost: ${appHost}.`,
   `GET / HTTP/1.1\r\nHost: ${appHost.toUpperCase()}`,
@@ -155,8 +160,8 @@ const heads = [
 ];
 
 /**
- * Sends everything through both, and compares what came of it: at the client, the app and the checker.
- * @param gone a port of the app where nobody listens any more
+ * Sends everything through both, and compares the results at the client, the app and the checker.
+ * @param gone a port of the app where nothing listens any longer
  */
 async function compare(
   t: Test & Pick<typeof tap, 'testdir' | 'same' | 'equal' | 'not'>,
@@ -219,7 +224,7 @@ async function compare(
   while ((await outcome(traefik, {})).status === 404) await new Promise((resolve) => setTimeout(resolve, 50));
   for (const request of requests) {
     const expected = await outcome(traefik, request);
-    t.not(expected.status, 502, 'a pod takes it');
+    t.not(expected.status, 502, 'a pod accepts it');
     t.same(await outcome(world.port, request), expected, JSON.stringify(request));
   }
 
@@ -234,11 +239,11 @@ async function compare(
 const objects = appObjects({ gated: true, security: { headers: true, csp: [] } });
 const unbuilt = { skip: !existsSync(binary) && 'Traefik is not built' };
 
-tap.test('requests and answers are as Traefik passes them', unbuilt, (t) => compare(t, objects));
+tap.test('requests and answers are the same as through Traefik', unbuilt, (t) => compare(t, objects));
 
-tap.test('so they are where a pod has gone', unbuilt, async (t) => compare(t, objects, [await freePort()]));
+tap.test('so are they when a pod is gone', unbuilt, async (t) => compare(t, objects, [await freePort()]));
 
-tap.test('so they are with headers that come and go', unbuilt, (t) => {
+tap.test('so are they with headers that are added and removed', unbuilt, (t) => {
   const specs: Record<string, unknown> = {
     'api-gate-strip': {
       headers: {

@@ -12,7 +12,7 @@ const upgradeHeaders = {
   'Sec-WebSocket-Key': 'a',
 };
 
-/** An app that switches to a protocol in which it sends everything back in upper case. */
+/** An app that switches to a protocol in which it echoes everything in upper case. */
 async function tunnelApp(test: Test) {
   const world = await createWorld(test);
   const { server } = await world.serveEcho();
@@ -48,7 +48,7 @@ async function tunnelApp(test: Test) {
   return { ...world, upgrade, upgrades, sockets, pod: server };
 }
 
-/** Reads until so much has come. */
+/** Reads until `length` bytes have arrived. */
 async function read(socket: Socket, bytes: number, from = ''): Promise<string> {
   let got = from;
   while (got.length < bytes) got += String((await once(socket, 'data'))[0]);
@@ -80,7 +80,7 @@ t.test('an upgraded connection passes bytes both ways, until either side ends it
   if (second.socket) await once(second.socket, 'close');
 });
 
-t.test('what a client sends right behind its request arrives', async (t) => {
+t.test('data that a client sends right behind its request arrives', async (t) => {
   const world = await tunnelApp(t);
   const fields = Object.entries(upgradeHeaders).map(([name, value]) => `${name}: ${value}\r\n`);
   const socket = await world.open(`GET / HTTP/1.1\r\n${fields.join('')}\r\nearly`);
@@ -112,7 +112,7 @@ t.test('stop ends upgraded connections', async (t) => {
   t.ok(socket?.closed);
 });
 
-t.test('requests that could not be handed over with an upgrade, or would hide others, go without', async (t) => {
+t.test('requests that cannot be upgraded safely are forwarded without the upgrade', async (t) => {
   const world = await tunnelApp(t);
   for (const [method, upgrade] of [
     ['GET', 'h2c'],
@@ -127,16 +127,13 @@ t.test('requests that could not be handed over with an upgrade, or would hide ot
   t.match(await world.exchange(`CONNECT ${appHost}:80 HTTP/1.1\r\nHost: ${appHost}\r\n\r\n`), /^HTTP\/1\.1 405 /);
 });
 
-t.test(
-  'an upgrade behind a request that is not answered yet ends the connection, and the ingress goes on',
-  async (t) => {
-    const world = await tunnelApp(t);
-    await world.serve('slow', namespace, () => undefined);
-    const [route] = appObjects({ name: 'slow', hosts: ['slow.localhost'] });
-    if (route) await world.put(route);
-    const fields = Object.entries(upgradeHeaders).map(([name, value]) => `${name}: ${value}\r\n`);
-    const first = 'GET / HTTP/1.1\r\nHost: slow.localhost\r\n\r\n';
-    t.equal(await world.exchange(`${first}GET / HTTP/1.1\r\n${fields.join('')}\r\n`), '');
-    t.equal((await world.ask()).status, 200);
-  },
-);
+t.test('an upgrade behind an unanswered request ends the connection, and the ingress keeps working', async (t) => {
+  const world = await tunnelApp(t);
+  await world.serve('slow', namespace, () => undefined);
+  const [route] = appObjects({ name: 'slow', hosts: ['slow.localhost'] });
+  if (route) await world.put(route);
+  const fields = Object.entries(upgradeHeaders).map(([name, value]) => `${name}: ${value}\r\n`);
+  const first = 'GET / HTTP/1.1\r\nHost: slow.localhost\r\n\r\n';
+  t.equal(await world.exchange(`${first}GET / HTTP/1.1\r\n${fields.join('')}\r\n`), '');
+  t.equal((await world.ask()).status, 200);
+});

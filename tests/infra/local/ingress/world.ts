@@ -42,10 +42,16 @@ export const namespace = 'shop-prod';
 export const appHost = 'api--shop-prod.apps.localhost';
 export const appId = '0190a0a0-0000-7000-8000-000000000001' as Id;
 
-/** What the platform writes for an app. */
+/** The objects that the platform writes for an app. */
 export function appObjects(input: Partial<AppRouteInput> = {}): KubeObject[] {
   const app: AppRouteInput = {
-    ...{ id: appId, name: 'api', namespace, hosts: [appHost], entryPoints: ['web'], scheme: 'http', gated: false },
+    id: appId,
+    name: 'api',
+    namespace,
+    hosts: [appHost],
+    entryPoints: ['web'],
+    scheme: 'http',
+    gated: false,
     ...input,
   };
   const route = appRoute(app);
@@ -56,7 +62,9 @@ export function appObjects(input: Partial<AppRouteInput> = {}): KubeObject[] {
 /** A Service and the slice of its only pod, at a port of this machine. */
 function serviceObjects(name: string, home: string, port: number): KubeObject[] {
   const service = {
-    ...{ apiVersion: 'v1', kind: 'Service', metadata: { name, namespace: home } },
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name, namespace: home },
     spec: { selector: { app: name }, ports: [{ name: 'http', port: 80, targetPort: 'http', protocol: 'TCP' }] },
   };
   return [service, sliceOf(name, home, port)];
@@ -71,7 +79,9 @@ export function sliceOf(
 ): KubeObject {
   const { serving = true, terminating = false } = conditions;
   const slice = {
-    ...{ apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', addressType: 'IPv4' },
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    addressType: 'IPv4',
     metadata: { name: `${service}-${port}`, namespace: home, labels: { [serviceNameLabel]: service } },
     endpoints: [{ addresses: ['127.0.0.1'], conditions: { ready: serving && !terminating, serving, terminating } }],
     ports: [{ name: 'http', port, protocol: 'TCP' }],
@@ -91,7 +101,13 @@ export async function createWorld(t: Test, options: Partial<IngressOptions> = {}
   const { log, entries } = recorded();
   const informers = createInformers({ kube, clock: systemClock, log });
   const ingress = createIngress({
-    ...{ informers, clock: systemClock, log, port: 0, host: '127.0.0.1', entryPoints: ['web'], drainMs: 0 },
+    informers,
+    clock: systemClock,
+    log,
+    port: 0,
+    host: '127.0.0.1',
+    entryPoints: ['web'],
+    drainMs: 0,
     ...options,
   });
   informers.start();
@@ -101,7 +117,7 @@ export async function createWorld(t: Test, options: Partial<IngressOptions> = {}
     await informers.stop();
   });
 
-  /** Resolves once the ingress knows of the change. */
+  /** Resolves once the ingress has applied the change. */
   const seen = (kind: ResourceKind, known: (objects: Stored<KubeObject>[]) => boolean) =>
     new Promise<void>((resolve) => {
       const informer = informers.of(kind);
@@ -172,12 +188,21 @@ export async function createWorld(t: Test, options: Partial<IngressOptions> = {}
   };
 
   return {
-    ...{ kube, informers, ingress, port, entries, put, remove, serve, ask, open },
-    /** Sends bytes, the last request among which asks for the end of the connection, and reads to that end. */
+    kube,
+    informers,
+    ingress,
+    port,
+    entries,
+    put,
+    remove,
+    serve,
+    ask,
+    open,
+    /** Sends bytes, whose last request closes the connection, and reads to the end. */
     exchange: async (bytes: string) => text(await open(bytes)),
-    /** An app that answers with what it sees, as JSON. */
+    /** An app that returns the request that it got, as JSON. */
     serveEcho: () => serve('api', namespace, echo),
-    /** The checker, as svc-authz is found. */
+    /** The checker, at the address of svc-authz. */
     serveChecker: (listener: RequestListener) => serve('svc-authz', systemNamespace, listener),
   };
 }

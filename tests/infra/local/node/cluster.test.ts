@@ -15,20 +15,28 @@ import { createKubeClient } from '../../../../runtime/kube/client.ts';
 import { loadKubeConfig } from '../../../../runtime/kube/kubeconfig.ts';
 import { findCondition } from '../../../../runtime/kube/conditions.ts';
 import type { KubeClient } from '../../../../runtime/kube/kube-client.ts';
+import { acceleratedClock } from '../../../support/clock.ts';
 import { kubectl, noKubectl } from '../../../support/kubectl.ts';
+import { timeFactor } from '../../../support/local-node.ts';
 import { silentLog } from '../../../support/log.ts';
 import { freePort } from '../../../support/servers.ts';
 import { ownFolder } from '../../../support/own-folder.ts';
 
 const collected = [
-  ...[kinds.Deployment, kinds.ReplicaSet, kinds.StatefulSet, kinds.BatchJob, kinds.CronJob],
-  ...[kinds.Pod, kinds.Service, kinds.EndpointSlice],
+  kinds.Deployment,
+  kinds.ReplicaSet,
+  kinds.StatefulSet,
+  kinds.BatchJob,
+  kinds.CronJob,
+  kinds.Pod,
+  kinds.Service,
+  kinds.EndpointSlice,
 ];
 
 interface Cluster {
   kube: KubeClient;
   kubeconfig: string;
-  /** Makes an image of one program. */
+  /** Creates an image of one program. */
   image: (reference: string, source: string) => Promise<void>;
   until: <T>(what: string, look: () => Promise<T | undefined | false>) => Promise<T>;
 }
@@ -50,7 +58,7 @@ async function startCluster(t: Test, folder = ownFolder(t)): Promise<Cluster & {
   });
   await server.start();
   const kube = createKubeClient(loadKubeConfig(server.kubeconfig));
-  const common = { kube, clock: systemClock, log: silentLog };
+  const common = { kube, clock: acceleratedClock(timeFactor), log: silentLog };
   const manager = createControllerManager({ ...common, registry: new Registry(), collected });
   const images = createImageStore(join(folder, 'images'));
   const first = 24_000 + (process.pid % 50) * 100;
@@ -62,7 +70,7 @@ async function startCluster(t: Test, folder = ownFolder(t)): Promise<Cluster & {
     apiServer: { url: server.url, ca: '' },
     path: process.env['PATH'] ?? '',
     portRange: { first, last: first + 99 },
-    stopSeconds: 1,
+    stopSeconds: timeFactor,
   });
   await manager.start();
   await node.start();
@@ -90,7 +98,7 @@ async function startCluster(t: Test, folder = ownFolder(t)): Promise<Cluster & {
         const found = await look();
         if (found !== undefined && found !== false) return found;
         if (performance.now() > end) throw new Error(`it never came to that: ${what}`);
-        await systemClock.sleep(50);
+        await systemClock.sleep(20);
       }
     },
   };
@@ -130,7 +138,7 @@ const deployment = (version: string): Deployment => ({
   },
 });
 
-t.test('a Deployment serves through its Service, and goes on serving while it rolls', async (t) => {
+t.test('a Deployment serves through its Service, without a gap during a rollout', async (t) => {
   const { kube, image, until } = await startCluster(t);
   await image('web:1', program);
   await kube.create(deployment('v1'));
@@ -184,7 +192,7 @@ t.test('a Deployment serves through its Service, and goes on serving while it ro
   await t.rejects(ask());
 });
 
-t.test('after a restart everything runs again, with what it had stored', async (t) => {
+t.test('after a restart everything runs again, with its data', async (t) => {
   const folder = ownFolder(t);
   const before = await startCluster(t, folder);
   const counter = `
@@ -264,14 +272,14 @@ t.test('kubectl exec runs a command beside a container', { skip: noKubectl }, as
   const read = await exec(['pod/idle', '-c', 'main'], ['cat', '/data/file']);
   t.match(read, { stderr: '', code: 0 });
   t.equal(read.stdout.length, size, 'output to its end');
-  t.match(await exec(['-i', 'idle'], ['true'], 'x'.repeat(size)), { code: 0 }, 'input that nobody reads');
+  t.match(await exec(['-i', 'idle'], ['true'], 'x'.repeat(size)), { code: 0 }, 'input that the command does not read');
 
-  t.match(await exec(['idle'], ['no-such-program']), { stderr: /"no-such-program" cannot be started/, code: 1 });
+  t.match(await exec(['idle'], ['no-such-program']), { stderr: /Cannot start "no-such-program"/, code: 1 });
   t.match(await exec(['idle', '-c', 'other'], ['true']), { stderr: /container other is not valid/, code: 1 });
   t.match(await exec(['none'], ['true']), { stderr: /pods "none" not found/, code: 1 });
 
   const sleeping = exec(['idle'], ['sh', '-c', 'touch /data/begun; sleep 600']);
   await exec(['idle'], ['sh', '-c', 'until test -e /data/begun; do sleep 0.05; done']);
   await kube.delete({ apiVersion: 'v1', kind: 'Pod', ...metadata }, { gracePeriodSeconds: 0 });
-  t.match(await sleeping, { code: 137 }, 'what runs beside a container ends with it');
+  t.match(await sleeping, { code: 137 }, 'a command in a container ends with it');
 });

@@ -3,16 +3,22 @@ import { once } from 'node:events';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { bind, createPortPool } from '../../../../infra/local/node/binding.ts';
+import { bindPod, createPortPool } from '../../../../infra/local/node/binding.ts';
 import { createImageStore } from '../../../../infra/local/node/images.ts';
-import { createLogWriter, forgetLogs, lastWords, readLog, type LogOptions } from '../../../../infra/local/node/logs.ts';
+import {
+  createLogWriter,
+  deleteOldLogs,
+  readLogTail,
+  readLog,
+  type LogOptions,
+} from '../../../../infra/local/node/logs.ts';
 import { translatePaths } from '../../../../infra/local/node/paths.ts';
 import type { NodePod } from '../../../../infra/local/node/pod-spec.ts';
 import { listeners } from '../../../../infra/listening-sockets.ts';
 import { fakeClock, settle } from '../../../support/clock.ts';
 import { freePort } from '../../../support/servers.ts';
 
-t.test('paths are translated where they begin, and nowhere else', async (t) => {
+t.test('paths are translated at their beginning, and nowhere else', async (t) => {
   const mounts = [
     { mountPath: '/data', folder: '/x/data' },
     { mountPath: '/data/inner/', folder: '/y' },
@@ -55,16 +61,16 @@ const pod: NodePod = {
   },
 };
 
-t.test('a pod is bound with ports of its own, and keeps them while they are free', async (t) => {
+t.test('a pod gets its own ports, and keeps them while they are free', async (t) => {
   const taken = createServer().listen(await freePort());
   await once(taken, 'listening');
   t.teardown(() => taken.close());
   const first = (taken.address() as { port: number }).port;
   const range = { first, last: first + 20 };
-  const bound = await bind(pod, 'local', createPortPool(range));
+  const bound = await bindPod(pod, 'local', createPortPool(range));
   const [web, side] = bound.spec.containers;
   const [http = 0, admin = 0] = web?.ports?.map(({ containerPort }) => containerPort) ?? [];
-  t.equal(new Set([first, http, admin]).size, 3, 'what somebody else has is passed over');
+  t.equal(new Set([first, http, admin]).size, 3, 'a port in use is skipped');
   t.same(web?.env, [
     { name: 'OTHER', value: 'x' },
     { name: 'PORT', value: String(http) },
@@ -73,19 +79,19 @@ t.test('a pod is bound with ports of its own, and keeps them while they are free
   ]);
   t.same(side, pod.spec.containers[1]);
   t.equal(bound.metadata.annotations?.['platform.svc/container-ports'], `{"8080":${http},"8081":${admin}}`);
-  t.equal(await bind(bound, 'local', createPortPool(range)), bound, 'nothing to change');
+  t.equal(await bindPod(bound, 'local', createPortPool(range)), bound, 'nothing to change');
 
   const other = createServer().listen(http);
   await once(other, 'listening');
   t.teardown(() => other.close());
-  const moved = await bind(bound, 'local', createPortPool(range));
+  const moved = await bindPod(bound, 'local', createPortPool(range));
   const [again] = moved.spec.containers[0]?.ports ?? [];
   t.not(again?.containerPort, http);
   t.match(moved.metadata.annotations?.['platform.svc/container-ports'], `"8080":${again?.containerPort}`);
-  await t.rejects(createPortPool({ first: http, last: http }).take(), /no port/);
+  await t.rejects(createPortPool({ first: http, last: http }).take(), /All ports for pods/);
 });
 
-t.test('an image is known by its content; a tag moves and a digest stays', async (t) => {
+t.test('an image is identified by its content; a tag moves and a digest stays', async (t) => {
   const folder = t.testdir({ context: { 'main.mjs': 'one' } });
   const store = createImageStore(join(folder, 'images'));
   const context = join(folder, 'context');
@@ -104,7 +110,7 @@ t.test('an image is known by its content; a tag moves and a digest stays', async
   t.not((await store.add(context, 'other', { entrypoint: ['sh'] })).digest, second.digest);
 });
 
-t.test('logs keep times and whole lines, turn over, and are read as Kubernetes has it', async (t) => {
+t.test("logs keep times and whole lines, rotate, and are read in Kubernetes' format", async (t) => {
   const folder = t.testdir({});
   const clock = fakeClock(new Date('2026-01-01T00:00:00Z'));
   let running = true;
@@ -114,7 +120,7 @@ t.test('logs keep times and whole lines, turn over, and are read as Kubernetes h
     for await (const line of readLog(folder, options, context)) text += line;
     return text;
   };
-  const logs = createLogWriter({ folder, life: 0, clock, maxBytes: 500 });
+  const logs = createLogWriter({ folder, restartCount: 0, clock, maxBytes: 500 });
   const umlaut = Buffer.from('ü');
   logs.write('stdout', Buffer.from('a\nb'));
   logs.write('stderr', Buffer.from('err\n'));
@@ -143,21 +149,21 @@ t.test('logs keep times and whole lines, turn over, and are read as Kubernetes h
   ticking.abort();
   await ticks;
 
-  const next = createLogWriter({ folder, life: 1, clock, maxBytes: 100 });
+  const next = createLogWriter({ folder, restartCount: 1, clock, maxBytes: 100 });
   for (let n = 0; n < 20; n++) next.write('stdout', Buffer.from(`line ${n}\n`));
   next.close();
   t.match(await read(), /line 19\n$/);
-  t.notMatch(await read(), /line 0\n/, 'what is old goes');
+  t.notMatch(await read(), /line 0\n/, 'old files are deleted');
   t.match(await read({ previous: true }), /^a\n/);
-  t.equal(await lastWords(folder, 1, 8), ' line 19'.trimStart().padStart(8, '\n'));
-  await forgetLogs(folder, 2);
+  t.equal(await readLogTail(folder, 1, 8), ' line 19'.trimStart().padStart(8, '\n'));
+  await deleteOldLogs(folder, 2);
   t.same(
     readdirSync(folder).filter((name) => name.startsWith('0')),
     [],
   );
 });
 
-t.test('sockets that listen are read from the kernel as it writes them', async (t) => {
+t.test("listening sockets are parsed from the kernel's table", async (t) => {
   const table = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4711 1 0
    1: 0100007F:1F91 0100007F:0050 01 00000000:00000000 00:00000000 00000000     0        0 4712 1 0

@@ -22,7 +22,7 @@ process.on('SIGTERM', () => { console.log('asked to go'); process.exit(0); });
 const probe = { tcpSocket: { port: 'http' }, periodSeconds: 1 };
 const ports = [{ name: 'http', containerPort: 8080 }];
 
-t.test('a pod gets a port of its own, is ready when it listens, and goes when it is deleted', async (t) => {
+t.test('a pod gets its own port, is ready when it listens, and ends when it is deleted', async (t) => {
   const { image, pod, until, untilGone, kube } = await startNode(t);
   await image('web:1', server);
   for (const name of ['one', 'two']) {
@@ -40,11 +40,11 @@ t.test('a pod gets a port of its own, is ready when it listens, and goes when it
   }
   await kube.delete({ apiVersion: 'v1', kind: 'Pod', namespace: 'default', name: 'one' });
   await untilGone('one');
-  await t.rejects(fetch(`http://127.0.0.1:${numbers[0]}/`), 'nothing listens there any more');
-  t.equal((await fetch(`http://127.0.0.1:${numbers[1]}/`)).status, 200, 'the other is left alone');
+  await t.rejects(fetch(`http://127.0.0.1:${numbers[0]}/`), 'nothing listens there any longer');
+  t.equal((await fetch(`http://127.0.0.1:${numbers[1]}/`)).status, 200, 'the other still runs');
 });
 
-t.test('init containers run first, one after the other; sidecars before and after what they serve', async (t) => {
+t.test('init containers run first, one after the other; sidecars before and after the main ones', async (t) => {
   const { image, pod, until, folder } = await startNode(t);
   const touch = (text: string) => ['sh', '-c', `echo ${text} >>/shared/order`];
   await image('tool:1', '');
@@ -75,7 +75,7 @@ t.test('init containers run first, one after the other; sidecars before and afte
   t.same(order.split('\n').filter(Boolean), ['first', 'up', 'last', 'main', 'side']);
 });
 
-t.test('what fails is started again with a growing wait, and says why', async (t) => {
+t.test('a failed container is restarted with growing delays, and the reason is reported', async (t) => {
   const { image, pod, until, log } = await startNode(t);
   await image('bad:1', `console.error('no, ' + process.env.WHY); process.exit(3);`);
   await pod('failing', {
@@ -111,7 +111,7 @@ t.test('policies: never and on failure', async (t) => {
   await until('on-failure', (each) => (stateOf(each, 'main')?.restartCount ?? 0) >= 2);
 });
 
-t.test('a program whose port somebody else took before it listened gets another one', async (t) => {
+t.test('a program whose port is taken before it listens gets another one', async (t) => {
   const { image, pod, until } = await startNode(t);
   const declared = 8080;
   const numbered = { tcpSocket: { port: declared }, periodSeconds: 1 };
@@ -123,7 +123,7 @@ t.test('a program whose port somebody else took before it listened gets another 
   t.teardown(() => thief.close());
   await once(thief, 'listening');
   await image('late:1', `(await import('node:http')).createServer().listen(Number(process.env.PORT), '127.0.0.1')`);
-  // The thief answers the probe of the first port, too.
+  // The other process answers the probe of the first port too.
   const ready = await until('late', (seen) => portOf(seen) !== portOf(bound) && isPodReady(seen));
-  t.equal(ready.spec.containers[0]?.readinessProbe?.tcpSocket?.port, portOf(ready), 'probes that name it follow');
+  t.equal(ready.spec.containers[0]?.readinessProbe?.tcpSocket?.port, portOf(ready), 'probes of the named port follow');
 });

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { identify } from '../../../../infra/process-record.ts';
-import { endOrphans } from '../../../../infra/local/node/orphans.ts';
+import { killOrphans } from '../../../../infra/local/node/orphans.ts';
 import { killContainer } from '../../../../infra/local/node/process-table.ts';
 import { isPodReady } from '../../../../runtime/contracts/pod.ts';
 import type { NodePod } from '../../../../infra/local/node/pod-spec.ts';
@@ -13,7 +13,7 @@ import { startNode } from '../../../support/local-node.ts';
 const main = (pod: NodePod) => pod.status?.containerStatuses?.[0];
 const isRunning = (pid: number) => identify('a process', pid) !== undefined;
 const sleeper = { name: 'main', image: 'sleeper:1', readinessProbe: { exec: { command: ['test', '-f', 'pid'] } } };
-/** Leaves children that do not end with it: one in its group and one in a session of its own. */
+/** Leaves children that outlive it: one in its group and one in a separate session. */
 const source = `
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
@@ -36,7 +36,7 @@ t.test('a node that is started again runs its pods again, and the ended ones not
   const pids = JSON.parse(readFileSync(join(work, 'pid'), 'utf8')) as number[];
   t.ok(pids.every(isRunning));
   await before.node.stop();
-  t.notOk(pids.some(isRunning), 'nothing is left, children included');
+  t.notOk(pids.some(isRunning), 'no process is left, children included');
   t.equal(before.kube.all({ apiVersion: 'v1', kind: 'Pod', plural: 'pods', namespaced: true }).length, 3);
 
   const after = await startNode(t, {}, before);
@@ -47,7 +47,7 @@ t.test('a node that is started again runs its pods again, and the ended ones not
   t.equal(main(await after.until('over', () => true))?.state?.terminated?.exitCode, 0);
 });
 
-t.test('orphans of a node that was killed are ended, and nobody else', async (t) => {
+t.test('orphans of a killed node are stopped, and no other process', async (t) => {
   const folder = t.testdir({ pods: {} });
   const container = join(folder, 'pods/uid-1/containers/main');
   mkdirSync(container, { recursive: true });
@@ -68,14 +68,14 @@ t.test('orphans of a node that was killed are ended, and nobody else', async (t)
   await Promise.all([recorded, unrecorded, foreign, bystander].map((child) => once(child, 'spawn')));
   const write = (name: string, record: object) => writeFileSync(join(container, name), JSON.stringify(record));
   write('process.json', identify('uid-1/main', recorded.pid ?? 0) ?? {});
-  // A number that somebody else has by now.
+  // An id that another process has now.
   const reused = join(folder, 'pods/uid-1/containers/reused');
   mkdirSync(reused);
   const record = { ...identify('uid-1/reused', bystander.pid ?? 0), startTicks: '1' };
   writeFileSync(join(reused, 'process.json'), JSON.stringify(record));
 
   const ends = [recorded, unrecorded].map((child) => once(child, 'exit'));
-  t.equal(await endOrphans(join(folder, 'pods')), 1);
+  t.equal(await killOrphans(join(folder, 'pods')), 1);
   await Promise.all(ends);
   t.ok(isRunning(foreign.pid ?? 0));
   t.ok(isRunning(bystander.pid ?? 0));

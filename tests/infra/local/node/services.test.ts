@@ -68,7 +68,7 @@ t.test('pods reach a Service by its names, and its ready endpoints in turn', asy
     slice('api-1', await backend(t, 'one')),
     slice('api-2', await backend(t, 'two')),
     slice('api-3', await backend(t, 'unready'), false),
-    // Nothing listens there: it is passed over.
+    // Nothing listens there, so it is skipped.
     slice('api-4', await freePort()),
     {
       apiVersion: 'v1',
@@ -108,16 +108,18 @@ t.test('pods reach a Service by its names, and its ready endpoints in turn', asy
 
   await kube.delete({ apiVersion: 'v1', kind: 'Service', namespace: 'default', name: 'api' });
   const later = (await run('later')).trim().split(' ');
-  t.same(new Set(later.slice(0, 4)), new Set(['ENOTFOUND']), 'the names go with the Service');
+  t.same(new Set(later.slice(0, 4)), new Set(['ENOTFOUND']), 'the names are removed with the Service');
 });
 
-t.test('other programs find Services by their names, or have their addresses in variables', async (t) => {
+t.test('other programs find Services by their names, or by addresses in variables', async (t) => {
   const { image, pod, until, log, kube } = await startNode(t);
   const port = await freePort();
   const clusterIP = `127.99.${process.pid % 250}.${1 + (port % 250)}`;
   const only = await backend(t, 'one');
   kube.seed(slice('api-1', only), {
-    ...{ apiVersion: 'v1', kind: 'Service', metadata: { name: 'api', namespace: 'default' } },
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: 'api', namespace: 'default' },
     spec: { clusterIP, ports: [{ name: 'http', port, targetPort: 'http' }] },
   });
   const source = 'import { connect } from "node:net";';
@@ -159,15 +161,20 @@ t.test('names are translated where a value is a host or a URL, and nowhere else'
     'http://orders.shop-prod.svc?at=orders.shop-prod.svc': 'http://127.64.0.9?at=orders.shop-prod.svc',
   };
   const kept = [
-    ...['orders', 'orders.shop-prod', 'orders.shop-prod.svc.example.com', 'my.orders.shop-prod.svc'],
-    ...['at orders.shop-prod.svc', 'stock.shop-prod.svc', 'http://example.com/orders.shop-prod.svc'],
+    'orders',
+    'orders.shop-prod',
+    'orders.shop-prod.svc.example.com',
+    'my.orders.shop-prod.svc',
+    'at orders.shop-prod.svc',
+    'stock.shop-prod.svc',
+    'http://example.com/orders.shop-prod.svc',
   ];
   for (const [value, wanted] of Object.entries(expected)) t.equal(translateName(value, hosts), wanted);
   for (const value of kept) t.equal(translateName(value, hosts), value);
   t.end();
 });
 
-/** Prints where its connections lead; by port and host, by options, and as those do who take Node's client of HTTP. */
+/** Prints where its connections lead: by port and host, by options, and through Node's HTTP client. */
 const dialler = `
 import { once } from 'node:events';
 import { get } from 'node:http';
@@ -189,27 +196,26 @@ console.log(
 process.exit();
 `;
 
-t.test(
-  'a Node program connects to the only pod of a Service itself, and through the node where there are more',
-  async (t) => {
-    const { image, pod, until, log, kube } = await startNode(t);
-    const port = await freePort();
-    const only = await backend(t, 'one');
-    const service = (name: string, clusterIP: string) => ({
-      ...{ apiVersion: 'v1', kind: 'Service', metadata: { name, namespace: 'default' } },
-      spec: { clusterIP, ports: [{ name: 'http', port, targetPort: 'http' }] },
-    });
-    kube.seed(
-      slice('api-1', only),
-      slice('several-1', only, true, 'several'),
-      slice('several-2', only, true, 'several'),
-      service('api', `127.97.${process.pid % 250}.${1 + (port % 250)}`),
-      service('several', `127.98.${process.pid % 250}.${1 + (port % 250)}`),
-    );
-    await image('dialler:1', dialler);
-    const main = { name: 'main', image: 'dialler:1', command: ['node', 'main.mjs'], args: [String(port)] };
-    await pod('dialler', { restartPolicy: 'Never', containers: [main] });
-    const said = await log(await until('dialler', ({ status }) => status?.phase === 'Succeeded'), 'main');
-    t.same(said.trim().split(' ').map(Number), [only, only, only, port]);
-  },
-);
+t.test("a Node program connects directly to a Service's only pod, and through the node to several", async (t) => {
+  const { image, pod, until, log, kube } = await startNode(t);
+  const port = await freePort();
+  const only = await backend(t, 'one');
+  const service = (name: string, clusterIP: string) => ({
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name, namespace: 'default' },
+    spec: { clusterIP, ports: [{ name: 'http', port, targetPort: 'http' }] },
+  });
+  kube.seed(
+    slice('api-1', only),
+    slice('several-1', only, true, 'several'),
+    slice('several-2', only, true, 'several'),
+    service('api', `127.97.${process.pid % 250}.${1 + (port % 250)}`),
+    service('several', `127.98.${process.pid % 250}.${1 + (port % 250)}`),
+  );
+  await image('dialler:1', dialler);
+  const main = { name: 'main', image: 'dialler:1', command: ['node', 'main.mjs'], args: [String(port)] };
+  await pod('dialler', { restartPolicy: 'Never', containers: [main] });
+  const output = await log(await until('dialler', ({ status }) => status?.phase === 'Succeeded'), 'main');
+  t.same(output.trim().split(' ').map(Number), [only, only, only, port]);
+});

@@ -21,7 +21,7 @@ function can(rules: readonly PolicyRule[], verb: string, group: string, resource
 const platform = 'platform.svc';
 const traefik = 'traefik.io';
 
-/** Process → what its work needs, as `verbs group/resource`. */
+/** Process → the rights that its work needs, as `verbs group/resource`. */
 const needed: Record<ProcessName, string[]> = {
   'console-api': [
     `get,list,create,patch,delete ${platform}/projects`,
@@ -80,7 +80,7 @@ const needed: Record<ProcessName, string[]> = {
   'svc-interceptor': [`list,watch ${platform}/functions`, 'list,watch /pods', 'get,update apps/deployments/scale'],
 };
 
-/** What no process but the named ones may do: a leak of one process's token must not be a leak of all. */
+/** Rights of the named processes only: a leaked token of one process must not give the rights of all. */
 const forbidden: [string, ProcessName[]][] = [
   ['get /secrets', ['console-api', 'svc-workers', 'svc-controllers']],
   ['create /secrets', ['console-api', 'svc-workers', 'svc-controllers']],
@@ -118,7 +118,7 @@ function parse(line: string): { verbs: string[]; group: string; resource: string
 }
 
 for (const name of processNames) {
-  t.test(`${name} may do what its work needs`, (t) => {
+  t.test(`${name} has the rights that it needs`, (t) => {
     for (const line of needed[name]) {
       const { verbs, group, resource } = parse(line);
       for (const verb of verbs) t.ok(can(clusterRules[name], verb, group, resource), `${verb} ${group}/${resource}`);
@@ -127,7 +127,7 @@ for (const name of processNames) {
   });
 }
 
-t.test('what is dangerous, only who needs it may do', (t) => {
+t.test('only the processes that need them have dangerous rights', (t) => {
   for (const [line, allowed] of forbidden) {
     const { verbs, group, resource } = parse(line);
     const able = processNames.filter((name) => can(clusterRules[name], verbs[0] ?? '', group, resource));
@@ -143,7 +143,7 @@ t.test('no rule has a wildcard', (t) => {
   t.end();
 });
 
-t.test('the Lease is a right in svc-system only', (t) => {
+t.test('the right to use Leases is limited to svc-system', (t) => {
   t.ok(can(systemRules['svc-controllers'] ?? [], 'update', 'coordination.k8s.io', 'leases'));
   for (const name of processNames) t.notOk(can(clusterRules[name], 'update', 'coordination.k8s.io', 'leases'));
   t.end();
@@ -154,11 +154,7 @@ t.test('svc-authz has an account without a token and without rights', (t) => {
     {
       apiVersion: 'v1',
       kind: 'ServiceAccount',
-      metadata: {
-        name: 'svc-authz',
-        namespace: 'svc-system',
-        labels: { 'app.kubernetes.io/managed-by': 'kipper' },
-      },
+      metadata: { name: 'svc-authz', namespace: 'svc-system', labels: { 'app.kubernetes.io/managed-by': 'kipper' } },
       automountServiceAccountToken: false,
     },
   ]);

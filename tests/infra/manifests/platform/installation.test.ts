@@ -30,9 +30,9 @@ function objects(changes: Partial<PlatformSettings> = {}): Manifest[] {
 }
 
 function find(kind: string, name: string, changes: Partial<PlatformSettings> = {}): Manifest {
-  const found = objects(changes).find((object) => object.kind === kind && object.metadata.name === name);
-  if (!found) throw new Error(`no ${kind} ${name}`);
-  return found;
+  const object = objects(changes).find((object) => object.kind === kind && object.metadata.name === name);
+  if (!object) throw new Error(`no ${kind} ${name}`);
+  return object;
 }
 
 interface Container {
@@ -64,7 +64,7 @@ function workloads(changes: Partial<PlatformSettings> = {}): [Manifest, Workload
     .map((object) => [object, object.spec as Workload]);
 }
 
-t.test('an installation is made of these objects', (t) => {
+t.test('the objects of an installation', (t) => {
   t.same(
     objects().map(({ kind, metadata }) => `${kind} ${metadata.name}`),
     [
@@ -147,11 +147,7 @@ t.test('console-api', (t) => {
   const shared = {
     image: 'registry.example.com/svc/platform:1',
     env: environment,
-    securityContext: {
-      allowPrivilegeEscalation: false,
-      readOnlyRootFilesystem: true,
-      capabilities: { drop: ['ALL'] },
-    },
+    securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } },
     volumeMounts: [
       { name: 'tmp', mountPath: '/tmp' },
       { name: 'svc-database', mountPath: '/var/run/svc/database', readOnly: true },
@@ -202,7 +198,10 @@ t.test('console-api', (t) => {
               startupProbe: { httpGet: health, periodSeconds: 1, failureThreshold: 60 },
               livenessProbe: {
                 httpGet: health,
-                ...{ periodSeconds: 5, timeoutSeconds: 5, failureThreshold: 3, terminationGracePeriodSeconds: 5 },
+                periodSeconds: 5,
+                timeoutSeconds: 5,
+                failureThreshold: 3,
+                terminationGracePeriodSeconds: 5,
               },
               readinessProbe: { httpGet: { path: '/ready', port: 'admin' }, periodSeconds: 2, timeoutSeconds: 2 },
             },
@@ -269,7 +268,7 @@ t.test('PostgreSQL keeps its data on a claimed volume and writes nowhere else', 
   t.end();
 });
 
-t.test('checker and interceptor run twice, apart where they can, and one stays through a drain', (t) => {
+t.test('checker and interceptor have two replicas, on different nodes if possible, and a disruption budget', (t) => {
   for (const name of ['svc-authz', 'svc-interceptor']) {
     t.match(find('Deployment', name).spec, {
       replicas: 2,
@@ -291,7 +290,7 @@ t.test('checker and interceptor run twice, apart where they can, and one stays t
   t.end();
 });
 
-t.test('every pod is as pod security `restricted` wants, with a read-only root and bounded memory', (t) => {
+t.test('every pod meets pod security `restricted`, with a read-only root and a memory limit', (t) => {
   t.match(find('Namespace', 'svc-system').metadata.labels, { 'pod-security.kubernetes.io/enforce': 'restricted' });
   for (const [{ metadata }, { selector, template }] of workloads({ failpoints: true })) {
     const { spec } = template;
@@ -313,7 +312,7 @@ t.test('every pod is as pod security `restricted` wants, with a read-only root a
   t.end();
 });
 
-t.test('secrets come as files: only who needs one mounts it, and none stands in an environment', (t) => {
+t.test('secrets are files in the pods that need them, and never in variables', (t) => {
   const mounted = Object.fromEntries(
     workloads().map(([{ metadata }, { template }]) => [
       metadata.name,
@@ -338,25 +337,26 @@ t.test('secrets come as files: only who needs one mounts it, and none stands in 
   t.end();
 });
 
-t.test('who judges by the client’s address is told the trusted proxies as arguments, and nobody else', (t) => {
+t.test('only processes that use the client’s address get the trusted proxies', (t) => {
   const commands = (trustedProxies: string[]) =>
     workloads({ others: { trustedProxies } }).map(
       ([{ metadata }, { template }]) => [metadata.name, template.spec.containers[0]?.command?.slice(4) ?? []] as const,
     );
   for (const [name, given] of commands(['10.0.0.0/8', '192.0.2.7/32'])) {
-    const told = proxyAwareProcesses.some((aware) => aware === name);
-    t.same(given, told ? ['--trusted-proxy', '10.0.0.0/8', '--trusted-proxy', '192.0.2.7/32'] : [], name);
+    const aware = proxyAwareProcesses.some((aware) => aware === name);
+    t.same(given, aware ? ['--trusted-proxy', '10.0.0.0/8', '--trusted-proxy', '192.0.2.7/32'] : [], name);
     const isTrusted = parseTrustedProxies([...given]);
-    t.same(['10.1.2.3', '192.0.2.7', '192.0.2.8'].map(isTrusted), [told, told, false], 'as they read them');
+    t.same(['10.1.2.3', '192.0.2.7', '192.0.2.8'].map(isTrusted), [aware, aware, false], 'as they read them');
   }
   t.same(find('PlatformConfig', 'platform', { others: { trustedProxies: ['10.0.0.0/8'], profile: 'nano' } }).spec, {
     ...(find('PlatformConfig', 'platform').spec as object),
-    ...{ trustedProxies: ['10.0.0.0/8'], profile: 'nano' },
+    trustedProxies: ['10.0.0.0/8'],
+    profile: 'nano',
   });
   t.end();
 });
 
-t.test('the gate’s metrics are scraped only where it is asked for', (t) => {
+t.test('the gate’s metrics are scraped only with the setting', (t) => {
   t.notMatch(JSON.stringify(objects()), /PodMonitor/);
   t.same(find('PodMonitor', 'svc-authz', { scrape: true }), {
     apiVersion: 'monitoring.coreos.com/v1',
@@ -374,7 +374,7 @@ t.test('the gate’s metrics are scraped only where it is asked for', (t) => {
   t.end();
 });
 
-t.test('failpoints exist only where they are asked for', (t) => {
+t.test('failpoints exist only with the setting', (t) => {
   t.notMatch(JSON.stringify(objects()), /failpoints/i);
   const { template } = find('Deployment', 'svc-workers', { failpoints: true }).spec as Workload;
   t.match(template.spec, {
@@ -385,7 +385,7 @@ t.test('failpoints exist only where they are asked for', (t) => {
   t.end();
 });
 
-t.test('the settings reach the processes through PlatformConfig, and the console through its address', (t) => {
+t.test('processes read the settings from PlatformConfig, and the console its URL from a variable', (t) => {
   const ingressAddress = 'http://traefik.traefik.svc:80';
   const local = { scheme: 'http', publicPort: 18_080, entryPoints: ['web'], appsDomain: 'apps.localhost' } as const;
   const changes = { ...local, entryPoints: [...local.entryPoints], ingressAddress };
@@ -400,9 +400,6 @@ t.test('the settings reach the processes through PlatformConfig, and the console
     serviceImages: { postgres: 'registry.example.com/svc/postgres:1', redis: 'registry.example.com/svc/redis:1' },
   });
   const { template } = find('Deployment', 'console-api', changes).spec as Workload;
-  t.match(template.spec.containers[0]?.env?.at(-1), {
-    name: 'BASE_URL',
-    value: 'http://console.apps.localhost:18080',
-  });
+  t.match(template.spec.containers[0]?.env?.at(-1), { name: 'BASE_URL', value: 'http://console.apps.localhost:18080' });
   t.end();
 });

@@ -10,7 +10,7 @@ import { settings } from '../../../support/objects.ts';
 const pathsOf = (checked: ReturnType<typeof checkPlatformConfig>) =>
   'faults' in checked ? checked.faults.map(({ path }) => path) : [];
 
-t.test('good settings come back with their networks in one spelling, each once', async (t) => {
+t.test('valid settings return with their networks in one spelling, each once', async (t) => {
   t.same(checkPlatformConfig(settings), { spec: settings });
   const networks = ['10.0.0.0/8', '192.168.7.1', 'FD00::/8', '10.0.0.0/8'];
   t.same(checkPlatformConfig({ ...settings, trustedProxies: networks, allowPrivateNetworks: networks }), {
@@ -22,7 +22,7 @@ t.test('good settings come back with their networks in one spelling, each once',
   });
 });
 
-t.test('every fault is named at once, whatever its kind', async (t) => {
+t.test('every error is reported at once, whatever its kind', async (t) => {
   const bad = {
     ...settings,
     appsDomain: 'Not A Domain',
@@ -35,7 +35,9 @@ t.test('every fault is named at once, whatever its kind', async (t) => {
   t.same(pathsOf(checkPlatformConfig(bad)), [
     'profile',
     'appsDomain',
-    ...['trustedProxies.0', 'trustedProxies.2', 'trustedProxies.3'],
+    'trustedProxies.0',
+    'trustedProxies.2',
+    'trustedProxies.3',
     ...[0, 1, 2, 3].map((index) => `allowPrivateNetworks.${index}`),
     ...[0, 1].map((index) => `notificationNetworks.${index}`),
     ...['cpu', 'memory', 'storage', 'containerMemory'].map((field) => `defaultLimits.${field}`),
@@ -44,7 +46,7 @@ t.test('every fault is named at once, whatever its kind', async (t) => {
   for (const nothing of [undefined, null, 'x', []]) t.ok(pathsOf(checkPlatformConfig(nothing)).length > 0);
 });
 
-t.test('what hosts are made of stays as it is', async (t) => {
+t.test('settings that hosts contain do not change', async (t) => {
   const inForce = { ...settings, appsDomain: 'apps.test', cluster: 'c1' };
   t.same(pathsOf(checkPlatformConfig({ ...settings, appsDomain: 'b.test', cluster: 'c2' }, inForce)), [
     'appsDomain',
@@ -53,19 +55,16 @@ t.test('what hosts are made of stays as it is', async (t) => {
   t.same(checkPlatformConfig({ ...settings, scheme: 'https' }, inForce), { spec: { ...settings, scheme: 'https' } });
 });
 
-t.test('what was accepted is in force, whatever the spec says; before that a good spec is', async (t) => {
+t.test('the accepted settings are active, whatever the spec says; before that a valid spec is', async (t) => {
   const config = (spec: object, accepted?: object) =>
-    ({
-      spec,
-      ...(accepted && { status: { accepted: { generation: 1, spec: accepted } } }),
-    }) as PlatformConfig;
+    ({ spec, ...(accepted && { status: { accepted: { generation: 1, spec: accepted } } }) }) as PlatformConfig;
   const bad = { ...settings, trustedProxies: ['x'] };
   const newer = { ...settings, profile: 'large' };
   t.equal(settingsInForce(undefined), undefined);
   t.same(settingsInForce(config(settings)), settings);
   t.equal(settingsInForce(config(bad)), undefined);
   t.same(settingsInForce(config(bad, settings)), settings);
-  t.same(settingsInForce(config(newer, settings)), settings, 'nobody has judged it yet');
+  t.same(settingsInForce(config(newer, settings)), settings, 'the controllers have not checked it yet');
   t.same(newestGoodSettings(config(newer, settings)), newer, 'but the next change builds on it');
   t.same(newestGoodSettings(config(bad, settings)), settings);
   t.equal(newestGoodSettings(undefined), undefined);

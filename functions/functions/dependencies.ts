@@ -1,0 +1,17 @@
+import type { Pool } from 'pg';
+import type { Stored } from '../../runtime/contracts/kubernetes.ts';
+import type { Project } from '../../runtime/contracts/resources/project.ts';
+import type { Clock } from '../../runtime/domain/clock.ts';
+import type { Session } from '../../runtime/http/route.ts';
+import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+
+/** The dependencies of the routes of functions. */
+export interface FunctionDependencies {
+  kube: KubeClient;
+  pool: Pool;
+  clock: Clock;
+  /** The public address of the management API. */
+  baseUrl: string;
+  /** The projects in which a user has a role. */
+  visibleProjects: (session: Session) => Promise<Stored<Project>[]>;
+}

@@ -1,0 +1,145 @@
+import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createBuildahOutput } from './buildah-output.ts';
+import { BuildFailure } from './failure.ts';
+import { entrypointOf, planOf, type Plan } from './plan.ts';
+import { run } from './run.ts';
+import type { BuildSettings } from './settings.ts';
+
+/**
+ * Builds and pushes a container image with buildah, without rights on the node: RUN steps are isolated by chroot in a user
+ * namespace. @returns the digest of the pushed image
+ */
+export async function makeContainerImage(settings: BuildSettings, context: string): Promise<string> {
+  const { workspace, dockerfile, target, image, plainHttp } = settings;
+  const file = dockerfileIn(context, dockerfile) ?? generated(settings, context);
+  const home = join(workspace, 'home');
+  const digestFile = join(workspace, 'digest');
+  mkdirSync(join(home, '.config/containers'), { recursive: true });
+  mkdirSync(join(workspace, 'tmp'), { recursive: true });
+  writeFileSync(join(home, '.config/containers/registries.conf'), registries(settings));
+  writeFileSync(join(home, '.config/containers/policy.json'), '{"default":[{"type":"insecureAcceptAnything"}]}');
+  const env = {
+    HOME: home,
+    XDG_RUNTIME_DIR: join(workspace, 'run'),
+    TMPDIR: join(workspace, 'tmp'),
+    STORAGE_DRIVER: 'vfs',
+    BUILDAH_ISOLATION: 'chroot',
+    // buildah fails when this names a file that does not exist.
+    REGISTRY_AUTH_FILE: existsSync(process.env['REGISTRY_AUTH_FILE'] ?? '')
+      ? process.env['REGISTRY_AUTH_FILE']
+      : undefined,
+  };
+  mkdirSync(env.XDG_RUNTIME_DIR, { recursive: true, mode: 0o700 });
+  const tls = `--tls-verify=${!plainHttp}`;
+  // A relative link target within the context is fine; buildah itself keeps COPY inside.
+  const bud = ['bud', '--format', 'oci', '--pull', tls, ...registryArguments(file, process.env), '--file', file];
+  await run('buildah', [...bud, '--tag', target, '--', context], { env, listener: createBuildahOutput() });
+  process.stdout.write(`pushing ${image}\n`);
+  await run('buildah', ['push', '--quiet', tls, '--digestfile', digestFile, target, `docker://${target}`], {
+    env,
+    listener: createBuildahOutput(),
+  });
+  return readFileSync(digestFile, 'utf8').trim();
+}
+
+/** The repository's Dockerfile; undefined when it has none and the settings name none. */
+function dockerfileIn(context: string, name: string | undefined): string | undefined {
+  const file = join(context, name ?? 'Dockerfile');
+  if (!existsSync(file)) {
+    if (name !== undefined) throw new BuildFailure(`${name} does not exist in the folder that is built`);
+    return undefined;
+  }
+  // Otherwise a link could put parts of the builder's own files into the log.
+  if (!realpathSync(file).startsWith(`${context}/`))
+    throw new BuildFailure('the Dockerfile is a link to a file outside the folder that is built');
+  return file;
+}
+
+function generated({ workspace, baseImages }: BuildSettings, context: string): string {
+  const plan = planOf(context);
+  const file = join(workspace, 'Dockerfile');
+  const text = generatedDockerfile(plan, baseImages, (name) => existsSync(join(context, name)));
+  process.stdout.write(`no Dockerfile found; building with this one:\n${text}\n`);
+  writeFileSync(file, text);
+  return file;
+}
+
+/** The build pod's variables with the installation's package registries. */
+const registryVariables = ['npm_config_registry', 'PIP_INDEX_URL', 'PIP_TRUSTED_HOST'];
+
+/**
+ * The package registries as build arguments, for a Dockerfile that declares these arguments. Its RUN steps see them; the
+ * running image does not.
+ */
+export function registryArguments(file: string, env: Readonly<Record<string, string | undefined>>): string[] {
+  const text = readFileSync(file, 'utf8');
+  return registryVariables.flatMap((name) => {
+    const value = env[name];
+    const declared = new RegExp(`^\\s*ARG\\s(?:.*\\s)?${name}(?:[\\s=]|$)`, 'im').test(text);
+    return value !== undefined && declared ? ['--build-arg', `${name}=${value}`] : [];
+  });
+}
+
+/** The Dockerfile for a source without one. Pure. */
+export function generatedDockerfile(
+  { language, start }: Plan,
+  baseImages: BuildSettings['baseImages'],
+  has: (file: string) => boolean,
+): string {
+  const base = baseImages[language];
+  if (base === '') throw new BuildFailure(`the platform has no base image for ${language}: add a Dockerfile`);
+  const steps = language === 'node' ? nodeSteps(has) : pythonSteps(has);
+  return [
+    `FROM ${base}`,
+    'USER root',
+    'WORKDIR /app',
+    ...steps,
+    'ENV PORT=8080',
+    'EXPOSE 8080',
+    'USER 10001:10001',
+    `ENTRYPOINT ${JSON.stringify(entrypointOf(start))}`,
+    'CMD []',
+    '',
+  ].join('\n');
+}
+
+function nodeSteps(has: (file: string) => boolean): string[] {
+  const locked = has('package-lock.json');
+  return [
+    'ARG npm_config_registry',
+    `COPY ${locked ? 'package.json package-lock.json' : 'package.json'} ./`,
+    `RUN npm ${locked ? 'ci' : 'install'} --include=dev --no-audit --no-fund`,
+    'COPY . .',
+    'RUN npm run build --if-present && npm prune --omit=dev --no-audit --no-fund',
+    'ENV NODE_ENV=production',
+  ];
+}
+
+function pythonSteps(has: (file: string) => boolean): string[] {
+  return [
+    'ENV PYTHONUNBUFFERED=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PATH=/opt/venv/bin:/usr/local/bin:/usr/bin:/bin',
+    'RUN python3 -m venv /opt/venv',
+    'ARG PIP_INDEX_URL',
+    'ARG PIP_TRUSTED_HOST',
+    ...(has('requirements.txt') ? ['COPY requirements.txt ./', 'RUN pip install -r requirements.txt'] : []),
+    'COPY . .',
+  ];
+}
+
+/**
+ * Images that nodes pull from the platform's registry may be named in a FROM as nodes name them.
+ * https://github.com/containers/image/blob/main/docs/containers-registries.conf.5.md
+ */
+function registries({ image, target, plainHttp }: BuildSettings): string {
+  const [pulled, pushed] = [image, target].map((name) => name.slice(0, name.indexOf('/')));
+  return [
+    'unqualified-search-registries = ["docker.io"]',
+    'short-name-mode = "permissive"',
+    '[[registry]]',
+    `prefix = ${JSON.stringify(pulled)}`,
+    `location = ${JSON.stringify(pushed)}`,
+    `insecure = ${plainHttp}`,
+    '',
+  ].join('\n');
+}

@@ -1,0 +1,73 @@
+import type { KubeObject } from '../../runtime/contracts/kubernetes.ts';
+import { kinds } from '../../runtime/contracts/resources/kinds.ts';
+import { newestGoodSettings } from '../../runtime/contracts/resources/platform-config-check.ts';
+import {
+  platformConfigName,
+  type BuildSettings,
+  type PlatformConfig,
+} from '../../runtime/contracts/resources/platform-config.ts';
+import { systemNamespace } from '../../runtime/domain/labels.ts';
+import type { KubeClient } from '../../runtime/kube/kube-client.ts';
+import { otherSettings, type PlatformImages, type PlatformSettings } from '../manifests/platform/settings.ts';
+
+/** The images that every installation needs. */
+export type NeededImages = Pick<PlatformImages, 'platform' | 'functionNode' | 'postgres' | 'redis'>;
+
+/** The images that the current installation runs; empty without one. */
+export async function installedImages(kube: Pick<KubeClient, 'get'>): Promise<Partial<NeededImages>> {
+  const config = newestGoodSettings(await kube.get<PlatformConfig>(kinds.PlatformConfig, platformConfigName));
+  const process = await kube.get<WithPods>(kinds.Deployment, 'console-api', systemNamespace);
+  const platform = process?.spec.template.spec.containers[0]?.image;
+  const { postgres, redis } = config?.serviceImages ?? {};
+  return {
+    ...(platform !== undefined && { platform }),
+    ...(config && { functionNode: config.runtimeImages.node }),
+    ...(postgres !== undefined && { postgres }),
+    ...(redis !== undefined && { redis }),
+  };
+}
+
+interface WithPods extends KubeObject {
+  spec: { template: { spec: { containers: { image: string }[] } } };
+}
+
+/**
+ * The requested settings, completed with the installation's current ones, which may have been changed by other means than
+ * `svc install`. Pure.
+ */
+export function withCurrent(requested: PlatformSettings, live: KubeObject | undefined): PlatformSettings {
+  const stored = newestGoodSettings(live as PlatformConfig | undefined);
+  if (!stored) return requested;
+  const { images, others } = requested;
+  const { python } = stored.runtimeImages;
+  const { mysql, minio, mongodb } = stored.serviceImages ?? {};
+  const current = Object.entries(stored).filter(([name]) => otherSettings.some((other) => other === name));
+  const packageRegistries = { ...stored.packageRegistries, ...others.packageRegistries };
+  return {
+    ...requested,
+    images: {
+      ...(python !== undefined && { functionPython: python }),
+      ...(mysql !== undefined && { mysql }),
+      ...(minio !== undefined && { minio }),
+      ...(mongodb !== undefined && { mongodb }),
+      ...images,
+    },
+    others: {
+      ...Object.fromEntries(current),
+      ...others,
+      ...(Object.keys(packageRegistries).length > 0 && { packageRegistries }),
+      ...(others.builds && stored.builds && { builds: currentBuilds(others.builds, stored.builds) }),
+    },
+  };
+}
+
+/** The push address is kept only together with its registry. */
+function currentBuilds(requested: BuildSettings, { pushAddress, ...stored }: BuildSettings): BuildSettings {
+  const sameRegistry = requested.registry === stored.registry;
+  return {
+    ...stored,
+    ...(sameRegistry && pushAddress !== undefined && { pushAddress }),
+    ...requested,
+    baseImages: { ...stored.baseImages, ...requested.baseImages },
+  };
+}

@@ -1,0 +1,144 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { Logger } from 'pino';
+import { z } from 'zod';
+import { listen } from '../../runtime/process/listening.ts';
+import type { ImageStore } from './node/images.ts';
+
+export interface ImageUploadOptions {
+  images: Pick<ImageStore, 'add'>;
+  log: Logger;
+  /** Prefix that the name of every uploaded image must have. */
+  prefix: string;
+  /** Maximum size of an archive in bytes. Default 2 GiB. */
+  maxBytes?: number;
+}
+
+/** Receives images from builds, as a registry does in a cluster. */
+export interface ImageUploadServer {
+  /** Listens on 127.0.0.1. @returns the port */
+  start(port: number): Promise<number>;
+  stop(): Promise<void>;
+}
+
+const configuration = z.strictObject({
+  entrypoint: z.array(z.string().max(20_000)).min(1).max(20),
+  env: z.record(z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/), z.string().max(20_000)),
+});
+
+const defaultMaxBytes = 2 * 1024 ** 3;
+
+class Refusal extends Error {
+  readonly status: number;
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/**
+ * Adds uploaded images to the image store: `PUT /images/<name>` with a tar archive of the folder as the body and the
+ * image's configuration in the header `x-configuration`. Build pods can write to the store only in this way. The prefix
+ * keeps them from replacing the platform's own images; apps run images by digest, so a later upload cannot change what
+ * an app runs.
+ */
+export function createImageUploadServer(options: ImageUploadOptions): ImageUploadServer {
+  const { images, log, prefix, maxBytes = defaultMaxBytes } = options;
+
+  const receive = async (request: IncomingMessage): Promise<{ digest: string }> => {
+    // Blocks requests from web pages (DNS rebinding): a browser sends another Host, or a preflight request first.
+    if (!/^(?:127\.0\.0\.1|localhost)(?::\d+)?$/.test(request.headers.host ?? ''))
+      throw new Refusal(421, 'use the host 127.0.0.1 or localhost');
+    const encodedName = /^\/images\/([^/?]+)$/.exec(request.url ?? '')?.[1];
+    if (request.method !== 'PUT' || encodedName === undefined)
+      throw new Refusal(404, 'only PUT /images/<name> is supported');
+    const name = decodeName(encodedName);
+    if (!name.startsWith(prefix) || !/^[a-z0-9._:/-]+:[A-Za-z0-9._-]+$/.test(name)) {
+      throw new Refusal(403, `image names have the form ${prefix}<namespace>/<app>:<revision>`);
+    }
+    const imageConfiguration = configurationOf(request.headers['x-configuration']);
+    const folder = await mkdtemp(join(tmpdir(), 'svc-upload-'));
+    try {
+      await unpack(request, folder, maxBytes);
+      const { digest } = await images.add(folder, name, imageConfiguration);
+      log.info({ image: name, digest }, 'image uploaded');
+      return { digest };
+    } finally {
+      await rm(folder, { recursive: true, force: true });
+    }
+  };
+
+  const respond = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    try {
+      const body = await receive(request);
+      response.writeHead(201, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+    } catch (error) {
+      const status = error instanceof Refusal ? error.status : 500;
+      if (status === 500) log.error({ err: error }, 'image upload failed');
+      // Closing the connection discards the rest of the upload.
+      response
+        .writeHead(status, { connection: 'close' })
+        .end(error instanceof Refusal ? error.message : 'the image upload failed');
+    }
+  };
+
+  const server = createServer((request, response) => void respond(request, response));
+  return {
+    start: (port) => listen(server, port, '127.0.0.1'),
+    async stop() {
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close').catch(() => undefined);
+    },
+  };
+}
+
+function decodeName(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new Refusal(400, 'the image name is not valid percent-encoding');
+  }
+}
+
+function configurationOf(header: string | string[] | undefined): z.infer<typeof configuration> {
+  try {
+    return configuration.parse(JSON.parse(String(header)));
+  } catch {
+    throw new Refusal(400, 'the header x-configuration must be {"entrypoint": [...], "env": {...}}');
+  }
+}
+
+/** tar removes leading slashes and `..`, so no file can be written outside the folder. */
+async function unpack(archive: IncomingMessage, folder: string, maxBytes: number): Promise<void> {
+  // With --ignore-zeros tar reads to the end of the stream instead of closing the pipe at the end of the archive.
+  const tar = spawn('tar', ['--extract', '--ignore-zeros', '--file=-', `--directory=${folder}`, '--no-same-owner'], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  const closed = once(tar, 'close') as Promise<[number | null]>;
+  let size = 0;
+  const limitedArchive = new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      size += chunk.length;
+      done(size > maxBytes ? new Refusal(413, `the image is larger than ${maxBytes} bytes`) : null, chunk);
+    },
+  });
+  try {
+    await pipeline(archive, limitedArchive, tar.stdin);
+  } catch (error) {
+    // tar may exit before its input stream has finished. When the archive is complete, its exit code decides.
+    if (error instanceof Refusal || !archive.complete) {
+      tar.kill('SIGKILL');
+      await closed;
+      throw error instanceof Refusal ? error : new Refusal(400, 'the upload was interrupted');
+    }
+  }
+  const [code] = await closed;
+  if (code !== 0) throw new Refusal(400, 'the archive is not a valid tar file');
+}

@@ -1,0 +1,59 @@
+import type { Pool } from 'pg';
+import type { Stored } from '../contracts/kubernetes.ts';
+import { kinds } from '../contracts/resources/kinds.ts';
+import type { Project } from '../contracts/resources/project.ts';
+import { idLabel } from '../domain/labels.ts';
+import { Problem } from '../domain/problem.ts';
+import { includesRole } from '../domain/roles.ts';
+import type { KubeClient } from '../kube/kube-client.ts';
+import { findRole, listAdmins, listRoles } from '../records/members.ts';
+import type { AuthorizeProject, Session } from '../http/route.ts';
+
+export interface ProjectAccessControl {
+  authorize: AuthorizeProject;
+  /** The projects in which a user has a role; all projects for a platform admin. */
+  visibleProjects: (session: Session) => Promise<Stored<Project>[]>;
+}
+
+/** The form of project names; other names are not sent to the API server. */
+const nameShape = /^[a-z0-9-]{1,63}$/;
+/** An id without a project, so that an unknown project takes the same reads as one without a role. */
+const unusedId = '00000000-0000-7000-8000-000000000000';
+
+/** Authorizes requests by the roles in projects. Roles refer to the project's id and are read for every request. */
+export function createProjectAccess({
+  kube,
+  pool,
+}: {
+  kube: Pick<KubeClient, 'get' | 'list'>;
+  pool: Pool;
+}): ProjectAccessControl {
+  return {
+    async authorize(session, name, needed) {
+      const project = nameShape.test(name) ? await kube.get<Project>(kinds.Project, name) : undefined;
+      const projectId = project?.metadata.labels?.[idLabel];
+      const role = session.role === 'admin' ? 'admin' : await findRole(pool, projectId ?? unusedId, session.userId);
+      if (!project || role === undefined) throw noProject(name);
+      if (includesRole(role, needed)) return { projectId, role };
+      const admins = projectId === undefined ? [] : await listAdmins(pool, projectId, 5);
+      throw new Problem(
+        'forbidden',
+        `This requires the role "${needed}" in the project "${name}"; yours is "${role}". ` +
+          `Ask ${admins.join(', ') || 'a platform admin'} for it.`,
+        { details: { needs: needed, has: role, admins } },
+      );
+    },
+    async visibleProjects(session) {
+      const { items } = await kube.list<Project>(kinds.Project);
+      if (session.role === 'admin') return items;
+      const roles = await listRoles(pool, session.userId);
+      return items.filter(({ metadata }) => roles.has(metadata.labels?.[idLabel] ?? ''));
+    },
+  };
+}
+
+/** The same message for an unknown project and for one in which the caller has no role. */
+function noProject(name: string): Problem {
+  const which = nameShape.test(name) ? `"${name}"` : 'with this name';
+  return new Problem('not_found', `There is no project ${which}. List your projects with \`svc project list\`.`);
+}

@@ -1,0 +1,20 @@
+import type { Pool } from 'pg';
+import { z } from 'zod';
+import { Problem } from '../domain/problem.ts';
+import { getDeployment, type Deployment } from '../records/deployments.ts';
+
+/** A deployment of the project by the id in a request; undefined when it does not exist or the id is not a UUID. */
+export async function lookUpDeployment(pool: Pool, project: string, id: string): Promise<Deployment | undefined> {
+  const deployment = z.uuid().safeParse(id).success ? await getDeployment(pool, id) : undefined;
+  return deployment?.project === project ? deployment : undefined;
+}
+
+/** A deployment of the project by the id in a request. @throws Problem `not_found` */
+export async function findDeployment(pool: Pool, project: string, id: string): Promise<Deployment> {
+  const deployment = await lookUpDeployment(pool, project, id);
+  if (deployment) return deployment;
+  throw new Problem(
+    'not_found',
+    `The project "${project}" has no deployment with this id. List its deployments with \`svc deployment list\`.`,
+  );
+}

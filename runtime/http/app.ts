@@ -1,0 +1,221 @@
+import { Readable } from 'node:stream';
+import { Router } from '@koa/router';
+import Koa from 'koa';
+import type { Logger } from 'pino';
+import { Counter, Histogram, type Registry } from 'prom-client';
+import { clientAddress, type AddressMatcher } from '../domain/address.ts';
+import { newId } from '../domain/ids.ts';
+import { Problem } from '../domain/problem.ts';
+import { parseJson, parseShape, readBody } from './body.ts';
+import { problemBodyOf, problemOf } from './errors.ts';
+import { openApiDocument } from './openapi.ts';
+import type {
+  Authenticate,
+  AuthorizeProject,
+  ProjectGrant,
+  Route,
+  RouteReply,
+  RouteRequest,
+  Session,
+} from './route.ts';
+
+/** The prefix of every path of the management API (docs/reference/api.md#paths). */
+const apiPrefix = '/api/v1';
+
+export interface HttpAppOptions {
+  /** Mounted below {@link apiPrefix} and described in the OpenAPI document. */
+  routes: readonly Route[];
+  /** Mounted at their own paths, such as `/health`, and described there. */
+  rootRoutes?: readonly Route[];
+  authenticate: Authenticate;
+  authorize: AuthorizeProject;
+  log: Logger;
+  registry: Registry;
+  /** Proxies in front of the ingress whose X-Forwarded-For is trusted; default none. */
+  trustedProxies?: AddressMatcher;
+  /** The public address of the management API, without a trailing slash. */
+  baseUrl: string;
+  /** The platform's version, for the OpenAPI document. */
+  version: string;
+  /** For tests: fails when a response does not match the route's declared replies. */
+  checkReplies?: boolean;
+}
+
+interface State {
+  requestId: string;
+  /** The pattern of the matched route, for the log and the metrics: a path would create one series per object. */
+  pattern: string;
+  log: Logger;
+}
+
+type Context = Koa.ParameterizedContext<State>;
+
+/** The Koa application of console-api. It parses, authorizes, audits and renders; it opens no port. */
+export function createHttpApp(options: HttpAppOptions): Koa<State> {
+  const { routes, rootRoutes = [] } = options;
+  const app = new Koa<State>();
+  const router = new Router<State>();
+  const document = openApiDocument({ ...options, prefix: apiPrefix });
+
+  const mount = (route: Route, pattern: string) => {
+    if (router.stack.some(({ path, methods }) => path === pattern && methods.includes(route.method))) {
+      throw new Error(`${route.method} ${pattern} is declared twice`);
+    }
+    // The types check this too, but not for a path that is built at run time.
+    if (/\/:project(\/|$)/.test(pattern) !== (typeof route.access === 'object')) {
+      throw new Error(`${route.method} ${pattern} must declare the project role that it needs`);
+    }
+    router.register(pattern, [route.method], async (context: Context) => {
+      context.state.pattern = pattern;
+      await serve(route, context, options);
+    });
+  };
+
+  router.get(`${apiPrefix}/openapi.json`, (context: Context) => {
+    context.state.pattern = `${apiPrefix}/openapi.json`;
+    context.body = document;
+  });
+  for (const route of routes) mount(route, `${apiPrefix}${route.path}`);
+  for (const route of rootRoutes) mount(route, route.path);
+
+  app.use(observe(options));
+  app.use(router.routes());
+  app.use((context) => {
+    const allowed = router.match(context.path, context.method).path.flatMap(({ methods }) => methods);
+    if (allowed.length === 0) throw new Problem('not_found', 'No API operation has this path.');
+    context.set('Allow', [...new Set(allowed)].join(', '));
+    throw new Problem('method_not_allowed', `This path does not support ${context.method}; see the Allow header.`);
+  });
+  return app;
+}
+
+/** The outermost middleware: request id, log line, metrics, and the rendering of every error. */
+function observe({ log, registry }: HttpAppOptions): Koa.Middleware<State> {
+  const requests = new Counter({
+    name: 'http_requests_total',
+    help: 'Requests by route pattern and status.',
+    labelNames: ['method', 'route', 'status'],
+    registers: [registry],
+  });
+  const duration = new Histogram({
+    name: 'http_request_duration_seconds',
+    help: 'Time from a request to its response, by route pattern.',
+    labelNames: ['method', 'route'],
+    registers: [registry],
+  });
+  return async (context, next) => {
+    const started = performance.now();
+    const { state } = context;
+    const requestId = context.get('X-Request-Id');
+    state.requestId = /^[A-Za-z0-9._-]{1,128}$/.test(requestId) ? requestId : newId();
+    state.pattern = 'unmatched';
+    state.log = log.child({ requestId: state.requestId });
+    context.set({ 'X-Request-Id': state.requestId, 'X-Content-Type-Options': 'nosniff', 'Cache-Control': 'no-store' });
+    try {
+      await next();
+    } catch (error) {
+      render(context, error);
+    }
+    const seconds = (performance.now() - started) / 1000;
+    requests.inc({ method: context.method, route: state.pattern, status: context.status });
+    duration.observe({ method: context.method, route: state.pattern }, seconds);
+    state.log.info(
+      { method: context.method, route: state.pattern, status: context.status, ms: Math.round(seconds * 1000) },
+      'request',
+    );
+  };
+}
+
+function render(context: Context, error: unknown): void {
+  const { state } = context;
+  const problem = problemOf(error, state.requestId);
+  if (problem.status >= 500) state.log.error({ err: problem.cause ?? problem, code: problem.code }, 'request failed');
+  else if (problem.cause !== undefined) state.log.debug({ err: problem.cause, code: problem.code }, 'request refused');
+  if (problem.status === 401) context.set('WWW-Authenticate', 'Bearer');
+  const retryAfter = problem.details?.['retryAfterSeconds'];
+  if (typeof retryAfter === 'number') context.set('Retry-After', String(retryAfter));
+  // The rest of the body is not read, so the connection cannot be reused.
+  if (problem.status === 413) context.set('Connection', 'close');
+  context.status = problem.status;
+  context.body = problemBodyOf(problem);
+}
+
+async function serve(route: Route, context: Context, options: HttpAppOptions): Promise<void> {
+  const { trustedProxies = () => false } = options;
+  const { state, req, res } = context;
+  const disconnected = new AbortController();
+  res.once('close', () => {
+    if (!res.writableFinished) disconnected.abort(new Error('the client disconnected'));
+  });
+  const { session, grant } = await admit(route, context, options);
+  const forwardedFor = context.get('X-Forwarded-For') || undefined;
+  const rawBody = route.body || route.lateBody ? await readBody(req) : Buffer.alloc(0);
+  const request: RouteRequest<unknown, unknown, unknown> = {
+    params: route.params ? parseShape(route.params, { ...context['params'] }, 'params') : {},
+    query: route.query ? parseShape(route.query, { ...context.query }, 'query') : {},
+    body: route.body ? parseJson(route.body, rawBody, req.headers['content-type']) : undefined,
+    rawBody,
+    headers: req.headers,
+    session,
+    grant,
+    clientAddress: clientAddress(forwardedFor, trustedProxies) ?? req.socket.remoteAddress ?? 'unknown',
+    requestId: state.requestId,
+    log: state.log,
+    signal: disconnected.signal,
+  };
+  const reply = await route.handle(request);
+  if (options.checkReplies) checkReply(route, reply);
+  audit(route, request, reply);
+  context.status = reply.status;
+  if (reply.headers) context.set(reply.headers);
+  context.body = reply.body ?? null;
+  // Koa sets 204 for a missing body.
+  context.status = reply.status;
+}
+
+/** Writes the audit entry of a route that declares an action (docs/reference/logs.md#audit). */
+function audit(
+  { audit: action, method }: Route,
+  { params, session, grant, log }: RouteRequest<unknown, unknown, unknown>,
+  { audit: fields }: RouteReply,
+): void {
+  if (action === undefined || fields === false) return;
+  const projectId = grant?.projectId;
+  const subject = { ...(params as object), ...(projectId !== undefined && { projectId }) };
+  log.info({ action, method, actor: session?.email, ...subject, ...fields }, 'audit');
+}
+
+/** Decides who may call a route, before its body is read. */
+async function admit(
+  { access, method }: Route,
+  context: Context,
+  { authenticate, authorize }: HttpAppOptions,
+): Promise<{ session?: Session; grant?: ProjectGrant }> {
+  const { headers } = context.req;
+  if (access === 'public' || access === 'webhook') return {};
+  if (typeof access === 'object' && access.orWebhook && headers['x-svc-token'] !== undefined) return {};
+  const session = await authenticate({ method, headers });
+  if (access === 'account') return { session };
+  if (session.passwordChangeRequired) {
+    throw new Problem(
+      'password_change_required',
+      'You signed in with a one-time password. Choose a new one first: run `svc user password`.',
+    );
+  }
+  if (access === 'session') return { session };
+  if (access === 'platform-admin') {
+    if (session.role === 'admin') return { session };
+    throw new Problem('forbidden', 'This needs a platform admin.', { details: { needs: access } });
+  }
+  const { project = '' } = context['params'] as { project?: string };
+  return { session, grant: await authorize(session, project, access.project) };
+}
+
+function checkReply(route: Route, { status, body }: RouteReply): void {
+  const schema = route.replies[status];
+  if (schema === undefined) throw new Error(`${route.method} ${route.path} does not declare ${status}`);
+  if (body instanceof Readable) return;
+  if (schema === null ? body !== undefined : !schema.safeParse(body).success) {
+    throw new Error(`${route.method} ${route.path} returned a body that does not match its schema for ${status}`);
+  }
+}

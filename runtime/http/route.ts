@@ -1,0 +1,157 @@
+import type { Logger } from 'pino';
+import { z } from 'zod';
+import type { Id } from '../domain/ids.ts';
+import { Problem } from '../domain/problem.ts';
+import type { PlatformRole, ProjectRole } from '../domain/roles.ts';
+
+/**
+ * Who may call a route outside projects. `session`: any user who is signed in. `account`: also a user who signed in with a
+ * one-time password, which is valid for nothing else. `platform-admin`: platform admins. `webhook`: a sender that proves
+ * the app's webhook token, which the handler verifies.
+ */
+type PlatformAccess = 'public' | 'account' | 'session' | 'platform-admin' | 'webhook';
+
+/** Who may call a route of a project: users with at least this role in the project (docs/reference/roles.md). */
+export interface ProjectAccess {
+  project: ProjectRole;
+  /** A request that carries `X-Svc-Token` needs no session; the handler verifies the token. */
+  orWebhook?: true;
+}
+
+/** Who may call a route. The host checks it before it reads the body. */
+export type Access = PlatformAccess | ProjectAccess;
+
+/** The access that a path requires: routes of a project, and only those, name a project role. */
+export type AccessTo<Path extends string> = Path extends `${string}/:project` | `${string}/:project/${string}`
+  ? ProjectAccess
+  : PlatformAccess;
+
+/** The names of the parameters in a path. */
+export type ParamsIn<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
+  ? Name | ParamsIn<Rest>
+  : Path extends `${string}:${infer Name}`
+    ? Name
+    : never;
+
+/** The signed-in user of a request. */
+export interface Session {
+  sessionId: string;
+  userId: string;
+  email: string;
+  role: PlatformRole;
+  /** Set after signing in with a one-time password: the user can only choose a new password. */
+  passwordChangeRequired?: boolean;
+}
+
+/** The caller's rights in the project of a request. */
+export interface ProjectGrant {
+  /** The project's id; undefined until its controller has set it. */
+  projectId: Id | undefined;
+  role: ProjectRole;
+}
+
+/**
+ * Returns the caller's rights in a project. @throws Problem `not_found` for a project that does not exist and, with the
+ * same message, for a project in which the caller has no role; `forbidden` for a role below `needed`
+ */
+export type AuthorizeProject = (session: Session, project: string, needed: ProjectRole) => Promise<ProjectGrant>;
+
+/**
+ * Returns the session of a request. @throws Problem `unauthenticated`; `cross_site` for a cookie on a request that
+ * another site started
+ */
+export type Authenticate = (request: {
+  method: string;
+  headers: Readonly<Record<string, string | string[] | undefined>>;
+}) => Promise<Session>;
+
+/** The input of a handler: parsed and validated, independent of Koa. */
+export interface RouteRequest<Params, Query, Body> {
+  params: Params;
+  query: Query;
+  body: Body;
+  /** The exact bytes of the body, for signatures. */
+  rawBody: Buffer;
+  headers: Readonly<Record<string, string | string[] | undefined>>;
+  /** Undefined on public routes and when a webhook token replaces the session. */
+  session: Session | undefined;
+  /** Set on routes of a project that were called with a session. */
+  grant: ProjectGrant | undefined;
+  /** The client's address as the ingress saw it: the last hop of X-Forwarded-For, else the peer. */
+  clientAddress: string;
+  requestId: string;
+  log: Logger;
+  /** Aborted when the client disconnects. */
+  signal: AbortSignal;
+}
+
+export interface RouteReply {
+  status: number;
+  /** JSON, or text or a stream (`Readable`) with its content type in `headers`; absent for 204. */
+  body?: unknown;
+  headers?: Record<string, string>;
+  /** Further fields of the audit entry; false writes no entry, because nothing changed. */
+  audit?: Readonly<Record<string, unknown>> | false | undefined;
+}
+
+/**
+ * One operation of the management API. The schemas validate the request (400/422 with a stable code) and generate the
+ * OpenAPI document. Paths are relative to `/api/v1` and use @koa/router's syntax, such as `/projects/:project/plans`.
+ */
+export interface Route<
+  Params extends z.ZodType = z.ZodType,
+  Query extends z.ZodType = z.ZodType,
+  Body extends z.ZodType = z.ZodType,
+> {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  path: string;
+  access: Access;
+  /** One sentence for the OpenAPI document. */
+  summary: string;
+  /** The OpenAPI tag: the folder's name. */
+  tag: string;
+  /**
+   * The action's name in the audit log, such as `app.create`. When the handler succeeds, the host writes one entry with the
+   * action, the method, the actor and the path's parameters (docs/reference/logs.md#audit).
+   */
+  audit?: string;
+  /** Default: each parameter of the path is a string of up to 100 characters. */
+  params?: Params;
+  query?: Query;
+  /** Absent: the route takes no JSON body. An empty body counts as `{}`. */
+  body?: Body;
+  /** Describes a body that the handler itself parses (`parseJson`) after it has verified `rawBody`. */
+  lateBody?: z.ZodType;
+  /** HTTP status → schema of the response body; null for none. */
+  replies: Readonly<Record<number, z.ZodType | null>>;
+  handle(request: RouteRequest<z.output<Params>, z.output<Query>, z.output<Body>>): Promise<RouteReply>;
+}
+
+/** The default schema of a path's parameters. */
+export function paramsOf(path: string): z.ZodObject<Record<string, z.ZodType<string>>> {
+  const names = [...path.matchAll(/:([A-Za-z]+)/g)].map(([, name = '']) => name);
+  return z.object(Object.fromEntries(names.map((name) => [name, z.string().max(100)])));
+}
+
+/** Declares a route. The types require a project role on routes of a project, and forbid it on others. */
+export function route<
+  const Path extends string,
+  Params extends z.ZodType = z.ZodType<Record<ParamsIn<Path>, string>>,
+  Query extends z.ZodType = z.ZodType,
+  Body extends z.ZodType = z.ZodType,
+>(definition: Route<Params, Query, Body> & { path: Path; access: AccessTo<Path> }): Route {
+  return { params: paramsOf(definition.path), ...definition };
+}
+
+/** The session of a request. @throws Error on a route whose access needs no session */
+export function sessionOf({ session }: Pick<RouteRequest<unknown, unknown, unknown>, 'session'>): Session {
+  if (!session) throw new Error('the route is not declared with an access that needs a session');
+  return session;
+}
+
+/** The id of a request's project. @throws Problem `not_ready` until the project's controller has set it */
+export function projectIdOf({ grant }: Pick<RouteRequest<unknown, unknown, unknown>, 'grant'>): Id {
+  if (!grant) throw new Error('the route is not declared with access to a project');
+  if (grant.projectId !== undefined) return grant.projectId;
+  throw new Problem('not_ready', 'The project is being set up. Try again in a moment.');
+}

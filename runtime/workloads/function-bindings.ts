@@ -1,0 +1,187 @@
+import { serviceCredentials, type ServiceCredentials } from '../contracts/api/services.ts';
+import type { Stored } from '../contracts/kubernetes.ts';
+import type { FunctionBinding, FunctionResource } from '../contracts/resources/function.ts';
+import { kinds } from '../contracts/resources/kinds.ts';
+import { serviceTypes, type ServiceType } from '../contracts/resources/service.ts';
+import { Problem } from '../domain/problem.ts';
+import { checkVariableName, type Variable } from '../domain/variables.ts';
+import type { KubeClient } from '../kube/kube-client.ts';
+import { isOwned, type Secret } from './owned-secret.ts';
+
+/** The default prefixes of a binding's variables (docs/reference/functions.md#bindings). */
+export const defaultPrefixes: Readonly<Record<ServiceType, string>> = {
+  postgres: 'DB_',
+  mysql: 'DB_',
+  mongodb: 'DB_',
+  redis: 'REDIS_',
+  minio: 'S3_',
+};
+
+/** The credentials of a function's binding: the service's address, and the user and database for the function. */
+export interface BoundCredentials extends ServiceCredentials {
+  type: ServiceType;
+  host: string;
+  port: number;
+  /** Whether to connect with TLS. */
+  tls: boolean;
+}
+
+/** The Secret with the credentials, with one key for each field. */
+export function bindingSecretName(functionName: string, service: string): string {
+  return `function-${functionName}-binding-${service}`;
+}
+
+/** The data of that Secret. Pure. @param version of the binding that the password belongs to */
+export function bindingData(credentials: BoundCredentials, version: number): Record<string, string> {
+  const fields = Object.entries({ ...credentials, version }).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(fields.map(([field, value]) => [field, Buffer.from(String(value)).toString('base64')]));
+}
+
+/** Parses the data of a binding's Secret; undefined for incomplete data. Pure. */
+export function boundCredentials(
+  data: Readonly<Record<string, string>> = {},
+): (BoundCredentials & { version: number }) | undefined {
+  const field = (name: string) => {
+    const value = data[name];
+    return value === undefined ? undefined : Buffer.from(value, 'base64').toString('utf8');
+  };
+  const type = serviceTypes.find((name) => name === field('type'));
+  const host = field('host');
+  if (type === undefined || host === undefined) return undefined;
+  const credentials = Object.keys(serviceCredentials.shape).flatMap((name) => {
+    const value = field(name);
+    return value === undefined ? [] : [[name, value]];
+  });
+  return {
+    ...(Object.fromEntries(credentials) as ServiceCredentials),
+    type,
+    host,
+    port: Number(field('port')),
+    tls: field('tls') === 'true',
+    version: Number(field('version')),
+  };
+}
+
+/**
+ * Reads the credentials of a function's binding; undefined while they do not exist, and where the Secret of that name is
+ * not the function's. They work once the binding's status is `ready`.
+ */
+export async function readBinding(
+  kube: Pick<KubeClient, 'get'>,
+  owner: Stored<FunctionResource>,
+  service: string,
+): Promise<BoundCredentials | undefined> {
+  const { name, namespace } = owner.metadata;
+  const secret = await kube.get<Secret>(kinds.Secret, bindingSecretName(name, service), namespace);
+  if (!secret || !isOwned(secret, owner)) return undefined;
+  const credentials = boundCredentials(secret.data);
+  if (!credentials) return undefined;
+  const { version: _, ...rest } = credentials;
+  return rest;
+}
+
+/**
+ * The variables of a binding, for the fields that the service has. Pure.
+ * `DB_HOST`, `DB_PORT`, `DB_USERNAME`, `DB_PASSWORD`, `DB_NAME`; `REDIS_HOST`, `REDIS_PORT`, `REDIS_PASSWORD`, `REDIS_URL`
+ * (and `REDIS_USERNAME` of an external one that has users); `S3_ENDPOINT`, `S3_ACCESS_KEY`, `S3_SECRET_KEY`, `S3_BUCKET`,
+ * `S3_REGION`; with another prefix where the binding has one.
+ */
+export function bindingVariables(
+  { prefix }: Pick<FunctionBinding, 'prefix'>,
+  credentials: BoundCredentials,
+): Variable[] {
+  const { type } = credentials;
+  const values = fields[type](credentials);
+  return Object.entries(values).flatMap(([name, value]) =>
+    value === undefined ? [] : [{ name: `${prefix ?? defaultPrefixes[type]}${name}`, value: String(value) }],
+  );
+}
+
+/** The names that {@link bindingVariables} can use. Pure. @throws Problem `invalid_value` for an invalid prefix */
+export function bindingNames({ prefix }: Pick<FunctionBinding, 'prefix'>, type: ServiceType): string[] {
+  const example: BoundCredentials = { ...everyField, type };
+  const names = bindingVariables({ ...(prefix !== undefined && { prefix }) }, example).map(({ name }) => name);
+  for (const name of names) checkVariableName(name, 'prefix');
+  return names;
+}
+
+/** Checks that the bindings of one function use different names. @throws Problem `invalid_value` */
+export function checkBindingNames(
+  bindings: readonly (Pick<FunctionBinding, 'service' | 'prefix'> & { type: ServiceType })[],
+) {
+  const holders = new Map<string, string>();
+  for (const { service, type, ...binding } of bindings) {
+    if (binding.prefix !== undefined) checkPrefix(binding.prefix);
+    for (const name of bindingNames(binding, type)) {
+      const previous = holders.get(name);
+      if (previous !== undefined) {
+        throw new Problem(
+          'invalid_value',
+          `The bindings to "${previous}" and "${service}" would both set ${name}; give one of them another prefix (--prefix).`,
+          { details: { field: 'prefix', service: previous } },
+        );
+      }
+      holders.set(name, service);
+    }
+  }
+}
+
+/** @throws Problem `invalid_value` */
+function checkPrefix(prefix: string): void {
+  const reason = !/^([A-Za-z_]\w*)?$/.test(prefix)
+    ? 'is not a valid prefix: use letters, digits and underscores, and start with a letter or underscore'
+    : prefix.startsWith('SVC_') && 'is reserved: variables that start with SVC_ belong to the platform';
+  if (reason === false) return;
+  const message = `"${prefix}" ${reason}; choose another one (--prefix), such as STOCK_.`;
+  throw new Problem('invalid_value', message, { details: { field: 'prefix' } });
+}
+
+type Fields = Readonly<Record<string, string | number | undefined>>;
+
+const ofDatabase = ({ host, port, username, password, database }: BoundCredentials): Fields => ({
+  HOST: host,
+  PORT: port,
+  USERNAME: username,
+  PASSWORD: password,
+  NAME: database,
+});
+
+const fields: Readonly<Record<ServiceType, (credentials: BoundCredentials) => Fields>> = {
+  postgres: ofDatabase,
+  mysql: ofDatabase,
+  mongodb: ofDatabase,
+  redis: (credentials) => {
+    const { host, port, username, password } = credentials;
+    return { HOST: host, PORT: port, USERNAME: username, PASSWORD: password, URL: redisUrl(credentials) };
+  },
+  minio: ({ host, port, tls, accessKey, secretKey, bucket, region }) => ({
+    ENDPOINT: `${tls ? 'https' : 'http'}://${inUrl(host)}:${port}`,
+    ACCESS_KEY: accessKey,
+    SECRET_KEY: secretKey,
+    BUCKET: bucket,
+    REGION: region,
+  }),
+};
+
+const everyField = {
+  host: '-',
+  port: 1,
+  tls: false,
+  username: '-',
+  password: '-',
+  database: '-',
+  accessKey: '-',
+  secretKey: '-',
+  bucket: '-',
+  region: '-',
+};
+
+/** https://www.iana.org/assignments/uri-schemes/prov/redis */
+function redisUrl({ host, port, tls, username = '', password }: BoundCredentials): string {
+  const user = password === undefined ? '' : `${encodeURIComponent(username)}:${encodeURIComponent(password)}@`;
+  return `${tls ? 'rediss' : 'redis'}://${user}${inUrl(host)}:${port}`;
+}
+
+function inUrl(host: string): string {
+  return host.includes(':') ? `[${host}]` : host;
+}
