@@ -32,6 +32,7 @@ const create = command({
     app: texts('<app>', 'limit the key to this app or function'),
     allow: texts('<cidr>', 'limit the key to clients in this network'),
     expires: text('<when>', `expiry: ${timeFormats} (default never)`),
+    ...gateWaitFlag,
     ...scopeFlags,
   },
   examples: [
@@ -51,6 +52,7 @@ const create = command({
     const created = await scope.api.call('POST', scope.path('api-keys'), keyCreated, { query: scope.query, body });
     context.print({ data: created, table: created.key, names: [created.handle] }, flags.output);
     context.say(`store the key ${created.handle} now, it is not shown again; clients send it in the header X-API-Key`);
+    await reportGateChange(context, flags, scope.api, { change: created.change, verb: 'applied' });
   },
 });
 

@@ -41,11 +41,12 @@ function gate(applied: boolean[], change: object = {}): Reply {
 t.test('key create prints only the key; -o json the whole record; it is shown once', async (t) => {
   const { run, seen, routes } = await world(t, {
     [`POST ${keys}`]: { status: 201, body: { ...key, key: full, change: { version: 7 } } },
+    'GET /api/v1/gate/changes/7': gate([true]),
   });
   const create = ['key', 'create', '--plan', 'small', '--name', 'Ä', '--app', 'api', '--app', 'web'];
   const created = await run([...create, '--expires', '2027-01-31', '--allow', '10.0.0.0/8']);
   t.equal(created.stdout, `${full}\n`);
-  t.match(created.stderr, /store the key k3x9q2ab now/);
+  t.match(created.stderr, /store the key k3x9q2ab now.*\napplied on 1 of 1 replica/, 'the gate takes it from here on');
   t.notMatch(created.stderr, 'sss');
   t.same(seen[0]?.body, {
     plan: 'small',
@@ -54,9 +55,9 @@ t.test('key create prints only the key; -o json the whole record; it is shown on
     allowedCidrs: ['10.0.0.0/8'],
     expiresAt: '2027-01-31T23:59:59.999Z',
   });
-  await run([...create, '--expires', '30d']);
+  await run([...create, '--expires', '30d', '--no-wait']);
   t.match(seen.at(-1)?.body, { expiresAt: '2026-12-21T12:00:00.000Z' });
-  await run([...create, '--expires', '2027-01-31T10:00:00+02:00']);
+  await run([...create, '--expires', '2027-01-31T10:00:00+02:00', '--no-wait']);
   t.match(seen.at(-1)?.body, { expiresAt: '2027-01-31T10:00:00+02:00' });
   t.match(await run([...create, '--expires', 'tomorrow']), { code: 2, stderr: /--expires takes a date/ });
   t.match(JSON.parse((await run([...create, '-o', 'json'])).stdout), { handle: 'k3x9q2ab', key: full });
