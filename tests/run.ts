@@ -5,7 +5,7 @@ import { requireStartable } from '../infra/testcluster/cluster.ts';
 import { ClusterProblem } from '../infra/testcluster/problem.ts';
 import { filesBrokenSince } from './changed.ts';
 import { createSuite } from './suite.ts';
-import { bringUp, endToEnd, type TestPlatform } from './e2e/targets.ts';
+import { bringUp, endToEnd, endToEndFiles, type TargetName, type TestPlatform } from './e2e/targets.ts';
 import { readImportGraph } from './support/import-graph.ts';
 
 /**
@@ -79,23 +79,24 @@ async function main(): Promise<void> {
     suite.end();
     return;
   }
-  const starting = startCluster();
+  const starting = start('cluster');
   await Promise.all([clusterLane(), afterwards()]);
   const cluster = await starting;
   if (cluster && !values.keep) await suite.attempt('taking the test cluster down', cluster.remove);
   suite.end();
 
-  async function startCluster(): Promise<TestPlatform | undefined> {
+  async function start(target: TargetName): Promise<TestPlatform | undefined> {
     let platform: TestPlatform | undefined;
-    await suite.attempt('the test cluster, with the platform installed', async () => {
-      platform = await bringUp('cluster', { log: say });
+    await suite.attempt(`the platform, target ${target}`, async () => {
+      platform = await bringUp(target, { log: say });
     });
     return platform;
   }
 
   async function clusterLane(): Promise<void> {
     const platform = await starting;
-    if (platform) await endToEnd(suite, 'cluster', platform.env);
+    const { shared, disruptive } = endToEndFiles('cluster');
+    if (platform) await endToEnd(suite, 'cluster', platform.env, [...shared, ...disruptive]);
   }
 
   /** The tests that use the programs that the cluster's start builds. */
@@ -103,14 +104,17 @@ async function main(): Promise<void> {
     await ownLane();
     const platform = await starting;
     await unit('tests on the test cluster, and with its programs', later, platform?.env ?? {});
-    await suite.attempt('the platform on the embedded cluster', async () => {
-      const local = await bringUp('local', { log: say });
-      try {
-        await endToEnd(suite, 'local', local.env);
-      } finally {
-        await local.remove();
-      }
-    });
+    const { shared, disruptive } = endToEndFiles('local');
+    // The disruptive ones mostly wait, and an embedded cluster takes seconds to start, so they have one of their own.
+    const first = await start('local');
+    const second = await start('local');
+    await Promise.all([onEmbeddedCluster(first, shared), onEmbeddedCluster(second, disruptive)]);
+  }
+
+  async function onEmbeddedCluster(platform: TestPlatform | undefined, files: readonly string[]): Promise<void> {
+    if (!platform) return;
+    await endToEnd(suite, 'local', platform.env, files);
+    await suite.attempt('taking the embedded cluster down', platform.remove);
   }
 
   async function unit(name: string, chosen: readonly string[], env: NodeJS.ProcessEnv): Promise<void> {

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { createSuite } from '../suite.ts';
 import { noKubectl } from '../support/kubectl.ts';
-import { bringUp, endToEnd, targetNames, type TargetName, type TestPlatform } from './targets.ts';
+import { bringUp, endToEnd, endToEndFiles, targetNames, type TargetName, type TestPlatform } from './targets.ts';
 
 /**
  * `npm run e2e -- --target local|cluster [--keep] [files…]`: runs the end-to-end tests on one target. With SVC_HOME they
@@ -22,7 +22,8 @@ async function runOn(name: TargetName): Promise<void> {
   let platform: TestPlatform | undefined;
   await suite.attempt(`the platform on target ${name}`, async () => {
     platform = await bringUp(name, { folder, keep: values.keep, log: suite.say });
-    await endToEnd(suite, name, platform.env, positionals.length > 0 ? positionals : undefined);
+    const { shared, disruptive } = endToEndFiles(name);
+    await endToEnd(suite, name, platform.env, positionals.length > 0 ? positionals : [...shared, ...disruptive]);
   });
   if (platform && values.keep) suite.say(`the platform keeps running: SVC_HOME=${platform.env['SVC_HOME']}`);
   else if (platform && folder === undefined) await suite.attempt('taking the platform down', platform.remove);

@@ -66,20 +66,25 @@ export async function bringUp(
 }
 
 /**
- * Runs end-to-end files on a platform: two at a time, each in its own projects, and then one by one those that kill,
- * replace or reconfigure shared parts.
- * @param files default: those for every target and those for this one
+ * The end-to-end files of a target, as patterns: those that share a platform, each in its own projects, and those that
+ * kill, replace or reconfigure parts of it.
  */
+export function endToEndFiles(target: TargetName): { shared: string[]; disruptive: string[] } {
+  const inFolder = (folder: string) => [`tests/e2e/${folder}*.test.ts`, `tests/e2e/${folder}${target}/*.test.ts`];
+  return { shared: inFolder(''), disruptive: inFolder('disruptive/') };
+}
+
+/** Runs end-to-end files on a platform: two at a time, and after them the disruptive ones one by one. */
 export async function endToEnd(
   suite: Suite,
   target: TargetName,
   env: NodeJS.ProcessEnv,
-  files: readonly string[] = ['tests/e2e/*.test.ts', 'tests/e2e/disruptive/*.test.ts', `tests/e2e/${target}/*.test.ts`],
+  files: readonly string[],
 ): Promise<void> {
-  const isShared = (file: string) => /(^|\/)e2e\/[^/]+$/.test(file);
+  const isDisruptive = (file: string) => file.includes('e2e/disruptive/');
   for (const [jobs, chosen] of [
-    [2, files.filter(isShared)],
-    [1, files.filter((file) => !isShared(file))],
+    [2, files.filter((file) => !isDisruptive(file))],
+    [1, files.filter(isDisruptive)],
   ] as const) {
     if (chosen.length === 0) continue;
     const what = jobs === 1 ? 'end-to-end tests that disturb the platform' : 'end-to-end tests';

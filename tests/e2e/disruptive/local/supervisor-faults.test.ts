@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { homeAt, homeFolder } from '../../../infra/local/home.ts';
-import { findSupervisor } from '../../../infra/local/supervisor.ts';
-import { upLocal } from '../../../infra/local/up.ts';
-import { isAlive, type ProcessRecord } from '../../../infra/process-record.ts';
-import { eventually, runningPlatform } from '../../support/platform.ts';
-import { someOperations, workUnderFaults } from '../../support/work-under-faults.ts';
+import { homeAt, homeFolder } from '../../../../infra/local/home.ts';
+import { findSupervisor } from '../../../../infra/local/supervisor.ts';
+import { upLocal } from '../../../../infra/local/up.ts';
+import { isAlive, type ProcessRecord } from '../../../../infra/process-record.ts';
+import { eventually, runningPlatform } from '../../../support/platform.ts';
+import { someOperations, workUnderFaults } from '../../../support/work-under-faults.ts';
 
 /**
  * The process of the embedded cluster is killed while apps and functions are created, changed and deleted, and started

@@ -1,7 +1,7 @@
 import t from 'tap';
-import { withoutComponents } from '../../../infra/testcluster/faults.ts';
-import { eventually, runningPlatform } from '../../support/platform.ts';
-import { someOperations, workUnderFaults } from '../../support/work-under-faults.ts';
+import { withoutComponents } from '../../../../infra/testcluster/faults.ts';
+import { eventually, runningPlatform } from '../../../support/platform.ts';
+import { someOperations, workUnderFaults } from '../../../support/work-under-faults.ts';
 
 /**
  * The cluster's API server and its store are killed while apps and functions are created, changed and deleted: every
