@@ -24,7 +24,7 @@ export const lookupHost: LookupFunction = (host, options, callback) => {
 };
 
 /** One HTTP request. */
-interface Outgoing {
+export interface Outgoing {
   method: string;
   /** With lower-case names, without content-length and host. */
   headers: Readonly<Record<string, string>>;

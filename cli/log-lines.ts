@@ -33,7 +33,7 @@ export async function printLines(
   checkFollowOutput(flags);
   if (follow) {
     const query = { ...scope.query, follow: 'true', tail: flags.tail ?? 100, sinceSeconds };
-    await followLogs(context, scope, path, query, { output, format: prefixed });
+    await followLogs(context, scope, { path, query }, { output, format: prefixed });
     return;
   }
   const query = { ...scope.query, tail: flags.tail, sinceSeconds, ...(previous && { previous: 'true' }) };
@@ -76,34 +76,20 @@ type Query = Record<string, string | number | undefined>;
 export async function followLogs(
   { clock, say, stdout }: Context,
   { api }: Scope,
-  path: string,
-  baseQuery: Query,
+  { path, query }: { path: string; query: Query },
   { output, format }: { output: OutputFormat | undefined; format: (line: LogLineView) => string },
 ): Promise<RunMark> {
-  const last = new Map<string, string>();
-  let newest = '';
-  let run: string | undefined;
+  const reader = createStreamReader();
+  const textOf = (line: LogLineView) =>
+    output === 'json' ? JSON.stringify(line) : output === 'name' ? line.pod : format(line);
   let failures = 0;
   for (;;) {
-    const from = newest === '' ? {} : { sinceSeconds: undefined, sinceTime: before(newest), tail: 10_000 };
-    // Names the run, because a newer one may have started.
-    const query = { ...baseQuery, ...from, ...(run !== undefined && { run }) };
     try {
-      for await (const text of api.lines(path, query)) {
+      for await (const text of api.lines(path, { ...query, ...reader.position() })) {
         failures = 0;
-        const parsed = followedLine.safeParse(text === '' ? undefined : JSON.parse(text));
-        if (!parsed.success) continue;
-        if ('run' in parsed.data) {
-          if (parsed.data.ended !== undefined) return parsed.data;
-          run = parsed.data.run;
-          continue;
-        }
-        const { pod, time } = parsed.data;
-        if (time !== '' && time <= (last.get(pod) ?? '')) continue;
-        last.set(pod, time);
-        if (time > newest) newest = time;
-        const line = output === 'json' ? JSON.stringify(parsed.data) : output === 'name' ? pod : format(parsed.data);
-        stdout.write(`${line}\n`);
+        const item = reader.read(text);
+        if (item && 'run' in item) return item;
+        if (item) stdout.write(`${textOf(item)}\n`);
       }
     } catch (error) {
       if (!isTemporary(error)) throw error;
@@ -112,6 +98,39 @@ export async function followLogs(
     }
     await clock.sleep(Math.min(pauseMaxMs, pauseMs * 2 ** Math.max(0, failures - 1)));
   }
+}
+
+/** Reads the items of a log stream that may be reopened. */
+function createStreamReader() {
+  /** The time of the last line of each pod. */
+  const last = new Map<string, string>();
+  let newest = '';
+  let run: string | undefined;
+  return {
+    /** The parameters of a request that continues the stream. */
+    position(): Query {
+      return {
+        ...(newest !== '' && { sinceSeconds: undefined, sinceTime: before(newest), tail: 10_000 }),
+        // Names the run, because a newer one may have started.
+        ...(run !== undefined && { run }),
+      };
+    },
+
+    /** @returns a new line, or how the run ended; undefined for anything else, such as a repeated line */
+    read(text: string): LogLineView | RunMark | undefined {
+      const { data } = followedLine.safeParse(text === '' ? undefined : JSON.parse(text));
+      if (!data) return undefined;
+      if ('run' in data) {
+        ({ run } = data);
+        return data.ended === undefined ? undefined : data;
+      }
+      const { pod, time } = data;
+      if (time !== '' && time <= (last.get(pod) ?? '')) return undefined;
+      last.set(pod, time);
+      if (time > newest) newest = time;
+      return data;
+    },
+  };
 }
 
 /** A time shortly before another one: lines of several pods may arrive out of order, since the clocks of nodes differ. */

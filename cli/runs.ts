@@ -106,9 +106,8 @@ export async function printLogs(
       attempts.add(pod);
       return line;
     };
-    const followQuery = { ...query, follow: 'true' };
-    const options = { output: flags.output, format };
-    const { run, ended, message } = await followLogs(context, scope, path, followQuery, options);
+    const source = { path, query: { ...query, follow: 'true' } };
+    const { run, ended, message } = await followLogs(context, scope, source, { output: flags.output, format });
     const reason = message === undefined ? '' : `: ${message}`;
     context.say(`run ${run} ${ended === 'removed' ? 'was deleted' : ended}${reason}`);
     return;

@@ -40,7 +40,7 @@ export const deployCommand = command({
             query: scope.query,
             body: { image, ...(commit !== undefined && { commit }) },
           });
-    await printDeployment(context, flags, scope, args.app, result);
+    await printDeployment(context, flags, scope, { app: args.app, accepted: result });
   },
 });
 
@@ -62,6 +62,6 @@ export const promoteCommand = command({
     const scope = resolveScope(context, { ...flags, environment: to });
     const path = scope.path('apps', args.app, 'promote');
     const result = await scope.api.call('POST', path, deploymentAccepted, { body: { from, to } });
-    await printDeployment(context, flags, scope, args.app, result);
+    await printDeployment(context, flags, scope, { app: args.app, accepted: result });
   },
 });

@@ -18,7 +18,7 @@ async function restart(
   const accepted = await scope.api.call('POST', scope.path('apps', app, 'restart'), deploymentAccepted, {
     query: scope.query,
   });
-  await printDeployment(context, flags, scope, app, accepted);
+  await printDeployment(context, flags, scope, { app, accepted });
 }
 
 /** Apps, for commands that change their variables and secrets. */

@@ -42,7 +42,7 @@ export const rollbackCommand = command({
     });
     context.say(`unchanged: ${neverRestored}; ${flags.withConfig ? withConfig : withoutConfig}`);
     if (flags.wait) {
-      const deployment = await followDeployment(context, flags, scope, args.app, accepted.id);
+      const deployment = await followDeployment(context, flags, scope, { app: args.app, id: accepted.id });
       context.print(deploymentOutput(deployment), flags.output);
     } else {
       const table = `revision ${accepted.revision} is accepted`;

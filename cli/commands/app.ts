@@ -144,14 +144,15 @@ const update = command({
     }
     const scope = resolveScope(context, flags);
     if (image === undefined && commit !== undefined) {
-      await printDeployment(context, flags, scope, args.app, await buildCommit(scope, args.app, commit));
+      const accepted = await buildCommit(scope, args.app, commit);
+      await printDeployment(context, flags, scope, { app: args.app, accepted });
       return;
     }
     const body = { ...(image !== undefined && { image }), ...(commit !== undefined && { commit }), ...settings };
     const schema = z.union([deploymentAccepted, appView]);
     const result = await scope.api.call('PATCH', scope.path('apps', args.app), schema, { query: scope.query, body });
     if ('statusUrl' in result) {
-      await printDeployment(context, flags, scope, args.app, result);
+      await printDeployment(context, flags, scope, { app: args.app, accepted: result });
       return;
     }
     // Auto-rollback affects later deployments only, and changes no pods.

@@ -85,8 +85,7 @@ export async function followDeployment(
   context: Context,
   flags: WaitFlags,
   scope: Scope,
-  app: string,
-  id: string,
+  { app, id }: { app: string; id: string },
 ): Promise<DeploymentView> {
   const deployment = await waitFor(
     context,
@@ -124,11 +123,11 @@ export async function printDeployment(
   context: Context,
   flags: WaitFlags & { output: OutputFormat | undefined },
   scope: Scope,
-  app: string,
-  accepted: DeploymentAccepted,
+  { app, accepted }: { app: string; accepted: DeploymentAccepted },
 ): Promise<void> {
   if (flags.wait) {
-    context.print(deploymentOutput(await followDeployment(context, flags, scope, app, accepted.id)), flags.output);
+    const deployment = await followDeployment(context, flags, scope, { app, id: accepted.id });
+    context.print(deploymentOutput(deployment), flags.output);
     return;
   }
   const table = `revision ${accepted.revision} of ${app} is accepted`;

@@ -1,15 +1,18 @@
+import type { IncomingMessage } from 'node:http';
 import { text as textOf } from 'node:stream/consumers';
-import { functionView } from '../../runtime/contracts/api/functions.ts';
+import { functionView, type FunctionView } from '../../runtime/contracts/api/functions.ts';
 import { command } from '../command.ts';
 import { scopeFlags } from '../common-flags.ts';
-import { connectionFault, createConnections } from '../connection.ts';
+import { connectionFault, createConnections, type Connections, type Outgoing } from '../connection.ts';
 import type { Context } from '../context.ts';
 import { Failure, usageFailure } from '../failure.ts';
 import { text, textOrNone, texts } from '../flags.ts';
 import { readInputFile } from '../input-file.ts';
+import type { OutputFormat } from '../output.ts';
 import { resolveScope } from '../scope.ts';
 import { waitForRoute } from './function-route.ts';
 
+const coldStartHeader = 'x-svc-cold-start';
 const methodShape = /^[A-Z]{1,20}$/;
 const headerShape = /^([\w!#$%&'*+.^`|~-]+):\s*(.*)$/;
 
@@ -30,11 +33,7 @@ export const invokeCommand = command({
     'svc function invoke hello --method PUT --path "/items/7?dry=1" --data @item.json --header "x-trace: 1"',
   ],
   async run({ context, args, flags }) {
-    const body = flags.data === undefined ? undefined : await readData(context, flags.data);
-    const method = (flags.method ?? (body === undefined ? 'GET' : 'POST')).toUpperCase();
-    if (!methodShape.test(method))
-      throw usageFailure(`--method takes an HTTP method such as PUT, not "${flags.method}".`);
-    const headers = { ...(body !== undefined && { 'content-type': kindOf(body) }), ...parseHeaders(flags.header) };
+    const request = await requestOf(context, flags);
     const scope = resolveScope(context, flags);
     const view = await scope.api.call('GET', scope.path('functions', args.function), functionView, {
       query: scope.query,
@@ -50,42 +49,10 @@ export const invokeCommand = command({
 
     // No time limit here: the platform applies the function's own.
     const connections = createConnections(0);
-    const { clock } = context;
-    let startedAt = 0;
-    const send = () => {
-      startedAt = clock.monotonic();
-      return connections.send(url, { method, headers, body });
-    };
     try {
-      let response = await send();
-      // Every response of a function has this header. Without it, the request has not reached the function and can be repeated.
-      const isUnrouted = () => response.statusCode === 404 && response.headers['x-svc-cold-start'] === undefined;
-      if (isUnrouted()) {
-        response.resume();
-        await waitForRoute(context, view.url);
-        response = await send();
-      }
-      const took = Math.round(clock.monotonic() - startedAt);
-      const cold = response.headers['x-svc-cold-start'] === 'true' ? ', a cold start' : '';
-      context.say(`${response.statusCode} after ${took} ms${cold}`);
-      const { statusCode: status = 0, headers: fields } = response;
-      if (flags.output === undefined) {
-        for await (const chunk of response) context.stdout.write(chunk);
-        if (context.stdout.isTTY) context.stdout.write('\n');
-      } else {
-        const content = await textOf(response);
-        context.print({ data: { status, headers: fields, body: content }, table: content, names: [] }, flags.output);
-      }
-      if (status >= 400) {
-        const denied = status === 401 && view.gate !== undefined && view.gate !== 'off';
-        const hint = denied
-          ? 'its gate takes API keys (svc key create): --header "X-API-Key: <key>"'
-          : `svc function ${isUnrouted() ? 'show' : 'logs'} ${args.function} ${scope.flags}`;
-        throw new Failure(`The answer is ${status}${isUnrouted() ? ', of the ingress' : ''}.`, {
-          code: `http_${status}`,
-          hint,
-        });
-      }
+      const response = await sendRouted(context, connections, url, request);
+      await printResponse(context, response, flags.output);
+      if ((response.statusCode ?? 0) >= 400) throw responseFailure(response, view, scope.flags);
     } catch (error) {
       const fault = connectionFault(error);
       if (fault === undefined) throw error;
@@ -95,6 +62,78 @@ export const invokeCommand = command({
     }
   },
 });
+
+interface RequestFlags {
+  data: string | undefined;
+  method: string | undefined;
+  header: readonly string[];
+}
+
+/** The request that the flags describe. @throws Failure (usage) */
+async function requestOf(context: Context, { data, method: requested, header }: RequestFlags): Promise<Outgoing> {
+  const body = data === undefined ? undefined : await readData(context, data);
+  const method = (requested ?? (body === undefined ? 'GET' : 'POST')).toUpperCase();
+  if (!methodShape.test(method)) throw usageFailure(`--method takes an HTTP method such as PUT, not "${requested}".`);
+  const headers = { ...(body !== undefined && { 'content-type': kindOf(body) }), ...parseHeaders(header) };
+  return { method, headers, body };
+}
+
+/** Sends a request, again if the ingress does not route the function yet, and prints how long the response took. */
+async function sendRouted(
+  context: Context,
+  connections: Connections,
+  url: URL,
+  request: Outgoing,
+): Promise<IncomingMessage> {
+  const { clock } = context;
+  let startedAt = clock.monotonic();
+  let response = await connections.send(url, request);
+  if (isUnrouted(response)) {
+    response.resume();
+    await waitForRoute(context, url.origin);
+    startedAt = clock.monotonic();
+    response = await connections.send(url, request);
+  }
+  const took = Math.round(clock.monotonic() - startedAt);
+  const cold = response.headers[coldStartHeader] === 'true' ? ', a cold start' : '';
+  context.say(`${response.statusCode} after ${took} ms${cold}`);
+  return response;
+}
+
+/**
+ * Whether the ingress itself responded. Every response of a function has the header; without it, the request has not
+ * reached the function and can be repeated.
+ */
+function isUnrouted({ statusCode, headers }: IncomingMessage): boolean {
+  return statusCode === 404 && headers[coldStartHeader] === undefined;
+}
+
+/** Without an output format, the body is printed as it arrives. */
+async function printResponse(
+  context: Context,
+  response: IncomingMessage,
+  output: OutputFormat | undefined,
+): Promise<void> {
+  if (output === undefined) {
+    for await (const chunk of response) context.stdout.write(chunk);
+    if (context.stdout.isTTY) context.stdout.write('\n');
+    return;
+  }
+  const { statusCode: status = 0, headers } = response;
+  const body = await textOf(response);
+  context.print({ data: { status, headers, body }, table: body, names: [] }, output);
+}
+
+/** The failure of the command for a response with an error status. */
+function responseFailure(response: IncomingMessage, { name, gate }: FunctionView, scopeFlagsText: string): Failure {
+  const { statusCode: status } = response;
+  const unrouted = isUnrouted(response);
+  const denied = status === 401 && gate !== undefined && gate !== 'off';
+  const hint = denied
+    ? 'its gate takes API keys (svc key create): --header "X-API-Key: <key>"'
+    : `svc function ${unrouted ? 'show' : 'logs'} ${name} ${scopeFlagsText}`;
+  return new Failure(`The answer is ${status}${unrouted ? ', of the ingress' : ''}.`, { code: `http_${status}`, hint });
+}
 
 async function readData(context: Context, data: string): Promise<string> {
   if (data === '-') return textOf(context.stdin);

@@ -10,7 +10,11 @@ import { platformConfigOf } from '../../infra/manifests/platform/installation.ts
 import { systemSecrets } from '../../infra/manifests/platform/secrets.ts';
 import { consoleHost, type PlatformImages, type PlatformSettings } from '../../infra/manifests/platform/settings.ts';
 import { checkPlatformConfig, faultsText } from '../../runtime/contracts/resources/platform-config-check.ts';
-import { ingressAddressPattern, publicUrl } from '../../runtime/contracts/resources/platform-config.ts';
+import {
+  ingressAddressPattern,
+  publicUrl,
+  type BuildSettings,
+} from '../../runtime/contracts/resources/platform-config.ts';
 import { checkImage } from '../../runtime/domain/image.ts';
 import { systemNamespace } from '../../runtime/domain/labels.ts';
 import { checkHost } from '../../runtime/domain/names.ts';
@@ -34,13 +38,7 @@ const routeSeconds = 30;
 /** Runs `svc install`. Its module loads the Kubernetes client, which other commands do not need. */
 export async function install(context: Context, flags: InstallFlags): Promise<void> {
   if (flags.dryRun) {
-    const settings = settingsBody(flags, context.version);
-    if (settings.ingressAddress === undefined) {
-      context.say(
-        'warning: without --ingress-address, gates of apps stay "applying": a dry run does not read the cluster',
-      );
-    }
-    printManifests(context, settings, flags.output);
+    printManifests(context, settingsBody(flags, context.version), flags.output);
     return;
   }
   // Invalid flags are reported before the cluster is read; its images stand in for the unknown ones.
@@ -58,35 +56,41 @@ export async function install(context: Context, flags: InstallFlags): Promise<vo
     const settings = settingsBody(flags, context.version, installed);
     const timeoutMs = (flags.timeout ?? defaultSeconds) * 1000;
     const report = await installPlatform(settings, { kube, clock, timeoutMs, log: context.say });
-    const console = publicUrl(settings, consoleHost(settings));
-    await checkRoute(context, console);
+    await checkRoute(context, consoleUrl(settings));
     const file = flags.adminPasswordFile;
     if (file !== undefined) writePassword(file, await readAdminPassword(kube));
-    const summary = {
-      console,
-      adminEmail: settings.adminEmail,
-      ...(file !== undefined && { adminPasswordFile: file }),
-    };
-    context.print(
-      {
-        data: { ...summary, ...report },
-        table: fields([
-          ['Console', console],
-          ['Admin', settings.adminEmail],
-          ['Password', file === undefined ? undefined : `in ${file}`],
-        ]),
-        names: [console],
-      },
-      flags.output,
-    );
-    if (flags.trustedProxy.length > 0) context.say(trustHint(settings));
-    if (file === undefined) context.say(`the admin's password: ${passwordCommand}`);
-    context.say(`sign in: svc login --api ${console} --email ${settings.adminEmail}`);
+    printInstallation(context, flags, settings, report);
   } catch (error) {
     throw withHint(error);
   } finally {
     await kube.close();
   }
+}
+
+function consoleUrl(settings: PlatformSettings): string {
+  return publicUrl(settings, consoleHost(settings));
+}
+
+/** Prints where the console is and how to sign in. */
+function printInstallation(context: Context, flags: InstallFlags, settings: PlatformSettings, report: object): void {
+  const console = consoleUrl(settings);
+  const { adminEmail } = settings;
+  const { adminPasswordFile } = flags;
+  context.print(
+    {
+      data: { console, adminEmail, ...(adminPasswordFile !== undefined && { adminPasswordFile }), ...report },
+      table: fields([
+        ['Console', console],
+        ['Admin', adminEmail],
+        ['Password', adminPasswordFile === undefined ? undefined : `in ${adminPasswordFile}`],
+      ]),
+      names: [console],
+    },
+    flags.output,
+  );
+  if (flags.trustedProxy.length > 0) context.say(trustHint(settings));
+  if (adminPasswordFile === undefined) context.say(`the admin's password: ${passwordCommand}`);
+  context.say(`sign in: svc login --api ${console} --email ${adminEmail}`);
 }
 
 const passwordCommand = `kubectl -n ${systemNamespace} get secret ${systemSecrets.admin.name} -o 'go-template={{.data.${systemSecrets.admin.key} | base64decode}}'`;
@@ -177,32 +181,40 @@ function networksOf(flag: string, typed: readonly string[]): string[] {
   return [...new Set(networks)];
 }
 
+/** An image of this version in the registry of `--registry`; undefined without the flag. */
+function registryImage({ registry }: InstallFlags, name: string, version: string): string | undefined {
+  return registry === undefined ? undefined : `${registry}/svc/${name}:${version}`;
+}
+
 /** The images from the flags, from `--registry`, or of the existing installation. */
 function imagesOf(flags: InstallFlags, version: string, installed: Partial<NeededImages>): PlatformImages {
-  const image = (name: string, requested: string | undefined, current: string | undefined): string => {
-    if (requested === undefined && flags.registry === undefined && current !== undefined) return current;
+  const required = (name: string, requested: string | undefined, current: string | undefined): string => {
+    const image = requested ?? registryImage(flags, name, version);
+    if (image !== undefined) return checkImage(image, `image-${name}`);
+    if (current !== undefined) return current;
     // No default, because the project publishes no images: a default name could belong to someone else.
-    if (requested === undefined && flags.registry === undefined) {
-      throw usageFailure(
-        `No image is set for ${name}.`,
-        `use --registry <registry> with <registry>/svc/${name}:${version}, or --image-${name} <image>`,
-      );
-    }
-    return checkImage(requested ?? `${flags.registry}/svc/${name}:${version}`, `image-${name}`);
+    throw usageFailure(
+      `No image is set for ${name}.`,
+      `use --registry <registry> with <registry>/svc/${name}:${version}, or --image-${name} <image>`,
+    );
   };
-  const python = flags.imageFunctionPython ?? (flags.registry && `${flags.registry}/svc/function-python:${version}`);
-  const mysql = flags.imageMysql ?? (flags.registry && `${flags.registry}/svc/mariadb:${version}`);
-  const minio = flags.imageMinio ?? (flags.registry && `${flags.registry}/svc/minio:${version}`);
-  const mongodb = flags.imageMongodb ?? (flags.registry && `${flags.registry}/svc/ferretdb:${version}`);
+  const optional = (flag: string, requested: string | undefined, name = flag): string | undefined => {
+    const image = requested ?? registryImage(flags, name, version);
+    return image === undefined ? undefined : checkImage(image, `image-${flag}`);
+  };
+  const functionPython = optional('function-python', flags.imageFunctionPython);
+  const mysql = optional('mysql', flags.imageMysql, 'mariadb');
+  const minio = optional('minio', flags.imageMinio);
+  const mongodb = optional('mongodb', flags.imageMongodb, 'ferretdb');
   return {
-    platform: image('platform', flags.imagePlatform, installed.platform),
-    functionNode: image('function-node', flags.imageFunctionNode, installed.functionNode),
-    ...(python !== undefined && { functionPython: checkImage(python, 'image-function-python') }),
-    postgres: image('postgres', flags.imagePostgres, installed.postgres),
-    redis: image('redis', flags.imageRedis, installed.redis),
-    ...(mysql !== undefined && { mysql: checkImage(mysql, 'image-mysql') }),
-    ...(minio !== undefined && { minio: checkImage(minio, 'image-minio') }),
-    ...(mongodb !== undefined && { mongodb: checkImage(mongodb, 'image-mongodb') }),
+    platform: required('platform', flags.imagePlatform, installed.platform),
+    functionNode: required('function-node', flags.imageFunctionNode, installed.functionNode),
+    ...(functionPython !== undefined && { functionPython }),
+    postgres: required('postgres', flags.imagePostgres, installed.postgres),
+    redis: required('redis', flags.imageRedis, installed.redis),
+    ...(mysql !== undefined && { mysql }),
+    ...(minio !== undefined && { minio }),
+    ...(mongodb !== undefined && { mongodb }),
   };
 }
 
@@ -214,43 +226,53 @@ function registriesOf({ npmRegistry: npm, pypiIndex: pypi }: InstallFlags) {
 
 /** The build settings; without a registry an installation keeps its own. */
 function buildsOf(flags: InstallFlags, version: string): Pick<PlatformSettings['others'], 'builds'> {
-  const { registry, buildPush: pushAddress } = flags;
-  const inRegistry = (name: string) => registry && `${registry}/svc/${name}:${version}`;
-  const image = flags.imageBuilder ?? inRegistry('builder');
-  const target = flags.buildRegistry ?? (registry && `${registry}/builds`);
-  if (image === undefined || target === undefined) {
-    const dependentSetting =
-      flags.buildsAtOnce ??
-      flags.buildTimeout ??
-      pushAddress ??
-      flags.gitNetwork[0] ??
-      flags.imageBuildNode ??
-      flags.imageBuildPython;
-    if (image === undefined && target === undefined && dependentSetting === undefined) return {};
+  const image = flags.imageBuilder ?? registryImage(flags, 'builder', version);
+  const registry = flags.buildRegistry ?? (flags.registry && `${flags.registry}/builds`);
+  if (image === undefined && registry === undefined && !hasBuildFlag(flags)) return {};
+  if (image === undefined || registry === undefined) {
     throw usageFailure(
       'Builds require an image and a registry.',
       'use --image-builder and --build-registry, or --registry; to change existing settings, use svc platform config set',
     );
   }
-  const node = flags.imageBuildNode ?? flags.imageFunctionNode ?? inRegistry('function-node');
-  const python = flags.imageBuildPython ?? inRegistry('build-python');
+  const { buildPush, buildsAtOnce, buildTimeout, gitNetwork } = flags;
   return {
     builds: {
       image: checkImage(image, 'image-builder'),
-      registry: target,
-      ...(pushAddress !== undefined && { pushAddress }),
-      ...(flags.buildsAtOnce !== undefined && { atOnce: flags.buildsAtOnce }),
-      ...(flags.buildTimeout !== undefined && { timeoutSeconds: flags.buildTimeout }),
-      ...(flags.gitNetwork.length > 0 && { gitNetworks: networksOf('--git-network', flags.gitNetwork) }),
-      baseImages: {
-        ...(node !== undefined && { node: checkImage(node, 'image-build-node') }),
-        ...(python !== undefined && { python: checkImage(python, 'image-build-python') }),
-      },
+      registry,
+      ...(buildPush !== undefined && { pushAddress: buildPush }),
+      ...(buildsAtOnce !== undefined && { atOnce: buildsAtOnce }),
+      ...(buildTimeout !== undefined && { timeoutSeconds: buildTimeout }),
+      ...(gitNetwork.length > 0 && { gitNetworks: networksOf('--git-network', gitNetwork) }),
+      baseImages: baseImagesOf(flags, version),
     },
   };
 }
 
+/** Whether a flag is set that only has an effect on builds. */
+function hasBuildFlag(flags: InstallFlags): boolean {
+  const { buildsAtOnce, buildTimeout, buildPush, gitNetwork, imageBuildNode, imageBuildPython } = flags;
+  const settings = [buildsAtOnce, buildTimeout, buildPush, gitNetwork[0], imageBuildNode, imageBuildPython];
+  return settings.some((setting) => setting !== undefined);
+}
+
+/** The images from which apps of each language are built. */
+function baseImagesOf(flags: InstallFlags, version: string): BuildSettings['baseImages'] {
+  const node = flags.imageBuildNode ?? flags.imageFunctionNode ?? registryImage(flags, 'function-node', version);
+  const python = flags.imageBuildPython ?? registryImage(flags, 'build-python', version);
+  return {
+    ...(node !== undefined && { node: checkImage(node, 'image-build-node') }),
+    ...(python !== undefined && { python: checkImage(python, 'image-build-python') }),
+  };
+}
+
+/** Prints what `svc install` would apply, without reading the cluster. */
 function printManifests(context: Context, settings: PlatformSettings, format: OutputFormat = 'yaml'): void {
+  if (settings.ingressAddress === undefined) {
+    context.say(
+      'warning: without --ingress-address, gates of apps stay "applying": a dry run does not read the cluster',
+    );
+  }
   const objects = installManifests(settings);
   const generated = Object.values(systemSecrets).map(({ name, purpose }) => `# Secret ${name}: ${purpose}\n`);
   const note = `# ${systemNamespace} also gets Secrets, whose values are generated once, in the cluster:\n${generated.join('')}`;
