@@ -7,16 +7,17 @@ import { seededRandom } from '../support/random.ts';
 import { endServers } from '../support/servers.ts';
 import { startTestServers } from '../support/test-servers.ts';
 import { testSeed } from '../support/soak.ts';
-import { readImportGraph } from '../support/import-graph.ts';
+import { readImportGraph, type ImportGraph } from '../support/import-graph.ts';
+import { readCoverage, type Executed } from './coverage.ts';
 import { mutantsOf, type Mutant } from './mutants.ts';
 
 /**
  * `npm run mutate -- <folder or file> [--sample N] [--jobs N]`: changes the sources one place at a time, in copies of this
- * checkout, and runs the tests of the same folder under `tests/` that reach the file. Exits with 1 when fewer than 85 of
+ * checkout, and runs the tests of the same folder under `tests/` that execute the changed place. Exits with 1 when fewer than 85 of
  * 100 changes fail a test. Survivors that no test can or should notice are listed in `survivors.json` with a reason.
  */
 const requiredScore = 0.85;
-const timeLimitMs = 60_000;
+const maxLimitMs = 60_000;
 const root = join(import.meta.dirname, '../..');
 const copied = ['cli', 'functions', 'gate', 'infra', 'runtime', 'tests', 'workers', 'docs', 'package.json'];
 
@@ -48,13 +49,15 @@ async function mutate(target: string): Promise<void> {
   await startTestServers(process.pid);
   try {
     const queue = mutants.values();
+    const profiles = createProfiles(say);
     const work = async () => {
       const copy = copyOfCheckout();
       try {
         for (const mutant of queue) {
-          if (await isKilled(mutant, copy, testsOf(graph, mutant.file))) killed++;
+          const end = await tryMutant(mutant, copy, testsOf(graph, mutant.file), profiles);
+          if (end === 'killed') killed++;
           else if (keyOf(mutant) in accepted) excused++;
-          else say(`survived: ${mutant.file}:${mutant.line}: ${mutant.change}\n  ${keyOf(mutant)}`);
+          else say(`${end}: ${mutant.file}:${mutant.line}: ${mutant.change}\n  ${keyOf(mutant)}`);
         }
       } finally {
         rmSync(copy, { recursive: true, force: true });
@@ -87,15 +90,66 @@ function keyOf({ file, line, change }: Mutant): string {
   return `${file}: ${text}: ${change}`;
 }
 
-/** The test files that import the file, and those of the same folder that reach it; the one named after it first. */
-function testsOf(graph: ReturnType<typeof readImportGraph>, file: string): string[] {
-  const folder = file.split('/').slice(0, -1).join('/');
-  const name = file.split('/').at(-1)?.replace('.ts', '') ?? '';
-  const near = [...graph.dependentsOf([file])].filter((path) => path.startsWith(`tests/${folder}/`));
-  const tests = [...new Set([...near, ...graph.usersOf(file)])].filter(
-    (path) => path.endsWith('.test.ts') && !path.startsWith('tests/e2e/'),
-  );
-  return tests.sort((a, b) => Number(b.includes(`/${name}.`)) - Number(a.includes(`/${name}.`)));
+/** The tests of a source file: `near` are those of its folder. */
+interface Tests {
+  near: string[];
+  other: string[];
+}
+
+/**
+ * The test files of the same folder that reach the file, or of the closest folder above that has some, and those elsewhere
+ * that import the file.
+ */
+function testsOf(graph: ImportGraph, file: string): Tests {
+  const isTest = (path: string) => path.endsWith('.test.ts') && !path.startsWith('tests/e2e/');
+  const reached = [...graph.dependentsOf([file])].filter(isTest);
+  const folders = file.split('/').slice(0, -1);
+  let near: string[] = [];
+  for (let depth = folders.length; near.length === 0 && depth > 0; depth--) {
+    near = reached.filter((path) => path.startsWith(`tests/${folders.slice(0, depth).join('/')}/`));
+  }
+  return { near, other: graph.usersOf(file).filter((path) => isTest(path) && !near.includes(path)) };
+}
+
+/** How a test file runs without any change. */
+interface Profile {
+  ms: number;
+  executed: Executed;
+}
+
+interface Profiles {
+  /** Runs the test in an unchanged copy, or returns what an earlier run measured. */
+  measure(test: string, copy: string): Promise<Profile>;
+  /** The duration, once it is measured. */
+  msOf(test: string): number | undefined;
+}
+
+/** A test that fails without any change says nothing about changes, so it counts as one that executes nothing. */
+function createProfiles(say: (line: string) => void): Profiles {
+  const profiles = new Map<string, Promise<Profile>>();
+  const durations = new Map<string, number>();
+  const measure = async (test: string, copy: string): Promise<Profile> => {
+    const folder = mkdtempSync(join(tmpdir(), 'svc-mutate-coverage-'));
+    try {
+      const startedAt = performance.now();
+      const passed = await passes(test, copy, { limitMs: maxLimitMs, env: { NODE_V8_COVERAGE: folder } });
+      const ms = Math.ceil(performance.now() - startedAt);
+      durations.set(test, ms);
+      if (passed) return { ms, executed: readCoverage(folder, copy) };
+      say(`ignored: ${test} fails without any change`);
+      return { ms, executed: () => false };
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  };
+  return {
+    msOf: (test) => durations.get(test),
+    measure(test, copy) {
+      const profile = profiles.get(test) ?? measure(test, copy);
+      profiles.set(test, profile);
+      return profile;
+    },
+  };
 }
 
 function copyOfCheckout(): string {
@@ -106,26 +160,46 @@ function copyOfCheckout(): string {
   return copy;
 }
 
-async function isKilled({ file, text }: Mutant, copy: string, tests: readonly string[]): Promise<boolean> {
-  const original = readFileSync(join(root, file), 'utf8');
-  writeFileSync(join(copy, file), text);
-  try {
-    for (const test of tests) if (!(await passes(join(copy, test), copy))) return true;
-    return false;
-  } finally {
-    writeFileSync(join(copy, file), original);
+/**
+ * Runs the tests that execute the changed place until one fails: first the one named after the file, then those of its
+ * folder, the fastest first.
+ */
+async function tryMutant(
+  { file, offset, text }: Mutant,
+  copy: string,
+  { near, other }: Tests,
+  profiles: Profiles,
+): Promise<'killed' | 'survived' | 'not executed'> {
+  const name = file.split('/').at(-1)?.replace('.ts', '') ?? '';
+  const rank = (test: string) => (test.endsWith(`/${name}.test.ts`) ? -1 : (profiles.msOf(test) ?? 0));
+  let executed = false;
+  for (const test of [...near.toSorted((a, b) => rank(a) - rank(b)), ...other]) {
+    const profile = await profiles.measure(test, copy);
+    if (!profile.executed(file, offset)) continue;
+    executed = true;
+    writeFileSync(join(copy, file), text);
+    try {
+      if (!(await passes(test, copy, { limitMs: Math.min(maxLimitMs, 10_000 + 5 * profile.ms) }))) return 'killed';
+    } finally {
+      writeFileSync(join(copy, file), readFileSync(join(root, file)));
+    }
   }
+  return executed ? 'survived' : 'not executed';
 }
 
 /** Whether a test file passes; one that takes too long does not: a mutant may loop forever. */
-function passes(test: string, cwd: string): Promise<boolean> {
+function passes(
+  test: string,
+  copy: string,
+  { limitMs, env = {} }: { limitMs: number; env?: NodeJS.ProcessEnv },
+): Promise<boolean> {
   return new Promise((resolve) => {
-    const env = { ...process.env, TAP_BAIL: '1', TAP_TIMEOUT: '30' };
-    const child = spawn(process.execPath, [test], {
-      cwd,
-      env,
+    const child = spawn(process.execPath, [join(copy, test)], {
+      cwd: copy,
+      // A fast test takes most of its time to compile what it imports.
+      env: { ...process.env, TAP_BAIL: '1', TAP_TIMEOUT: '30', NODE_COMPILE_CACHE: join(copy, '.cache'), ...env },
       stdio: 'ignore',
-      timeout: timeLimitMs,
+      timeout: limitMs,
       killSignal: 'SIGKILL',
     });
     child.once('error', () => resolve(false));

@@ -4,6 +4,8 @@ import { stripTypeScriptTypes } from 'node:module';
 export interface Mutant {
   file: string;
   line: number;
+  /** Where the change begins in the source. */
+  offset: number;
   /** Old and new text of the change, as `=== -> !==`. */
   change: string;
   /** The whole file with the change. */
@@ -43,7 +45,7 @@ export function mutantsOf(file: string, source: string): Mutant[] {
       const text = source.slice(0, match.index) + after + source.slice(match.index + before.length);
       if (!isValid(text)) return [];
       const line = source.slice(0, match.index).split('\n').length;
-      return [{ file, line, change: `${before.trim()} -> ${after.trim()}`, text }];
+      return [{ file, line, offset: match.index, change: `${before.trim()} -> ${after.trim()}`, text }];
     }),
   );
 }
