@@ -1,6 +1,6 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
 import type { Clock } from '../../runtime/domain/clock.ts';
-import type { PollOutcome } from './feed.ts';
+import type { PollOutcome } from './feed-poll.ts';
 import type { Decision } from './verdict.ts';
 import type { GateView } from './view.ts';
 

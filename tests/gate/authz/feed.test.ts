@@ -1,5 +1,6 @@
 import t, { type Test } from 'tap';
-import { createFeed, type PollOutcome } from '../../../gate/authz/feed.ts';
+import { createFeed } from '../../../gate/authz/feed.ts';
+import type { PollOutcome } from '../../../gate/authz/feed-poll.ts';
 import { createPostgresStore } from '../../../gate/authz/store.ts';
 import { systemClock } from '../../../runtime/domain/clock.ts';
 import { newId } from '../../../runtime/domain/ids.ts';

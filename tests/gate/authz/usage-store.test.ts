@@ -1,6 +1,7 @@
 import t, { type Test } from 'tap';
 import type { Pool } from 'pg';
-import { createFeed, type PollOutcome } from '../../../gate/authz/feed.ts';
+import { createFeed } from '../../../gate/authz/feed.ts';
+import type { PollOutcome } from '../../../gate/authz/feed-poll.ts';
 import { createPostgresStore } from '../../../gate/authz/store.ts';
 import { createUsageWriter } from '../../../gate/authz/usage-writer.ts';
 import { newId, type Id } from '../../../runtime/domain/ids.ts';
