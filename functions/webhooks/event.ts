@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { maskText } from './mask.ts';
+import { maskedStart } from './mask.ts';
 
 /** Maximum length of a sender's text in the log and the history, in characters. */
 const textLimit = 1_000;
@@ -12,12 +12,9 @@ export const text = z.string().optional().catch(undefined);
  * half of a surrogate pair that shortening can leave).
  */
 export function cleanText(value: string, secrets: readonly string[]): string {
-  const plain = value
-    // oxlint-disable-next-line no-control-regex -- the expression removes them
-    .replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f]/g, '')
-    .slice(0, textLimit)
-    .toWellFormed();
-  return maskText(plain, secrets);
+  // oxlint-disable-next-line no-control-regex -- the expression removes them
+  const plain = value.replaceAll(/[\u0000-\u0008\u000b-\u001f\u007f]/g, '');
+  return maskedStart(plain, textLimit, secrets).toWellFormed();
 }
 
 /** The event with {@link cleanText} applied to every text. */
@@ -80,5 +77,8 @@ export function isNoCommit(hash: string | null | undefined): boolean {
 
 /** `Ann <ann@example.org>` → `Ann`. */
 export function nameOf(author: string | undefined): string | undefined {
-  return author?.replace(/\s*<[^>]*>\s*$/, '') || author;
+  const trimmed = author?.trimEnd();
+  if (!trimmed?.endsWith('>')) return author;
+  const start = trimmed.indexOf('<', trimmed.lastIndexOf('>', trimmed.length - 2) + 1);
+  return trimmed.slice(0, Math.max(start, 0)).trimEnd() || author;
 }

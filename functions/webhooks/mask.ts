@@ -3,7 +3,10 @@ import { jsonOf } from '../../runtime/http/body.ts';
 /** Names of fields that contain a secret, at any depth. */
 const secretField =
   /(secret|passw(or)?d|passphrase|authorization|credential|private_?-?key|api_?-?key|access_?-?key|signature|callback_url)|(^|[_-]|[a-z](?=T))tokens?$/i;
-/** Patterns of secrets in texts. */
+/**
+ * Patterns of secrets in texts. Their time is linear in the text: where a match can begin inside another attempt's text,
+ * a look-behind admits only the first beginning.
+ */
 const secretTexts: readonly [RegExp, string][] = [
   // API keys, session tokens and webhook tokens of this platform.
   [/svc(?:s|wh)?_[a-z0-9_]{40,}/g, '[masked]'],
@@ -13,20 +16,28 @@ const secretTexts: readonly [RegExp, string][] = [
   [/\bxox[abeprs]-[\w-]{10,}/g, '[masked]'],
   [/\bAKIA[0-9A-Z]{16}\b/g, '[masked]'],
   [/\bwhsec_[A-Za-z0-9+/=_-]{16,}/g, '[masked]'],
-  [/\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g, '[masked]'],
+  // A JSON Web Token, with the word before it.
+  [/(?<![\w-])(?=[\w-]*\beyJ[\w-]{8})[\w-]+\.[\w-]{8,}\.[\w-]*/g, '[masked]'],
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----[^]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g, '[masked]'],
   // Credentials in a URL.
   [/(\w:\/\/)[^/\s:@]*:[^/\s@]+@/g, '$1[masked]@'],
 ];
 /** Maximum length of a stored body, in characters; longer bodies are cut. */
 const bodyLimit = 64 * 1024;
+/** Longer than the secrets that are masked, in characters: the part of a secret before a cut is not recognised. */
+const longestSecret = 4_096;
 
-/** A text with known and recognised secrets masked. */
-export function maskText(text: string, secrets: readonly string[]): string {
-  let masked = text;
+/**
+ * The start of a text, at most `limit` characters, with known and recognised secrets masked. Reads only a little more
+ * than `limit`, so that the work does not grow with what a sender sends.
+ */
+export function maskedStart(text: string, limit: number, secrets: readonly string[]): string {
+  const read = limit + longestSecret;
+  let masked = text.slice(0, read);
   for (const secret of secrets) masked = masked.replaceAll(secret, '[masked]');
   for (const [pattern, by] of secretTexts) masked = masked.replace(pattern, by);
-  return masked;
+  const end = text.length > read ? masked.length - longestSecret : masked.length;
+  return masked.slice(0, Math.min(limit, end));
 }
 
 /** A form's syntax: other characters in names and values are escaped. */
@@ -42,7 +53,7 @@ const placeholder = '[not stored: secrets cannot be masked in a body that is nei
 export function maskBody(rawBody: Buffer, parsed: unknown, secrets: readonly string[]): string {
   const value = parsed ?? parsedJson(rawBody);
   const text = value === undefined ? maskedForm(rawBody) : maskedJson(value);
-  return maskText(text ?? placeholder, secrets).slice(0, bodyLimit);
+  return maskedStart(text ?? placeholder, bodyLimit, secrets);
 }
 
 /** Masks a secret field with everything inside it. */
