@@ -102,10 +102,10 @@ export function createHistoryRoutes({ kube, pool, verifyToken, baseUrl }: Histor
       async handle(request) {
         const { project, id } = request.params;
         await findDeployment(pool, project, id);
-        const { returned } = await cancelDeployment(pool, id, sessionOf(request).email);
+        const { rollback } = await cancelDeployment(pool, id, sessionOf(request).email);
         const cancelled = await findDeployment(pool, project, id);
         const { app, environment, namespace, revision } = cancelled;
-        const audit = { app, environment, namespace, revision, returned };
+        const audit = { app, environment, namespace, revision, rollback };
         return { status: 200, body: deploymentToView(cancelled), audit };
       },
     }),

@@ -16,7 +16,7 @@ export function checkJob({ image, env = [], memory, cpu, schedule, timeZone }: C
   if (!invalid) return;
   throw new Problem(
     'invalid_value',
-    `"${invalid.name}" is not a usable variable name: use letters, digits and underscores.`,
+    `"${invalid.name}" is not a valid variable name: use letters, digits and underscores, starting with a letter or underscore.`,
     { details: { field: 'env' } },
   );
 }

@@ -87,7 +87,7 @@ export function createDeliveryRoutes(
         const { params, name, actor } = request;
         const receiver = await enabledReceiver(request);
         const previous = await findDelivery(receiver.workloadId, params.delivery);
-        if (previous.notice === null) {
+        if (previous.webhookEvent === null) {
           const reason = previous.sender === 'test' ? 'The delivery was a test' : 'The delivery could not be parsed';
           throw new Problem('conflict', `${reason}, so it cannot be repeated. Send it again.`);
         }
@@ -103,7 +103,7 @@ export function createDeliveryRoutes(
           deliveryId: newId(),
           redeliveryOf: previous.id,
         };
-        const { delivery, verdict } = await settle(incoming, () => previous.notice as WebhookEvent);
+        const { delivery, verdict } = await settle(incoming, () => previous.webhookEvent as WebhookEvent);
         const view = deliveryToView(await findDelivery(receiver.workloadId, delivery));
         return { status: 200, body: view, audit: { redelivery: delivery, verdict } };
       },

@@ -64,7 +64,7 @@ export function createSettle({ pool, notifier }: { pool: Pool; notifier: Pick<Ac
     try {
       const event = read();
       // A test has nothing to redeliver.
-      if (!incoming.dryRun) log = { ...log, notice: event };
+      if (!incoming.dryRun) log = { ...log, webhookEvent: event };
       const decision = decide(event, targetOf(incoming));
       if (incoming.dryRun) return await ignore(log, ...dryRunOutcome(decision));
       if (decision.verdict === 'ignore') return await ignore(log, decision.reason);

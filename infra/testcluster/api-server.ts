@@ -7,28 +7,28 @@ import { apiServerUrl } from './components.ts';
 const timeoutMilliseconds = 3000;
 
 /** A response; status 0 when there was none. */
-export interface Answer {
+export interface QueryResult {
   readonly status: number;
   readonly body: string;
 }
 
 /** Sends a GET request to the API server, as the administrator. Never rejects: without a response the status is 0. */
-export function askApiServer(pki: string, path: string): Promise<Answer> {
+export function queryApiServer(pki: string, path: string): Promise<QueryResult> {
   try {
     const read = (name: string): Buffer => readFileSync(join(pki, name));
     const credentials = { ca: read('ca.crt'), cert: read('admin.crt'), key: read('admin.key') };
-    return ask(requestTls, `${apiServerUrl}${path}`, credentials);
+    return query(requestTls, `${apiServerUrl}${path}`, credentials);
   } catch {
     return Promise.resolve({ status: 0, body: '' });
   }
 }
 
 /** Sends a GET request to an HTTP server on this machine. Never rejects: without a response the status is 0. */
-export function askServer(url: string): Promise<Answer> {
-  return ask(requestPlain, url, {});
+export function queryServer(url: string): Promise<QueryResult> {
+  return query(requestPlain, url, {});
 }
 
-function ask(request: typeof requestTls | typeof requestPlain, url: string, options: object): Promise<Answer> {
+function query(request: typeof requestTls | typeof requestPlain, url: string, options: object): Promise<QueryResult> {
   return new Promise((resolve) => {
     const none = { status: 0, body: '' };
     const outgoing = request(url, { ...options, agent: false, timeout: timeoutMilliseconds }, (incoming) => {

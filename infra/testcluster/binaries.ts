@@ -28,7 +28,7 @@ export interface Tool {
   /** Files to store with the binary, by their path inside a module that the build depends on. */
   readonly files: readonly { readonly module: string; readonly path: string; readonly name: string }[];
   /** A module that must be built in a copy, because it needs a version file that its published form lacks. */
-  readonly alone?: { readonly module: string; readonly versionFile: string };
+  readonly patchedModule?: { readonly module: string; readonly versionFile: string };
   /** Unused packages that take long to compile, each with the file that replaces it. */
   readonly stubs?: readonly Stub[];
 }
@@ -88,13 +88,13 @@ export const ferretdb: Tool = {
   package: './cmd/ferretdb',
   variables: {},
   files: [],
-  alone: { module: 'github.com/FerretDB/FerretDB', versionFile: 'build/version/version.txt' },
+  patchedModule: { module: 'github.com/FerretDB/FerretDB', versionFile: 'build/version/version.txt' },
 };
 
 /** How long unused binaries are kept, since another checkout may use them. */
 const retentionDays = 14;
 
-/** Older unfinished builds were interrupted: no build takes this long. */
+/** Older partial builds were interrupted: no build takes this long. */
 const abandonedHours = 6;
 
 /** How long to wait for another process that builds the same tool. */
@@ -115,8 +115,14 @@ export function buildParameters(tool: Tool, output: string): string[] {
  * @param sources folder of the module
  */
 export function buildDigest(tool: Tool, sources: string, architecture: string): string {
-  const { alone, stubs } = tool;
-  const recipe = [architecture, buildParameters(tool, ''), tool.files, ...(alone ? [alone] : []), ...(stubs ?? [])];
+  const { patchedModule, stubs } = tool;
+  const recipe = [
+    architecture,
+    buildParameters(tool, ''),
+    tool.files,
+    ...(patchedModule ? [patchedModule] : []),
+    ...(stubs ?? []),
+  ];
   const hash = createHash('sha256').update(JSON.stringify(recipe));
   for (const name of readdirSync(sources).sort()) {
     hash.update(`\0${name}\0`).update(readFileSync(join(sources, name)));
@@ -133,28 +139,28 @@ export function buildDigest(tool: Tool, sources: string, architecture: string): 
 export async function obtainBinaries(cache: string, progress: Progress): Promise<Map<Tool['name'], Binary>> {
   const binaries = new Map<Tool['name'], Binary>();
   for (const tool of tools) binaries.set(tool.name, await obtainBinary(tool, cache, progress));
-  prune(cache);
+  removeUnused(cache);
   return binaries;
 }
 
 /** Returns the binary of one tool, with the cache and the errors of {@link obtainBinaries}. */
 export async function obtainBinary(tool: Tool, cache: string, progress: Progress): Promise<Binary> {
-  const binary = placeOf(tool, cache);
+  const binary = binaryOf(tool, cache);
   if (existsSync(binary.folder)) {
     utimesSync(binary.folder, new Date(), new Date());
     return binary;
   }
   await requireGo();
-  const noteWait = (): void => progress.note(`waiting for another process that builds ${tool.name} ...`);
-  await exclusively(`${binary.folder}.lock`, noteWait, async () => {
+  const reportWait = (): void => progress.note(`waiting for another process that builds ${tool.name} ...`);
+  await withBuildLock(`${binary.folder}.lock`, reportWait, async () => {
     if (existsSync(binary.folder)) return;
-    await progress.stage(`build ${tool.name}`, () => build(tool, sourcesOf(tool), binary.folder));
+    await progress.stage(`build ${tool.name}`, () => build(tool, sourceFolder(tool), binary.folder));
   });
   return binary;
 }
 
 /** Only Linux has `flock`. Elsewhere two processes may build the same tool, and the later binary replaces the other. */
-function exclusively(file: string, onWait: () => void, work: () => Promise<void>): Promise<void> {
+function withBuildLock(file: string, onWait: () => void, work: () => Promise<void>): Promise<void> {
   return process.platform === 'linux' ? withLock(file, buildLockSeconds, onWait, work) : work();
 }
 
@@ -170,21 +176,21 @@ export function needsBuild(cache: string): boolean {
 
 /** The path of a tool's binary in the cache; undefined if it has not been built. */
 export function findBinary(tool: Tool, cache: string): string | undefined {
-  const { path } = placeOf(tool, cache);
+  const { path } = binaryOf(tool, cache);
   return existsSync(path) ? path : undefined;
 }
 
-function placeOf(tool: Tool, cache: string): Binary {
-  const folder = join(cache, `${tool.name}-${buildDigest(tool, sourcesOf(tool), process.arch)}`);
+function binaryOf(tool: Tool, cache: string): Binary {
+  const folder = join(cache, `${tool.name}-${buildDigest(tool, sourceFolder(tool), process.arch)}`);
   return { tool: tool.name, folder, path: join(folder, tool.name) };
 }
 
-function sourcesOf(tool: Tool): string {
+function sourceFolder(tool: Tool): string {
   return join(import.meta.dirname, 'build', tool.name);
 }
 
 /** Removes binaries that have not been used for a long time, and the files of interrupted builds. */
-function prune(cache: string): void {
+function removeUnused(cache: string): void {
   for (const name of readdirSync(cache)) {
     const folder = join(cache, name);
     const hours = name.endsWith('.part') ? abandonedHours : retentionDays * 24;
@@ -194,13 +200,13 @@ function prune(cache: string): void {
 }
 
 async function build(tool: Tool, sources: string, folder: string): Promise<void> {
-  const unfinished = `${folder}.${process.pid}.part`;
-  mkdirSync(unfinished, { recursive: true });
+  const partial = `${folder}.${process.pid}.part`;
+  mkdirSync(partial, { recursive: true });
   try {
     const environment = { ...process.env, CGO_ENABLED: '0', GOWORK: 'off' };
-    const source = await sourceOf(tool, sources, join(unfinished, 'source'), environment);
+    const source = await prepareSources(tool, sources, join(partial, 'source'), environment);
     // At low priority, because tests with deadlines may be running.
-    const go = ['-n', '10', 'go', ...buildParameters(tool, join(unfinished, tool.name))];
+    const go = ['-n', '10', 'go', ...buildParameters(tool, join(partial, tool.name))];
     await run('nice', go, { cwd: source, environment });
     if (source !== sources) rmSync(source, { recursive: true });
     for (const file of tool.files) {
@@ -208,28 +214,28 @@ async function build(tool: Tool, sources: string, folder: string): Promise<void>
         cwd: sources,
         environment,
       });
-      copyFileSync(join(moduleFolder.trim(), file.path), join(unfinished, file.name));
+      copyFileSync(join(moduleFolder.trim(), file.path), join(partial, file.name));
     }
-    renameSync(unfinished, folder);
+    renameSync(partial, folder);
   } finally {
-    rmSync(unfinished, { recursive: true, force: true });
+    rmSync(partial, { recursive: true, force: true });
   }
 }
 
 /** The folder to build a tool in: `sources`, or `folder` with a changed copy. */
-async function sourceOf(
-  { alone, stubs }: Tool,
+async function prepareSources(
+  { patchedModule, stubs }: Tool,
   sources: string,
   folder: string,
   environment: NodeJS.ProcessEnv,
 ): Promise<string> {
-  if (alone) return copyOf(alone, sources, folder, environment);
-  if (stubs) return withStubs(stubs, sources, folder, environment);
+  if (patchedModule) return patchedCopy(patchedModule, sources, folder, environment);
+  if (stubs) return copyWithStubs(stubs, sources, folder, environment);
   return sources;
 }
 
 /** Copies the tool's module, and into it the modules with stubs, and makes the tool's module use these copies. */
-async function withStubs(
+async function copyWithStubs(
   stubs: readonly Stub[],
   sources: string,
   folder: string,
@@ -259,8 +265,8 @@ async function download(
 }
 
 /** Copies the module in the version that `sources` pins, and adds the version file. @returns the copy's folder */
-async function copyOf(
-  { module, versionFile }: NonNullable<Tool['alone']>,
+async function patchedCopy(
+  { module, versionFile }: NonNullable<Tool['patchedModule']>,
   sources: string,
   folder: string,
   environment: NodeJS.ProcessEnv,
@@ -279,9 +285,9 @@ async function requireGo(): Promise<void> {
     environment: { ...process.env, GOTOOLCHAIN: 'local' },
   });
   if (code !== 0)
-    throw new ClusterProblem(`${requirement} is needed to build the cluster; there is no "go". ${advice}`, 2);
+    throw new ClusterProblem(`${requirement} is needed to build the cluster; "go" was not found. ${advice}`, 2);
   const [, major = 0, minor = 0] = (/go(\d+)\.(\d+)/.exec(stdout) ?? []).map(Number);
   if (major < oldestGo.major || (major === oldestGo.major && minor < oldestGo.minor)) {
-    throw new ClusterProblem(`${requirement} is needed; "go" is ${stdout.trim()}. ${advice}`, 2);
+    throw new ClusterProblem(`${requirement} is needed, but "go" is ${stdout.trim()}. ${advice}`, 2);
   }
 }

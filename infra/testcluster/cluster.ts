@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { obtainBinaries } from './binaries.ts';
-import { awaitHealth, bringUp } from './bringup.ts';
+import { awaitHealth, startCluster } from './start.ts';
 import type { ClusterStatus } from './health.ts';
 import { inspect, processStatuses, summarise } from './health.ts';
 import { packImages } from './images.ts';
@@ -67,7 +67,7 @@ export async function up(options: UpOptions = {}): Promise<ClusterStatus> {
   const layout = resolve(options.home);
   const progress = options.progress ?? silentProgress;
   await installPackages(progress);
-  return withLock(layout.lock, lockSeconds, noteWait(progress), async () => {
+  return withLock(layout.lock, lockSeconds, reportWait(progress), async () => {
     const ingress = { ...ingressPortsOf(layout), ...options.ingress };
     if (await isRunning(layout, ingress)) return inspect(layout, ingress);
     const chosenPorts = { ...defaultIngressPorts, ...ingress };
@@ -75,7 +75,7 @@ export async function up(options: UpOptions = {}): Promise<ClusterStatus> {
     await requireFitMachine(layout, chosenPorts);
     const binaries = await obtainBinaries(layout.cache, progress);
     const images = await packImages(binaries);
-    await bringUp(layout, chosenPorts, { binaries, images }, progress);
+    await startCluster(layout, chosenPorts, { binaries, images }, progress);
     return inspect(layout, ingress);
   });
 }
@@ -117,10 +117,10 @@ export async function down(options: ClusterOptions = {}): Promise<boolean> {
   requireLinuxRoot();
   const layout = resolve(options.home);
   const progress = options.progress ?? silentProgress;
-  return withLock(layout.lock, lockSeconds, noteWait(progress), () => tearDown(layout, progress));
+  return withLock(layout.lock, lockSeconds, reportWait(progress), () => tearDown(layout, progress));
 }
 
-function noteWait(progress: Progress): () => void {
+function reportWait(progress: Progress): () => void {
   return () => progress.note('waiting for another command that is changing the test cluster ...');
 }
 

@@ -1,8 +1,8 @@
 import { realpathSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isAlive } from '../process-record.ts';
-import { askApiServer } from './api-server.ts';
-import { startComponents } from './bringup.ts';
+import { queryApiServer } from './api-server.ts';
+import { startComponents } from './start.ts';
 import type { ComponentName } from './components.ts';
 import { withLock } from './lock.ts';
 import { ClusterProblem } from './problem.ts';
@@ -57,7 +57,7 @@ async function waitUntilReady(layout: Layout, names: readonly ComponentName[]): 
       layout,
       names.filter((name) => !running.has(name)),
     );
-    if ((await askApiServer(layout.pki, '/readyz')).body === 'ok') return;
+    if ((await queryApiServer(layout.pki, '/readyz')).body === 'ok') return;
     if (performance.now() > deadline) throw new ClusterProblem('the API server is not ready after 2 min');
     await delay(pollMilliseconds);
   }

@@ -1,5 +1,5 @@
-import { askApiServer, askServer } from './api-server.ts';
-import type { Answer } from './api-server.ts';
+import { queryApiServer, queryServer } from './api-server.ts';
+import type { QueryResult } from './api-server.ts';
 import { components } from './components.ts';
 import { isAlive } from '../process-record.ts';
 import { readRecords } from './processes.ts';
@@ -33,7 +33,7 @@ export function processStatuses(layout: Layout): ComponentStatus[] {
   return components(layout).map(({ name }): ComponentStatus => {
     const record = records.get(name);
     if (record === undefined) return { name, state: 'stopped', detail: 'not started' };
-    if (!isAlive(record)) return { name, state: 'stopped', detail: `process ${record.pid} has ended` };
+    if (!isAlive(record)) return { name, state: 'stopped', detail: `process ${record.pid} has exited` };
     return { name, state: 'ok', detail: `process ${record.pid}` };
   });
 }
@@ -46,28 +46,28 @@ export async function inspect(layout: Layout, ingress: IngressPorts): Promise<Cl
 }
 
 function serviceChecks(layout: Layout, ingress: IngressPorts): Promise<ComponentStatus>[] {
-  const api = (path: string): Promise<Answer> => askApiServer(layout.pki, path);
-  const deployment = (namespace: string, name: string): Promise<Answer> =>
+  const api = (path: string): Promise<QueryResult> => queryApiServer(layout.pki, path);
+  const deployment = (namespace: string, name: string): Promise<QueryResult> =>
     api(`/apis/apps/v1/namespaces/${namespace}/deployments/${name}`);
   return [
-    check('API ready', api('/readyz'), (answer) => answer.body === 'ok'),
-    check('registry ready', askServer(`http://127.0.0.1:${ports.registry}/v2/`), () => true),
-    check('node ready', api(`/api/v1/nodes/${node.name}`), (answer) => hasCondition(answer.body, 'Ready')),
-    check('coredns', deployment('kube-system', 'coredns'), (answer) => hasCondition(answer.body, 'Available')),
-    check('traefik', deployment('traefik', 'traefik'), (answer) => hasCondition(answer.body, 'Available')),
-    check('traefik serving', askServer(`http://127.0.0.1:${ingress.admin}/ping`), () => true),
+    check('API ready', api('/readyz'), (result) => result.body === 'ok'),
+    check('registry ready', queryServer(`http://127.0.0.1:${ports.registry}/v2/`), () => true),
+    check('node ready', api(`/api/v1/nodes/${node.name}`), (result) => hasCondition(result.body, 'Ready')),
+    check('coredns', deployment('kube-system', 'coredns'), (result) => hasCondition(result.body, 'Available')),
+    check('traefik', deployment('traefik', 'traefik'), (result) => hasCondition(result.body, 'Available')),
+    check('traefik serving', queryServer(`http://127.0.0.1:${ingress.admin}/ping`), () => true),
   ];
 }
 
 async function check(
   name: string,
-  request: Promise<Answer>,
-  isGood: (answer: Answer) => boolean,
+  request: Promise<QueryResult>,
+  isReady: (result: QueryResult) => boolean,
 ): Promise<ComponentStatus> {
-  const answer = await request;
-  if (answer.status === 0) return { name, state: 'failing', detail: 'no answer' };
-  if (answer.status !== 200) return { name, state: 'failing', detail: `status ${answer.status}` };
-  return isGood(answer) ? { name, state: 'ok', detail: 'ready' } : { name, state: 'failing', detail: 'not ready' };
+  const result = await request;
+  if (result.status === 0) return { name, state: 'failing', detail: 'no response' };
+  if (result.status !== 200) return { name, state: 'failing', detail: `status ${result.status}` };
+  return isReady(result) ? { name, state: 'ok', detail: 'ready' } : { name, state: 'failing', detail: 'not ready' };
 }
 
 /** Whether an object, as JSON text, has a condition of this type with status True. Pure. */

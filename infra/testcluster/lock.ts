@@ -3,8 +3,8 @@ import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { ClusterProblem } from './problem.ts';
 
-/** Time limit for taking a free lock. */
-const noticeMilliseconds = 1000;
+/** Waiting is reported after this time. */
+const waitMessageMilliseconds = 1000;
 
 /**
  * Runs `work` while no other process holds the same lock file.
@@ -25,7 +25,7 @@ export async function withLock<T>(
     stdio: ['pipe', 'pipe', 'ignore'],
   });
   const ended = new Promise<void>((resolve) => holder.once('close', () => resolve()));
-  const timer = setTimeout(onWait, noticeMilliseconds);
+  const timer = setTimeout(onWait, waitMessageMilliseconds);
   const acquired = await new Promise<boolean>((resolve) => {
     holder.once('error', () => resolve(false));
     holder.once('exit', () => resolve(false));

@@ -61,7 +61,7 @@ async function main(parameters: string[]): Promise<number> {
       return values.raw ? print(readKubeconfig()) : print(`${paths().kubeconfig}\n`);
     default:
       throw new ClusterProblem(
-        command === '' ? `name a command\n\n${help}` : `unknown command: ${command}\n\n${help}`,
+        command === '' ? `a command is required\n\n${help}` : `unknown command: ${command}\n\n${help}`,
         2,
       );
   }
@@ -70,8 +70,8 @@ async function main(parameters: string[]): Promise<number> {
 function parseCommandLine(parameters: string[]) {
   try {
     const parsed = parseArgs({ args: parameters, options, allowPositionals: true, strict: true });
-    if (parsed.positionals.length > 1) throw new Error(`give one command, not ${parsed.positionals.join(' ')}`);
-    if (!['text', 'json'].includes(parsed.values.output)) throw new Error('--output is text or json');
+    if (parsed.positionals.length > 1) throw new Error(`expected one command, got: ${parsed.positionals.join(' ')}`);
+    if (!['text', 'json'].includes(parsed.values.output)) throw new Error('--output must be text or json');
     return parsed;
   } catch (error) {
     throw new ClusterProblem(error instanceof Error ? error.message : String(error), 2);
@@ -82,14 +82,14 @@ function port(name: 'web' | 'websecure' | 'admin', text: string | undefined): Pa
   if (text === undefined) return {};
   const number = Number(text);
   if (Number.isInteger(number) && number > 0 && number < 65_536) return { [name]: number };
-  throw new ClusterProblem(`"${text}" is not a port`, 2);
+  throw new ClusterProblem(`"${text}" is not a valid port`, 2);
 }
 
 function readKubeconfig(): string {
   try {
     return readFileSync(paths().kubeconfig, 'utf8');
   } catch {
-    throw new ClusterProblem('the test cluster is not up; start it with: npm run testcluster -- up');
+    throw new ClusterProblem('the test cluster is not running. Start it with: npm run testcluster -- up');
   }
 }
 

@@ -14,12 +14,13 @@ export interface RequiredPort {
  * @throws ClusterProblem with each used port and, if known, the process that uses it
  */
 export async function requireFreePorts(requirements: readonly RequiredPort[]): Promise<void> {
-  const taken: string[] = [];
+  const conflicts: string[] = [];
   for (const { name, port } of requirements) {
-    if (!(await isFree(port))) taken.push(`port ${port} (${name}) is taken by ${holderOf(port) ?? 'another process'}`);
+    if (!(await isFree(port)))
+      conflicts.push(`port ${port} (${name}) is in use by ${holderOf(port) ?? 'another process'}`);
   }
-  if (taken.length > 0)
-    throw new ClusterProblem(`These ports of the test cluster are in use:\n  ${taken.join('\n  ')}`);
+  if (conflicts.length > 0)
+    throw new ClusterProblem(`These ports of the test cluster are in use:\n  ${conflicts.join('\n  ')}`);
 }
 
 /** Whether nothing listens at a port of 127.0.0.1. */

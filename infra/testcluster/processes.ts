@@ -30,7 +30,7 @@ export async function startDetached(program: Program, folder: string): Promise<P
     });
     const result = await new Promise<number | Error>((resolve) => {
       child.once('error', resolve);
-      child.once('spawn', () => resolve(child.pid ?? new Error('it has no process id')));
+      child.once('spawn', () => resolve(child.pid ?? new Error('no process id')));
     });
     const record = typeof result === 'number' ? identify(program.name, result) : undefined;
     if (record === undefined) {

@@ -22,19 +22,19 @@ export function createBusMetrics(registry: Registry): BusMetrics {
   const names = Object.keys(catalogue) as QueueName[];
   const handedOver = new Counter({
     name: 'svc_work_handed_over_total',
-    help: 'Attempts that were handed over to the queue.',
+    help: 'Attempts added to the queue.',
     labelNames: ['queue'],
     registers,
   });
   const attempts = new Counter({
     name: 'svc_work_attempts_total',
-    help: 'Attempts by how they ended: done, again (got further), failed, lost (never answered), stale (ignored).',
+    help: 'Attempts by outcome: done, again (more steps to do), failed, lost (no result), stale (superseded by a newer attempt).',
     labelNames: ['queue', 'outcome'],
     registers,
   });
   const seconds = new Histogram({
     name: 'svc_work_attempt_duration_seconds',
-    help: 'How long attempts took.',
+    help: 'Duration of attempts in seconds.',
     labelNames: ['queue'],
     buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15],
     registers,
@@ -46,18 +46,18 @@ export function createBusMetrics(registry: Registry): BusMetrics {
 
   return {
     handedOver: (queue, count) => handedOver.inc({ queue }, count),
-    attempted(queue, outcome, took) {
+    attempted(queue, outcome, duration) {
       attempts.inc({ queue, outcome });
-      if (took !== undefined) seconds.observe({ queue }, took);
+      if (duration !== undefined) seconds.observe({ queue }, duration);
     },
     watch(pool, queues) {
-      let reading: Promise<WorkCounts[] | undefined> | undefined;
+      let currentCounts: Promise<WorkCounts[] | undefined> | undefined;
       // The gauges of one scrape share a query.
       const readCounts = () =>
-        (reading ??= countWork(pool)
+        (currentCounts ??= countWork(pool)
           .catch(() => undefined)
-          .finally(() => (reading = undefined)));
-      const ofWork = (name: string, help: string, value: (counts: WorkCounts) => number) => {
+          .finally(() => (currentCounts = undefined)));
+      const workGauge = (name: string, help: string, value: (counts: WorkCounts) => number) => {
         const metric = gauge(name, help, async () => {
           const counts = await readCounts();
           metric.reset();
@@ -67,14 +67,14 @@ export function createBusMetrics(registry: Registry): BusMetrics {
           }
         });
       };
-      ofWork('svc_work_pending', 'Work that is not done.', ({ pending }) => pending);
-      ofWork('svc_work_due', 'Work that is due and not handed over.', ({ due }) => due);
-      ofWork(
+      workGauge('svc_work_pending', 'Work rows that are not done.', ({ pending }) => pending);
+      workGauge('svc_work_due', 'Work rows that are due and not yet in the queue.', ({ due }) => due);
+      workGauge(
         'svc_work_oldest_due_seconds',
-        'For how long the longest due work has been waiting.',
+        'Time in seconds that the oldest due work row has been waiting.',
         ({ oldestDueSeconds }) => oldestDueSeconds,
       );
-      const waiting = gauge('svc_queue_waiting', 'Jobs in Redis that no worker has taken yet.', async () => {
+      const waiting = gauge('svc_queue_waiting', 'Jobs in Redis that no worker has started.', async () => {
         waiting.reset();
         for (const queue of queues.filter((candidate) => candidate.ready())) {
           const jobs = await queue.waiting().catch(() => undefined);

@@ -11,13 +11,13 @@ import { finishWork } from './work.ts';
 /** The actor of deployments that the platform creates. */
 const platformActor = 'svc';
 /** Maximum length of a failure's reason when it is quoted in the history. */
-const quotedMax = 300;
+const quoteMax = 300;
 
 /** For this many of the newest successful revisions, environments are kept for rollbacks. */
 const keptRevisions = 10;
 
-/** The deployment that returns an app to its last good revision. */
-export interface Return {
+/** The deployment that restores an app's last good revision. */
+export interface AutomaticRollback {
   id: Id;
   revision: number;
   /** The revision that it restores. */
@@ -29,7 +29,7 @@ export interface End {
   /** False when it had already ended; nothing was written then. */
   ended: boolean;
   /** The automatic rollback; undefined without one. */
-  returned?: Return | undefined;
+  rollback?: AutomaticRollback | undefined;
 }
 
 /** The fields of a deployment that decide whether its end causes a rollback. */
@@ -39,8 +39,8 @@ interface Ending {
   revision: number;
   state: DeploymentState;
   automatic: boolean;
-  /** Whether a worker may have written its release into the App. */
-  handedOver: boolean;
+  /** Whether a worker has started its rollout, and may have written its release into the App. */
+  started: boolean;
   /**
    * Whether the release of another deployment may have been written since the last good one: one that it superseded or
    * automatically rolls back.
@@ -54,22 +54,22 @@ interface Ending {
  * when the failed deployment was itself an automatic rollback, which prevents cycles, or when no earlier revision
  * succeeded. Does nothing when the deployment has already ended, such as by a newer one.
  * @param options.applied whether its release may be in the App
- * @param options.goBack whether automatic rollback is enabled
+ * @param options.autoRollback whether automatic rollback is enabled
  */
 export async function failDeployment(
   pool: Pool,
   id: Id,
   reason: string,
-  { applied, goBack }: { applied: boolean; goBack: boolean },
+  { applied, autoRollback }: { applied: boolean; autoRollback: boolean },
 ): Promise<End> {
   return transaction(pool, async (client) => {
     const ending = await lockEnding(client, id);
     if (!ending || !(await endDeployment(client, id, 'failed', reason))) return { ended: false };
-    const undone = goBack && !ending.automatic && (applied || ending.followsApplied);
-    const good = undone ? await lastGood(client, ending) : undefined;
+    const needsRollback = autoRollback && !ending.automatic && (applied || ending.followsApplied);
+    const good = needsRollback ? await lastGood(client, ending) : undefined;
     if (!good) return { ended: true };
     const cause = `Automatic: revision ${ending.revision} failed: ${firstLine(reason)}`;
-    return { ended: true, returned: await rollBackTo(client, good, ending, { actor: platformActor, reason: cause }) };
+    return { ended: true, rollback: await rollBackTo(client, good, ending, { actor: platformActor, reason: cause }) };
   });
 }
 
@@ -83,20 +83,20 @@ export async function cancelDeployment(pool: Pool, id: Id, actor: string): Promi
   return transaction(pool, async (client) => {
     const ending = await lockEnding(client, id);
     if (!ending) throw new Problem('not_found', 'There is no deployment of this id, or its app was deleted.');
-    const applied = ending.state === 'rolling_out' || ending.handedOver || ending.followsApplied;
+    const applied = ending.state === 'rolling_out' || ending.started || ending.followsApplied;
     const good = applied ? await lastGood(client, ending) : undefined;
-    const remark = applied && !good ? ' No earlier revision succeeded, so what had begun was left as it is.' : '';
-    if (!(await endDeployment(client, id, 'cancelled', `Cancelled by ${actor}.${remark}`))) {
+    const hint = applied && !good ? ' No earlier revision succeeded, so the app was not rolled back.' : '';
+    if (!(await endDeployment(client, id, 'cancelled', `Cancelled by ${actor}.${hint}`))) {
       throw new Problem(
         'conflict',
-        `Revision ${ending.revision} ${hasEnded(ending.state) ? `has ended already (${ending.state})` : 'ends right now'}; roll back instead, if it is what runs.`,
+        `Revision ${ending.revision} ${hasEnded(ending.state) ? `has already ended (${ending.state})` : 'is just ending'}; if the app runs it, roll back instead.`,
         { details: { revision: ending.revision, state: ending.state } },
       );
     }
     await finishWork(client, 'rollouts', [id]);
     if (!good) return { ended: true };
     const reason = `Automatic: ${actor} cancelled revision ${ending.revision}.`;
-    return { ended: true, returned: await rollBackTo(client, good, ending, { actor, reason }) };
+    return { ended: true, rollback: await rollBackTo(client, good, ending, { actor, reason }) };
   });
 }
 
@@ -126,7 +126,7 @@ async function lockEnding(client: ClientBase, id: Id): Promise<Ending | undefine
   await client.query(`SELECT FROM work WHERE kind = 'rollouts' AND record_id = $1 FOR UPDATE`, [id]);
   const { rows } = await client.query<Ending>(
     `SELECT id, workload_id AS "workloadId", revision, state, automatic, EXISTS (SELECT FROM work
-       WHERE kind = 'rollouts' AND record_id = d.id AND attempt > 0) AS "handedOver", EXISTS (
+       WHERE kind = 'rollouts' AND record_id = d.id AND attempt > 0) AS "started", EXISTS (
        SELECT FROM deployments other JOIN work ON record_id = other.id AND kind = 'rollouts' AND attempt > 0
        WHERE other.workload_id = d.workload_id AND other.id <> d.id
          AND (other.state IN ('superseded', 'cancelled') OR other.state = 'failed' AND other.rolled_back_to IS NOT NULL)
@@ -154,7 +154,7 @@ async function rollBackTo(
   good: RollbackTarget,
   { id, workloadId }: Ending,
   { actor, reason }: { actor: string; reason: string },
-): Promise<Return> {
+): Promise<AutomaticRollback> {
   const accepted = await acceptDeployment(client, {
     workloadId,
     trigger: 'rollback',
@@ -167,11 +167,11 @@ async function rollBackTo(
     reason,
   });
   await client.query('UPDATE deployments SET rolled_back_to = $2 WHERE id = $1', [id, good.revision]);
-  if (accepted.revision === null) throw new Error('the rollback took no revision');
+  if (accepted.revision === null) throw new Error('accept_deployment returned no revision for the rollback');
   return { id: accepted.id, revision: accepted.revision, to: good.revision };
 }
 
 function firstLine(reason: string): string {
   const [line = ''] = reason.split('\n');
-  return line.length > quotedMax ? `${line.slice(0, quotedMax)}…` : line;
+  return line.length > quoteMax ? `${line.slice(0, quoteMax)}…` : line;
 }

@@ -15,7 +15,7 @@ export async function storeNotices(
   if (notices.length === 0) return;
   const column = <Name extends keyof ObjectNotice>(name: Name) => notices.map((notice) => notice[name]);
   await database.query({
-    name: 'keep-notices',
+    name: 'store-notices',
     text: `INSERT INTO object_notices (workload_id, origin, event, key, etag, modified, size)
       SELECT s.workload_id, s.origin, n.event, n.key, n.etag, n.modified, n.size
       FROM event_sources s JOIN workloads w ON w.id = s.workload_id AND w.namespace = $1 AND w.deleted_at IS NULL

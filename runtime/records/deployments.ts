@@ -132,12 +132,13 @@ export async function rollbackTarget(database: Database, workloadId: Id, revisio
       `SELECT ${targetColumns}, state FROM deployments WHERE workload_id = $1 AND revision = $2`,
       [workloadId, revision],
     );
-    if (!rows[0]) throw new Problem('not_found', `The app has no revision ${revision}; its history lists them.`);
+    if (!rows[0])
+      throw new Problem('not_found', `The app has no revision ${revision}; its revisions are in its history.`);
     const { state, ...target } = rows[0];
     if (state === 'succeeded') return target;
     throw new Problem(
       'conflict',
-      `Revision ${revision} ${hasEnded(state) ? `never ran (it is ${state})` : 'has not ended yet'}; choose one that succeeded.`,
+      `Revision ${revision} ${hasEnded(state) ? `did not succeed (${state})` : 'has not ended yet'}; choose one that succeeded.`,
       { details: { revision, state } },
     );
   }
@@ -172,7 +173,10 @@ export async function restartTarget(client: ClientBase, workloadId: Id): Promise
     [workloadId],
   );
   if (rows[0]) return rows[0];
-  throw new Problem('not_ready', 'The app has no deployment yet; its first one has the variables and secrets of now.');
+  throw new Problem(
+    'not_ready',
+    'The app has no deployment yet. Its first deployment uses the current variables and secrets.',
+  );
 }
 
 /**

@@ -35,7 +35,7 @@ export interface BindingRecord {
  * Idempotent. Writes nothing for a function that is not projected yet.
  */
 export async function projectBindings(pool: Pool, workloadId: Id, bindings: readonly DesiredBinding[]): Promise<void> {
-  const wishes = new Map(
+  const specs = new Map(
     bindings.map(({ service, version, database, dropDatabase, bucket }): [string, Omit<DesiredBinding, 'service'>] => [
       service,
       {
@@ -46,21 +46,21 @@ export async function projectBindings(pool: Pool, workloadId: Id, bindings: read
       },
     ]),
   );
-  const { rows } = await pool.query<{ service: string; wish: unknown }>(
-    `SELECT service, wish FROM function_bindings WHERE workload_id = $1`,
+  const { rows } = await pool.query<{ service: string; spec: unknown }>(
+    `SELECT service, spec FROM function_bindings WHERE workload_id = $1`,
     [workloadId],
   );
-  const current = new Map(rows.map(({ service, wish }) => [service, wish]));
-  const changed = [...wishes].filter(([service, wish]) => !isDeepStrictEqual(current.get(service), wish));
-  const removed = rows.filter(({ service, wish }) => wish !== null && !wishes.has(service));
+  const current = new Map(rows.map(({ service, spec }) => [service, spec]));
+  const changed = [...specs].filter(([service, spec]) => !isDeepStrictEqual(current.get(service), spec));
+  const removed = rows.filter(({ service, spec }) => spec !== null && !specs.has(service));
   if (changed.length === 0 && removed.length === 0) return;
   await transaction(pool, async (client) => {
-    for (const [service, wish] of [...changed, ...removed.map((row) => [row.service, null] as const)]) {
+    for (const [service, spec] of [...changed, ...removed.map((row) => [row.service, null] as const)]) {
       const written = await client.query<{ id: Id }>(
-        `INSERT INTO function_bindings (id, workload_id, service, wish)
+        `INSERT INTO function_bindings (id, workload_id, service, spec)
          SELECT $2, id, $3, $4 FROM workloads WHERE id = $1
-         ON CONFLICT (workload_id, service) DO UPDATE SET wish = $4, failures = 0 RETURNING id`,
-        [workloadId, newId(), service, wish && JSON.stringify(wish)],
+         ON CONFLICT (workload_id, service) DO UPDATE SET spec = $4, failures = 0 RETURNING id`,
+        [workloadId, newId(), service, spec && JSON.stringify(spec)],
       );
       for (const { id } of written.rows) await renewWork(client, 'bindings', id);
     }
@@ -82,42 +82,42 @@ export async function findBinding(database: Database, id: Id): Promise<BindingRe
 export async function recordPlanned(
   database: Database,
   id: Id,
-  made: { serviceId: Id; username: string | undefined; database: string | undefined },
+  planned: { serviceId: Id; username: string | undefined; database: string | undefined },
 ): Promise<void> {
   await database.query(`UPDATE function_bindings SET service_id = $2, username = $3, database = $4 WHERE id = $1`, [
     id,
-    made.serviceId,
-    made.username,
-    made.database,
+    planned.serviceId,
+    planned.username,
+    planned.database,
   ]);
 }
 
 /**
  * Enables the server's notifications for the bucket of a binding, and disables those for its former bucket, unless
  * another binding has that one. Bindings of one service do this one at a time.
- * @param tell enables or disables notifications on the server
- * @returns the result of `tell` for the binding's bucket; true without one
+ * @param setNotifications enables or disables notifications on the server
+ * @returns the result of `setNotifications` for the binding's bucket; true without one
  */
 export async function updateBucketNotifications(
   pool: Pool,
   { id, serviceId }: { id: Id; serviceId: Id },
   bucket: string | undefined,
-  tell: (bucket: string, enabled: boolean) => Promise<boolean>,
+  setNotifications: (bucket: string, enabled: boolean) => Promise<boolean>,
 ): Promise<boolean> {
   return transaction(pool, async (client) => {
-    await client.query(`SELECT pg_advisory_xact_lock(hashtextextended('function_bindings.heard_bucket ' || $1, 0))`, [
+    await client.query(`SELECT pg_advisory_xact_lock(hashtextextended('function_bindings.event_bucket ' || $1, 0))`, [
       serviceId,
     ]);
     const { rows } = await client.query<{ before: string | null; shared: boolean }>(
-      `SELECT heard_bucket AS before, EXISTS (SELECT FROM function_bindings o WHERE o.service_id = b.service_id
-         AND o.heard_bucket = b.heard_bucket AND o.id <> b.id) AS shared
+      `SELECT event_bucket AS before, EXISTS (SELECT FROM function_bindings o WHERE o.service_id = b.service_id
+         AND o.event_bucket = b.event_bucket AND o.id <> b.id) AS shared
        FROM function_bindings b WHERE id = $1`,
       [id],
     );
     const { before = null, shared = false } = rows[0] ?? {};
-    if (before !== null && before !== bucket && !shared) await tell(before, false);
-    await client.query(`UPDATE function_bindings SET heard_bucket = $2 WHERE id = $1`, [id, bucket ?? null]);
-    return bucket === undefined || tell(bucket, true);
+    if (before !== null && before !== bucket && !shared) await setNotifications(before, false);
+    await client.query(`UPDATE function_bindings SET event_bucket = $2 WHERE id = $1`, [id, bucket ?? null]);
+    return bucket === undefined || setNotifications(bucket, true);
   });
 }
 
@@ -128,7 +128,7 @@ export async function countFailures(database: Database, id: Id, failures: number
 
 /** Deletes the record of a removed binding, unless it was added again. */
 export async function deleteBindingRecord(database: Database, id: Id): Promise<void> {
-  await database.query(`DELETE FROM function_bindings WHERE id = $1 AND (wish IS NULL OR wish ? 'dropDatabase')`, [id]);
+  await database.query(`DELETE FROM function_bindings WHERE id = $1 AND (spec IS NULL OR spec ? 'dropDatabase')`, [id]);
 }
 
 /** After this many refusals, the deletion of an environment no longer waits for a service. */

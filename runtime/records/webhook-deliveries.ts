@@ -35,7 +35,7 @@ export interface Delivery {
 /** A delivery with its request. */
 export interface FullDelivery extends Delivery {
   /** The parsed event; null when the body could not be parsed. */
-  notice: unknown;
+  webhookEvent: unknown;
   /** Masked; of a long body, only the beginning. */
   body: string;
   bodyBytes: number;
@@ -49,7 +49,7 @@ export type NewDelivery = Pick<FullDelivery, 'sender' | 'verdict' | 'status' | '
   reason?: string | undefined;
   redeliveryOf?: Id | undefined;
   actor?: string | undefined;
-  notice?: unknown;
+  webhookEvent?: unknown;
 };
 
 const columns = `v.id, v.received_at AS "receivedAt", v.sender, v.event, v.delivery_id AS "deliveryId", v.verdict, v.status,
@@ -65,7 +65,7 @@ const logged = {
   delivery_id: 'text',
   redelivery_of: 'uuid',
   actor: 'text',
-  notice: 'jsonb',
+  webhook_event: 'jsonb',
   body: 'text',
   body_bytes: 'integer',
   code: 'text',
@@ -108,7 +108,7 @@ const freeAcceptances = {
 
 /** The values of {@link logged}, in their order. */
 function valuesOf(id: Id, delivery: Omit<NewDelivery, 'verdict' | 'status'>): unknown[] {
-  const { workloadId, sender, event, deliveryId, code, redeliveryOf, actor, notice, body, bodyBytes, reason } =
+  const { workloadId, sender, event, deliveryId, code, redeliveryOf, actor, webhookEvent, body, bodyBytes, reason } =
     delivery;
   return [
     id,
@@ -118,7 +118,7 @@ function valuesOf(id: Id, delivery: Omit<NewDelivery, 'verdict' | 'status'>): un
     deliveryId ?? null,
     redeliveryOf ?? null,
     actor ?? null,
-    notice === undefined ? null : JSON.stringify(notice),
+    webhookEvent === undefined ? null : JSON.stringify(webhookEvent),
     body,
     bodyBytes,
     code ?? null,
@@ -218,7 +218,7 @@ export async function listDeliveries(
 /** Finds a delivery of an app. */
 export async function getDelivery(database: Database, workloadId: Id, id: Id): Promise<FullDelivery | undefined> {
   const { rows } = await database.query<FullDelivery>(
-    `SELECT ${columns}, v.notice, v.body, v.body_bytes AS "bodyBytes" FROM ${source}
+    `SELECT ${columns}, v.webhook_event AS "webhookEvent", v.body, v.body_bytes AS "bodyBytes" FROM ${source}
      WHERE v.workload_id = $1 AND v.id = $2`,
     [workloadId, id],
   );

@@ -185,7 +185,7 @@ t.test('a build receives the inputs of the binary, and its digest changes with e
   t.equal(buildDigest(tool, sources, 'x64'), before);
   t.not(buildDigest(tool, sources, 'arm64'), before);
   t.not(buildDigest({ ...tool, variables: {} }, sources, 'x64'), before);
-  t.not(buildDigest({ ...tool, alone: { module: 'm', versionFile: 'v' } }, sources, 'x64'), before);
+  t.not(buildDigest({ ...tool, patchedModule: { module: 'm', versionFile: 'v' } }, sources, 'x64'), before);
   t.not(buildDigest({ ...tool, stubs: [{ module: 'm', package: 'p', source: 's' }] }, sources, 'x64'), before);
   writeFileSync(join(sources, 'go.mod'), 'module two');
   t.not(buildDigest(tool, sources, 'x64'), before);
@@ -376,6 +376,6 @@ t.test('every blocker of the start is reported before anything is built', async 
   t.teardown(() => server.close());
   const { port } = server.address() as AddressInfo;
   const ingress = { ...defaultIngressPorts, web: port };
-  const taken = new RegExp(`port ${port} \\(Traefik's web\\) is taken by `);
-  await t.rejects(requireFitMachine(layoutOf(t.testdir()), ingress), taken);
+  const message = new RegExp(`port ${port} \\(Traefik's web\\) is in use by `);
+  await t.rejects(requireFitMachine(layoutOf(t.testdir()), ingress), message);
 });

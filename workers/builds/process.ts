@@ -15,7 +15,7 @@ import { readPlatformConfig } from '../../runtime/workloads/platform-config.ts';
 import { isLiving } from '../../runtime/workloads/objects.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
 import { buildGraceMs } from '../../runtime/queues/catalogue.ts';
-import { acquireBuildSlot, wakeWaitingBuilds } from '../../runtime/records/build-places.ts';
+import { acquireBuildSlot, wakeWaitingBuilds } from '../../runtime/records/build-slots.ts';
 import { failDeployment } from '../../runtime/records/automatic-rollback.ts';
 import { findGitSource } from '../../runtime/records/git-sources.ts';
 import { deployBuilt, endDeployment, startBuild } from '../../runtime/records/deployments.ts';
@@ -61,8 +61,8 @@ export function createBuildProcessor({ pool, kube, saveLog }: BuildDependencies)
   /** Fails the deployment. It applied nothing, but may have superseded a release that did. */
   const failBuild = async ({ id, namespace, name }: BuildRecord, reason: string): Promise<boolean> => {
     const app = await kube.get<App>(kinds.App, name, namespace).catch(() => undefined);
-    const rollBack = app?.spec.autoRollback ?? true;
-    return (await failDeployment(pool, id, reason, { applied: false, goBack: rollBack })).ended;
+    const autoRollback = app?.spec.autoRollback ?? true;
+    return (await failDeployment(pool, id, reason, { applied: false, autoRollback })).ended;
   };
 
   const fail = async (
@@ -86,7 +86,7 @@ export function createBuildProcessor({ pool, kube, saveLog }: BuildDependencies)
   const hostKeysOf = async (
     record: BuildRecord,
     { url, hostKeys }: GitSource,
-  ): Promise<{ hostKeys: string[] } | { fault: string } | 'waits' | undefined> => {
+  ): Promise<{ hostKeys: string[] } | { fault: string } | 'unknown' | undefined> => {
     if (!addressOfGit(url).overSsh) return undefined;
     if (hostKeys) return { hostKeys };
     const polled = await findGitSource(pool, record.workloadId);
@@ -95,7 +95,7 @@ export function createBuildProcessor({ pool, kube, saveLog }: BuildDependencies)
     if (source?.error) return { fault: source.error };
     return isOverdue(record, defaultBuildTimeoutSeconds)
       ? { fault: 'The git source was not polled yet. Check it with: svc app git status' }
-      : 'waits';
+      : 'unknown';
   };
 
   const start = async (attempt: Attempt, record: BuildRecord): Promise<Outcome> => {
@@ -108,13 +108,13 @@ export function createBuildProcessor({ pool, kube, saveLog }: BuildDependencies)
       return fail(attempt, record, 'The commit is invalid: it must have 7 to 40 hexadecimal digits.');
     }
     const hostKeys = await hostKeysOf(record, git);
-    if (hostKeys === 'waits') return { again: new Date(record.now.getTime() + checkMs) };
+    if (hostKeys === 'unknown') return { again: new Date(record.now.getTime() + checkMs) };
     if (hostKeys && 'fault' in hostKeys) return fail(attempt, record, hostKeys.fault);
     const { builds } = await readPlatformConfig(kube);
     const { atOnce = defaultBuildsAtOnce, timeoutSeconds = defaultBuildTimeoutSeconds } = builds ?? {};
     const slot = await acquireBuildSlot(pool, record.id, atOnce);
     if (slot === 'ended') return { again: record.now };
-    if (slot === 'waits') return { again: new Date(record.now.getTime() + waitMs) };
+    if (slot === 'full') return { again: new Date(record.now.getTime() + waitMs) };
     try {
       await kube.create<Build>(buildOf(record, app, checkGitSource({ ...git, ...hostKeys }), timeoutSeconds));
     } catch (error) {

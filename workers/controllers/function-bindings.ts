@@ -31,11 +31,11 @@ export async function handOverBindings(
   const { spec, status } = resource;
   // A removed binding without a status is handled by its work row.
   if (!spec.bindings && !status?.bindings) return;
-  const wishes = spec.bindings?.map((binding) => {
+  const bindings = spec.bindings?.map((binding) => {
     const bucket = eventsBucket(spec, binding.service);
     return { ...binding, ...(bucket !== undefined && { bucket }) };
   });
-  await records.projectBindings(id, wishes ?? []);
+  await records.projectBindings(id, bindings ?? []);
   for (const { service } of status?.bindings ?? []) {
     if (isBound(resource, service)) continue;
     await deleteChild(kube, resource, refIn(namespace, kinds.Secret, bindingSecretName(name, service)));

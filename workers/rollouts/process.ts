@@ -14,7 +14,7 @@ import { isLiving } from '../../runtime/workloads/objects.ts';
 import { ForeignObjectError } from '../../runtime/kube/children.ts';
 import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
 import { rolloutDeadlineMs } from '../../runtime/queues/catalogue.ts';
-import { failDeployment, type Return } from '../../runtime/records/automatic-rollback.ts';
+import { failDeployment, type AutomaticRollback } from '../../runtime/records/automatic-rollback.ts';
 import { endDeployment, startDeployment, succeedDeployment } from '../../runtime/records/deployments.ts';
 import { ensureEnvironment } from './environment.ts';
 import { lastLines, runningDigest } from './pods.ts';
@@ -43,7 +43,7 @@ export function createRolloutProcessor({ pool, kube, failpoint }: RolloutDepende
   const logEnd = (
     { log }: Attempt,
     rollout: Rollout,
-    outcome: { state: string; reason?: string; returned?: Return },
+    outcome: { state: string; reason?: string; rollback?: AutomaticRollback },
   ) => {
     failpoint('rollout.ended');
     const { namespace, name: app, revision } = rollout;
@@ -73,13 +73,13 @@ export function createRolloutProcessor({ pool, kube, failpoint }: RolloutDepende
     const applied = app !== undefined && isApplied(rollout, app);
     const logLines = applied ? await optional(attempt, () => lastLines(kube, rollout)) : undefined;
     failpoint('rollout.before-end');
-    const { ended: done, returned } = await failDeployment(
+    const { ended: done, rollback } = await failDeployment(
       pool,
       rollout.id,
       logLines === undefined ? reason : `${reason}\nThe last lines of its log:\n${logLines}`,
-      { applied: applied || (!app && rollout.state === 'rolling_out'), goBack: app?.spec.autoRollback ?? true },
+      { applied: applied || (!app && rollout.state === 'rolling_out'), autoRollback: app?.spec.autoRollback ?? true },
     );
-    if (done) logEnd(attempt, rollout, { state: 'failed', reason, ...(returned && { returned }) });
+    if (done) logEnd(attempt, rollout, { state: 'failed', reason, ...(rollback && { rollback }) });
     return 'done';
   };
 

@@ -39,8 +39,8 @@ CREATE TABLE webhook_deliveries (
   -- for a redelivery: the delivery that it repeats, and the user who requested it
   redelivery_of uuid,
   actor text,
-  -- the event that was read from the body; a redelivery uses it
-  notice jsonb,
+  -- the webhook event that was parsed from the body; a redelivery uses it
+  webhook_event jsonb,
   -- as received, with secrets masked; a long body is truncated
   body text NOT NULL,
   -- the size as received

@@ -8,13 +8,13 @@ CREATE TABLE function_bindings (
   -- the service's name, in the environment of the function
   service text NOT NULL,
   -- the binding in the spec; null once it is removed from there
-  wish jsonb,
+  spec jsonb,
   -- The id of the service, and what the binding creates in it; written before it is created.
   service_id uuid,
   username text,
   database text,
-  -- the bucket of the service that sends notices to the platform for this binding
-  heard_bucket text,
+  -- the bucket whose changes the object store reports to the platform for this binding
+  event_bucket text,
   -- consecutive attempts that the service refused
   failures integer NOT NULL DEFAULT 0,
   UNIQUE (workload_id, service)

@@ -164,7 +164,7 @@ t.test('200, 404 and 409: cancelling restores the release that ran', async (t) =
   t.equal(answer.status, 200);
   t.match(answer.body, { id: waiting, status: 'cancelled', reason: 'Cancelled by admin@svc.local.' });
   t.notHas(answer.body, 'rolledBackTo');
-  t.match((await cancel(waiting)).body, { code: 'conflict', message: /has ended already \(cancelled\)/ });
+  t.match((await cancel(waiting)).body, { code: 'conflict', message: /has already ended \(cancelled\)/ });
   const running = await accept(3);
   await startDeployment(pool, running);
   t.match((await cancel(running)).body, { status: 'cancelled', rolledBackTo: 1 });

@@ -99,7 +99,7 @@ t.test('400 and 422: settings that cannot run', async (t) => {
     [{ timeZone: 'Mars/Olympus' }, 422, /not a time zone/],
     [{ memory: 'much' }, 422, /valid memory/],
     [{ cpu: '-1' }, 422, /valid cpu/],
-    [{ env: { '1ST': 'x' } }, 422, /usable variable name/],
+    [{ env: { '1ST': 'x' } }, 422, /valid variable name/],
     [mounted('/data', 'none'), 422, /no volume "none".*svc volume create/],
     [mounted('data'), 422, /not a valid mount path/],
     [mounted('/a/../etc'), 422, /not a valid mount path/],

@@ -55,8 +55,11 @@ t.test('a failure rolls the app back to its last good revision, once', async (t)
   const about = { commit: 'c0ffee', commitMessage: 'Two', commitAuthor: 'Kim', branch: 'main' };
   await succeed('two', about);
   const broken = await start('three');
-  const end = await failDeployment(pool, broken, 'It crashes.\nlines of its log', { applied: true, goBack: true });
-  t.match(end, { ended: true, returned: { revision: 4, to: 2 } });
+  const end = await failDeployment(pool, broken, 'It crashes.\nlines of its log', {
+    applied: true,
+    autoRollback: true,
+  });
+  t.match(end, { ended: true, rollback: { revision: 4, to: 2 } });
   const back = await newest();
   t.match(back, {
     revision: 4,
@@ -78,14 +81,14 @@ t.test('a failure rolls the app back to its last good revision, once', async (t)
     rolledBackTo: 2,
   });
   t.same(
-    await failDeployment(pool, broken, 'again', { applied: true, goBack: true }),
+    await failDeployment(pool, broken, 'again', { applied: true, autoRollback: true }),
     { ended: false },
     'a repetition writes nothing',
   );
   t.match(await newest(), { id: back?.id });
 
   await startDeployment(pool, back?.id ?? '');
-  t.match(await failDeployment(pool, back?.id ?? '', 'It crashes, too.', { applied: true, goBack: true }), {
+  t.match(await failDeployment(pool, back?.id ?? '', 'It crashes, too.', { applied: true, autoRollback: true }), {
     ended: true,
   });
   t.match(await newest(), { id: back?.id, state: 'failed', rolledBackTo: null }, 'no endless rollbacks');
@@ -95,7 +98,7 @@ t.test('a reason that is cut inside a character is stored all the same', async (
   const { pool, start, succeed, newest } = await world(t);
   await succeed('one');
   const reason = `${'x'.repeat(299)}\u{1f600}`;
-  await failDeployment(pool, await start('two'), reason, { applied: true, goBack: true });
+  await failDeployment(pool, await start('two'), reason, { applied: true, autoRollback: true });
   t.match(await newest(), { rollbackOf: 1, reason: `Automatic: revision 2 failed: ${'x'.repeat(299)}\ufffd…` });
 });
 
@@ -103,24 +106,24 @@ t.test('there is no rollback where it is off, or without a revision to roll back
   const { pool, workloadId, start, succeed, accept, newest } = await world(t);
   const first = await start('one');
   t.same(
-    await failDeployment(pool, first, 'No.', { applied: true, goBack: true }),
+    await failDeployment(pool, first, 'No.', { applied: true, autoRollback: true }),
     { ended: true },
     'nothing to roll back to',
   );
   await succeed('two');
   const off = await start('three');
-  t.same(await failDeployment(pool, off, 'No.', { applied: true, goBack: false }), { ended: true });
+  t.same(await failDeployment(pool, off, 'No.', { applied: true, autoRollback: false }), { ended: true });
   const overtaken = await start('four');
   const newer = await accept('five');
   t.same(
-    await failDeployment(pool, overtaken, 'No.', { applied: true, goBack: true }),
+    await failDeployment(pool, overtaken, 'No.', { applied: true, autoRollback: true }),
     { ended: false },
     'a newer one exists',
   );
   t.match(await newest(), { id: newer, state: 'accepted' });
   await markWorkloadDeleted(pool, workloadId);
   t.same(
-    await failDeployment(pool, newer, 'No.', { applied: true, goBack: true }),
+    await failDeployment(pool, newer, 'No.', { applied: true, autoRollback: true }),
     { ended: false },
     'the app is deleted',
   );
@@ -133,10 +136,12 @@ t.test('a superseded deployment that was applied is undone when its successor en
     await pool.query('UPDATE work SET attempt = 1 WHERE record_id = $1', [id]);
   };
   await succeed('one');
-  t.same(await failDeployment(pool, await accept('two'), 'No.', { applied: false, goBack: true }), { ended: true });
+  t.same(await failDeployment(pool, await accept('two'), 'No.', { applied: false, autoRollback: true }), {
+    ended: true,
+  });
   await applied('three');
-  t.match(await failDeployment(pool, await accept('four'), 'No.', { applied: false, goBack: true }), {
-    returned: { revision: 5, to: 1 },
+  t.match(await failDeployment(pool, await accept('four'), 'No.', { applied: false, autoRollback: true }), {
+    rollback: { revision: 5, to: 1 },
   });
   await cancelDeployment(pool, (await newest())?.id ?? '', 'ann@svc.local');
   t.match(await newest(), { revision: 6, automatic: true, rollbackOf: 1 }, 'a rollback that is cancelled as well');
@@ -151,11 +156,11 @@ t.test('a rollback that was superseded before it began is replaced when the next
   await succeed('one');
   const broken = await start('two');
   await pool.query('UPDATE work SET attempt = 1 WHERE record_id = $1', [broken]);
-  await failDeployment(pool, broken, 'It crashes.', { applied: true, goBack: true });
+  await failDeployment(pool, broken, 'It crashes.', { applied: true, autoRollback: true });
   t.match(await newest(), { revision: 3, automatic: true });
   const mended = await accept('four');
-  t.match(await failDeployment(pool, mended, 'The build failed.', { applied: false, goBack: true }), {
-    returned: { revision: 5, to: 1 },
+  t.match(await failDeployment(pool, mended, 'The build failed.', { applied: false, autoRollback: true }), {
+    rollback: { revision: 5, to: 1 },
   });
 });
 
@@ -171,7 +176,7 @@ t.test('cancelling waits for a concurrent hand-over of the deployment, and undoe
     const waits = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
     while ((await pool.query(waits)).rowCount === 0) await setImmediate();
     await dispatcher.query('COMMIT');
-    t.match(await cancelled, { returned: { to: 1 } });
+    t.match(await cancelled, { rollback: { to: 1 } });
   } finally {
     dispatcher.release();
   }
@@ -181,14 +186,14 @@ t.test('an automatically restored revision keeps its name and its place', async 
   const { pool, workloadId, start, succeed, newest } = await world(t);
   await succeed('one');
   await succeed('two');
-  await failDeployment(pool, await start('three'), 'No.', { applied: true, goBack: true });
+  await failDeployment(pool, await start('three'), 'No.', { applied: true, autoRollback: true });
   const back = (await newest())?.id ?? '';
   t.match(await rollbackTarget(pool, workloadId), { revision: 1 }, 'during the rollback too');
   await startDeployment(pool, back);
   await succeedDeployment(pool, back);
   t.match(await newest(), { current: true, reason: /Automatic: revision 3 failed/ }, 'its reason stays');
   t.match(await rollbackTarget(pool, workloadId), { revision: 1 }, 'revision 2 runs');
-  await failDeployment(pool, await start('five'), 'No.', { applied: true, goBack: true });
+  await failDeployment(pool, await start('five'), 'No.', { applied: true, autoRollback: true });
   t.match(await newest(), { revision: 6, rollbackOf: 2, image: 'two' });
 });
 
@@ -207,9 +212,9 @@ t.test('cancelling ends a deployment, and undoes it if it may have begun', async
 
   const takenUp = await accept('four');
   await pool.query('UPDATE work SET attempt = 1 WHERE record_id = $1', [takenUp]);
-  t.match(await cancelDeployment(pool, takenUp, 'ann@svc.local'), { returned: { revision: 5, to: 2 } });
+  t.match(await cancelDeployment(pool, takenUp, 'ann@svc.local'), { rollback: { revision: 5, to: 2 } });
   const running = await start('five');
-  t.match(await cancelDeployment(pool, running, 'ann@svc.local'), { returned: { revision: 7, to: 2 } });
+  t.match(await cancelDeployment(pool, running, 'ann@svc.local'), { rollback: { revision: 7, to: 2 } });
   t.match(await newest(), {
     actor: 'ann@svc.local',
     automatic: true,
@@ -226,10 +231,10 @@ t.test('a restart deploys the failed image again; after a rollback, the good one
   const target = () => transaction(pool, (client) => restartTarget(client, workloadId));
   await succeed('one');
   const broken = await start('two');
-  await failDeployment(pool, broken, 'A variable is missing.', { applied: true, goBack: false });
+  await failDeployment(pool, broken, 'A variable is missing.', { applied: true, autoRollback: false });
   t.match(await target(), { image: 'two' }, 'there was no rollback, and the variable may exist now');
   const worse = await start('three');
-  await failDeployment(pool, worse, 'It crashes.', { applied: true, goBack: true });
+  await failDeployment(pool, worse, 'It crashes.', { applied: true, autoRollback: true });
   t.match(await newest(), { automatic: true, image: 'one' });
   t.match(await target(), { image: 'one', digest: 'sha256:one' });
 });

@@ -22,7 +22,13 @@ async function hookedApps(t: Test, names: readonly string[]) {
   }
   const idOf = (app: string): Id => ids.get(app) ?? newId();
   const request = (app: string, image: string, changes: Partial<DeliveredRequest> = {}): DeliveredRequest => ({
-    delivery: { workloadId: idOf(app), sender: 'token', notice: { image }, body: `{"image":"${image}"}`, bodyBytes: 9 },
+    delivery: {
+      workloadId: idOf(app),
+      sender: 'token',
+      webhookEvent: { image },
+      body: `{"image":"${image}"}`,
+      bodyBytes: 9,
+    },
     deployment: { workloadId: idOf(app), trigger: 'webhook', image, proof: { version: 1 } },
     ...changes,
   });
@@ -31,7 +37,7 @@ async function hookedApps(t: Test, names: readonly string[]) {
 
 async function written(pool: Pool) {
   const { rows } = await pool.query<{ name: string; revision: number | null; image: string; verdict: string }>(
-    `SELECT w.name, d.revision, d.image, v.verdict, v.status, v.notice->>'image' AS notice, v.body FROM webhook_deliveries v
+    `SELECT w.name, d.revision, d.image, v.verdict, v.status, v.webhook_event->>'image' AS event, v.body FROM webhook_deliveries v
      JOIN deployments d ON d.id = v.deployment_id JOIN workloads w ON w.id = v.workload_id AND w.id = d.workload_id
      ORDER BY w.name, d.revision, verdict`,
   );
@@ -66,7 +72,7 @@ t.test('several in one statement have the same effect as one after the other', a
       image: 'r/a:1',
       verdict: 'accepted',
       status: 202,
-      notice: 'r/a:1',
+      event: 'r/a:1',
       body: '{"image":"r/a:1"}',
     },
     { name: 'a', revision: 2, image: 'r/a:2', verdict: 'accepted' },

@@ -231,7 +231,11 @@ t.test('builds over the limit wait, run oldest first, and report that they wait'
   await step(second);
   await step(third);
   t.equal(builds().length, 2, 'the default');
-  const waiting = { state: 'accepted', startedAt: null, reason: 'Waits for another build to end: 2 go on at once.' };
+  const waiting = {
+    state: 'accepted',
+    startedAt: null,
+    reason: 'Waiting for another build to finish: at most 2 builds run at a time.',
+  };
   t.match(await c.history(), [waiting]);
   t.match(await d.history(), [waiting]);
   await pool.query(`UPDATE deployments SET accepted_at = accepted_at - interval '2 hours' WHERE state = 'accepted'`);

@@ -134,7 +134,7 @@ t.test('a webhook’s commit that did not stay is not built by the poll', async 
   await cancelDeployment(pool, cancelled.id, 'ada@svc.test');
   await polled();
   const bad = await acceptDeployment(pool, { ...request, commit: server.push({ 'a.txt': '4' }) });
-  await failDeployment(pool, bad.id, 'no', { applied: true, goBack: true });
+  await failDeployment(pool, bad.id, 'no', { applied: true, autoRollback: true });
   t.match(await app.history(), [{ trigger: 'rollback', commit: good }, { state: 'failed' }]);
   await polled();
 

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { askApiServer } from './api-server.ts';
+import { queryApiServer } from './api-server.ts';
 import type { Binary, Tool } from './binaries.ts';
 import { createCertificates } from './certificates.ts';
 import { attempt, run } from './command.ts';
@@ -41,11 +41,16 @@ export interface Parts {
  * @throws ClusterProblem when a component does not start within 2 min. The processes stay, for their logs, until the
  *   cluster is stopped.
  */
-export async function bringUp(layout: Layout, ingress: IngressPorts, parts: Parts, progress: Progress): Promise<void> {
+export async function startCluster(
+  layout: Layout,
+  ingress: IngressPorts,
+  parts: Parts,
+  progress: Progress,
+): Promise<void> {
   await progress.stage('prepare', () => prepare(layout, ingress, parts));
   const start = (...names: ComponentName[]): Promise<void> => startComponents(layout, names);
   const startControllers = async (): Promise<void> => {
-    await waitUntil(layout, 'the API server', async () => (await askApiServer(layout.pki, '/readyz')).body === 'ok');
+    await waitUntil(layout, 'the API server', async () => (await queryApiServer(layout.pki, '/readyz')).body === 'ok');
     await apply(layout, baseObjects);
     await start('kube-controller-manager', 'kube-scheduler', 'kube-proxy', 'volume-provisioner');
   };
@@ -62,7 +67,7 @@ export async function bringUp(layout: Layout, ingress: IngressPorts, parts: Part
 
 /**
  * Waits until every component is healthy.
- * @throws ClusterProblem that names the unhealthy ones, after 2 min or as soon as a process has ended
+ * @throws ClusterProblem that names the unhealthy ones, after 2 min or as soon as a process has exited
  */
 export async function awaitHealth(layout: Layout, ingress: IngressPorts): Promise<void> {
   const describe = async (): Promise<string> => {
@@ -77,7 +82,7 @@ async function prepare(layout: Layout, ingress: IngressPorts, parts: Parts): Pro
   for (const folder of [layout.bin, layout.configuration, join(layout.data, 'volumes'), layout.logs]) {
     mkdirSync(folder, { recursive: true });
   }
-  const kubernetes = need(parts.binaries, 'kubernetes').path;
+  const kubernetes = required(parts.binaries, 'kubernetes').path;
   for (const name of kubernetesPrograms) symlinkSync(kubernetes, join(layout.bin, name));
   writeKernelSettings({ 'net/ipv4/ip_forward': '1', 'net/bridge/bridge-nf-call-iptables': '1' });
   await addLinks();
@@ -112,9 +117,9 @@ async function importImages(layout: Layout, images: Parts['images']): Promise<vo
 }
 
 async function applyWorkloads(layout: Layout, ingress: IngressPorts, parts: Parts): Promise<void> {
-  const image = (name: Tool['name']): string => need(parts.images, name).reference;
+  const image = (name: Tool['name']): string => required(parts.images, name).reference;
   await apply(layout, dnsObjects(image('coredns')));
-  await applyText(layout, readFileSync(join(need(parts.binaries, 'traefik').folder, 'crds.yml'), 'utf8'));
+  await applyText(layout, readFileSync(join(required(parts.binaries, 'traefik').folder, 'crds.yml'), 'utf8'));
   await apply(layout, ingressObjects(image('traefik'), ingress));
 }
 
@@ -128,9 +133,9 @@ async function applyText(layout: Layout, text: string): Promise<void> {
   await run(join(layout.bin, 'kubectl'), [...access, ...parameters], { input: text });
 }
 
-function need<K, V>(map: ReadonlyMap<K, V>, key: K): V {
+function required<K, V>(map: ReadonlyMap<K, V>, key: K): V {
   const value = map.get(key);
-  if (value === undefined) throw new Error(`missing: ${String(key)}`);
+  if (value === undefined) throw new Error(`not built: ${String(key)}`);
   return value;
 }
 
@@ -138,15 +143,15 @@ async function waitUntil(
   layout: Layout,
   subject: string,
   isReady: () => Promise<boolean>,
-  describe: () => Promise<string> = () => Promise.resolve('no answer'),
+  describe: () => Promise<string> = () => Promise.resolve('no response'),
 ): Promise<void> {
   const deadline = performance.now() + readyMilliseconds;
   while (!(await isReady())) {
-    const exited = processStatuses(layout).find(({ detail }) => detail.endsWith('has ended'));
+    const exited = processStatuses(layout).find(({ detail }) => detail.endsWith('has exited'));
     if (exited !== undefined) {
       const log = join(layout.logs, `${exited.name}.log`);
       const tail = readFileSync(log, 'utf8').trimEnd().split('\n').slice(-10).join('\n');
-      throw new ClusterProblem(`${exited.name} has ended. Last lines of ${log}:\n${tail}`);
+      throw new ClusterProblem(`${exited.name} has exited. Last lines of ${log}:\n${tail}`);
     }
     if (performance.now() > deadline) {
       const seconds = readyMilliseconds / 1000;
