@@ -1,19 +1,15 @@
 import type { Id } from '../../runtime/domain/ids.ts';
 import { calendarDay, type CalendarDay, type Period } from '../../runtime/domain/period.ts';
-import type { OthersRow, UsageColumns } from './gate-store.ts';
-
-/** The counts of one key and day in the current incarnation, and the part of them that the store has. */
-interface DayCounts {
-  readonly keyId: Id;
-  /** `YYYY-MM-DD`; changed only by {@link Usage.renew}. */
-  day: string;
-  allowed: number;
-  rateDenied: number;
-  quotaDenied: number;
-  written: { allowed: number; rateDenied: number; quotaDenied: number };
-  /** Whether it has counts to write. */
-  dirty: boolean;
-}
+import type { OthersRow } from './gate-store.ts';
+import { createOthersUsage } from './others-usage.ts';
+import {
+  createUnwrittenUsage,
+  emptyDay,
+  hasCounts,
+  unwrittenPart,
+  type DayCounts,
+  type UsageBatch,
+} from './unwritten-usage.ts';
 
 /**
  * One key's counts of this incarnation: those of its last day with traffic, and the allowed requests of the current
@@ -35,14 +31,6 @@ export interface CountedKey {
   readonly id: Id;
   /** Set by {@link Usage}; undefined at first. */
   counts: OwnCounts | undefined;
-}
-
-/** A batch to write. It is repeated unchanged until its outcome is known. */
-export interface UsageBatch {
-  incarnation: Id;
-  /** Counted from 1 in each incarnation. */
-  number: number;
-  columns: UsageColumns;
 }
 
 /**
@@ -108,29 +96,11 @@ export interface Usage {
 /** The wall clock may go back this far without a renewal, as clock synchronization does. */
 const slipMs = 60_000;
 
-function emptyDay(keyId: Id, day: string): DayCounts {
-  const written = { allowed: 0, rateDenied: 0, quotaDenied: 0 };
-  return { keyId, day, allowed: 0, rateDenied: 0, quotaDenied: 0, written, dirty: false };
-}
-
-const total = ({ allowed, rateDenied, quotaDenied }: Pick<DayCounts, 'allowed' | 'rateDenied' | 'quotaDenied'>) =>
-  allowed + rateDenied + quotaDenied;
-
 export function createUsage(firstIncarnation: Id): Usage {
-  let incarnation = firstIncarnation;
-  let today: CalendarDay | undefined;
+  const unwritten = createUnwrittenUsage(firstIncarnation);
+  const others = createOthersUsage();
   let own = new Map<Id, OwnCounts>();
-  let dirty: DayCounts[] = [];
-  let outstanding: { batch: UsageBatch; days: DayCounts[] } | undefined;
-  let batches = 0;
-  let usageOfOthers = new Map<Id, number>();
-  let othersCalendar: CalendarDay | undefined;
-
-  const mark = (day: DayCounts) => {
-    if (day.dirty) return;
-    day.dirty = true;
-    dirty.push(day);
-  };
+  let today: CalendarDay | undefined;
 
   const find = (key: CountedKey): OwnCounts | undefined => {
     if (!key.counts?.current) key.counts = own.get(key.id);
@@ -138,130 +108,64 @@ export function createUsage(firstIncarnation: Id): Usage {
   };
 
   const countsOf = (key: CountedKey, calendar: CalendarDay): OwnCounts => {
-    const { week, month } = calendar.start;
     let counts = find(key);
     if (!counts) {
-      const today = emptyDay(key.id, calendar.day);
-      counts = { today, week, month, allowedInWeek: 0, allowedInMonth: 0, current: true };
+      counts = emptyCounts(key.id, calendar);
       own.set(key.id, counts);
       key.counts = counts;
     } else if (counts.today.day !== calendar.day) {
-      // The counts of the previous day stay in the dirty set until they are written.
-      counts.today = emptyDay(key.id, calendar.day);
-      if (counts.week !== week) counts.allowedInWeek = 0;
-      if (counts.month !== month) counts.allowedInMonth = 0;
-      counts.week = week;
-      counts.month = month;
+      advance(counts, calendar);
     }
     return counts;
   };
 
-  const ownAllowed = (key: CountedKey, period: Period, { day, start }: CalendarDay): number => {
-    const counts = find(key);
-    if (!counts) return 0;
-    if (period === 'day') return counts.today.day === day ? counts.today.allowed : 0;
-    if (period === 'week') return counts.week === start.week ? counts.allowedInWeek : 0;
-    return counts.month === start.month ? counts.allowedInMonth : 0;
-  };
-
-  const confirm = ({ batch, days }: { batch: UsageBatch; days: DayCounts[] }) => {
-    const { allowed, rateDenied, quotaDenied } = batch.columns;
-    days.forEach(({ written }, row) => {
-      written.allowed = allowed[row] ?? 0;
-      written.rateDenied = rateDenied[row] ?? 0;
-      written.quotaDenied = quotaDenied[row] ?? 0;
-    });
-  };
-
   return {
-    incarnation: () => incarnation,
+    incarnation: () => unwritten.incarnation(),
     calendar(wall) {
       if (!today || wall >= today.end.day) today = calendarDay(wall);
       return today;
     },
-    allowed(key, period, calendar) {
-      // Counts of another period do not apply to the current one, which has just started.
-      const current = othersCalendar?.start[period] === calendar.start[period];
-      return ownAllowed(key, period, calendar) + (current ? (usageOfOthers.get(key.id) ?? 0) : 0);
-    },
+    allowed: (key, period, calendar) =>
+      ownAllowed(find(key), period, calendar) + others.allowed(key.id, period, calendar),
     countAllowed(key, calendar) {
       const counts = countsOf(key, calendar);
       counts.today.allowed++;
       counts.allowedInWeek++;
       counts.allowedInMonth++;
-      mark(counts.today);
+      unwritten.mark(counts.today);
     },
     countRateDenied(key, calendar) {
       const { today: day } = countsOf(key, calendar);
       day.rateDenied++;
-      mark(day);
+      unwritten.mark(day);
     },
     countQuotaDenied(key, calendar) {
       const { today: day } = countsOf(key, calendar);
       day.quotaDenied++;
-      mark(day);
+      unwritten.mark(day);
     },
 
-    batch(maxRows) {
-      if (outstanding) return outstanding.batch;
-      if (dirty.length === 0) return undefined;
-      const days = dirty.splice(0, maxRows);
-      for (const day of days) day.dirty = false;
-      const columns: UsageColumns = {
-        keyIds: days.map(({ keyId }) => keyId),
-        days: days.map(({ day }) => day),
-        allowed: days.map(({ allowed }) => allowed),
-        rateDenied: days.map(({ rateDenied }) => rateDenied),
-        quotaDenied: days.map(({ quotaDenied }) => quotaDenied),
-      };
-      outstanding = { batch: { incarnation, number: ++batches, columns }, days };
-      return outstanding.batch;
-    },
-    written(batch) {
-      // The incarnation was renewed, which has handled its batch.
-      if (outstanding?.batch !== batch) return;
-      confirm(outstanding);
-      outstanding = undefined;
-    },
+    batch: (maxRows) => unwritten.batch(maxRows),
+    written: (batch) => unwritten.written(batch),
     size: () => own.size,
-    pending: () => outstanding !== undefined || dirty.length > 0,
+    pending: () => unwritten.pending(),
 
-    replaceOthers(rows, calendar) {
-      usageOfOthers = new Map(rows);
-      othersCalendar = calendar;
-    },
-    updateOthers(rows, calendar) {
-      if (othersCalendar?.day !== calendar.day) return;
-      for (const { keyId, allowed } of rows) {
-        if (allowed === 0) usageOfOthers.delete(keyId);
-        else usageOfOthers.set(keyId, allowed);
-      }
-    },
-    othersCalendar: () => othersCalendar,
+    replaceOthers: (rows, calendar) => others.replace(rows, calendar),
+    updateOthers: (rows, calendar) => others.update(rows, calendar),
+    othersCalendar: () => others.calendar(),
 
     outrun: (wall) => today !== undefined && wall < today.start.day - slipMs,
     rewrite() {
-      for (const { today: day } of own.values()) if (total(day) > 0) mark(day);
+      for (const { today: day } of own.values()) if (hasCounts(day)) unwritten.mark(day);
     },
     renew(next, lastBatch, calendar) {
-      if (outstanding && lastBatch >= outstanding.batch.number) confirm(outstanding);
-      const days = new Set([...dirty, ...(outstanding?.days ?? [])]);
-      for (const counts of own.values()) {
-        days.add(counts.today);
-        counts.current = false;
-      }
-      incarnation = next;
-      batches = 0;
-      outstanding = undefined;
-      dirty = [];
+      const days = unwritten.restart(next, lastBatch);
+      for (const counts of own.values()) counts.current = false;
       own = new Map();
       today = calendar;
       for (const day of days) {
-        const moved = emptyDay(day.keyId, day.day > calendar.day ? calendar.day : day.day);
-        moved.allowed = day.allowed - day.written.allowed;
-        moved.rateDenied = day.rateDenied - day.written.rateDenied;
-        moved.quotaDenied = day.quotaDenied - day.written.quotaDenied;
-        if (total(moved) > 0) take(moved, calendar);
+        const moved = unwrittenPart(day, day.day > calendar.day ? calendar.day : day.day);
+        if (hasCounts(moved)) take(moved, calendar);
       }
     },
     forget(calendar) {
@@ -278,17 +182,37 @@ export function createUsage(firstIncarnation: Id): Usage {
 
   /** Adds the unwritten counts of another incarnation to the periods that they belong to. */
   function take(moved: DayCounts, calendar: CalendarDay): void {
-    const started = Date.parse(moved.day);
     const counts = countsOf({ id: moved.keyId, counts: undefined }, calendar);
     if (moved.day === calendar.day) {
       counts.today.allowed += moved.allowed;
       counts.today.rateDenied += moved.rateDenied;
       counts.today.quotaDenied += moved.quotaDenied;
-      mark(counts.today);
+      unwritten.mark(counts.today);
     } else {
-      mark(moved);
+      unwritten.mark(moved);
     }
-    if (started >= calendar.start.week) counts.allowedInWeek += moved.allowed;
-    if (started >= calendar.start.month) counts.allowedInMonth += moved.allowed;
+    const startedAt = Date.parse(moved.day);
+    if (startedAt >= calendar.start.week) counts.allowedInWeek += moved.allowed;
+    if (startedAt >= calendar.start.month) counts.allowedInMonth += moved.allowed;
   }
+}
+
+function emptyCounts(keyId: Id, { day, start: { week, month } }: CalendarDay): OwnCounts {
+  return { today: emptyDay(keyId, day), week, month, allowedInWeek: 0, allowedInMonth: 0, current: true };
+}
+
+/** Begins another day. The counts of the previous one stay unwritten until they are in a batch. */
+function advance(counts: OwnCounts, { day, start: { week, month } }: CalendarDay): void {
+  counts.today = emptyDay(counts.today.keyId, day);
+  if (counts.week !== week) counts.allowedInWeek = 0;
+  if (counts.month !== month) counts.allowedInMonth = 0;
+  counts.week = week;
+  counts.month = month;
+}
+
+function ownAllowed(counts: OwnCounts | undefined, period: Period, { day, start }: CalendarDay): number {
+  if (!counts) return 0;
+  if (period === 'day') return counts.today.day === day ? counts.today.allowed : 0;
+  if (period === 'week') return counts.week === start.week ? counts.allowedInWeek : 0;
+  return counts.month === start.month ? counts.allowedInMonth : 0;
 }

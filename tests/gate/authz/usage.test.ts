@@ -1,5 +1,6 @@
 import t from 'tap';
-import { createUsage, type CountedKey, type UsageBatch } from '../../../gate/authz/usage.ts';
+import type { UsageBatch } from '../../../gate/authz/unwritten-usage.ts';
+import { createUsage, type CountedKey } from '../../../gate/authz/usage.ts';
 import { newId, type Id } from '../../../runtime/domain/ids.ts';
 import { calendarDay, type CalendarDay, type Period } from '../../../runtime/domain/period.ts';
 
