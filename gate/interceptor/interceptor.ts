@@ -1,4 +1,4 @@
-import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Logger } from 'pino';
 import { gateProbePath } from '../../runtime/contracts/gate-denials.ts';
@@ -6,9 +6,9 @@ import type { TrafficReport } from '../../runtime/contracts/traffic-report.ts';
 import type { Clock } from '../../runtime/domain/clock.ts';
 import type { Activator } from './activator.ts';
 import type { Activity } from './activity.ts';
+import { httpCarrier, upgradeCarrier, type Carrier } from './carrier.ts';
 import type { Endpoint, Endpoints } from './endpoints.ts';
 import {
-  failureBody,
   functionBroke,
   functionTimeout,
   functionUnreachable,
@@ -17,13 +17,12 @@ import {
   unknownHost,
   type Failure,
 } from './failure.ts';
-import { forward, isRepeatable, type Outcome } from './forward.ts';
+import type { Outcome } from './forward.ts';
 import { requestIdOf, type Mark } from './headers.ts';
 import type { FunctionFigures, InterceptorMetrics } from './metrics.ts';
 import { createPodPool } from './pod-pool.ts';
 import type { Routes, Target } from './routes.ts';
 import type { RequestQueue } from './request-queue.ts';
-import { forwardUpgrade, writeRawHead } from './upgrade.ts';
 
 const internal: Failure = {
   status: 500,
@@ -63,136 +62,24 @@ export interface Interceptor {
 
 /** The state of one request. */
 interface RequestState {
+  carrier: Carrier;
   target: Target;
   figures: FunctionFigures;
   requestId: string;
   arrivedAt: number;
+  /** Whether it was held for a pod to start. */
   cold: boolean;
   raisedAt?: number | undefined;
   /** Attempts that a pod aborted. */
   broken: number;
 }
 
-/** Transports a request: HTTP, or a connection after an upgrade. */
-interface Carrier {
-  /** Whether the client has disconnected. */
-  gone(): boolean;
-  onGone(listener: () => void): void;
-  /** @param settle called once, at the end of the attempt */
-  send(endpoint: Endpoint, mark: () => Mark, timeoutMs: number, settle: (outcome: Outcome) => void): void;
-  repeatable: boolean;
-  fail(failure: Failure): void;
-  /** The status that the client got. */
-  status(): number;
-}
-
 export function createInterceptor(options: InterceptorOptions): Interceptor {
   const { replica, routes, endpoints, activator, queue, activity, metrics, clock, log, holdMs } = options;
-  const pool = createPodPool();
   let draining = false;
-  const closing = () => draining;
+  const carrying = { pool: createPodPool(), closing: () => draining };
 
-  const mark = (state: RequestState, endpoint: Endpoint): Mark => {
-    const { requestId, cold } = state;
-    if (!cold) return { requestId, cold };
-    state.figures.coldStart((clock.monotonic() - state.arrivedAt) / 1000);
-    return { requestId, cold, timing: coldStartTiming(state, endpoint, clock.monotonic()) };
-  };
-
-  const clientGoneSignal = (carrier: Carrier): AbortSignal => {
-    const controller = new AbortController();
-    carrier.onGone(() => controller.abort());
-    return controller.signal;
-  };
-
-  const hold = async (state: RequestState, carrier: Carrier): Promise<void> => {
-    const raisedAt = await activator.hold(state.target, state.arrivedAt, clientGoneSignal(carrier));
-    state.cold = true;
-    state.raisedAt ??= raisedAt;
-  };
-
-  /**
-   * Finds a pod that accepts the request. A refused attempt can be repeated, because nothing was sent. It avoids
-   * promises: most requests find a pod immediately, and each microtask costs as much as a header.
-   */
-  const tryPod = (state: RequestState, carrier: Carrier): void => {
-    const { target } = state;
-    if (carrier.gone()) {
-      end(state, carrier, 'client_gone');
-      return;
-    }
-    const endpoint = endpoints.pick(target.id);
-    // The pod with the fewest requests is at its limit, so all are.
-    if (!endpoint || endpoint.inflight >= target.limits.concurrency) {
-      const free = endpoint ? queue.wait(target, state.arrivedAt, clientGoneSignal(carrier)) : hold(state, carrier);
-      free.then(() => tryPod(state, carrier)).catch((error: unknown) => fail(state, carrier, error));
-      return;
-    }
-    endpoint.inflight++;
-    let over = false;
-    const release = () => {
-      if (!over) endpoint.inflight--;
-      over = true;
-    };
-    const settle = (outcome: Outcome) => {
-      if (over) return;
-      release();
-      try {
-        handleOutcome(state, carrier, endpoint, outcome);
-      } catch (error) {
-        fail(state, carrier, error);
-      }
-    };
-    try {
-      carrier.send(endpoint, () => mark(state, endpoint), target.limits.timeoutMs, settle);
-    } catch (error) {
-      release();
-      throw error;
-    }
-  };
-
-  /** @throws RequestFailure when no further attempt is possible */
-  const handleOutcome = (state: RequestState, carrier: Carrier, endpoint: Endpoint, outcome: Outcome): void => {
-    if (outcome === 'answered' || outcome === 'gone') {
-      end(state, carrier, outcome === 'gone' ? 'client_gone' : 'answered');
-      return;
-    }
-    if (outcome === 'late') throw new RequestFailure(functionTimeout(state.target.limits.timeoutMs));
-    if (outcome === 'refused' || outcome === 'broken') endpoints.suspect(endpoint);
-    if (outcome === 'refused' && clock.monotonic() - state.arrivedAt >= holdMs) {
-      throw new RequestFailure(functionUnreachable);
-    }
-    if (outcome === 'stale' && !carrier.repeatable) throw new RequestFailure(functionBroke);
-    if (outcome === 'broken' && (!carrier.repeatable || state.broken++ > 0)) throw new RequestFailure(functionBroke);
-    tryPod(state, carrier);
-  };
-
-  const end = ({ target, figures, arrivedAt }: RequestState, carrier: Carrier, result: string): void => {
-    activity.end(target);
-    queue.next(target.id);
-    const status = result === 'client_gone' ? clientGone : carrier.status();
-    figures.ended(result, status, (clock.monotonic() - arrivedAt) / 1000);
-  };
-
-  const fail = (state: RequestState, carrier: Carrier, error: unknown): void => {
-    const { requestId, target } = state;
-    if (carrier.gone()) {
-      end(state, carrier, 'client_gone');
-      return;
-    }
-    const expected = error instanceof RequestFailure;
-    const failure = expected ? error.failure : internal;
-    const { namespace, name } = target;
-    if (expected) {
-      log.warn({ namespace, function: name, requestId, code: failure.code, err: error.cause }, 'request failed');
-    } else log.error({ err: error, requestId }, 'request failed unexpectedly');
-    carrier.fail(failure);
-    end(state, carrier, failure.code);
-  };
-
-  const start = (request: IncomingMessage, carrierOf: (requestId: string) => Carrier) => {
-    const requestId = requestIdOf(request);
-    const carrier = carrierOf(requestId);
+  const start = (request: IncomingMessage, requestId: string, carrier: Carrier): void => {
     const target = routes.find(request.headers.host);
     if (!target) {
       metrics.unrouted(unknownHost.code);
@@ -205,66 +92,137 @@ export function createInterceptor(options: InterceptorOptions): Interceptor {
     }
     activity.begin(target);
     const figures = metrics.of(target);
-    const state = { target, figures, requestId, arrivedAt: clock.monotonic(), cold: false, broken: 0 };
+    const state = { carrier, target, figures, requestId, arrivedAt: clock.monotonic(), cold: false, broken: 0 };
     try {
-      tryPod(state, carrier);
+      tryPod(state);
     } catch (error) {
-      fail(state, carrier, error);
+      fail(state, error);
     }
+  };
+
+  /**
+   * Finds a pod that accepts the request. It avoids promises: most requests find a pod immediately, and each microtask
+   * costs as much as a header.
+   */
+  const tryPod = (state: RequestState): void => {
+    const { carrier, target, arrivedAt } = state;
+    if (carrier.gone()) {
+      end(state, 'client_gone');
+      return;
+    }
+    const endpoint = endpoints.pick(target.id);
+    if (!endpoint) tryPodAfter(state, hold(state));
+    // The pod with the fewest requests is at its limit, so all are.
+    else if (endpoint.inflight >= target.limits.concurrency)
+      tryPodAfter(state, queue.wait(target, arrivedAt, clientGoneSignal(carrier)));
+    else attempt(state, endpoint);
+  };
+
+  const tryPodAfter = (state: RequestState, free: Promise<void>): void => {
+    free.then(() => tryPod(state)).catch((error: unknown) => fail(state, error));
+  };
+
+  const hold = async (state: RequestState): Promise<void> => {
+    const raisedAt = await activator.hold(state.target, state.arrivedAt, clientGoneSignal(state.carrier));
+    state.cold = true;
+    state.raisedAt ??= raisedAt;
+  };
+
+  const attempt = (state: RequestState, endpoint: Endpoint): void => {
+    endpoint.inflight++;
+    let over = false;
+    const release = () => {
+      if (!over) endpoint.inflight--;
+      over = true;
+    };
+    const settle = (outcome: Outcome) => {
+      if (over) return;
+      release();
+      try {
+        handleOutcome(state, endpoint, outcome);
+      } catch (error) {
+        fail(state, error);
+      }
+    };
+    try {
+      state.carrier.send(endpoint, () => mark(state, endpoint), state.target.limits.timeoutMs, settle);
+    } catch (error) {
+      release();
+      throw error;
+    }
+  };
+
+  const mark = (state: RequestState, endpoint: Endpoint): Mark => {
+    const { requestId, cold } = state;
+    if (!cold) return { requestId, cold };
+    state.figures.coldStart((clock.monotonic() - state.arrivedAt) / 1000);
+    return { requestId, cold, timing: coldStartTiming(state, endpoint, clock.monotonic()) };
+  };
+
+  /**
+   * Ends the request or tries again. A refused attempt can always be repeated, because nothing was sent.
+   * @throws RequestFailure when no further attempt is possible
+   */
+  const handleOutcome = (state: RequestState, endpoint: Endpoint, outcome: Outcome): void => {
+    const { repeatable } = state.carrier;
+    if (outcome === 'answered' || outcome === 'gone') {
+      end(state, outcome === 'gone' ? 'client_gone' : 'answered');
+      return;
+    }
+    if (outcome === 'late') throw new RequestFailure(functionTimeout(state.target.limits.timeoutMs));
+    if (outcome === 'refused' || outcome === 'broken') endpoints.suspect(endpoint);
+    if (outcome === 'refused' && clock.monotonic() - state.arrivedAt >= holdMs) {
+      throw new RequestFailure(functionUnreachable);
+    }
+    if (outcome === 'stale' && !repeatable) throw new RequestFailure(functionBroke);
+    if (outcome === 'broken' && (!repeatable || state.broken++ > 0)) throw new RequestFailure(functionBroke);
+    tryPod(state);
+  };
+
+  const fail = (state: RequestState, error: unknown): void => {
+    const { carrier, requestId, target } = state;
+    if (carrier.gone()) {
+      end(state, 'client_gone');
+      return;
+    }
+    const expected = error instanceof RequestFailure;
+    const failure = expected ? error.failure : internal;
+    const { namespace, name } = target;
+    if (expected) {
+      log.warn({ namespace, function: name, requestId, code: failure.code, err: error.cause }, 'request failed');
+    } else log.error({ err: error, requestId }, 'request failed unexpectedly');
+    carrier.fail(failure);
+    end(state, failure.code);
+  };
+
+  const end = ({ carrier, target, figures, arrivedAt }: RequestState, result: string): void => {
+    activity.end(target);
+    queue.next(target.id);
+    const status = result === 'client_gone' ? clientGone : carrier.status();
+    figures.ended(result, status, (clock.monotonic() - arrivedAt) / 1000);
   };
 
   return {
     handle(request, response) {
-      start(request, (requestId) => ({
-        gone: () => response.destroyed || response.closed,
-        onGone: (listener) => response.once('close', listener),
-        send: (endpoint, marked, timeoutMs, settle) =>
-          forward(pool, { request, response, endpoint, requestId, timeoutMs, mark: marked, closing }, settle),
-        repeatable: isRepeatable(request),
-        status: () => response.statusCode,
-        fail(failure) {
-          if (response.headersSent) response.destroy();
-          else {
-            const body = failureBody(failure, requestId);
-            const headers = failureHeaders(failure, requestId, body, draining);
-            // With its own reason phrase, because that of a pod's rejected head may still be set on the response.
-            response.writeHead(failure.status, STATUS_CODES[failure.status] ?? '', headers).end(body);
-          }
-        },
-      }));
+      const requestId = requestIdOf(request);
+      start(request, requestId, httpCarrier(carrying, request, response, requestId));
     },
     handleUpgrade(request, socket, head) {
-      socket.on('error', () => socket.destroy());
-      let status = 101;
-      start(request, (requestId) => ({
-        gone: () => socket.destroyed,
-        onGone: (listener) => socket.once('close', listener),
-        send: (endpoint, marked, timeoutMs, settle) =>
-          forwardUpgrade({ request, socket, head, endpoint, requestId, timeoutMs, mark: marked }, settle),
-        repeatable: false,
-        status: () => status,
-        fail(failure) {
-          status = failure.status;
-          const body = failureBody(failure, requestId);
-          writeRawHead(socket, failure.status, undefined, failureHeaders(failure, requestId, body, true));
-          socket.end(body);
-        },
-      }));
+      const requestId = requestIdOf(request);
+      start(request, requestId, upgradeCarrier(request, socket, head, requestId));
     },
     beginDrain() {
       draining = true;
     },
     report: () => ({ replica, at: clock.now().toISOString(), functions: activity.report(routes.list()) }),
-    close: () => pool.close(),
+    close: () => carrying.pool.close(),
   };
 }
 
-function failureHeaders(failure: Failure, requestId: string, body: string, closing: boolean): string[] {
-  const headers = ['Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(body))];
-  headers.push('Cache-Control', 'no-store', 'X-Request-Id', requestId);
-  if (failure.retryAfterSeconds !== undefined) headers.push('Retry-After', String(failure.retryAfterSeconds));
-  if (closing) headers.push('Connection', 'close');
-  return headers;
+function clientGoneSignal(carrier: Carrier): AbortSignal {
+  const controller = new AbortController();
+  carrier.onGone(() => controller.abort());
+  return controller.signal;
 }
 
 /** The offset of each step from the request's arrival, in milliseconds. https://www.w3.org/TR/server-timing/ */
