@@ -92,9 +92,9 @@ export function createAnswerReader(): AnswerReader {
   const beginChunk = (line: string) => {
     const size = chunkLine.exec(line)?.[1];
     if (size === undefined) throw new MalformedAnswer('an invalid chunk size');
-    bytesLeft = Number.parseInt(size, 16);
-    state = bytesLeft === 0 ? 'trailers' : 'chunk';
-    if (bytesLeft === 0) bytesLeft = maxHeaderSize;
+    const length = Number.parseInt(size, 16);
+    state = length === 0 ? 'trailers' : 'chunk';
+    bytesLeft = length === 0 ? maxHeaderSize : length;
   };
 
   const endChunk = (line: string) => {
@@ -114,13 +114,26 @@ export function createAnswerReader(): AnswerReader {
     return used;
   };
 
-  const readBody = (bytes: Buffer): number => {
+  /** The bytes of this piece that belong to the body or chunk. */
+  const takePart = (bytes: Buffer): Buffer => {
     const part = bytes.length > bytesLeft ? bytes.subarray(0, bytesLeft) : bytes;
     bytesLeft -= part.length;
-    const last = bytesLeft === 0 && state === 'length';
-    if (bytesLeft === 0) state = last ? 'done' : 'chunk-end';
+    return part;
+  };
+
+  const readLength = (bytes: Buffer): number => {
+    const part = takePart(bytes);
+    const last = bytesLeft === 0;
+    if (last) state = 'done';
     events?.body(part, last);
     if (last) finish();
+    return part.length;
+  };
+
+  const readChunk = (bytes: Buffer): number => {
+    const part = takePart(bytes);
+    if (bytesLeft === 0) state = 'chunk-end';
+    events?.body(part, false);
     return part.length;
   };
 
@@ -136,8 +149,9 @@ export function createAnswerReader(): AnswerReader {
         events?.body(bytes, false);
         return bytes.length;
       case 'length':
+        return readLength(bytes);
       case 'chunk':
-        return readBody(bytes);
+        return readChunk(bytes);
       case 'chunk-size':
         return readLine(bytes, maxChunkLine, beginChunk);
       case 'chunk-end':
