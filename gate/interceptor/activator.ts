@@ -1,23 +1,11 @@
-import type { Logger } from 'pino';
-import type { Clock } from '../../runtime/domain/clock.ts';
-import { isKubeError, type KubeClient } from '../../runtime/kube/kube-client.ts';
 import type { Endpoints } from './endpoints.ts';
 import { coldStartFailed, coldStartTimeout, platformUnavailable, queueFull, RequestFailure } from './failure.ts';
+import { waitForRelease } from './held-request.ts';
 import type { Target } from './routes.ts';
+import { createScaleRaiser, type RaiseProgress, type ScaleRaiserOptions } from './scale-raiser.ts';
 
-/**
- * While requests wait, the scale is checked at this interval: the scaler may have scaled to zero just before they
- * arrived.
- */
-const recheckMs = 500;
-/** Delay after a write conflict; the next read shows the other writer's scale. */
-const conflictDelayMs = 5;
-
-export interface ActivatorOptions {
-  kube: Pick<KubeClient, 'getScale' | 'replaceScale'>;
+export interface ActivatorOptions extends ScaleRaiserOptions {
   endpoints: Pick<Endpoints, 'pick' | 'fault' | 'onChange'>;
-  clock: Clock;
-  log: Logger;
   /** Maximum waiting requests of one function; more get 503. */
   queueMax: number;
   /** Maximum time for which a request is held, from its arrival, in ms. */
@@ -39,56 +27,27 @@ export interface Activator {
   waiting(): number;
 }
 
-interface Waiter {
-  resolve: () => void;
-  reject: (error: unknown) => void;
-}
+type Waiter = PromiseWithResolvers<void>;
 
 /** A function that is being started, for all requests that wait for it. */
 interface Wake {
-  target: Target;
   waiters: Set<Waiter>;
+  progress: Readonly<RaiseProgress>;
   stopped: AbortController;
-  /** When the scale was raised. */
-  raisedAt?: number;
-  /** The error of the last attempt to raise the scale. */
-  lastError?: unknown;
 }
 
 export function createActivator({ kube, endpoints, clock, log, queueMax, holdMs }: ActivatorOptions): Activator {
+  const raiseScale = createScaleRaiser({ kube, clock, log });
   const wakes = new Map<string, Wake>();
   let unsubscribe: (() => void) | undefined;
 
-  /** Scales only from 0 to 1; the precondition makes conflicts with the scaler or another interceptor harmless. */
-  const raise = async (wake: Wake): Promise<void> => {
-    const { namespace, name } = wake.target;
-    const scale = await kube.getScale(namespace, name);
-    if (!scale) throw new Error(`the function has no Deployment ${namespace}/${name} yet`);
-    if (scale.replicas !== 0) return;
-    await kube.replaceScale(scale, 1);
-    wake.raisedAt = clock.monotonic();
-    log.info({ namespace, function: name }, 'raised from zero');
-  };
-
-  const keepAwake = async (wake: Wake): Promise<void> => {
-    const { signal } = wake.stopped;
-    let failures = 0;
-    while (!signal.aborted) {
-      let delay = recheckMs;
-      try {
-        await raise(wake);
-        delete wake.lastError;
-        failures = 0;
-      } catch (error) {
-        if (isKubeError(error, 409)) delay = conflictDelayMs;
-        else {
-          if (wake.lastError === undefined) log.warn({ err: error, ...wake.target }, 'raise from zero failed');
-          wake.lastError = error;
-          delay = Math.min(1_000, 50 * 2 ** failures++);
-        }
-      }
-      await clock.sleep(delay, signal).catch(() => undefined);
-    }
+  const wakeOf = (target: Target): Wake => {
+    const current = wakes.get(target.id);
+    if (current) return current;
+    const stopped = new AbortController();
+    const wake: Wake = { waiters: new Set(), progress: raiseScale(target, stopped.signal), stopped };
+    wakes.set(target.id, wake);
+    return wake;
   };
 
   const settle = (functionId: string, end: (waiter: Waiter) => void) => {
@@ -99,13 +58,12 @@ export function createActivator({ kube, endpoints, clock, log, queueMax, holdMs 
     for (const waiter of wake.waiters) end(waiter);
   };
 
-  const wakeOf = (target: Target): Wake => {
-    const current = wakes.get(target.id);
-    if (current) return current;
-    const wake: Wake = { target, waiters: new Set(), stopped: new AbortController() };
-    wakes.set(target.id, wake);
-    void keepAwake(wake);
-    return wake;
+  /** The last request that stops waiting also ends the start. */
+  const leave = (functionId: string, wake: Wake, waiter: Waiter) => {
+    wake.waiters.delete(waiter);
+    if (wake.waiters.size > 0 || wakes.get(functionId) !== wake) return;
+    wakes.delete(functionId);
+    wake.stopped.abort();
   };
 
   return {
@@ -128,37 +86,22 @@ export function createActivator({ kube, endpoints, clock, log, queueMax, holdMs 
       if (fault) throw new RequestFailure(coldStartFailed(fault));
       const wake = wakeOf(target);
       if (wake.waiters.size >= queueMax) throw new RequestFailure(queueFull);
-      const ended = new AbortController();
-      const woken = new Promise<void>((resolve, reject) => {
-        const waiter: Waiter = { resolve, reject };
-        const leave = (error: unknown) => {
-          wake.waiters.delete(waiter);
-          if (wake.waiters.size === 0 && wakes.get(target.id) === wake) {
-            wakes.delete(target.id);
-            wake.stopped.abort();
-          }
-          reject(error);
-        };
-        wake.waiters.add(waiter);
-        signal.addEventListener('abort', () => leave(signal.reason), { once: true, signal: ended.signal });
-        clock.sleep(Math.max(0, arrivedAt + holdMs - clock.monotonic()), ended.signal).then(
-          () => leave(timedOut(wake, holdMs)),
-          () => undefined,
-        );
-      });
+      const waiter = Promise.withResolvers<void>();
+      wake.waiters.add(waiter);
+      const timeoutError = () => timedOut(wake.progress, holdMs);
       try {
-        await woken;
-        return wake.raisedAt;
+        await waitForRelease(waiter, { clock, endsAt: arrivedAt + holdMs, timeoutError, signal });
+        return wake.progress.raisedAt;
       } finally {
-        ended.abort();
+        leave(target.id, wake, waiter);
       }
     },
     waiting: () => [...wakes.values()].reduce((sum, { waiters }) => sum + waiters.size, 0),
   };
 }
 
-function timedOut(wake: Wake, holdMs: number): RequestFailure {
-  return wake.lastError === undefined
+function timedOut({ lastError }: RaiseProgress, holdMs: number): RequestFailure {
+  return lastError === undefined
     ? new RequestFailure(coldStartTimeout(holdMs))
-    : new RequestFailure(platformUnavailable, wake.lastError);
+    : new RequestFailure(platformUnavailable, lastError);
 }

@@ -1,6 +1,7 @@
 import type { Clock } from '../../runtime/domain/clock.ts';
 import type { Endpoints } from './endpoints.ts';
 import { functionBusy, RequestFailure } from './failure.ts';
+import { waitForRelease } from './held-request.ts';
 import type { Target } from './routes.ts';
 
 export interface RequestQueueOptions {
@@ -56,22 +57,16 @@ export function createRequestQueue({ endpoints, clock, queueMax, holdMs }: Reque
       const queue = queues.get(target.id) ?? { target, waiters: new Set() };
       if (queue.waiters.size >= queueMax) throw new RequestFailure(functionBusy);
       queues.set(target.id, queue);
-      const done = new AbortController();
-      const turn = Promise.withResolvers<void>();
+      const waiter = Promise.withResolvers<void>();
       const resume = () => {
         queue.waiters.delete(resume);
-        turn.resolve();
+        waiter.resolve();
       };
       queue.waiters.add(resume);
-      signal.addEventListener('abort', () => turn.reject(signal.reason), { once: true, signal: done.signal });
-      clock.sleep(Math.max(0, arrivedAt + holdMs - clock.monotonic()), done.signal).then(
-        () => turn.reject(new RequestFailure(functionBusy)),
-        () => undefined,
-      );
+      const timeoutError = () => new RequestFailure(functionBusy);
       try {
-        await turn.promise;
+        await waitForRelease(waiter, { clock, endsAt: arrivedAt + holdMs, timeoutError, signal });
       } finally {
-        done.abort();
         queue.waiters.delete(resume);
         if (queue.waiters.size === 0 && queues.get(target.id) === queue) queues.delete(target.id);
       }
