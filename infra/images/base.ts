@@ -19,7 +19,7 @@ export const bases = {
   node24: { node: '24.21.0', packages: [] },
   node22: { node: '22.23.3', packages: [] },
   platform: { node: '24.21.0', packages: ['git', 'openssh-client'] },
-  builder: { node: '24.21.0', packages: ['git', 'openssh-client', 'buildah', 'uidmap'] },
+  builder: { node: '24.21.0', packages: ['git', 'openssh-client', 'buildah', 'skopeo', 'uidmap'] },
   python: { packages: ['python3', 'python3-venv', 'python3-pip'] },
   postgres: { packages: ['postgresql-15'] },
   redis: { packages: ['redis-server'] },

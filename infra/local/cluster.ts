@@ -21,6 +21,7 @@ import { createImageStore } from './node/images.ts';
 import { createLocalNode, type LocalNode } from './node/node.ts';
 import type { IssueToken } from './node/volumes.ts';
 import type { Ports } from './ports.ts';
+import { readUploadCredentials } from './upload-credentials.ts';
 
 /** Options of {@link startLocalCluster}. */
 export interface LocalClusterOptions {
@@ -66,8 +67,8 @@ export async function startLocalCluster(options: LocalClusterOptions, add: (part
   add({ name: 'API server', stop: () => server.stop() });
 
   const { tls, adminToken } = loadAccess(join(home.apiServer, 'pki'), [], clock.now());
-  const credentials = tokenCredentials(server.url, async () => ({ token: adminToken, ca: tls.certificate }));
-  const kube = createKubeClient(credentials);
+  const adminCredentials = tokenCredentials(server.url, async () => ({ token: adminToken, ca: tls.certificate }));
+  const kube = createKubeClient(adminCredentials);
   add({ name: 'Kubernetes client', stop: () => kube.close() });
   await createBootstrapObjects(kube);
 
@@ -89,7 +90,8 @@ export async function startLocalCluster(options: LocalClusterOptions, add: (part
   add({ name: 'ingress', stop: () => ingress.stop() });
 
   const images = createImageStore(home.images);
-  const imageUpload = createImageUploadServer({ images, log, prefix: builtImages });
+  const credentials = () => readUploadCredentials(kube, `127.0.0.1:${ports.images}`);
+  const imageUpload = createImageUploadServer({ images, log, prefix: builtImages, credentials });
   await imageUpload.start(ports.images);
   add({ name: 'image upload', stop: () => imageUpload.stop() });
 
@@ -99,7 +101,7 @@ export async function startLocalCluster(options: LocalClusterOptions, add: (part
     log,
     folder: home.node,
     images,
-    issueToken: tokenIssuer(createTransport(credentials)),
+    issueToken: tokenIssuer(createTransport(adminCredentials)),
     apiServer: { url: server.url, ca: tls.certificate },
   });
   const startedNode = node;

@@ -8,6 +8,7 @@ import { Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Logger } from 'pino';
 import { z } from 'zod';
+import { equalInConstantTime } from '../../runtime/domain/constant-time.ts';
 import { listen } from '../../runtime/process/listening.ts';
 import type { ImageStore } from './node/images.ts';
 
@@ -16,6 +17,8 @@ export interface ImageUploadOptions {
   log: Logger;
   /** Prefix that the name of every uploaded image must have. */
   prefix: string;
+  /** What the header `Authorization: Basic` must carry; undefined refuses every upload. */
+  credentials: () => Promise<string | undefined>;
   /** Maximum size of an archive in bytes. Default 2 GiB. */
   maxBytes?: number;
 }
@@ -44,12 +47,13 @@ class Refusal extends Error {
 
 /**
  * Adds uploaded images to the image store: `PUT /images/<name>` with a tar archive of the folder as the body and the
- * image's configuration in the header `x-configuration`. Build pods can write to the store only in this way. The prefix
+ * image's configuration in the header `x-configuration`. Build pods can write to the store only in this way, and only their
+ * push step has the credentials: neither a source's own code nor another user of the machine can replace an image. The prefix
  * keeps them from replacing the platform's own images; apps run images by digest, so a later upload cannot change what
  * an app runs.
  */
 export function createImageUploadServer(options: ImageUploadOptions): ImageUploadServer {
-  const { images, log, prefix, maxBytes = defaultMaxBytes } = options;
+  const { images, log, prefix, credentials, maxBytes = defaultMaxBytes } = options;
 
   const receive = async (request: IncomingMessage): Promise<{ digest: string }> => {
     // Blocks requests from web pages (DNS rebinding): a browser sends another Host, or a preflight request first.
@@ -58,6 +62,11 @@ export function createImageUploadServer(options: ImageUploadOptions): ImageUploa
     const encodedName = /^\/images\/([^/?]+)$/.exec(request.url ?? '')?.[1];
     if (request.method !== 'PUT' || encodedName === undefined)
       throw new Refusal(404, 'only PUT /images/<name> is supported');
+    const [, given] = /^Basic (\S+)$/.exec(request.headers.authorization ?? '') ?? [];
+    const expected = await credentials();
+    if (given === undefined || expected === undefined || !equalInConstantTime(given, expected)) {
+      throw new Refusal(401, 'the credentials for image uploads are missing or wrong');
+    }
     const name = decodeName(encodedName);
     if (!name.startsWith(prefix) || !/^[a-z0-9._:/-]+:[A-Za-z0-9._-]+$/.test(name)) {
       throw new Refusal(403, `image names have the form ${prefix}<namespace>/<app>:<revision>`);

@@ -1,5 +1,7 @@
 import { chmodSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { createKubeClient } from '../../runtime/kube/client.ts';
+import { loadKubeConfig } from '../../runtime/kube/kubeconfig.ts';
 import packageFile from '../../package.json' with { type: 'json' };
 import { installHere } from '../install-here.ts';
 import type { RunInfo } from '../run-info.ts';
@@ -9,6 +11,7 @@ import { addPlatformImages } from './platform-images.ts';
 import { missingPackages } from './programs.ts';
 import { readPorts } from './ports.ts';
 import { findClosedAncestor } from './folder-permissions.ts';
+import { ensureUploadCredentials } from './upload-credentials.ts';
 import { waitForSupervisor, startOnFreePorts } from './supervisor.ts';
 
 export interface UpOptions {
@@ -59,15 +62,23 @@ export async function upLocal({
   if (running) log(`the embedded cluster is already running (process ${running.pid})`);
   else log('starting the embedded cluster: API server, controllers, node, ingress');
   const ports = running ? readPorts(home.ports) : await startOnFreePorts(home, { ingress: port, attached, log });
-  return installHere({
+  const kubeconfig = join(home.apiServer, 'admin.kubeconfig');
+  const info = await installHere({
     target: 'local',
     folder,
     port: ports.ingress,
     references,
     failpoints,
     log,
-    kubeconfig: join(home.apiServer, 'admin.kubeconfig'),
+    kubeconfig,
     pushAddress: `http://127.0.0.1:${ports.images}`,
     flags: ['--profile', 'nano', '--ingress-address', `http://127.0.0.1:${ports.ingress}`],
   });
+  const kube = createKubeClient(loadKubeConfig(kubeconfig));
+  try {
+    await ensureUploadCredentials(kube, `127.0.0.1:${ports.images}`);
+  } finally {
+    await kube.close();
+  }
+  return info;
 }

@@ -1,4 +1,4 @@
-import type { V1Container, V1EnvVar, V1Secret, V1VolumeMount } from '@kubernetes/client-node';
+import type { V1Container, V1EnvVar, V1Secret, V1Volume, V1VolumeMount } from '@kubernetes/client-node';
 import type { Build } from '../../runtime/contracts/resources/build.ts';
 import { defaultBuildTimeoutSeconds, type BuildSettings } from '../../runtime/contracts/resources/platform-config.ts';
 import type { BuiltIn, Json } from '../../runtime/contracts/kubernetes.ts';
@@ -8,15 +8,19 @@ import { containerSecurity } from './platform/pod.ts';
 import { registryVariables, type PackageRegistries } from './package-registries.ts';
 
 /** The containers of a build's pod, in the order in which they run. */
-export const buildSteps = { clone: 'clone', build: 'build' } as const;
+export const buildSteps = { clone: 'clone', build: 'build', push: 'push' } as const;
 
 /** The user of the image `builder`. */
 const user = 10_001;
 /** Where the credentials of the app's git source are mounted, in the first step only. */
 const credentialsFolder = '/credentials';
 const workspace = '/workspace';
-/** The Secret with the registry's credentials, which an administrator can create. https://kubernetes.io/docs/tasks/configure-pod-container/pull-image-private-registry/ */
-const registrySecret = 'svc-registry';
+/**
+ * Secrets with registry credentials, which an administrator can create: one for the push, and one for the base images that
+ * builds pull, which every RUN step can read.
+ * https://kubernetes.io/docs/tasks/configure-pod-container/pull-image-private-registry/
+ */
+export const registrySecrets = { push: 'svc-registry', base: 'svc-base-registry' } as const;
 const registryFolder = '/registry';
 
 const size = {
@@ -40,8 +44,9 @@ function imageNames(
 }
 
 /**
- * The batch Job that builds an image. Its first container fetches the source, with the credentials in the Secret `<name>`
- * if there is one; its second container builds the source. Neither gets a token for the Kubernetes API. Pure.
+ * The batch Job that builds an image in three containers, none of which gets a token for the Kubernetes API. The first
+ * fetches the source, with the credentials in the Secret `<name>` if there is one. The second runs the source's own build
+ * steps, which strangers wrote, and has no credentials. The third pushes the image with the registry's. Pure.
  */
 export function buildJob(build: Build, settings: BuildSettings, registries?: PackageRegistries): BatchJob {
   const { app, deploymentId, timeoutSeconds = defaultBuildTimeoutSeconds } = build.spec;
@@ -67,13 +72,15 @@ export function buildJob(build: Build, settings: BuildSettings, registries?: Pac
           enableServiceLinks: false,
           terminationGracePeriodSeconds: 5,
           securityContext: { runAsNonRoot: true, runAsUser: user, runAsGroup: user, fsGroup: user },
-          initContainers: [cloneContainer(settings.image, env)],
-          containers: [buildContainer(settings.image, env, registries)],
+          initContainers: [cloneContainer(settings.image, env), buildContainer(settings.image, env, registries)],
+          containers: [pushContainer(settings.image, env)],
           volumes: [
             { name: 'workspace', emptyDir: { sizeLimit: '10Gi' } },
-            { name: 'tmp', emptyDir: { sizeLimit: '1Gi' } },
-            { name: 'credentials', secret: { secretName: name, optional: true, defaultMode: 0o440 } },
-            { name: 'registry', secret: { secretName: registrySecret, optional: true, defaultMode: 0o440 } },
+            // One for each step, so that none finds what another left.
+            ...Object.values(buildSteps).map((step) => ({ name: `tmp-${step}`, emptyDir: { sizeLimit: '1Gi' } })),
+            secretVolume('credentials', name),
+            secretVolume('registry-push', registrySecrets.push),
+            secretVolume('registry-base', registrySecrets.base),
           ],
         },
       },
@@ -103,12 +110,25 @@ function buildVariables(build: Build, settings: BuildSettings): V1EnvVar[] {
   }).flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }]));
 }
 
-const workspaceMounts: V1VolumeMount[] = [
-  { name: 'workspace', mountPath: workspace },
-  { name: 'tmp', mountPath: '/tmp' },
-];
+function secretVolume(name: string, secretName: string): Json<V1Volume> {
+  return { name, secret: { secretName, optional: true, defaultMode: 0o440 } };
+}
 
-/** The fields that both containers share. */
+function workspaceMounts(step: keyof typeof buildSteps): V1VolumeMount[] {
+  return [
+    { name: 'workspace', mountPath: workspace },
+    { name: `tmp-${step}`, mountPath: '/tmp' },
+  ];
+}
+
+/** A step's registry credentials. */
+function registryMount(secret: keyof typeof registrySecrets): V1VolumeMount {
+  return { name: `registry-${secret}`, mountPath: registryFolder, readOnly: true };
+}
+
+const registryFile = { name: 'REGISTRY_AUTH_FILE', value: `${registryFolder}/.dockerconfigjson` };
+
+/** The fields that the containers share. */
 function stepContainer(image: string, env: V1EnvVar[], step: keyof typeof buildSteps): Json<V1Container> {
   return {
     image,
@@ -125,7 +145,16 @@ function cloneContainer(image: string, env: V1EnvVar[]): V1Container {
   return {
     ...stepContainer(image, env, 'clone'),
     securityContext: { ...containerSecurity, seccompProfile: { type: 'RuntimeDefault' } },
-    volumeMounts: [...workspaceMounts, { name: 'credentials', mountPath: credentialsFolder, readOnly: true }],
+    volumeMounts: [...workspaceMounts('clone'), { name: 'credentials', mountPath: credentialsFolder, readOnly: true }],
+  };
+}
+
+function pushContainer(image: string, env: V1EnvVar[]): V1Container {
+  return {
+    ...stepContainer(image, env, 'push'),
+    env: [...env, registryFile],
+    securityContext: { ...containerSecurity, seccompProfile: { type: 'RuntimeDefault' } },
+    volumeMounts: [...workspaceMounts('push'), registryMount('push')],
   };
 }
 
@@ -135,7 +164,7 @@ function buildContainer(image: string, env: V1EnvVar[], registries?: PackageRegi
     ...stepContainer(image, env, 'build'),
     env: [
       ...env,
-      { name: 'REGISTRY_AUTH_FILE', value: `${registryFolder}/.dockerconfigjson` },
+      registryFile,
       // Also passed on as build arguments of the same names: `infra/images/builder/container-image.ts`.
       ...registryVariables(registries, 'npm'),
       ...registryVariables(registries, 'pypi'),
@@ -146,7 +175,7 @@ function buildContainer(image: string, env: V1EnvVar[], registries?: PackageRegi
       capabilities: { drop: ['ALL'], add: ['SETGID', 'SETUID'] },
       seccompProfile: { type: 'Unconfined' },
     },
-    volumeMounts: [...workspaceMounts, { name: 'registry', mountPath: registryFolder, readOnly: true }],
+    volumeMounts: [...workspaceMounts('build'), registryMount('base')],
   };
 }
 

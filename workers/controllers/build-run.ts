@@ -27,10 +27,9 @@ const lineMax = 200;
 /** A line that buildah prints after every failed step, twice. */
 const noise = /^subprocess exited with status \d+$/;
 
-/** The termination message of a build's second step, written by `infra/images/builder/settings.ts`. */
-const result = z.object({
-  image: z.string().max(600),
-  digest: z.string().regex(/^sha256:[0-9a-f]{64}$/),
+/** The termination messages of the steps that fetch and push, written by `infra/images/builder/main.ts`. */
+const image = z.object({ image: z.string().max(600), digest: z.string().regex(/^sha256:[0-9a-f]{64}$/) });
+const source = z.object({
   commit: z.string().regex(/^[0-9a-f]{40,64}$/),
   commitMessage: z.string().max(300),
   commitAuthor: z.string().max(200),
@@ -79,19 +78,26 @@ export async function dropCredentials(
   if (fetched) await deleteChild(kube, build, refOf(buildCredentials(build, {})));
 }
 
-/** The result of a build from its pod's termination message; undefined without one. */
+/**
+ * The result of a build from its pod's termination messages; undefined without one. The step that runs the source's own
+ * code reports nothing.
+ */
 export function resultOf(pods: readonly Stored<Pod>[]): Partial<BuildStatus> | undefined {
   for (const pod of pods) {
-    const text = stepOf(pod, buildSteps.build)?.state?.terminated?.message;
-    if (text === undefined) continue;
-    try {
-      const parsed = result.safeParse(JSON.parse(text));
-      if (parsed.success) return parsed.data;
-    } catch {
-      // The message is the log of a failure.
-    }
+    const pushed = reportOf(pod, buildSteps.push, image);
+    const fetched = reportOf(pod, buildSteps.clone, source);
+    if (pushed && fetched) return { ...pushed, ...fetched };
   }
   return undefined;
+}
+
+function reportOf<Report>(pod: Pod, step: string, schema: z.ZodType<Report>): Report | undefined {
+  try {
+    return schema.safeParse(JSON.parse(stepOf(pod, step)?.state?.terminated?.message ?? '')).data;
+  } catch {
+    // The message is the log of a failure.
+    return undefined;
+  }
 }
 
 /**
@@ -105,10 +111,17 @@ export function timeOutOf({ status, spec }: BatchJob): string | undefined {
   return `The build exceeded its timeout of ${durationText(activeDeadlineSeconds)} and was stopped; check its log. An administrator can raise the timeout: svc platform config set --build-timeout.`;
 }
 
+/** What failed, by step. */
+const failures = [
+  [buildSteps.clone, 'The source could not be fetched'],
+  [buildSteps.build, 'The image could not be built'],
+  [buildSteps.push, 'The image could not be pushed'],
+] as const;
+
 /** Why a step of the build failed, followed by the last lines of its log; undefined when no step failed. */
 export function failureOf(pods: readonly Stored<Pod>[]): string | undefined {
   for (const pod of pods) {
-    for (const name of [buildSteps.clone, buildSteps.build]) {
+    for (const [name, failure] of failures) {
       const ended = stepOf(pod, name)?.state?.terminated;
       if (!ended || ended.exitCode === 0) continue;
       if (ended.reason === 'OOMKilled') return `The step "${name}" exceeded its memory limit.`;
@@ -116,7 +129,6 @@ export function failureOf(pods: readonly Stored<Pod>[]): string | undefined {
         .trim()
         .split('\n')
         .filter((line) => line !== '' && !noise.test(line));
-      const failure = name === buildSteps.clone ? 'The source could not be fetched' : 'The image could not be built';
       const reason = errorLine(lines.join('\n')) || `the step exited with code ${ended.exitCode}`;
       // The last line is the reason, which was quoted.
       if (lines.at(-1) === reason) lines.pop();

@@ -1,20 +1,32 @@
-import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { existsSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { commitFile, sourceFolder, type Commit } from './clone.ts';
+import { sourceFolder } from './clone.ts';
+import { makeContainerImage, pushContainerImage } from './container-image.ts';
 import { BuildFailure } from './failure.ts';
-import { makeFolderImage } from './folder-image.ts';
-import { makeContainerImage } from './container-image.ts';
-import type { BuildResult, BuildSettings } from './settings.ts';
+import { makeFolderImage, pushFolderImage } from './folder-image.ts';
+import type { BuildSettings, PushedImage } from './settings.ts';
 
-/** Builds an image from the fetched source and pushes it. @throws BuildFailure */
-export async function buildImage(settings: BuildSettings, maker: 'buildah' | 'folder'): Promise<BuildResult> {
-  const details = JSON.parse(readFileSync(commitFile(settings.workspace), 'utf8')) as Commit;
+/** How images are made: with buildah, or as the folders that the embedded cluster runs. */
+export type Maker = 'buildah' | 'folder';
+
+/** Builds an image from the fetched source and leaves it in the workspace. @throws BuildFailure */
+export async function buildImage(settings: BuildSettings, maker: Maker): Promise<void> {
   const context = contextOf(settings);
-  const make = maker === 'folder' ? makeFolderImage : makeContainerImage;
-  const digest = await make(settings, context);
-  process.stdout.write(`image ${settings.image} ${digest}\n`);
-  const { commit, message: commitMessage, author: commitAuthor } = details;
-  return { image: settings.image, digest, commit, commitMessage, commitAuthor };
+  await (maker === 'folder' ? makeFolderImage(context) : makeContainerImage(settings, context));
+}
+
+/**
+ * Pushes the image in the workspace. The code that was built could write to the workspace, so what lies in it is data
+ * and nothing more: it is neither run nor believed. @throws BuildFailure
+ */
+export async function pushImage(settings: BuildSettings, maker: Maker): Promise<PushedImage> {
+  const { image } = settings;
+  process.stdout.write(`pushing ${image}\n`);
+  const digest = await (maker === 'folder'
+    ? pushFolderImage(settings, contextOf(settings))
+    : pushContainerImage(settings));
+  process.stdout.write(`image ${image} ${digest}\n`);
+  return { image, digest };
 }
 
 /** The folder to build. It may not be outside the source, not even by a link. */

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createGit, type Git, type GitCredentials } from '../../../runtime/git/git.ts';
@@ -6,15 +6,14 @@ import { GitError } from '../../../runtime/git/failure.ts';
 import { BuildFailure } from './failure.ts';
 import type { BuildSettings } from './settings.ts';
 
-/** The commit that is built. The next step reads it from the workspace. */
+/** The commit that is built, which is the termination message of the container that fetches it. */
 export interface Commit {
   commit: string;
-  message: string;
-  author: string;
+  commitMessage: string;
+  commitAuthor: string;
 }
 
 export const sourceFolder = (workspace: string) => join(workspace, 'source');
-export const commitFile = (workspace: string) => join(workspace, 'commit.json');
 
 const fetchMs = 10 * 60_000;
 const quickMs = 60_000;
@@ -44,10 +43,9 @@ export async function clone(
     const [message = '', author = ''] = (await within(['log', '-1', '--format=%s%n%an', hash])).split('\n');
     // The build needs no history, and must not learn how to reach the server.
     rmSync(join(source, '.git'), { recursive: true, force: true });
-    const details = { commit: hash, message: message.slice(0, 200), author: author.slice(0, 100) };
-    writeFileSync(commitFile(workspace), JSON.stringify(details));
-    process.stdout.write(`commit ${hash.slice(0, 12)} ${details.message}\n`);
-    return details;
+    const commitMessage = message.slice(0, 200);
+    process.stdout.write(`commit ${hash.slice(0, 12)} ${commitMessage}\n`);
+    return { commit: hash, commitMessage, commitAuthor: author.slice(0, 100) };
   } catch (error) {
     if (error instanceof GitError) throw new BuildFailure(error.message);
     throw error;

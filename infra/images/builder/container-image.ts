@@ -1,4 +1,14 @@
-import { existsSync, mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createBuildahOutput } from './buildah-output.ts';
 import { BuildFailure } from './failure.ts';
@@ -6,15 +16,17 @@ import { entrypointOf, planOf, type Plan } from './plan.ts';
 import { run } from './run.ts';
 import type { BuildSettings } from './settings.ts';
 
+/** The image between its build and its push, an OCI layout in one tar file. */
+const archiveIn = (workspace: string) => join(workspace, 'image.tar');
+
 /**
- * Builds and pushes a container image with buildah, without rights on the node: RUN steps are isolated by chroot in a user
- * namespace. @returns the digest of the pushed image
+ * Builds a container image with buildah, without rights on the node: RUN steps are isolated by chroot in a user namespace.
+ * A program can escape from a chroot, so it finds nothing here that is not its own.
  */
-export async function makeContainerImage(settings: BuildSettings, context: string): Promise<string> {
-  const { workspace, dockerfile, target, image, plainHttp } = settings;
+export async function makeContainerImage(settings: BuildSettings, context: string): Promise<void> {
+  const { workspace, dockerfile, target, plainHttp } = settings;
   const file = dockerfileIn(context, dockerfile) ?? generated(settings, context);
   const home = join(workspace, 'home');
-  const digestFile = join(workspace, 'digest');
   mkdirSync(join(home, '.config/containers'), { recursive: true });
   mkdirSync(join(workspace, 'tmp'), { recursive: true });
   writeFileSync(join(home, '.config/containers/registries.conf'), registries(settings));
@@ -25,22 +37,48 @@ export async function makeContainerImage(settings: BuildSettings, context: strin
     TMPDIR: join(workspace, 'tmp'),
     STORAGE_DRIVER: 'vfs',
     BUILDAH_ISOLATION: 'chroot',
-    // buildah fails when this names a file that does not exist.
-    REGISTRY_AUTH_FILE: existsSync(process.env['REGISTRY_AUTH_FILE'] ?? '')
-      ? process.env['REGISTRY_AUTH_FILE']
-      : undefined,
+    REGISTRY_AUTH_FILE: registryCredentials(),
   };
   mkdirSync(env.XDG_RUNTIME_DIR, { recursive: true, mode: 0o700 });
   const tls = `--tls-verify=${!plainHttp}`;
   // A relative link target within the context is fine; buildah itself keeps COPY inside.
   const bud = ['bud', '--format', 'oci', '--pull', tls, ...registryArguments(file, process.env), '--file', file];
   await run('buildah', [...bud, '--tag', target, '--', context], { env, listener: createBuildahOutput() });
-  process.stdout.write(`pushing ${image}\n`);
-  await run('buildah', ['push', '--quiet', tls, '--digestfile', digestFile, target, `docker://${target}`], {
+  await run('buildah', ['push', '--quiet', target, `oci-archive:${archiveIn(workspace)}`], {
     env,
     listener: createBuildahOutput(),
   });
-  return readFileSync(digestFile, 'utf8').trim();
+}
+
+/** Where this step's registry credentials are; undefined without any, because buildah and skopeo refuse a missing file. */
+function registryCredentials(): string | undefined {
+  const file = process.env['REGISTRY_AUTH_FILE'];
+  return file !== undefined && existsSync(file) ? file : undefined;
+}
+
+/** An archive is pushed as it is; images of registries play no part here. https://github.com/containers/image/blob/main/docs/containers-policy.json.5.md */
+const pushPolicy = {
+  default: [{ type: 'reject' }],
+  transports: { 'oci-archive': { '': [{ type: 'insecureAcceptAnything' }] } },
+};
+
+/** Pushes the image that was built. @returns its digest */
+export async function pushContainerImage({ workspace, target, plainHttp }: BuildSettings): Promise<string> {
+  const archive = archiveIn(workspace);
+  // A link could name a file of this container.
+  if (!lstatSync(archive, { throwIfNoEntry: false })?.isFile()) throw new BuildFailure('the build left no image');
+  const folder = mkdtempSync(join(tmpdir(), 'push-'));
+  try {
+    const [policy, digest] = [join(folder, 'policy.json'), join(folder, 'digest')];
+    writeFileSync(policy, JSON.stringify(pushPolicy));
+    const options = ['--quiet', '--digestfile', digest, `--dest-tls-verify=${!plainHttp}`];
+    await run('skopeo', ['--policy', policy, 'copy', ...options, `oci-archive:${archive}`, `docker://${target}`], {
+      env: { HOME: folder, XDG_RUNTIME_DIR: folder, TMPDIR: folder, REGISTRY_AUTH_FILE: registryCredentials() },
+    });
+    return readFileSync(digest, 'utf8').trim();
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
 /** The repository's Dockerfile; undefined when it has none and the settings name none. */

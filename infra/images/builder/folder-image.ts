@@ -8,35 +8,32 @@ import { entrypointOf, planOf } from './plan.ts';
 import { run } from './run.ts';
 import type { BuildSettings } from './settings.ts';
 
-/**
- * Builds a folder image for the embedded cluster: the files with their dependencies, and the start command. It cannot run a
- * Dockerfile. The folder is uploaded to the image store over HTTP.
- * @returns the image's digest
- */
-export async function makeFolderImage({ image, target }: BuildSettings, context: string): Promise<string> {
+/** A folder image for the embedded cluster: the files with their dependencies, and the start command. It cannot run a Dockerfile. */
+export async function makeFolderImage(context: string): Promise<void> {
   const plan = planOf(context);
   const has = (file: string) => existsSync(join(context, file));
   if (has('Dockerfile')) process.stdout.write('ignoring the Dockerfile: the embedded cluster has no containers\n');
-  const env: Record<string, string> = {};
   if (plan.language === 'node') {
     if (dependsOnSomething(context)) {
       const install = has('package-lock.json') ? 'ci' : 'install';
       await run('npm', [install, '--include=dev', '--no-audit', '--no-fund'], { cwd: context });
     }
     await run('npm', ['run', 'build', '--if-present'], { cwd: context });
-    env['NODE_ENV'] = 'production';
-  } else {
-    env['PYTHONUNBUFFERED'] = '1';
-    if (has('requirements.txt')) {
-      const pip = ['-m', 'pip', 'install', '--disable-pip-version-check', '--no-cache-dir'];
-      await run('python3', [...pip, '--target', '.packages', '-r', 'requirements.txt'], {
-        cwd: context,
-        name: 'pip install',
-      });
-      env['PYTHONPATH'] = '/app/.packages';
-    }
+  } else if (has('requirements.txt')) {
+    const pip = ['-m', 'pip', 'install', '--disable-pip-version-check', '--no-cache-dir'];
+    await run('python3', [...pip, '--target', '.packages', '-r', 'requirements.txt'], {
+      cwd: context,
+      name: 'pip install',
+    });
   }
-  return send(context, { image, target, configuration: { entrypoint: entrypointOf(plan.start), env } });
+}
+
+/** Uploads the folder to the image store over HTTP. @returns the image's digest */
+export async function pushFolderImage({ image, target }: BuildSettings, context: string): Promise<string> {
+  const { language, start } = planOf(context);
+  const env =
+    language === 'node' ? { NODE_ENV: 'production' } : { PYTHONUNBUFFERED: '1', PYTHONPATH: '/app/.packages' };
+  return send(context, { image, target, configuration: { entrypoint: entrypointOf(start), env } });
 }
 
 function dependsOnSomething(context: string): boolean {
@@ -52,13 +49,18 @@ async function send(
   const archive = spawn('tar', ['--create', '--file=-', `--directory=${context}`, '.'], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
+  const host = target.slice(0, target.indexOf('/'));
   const packed = new Promise<number | null>((resolve) => archive.once('close', resolve));
   const answer = await new Promise<{ status: number; body: string }>((resolve, reject) => {
     const sent = request(
-      `http://${target.slice(0, target.indexOf('/'))}/images/${encodeURIComponent(image)}`,
+      `http://${host}/images/${encodeURIComponent(image)}`,
       {
         method: 'PUT',
-        headers: { 'content-type': 'application/x-tar', 'x-configuration': JSON.stringify(configuration) },
+        headers: {
+          'content-type': 'application/x-tar',
+          'x-configuration': JSON.stringify(configuration),
+          ...authorization(host),
+        },
       },
       (response) => {
         text(response).then((body) => resolve({ status: response.statusCode ?? 0, body }), reject);
@@ -70,4 +72,13 @@ async function send(
   if ((await packed) !== 0) throw new BuildFailure('tar failed to pack the folder');
   if (answer.status !== 201) throw new BuildFailure(`the image store refused the image: ${answer.body.slice(0, 300)}`);
   return (JSON.parse(answer.body) as { digest: string }).digest;
+}
+
+/** The credentials for a registry, from the step's file in Docker's format. https://distribution.github.io/distribution/spec/auth/ */
+function authorization(host: string): { authorization?: string } {
+  const file = process.env['REGISTRY_AUTH_FILE'];
+  if (file === undefined || !existsSync(file)) return {};
+  const { auths = {} } = JSON.parse(readFileSync(file, 'utf8')) as { auths?: Record<string, { auth?: string }> };
+  const basic = auths[host]?.auth;
+  return basic === undefined ? {} : { authorization: `Basic ${basic}` };
 }

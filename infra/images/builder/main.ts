@@ -1,19 +1,22 @@
 import { writeFileSync } from 'node:fs';
-import { buildImage } from './build.ts';
+import { buildImage, pushImage } from './build.ts';
 import { clone } from './clone.ts';
 import { BuildFailure } from './failure.ts';
 import { readSettings } from './settings.ts';
 
-/** The two steps of a build, each a container of its pod: `main.ts clone`, then `main.ts build`. */
+/**
+ * The steps of a build, each a container of its pod: `main.ts clone`, `main.ts build`, `main.ts push`. Only the second
+ * runs code from the source, and it has no credentials.
+ */
+const settings = readSettings(process.env);
+const maker = process.env['BUILD_MAKER'] === 'folder' ? 'folder' : 'buildah';
+const report = (result: object) => writeFileSync(settings.resultFile, JSON.stringify(result));
 try {
-  const settings = readSettings(process.env);
   const [step] = process.argv.slice(2);
   if (step === 'clone') {
-    await clone(settings, { credentialsFolder: process.env['BUILD_CREDENTIALS'] ?? '', env: process.env });
-  } else {
-    const result = await buildImage(settings, process.env['BUILD_MAKER'] === 'folder' ? 'folder' : 'buildah');
-    writeFileSync(settings.resultFile, JSON.stringify(result));
-  }
+    report(await clone(settings, { credentialsFolder: process.env['BUILD_CREDENTIALS'] ?? '', env: process.env }));
+  } else if (step === 'build') await buildImage(settings, maker);
+  else report(await pushImage(settings, maker));
 } catch (error) {
   if (!(error instanceof BuildFailure)) throw error;
   // The log's last line becomes the reason why the deployment failed.

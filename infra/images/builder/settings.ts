@@ -23,13 +23,10 @@ export interface BuildSettings {
   resultFile: string;
 }
 
-/** The result of a build, which is its pod's termination message. */
-export interface BuildResult {
+/** The result of the push, which is the termination message of its container. */
+export interface PushedImage {
   image: string;
   digest: string;
-  commit: string;
-  commitMessage: string;
-  commitAuthor: string;
 }
 
 /** Reads the settings. @throws BuildFailure when one is missing */

@@ -154,6 +154,7 @@ check('build', build.spec.template.spec, {
       capabilities: { drop: ['ALL'], add: ['SETGID', 'SETUID'] },
       seccompProfile: { type: 'Unconfined' },
     },
+    push: { ...restrictedContainer, seccompProfile: runtimeDefault },
   },
 });
 

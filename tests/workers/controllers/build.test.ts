@@ -236,8 +236,8 @@ function createOwnWorld(more: Partial<Build['spec']> = {}) {
     if (!found) throw new Error('there is no job');
     return found;
   };
-  /** Ends the two steps of its pod, then its Job. */
-  const end = async (clone: object, step: object, status: NonNullable<BatchJob['status']>) => {
+  /** Ends the steps of its pod, then its Job. */
+  const end = async ([clone, make, push]: readonly object[], status: NonNullable<BatchJob['status']>) => {
     const labels = { ...managedLabels(), 'platform.svc/role': 'build', 'batch.kubernetes.io/job-name': at.name };
     kube.seed({
       apiVersion: 'v1',
@@ -245,8 +245,11 @@ function createOwnWorld(more: Partial<Build['spec']> = {}) {
       metadata: { name: 'build-1-x', namespace: at.namespace, labels },
       spec: { containers: [] },
       status: {
-        initContainerStatuses: [{ name: 'clone', state: { terminated: clone } }],
-        containerStatuses: [{ name: 'build', state: { terminated: step } }],
+        initContainerStatuses: [
+          { name: 'clone', state: { terminated: clone } },
+          { name: 'build', state: { terminated: make } },
+        ],
+        containerStatuses: [{ name: 'push', state: { terminated: push } }],
       },
     });
     await kube.replaceStatus({ ...job(), status });
@@ -256,7 +259,7 @@ function createOwnWorld(more: Partial<Build['spec']> = {}) {
   return { kube, at, build, reconcile, job, end, configure };
 }
 
-t.test('in the build namespace the Job is created, with credentials only for its first step', async (t) => {
+t.test('in the build namespace the Job is created, with credentials for its first step', async (t) => {
   const world = createOwnWorld();
   const { kube, at, build, reconcile } = world;
   await t.rejects(reconcile(), { code: 'unavailable' });
@@ -270,20 +273,19 @@ t.test('in the build namespace the Job is created, with credentials only for its
   t.match(job.spec, { activeDeadlineSeconds: 1500 });
   t.equal(pod['automountServiceAccountToken'], false);
   t.notMatch(JSON.stringify(job), token, 'no secret in a pod’s specification');
-  const mounts = (containers: unknown) =>
-    (containers as { volumeMounts: { name: string }[] }[]).flatMap((each) => each.volumeMounts.map(({ name }) => name));
-  t.ok(mounts(pod['initContainers']).includes('credentials'));
-  t.notOk(mounts(pod['containers']).includes('credentials'));
   t.match(JSON.stringify(job), '"BUILD_IMAGE","value":"r.test/builds/shop-prod/api:3"');
   const copies = () => kube.all<KubeObject>(kinds.Secret).filter(({ metadata }) => metadata.namespace === at.namespace);
   t.match(copies(), [{ data: { token } }]);
   t.equal(kube.all(kinds.NetworkPolicy).length, 1);
 
-  const result = { image: 'r.test/builds/shop-prod/api:3', digest: `sha256:${'d'.repeat(64)}`, commit: 'a'.repeat(40) };
-  const message = JSON.stringify({ ...result, commitMessage: 'Say one', commitAuthor: 'Kim' });
+  const image = { image: 'r.test/builds/shop-prod/api:3', digest: `sha256:${'d'.repeat(64)}` };
+  const commit = { commit: 'a'.repeat(40), commitMessage: 'Say one', commitAuthor: 'Kim' };
+  const ended = (message: object) => ({ exitCode: 0, message: JSON.stringify(message) });
+  // The second step runs the source's own code.
+  const forged = ended({ ...image, ...commit, image: 'r.test/builds/bank-prod/api:1', commitAuthor: 'Mallory' });
   const conditions = [{ type: 'Complete', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' }];
-  await world.end({ exitCode: 0 }, { exitCode: 0, message }, { succeeded: 1, conditions });
-  t.match(build()?.status, { phase: 'succeeded', ...result, commitMessage: 'Say one', commitAuthor: 'Kim' });
+  await world.end([ended(commit), forged, ended(image)], { succeeded: 1, conditions });
+  t.match(build()?.status, { phase: 'succeeded', ...image, ...commit });
   t.same(copies(), [], 'the copy of the credentials is deleted');
 });
 
@@ -310,7 +312,8 @@ t.test('a build that took too long reports the time-out, not how its steps were 
   await world.reconcile();
   t.match(world.job().spec, { activeDeadlineSeconds: 90 });
   const conditions = [{ type: 'Failed', status: 'True', reason: 'DeadlineExceeded', lastTransitionTime: at }];
-  await world.end({ exitCode: 0 }, { exitCode: 143, message: 'installing\n' }, { failed: 1, conditions });
+  const steps = [{ exitCode: 0 }, { exitCode: 143, message: 'installing\n' }, { exitCode: 0 }];
+  await world.end(steps, { failed: 1, conditions });
   t.match(world.build()?.status, {
     phase: 'failed',
     message: /^The build exceeded its timeout of 90 seconds and was stopped.*svc platform config set --build-timeout/,
@@ -339,6 +342,7 @@ t.test('a failed step is reported in one line, followed by the end of its log', 
   );
   t.equal(failed('build', { exitCode: 137 }), 'The image could not be built: the step exited with code 137');
   t.equal(failed('build', { exitCode: 137, reason: 'OOMKilled' }), 'The step "build" exceeded its memory limit.');
+  t.equal(failed('push', { exitCode: 1, message: 'denied\n' }), 'The image could not be pushed: denied');
   t.equal(failed('clone', { exitCode: 0, message: 'fine' }), undefined);
   t.end();
 });

@@ -4,7 +4,7 @@ import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { buildImage } from '../../../../infra/images/builder/build.ts';
+import { buildImage, pushImage } from '../../../../infra/images/builder/build.ts';
 import { clone } from '../../../../infra/images/builder/clone.ts';
 import { generatedDockerfile } from '../../../../infra/images/builder/container-image.ts';
 import { planOf } from '../../../../infra/images/builder/plan.ts';
@@ -59,7 +59,7 @@ t.test('one commit is fetched with the credentials, and no credentials or git da
     t.equal(readFileSync(join(folder, 'source/a.txt'), 'utf8'), text);
     t.same(readdirSync(join(folder, 'source')), ['a.txt'], 'no .git');
     t.throws(() => execFileSync('grep', ['-r', token, folder]), 'the token is nowhere');
-    if (text === 'one') t.match(found, { message: 'First', author: 'Kim' });
+    if (text === 'one') t.match(found, { commitMessage: 'First', commitAuthor: 'Kim' });
   }
   await t.rejects(clone(wanted({ commit: 'f'.repeat(40) }), { credentialsFolder, env: process.env }), {
     name: 'BuildFailure',
@@ -159,24 +159,34 @@ t.test('files determine how a program is built and started', (t) => {
 
 t.test('a folder image is stored under the name of a built image, and under no other', async (t) => {
   const server = await gitServer(t);
-  const commit = server.push({ 'package.json': '{"scripts":{"start":"node x.js"}}', 'x.js': '1', 'sub/main.py': '' });
+  server.push({ 'package.json': '{"scripts":{"start":"node x.js"}}', 'x.js': '1', 'sub/main.py': '' });
   const store = createImageStore(t.testdir({}));
+  const uploads = Buffer.from('builder:s3cret').toString('base64');
   const intake = createImageUploadServer({
     images: store,
     log: silentLog,
     prefix: 'localhost:5000/builds/',
+    credentials: () => Promise.resolve(uploads),
     maxBytes: 100_000,
   });
   const port = await intake.start(0);
   t.teardown(() => intake.stop());
   const target = `127.0.0.1:${port}/builds/shop-prod/api:1`;
+  const authFile = (auth: string) =>
+    t.testdir({ '.dockerconfigjson': JSON.stringify({ auths: { [`127.0.0.1:${port}`]: { auth } } }) });
+  process.env['REGISTRY_AUTH_FILE'] = join(authFile(uploads), '.dockerconfigjson');
+  t.teardown(() => delete process.env['REGISTRY_AUTH_FILE']);
   const make = async (more: Partial<BuildSettings> = {}) => {
     const wanted = settings(t, server.url(), { target, ...more });
     await clone(wanted, { credentialsFolder: '/nowhere', env: process.env });
-    return { wanted, result: () => buildImage(wanted, 'folder') };
+    const result = async () => {
+      await buildImage(wanted, 'folder');
+      return pushImage(wanted, 'folder');
+    };
+    return { wanted, result };
   };
   const made = await (await make()).result();
-  t.match(made, { commit, image: 'localhost:5000/builds/shop-prod/api:1', digest: /^sha256:[0-9a-f]{64}$/ });
+  t.match(made, { image: 'localhost:5000/builds/shop-prod/api:1', digest: /^sha256:[0-9a-f]{64}$/ });
   t.match(await store.find(`x@${made.digest}`), { entrypoint: ['tini', '--', 'sh', '-c', 'exec node x.js'] });
   await t.rejects((await make({ image: 'localhost:5000/svc/platform:1' })).result(), { message: /refused the image/ });
   t.equal(await store.find('localhost:5000/svc/platform:1'), undefined);
@@ -189,15 +199,22 @@ t.test('a folder image is stored under the name of a built image, and under no o
   writeFileSync(join(large.wanted.workspace, 'source/large'), Buffer.alloc(300_000));
   await t.rejects(large.result(), 'an image that is too large');
 
-  const put = (name: string, headers: Record<string, string>) =>
+  const put = (name: string, { authorization = `Basic ${uploads}`, ...headers }: Record<string, string>) =>
     fetch(`http://127.0.0.1:${port}/images/${encodeURIComponent(name)}`, {
       method: 'PUT',
-      headers,
+      headers: { authorization, ...headers },
       body: 'no archive',
     });
   const configuration = JSON.stringify({ entrypoint: ['x'], env: {} });
   t.equal((await put('localhost:5000/builds/a/b:1', {})).status, 400);
   t.equal((await put('localhost:5000/builds/a/b:1', { 'x-configuration': configuration })).status, 400);
+  for (const authorization of ['', 'Basic', 'Basic c3RyYW5nZXI=', `Bearer ${uploads}`]) {
+    const answer = await put('localhost:5000/builds/shop-prod/api:1', {
+      'x-configuration': configuration,
+      authorization,
+    });
+    t.equal(answer.status, 401, `an upload with ${authorization || 'no credentials'}`);
+  }
   t.equal((await put('localhost:5000/svc/a:1', { 'x-configuration': configuration })).status, 403);
   t.equal((await fetch(`http://127.0.0.1:${port}/`)).status, 404);
 });

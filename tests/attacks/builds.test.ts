@@ -1,0 +1,88 @@
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { V1Container } from '@kubernetes/client-node';
+import t from 'tap';
+import { pushContainerImage } from '../../infra/images/builder/container-image.ts';
+import { readSettings } from '../../infra/images/builder/settings.ts';
+import { buildJob } from '../../infra/manifests/build.ts';
+
+/**
+ * Whoever may deploy may run any code in a build, and a program escapes from the chroot of a RUN step. So the container
+ * that runs it holds no secret of the installation, and leaves nothing that another container trusts.
+ */
+const job = buildJob(
+  {
+    apiVersion: 'platform.svc/v1',
+    kind: 'Build',
+    metadata: { name: 'build-1', namespace: 'svc-builds' },
+    spec: { app: 'api', namespace: 'shop-prod', source: { url: 'https://git.test/api.git' } },
+  },
+  { image: 'r.test/builder:1', registry: 'r.test/builds', baseImages: {} },
+);
+const { initContainers = [], containers, volumes = [] } = job.spec.template.spec ?? { containers: [] };
+const step = (wanted: string) => [...initContainers, ...containers].find(({ name }) => name === wanted) as V1Container;
+const mounts = (wanted: string) => (step(wanted).volumeMounts ?? []).map(({ name }) => name);
+
+t.test('the steps run one after the other, and the push is the last', (t) => {
+  t.same([initContainers.map(({ name }) => name), containers.map(({ name }) => name)], [['clone', 'build'], ['push']]);
+  t.end();
+});
+
+t.test('the step that runs strangers’ code mounts no credentials but those that all deployers may read', (t) => {
+  const secrets = volumes.flatMap(({ name, secret }) => (secret ? [[name, secret.secretName] as const] : []));
+  t.same(
+    secrets.filter(([name]) => mounts('build').includes(name)),
+    [['registry-base', 'svc-base-registry']],
+  );
+  t.same(
+    secrets.filter(([name]) => mounts('push').includes(name)),
+    [['registry-push', 'svc-registry']],
+  );
+  t.same(
+    secrets.filter(([name]) => mounts('clone').includes(name)),
+    [['credentials', 'build-1']],
+  );
+  t.end();
+});
+
+t.test('the steps share the workspace and nothing else', (t) => {
+  for (const [one, other] of [
+    ['clone', 'build'],
+    ['build', 'push'],
+    ['clone', 'push'],
+  ] as const) {
+    t.same(
+      mounts(one).filter((name) => mounts(other).includes(name)),
+      ['workspace'],
+      `${one} and ${other}`,
+    );
+  }
+  t.end();
+});
+
+t.test('the push step has no right that a build needs', (t) => {
+  t.match(step('push').securityContext, {
+    allowPrivilegeEscalation: false,
+    capabilities: { drop: ['ALL'] },
+    seccompProfile: { type: 'RuntimeDefault' },
+  });
+  t.end();
+});
+
+t.test('a build that leaves a link in place of its image gets nothing pushed', async (t) => {
+  const workspace = mkdtempSync(join(tmpdir(), 'svc-build-'));
+  t.teardown(() => rmSync(workspace, { recursive: true, force: true }));
+  const settings = readSettings({
+    BUILD_WORKSPACE: workspace,
+    BUILD_URL: 'https://git.test/api.git',
+    BUILD_IMAGE: 'r.test/builds/shop-prod/api:1',
+    BUILD_TARGET: 'r.test/builds/shop-prod/api:1',
+    BUILD_RESULT: join(workspace, 'result'),
+  });
+  await t.rejects(pushContainerImage(settings), { name: 'BuildFailure', message: 'the build left no image' });
+  const secret = join(workspace, 'config.json');
+  writeFileSync(secret, '{}');
+  symlinkSync(secret, join(workspace, 'image.tar'));
+  await t.rejects(pushContainerImage(settings), { name: 'BuildFailure', message: 'the build left no image' });
+});
